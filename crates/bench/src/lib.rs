@@ -1,0 +1,1 @@
+//! mote: bench (see ARCHITECTURE.md)

@@ -1,0 +1,1 @@
+//! mote: engine (see ARCHITECTURE.md)

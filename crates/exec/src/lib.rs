@@ -1,0 +1,1 @@
+//! mote: exec (see ARCHITECTURE.md)

@@ -1,0 +1,1 @@
+//! mote: server (see ARCHITECTURE.md)

@@ -1,0 +1,1 @@
+//! mote: sim (see ARCHITECTURE.md)

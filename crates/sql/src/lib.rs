@@ -1,0 +1,1 @@
+//! mote: sql (see ARCHITECTURE.md)

@@ -1,0 +1,1 @@
+//! mote: types (see ARCHITECTURE.md)

@@ -1,0 +1,1 @@
+//! Integration tests that drive the mote binary as users do.
