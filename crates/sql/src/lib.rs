@@ -1,1 +1,2 @@
 //! mote: sql (see ARCHITECTURE.md)
+pub mod ast;

@@ -1,0 +1,109 @@
+//! The statement tree: what a client's text says, before any name has a meaning.
+//!
+//! Reading order: `name` (names, places in the text, types), `expr` (expressions), `query` (SELECT and VALUES),
+//! `dml` (INSERT, UPDATE, DELETE, MERGE), `ddl` (definitions), `utility` (transactions, settings, cursors, COPY),
+//! then `deparse`, which turns trees back into text.
+//!
+//! Invariants: the tree borrows nothing and owns its names; it holds what was written and nothing that was looked
+//! up; equality ignores places in the text, so that `a + 1` in GROUP BY equals `a + 1` in the target list.
+//! The tree is filled by `crate::parser` alone, which bounds its depth: code that walks it may recurse.
+//!
+//! Leaves out: meaning. Names, types and operators are resolved by the binder.
+
+mod ddl;
+mod dml;
+mod expr;
+mod name;
+mod query;
+mod utility;
+
+pub use ddl::*;
+pub use dml::*;
+pub use expr::*;
+pub use name::*;
+pub use query::*;
+pub use utility::*;
+
+/// One statement of a client's text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    // Queries and changes of rows.
+    Query(Box<Query>),
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+    Merge(Box<Merge>),
+
+    // Definitions.
+    CreateTable(Box<CreateTable>),
+    /// CREATE TABLE AS, SELECT INTO and CREATE MATERIALIZED VIEW.
+    CreateTableAs(Box<CreateTableAs>),
+    AlterTable(Box<AlterTable>),
+    CreateIndex(Box<CreateIndex>),
+    CreateSchema(Box<CreateSchema>),
+    CreateSequence(Box<CreateSequence>),
+    AlterSequence(Box<AlterSequence>),
+    CreateView(Box<CreateView>),
+    CreateFunction(Box<CreateFunction>),
+    CreateTrigger(Box<CreateTrigger>),
+    CreateRole(Box<CreateRole>),
+    AlterRole(Box<AlterRole>),
+    AlterRoleSet(Box<AlterRoleSet>),
+    DropRole(Box<DropRole>),
+    CreateDatabase(Box<CreateDatabase>),
+    DropDatabase(Box<DropDatabase>),
+    AlterDatabaseSet(Box<AlterDatabaseSet>),
+    CreateExtension(Box<CreateExtension>),
+    CreateEnum(Box<CreateEnum>),
+    CreateCompositeType(Box<CreateCompositeType>),
+    CreateDomain(Box<CreateDomain>),
+    Drop(Box<Drop>),
+    Truncate(Box<Truncate>),
+    Comment(Box<Comment>),
+    Grant(Box<Grant>),
+    GrantRole(Box<GrantRole>),
+    AlterDefaultPrivileges(Box<AlterDefaultPrivileges>),
+    Rename(Box<Rename>),
+    AlterOwner(Box<AlterOwner>),
+    AlterObjectSchema(Box<AlterObjectSchema>),
+    RefreshMaterializedView(Box<RefreshMaterializedView>),
+
+    // Sessions and transactions.
+    Transaction(TransactionStatement),
+    Set(Box<SetVariable>),
+    Show(ShowVariable),
+    SetConstraints(Box<SetConstraints>),
+    Prepare(Box<Prepare>),
+    Execute(Box<Execute>),
+    Deallocate(Deallocate),
+    DeclareCursor(Box<DeclareCursor>),
+    Fetch(Fetch),
+    ClosePortal(ClosePortal),
+    Copy(Box<Copy>),
+    Explain(Box<Explain>),
+    Vacuum(Box<Vacuum>),
+    Checkpoint,
+    Cluster(Box<Cluster>),
+    Reindex(Box<Reindex>),
+    Lock(Box<Lock>),
+    Listen(Name),
+    Notify(Notify),
+    Unlisten(Unlisten),
+    Discard(Discard),
+    Do(Box<Do>),
+    Call(Box<FunctionCall>),
+
+    /// A statement PostgreSQL's grammar knows and this tree does not. The name is that of the command, as in
+    /// `CREATE FOREIGN SERVER`; running it answers `0A000`. It is a node and not a parse error so that one such
+    /// statement does not hide the others of its text.
+    Unsupported(&'static str),
+}
+
+/// A statement and where it stands in the text it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParsedStatement {
+    pub statement: Statement,
+    /// Byte range in the text given to `parse`, without the semicolon and surrounding space. Locations in the tree
+    /// count from the start of that text, not from the start of this range.
+    pub range: std::ops::Range<usize>,
+}
