@@ -1,0 +1,196 @@
+//! Typed expressions: the one form that SQL expressions take after binding.
+//!
+//! An expression reads an input row by position (`Column`), statement parameters (`Parameter`), values set by an outer
+//! node or query (`ExecParameter`), and nothing else. Every implicit cast is explicit here; every function and operator
+//! is resolved to a [`FunctionId`]. The executor compiles this form; nothing in it is mutable or tied to a session.
+
+use mote_types::{ColumnType, Datum};
+
+use crate::catalog::function::{AggregateId, FunctionId, WindowId};
+
+/// Position in the statement's list of values set during execution: correlated columns, keys of inner index scans.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ExecParameterId(pub u16);
+
+#[derive(Clone, Debug)]
+pub enum Expr {
+    Constant(Datum, ColumnType),
+    /// A column of the node's input row.
+    Column { index: u16, ty: ColumnType },
+    /// $n of the statement, 0-based here.
+    Parameter { index: u16, ty: ColumnType },
+    ExecParameter { id: ExecParameterId, ty: ColumnType },
+    /// A built-in function or operator. Strictness and volatility stand in the function's signature.
+    Call { function: FunctionId, arguments: Vec<Expr>, ty: ColumnType, location: i32 },
+    /// Conversion between types, including length and precision coercion to `ty`'s typmod.
+    Cast { argument: Box<Expr>, from: ColumnType, ty: ColumnType, explicit: bool, location: i32 },
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    Not(Box<Expr>),
+    IsNull(Box<Expr>),
+    IsNotNull(Box<Expr>),
+    /// IS TRUE, IS NOT TRUE, ...: (what is tested, negated).
+    BooleanTest { argument: Box<Expr>, test: BooleanTest, negated: bool },
+    /// IS DISTINCT FROM; `equals` is the types' equality operator.
+    DistinctFrom { equals: FunctionId, left: Box<Expr>, right: Box<Expr>, negated: bool },
+    Case { branches: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>>, ty: ColumnType },
+    Coalesce { arguments: Vec<Expr>, ty: ColumnType },
+    NullIf { equals: FunctionId, left: Box<Expr>, right: Box<Expr>, ty: ColumnType },
+    /// GREATEST (`greatest`) or LEAST.
+    MinMax { arguments: Vec<Expr>, greatest: bool, ty: ColumnType },
+    /// `argument operator ANY/ALL (array)`.
+    ArrayComparison { function: FunctionId, argument: Box<Expr>, array: Box<Expr>, all: bool },
+    /// `argument IN (constants and parameters)`, all of one type: `function` is its equality.
+    InList { function: FunctionId, argument: Box<Expr>, list: Vec<Expr>, negated: bool },
+    Array { elements: Vec<Expr>, ty: ColumnType, multidimensional: bool },
+    Row { fields: Vec<Expr>, ty: ColumnType },
+    /// Row-wise comparison `(a, b) < (c, d)`; `equals` and `less` per column.
+    RowComparison { operator: RowOperator, left: Vec<Expr>, right: Vec<Expr>, equals: Vec<FunctionId>, less: Vec<FunctionId> },
+    /// One subscript list: element access or slice.
+    Subscript { array: Box<Expr>, subscripts: Vec<Subscript>, ty: ColumnType },
+    FieldSelect { record: Box<Expr>, field: u16, ty: ColumnType },
+    SubPlan(Box<SubPlanCall>),
+    /// CURRENT_DATE and its kin, user names, and other values of the session and statement.
+    SessionValue { value: SessionValue, ty: ColumnType },
+    /// nextval, currval, lastval, setval take the session and are not plain functions.
+    Sequence { call: SequenceCall, arguments: Vec<Expr>, ty: ColumnType },
+    /// Only inside an `Aggregate` node's output: the n-th aggregate or group key of the node.
+    AggregateResult { index: u16, ty: ColumnType },
+    /// Only inside ON CONFLICT DO UPDATE: column of the row proposed for insertion.
+    Excluded { index: u16, ty: ColumnType },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BooleanTest {
+    True,
+    False,
+    Unknown,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowOperator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+#[derive(Clone, Debug)]
+pub enum Subscript {
+    Element(Expr),
+    Slice(Option<Expr>, Option<Expr>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SessionValue {
+    CurrentDate,
+    CurrentTime,
+    /// now(), CURRENT_TIMESTAMP, transaction_timestamp(): start of the transaction.
+    TransactionTimestamp,
+    LocalTime,
+    LocalTimestamp,
+    StatementTimestamp,
+    ClockTimestamp,
+    CurrentUser,
+    SessionUser,
+    CurrentSchema,
+    CurrentCatalog,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SequenceCall {
+    NextValue,
+    CurrentValue,
+    LastValue,
+    SetValue,
+}
+
+/// A call of `Plan::subplans[plan]`. Before each evaluation `bindings` are computed from the current row and stored.
+/// Without bindings the result is computed once per execution (an "initplan").
+#[derive(Clone, Debug)]
+pub struct SubPlanCall {
+    pub plan: u16,
+    pub kind: SubPlanKind,
+    pub bindings: Vec<(ExecParameterId, Expr)>,
+    pub ty: ColumnType,
+}
+
+#[derive(Clone, Debug)]
+pub enum SubPlanKind {
+    Exists,
+    /// At most one row (21000 otherwise), first column.
+    Scalar,
+    /// All rows' first columns as an array.
+    Array,
+    /// `left operator ANY (subquery)`; several columns for row-wise IN. `negated` for NOT IN (with NULL semantics).
+    Any { left: Vec<Expr>, functions: Vec<FunctionId>, negated: bool },
+    All { left: Vec<Expr>, functions: Vec<FunctionId> },
+}
+
+/// An aggregate call of an `Aggregate` node. Arguments read the node's input row.
+#[derive(Clone, Debug)]
+pub struct AggregateCall {
+    pub aggregate: AggregateId,
+    pub arguments: Vec<Expr>,
+    pub distinct: bool,
+    pub order_by: Vec<SortKey>,
+    pub filter: Option<Expr>,
+    pub ty: ColumnType,
+}
+
+/// A window function call of a `Window` node.
+#[derive(Clone, Debug)]
+pub struct WindowCall {
+    pub function: WindowFunction,
+    pub arguments: Vec<Expr>,
+    pub filter: Option<Expr>,
+    pub frame: WindowFrame,
+    pub ty: ColumnType,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum WindowFunction {
+    Window(WindowId),
+    Aggregate(AggregateId),
+}
+
+#[derive(Clone, Debug)]
+pub struct WindowFrame {
+    pub mode: FrameMode,
+    pub start: FrameBound,
+    pub end: FrameBound,
+    pub exclude: FrameExclusion,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameMode {
+    Range,
+    Rows,
+    Groups,
+}
+
+#[derive(Clone, Debug)]
+pub enum FrameBound {
+    UnboundedPreceding,
+    Preceding(Box<Expr>),
+    CurrentRow,
+    Following(Box<Expr>),
+    UnboundedFollowing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameExclusion {
+    NoOthers,
+    CurrentRow,
+    Group,
+    Ties,
+}
+
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    pub expr: Expr,
+    pub descending: bool,
+    pub nulls_first: bool,
+}

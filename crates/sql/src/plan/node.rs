@@ -1,0 +1,310 @@
+//! Plan nodes: what the executor runs. A node yields rows of datums; its expressions read its input row by position.
+//!
+//! Conventions
+//!  * A scan's row holds exactly its `columns`, in that order.
+//!  * A join's row is the left row followed by the right row (semi and anti joins: the left row only).
+//!  * `Project` is the only node that computes new columns, besides `Aggregate`, `Window` and `Modify`.
+//!  * Nodes that lock or modify find their rows through *row marks*: hidden columns of kind [`ScanColumn::RowMark`]
+//!    that scans add and projections carry along. All base relations of a locking or modifying statement carry one, so
+//!    that EvalPlanQual can re-run the tree with one relation's row replaced by its newest version.
+
+use std::sync::Arc;
+
+use mote_types::ColumnType;
+
+use super::expr::{AggregateCall, ExecParameterId, Expr, SortKey, WindowCall};
+use crate::catalog::Relation;
+
+/// Number of a base relation within the statement (PostgreSQL's range table index), unique over the whole plan.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ScanId(pub u16);
+
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// One row without input (SELECT without FROM), subject to `filter`.
+    Result { columns: Vec<Expr>, filter: Option<Expr> },
+    /// No row, ever: a filter folded to false.
+    Empty { width: u16 },
+    Values { rows: Vec<Vec<Expr>> },
+    SeqScan(Box<SeqScan>),
+    IndexScan(Box<IndexScan>),
+    /// Rows produced by code: pg_catalog and its kin.
+    VirtualScan(Box<VirtualScan>),
+    /// A set-returning function in FROM (generate_series, unnest, ...).
+    FunctionScan(Box<FunctionScan>),
+    CteScan { cte: u16, columns: Vec<u16>, filter: Option<Expr> },
+    /// The rows of the previous round of the innermost recursive union with this id.
+    WorkTableScan { cte: u16 },
+    Filter { input: Box<Node>, condition: Expr },
+    Project { input: Box<Node>, columns: Vec<Expr> },
+    /// Set-returning functions in a SELECT list: evaluated in lock-step, other columns repeated.
+    ProjectSet { input: Box<Node>, columns: Vec<ProjectSetColumn> },
+    NestedLoop(Box<NestedLoop>),
+    HashJoin(Box<HashJoin>),
+    Sort { input: Box<Node>, keys: Vec<SortKey>, /** only the first n rows are wanted, if known */ limit: Option<Expr> },
+    Limit { input: Box<Node>, count: Option<Expr>, offset: Option<Expr>, with_ties: Option<Vec<SortKey>> },
+    /// DISTINCT by hashing all columns (`on` = None) or DISTINCT ON over sorted input.
+    Distinct { input: Box<Node>, on: Option<Vec<Expr>> },
+    Aggregate(Box<Aggregate>),
+    Window(Box<Window>),
+    /// UNION ALL.
+    Append { inputs: Vec<Node> },
+    SetOperation { kind: SetOperationKind, all: bool, left: Box<Node>, right: Box<Node> },
+    RecursiveUnion { cte: u16, distinct: bool, base: Box<Node>, step: Box<Node> },
+    /// FOR UPDATE and its kin: above the sort, below the limit, as in PostgreSQL.
+    LockRows { input: Box<Node>, locks: Vec<RowLock>, marks: Vec<RowMark> },
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+}
+
+#[derive(Clone, Debug)]
+pub enum ScanColumn {
+    /// Position of the column: attribute number - 1.
+    Attribute(u16),
+    /// Hidden: identifies the row for locking, modification and re-checks (Datum::Int8 of the row id, NULL on the
+    /// null-extended side of an outer join).
+    RowMark,
+    /// ctid: row id as a tid.
+    Ctid,
+    Xmin,
+    TableOid,
+    /// The whole row as a record.
+    WholeRow,
+}
+
+#[derive(Clone, Debug)]
+pub struct SeqScan {
+    pub scan: ScanId,
+    pub relation: Arc<Relation>,
+    pub columns: Vec<ScanColumn>,
+    /// Over the scan's own columns.
+    pub filter: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct IndexScan {
+    pub scan: ScanId,
+    pub relation: Arc<Relation>,
+    /// Position in `relation.indexes`.
+    pub index: u16,
+    pub columns: Vec<ScanColumn>,
+    /// Equality on the first keys: one expression per key, in the key's type, free of columns of this scan.
+    /// A NULL value yields no row (`is_null` marks keys tested with IS NULL instead).
+    pub equals: Vec<IndexEquality>,
+    /// Bounds on the key after the equal ones.
+    pub lower: Option<IndexBound>,
+    pub upper: Option<IndexBound>,
+    pub backward: bool,
+    /// What the index does not decide. Over the scan's own columns.
+    pub filter: Option<Expr>,
+    /// All keys of a unique index are bound by `=`: at most one row.
+    pub single_row: bool,
+    /// Conditions of the index (equals and bounds) as an expression over the scan's own columns: re-checked by
+    /// EvalPlanQual on the newest version. Columns needed for it are part of `columns`.
+    pub recheck: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub enum IndexEquality {
+    Value(Expr),
+    IsNull,
+    /// `key = ANY(list)`: one descent per distinct element, in key order. At most one per scan.
+    AnyOf(AnyOf),
+}
+
+#[derive(Clone, Debug)]
+pub enum AnyOf {
+    List(Vec<Expr>),
+    Array(Expr),
+}
+
+#[derive(Clone, Debug)]
+pub struct IndexBound {
+    pub value: Expr,
+    pub inclusive: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct VirtualScan {
+    pub scan: ScanId,
+    pub relation: Arc<Relation>,
+    pub columns: Vec<ScanColumn>,
+    pub filter: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct FunctionScan {
+    pub calls: Vec<Expr>,
+    /// Types of the columns that each call yields.
+    pub columns: Vec<Vec<ColumnType>>,
+    pub ordinality: bool,
+    pub filter: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub enum ProjectSetColumn {
+    Scalar(Expr),
+    Set(Expr),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+    /// EXISTS / IN: each left row once if any right row matches.
+    Semi,
+    /// NOT EXISTS.
+    Anti,
+}
+
+/// For each left row: set `bindings`, restart the right side, test `condition` on the joined row.
+#[derive(Clone, Debug)]
+pub struct NestedLoop {
+    pub kind: JoinKind,
+    pub left: Node,
+    pub right: Node,
+    pub bindings: Vec<(ExecParameterId, Expr)>,
+    pub condition: Option<Expr>,
+    /// Number of columns of the right side, for null extension.
+    pub right_width: u16,
+    pub left_width: u16,
+}
+
+/// Builds on the right side.
+#[derive(Clone, Debug)]
+pub struct HashJoin {
+    pub kind: JoinKind,
+    pub left: Node,
+    pub right: Node,
+    /// Pairs of equal-typed expressions, over the left and the right row.
+    pub keys: Vec<(Expr, Expr)>,
+    /// Over the joined row.
+    pub condition: Option<Expr>,
+    pub left_width: u16,
+    pub right_width: u16,
+}
+
+/// Output row: group keys, then aggregate results. With grouping sets also the GROUPING() bits last.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    pub input: Node,
+    pub group_by: Vec<Expr>,
+    /// Empty = one set of all keys. Each set lists positions in `group_by`.
+    pub grouping_sets: Vec<Vec<u16>>,
+    pub calls: Vec<AggregateCall>,
+}
+
+/// Output row: the input row followed by one column per call. Input is sorted by partition and order keys below.
+#[derive(Clone, Debug)]
+pub struct Window {
+    pub input: Node,
+    pub partition_by: Vec<Expr>,
+    pub order_by: Vec<SortKey>,
+    pub calls: Vec<WindowCall>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetOperationKind {
+    Union,
+    Intersect,
+    Except,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LockStrength {
+    KeyShare,
+    Share,
+    NoKeyUpdate,
+    Update,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockWait {
+    Block,
+    NoWait,
+    SkipLocked,
+}
+
+#[derive(Clone, Debug)]
+pub struct RowLock {
+    pub scan: ScanId,
+    pub relation: Arc<Relation>,
+    /// Input column that holds the row mark.
+    pub mark: u16,
+    pub strength: LockStrength,
+    pub wait: LockWait,
+}
+
+/// Where the row mark of a base relation stands in the input row of a locking or modifying node.
+#[derive(Clone, Debug)]
+pub struct RowMark {
+    pub scan: ScanId,
+    pub mark: u16,
+}
+
+#[derive(Clone, Debug)]
+pub struct Insert {
+    pub relation: Arc<Relation>,
+    /// Yields rows of the *inserted* columns in `targets` order.
+    pub input: Node,
+    /// For each column of the relation (dropped ones: a NULL constant): an expression over the input row, casts,
+    /// defaults and generated columns resolved.
+    pub values: Vec<Expr>,
+    pub checks: Vec<Check>,
+    pub on_conflict: Option<OnConflict>,
+    /// Over the inserted row (all columns by position).
+    pub returning: Option<Vec<Expr>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Check {
+    pub name: String,
+    /// Over the relation's row, all columns by position. NULL passes.
+    pub condition: Expr,
+}
+
+#[derive(Clone, Debug)]
+pub struct OnConflict {
+    /// Positions in `relation.indexes` that arbitrate; empty = any unique index (DO NOTHING only).
+    pub arbiters: Vec<u16>,
+    pub action: ConflictAction,
+}
+
+#[derive(Clone, Debug)]
+pub enum ConflictAction {
+    Nothing,
+    /// `assignments` and `condition` read the existing row by `Column` and the proposed row by `Excluded`.
+    Update { assignments: Vec<(u16, Expr)>, condition: Option<Expr> },
+}
+
+#[derive(Clone, Debug)]
+pub struct Update {
+    pub relation: Arc<Relation>,
+    pub scan: ScanId,
+    /// Joined rows; the target's row mark is among them.
+    pub input: Node,
+    pub mark: u16,
+    pub marks: Vec<RowMark>,
+    /// (position of the column, expression over the input row). The target's old columns are part of the input row
+    /// where expressions need them; unassigned columns are taken from the stored row.
+    pub assignments: Vec<(u16, Expr)>,
+    /// Generated columns, recomputed over the new row (all columns by position).
+    pub generated: Vec<(u16, Expr)>,
+    pub checks: Vec<Check>,
+    /// Over the new row (all columns by position), followed by the input row.
+    pub returning: Option<Vec<Expr>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Delete {
+    pub relation: Arc<Relation>,
+    pub scan: ScanId,
+    pub input: Node,
+    pub mark: u16,
+    pub marks: Vec<RowMark>,
+    /// Over the old row (all columns by position), followed by the input row.
+    pub returning: Option<Vec<Expr>>,
+}
