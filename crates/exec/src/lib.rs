@@ -1,1 +1,19 @@
-//! mote: exec (see ARCHITECTURE.md)
+//! SQL sessions over the engine: what runs a statement, from text to rows.
+//!
+//! Read in this order:
+//!  1. `host`: what a session asks of the thing that hosts it (rows out, COPY data in, waiting, notices).
+//!  2. `database`: the engine, the catalog and the settings that all sessions share.
+//!  3. `session`: one client's state: transaction block, prepared statements, portals, settings.
+//!  4. `query`: a plan compiled to a program, and its execution.
+//!  5. `expr`, `functions`: expressions compiled and evaluated.
+//!  6. `node`, `modify`: one file per plan node; locking, EvalPlanQual, constraints.
+//!  7. `command`: statements that are not queries (DDL, COPY, SET, transaction control).
+//!  8. `catalog_store`: objects of users as rows of the engine, and the view that the binder reads.
+//!  9. `views`: pg_catalog and its kin as tables made by code.
+//!
+//! Promises: runs to completion on the calling thread; whoever hosts the session decides how to wait (`host::Host`);
+//! every failure is an `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sockets, message framing, authentication
+//! exchange (server), and everything below rows and bytes (engine).
+
+pub mod host;
+pub mod context;

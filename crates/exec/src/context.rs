@@ -1,0 +1,67 @@
+//! What a running statement can reach: its transaction, its session's state, the database, the host.
+
+use std::sync::Arc;
+
+use mote_common::{SqlError, SqlResult, error::state};
+use mote_engine::{Ticket, Transaction};
+
+use crate::database::Database;
+use crate::host::{Host, WaitEnd};
+use crate::session::state::SessionState;
+
+/// Rows, loop turns and function calls a statement may spend before it lets others run (about 200 us).
+pub const FUEL_SLICE: u32 = 1_000;
+
+/// Handed down through every node and expression of one execution.
+pub struct StatementContext<'a> {
+    pub transaction: &'a Transaction,
+    pub session: &'a mut SessionState,
+    pub database: &'a Arc<Database>,
+    pub host: &'a mut dyn Host,
+    /// What is left of the current slice; see [`StatementContext::burn`].
+    pub fuel: u32,
+}
+
+impl StatementContext<'_> {
+    /// Accounts for `units` of work; yields to other sessions when the slice is used up. Called at batch edges of
+    /// scans, sorts, hash builds and loops, where nothing borrowed from an index or latch is alive.
+    #[inline]
+    pub fn burn(&mut self, units: u32) -> SqlResult<()> {
+        if let Some(left) = self.fuel.checked_sub(units) {
+            self.fuel = left;
+            return Ok(());
+        }
+        self.fuel = FUEL_SLICE;
+        let end = self.host.yield_now();
+        self.check(end)?;
+        if self.session.statement_deadline_passed() {
+            return Err(self.session.timeout_error());
+        }
+        Ok(())
+    }
+
+    /// Waits for an engine ticket; cancels it in the engine when the wait ends any other way.
+    pub fn wait(&mut self, ticket: Ticket) -> SqlResult<()> {
+        let deadline = self.session.wait_deadline_ns();
+        let end = self.host.wait(&ticket, deadline);
+        if end != WaitEnd::Decided {
+            self.transaction.cancel_wait(ticket);
+        }
+        self.check(end)
+    }
+
+    fn check(&mut self, end: WaitEnd) -> SqlResult<()> {
+        match end {
+            WaitEnd::Decided => Ok(()),
+            WaitEnd::Cancelled => {
+                Err(SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request"))
+            }
+            WaitEnd::Terminated => Err(SqlError::new(
+                state::ADMIN_SHUTDOWN,
+                "terminating connection due to administrator command",
+            )
+            .severity(mote_common::error::Severity::Fatal)),
+            WaitEnd::TimedOut => Err(self.session.timeout_error()),
+        }
+    }
+}

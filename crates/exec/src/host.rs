@@ -1,0 +1,52 @@
+//! What a session asks of its host: the wire server, or a Rust program that opened the database in process.
+//!
+//! A statement runs as plain code; where it must wait it calls the host, which suspends the session's coroutine (server)
+//! or blocks the thread (embedded, Miri). No latch, epoch guard or C frame may be alive across such a call.
+
+use mote_common::{SqlError, SqlResult};
+use mote_engine::Ticket;
+use mote_sql::plan::OutputColumn;
+use mote_types::Datum;
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaitEnd {
+    /// The ticket was decided: call the engine again.
+    Decided,
+    /// The user asked to cancel the statement (57014).
+    Cancelled,
+    /// The server is stopping (57P01).
+    Terminated,
+    /// The deadline passed: statement_timeout or lock_timeout; the session knows which.
+    TimedOut,
+}
+
+/// The session's side of a conversation. All methods may suspend unless they say otherwise.
+pub trait Host {
+    /// Rows with these columns follow. Called at most once per statement, before the first `row`. Does not suspend.
+    fn start_rows(&mut self, columns: &[OutputColumn]) -> SqlResult<()>;
+    /// One row of the result. May suspend when the client reads slowly.
+    fn row(&mut self, row: &[Datum]) -> SqlResult<()>;
+    /// COPY TO STDOUT begins: `columns` fields, text or binary overall format.
+    fn start_copy_out(&mut self, columns: usize, binary: bool) -> SqlResult<()>;
+    fn copy_out(&mut self, data: &[u8]) -> SqlResult<()>;
+    fn finish_copy_out(&mut self) -> SqlResult<()>;
+    /// COPY FROM STDIN begins; data is then taken with `copy_in`.
+    fn start_copy_in(&mut self, columns: usize, binary: bool) -> SqlResult<()>;
+    /// Replaces `buffer` with the next piece of COPY data; false at its end. CopyFail is an error (57014).
+    fn copy_in(&mut self, buffer: &mut Vec<u8>) -> SqlResult<bool>;
+    /// NOTICE, WARNING, INFO. Does not suspend.
+    fn notice(&mut self, notice: SqlError);
+    /// A setting the client tracks changed (ParameterStatus). Does not suspend.
+    fn parameter_status(&mut self, name: &str, value: &str);
+    /// Suspends until the ticket is decided, the statement is cancelled or `deadline_ns` (monotonic) passes.
+    fn wait(&mut self, ticket: &Ticket, deadline_ns: Option<u64>) -> WaitEnd;
+    /// Suspends for a time (pg_sleep).
+    fn sleep_until(&mut self, deadline_ns: u64) -> WaitEnd;
+    /// The statement used up its slice of fuel: lets others run, then reports whether to go on.
+    fn yield_now(&mut self) -> WaitEnd;
+    /// Waits until the engine's stable horizon reaches `lsn` (used where a result may not be provisional).
+    fn wait_stable(&mut self, lsn: mote_common::Lsn) -> WaitEnd;
+    /// Runs `work` on a stack fit for the parser's recursion (`mote_sql::parser::PARSE_STACK_BYTES`). Does not suspend.
+    fn on_large_stack(&mut self, work: &mut dyn FnMut());
+}
