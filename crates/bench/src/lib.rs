@@ -1,1 +1,3 @@
-//! mote: bench (see ARCHITECTURE.md)
+//! The laboratory.
+#![forbid(unsafe_code)]
+pub mod driver;

@@ -1,0 +1,295 @@
+//! Terminals as stackful coroutines on an epoll loop, one loop per driver thread.
+//!
+//! A fiber's code is written in blocking style; where it would block it suspends and the loop runs another. The same
+//! code runs on a plain thread with [`Wait::Blocking`], where the socket itself blocks.
+//!
+//! Invariants
+//!  1. Sockets are registered edge-triggered, once. A fiber that has just written a request may suspend without
+//!     trying to read: the loop is single-threaded, so the answer's edge cannot be consumed in between.
+//!  2. A wake-up is a hint. Every waiter re-checks what it waits for (read again, look at the clock).
+//!  3. When the loop stops, all timers fire; fibers that still wait for a server after the grace period are unwound.
+//! Not here: what a fiber does (`workload`), and when a run ends (`measure::timeline`).
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::os::fd::RawFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token};
+
+/// Bytes of address space per fiber; only touched pages cost memory. Debug builds keep more on the stack.
+const STACK_BYTES: usize = 128 * 1024;
+/// The loop looks at the stop flag and the tick at least this often.
+const POLL_MAX: Duration = Duration::from_millis(100);
+
+/// The run's time base: nanoseconds since the run was set up, the same for all threads.
+#[derive(Clone, Copy)]
+pub struct RunClock {
+    base: Instant,
+}
+
+impl RunClock {
+    pub fn start() -> RunClock {
+        RunClock { base: Instant::now() }
+    }
+
+    pub fn now_ns(&self) -> u64 {
+        self.base.elapsed().as_nanos() as u64
+    }
+}
+
+/// Why a fiber suspended itself.
+enum Park {
+    /// Until its socket is ready or another fiber wakes it.
+    Event,
+    /// Until this time on the run's clock.
+    Until(u64),
+}
+
+type Fiber = Coroutine<(), Park, (), DefaultStack>;
+
+/// What the loop and its fibers share.
+struct Shared {
+    registry: Registry,
+    /// By socket token: the fiber that waits for it.
+    owners: RefCell<Vec<Option<usize>>>,
+    /// Fibers that other fibers have made runnable.
+    woken: RefCell<Vec<usize>>,
+}
+
+/// How the current code waits.
+pub enum Wait<'y> {
+    /// By blocking the thread in the system call.
+    Blocking,
+    Fiber(FiberHandle<'y>),
+}
+
+pub struct FiberHandle<'y> {
+    yielder: &'y Yielder<(), Park>,
+    shared: Rc<Shared>,
+    id: usize,
+    clock: RunClock,
+}
+
+impl Wait<'_> {
+    /// Announces a socket and returns its token, or `None` when the socket shall block.
+    pub fn register(&self, fd: RawFd) -> io::Result<Option<usize>> {
+        let Wait::Fiber(handle) = self else { return Ok(None) };
+        let mut owners = handle.shared.owners.borrow_mut();
+        let token = owners.len();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        handle.shared.registry.register(&mut SourceFd(&fd), Token(token), interest)?;
+        owners.push(None);
+        Ok(Some(token))
+    }
+
+    /// Waits until something happened on the socket since the last attempt. Blocking sockets never come here.
+    pub fn socket(&self, token: Option<usize>) {
+        if let (Wait::Fiber(handle), Some(token)) = (self, token) {
+            handle.shared.owners.borrow_mut()[token] = Some(handle.id);
+            handle.yielder.suspend(Park::Event);
+        }
+    }
+
+    /// Sleeps until `deadline_ns` on the run's clock, or until the run stops.
+    pub fn until(&self, deadline_ns: u64) {
+        if let Wait::Fiber(handle) = self {
+            if handle.clock.now_ns() < deadline_ns {
+                handle.yielder.suspend(Park::Until(deadline_ns));
+            }
+        }
+    }
+
+    /// Suspends until another fiber of this loop calls [`Wait::wake`] with this fiber's id.
+    pub fn park(&self) {
+        if let Wait::Fiber(handle) = self {
+            handle.yielder.suspend(Park::Event);
+        }
+    }
+
+    pub fn wake(&self, id: usize) {
+        if let Wait::Fiber(handle) = self {
+            handle.shared.woken.borrow_mut().push(id);
+        }
+    }
+
+    pub fn id(&self) -> usize {
+        match self {
+            Wait::Blocking => 0,
+            Wait::Fiber(handle) => handle.id,
+        }
+    }
+}
+
+/// One driver thread's fibers and their epoll loop.
+pub struct FiberLoop {
+    poll: Poll,
+    shared: Rc<Shared>,
+    clock: RunClock,
+    fibers: Vec<Option<Fiber>>,
+    timers: BinaryHeap<Reverse<(u64, usize)>>,
+    live: usize,
+}
+
+/// When a loop ends.
+pub struct Stop {
+    /// Fibers are asked to finish from here on: all timers fire.
+    pub at_ns: u64,
+    /// What is still waiting for the server so long after that is abandoned.
+    pub grace_ns: u64,
+    /// Set by Ctrl-C or by another thread that failed. A lone flag: Relaxed suffices.
+    pub flag: Arc<AtomicBool>,
+}
+
+impl FiberLoop {
+    pub fn new(clock: RunClock) -> io::Result<FiberLoop> {
+        let poll = Poll::new()?;
+        let shared = Rc::new(Shared {
+            registry: poll.registry().try_clone()?,
+            owners: RefCell::new(Vec::new()),
+            woken: RefCell::new(Vec::new()),
+        });
+        Ok(FiberLoop { poll, shared, clock, fibers: Vec::new(), timers: BinaryHeap::new(), live: 0 })
+    }
+
+    /// Adds a fiber; it first runs inside [`FiberLoop::run`].
+    pub fn spawn(&mut self, body: impl FnOnce(&Wait<'_>) + 'static) -> io::Result<()> {
+        let (id, shared, clock) = (self.fibers.len(), Rc::clone(&self.shared), self.clock);
+        let stack = DefaultStack::new(STACK_BYTES)?;
+        let fiber = Coroutine::with_stack(stack, move |yielder: &Yielder<(), Park>, ()| {
+            body(&Wait::Fiber(FiberHandle { yielder, shared, id, clock }));
+        });
+        self.fibers.push(Some(fiber));
+        self.live += 1;
+        Ok(())
+    }
+
+    /// Runs all fibers to their end. `tick` is called about every `tick_ns`. Returns how many fibers were abandoned.
+    pub fn run(&mut self, stop: &Stop, tick_ns: u64, mut tick: impl FnMut(u64)) -> io::Result<usize> {
+        let mut events = Events::with_capacity(1024);
+        let mut next_tick = (self.clock.now_ns() / tick_ns + 1) * tick_ns;
+        let mut stop_at = stop.at_ns;
+        for id in 0..self.fibers.len() {
+            self.resume(id);
+        }
+        while self.live > 0 {
+            let now = self.clock.now_ns();
+            if stop.flag.load(Ordering::Relaxed) {
+                stop_at = stop_at.min(now);
+            }
+            if now >= next_tick {
+                tick(now);
+                next_tick = (now / tick_ns + 1) * tick_ns;
+            }
+            if now >= stop_at.saturating_add(stop.grace_ns) {
+                break;
+            }
+            self.fire_timers(if now >= stop_at { u64::MAX } else { now });
+            self.run_woken();
+            if self.live == 0 {
+                break;
+            }
+            let timer = self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
+            let deadline = timer.min(next_tick);
+            let timeout = Duration::from_nanos(deadline.saturating_sub(self.clock.now_ns())).min(POLL_MAX);
+            match self.poll.poll(&mut events, Some(timeout)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            for event in &events {
+                let owner = self.shared.owners.borrow_mut()[event.token().0].take();
+                if let Some(id) = owner {
+                    self.resume(id);
+                }
+            }
+            self.run_woken();
+        }
+        tick(self.clock.now_ns());
+        let abandoned = self.live;
+        self.fibers.clear(); // unwinds what is left, which closes its sockets
+        Ok(abandoned)
+    }
+
+    fn run_woken(&mut self) {
+        loop {
+            let Some(id) = self.shared.woken.borrow_mut().pop() else { return };
+            self.resume(id);
+        }
+    }
+
+    fn fire_timers(&mut self, until_ns: u64) {
+        // Timers that fibers set while this loop runs lie in the future, so it ends; with `u64::MAX` the fibers see
+        // that the run has stopped and set no more.
+        while let Some(Reverse((at, id))) = self.timers.peek().copied() {
+            if at > until_ns {
+                return;
+            }
+            self.timers.pop();
+            self.resume(id);
+        }
+    }
+
+    fn resume(&mut self, id: usize) {
+        let Some(fiber) = self.fibers[id].as_mut() else { return };
+        match fiber.resume(()) {
+            CoroutineResult::Yield(Park::Event) => {}
+            CoroutineResult::Yield(Park::Until(at)) => self.timers.push(Reverse((at, id))),
+            CoroutineResult::Return(()) => {
+                self.fibers[id] = None;
+                self.live -= 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop_at(at_ns: u64) -> Stop {
+        Stop { at_ns, grace_ns: 50_000_000, flag: Arc::new(AtomicBool::new(false)) }
+    }
+
+    #[test]
+    fn timers_fire_in_order_and_signals_wake() {
+        let clock = RunClock::start();
+        let mut fibers = FiberLoop::new(clock).expect("epoll");
+        let log = Rc::new(RefCell::new(Vec::new()));
+        for (name, delay_ns) in [("late", 20_000_000), ("early", 5_000_000)] {
+            let log = Rc::clone(&log);
+            let body = move |wait: &Wait<'_>| {
+                wait.until(clock.now_ns() + delay_ns);
+                log.borrow_mut().push(name);
+                wait.wake(2);
+            };
+            fibers.spawn(body).expect("stack");
+        }
+        let sleeper_log = Rc::clone(&log);
+        let sleeper = move |wait: &Wait<'_>| {
+            wait.park();
+            sleeper_log.borrow_mut().push("woken");
+        };
+        fibers.spawn(sleeper).expect("stack");
+        let abandoned = fibers.run(&stop_at(10_000_000_000), 1_000_000_000, |_| {}).expect("loop");
+        assert_eq!(abandoned, 0);
+        assert_eq!(*log.borrow(), vec!["early", "woken", "late"]);
+    }
+
+    #[test]
+    fn what_never_returns_is_abandoned() {
+        let clock = RunClock::start();
+        let mut fibers = FiberLoop::new(clock).expect("epoll");
+        fibers.spawn(|wait| wait.park()).expect("stack");
+        fibers.spawn(move |wait| wait.until(clock.now_ns() + 3_600_000_000_000)).expect("stack");
+        assert_eq!(fibers.run(&stop_at(10_000_000), 1_000_000_000, |_| {}).expect("loop"), 1);
+    }
+}

@@ -1,0 +1,417 @@
+//! One connection: startup, prepared statements, pipelined batches.
+//!
+//! A round trip is: queue any number of Bind/Execute pairs, [`Session::round_trip`] adds one Sync, writes all with one
+//! system call, and reads until ReadyForQuery. The answer is then looked at in place, in the receive buffer.
+//!
+//! Invariants
+//!  1. Between round trips the output buffer is empty, and the input buffer holds only what has been consumed.
+//!  2. After an error that is fatal `usable` is false and stays so; the owner opens another session.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::error::{DriverError, DriverResult, ServerError};
+use super::scram::Exchange;
+use super::statement::{BindWriter, StatementId, StatementSet};
+use super::url::{Host, Target};
+use super::wire::{self, Frame, Frames, Row};
+use super::fiber::Wait;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const INPUT_BYTES_INITIAL: usize = 4096;
+
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    fn connect(target: &Target) -> io::Result<Socket> {
+        match &target.host {
+            Host::SocketDirectory(directory) => {
+                UnixStream::connect(directory.join(format!(".s.PGSQL.{}", target.port))).map(Socket::Unix)
+            }
+            Host::Name(name) => {
+                let mut last = io::Error::new(io::ErrorKind::NotFound, format!("{name} has no address"));
+                for address in (name.as_str(), target.port).to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+                        Ok(stream) => {
+                            stream.set_nodelay(true)?;
+                            return Ok(Socket::Tcp(stream));
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+        }
+    }
+
+    fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Socket::Tcp(stream) => stream.set_nonblocking(true),
+            Socket::Unix(stream) => stream.set_nonblocking(true),
+        }
+    }
+
+    fn raw_fd(&self) -> i32 {
+        match self {
+            Socket::Tcp(stream) => stream.as_raw_fd(),
+            Socket::Unix(stream) => stream.as_raw_fd(),
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(stream) => stream.read(buffer),
+            Socket::Unix(stream) => stream.read(buffer),
+        }
+    }
+
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(stream) => stream.write(buffer),
+            Socket::Unix(stream) => stream.write(buffer),
+        }
+    }
+}
+
+/// What went over the wire, since the session began.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Traffic {
+    pub round_trips: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+}
+
+impl Traffic {
+    pub fn since(self, earlier: Traffic) -> Traffic {
+        Traffic {
+            round_trips: self.round_trips - earlier.round_trips,
+            bytes_sent: self.bytes_sent - earlier.bytes_sent,
+            bytes_received: self.bytes_received - earlier.bytes_received,
+        }
+    }
+
+    pub fn add(&mut self, other: Traffic) {
+        self.round_trips += other.round_trips;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+    }
+}
+
+pub struct Session {
+    socket: Socket,
+    token: Option<usize>,
+    statements: Arc<StatementSet>,
+    output: Vec<u8>,
+    /// Bytes `consumed..filled` have arrived and are not looked at yet.
+    input: Vec<u8>,
+    consumed: usize,
+    filled: usize,
+    /// From the last ReadyForQuery: `I` idle, `T` in a transaction, `E` in a failed one.
+    status: u8,
+    usable: bool,
+    pub traffic: Traffic,
+    server_version: String,
+}
+
+impl Session {
+    /// Connects, authenticates and prepares all statements of the set.
+    pub fn open(target: &Target, statements: Arc<StatementSet>, wait: &Wait<'_>) -> DriverResult<Session> {
+        let socket = Socket::connect(target)?;
+        if matches!(wait, Wait::Fiber(_)) {
+            socket.set_nonblocking()?;
+        }
+        let token = wait.register(socket.raw_fd())?;
+        let mut session = Session {
+            socket,
+            token,
+            statements,
+            output: Vec::with_capacity(1024),
+            input: vec![0; INPUT_BYTES_INITIAL],
+            consumed: 0,
+            filled: 0,
+            status: b'I',
+            usable: true,
+            traffic: Traffic::default(),
+            server_version: String::new(),
+        };
+        session.start_up(target, wait)?;
+        if !session.statements.is_empty() {
+            let statements = Arc::clone(&session.statements);
+            statements.write_parses(&mut session.output);
+            session.round_trip(wait)?;
+        }
+        Ok(session)
+    }
+
+    fn start_up(&mut self, target: &Target, wait: &Wait<'_>) -> DriverResult<()> {
+        let options = [
+            ("user", target.user.as_str()),
+            ("database", target.database.as_str()),
+            ("client_encoding", "UTF8"),
+            ("DateStyle", "ISO"),
+            ("TimeZone", "UTC"),
+            ("application_name", "mote bench"),
+        ];
+        wire::startup(&mut self.output, &options);
+        self.flush(wait)?;
+        let mut exchange = None;
+        loop {
+            let frame = self.next_frame(wait)?;
+            let (kind, body) = (frame.kind, frame.body.to_vec());
+            match kind {
+                b'R' => self.authenticate(target, &body, &mut exchange, wait)?,
+                b'S' => {
+                    if let Some(version) = body.strip_prefix(b"server_version\0") {
+                        self.server_version = String::from_utf8_lossy(version).trim_end_matches('\0').to_string();
+                    }
+                }
+                b'E' => return Err(DriverError::Server(Box::new(wire::decode_error(&body)))),
+                b'K' | b'N' => {}
+                b'Z' => return Ok(()),
+                _ => return Err(DriverError::protocol(format!("message '{}' during startup", kind as char))),
+            }
+        }
+    }
+
+    fn authenticate(
+        &mut self,
+        target: &Target,
+        body: &[u8],
+        exchange: &mut Option<Exchange>,
+        wait: &Wait<'_>,
+    ) -> DriverResult<()> {
+        let malformed = || DriverError::protocol("malformed authentication request");
+        let (method, rest) = body.split_first_chunk::<4>().ok_or_else(malformed)?;
+        let password = || {
+            target.password.as_deref().ok_or_else(|| DriverError::protocol("the server asks for a password"))
+        };
+        match i32::from_be_bytes(*method) {
+            0 => return Ok(()),
+            3 => {
+                let password = password()?;
+                wire::message(&mut self.output, b'p', |out| wire::put_string(out, password));
+            }
+            10 => {
+                if !rest.split(|&byte| byte == 0).any(|name| name == b"SCRAM-SHA-256") {
+                    return Err(DriverError::protocol("the server offers no SCRAM-SHA-256"));
+                }
+                let started = Exchange::new()?;
+                let first = started.client_first();
+                wire::message(&mut self.output, b'p', |out| {
+                    wire::put_string(out, "SCRAM-SHA-256");
+                    wire::put_i32(out, first.len() as i32);
+                    out.extend_from_slice(first.as_bytes());
+                });
+                *exchange = Some(started);
+            }
+            11 => {
+                let server_first = std::str::from_utf8(rest).map_err(|_| malformed())?;
+                let answer = exchange.as_mut().ok_or_else(malformed)?.client_final(password()?, server_first)?;
+                wire::message(&mut self.output, b'p', |out| out.extend_from_slice(answer.as_bytes()));
+            }
+            12 => {
+                let server_final = std::str::from_utf8(rest).map_err(|_| malformed())?;
+                return exchange.as_ref().ok_or_else(malformed)?.verify_server(server_final);
+            }
+            other => {
+                return Err(DriverError::protocol(format!(
+                    "authentication method {other} is not supported (trust, password and scram-sha-256 are)"
+                )));
+            }
+        }
+        self.flush(wait)
+    }
+
+    pub fn server_version(&self) -> &str {
+        &self.server_version
+    }
+
+    /// False once the connection is lost.
+    pub fn is_usable(&self) -> bool {
+        self.usable
+    }
+
+    /// Whether a transaction block is open, failed or not.
+    pub fn in_transaction(&self) -> bool {
+        self.status != b'I'
+    }
+
+    /// Queues one execution of a prepared statement.
+    pub fn send(&mut self, id: StatementId, values: impl FnOnce(BindWriter<'_>) -> BindWriter<'_>) {
+        let writer = values(self.statements.bind(&mut self.output, id));
+        self.statements.end_bind(id, writer);
+    }
+
+    /// The raw output buffer, for messages that are not executions of prepared statements.
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    /// Sends what is queued and a Sync; returns the complete answer, or the first error in it.
+    pub fn round_trip(&mut self, wait: &Wait<'_>) -> DriverResult<Reply<'_>> {
+        wire::sync(&mut self.output);
+        self.exchange(wait)
+    }
+
+    /// Sends what is queued, which must make the server end with one ReadyForQuery.
+    pub fn exchange(&mut self, wait: &Wait<'_>) -> DriverResult<Reply<'_>> {
+        self.flush(wait)?;
+        self.traffic.round_trips += 1;
+        self.rewind();
+        wait.socket(self.token);
+        let mut scanned = 0;
+        let mut error: Option<Box<ServerError>> = None;
+        loop {
+            while let Some((frame, length)) = wire::frame(&self.input[scanned..self.filled])? {
+                match frame.kind {
+                    b'E' if error.is_none() => error = Some(Box::new(wire::decode_error(frame.body))),
+                    b'Z' => {
+                        self.status = frame.body.first().copied().unwrap_or(b'I');
+                        self.consumed = scanned + length;
+                        return match error {
+                            Some(error) => Err(DriverError::Server(error)),
+                            None => Ok(Reply { bytes: &self.input[..self.consumed] }),
+                        };
+                    }
+                    _ => {}
+                }
+                scanned += length;
+            }
+            if let Err(lost) = self.fill(wait) {
+                // A server that shuts down says why before it closes.
+                return Err(error.map_or(lost, DriverError::Server));
+            }
+        }
+    }
+
+    /// The next message, whatever it is; for exchanges that are not request and ReadyForQuery.
+    pub fn next_frame(&mut self, wait: &Wait<'_>) -> DriverResult<Frame<'_>> {
+        let length = loop {
+            match wire::frame(&self.input[self.consumed..self.filled])? {
+                Some((_, length)) => break length,
+                None => self.fill(wait)?,
+            }
+        };
+        let start = self.consumed;
+        self.consumed += length;
+        let frame = Frame { kind: self.input[start], body: &self.input[start + 5..start + length] };
+        if frame.kind == b'Z' {
+            self.status = frame.body.first().copied().unwrap_or(b'I');
+        }
+        Ok(frame)
+    }
+
+    /// Moves unread bytes to the front.
+    fn rewind(&mut self) {
+        self.input.copy_within(self.consumed..self.filled, 0);
+        self.filled -= self.consumed;
+        self.consumed = 0;
+    }
+
+    /// One successful read, waiting for it if need be.
+    fn fill(&mut self, wait: &Wait<'_>) -> DriverResult<()> {
+        if self.filled == self.input.len() {
+            if self.consumed > 0 {
+                self.rewind();
+            } else {
+                self.input.resize(self.input.len() * 2, 0);
+            }
+        }
+        loop {
+            match self.socket.read(&mut self.input[self.filled..]) {
+                Ok(0) => {
+                    self.usable = false;
+                    let closed = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection");
+                    return Err(closed.into());
+                }
+                Ok(count) => {
+                    self.filled += count;
+                    self.traffic.bytes_received += count as u64;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait.socket(self.token),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.usable = false;
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    /// Writes everything that is queued.
+    pub fn flush(&mut self, wait: &Wait<'_>) -> DriverResult<()> {
+        let mut written = 0;
+        while written < self.output.len() {
+            match self.socket.write(&self.output[written..]) {
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait.socket(self.token),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.usable = false;
+                    return Err(error.into());
+                }
+            }
+        }
+        self.traffic.bytes_sent += written as u64;
+        self.output.clear();
+        Ok(())
+    }
+
+    /// Forgets what was queued but not sent.
+    pub fn discard_output(&mut self) {
+        self.output.clear();
+    }
+
+    /// Marks the session as lost, after an error that the caller judged fatal.
+    pub fn abandon(&mut self) {
+        self.usable = false;
+    }
+}
+
+impl Drop for Session {
+    /// Terminate, as far as the socket takes it; a lost connection needs no goodbye.
+    fn drop(&mut self) {
+        if self.usable {
+            let _ = self.socket.write(&[b'X', 0, 0, 0, 4]);
+        }
+    }
+}
+
+/// A complete answer, in place in the session's receive buffer.
+#[derive(Clone, Copy)]
+pub struct Reply<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reply<'a> {
+    pub fn frames(&self) -> Frames<'a> {
+        Frames(self.bytes)
+    }
+
+    pub fn rows(&self) -> impl Iterator<Item = Row<'a>> + use<'a> {
+        Frames(self.bytes).filter(|frame| frame.kind == b'D').map(|frame| Row::new(frame.body))
+    }
+
+    /// The first row of any statement in the batch.
+    pub fn first_row(&self) -> Option<Row<'a>> {
+        self.rows().next()
+    }
+
+    /// The first row, which the data guarantees to exist.
+    pub fn row(&self, what: &'static str) -> DriverResult<Row<'a>> {
+        self.first_row().ok_or_else(|| DriverError::protocol(format!("{what} does not exist in the database")))
+    }
+
+    /// Rows affected by the last statement of the batch.
+    pub fn affected(&self) -> u64 {
+        Frames(self.bytes).filter(|frame| frame.kind == b'C').last().map_or(0, |frame| wire::tag_rows(frame.body))
+    }
+}

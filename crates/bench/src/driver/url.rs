@@ -1,0 +1,159 @@
+//! Where the server is: `postgres://user:password@host:port/database`, or `?host=/dir` for a Unix socket.
+//!
+//! Invariant: `Display` never shows the password, so a `Target` may go into reports.
+
+use std::fmt;
+use std::path::PathBuf;
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Target {
+    pub host: Host,
+    pub port: u16,
+    pub user: String,
+    pub password: Option<String>,
+    pub database: String,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Host {
+    Name(String),
+    /// The directory that holds `.s.PGSQL.<port>`.
+    SocketDirectory(PathBuf),
+}
+
+impl Target {
+    pub fn parse(text: &str) -> Result<Target, String> {
+        let rest = text
+            .strip_prefix("postgres://")
+            .or_else(|| text.strip_prefix("postgresql://"))
+            .ok_or_else(|| format!("\"{text}\" does not begin with postgres://"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (credentials, address) = match authority.rsplit_once('@') {
+            Some((credentials, address)) => (credentials, address),
+            None => ("", authority),
+        };
+        let (user, password) = match credentials.split_once(':') {
+            Some((user, password)) => (user, Some(percent_decode(password)?)),
+            None => (credentials, None),
+        };
+        let (host, port) = split_port(address)?;
+        let user = if user.is_empty() { "postgres".to_string() } else { percent_decode(user)? };
+        let database = percent_decode(database)?;
+        let mut target = Target {
+            host: Host::Name(if host.is_empty() { "127.0.0.1".to_string() } else { percent_decode(host)? }),
+            port,
+            database: if database.is_empty() { user.clone() } else { database },
+            user,
+            password,
+        };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            target.set_option(key, percent_decode(value)?)?;
+        }
+        Ok(target)
+    }
+
+    fn set_option(&mut self, key: &str, value: String) -> Result<(), String> {
+        match key {
+            "host" if value.starts_with('/') => self.host = Host::SocketDirectory(PathBuf::from(value)),
+            "host" => self.host = Host::Name(value),
+            "port" => self.port = value.parse().map_err(|_| format!("\"{value}\" is not a port"))?,
+            "user" => self.user = value,
+            "password" => self.password = Some(value),
+            "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
+            "sslmode" => return Err(format!("sslmode={value}: this driver does not encrypt; use sslmode=disable")),
+            _ => return Err(format!("unknown connection option \"{key}\"")),
+        }
+        Ok(())
+    }
+
+    /// Whether the server's processes can be looked up in this machine's /proc.
+    pub fn is_local(&self) -> bool {
+        match &self.host {
+            Host::SocketDirectory(_) => true,
+            Host::Name(name) => name == "localhost" || name == "::1" || name.starts_with("127."),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::Name(name) if name.contains(':') => {
+                write!(f, "postgres://{}@[{name}]:{}/{}", self.user, self.port, self.database)
+            }
+            Host::Name(name) => write!(f, "postgres://{}@{name}:{}/{}", self.user, self.port, self.database),
+            Host::SocketDirectory(path) => {
+                let path = path.display();
+                write!(f, "postgres://{}@/{}?host={path}&port={}", self.user, self.database, self.port)
+            }
+        }
+    }
+}
+
+/// Splits `host:port` and `[v6]:port`; the port defaults to 5432.
+fn split_port(address: &str) -> Result<(&str, u16), String> {
+    let (host, port) = match address.strip_prefix('[') {
+        Some(v6) => {
+            let (host, rest) = v6.split_once(']').ok_or("missing ] after an IPv6 address")?;
+            (host, rest.strip_prefix(':').unwrap_or(""))
+        }
+        None => address.rsplit_once(':').unwrap_or((address, "")),
+    };
+    if port.is_empty() {
+        return Ok((host, 5432));
+    }
+    Ok((host, port.parse().map_err(|_| format!("\"{port}\" is not a port"))?))
+}
+
+fn percent_decode(text: &str) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|b| (b as char).to_digit(16));
+        match (digit(), digit()) {
+            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
+            _ => return Err(format!("bad percent escape in \"{text}\"")),
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| format!("\"{text}\" is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_url() {
+        let target = Target::parse("postgres://anna:p%40ss@db.example:6000/shop?sslmode=disable").expect("valid");
+        assert_eq!(target.host, Host::Name("db.example".into()));
+        assert_eq!((target.port, target.user.as_str(), target.database.as_str()), (6000, "anna", "shop"));
+        assert_eq!(target.password.as_deref(), Some("p@ss"));
+        assert!(!target.to_string().contains("p@ss"));
+    }
+
+    #[test]
+    fn defaults_and_sockets() {
+        let target = Target::parse("postgres://127.0.0.1").expect("valid");
+        assert_eq!((target.port, target.user.as_str(), target.database.as_str()), (5432, "postgres", "postgres"));
+        assert!(target.is_local());
+        let socket = Target::parse("postgres:///bench?host=/tmp&port=5433").expect("valid");
+        assert_eq!(socket.host, Host::SocketDirectory("/tmp".into()));
+        assert_eq!(socket.port, 5433);
+        let v6 = Target::parse("postgres://u@[::1]:7000/d").expect("valid");
+        assert_eq!(v6.to_string(), "postgres://u@[::1]:7000/d");
+    }
+
+    #[test]
+    fn refuses_what_it_would_ignore() {
+        assert!(Target::parse("mysql://x").is_err());
+        assert!(Target::parse("postgres://h/d?sslmode=require").is_err());
+        assert!(Target::parse("postgres://h/d?application=x").is_err());
+        assert!(Target::parse("postgres://h:port/d").is_err());
+    }
+}
