@@ -15,6 +15,10 @@ pub struct ExecParameterId(pub u16);
 #[derive(Clone, Debug)]
 pub enum Expr {
     Constant(Datum, ColumnType),
+    /// Only while a statement is bound and optimised, never in a finished plan: a column of a FROM item (or of what a
+    /// query level computes: group keys, aggregates, window results). Numbers are unique over the whole statement, so
+    /// that moving an expression between query levels does not change it.
+    Variable { relation: u16, column: u16, ty: ColumnType, location: i32 },
     /// A column of the node's input row.
     Column { index: u16, ty: ColumnType },
     /// $n of the statement, 0-based here.
