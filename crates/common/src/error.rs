@@ -166,8 +166,8 @@ sqlstates! {
     INDEX_CORRUPTED = "XX002";
 }
 
-/// How loud a message is. Only `Error` and worse end a statement.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How loud a message is. Only `Error` and worse end a statement. Ordered from quiet to loud.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
     Debug,
     Log,

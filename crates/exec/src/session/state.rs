@@ -1,0 +1,116 @@
+//! A session's state that statements may read and change: who, settings, clock values, sequences, catalog overlay.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mote_common::env::Clock;
+use mote_common::{Oid, SqlError, error::state};
+
+use crate::catalog_store::SessionCatalog;
+use crate::settings::Settings;
+
+/// Microseconds between the Unix epoch and PostgreSQL's (2000-01-01).
+const POSTGRES_EPOCH_UNIX_US: i64 = 946_684_800_000_000;
+
+/// What other sessions may ask of this one. Shared with the cancel registry and the views of activity.
+#[derive(Default)]
+pub struct SessionSignals {
+    /// Set by CancelRequest and pg_cancel_backend; taken by the session where it waits or yields.
+    cancel: AtomicBool,
+    /// Set when the server stops or by pg_terminate_backend; never cleared.
+    terminate: AtomicBool,
+}
+
+impl SessionSignals {
+    /// Release pairs with Acquire in `take_cancel`: the request is seen by the time the session was woken for it.
+    pub fn request_cancel(&self) {
+        self.cancel.store(true, Ordering::Release);
+    }
+
+    pub fn request_termination(&self) {
+        self.terminate.store(true, Ordering::Release);
+    }
+
+    pub fn take_cancel(&self) -> bool {
+        self.cancel.load(Ordering::Acquire) && self.cancel.swap(false, Ordering::Acquire)
+    }
+
+    pub fn terminated(&self) -> bool {
+        self.terminate.load(Ordering::Acquire)
+    }
+}
+
+/// currval and lastval.
+#[derive(Default)]
+pub struct SequenceValues {
+    pub current: HashMap<Oid, i64>,
+    pub last: Option<(Oid, i64)>,
+}
+
+pub struct SessionState {
+    /// Number shown as pid: unique among live sessions, what CancelRequest names.
+    pub pid: u32,
+    pub user: String,
+    pub user_oid: Oid,
+    pub session_user: String,
+    pub superuser: bool,
+    pub database_name: String,
+    pub settings: Settings,
+    pub catalog: SessionCatalog,
+    pub sequences: SequenceValues,
+    pub signals: Arc<SessionSignals>,
+    pub clock: Arc<dyn Clock>,
+    /// now(): start of the current transaction, microseconds since 2000-01-01 UTC.
+    pub transaction_start_us: i64,
+    pub statement_start_us: i64,
+    /// Monotonic deadline of the running statement.
+    pub statement_deadline_ns: Option<u64>,
+    /// How many savepoints are open: settings remember at which depth they were changed.
+    pub savepoint_depth: u32,
+}
+
+impl SessionState {
+    /// Microseconds since 2000-01-01 UTC.
+    pub fn clock_us(&self) -> i64 {
+        self.clock.wall_us() - POSTGRES_EPOCH_UNIX_US
+    }
+
+    /// Notes the start of a statement: its timestamp and its deadline.
+    pub fn start_statement(&mut self) {
+        let now = self.clock_us();
+        self.statement_start_us = now;
+        let timeout_ms = self.settings.effective.statement_timeout_ms;
+        self.statement_deadline_ns =
+            (timeout_ms > 0).then(|| self.clock.monotonic_ns() + timeout_ms * 1_000_000);
+    }
+
+    /// Notes the start of a transaction: now() stands still from here to its end.
+    pub fn start_transaction(&mut self) {
+        self.transaction_start_us = self.statement_start_us;
+        self.settings.effective.format.now_us = self.transaction_start_us;
+    }
+
+    pub fn statement_deadline_passed(&self) -> bool {
+        self.statement_deadline_ns.is_some_and(|deadline| self.clock.monotonic_ns() >= deadline)
+    }
+
+    /// When a wait for a lock that starts now has to end: the nearer of statement_timeout and lock_timeout.
+    pub fn wait_deadline_ns(&self) -> Option<u64> {
+        let lock_timeout_ms = self.settings.effective.lock_timeout_ms;
+        let lock = (lock_timeout_ms > 0).then(|| self.clock.monotonic_ns() + lock_timeout_ms * 1_000_000);
+        match (self.statement_deadline_ns, lock) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// The error for a wait that timed out: which of the two limits it was.
+    pub fn timeout_error(&self) -> SqlError {
+        if self.statement_deadline_passed() {
+            SqlError::new(state::QUERY_CANCELED, "canceling statement due to statement timeout")
+        } else {
+            SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
+        }
+    }
+}

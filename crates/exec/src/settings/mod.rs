@@ -1,0 +1,370 @@
+//! Settings that SQL can see: SHOW, SET, RESET, pg_settings.
+//!
+//! Read `table` for what exists and what each one means, then this file for how values are kept: a session holds the
+//! text of every setting plus the few that hot paths need in parsed form ([`Effective`]). SET is transactional: an
+//! abort brings back what stood before, SET LOCAL ends with the transaction.
+
+mod table;
+
+use mote_common::{SqlError, SqlResult, error::state};
+use mote_types::datetime::TimeZone;
+use mote_types::{ByteaOutput, DateOrder, DateStyle, FormatSettings, IntervalStyle};
+
+pub use table::{Context, Kind, SETTINGS, Setting, lookup};
+
+/// How long an acknowledged commit has to be safe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SynchronousCommit {
+    /// In the log buffer: may be lost with the machine, never half.
+    Off,
+    /// On this node's disk. `on`, `remote_write` and `remote_apply` mean the same while there is no standby.
+    Local,
+}
+
+/// The settings that are read for every statement, parsed.
+#[derive(Clone, Debug)]
+pub struct Effective {
+    pub statement_timeout_ms: u64,
+    pub lock_timeout_ms: u64,
+    pub idle_in_transaction_timeout_ms: u64,
+    pub synchronous_commit: SynchronousCommit,
+    pub work_mem_bytes: usize,
+    pub search_path: Vec<String>,
+    pub format: FormatSettings,
+    /// Lowest severity sent to the client: 0 = debug5 ... 9 = error.
+    pub client_min_messages: Severity,
+}
+
+pub use mote_common::error::Severity;
+
+/// One session's values.
+pub struct Settings {
+    values: Vec<String>,
+    /// What RESET returns to: server defaults overlaid by what the startup packet asked for.
+    defaults: Vec<String>,
+    /// Values to bring back, newest last.
+    undo: Vec<Undo>,
+    pub effective: Effective,
+}
+
+struct Undo {
+    setting: usize,
+    value: String,
+    local: bool,
+    savepoint_depth: u32,
+}
+
+impl Settings {
+    pub fn new() -> Settings {
+        let values: Vec<String> = SETTINGS.iter().map(|s| s.default.to_string()).collect();
+        let effective = parse_effective(&values).expect("the defaults of the table are valid");
+        Settings { defaults: values.clone(), values, undo: Vec::new(), effective }
+    }
+
+    pub fn get(&self, name: &str) -> SqlResult<&str> {
+        Ok(&self.values[find(name)?])
+    }
+
+    /// Value by position in [`SETTINGS`].
+    pub fn value(&self, index: usize) -> &str {
+        &self.values[index]
+    }
+
+    pub fn default_value(&self, index: usize) -> &str {
+        &self.defaults[index]
+    }
+
+    /// Sets a value from the startup packet: it becomes the session's default too.
+    pub fn set_initial(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        let index = find(name)?;
+        let value = table::canonical(&SETTINGS[index], value)?;
+        self.replace(index, value.clone())?;
+        self.defaults[index] = value;
+        Ok(())
+    }
+
+    /// SET and SET LOCAL. Returns the setting and its new text when the client tracks it (ParameterStatus).
+    pub fn set(&mut self, name: &str, value: &str, local: bool, depth: u32) -> SqlResult<Option<Reported>> {
+        let index = find(name)?;
+        let setting = &SETTINGS[index];
+        match setting.context {
+            Context::Internal => {
+                return Err(SqlError::new(
+                    state::CANT_CHANGE_RUNTIME_PARAM,
+                    format!("parameter \"{}\" cannot be changed", setting.name),
+                ));
+            }
+            Context::Server => {
+                return Err(SqlError::new(
+                    state::CANT_CHANGE_RUNTIME_PARAM,
+                    format!("parameter \"{}\" cannot be changed without restarting the server", setting.name),
+                ));
+            }
+            Context::User => {}
+        }
+        let value = table::canonical(setting, value)?;
+        let old = self.values[index].clone();
+        self.replace(index, value)?;
+        self.undo.push(Undo { setting: index, value: old, local, savepoint_depth: depth });
+        Ok(self.reported(index))
+    }
+
+    /// RESET name.
+    pub fn reset(&mut self, name: &str, local: bool, depth: u32) -> SqlResult<Option<Reported>> {
+        let index = find(name)?;
+        let value = self.defaults[index].clone();
+        self.set(name, &value, local, depth)
+    }
+
+    /// RESET ALL and DISCARD ALL: every setting a session may change.
+    pub fn reset_all(&mut self, depth: u32) -> Vec<Reported> {
+        let mut reported = Vec::new();
+        for (index, setting) in SETTINGS.iter().enumerate() {
+            if setting.context == Context::User && !setting.keeps_on_reset_all {
+                let value = self.defaults[index].clone();
+                if value != self.values[index] {
+                    let changed = self.set(setting.name, &value, false, depth);
+                    reported.extend(changed.expect("a default is valid"));
+                }
+            }
+        }
+        reported
+    }
+
+    /// The transaction ended. Returns what the client must be told.
+    pub fn end_transaction(&mut self, committed: bool) -> Vec<Reported> {
+        if self.undo.is_empty() {
+            return Vec::new();
+        }
+        self.revert(|undo| !committed || undo.local)
+    }
+
+    /// ROLLBACK TO SAVEPOINT: reverts what was set at `depth` or deeper.
+    pub fn rollback_to(&mut self, depth: u32) -> Vec<Reported> {
+        let keep = self.undo.iter().take_while(|undo| undo.savepoint_depth < depth).count();
+        let mut tail = self.undo.split_off(keep);
+        let mut changed = Vec::new();
+        while let Some(undo) = tail.pop() {
+            self.replace(undo.setting, undo.value).expect("a former value is valid");
+            changed.push(undo.setting);
+        }
+        changed.iter().filter_map(|&index| self.reported(index)).collect()
+    }
+
+    fn revert(&mut self, which: impl Fn(&Undo) -> bool) -> Vec<Reported> {
+        let mut changed = Vec::new();
+        // A plain SET after a SET LOCAL of the same name wins over the local's former value.
+        let mut kept: Vec<usize> = Vec::new();
+        while let Some(undo) = self.undo.pop() {
+            if which(&undo) {
+                if !kept.contains(&undo.setting) {
+                    self.replace(undo.setting, undo.value).expect("a former value is valid");
+                    changed.push(undo.setting);
+                }
+            } else {
+                kept.push(undo.setting);
+            }
+        }
+        changed.iter().filter_map(|&index| self.reported(index)).collect()
+    }
+
+    fn replace(&mut self, index: usize, value: String) -> SqlResult<()> {
+        let old = std::mem::replace(&mut self.values[index], value);
+        if SETTINGS[index].effective {
+            match parse_effective(&self.values) {
+                Ok(effective) => self.effective = effective,
+                Err(error) => {
+                    self.values[index] = old;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reported(&self, index: usize) -> Option<Reported> {
+        SETTINGS[index]
+            .reported
+            .then(|| Reported { name: SETTINGS[index].name, value: self.values[index].clone() })
+    }
+
+    /// All settings the client tracks, for the start of a session.
+    pub fn all_reported(&self) -> Vec<Reported> {
+        (0..SETTINGS.len()).filter_map(|index| self.reported(index)).collect()
+    }
+
+    /// Settings that change how a statement is planned: part of the key of cached plans.
+    pub fn plan_key(&self) -> &str {
+        &self.values[table::SEARCH_PATH.get()]
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::new()
+    }
+}
+
+/// A setting the client is told of.
+pub struct Reported {
+    pub name: &'static str,
+    pub value: String,
+}
+
+fn find(name: &str) -> SqlResult<usize> {
+    lookup(name).ok_or_else(|| {
+        SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+    })
+}
+
+fn parse_effective(values: &[String]) -> SqlResult<Effective> {
+    let get = |name: &str| values[lookup(name).expect("named settings are in the table")].as_str();
+    let milliseconds = |name: &str| table::integer(get(name)).unwrap_or(0).max(0) as u64;
+    let (date_style, date_order) = parse_date_style(get("DateStyle"))?;
+    let format = FormatSettings {
+        time_zone: TimeZone::parse(get("TimeZone"))?,
+        date_style,
+        date_order,
+        interval_style: match get("IntervalStyle") {
+            "postgres" => IntervalStyle::Postgres,
+            "iso_8601" => IntervalStyle::Iso8601,
+            other => return Err(SqlError::unsupported(format_args!("IntervalStyle \"{other}\""))),
+        },
+        bytea_output: match get("bytea_output") {
+            "escape" => ByteaOutput::Escape,
+            _ => ByteaOutput::Hex,
+        },
+        extra_float_digits: table::integer(get("extra_float_digits")).unwrap_or(1) as i32,
+        now_us: 0,
+    };
+    Ok(Effective {
+        statement_timeout_ms: milliseconds("statement_timeout"),
+        lock_timeout_ms: milliseconds("lock_timeout"),
+        idle_in_transaction_timeout_ms: milliseconds("idle_in_transaction_session_timeout"),
+        synchronous_commit: match get("synchronous_commit") {
+            "off" => SynchronousCommit::Off,
+            _ => SynchronousCommit::Local,
+        },
+        work_mem_bytes: table::integer(get("work_mem")).unwrap_or(4096).max(64) as usize * 1024,
+        search_path: parse_name_list(get("search_path")),
+        format,
+        client_min_messages: match get("client_min_messages") {
+            "error" => Severity::Error,
+            "warning" => Severity::Warning,
+            "notice" => Severity::Notice,
+            "log" => Severity::Log,
+            _ => Severity::Debug,
+        },
+    })
+}
+
+/// `ISO`, `MDY` and their kin, in any order; other output styles are not supported.
+fn parse_date_style(text: &str) -> SqlResult<(DateStyle, DateOrder)> {
+    let mut order = DateOrder::Mdy;
+    for word in text.split(',').map(|w| w.trim().to_ascii_lowercase()) {
+        match word.as_str() {
+            "iso" | "" => {}
+            "mdy" | "us" | "noneuro" | "noneuropean" => order = DateOrder::Mdy,
+            "dmy" | "euro" | "european" => order = DateOrder::Dmy,
+            "ymd" => order = DateOrder::Ymd,
+            "sql" | "postgres" | "german" => {
+                return Err(SqlError::unsupported(format_args!("DateStyle \"{word}\"")));
+            }
+            _ => {
+                return Err(SqlError::new(
+                    state::INVALID_PARAMETER_VALUE,
+                    format!("invalid value for parameter \"DateStyle\": \"{text}\""),
+                )
+                .detail(format!("Unrecognized key word: \"{word}\".")));
+            }
+        }
+    }
+    Ok((DateStyle::Iso, order))
+}
+
+/// Splits `a, "B c", "$user"` into names: unquoted ones folded to lower case.
+pub fn parse_name_list(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut name = String::new();
+            let mut characters = quoted.char_indices().peekable();
+            let mut end = quoted.len();
+            while let Some((at, c)) = characters.next() {
+                if c != '"' {
+                    name.push(c);
+                } else if characters.peek().is_some_and(|&(_, next)| next == '"') {
+                    name.push('"');
+                    characters.next();
+                } else {
+                    end = at + 1;
+                    break;
+                }
+            }
+            names.push(name);
+            rest = quoted[end..].trim_start();
+        } else {
+            let end = rest.find(',').unwrap_or(rest.len());
+            let name = rest[..end].trim();
+            if !name.is_empty() {
+                names.push(name.to_lowercase());
+            }
+            rest = &rest[end..];
+        }
+        rest = rest.trim_start().strip_prefix(',').unwrap_or("").trim_start();
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_lists() {
+        assert_eq!(parse_name_list("\"$user\", public"), ["$user", "public"]);
+        assert_eq!(parse_name_list("A, \"B\"\"c\",d"), ["a", "B\"c", "d"]);
+        assert_eq!(parse_name_list(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn set_is_transactional() {
+        let mut settings = Settings::new();
+        settings.set("application_name", "one", false, 0).unwrap();
+        settings.end_transaction(true);
+        settings.set("application_name", "two", false, 0).unwrap();
+        settings.end_transaction(false);
+        assert_eq!(settings.get("application_name").unwrap(), "one");
+        settings.set("application_name", "local", true, 0).unwrap();
+        settings.end_transaction(true);
+        assert_eq!(settings.get("application_name").unwrap(), "one");
+    }
+
+    #[test]
+    fn savepoints_revert() {
+        let mut settings = Settings::new();
+        settings.set("statement_timeout", "1s", false, 0).unwrap();
+        settings.set("statement_timeout", "2s", false, 1).unwrap();
+        settings.rollback_to(1);
+        assert_eq!(settings.effective.statement_timeout_ms, 1000);
+    }
+
+    #[test]
+    fn values_are_checked() {
+        let mut settings = Settings::new();
+        let error = |r: SqlResult<Option<Reported>>| r.err().unwrap().message().to_string();
+        assert_eq!(
+            error(settings.set("statement_timeout", "abc", false, 0)),
+            "invalid value for parameter \"statement_timeout\": \"abc\""
+        );
+        assert_eq!(
+            error(settings.set("no_such", "1", false, 0)),
+            "unrecognized configuration parameter \"no_such\""
+        );
+        assert_eq!(
+            error(settings.set("server_version", "1", false, 0)),
+            "parameter \"server_version\" cannot be changed"
+        );
+    }
+}
