@@ -1,9 +1,25 @@
 //! Signatures of the built-in functions, aggregates and window functions: constants of the binary.
 //!
 //! A [`FunctionId`] is the position in [`FUNCTIONS`]; `exec::functions` keeps a body for each name and checks at start
-//! that none is missing. Families live in `function/*.rs` slices that are concatenated here.
+//! that none is missing (but see [`SPECIAL_BODIES`]). Families live in `function/*.rs` slices that are concatenated
+//! here; to add a signature, add a line to its family.
 
+use std::sync::LazyLock;
+
+use hashbrown::HashMap;
 use mote_common::Oid;
+
+mod aggregate;
+mod array;
+mod comparison;
+mod datetime;
+mod integer;
+mod json;
+mod numeric;
+mod set_returning;
+mod system;
+mod text;
+mod window;
 
 /// Position in the table of scalar and set-returning functions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -31,7 +47,7 @@ pub enum Volatility {
 pub struct FunctionSignature {
     pub oid: Oid,
     pub name: &'static str,
-    /// Name of the body in `exec::functions`: unique per signature, PostgreSQL's prosrc.
+    /// Name of the body in `exec::functions`: PostgreSQL's prosrc where that names a routine.
     pub body: &'static str,
     pub arguments: &'static [Oid],
     /// The last argument's element type repeats.
@@ -43,4 +59,235 @@ pub struct FunctionSignature {
     /// NULL in, NULL out, without a call.
     pub strict: bool,
     pub volatility: Volatility,
+}
+
+/// One aggregate. `body` is unique per signature.
+#[derive(Clone, Copy, Debug)]
+pub struct AggregateSignature {
+    pub oid: Oid,
+    pub name: &'static str,
+    pub body: &'static str,
+    pub arguments: &'static [Oid],
+    pub result: Oid,
+}
+
+/// One window function.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowSignature {
+    pub oid: Oid,
+    pub name: &'static str,
+    pub body: &'static str,
+    pub arguments: &'static [Oid],
+    pub result: Oid,
+}
+
+/// Bodies that no call ever reaches: the binder turns these functions into expressions of their own
+/// (`SessionValue`, `Sequence`), because they need the session. They are listed for `pg_proc`.
+pub const SPECIAL_BODIES: &[&str] = &[
+    "now", "statement_timestamp", "clock_timestamp", "current_database", "current_schema", "current_user",
+    "session_user", "nextval_oid", "currval_oid", "lastval", "setval_oid", "setval3_oid",
+];
+
+const fn function(
+    oid: u32,
+    name: &'static str,
+    body: &'static str,
+    arguments: &'static [Oid],
+    result: Oid,
+) -> FunctionSignature {
+    FunctionSignature {
+        oid: Oid(oid),
+        name,
+        body,
+        arguments,
+        variadic: None,
+        defaults: 0,
+        result,
+        returns_set: false,
+        strict: true,
+        volatility: Volatility::Immutable,
+    }
+}
+
+impl FunctionSignature {
+    const fn set(mut self) -> FunctionSignature {
+        self.returns_set = true;
+        self
+    }
+
+    const fn called_on_null(mut self) -> FunctionSignature {
+        self.strict = false;
+        self
+    }
+
+    const fn stable(mut self) -> FunctionSignature {
+        self.volatility = Volatility::Stable;
+        self
+    }
+
+    const fn volatile(mut self) -> FunctionSignature {
+        self.volatility = Volatility::Volatile;
+        self
+    }
+
+    const fn variadic(mut self, element: Oid) -> FunctionSignature {
+        self.variadic = Some(element);
+        self
+    }
+
+    const fn defaults(mut self, count: u8) -> FunctionSignature {
+        self.defaults = count;
+        self
+    }
+}
+
+const fn aggregate(
+    oid: u32,
+    name: &'static str,
+    body: &'static str,
+    arguments: &'static [Oid],
+    result: Oid,
+) -> AggregateSignature {
+    AggregateSignature { oid: Oid(oid), name, body, arguments, result }
+}
+
+const fn window(
+    oid: u32,
+    name: &'static str,
+    body: &'static str,
+    arguments: &'static [Oid],
+    result: Oid,
+) -> WindowSignature {
+    WindowSignature { oid: Oid(oid), name, body, arguments, result }
+}
+
+const FAMILIES: &[&[FunctionSignature]] = &[
+    integer::SIGNATURES,
+    numeric::SIGNATURES,
+    comparison::SIGNATURES,
+    text::SIGNATURES,
+    datetime::SIGNATURES,
+    array::SIGNATURES,
+    json::SIGNATURES,
+    set_returning::SIGNATURES,
+    system::SIGNATURES,
+];
+
+const fn count_functions() -> usize {
+    let (mut family, mut total) = (0, 0);
+    while family < FAMILIES.len() {
+        total += FAMILIES[family].len();
+        family += 1;
+    }
+    total
+}
+
+const fn concatenate() -> [FunctionSignature; count_functions()] {
+    let mut all = [function(0, "", "", &[], Oid::INVALID); count_functions()];
+    let (mut family, mut next) = (0, 0);
+    while family < FAMILIES.len() {
+        let mut position = 0;
+        while position < FAMILIES[family].len() {
+            all[next] = FAMILIES[family][position];
+            next += 1;
+            position += 1;
+        }
+        family += 1;
+    }
+    all
+}
+
+static CONCATENATED: [FunctionSignature; count_functions()] = concatenate();
+
+/// Scalar and set-returning functions, indexed by [`FunctionId`].
+pub static FUNCTIONS: &[FunctionSignature] = &CONCATENATED;
+/// Aggregates, indexed by [`AggregateId`].
+pub static AGGREGATES: &[AggregateSignature] = aggregate::AGGREGATE_TABLE;
+/// Window functions, indexed by [`WindowId`].
+pub static WINDOWS: &[WindowSignature] = window::WINDOW_TABLE;
+
+impl FunctionId {
+    pub fn signature(self) -> &'static FunctionSignature {
+        &FUNCTIONS[self.0 as usize]
+    }
+}
+
+impl AggregateId {
+    pub fn signature(self) -> &'static AggregateSignature {
+        &AGGREGATES[self.0 as usize]
+    }
+}
+
+impl WindowId {
+    pub fn signature(self) -> &'static WindowSignature {
+        &WINDOWS[self.0 as usize]
+    }
+}
+
+/// A callable of any of the three kinds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callable {
+    Function(FunctionId),
+    Aggregate(AggregateId),
+    Window(WindowId),
+}
+
+static BY_NAME: LazyLock<HashMap<&'static str, Vec<Callable>>> = LazyLock::new(|| {
+    let mut map: HashMap<&'static str, Vec<Callable>> = HashMap::new();
+    for (position, signature) in FUNCTIONS.iter().enumerate() {
+        map.entry(signature.name).or_default().push(Callable::Function(FunctionId(position as u16)));
+    }
+    for (position, signature) in AGGREGATES.iter().enumerate() {
+        map.entry(signature.name).or_default().push(Callable::Aggregate(AggregateId(position as u16)));
+    }
+    for (position, signature) in WINDOWS.iter().enumerate() {
+        map.entry(signature.name).or_default().push(Callable::Window(WindowId(position as u16)));
+    }
+    map
+});
+
+static BY_OID: LazyLock<HashMap<Oid, FunctionId>> = LazyLock::new(|| {
+    let ids = FUNCTIONS.iter().enumerate();
+    ids.map(|(position, signature)| (signature.oid, FunctionId(position as u16))).collect()
+});
+
+/// Everything that bears this name.
+pub fn callables_named(name: &str) -> &'static [Callable] {
+    BY_NAME.get(name).map_or(&[], Vec::as_slice)
+}
+
+pub fn function_by_oid(oid: Oid) -> Option<FunctionId> {
+    BY_OID.get(&oid).copied()
+}
+
+/// The first aggregate with this name and exactly these arguments.
+pub fn aggregate_by_signature(name: &str, arguments: &[Oid]) -> Option<AggregateId> {
+    callables_named(name).iter().find_map(|callable| match callable {
+        Callable::Aggregate(id) if id.signature().arguments == arguments => Some(*id),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn object_ids_are_unique() {
+        let mut oids: Vec<u32> = FUNCTIONS.iter().map(|f| f.oid.0).collect();
+        oids.extend(AGGREGATES.iter().map(|a| a.oid.0));
+        oids.extend(WINDOWS.iter().map(|w| w.oid.0));
+        oids.sort_unstable();
+        let count = oids.len();
+        oids.dedup();
+        assert_eq!(oids.len(), count);
+    }
+
+    #[test]
+    fn special_bodies_exist() {
+        for body in SPECIAL_BODIES {
+            let known = FUNCTIONS.iter().any(|function| function.body == *body);
+            assert!(known || matches!(*body, "current_user" | "session_user"), "{body}");
+        }
+    }
 }

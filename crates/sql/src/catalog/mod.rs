@@ -11,6 +11,7 @@ use std::sync::Arc;
 use mote_common::{IndexId, Oid, TableId};
 use mote_types::ColumnType;
 
+pub mod cast;
 pub mod function;
 pub mod operator;
 

@@ -1,8 +1,15 @@
 //! The built-in operators: name and operand types to the function that computes them.
+//!
+//! Leaves out: the choice among operators of one name, which is the binder's (`bind::resolve`).
 
+use std::sync::LazyLock;
+
+use hashbrown::HashMap;
 use mote_common::Oid;
 
-use super::function::FunctionId;
+use super::function::{FunctionId, function_by_oid};
+
+mod table;
 
 /// One operator, as in pg_operator. `left` is `Oid(0)` for prefix operators.
 #[derive(Clone, Copy, Debug)]
@@ -15,4 +22,166 @@ pub struct Operator {
     pub function: FunctionId,
     pub commutator: Oid,
     pub negator: Oid,
+}
+
+/// As `Operator`, with the function still named by OID: positions are not known while the table is a constant.
+#[derive(Clone, Copy)]
+struct OperatorRow {
+    oid: u32,
+    name: &'static str,
+    left: Oid,
+    right: Oid,
+    result: Oid,
+    function: u32,
+    commutator: u32,
+    negator: u32,
+}
+
+#[allow(clippy::too_many_arguments, reason = "one argument per catalog column keeps the table readable")]
+const fn operator(
+    oid: u32,
+    name: &'static str,
+    left: Oid,
+    right: Oid,
+    result: Oid,
+    function: u32,
+    commutator: u32,
+    negator: u32,
+) -> OperatorRow {
+    OperatorRow { oid, name, left, right, result, function, commutator, negator }
+}
+
+/// All operators, ordered by name.
+pub static OPERATORS: LazyLock<Vec<Operator>> = LazyLock::new(|| {
+    let rows = table::OPERATOR_TABLE.iter();
+    rows.map(|row| Operator {
+        oid: Oid(row.oid),
+        name: row.name,
+        left: row.left,
+        right: row.right,
+        result: row.result,
+        function: function_by_oid(Oid(row.function)).expect("every operator's function is in the table"),
+        commutator: Oid(row.commutator),
+        negator: Oid(row.negator),
+    })
+    .collect()
+});
+
+struct Lookup {
+    exact: HashMap<(&'static str, Oid, Oid), usize>,
+    by_name: HashMap<&'static str, Vec<usize>>,
+    by_function: HashMap<FunctionId, Vec<usize>>,
+    by_oid: HashMap<Oid, usize>,
+}
+
+static LOOKUP: LazyLock<Lookup> = LazyLock::new(|| {
+    let mut lookup = Lookup {
+        exact: HashMap::new(),
+        by_name: HashMap::new(),
+        by_function: HashMap::new(),
+        by_oid: HashMap::new(),
+    };
+    for (position, operator) in OPERATORS.iter().enumerate() {
+        lookup.exact.insert((operator.name, operator.left, operator.right), position);
+        lookup.by_name.entry(operator.name).or_default().push(position);
+        lookup.by_function.entry(operator.function).or_default().push(position);
+        lookup.by_oid.insert(operator.oid, position);
+    }
+    lookup
+});
+
+/// The operator with exactly these operand types.
+pub fn exact_operator(name: &str, left: Oid, right: Oid) -> Option<&'static Operator> {
+    LOOKUP.exact.get(&(name, left, right)).map(|position| &OPERATORS[*position])
+}
+
+/// All operators of this name.
+pub fn operators_named(name: &str) -> impl Iterator<Item = &'static Operator> + Clone {
+    let positions = LOOKUP.by_name.get(name).map_or(&[] as &[usize], Vec::as_slice);
+    positions.iter().map(|position| &OPERATORS[*position])
+}
+
+/// The operators that a function computes (usually one).
+pub fn operators_of_function(function: FunctionId) -> impl Iterator<Item = &'static Operator> {
+    let positions = LOOKUP.by_function.get(&function).map_or(&[] as &[usize], Vec::as_slice);
+    positions.iter().map(|position| &OPERATORS[*position])
+}
+
+pub fn operator_by_oid(oid: Oid) -> Option<&'static Operator> {
+    LOOKUP.by_oid.get(&oid).map(|position| &OPERATORS[*position])
+}
+
+/// What a comparison function means, for those that order a type as its index does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    fn of_name(name: &str) -> Option<Comparison> {
+        Some(match name {
+            "=" => Comparison::Equal,
+            "<>" => Comparison::NotEqual,
+            "<" => Comparison::Less,
+            "<=" => Comparison::LessOrEqual,
+            ">" => Comparison::Greater,
+            ">=" => Comparison::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        }
+    }
+
+    /// The comparison with its operands exchanged.
+    pub fn commuted(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            same => same,
+        }
+    }
+}
+
+/// The comparison a function computes, with the operator that names its operand types.
+pub fn comparison_of(function: FunctionId) -> Option<(Comparison, &'static Operator)> {
+    operators_of_function(function)
+        .find_map(|operator| Comparison::of_name(operator.name).map(|comparison| (comparison, operator)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mote_types::oid::*;
+
+    #[test]
+    fn every_operator_has_its_function() {
+        assert!(OPERATORS.len() > 400);
+        let equal = exact_operator("=", INT4, INT4).expect("int4 = int4 exists");
+        assert_eq!(equal.function.signature().body, "int4eq");
+    }
+
+    #[test]
+    fn operand_types_agree_with_the_function() {
+        for operator in OPERATORS.iter() {
+            let signature = operator.function.signature();
+            let arguments = signature.arguments.len();
+            assert_eq!(arguments, if operator.left == Oid::INVALID { 1 } else { 2 }, "{}", operator.name);
+        }
+    }
 }

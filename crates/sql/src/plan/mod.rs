@@ -1,10 +1,12 @@
-//! Plans: immutable, shareable, free of session state. Read `expr` first, then `node`, then this file.
+//! Plans: immutable, shareable, free of session state. Read `expr` first, then `node`, then this file; `walk` visits
+//! both generically.
 //!
 //! A plan is keyed by statement text, parameter types, search_path and the settings that change meaning; it lists the
 //! objects it depends on with their versions, the table locks it needs and the privileges to check at execution.
 
 pub mod expr;
 pub mod node;
+pub mod walk;
 
 use std::sync::Arc;
 

@@ -1,0 +1,38 @@
+//! Functions that return sets of rows.
+//!
+//! Facts of `pg_proc`: see `function` for what the columns mean. Ordered by OID.
+
+use super::{FunctionSignature, function};
+use mote_types::oid::*;
+
+#[rustfmt::skip]
+pub(super) const SIGNATURES: &[FunctionSignature] = &[
+    function(938, "generate_series", "generate_series_timestamp", &[TIMESTAMP, TIMESTAMP, INTERVAL], TIMESTAMP).set(),
+    function(939, "generate_series", "generate_series_timestamptz", &[TIMESTAMPTZ, TIMESTAMPTZ, INTERVAL], TIMESTAMPTZ).set().stable(),
+    function(1066, "generate_series", "generate_series_step_int4", &[INT4, INT4, INT4], INT4).set(),
+    function(1067, "generate_series", "generate_series_int4", &[INT4, INT4], INT4).set(),
+    function(1068, "generate_series", "generate_series_step_int8", &[INT8, INT8, INT8], INT8).set(),
+    function(1069, "generate_series", "generate_series_int8", &[INT8, INT8], INT8).set(),
+    function(1191, "generate_subscripts", "generate_subscripts", &[ANYARRAY, INT4, BOOL], INT4).set(),
+    function(1192, "generate_subscripts", "generate_subscripts_nodir", &[ANYARRAY, INT4], INT4).set(),
+    function(2331, "unnest", "array_unnest", &[ANYARRAY], ANYELEMENT).set(),
+    function(2763, "regexp_matches", "regexp_matches_no_flags", &[TEXT, TEXT], TEXT_ARRAY).set(),
+    function(2764, "regexp_matches", "regexp_matches", &[TEXT, TEXT, TEXT], TEXT_ARRAY).set(),
+    function(2765, "regexp_split_to_table", "regexp_split_to_table_no_flags", &[TEXT, TEXT], TEXT).set(),
+    function(2766, "regexp_split_to_table", "regexp_split_to_table", &[TEXT, TEXT, TEXT], TEXT).set(),
+    function(3208, "jsonb_each", "jsonb_each", &[JSONB], RECORD).set(),
+    function(3219, "jsonb_array_elements", "jsonb_array_elements", &[JSONB], JSONB).set(),
+    function(3259, "generate_series", "generate_series_step_numeric", &[NUMERIC, NUMERIC, NUMERIC], NUMERIC).set(),
+    function(3260, "generate_series", "generate_series_numeric", &[NUMERIC, NUMERIC], NUMERIC).set(),
+    function(3425, "pg_partition_ancestors", "pg_partition_ancestors", &[REGCLASS], REGCLASS).set().volatile(),
+    function(3465, "jsonb_array_elements_text", "jsonb_array_elements_text", &[JSONB], TEXT).set(),
+    function(3931, "jsonb_object_keys", "jsonb_object_keys", &[JSONB], TEXT).set(),
+    function(3932, "jsonb_each_text", "jsonb_each_text", &[JSONB], RECORD).set(),
+    function(3955, "json_array_elements", "json_array_elements", &[JSON], JSON).set(),
+    function(3957, "json_object_keys", "json_object_keys", &[JSON], TEXT).set(),
+    function(3958, "json_each", "json_each", &[JSON], RECORD).set(),
+    function(3959, "json_each_text", "json_each_text", &[JSON], RECORD).set(),
+    function(3969, "json_array_elements_text", "json_array_elements_text", &[JSON], TEXT).set(),
+    function(6160, "string_to_table", "text_to_table", &[TEXT, TEXT], TEXT).set().called_on_null(),
+    function(6161, "string_to_table", "text_to_table_null", &[TEXT, TEXT, TEXT], TEXT).set().called_on_null(),
+];
