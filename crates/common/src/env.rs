@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 pub mod real;
+pub mod sim;
 
 /// A file opened through an [`Env`]. All offsets are bytes; short reads happen only at the end of the file.
 pub trait File: Send + Sync {

@@ -1,0 +1,276 @@
+//! The ring in memory between the writers and the flusher, and the protocol that lets all of them fill it at once.
+//!
+//! An LSN `p` lives at `p % capacity`. A writer reserves `[start, start + size)` with one `fetch_add` on `tail` and copies
+//! its frame there while others do the same beside it. Before the `fetch_add` it publishes, in its own slot, a position
+//! that is not above its start; it withdraws that when the frame is filled. Hence everything below the minimum of `tail`
+//! and of all published positions is filled: the flusher may read it.
+//!
+//! Invariants:
+//! 1. Nobody reserves without admission, and admission leaves room for everything that others may still reserve:
+//!    `ALLOWANCE_BYTES` for each slot, and for larger frames the sum in `large`. So `tail` never passes the space that
+//!    is free in the ring and prepared on disk, although reserving checks nothing.
+//! 2. Reserved ranges are disjoint, and the flusher reads only below `filled`: plain copies race with nothing.
+//! 3. From reservation to filled nothing allocates, waits or panics; a panic there aborts the process, since the range
+//!    would stay unfilled for ever.
+
+use std::alloc::{self, Layout};
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+
+use super::frame::BLOCK_BYTES;
+
+/// Room that admission keeps for each writer: a frame of `SMALL_FRAME_BYTES` and the PADs a flush may add behind it.
+pub(super) const ALLOWANCE_BYTES: u64 = 16 * 1024;
+/// Frames up to this size are covered by the allowance of their writer.
+pub(super) const SMALL_FRAME_BYTES: u64 = ALLOWANCE_BYTES - 2 * BLOCK_BYTES - 64;
+/// A published position of a writer that is filling nothing.
+const NOTHING: u64 = u64::MAX;
+
+/// Keeps what many threads write away from its neighbours' cache lines.
+#[repr(align(128))]
+pub(super) struct Padded<T>(pub T);
+
+#[repr(align(128))]
+struct Slot {
+    taken: AtomicBool,
+    /// Not above the start of the frame that is being filled; `NOTHING` between frames.
+    unfilled: AtomicU64,
+}
+
+pub(super) struct Buffer {
+    memory: Memory,
+    capacity: u64,
+    tail: Padded<AtomicU64>,
+    /// Bytes of admitted large frames whose position is not yet reserved.
+    large: Padded<AtomicU64>,
+    /// Everything below is in files: its room in the ring is free.
+    flushed: Padded<AtomicU64>,
+    /// Segment files exist, zeroed and synced, up to here.
+    prepared: AtomicU64,
+    slots: Box<[Slot]>,
+}
+
+/// Why a frame was not admitted.
+pub(super) enum Shortage {
+    /// The ring has room once everything below this is flushed.
+    Ring { until: u64 },
+    /// No segment file is prepared for it.
+    Segment,
+}
+
+impl Buffer {
+    /// `start` is where the log continues: a block border.
+    pub fn new(capacity: u64, slots: usize, start: u64, prepared: u64) -> Buffer {
+        assert!(start.is_multiple_of(BLOCK_BYTES) && capacity.is_multiple_of(BLOCK_BYTES));
+        let slot = || Slot { taken: AtomicBool::new(false), unfilled: AtomicU64::new(NOTHING) };
+        Buffer {
+            memory: Memory::new(capacity as usize),
+            capacity,
+            tail: Padded(AtomicU64::new(start)),
+            large: Padded(AtomicU64::new(0)),
+            flushed: Padded(AtomicU64::new(start)),
+            prepared: AtomicU64::new(prepared),
+            slots: (0..slots).map(|_| slot()).collect(),
+        }
+    }
+
+    /// A slot that nobody holds.
+    pub fn take_slot(&self) -> Option<usize> {
+        // Acquire pairs with the Release in `give_slot`: the last holder's frame is filled and withdrawn.
+        self.slots.iter().position(|slot| {
+            !slot.taken.load(Relaxed) && slot.taken.compare_exchange(false, true, Acquire, Relaxed).is_ok()
+        })
+    }
+
+    pub fn give_slot(&self, slot: usize) {
+        self.slots[slot].taken.store(false, Release);
+    }
+
+    pub fn tail(&self) -> u64 {
+        self.tail.0.load(SeqCst)
+    }
+
+    pub fn flushed(&self) -> u64 {
+        self.flushed.0.load(Acquire)
+    }
+
+    pub fn prepared(&self) -> u64 {
+        self.prepared.load(Acquire)
+    }
+
+    /// Frees room: called by the flusher after a flush, and when a segment was prepared.
+    pub fn set_flushed(&self, lsn: u64) {
+        // Release pairs with the Acquire in `admit`: the flusher's reads of the ring come before the next writes.
+        self.flushed.0.store(lsn, Release);
+    }
+
+    pub fn set_prepared(&self, lsn: u64) {
+        self.prepared.store(lsn, Release);
+    }
+
+    /// Asks for room for a frame of `size` bytes, to be used (or given back with `retract`) soon by one slot's holder.
+    ///
+    /// Everything here is SeqCst, so that of all checks that overlap the last one saw every large frame added before
+    /// it, and the tail no older than those; small frames need no announcement, each slot has an allowance.
+    pub fn admit(&self, size: u64) -> Result<(), Shortage> {
+        if size > SMALL_FRAME_BYTES {
+            self.large.0.fetch_add(size, SeqCst);
+        }
+        let outstanding = self.large.0.load(SeqCst);
+        let needed = self.tail.0.load(SeqCst) + outstanding + self.reserve();
+        let shortage = if needed > self.prepared.load(SeqCst) {
+            Shortage::Segment
+        } else if needed > self.flushed.0.load(SeqCst) + self.capacity {
+            Shortage::Ring { until: (needed - self.capacity).min(self.tail()) }
+        } else {
+            return Ok(());
+        };
+        self.retract(size);
+        Err(shortage)
+    }
+
+    /// Gives an admission back, or marks it used: the frame is in `tail` now.
+    pub fn retract(&self, size: u64) {
+        if size > SMALL_FRAME_BYTES {
+            self.large.0.fetch_sub(size, SeqCst);
+        }
+    }
+
+    /// What admission leaves free above the tail, without large frames.
+    pub fn reserve(&self) -> u64 {
+        self.slots.len() as u64 * ALLOWANCE_BYTES
+    }
+
+    /// The commit step: reserves `size` admitted bytes and has `fill` write them. `fill` gets the start.
+    pub fn append(&self, slot: usize, size: u64, fill: impl FnOnce(u64, &Filling<'_>)) -> u64 {
+        let critical = AbortOnPanic;
+        let unfilled = &self.slots[slot].unfilled;
+        // SeqCst: the store is before the fetch_add in the one order in which `filled` loads tail, then the slots.
+        // Whoever saw a tail beyond our start therefore sees this bound, or that it was withdrawn.
+        unfilled.store(self.tail.0.load(SeqCst), SeqCst);
+        let start = self.tail.0.fetch_add(size, SeqCst);
+        fill(start, &Filling { buffer: self, start, size });
+        // Release pairs with the loads in `filled`: who no longer finds the bound finds the bytes.
+        unfilled.store(NOTHING, Release);
+        std::mem::forget(critical);
+        start
+    }
+
+    /// Reserves from exactly `start`, or fails because somebody else did. For the flusher's PADs.
+    pub fn append_at(&self, slot: usize, start: u64, size: u64, fill: impl FnOnce(&Filling<'_>)) -> bool {
+        let critical = AbortOnPanic;
+        let unfilled = &self.slots[slot].unfilled;
+        unfilled.store(start, SeqCst); // as in `append`
+        let reserved = self.tail.0.compare_exchange(start, start + size, SeqCst, SeqCst).is_ok();
+        if reserved {
+            fill(&Filling { buffer: self, start, size });
+        }
+        unfilled.store(NOTHING, Release); // as in `append`
+        std::mem::forget(critical);
+        reserved
+    }
+
+    /// Everything below is filled: every frame there is complete and its transaction decided.
+    pub fn filled(&self) -> u64 {
+        // The tail first, the slots after it: see `append`.
+        let tail = self.tail.0.load(SeqCst);
+        self.slots.iter().map(|slot| slot.unfilled.load(SeqCst)).fold(tail, u64::min)
+    }
+
+    /// The bytes `[from, to)`, in at most two pieces. The caller is the flusher: `flushed <= from`, `to <= filled`.
+    pub fn read(&self, from: u64, to: u64) -> [&[u8]; 2] {
+        assert!(self.flushed() <= from && from <= to && to - from <= self.capacity);
+        let (offset, length) = ((from % self.capacity) as usize, (to - from) as usize);
+        let first = length.min(self.capacity as usize - offset);
+        // SAFETY: both ranges lie in the allocation; they are filled, and nobody writes there before `flushed` passes
+        // them (invariants 1 and 2).
+        unsafe {
+            let base = self.memory.base();
+            [
+                std::slice::from_raw_parts(base.add(offset), first),
+                std::slice::from_raw_parts(base, length - first),
+            ]
+        }
+    }
+}
+
+/// The right to write one reserved range.
+pub(super) struct Filling<'a> {
+    buffer: &'a Buffer,
+    start: u64,
+    size: u64,
+}
+
+impl Filling<'_> {
+    /// Copies `bytes` to `at` bytes behind the start of the range.
+    pub fn put(&self, at: usize, bytes: &[u8]) {
+        self.split(at, bytes.len(), |to, from, length| {
+            // SAFETY: `to` is inside the reserved range, which is this writer's alone; `bytes` is another allocation.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr().add(from), to, length) }
+        });
+    }
+
+    /// Zeros from `at` to the end of the range: the ring still holds what stood here a lap ago.
+    pub fn zero_from(&self, at: usize) {
+        self.split(at, self.size as usize - at, |to, _, length| {
+            // SAFETY: as in `put`.
+            unsafe { std::ptr::write_bytes(to, 0, length) }
+        });
+    }
+
+    fn split(&self, at: usize, length: usize, write: impl Fn(*mut u8, usize, usize)) {
+        debug_assert!(at + length <= self.size as usize);
+        let capacity = self.buffer.capacity as usize;
+        let offset = ((self.start + at as u64) % self.buffer.capacity) as usize;
+        let first = length.min(capacity - offset);
+        // SAFETY: `offset < capacity`: inside the allocation.
+        write(unsafe { self.buffer.memory.base().add(offset) }, 0, first);
+        if first < length {
+            write(self.buffer.memory.base(), first, length - first);
+        }
+    }
+}
+
+/// Dropped by unwinding only.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        eprintln!("mote: panic between the reservation of a log position and its filling; the log cannot go on");
+        std::process::abort();
+    }
+}
+
+/// The ring's bytes. A plain allocation behind a cell, since its parts are written through shared references.
+struct Memory {
+    base: NonNull<UnsafeCell<u8>>,
+    layout: Layout,
+}
+
+// SAFETY: plain bytes; who may touch which is settled by `Buffer` (invariants 1 and 2).
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn new(bytes: usize) -> Memory {
+        let layout = Layout::from_size_align(bytes, BLOCK_BYTES as usize).expect("a ring fits the address space");
+        assert!(bytes > 0);
+        // SAFETY: the size is not zero.
+        let base = unsafe { alloc::alloc_zeroed(layout) };
+        let base = NonNull::new(base.cast()).unwrap_or_else(|| alloc::handle_alloc_error(layout));
+        Memory { base, layout }
+    }
+
+    fn base(&self) -> *mut u8 {
+        self.base.as_ptr().cast()
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { alloc::dealloc(self.base.as_ptr().cast(), self.layout) }
+    }
+}

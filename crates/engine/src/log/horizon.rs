@@ -1,0 +1,52 @@
+//! Horizons: how far the log is decided, told and durable, and who wants to know.
+//!
+//! `tail >= acked >= stable`, each only rises. `stable` is what the local flush covers; a quorum, when there is one, will
+//! hold it back here and nowhere else.
+
+use std::sync::atomic::Ordering::*;
+
+use mote_common::Lsn;
+
+use super::Inner;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Horizons {
+    pub tail: Lsn,
+    pub acked: Lsn,
+    pub stable: Lsn,
+}
+
+/// Told by the flusher, on its thread, after `stable` moved or room was made: must be quick and must not wait.
+pub trait HorizonListener: Send + Sync {
+    fn horizon_moved(&self, horizons: Horizons);
+}
+
+impl Inner {
+    pub(super) fn stable(&self) -> Lsn {
+        // Acquire pairs with the Release in `raise_stable`.
+        Lsn(self.stable.load(Acquire))
+    }
+
+    pub(super) fn acked(&self) -> Lsn {
+        self.stable().max(Lsn(self.weakly_acked.load(Acquire)))
+    }
+
+    pub(super) fn horizons(&self) -> Horizons {
+        // Lowest first: each only rises, so the order among the three holds in what is returned.
+        let stable = self.stable();
+        let acked = self.acked();
+        Horizons { tail: Lsn(self.buffer.tail()), acked, stable }
+    }
+
+    pub(super) fn raise_stable(&self, lsn: Lsn) {
+        self.stable.fetch_max(lsn.0, Release);
+        self.call_listeners();
+    }
+
+    pub(super) fn call_listeners(&self) {
+        let horizons = self.horizons();
+        for listener in self.listeners.read().iter() {
+            listener.horizon_moved(horizons);
+        }
+    }
+}

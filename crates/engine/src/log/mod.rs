@@ -1,0 +1,423 @@
+//! The redo log: the one order of all commits, and the only thing a commit waits for.
+//!
+//! Read in this order:
+//!  1. `record`: operations and payloads; with `varint` and `patch`.
+//!  2. `frame`: the unit that is checksummed and positioned.
+//!  3. `buffer`: the ring and the protocol of its writers; `horizon`: what is told to whom.
+//!  4. `segment`, `flush`: files, and how the ring gets there; `pins`: which old log is still needed.
+//!  5. `reader`: frames back from files, torn tail or damage.
+//!
+//! This file has the handles: [`Log`] for everybody, [`LogWriter`] for whoever commits.
+//!
+//! Promises: an LSN below `stable` is on disk and will be found by the reader; positions are never used twice.
+//! Leaves out: what commits mean (`txn`), what is replayed where (`recovery`), when old log may go (`checkpoint`).
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+
+use mote_common::Lsn;
+use mote_common::env::Clock;
+use parking_lot::{Mutex, RwLock};
+
+mod buffer;
+mod flush;
+pub mod frame;
+mod horizon;
+mod open;
+pub mod patch;
+mod pins;
+pub mod reader;
+pub mod record;
+pub mod segment;
+#[cfg(test)]
+mod tests;
+pub mod varint;
+
+pub use flush::{FlushOutcome, LogThreads};
+pub use frame::FrameKind;
+pub use horizon::{HorizonListener, Horizons};
+pub use open::{FIRST_TERM, LogPosition};
+pub use pins::{Pin, PinOwner};
+pub use record::{Mark, Operation, RedoBuffer, SequenceState, TooManyRollbacks};
+
+use buffer::{Buffer, Shortage};
+use flush::{Bell, Flusher};
+use frame::{FRAME_HEADER_BYTES, FrameHeader, PAYLOAD_BYTES_MAX, frame_bytes};
+use pins::{PinChange, Pins};
+use segment::Segments;
+
+/// Writers that can exist at once, unless configured otherwise.
+pub const LOG_WRITERS_MAX: usize = 128;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogConfig {
+    /// Log bytes in one file. Fixed when the database is created.
+    pub segment_bytes: u64,
+    /// Memory between writers and flusher.
+    pub ring_bytes: u64,
+    /// Segments kept prepared beyond the one being written.
+    pub segments_ahead: u64,
+    pub writers_max: usize,
+}
+
+impl Default for LogConfig {
+    fn default() -> LogConfig {
+        LogConfig {
+            segment_bytes: 64 << 20,
+            ring_bytes: 16 << 20,
+            segments_ahead: 1,
+            writers_max: LOG_WRITERS_MAX,
+        }
+    }
+}
+
+/// Why a frame cannot be appended now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogError {
+    /// Try again when `stable` has reached `until` (or, if it has, when the listeners are called next).
+    RingFull { until: Lsn },
+    /// No space for further segments: SQLSTATE 53100. Goes away when there is space again.
+    DiskFull,
+    /// A write or a sync failed earlier, or the log was closed.
+    Stopped,
+    /// The payload exceeds `PAYLOAD_BYTES_MAX`.
+    TooLarge,
+}
+
+/// Called once, with the reason, when the log must not go on. The default ends the process.
+pub type FailStop = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Reports the reason and ends the process: after a failed write nobody knows what the disk holds.
+pub fn abort_process() -> FailStop {
+    Arc::new(|reason| {
+        eprintln!("mote: {reason}");
+        eprintln!("mote: stopping, because the state of the disk is unknown; start again to recover from the log");
+        std::process::abort();
+    })
+}
+
+/// A handle to the log; clones are the same log.
+#[derive(Clone)]
+pub struct Log {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: LogConfig,
+    clock: Arc<dyn Clock>,
+    term: u32,
+    system_id: u64,
+    buffer: Buffer,
+    segments: Segments,
+    stable: AtomicU64,
+    /// Highest timestamp acknowledged at a level weaker than stable.
+    weakly_acked: AtomicU64,
+    listeners: RwLock<Vec<Arc<dyn HorizonListener>>>,
+    pins: Pins,
+    fragmented_transactions: AtomicU64,
+    flusher: Mutex<Flusher>,
+    flush_bell: Bell,
+    prepare_bell: Bell,
+    quit: AtomicBool,
+    stopped: AtomicBool,
+    fail_stop: FailStop,
+}
+
+impl Log {
+    /// A place for one thread's commits. Waits for one when `writers_max` exist already.
+    pub fn writer(&self) -> LogWriter {
+        loop {
+            if let Some(slot) = self.inner.buffer.take_slot() {
+                return LogWriter { log: self.clone(), slot, admitted: Cell::new(false), not_sync: PhantomData };
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Where the next frame will start: at least every commit timestamp so far.
+    pub fn tail(&self) -> Lsn {
+        Lsn(self.inner.buffer.tail())
+    }
+
+    /// Every frame below is complete in memory and its transaction decided.
+    pub fn filled(&self) -> Lsn {
+        Lsn(self.inner.buffer.filled())
+    }
+
+    /// Every frame below is on disk.
+    pub fn stable(&self) -> Lsn {
+        self.inner.stable()
+    }
+
+    /// Everything acknowledged to anybody is at or below this.
+    pub fn acked(&self) -> Lsn {
+        self.inner.acked()
+    }
+
+    pub fn horizons(&self) -> Horizons {
+        self.inner.horizons()
+    }
+
+    /// A commit at `ts` was acknowledged before it was stable.
+    pub fn raise_acked(&self, ts: Lsn) {
+        // Release pairs with the Acquire in `acked`: who reads at this timestamp sees what its reply told.
+        self.inner.weakly_acked.fetch_max(ts.0, AcqRel);
+    }
+
+    pub fn on_horizon(&self, listener: Arc<dyn HorizonListener>) {
+        self.inner.listeners.write().push(listener);
+    }
+
+    /// Wakes the flusher if it sleeps. Call after appending, before waiting.
+    pub fn request_flush(&self) {
+        self.inner.flush_bell.ring();
+    }
+
+    /// Flushes everything appended so far, once.
+    pub fn flush_step(&self) -> FlushOutcome {
+        self.inner.flush_step()
+    }
+
+    /// For a quiet log: one PAD that vouches for the last flush.
+    pub fn seal_step(&self) -> FlushOutcome {
+        self.inner.seal_step()
+    }
+
+    /// Prepares one segment if it is time; answers whether it did.
+    pub fn prepare_step(&self) -> bool {
+        self.inner.prepare_step()
+    }
+
+    /// Flushes until `lsn` is stable. False: the log has stopped.
+    pub fn flush_to(&self, lsn: Lsn) -> bool {
+        while self.stable() < lsn {
+            if self.flush_step() == FlushOutcome::Stopped {
+                return false;
+            }
+        }
+        true
+    }
+
+    pub fn flush_and_seal(&self) {
+        if self.flush_to(self.tail()) {
+            self.seal_step();
+        }
+    }
+
+    pub fn term(&self) -> u32 {
+        self.inner.term
+    }
+
+    pub fn system_id(&self) -> u64 {
+        self.inner.system_id
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.inner.is_stopped()
+    }
+
+    /// From where the log must be kept if the images on disk need it from `images`.
+    pub fn keep_from(&self, images: Lsn) -> Lsn {
+        self.inner.pins.keep_from(images)
+    }
+
+    /// Frees files below `lsn`; the manifest on disk no longer needs them.
+    pub fn release_below(&self, lsn: Lsn) -> std::io::Result<usize> {
+        let released = self.inner.segments.release_below(lsn.0)?;
+        self.inner.prepare_bell.ring();
+        Ok(released)
+    }
+
+    /// Bytes of log files on disk.
+    pub fn disk_bytes(&self) -> u64 {
+        self.inner.segments.live_bytes()
+    }
+
+    fn next_fragmented_transaction(&self) -> u64 {
+        self.inner.fragmented_transactions.fetch_add(1, Relaxed) + 1
+    }
+}
+
+impl Inner {
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Acquire)
+    }
+
+    fn stop_for(&self, reason: &str) {
+        if !self.stopped.swap(true, AcqRel) {
+            (self.fail_stop)(reason);
+        }
+    }
+
+    /// Everything but the positions.
+    fn header(&self, kind: FrameKind, payload_bytes: usize, payload_crc: u32) -> FrameHeader {
+        FrameHeader {
+            kind,
+            payload_bytes: payload_bytes as u32,
+            lsn: Lsn::ZERO,
+            durable: Lsn::ZERO,
+            wall_us: self.clock.wall_us(),
+            term: self.term,
+            payload_crc,
+        }
+    }
+}
+
+/// One thread's way into the log. May move between threads, not be shared.
+pub struct LogWriter {
+    log: Log,
+    slot: usize,
+    admitted: Cell<bool>,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+/// Room in the ring and on disk for one frame. Dropped unused, it is given back.
+#[must_use]
+pub struct Admission<'a> {
+    writer: &'a LogWriter,
+    payload_bytes: usize,
+    header: FrameHeader,
+    checked: bool,
+}
+
+impl LogWriter {
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Everything that can fail or wait, before the commit step. One admission at a time.
+    pub fn admit(&self, payload_bytes: usize) -> Result<Admission<'_>, LogError> {
+        assert!(!self.admitted.get(), "a writer holds one admission at a time");
+        let inner = &*self.log.inner;
+        if payload_bytes > PAYLOAD_BYTES_MAX {
+            return Err(LogError::TooLarge);
+        }
+        if inner.is_stopped() {
+            return Err(LogError::Stopped);
+        }
+        match inner.buffer.admit(frame_bytes(payload_bytes)) {
+            Ok(()) => {}
+            Err(Shortage::Ring { until }) => {
+                self.log.request_flush();
+                return Err(LogError::RingFull { until: Lsn(until) });
+            }
+            Err(Shortage::Segment) => {
+                inner.prepare_bell.ring();
+                let full = inner.segments.disk_full();
+                return Err(if full { LogError::DiskFull } else { LogError::RingFull { until: self.log.tail() } });
+            }
+        }
+        self.admitted.set(true);
+        let header = inner.header(FrameKind::Commit, 0, 0);
+        Ok(Admission { writer: self, payload_bytes, header, checked: false })
+    }
+
+    /// The commit step: reserves the position, calls `decided` with the frame's end, fills the frame.
+    ///
+    /// `decided` runs between reservation and filling: it must not allocate, wait or panic (a panic ends the process).
+    pub fn append(
+        &self,
+        mut admission: Admission<'_>,
+        kind: FrameKind,
+        payload: &[u8],
+        decided: impl FnOnce(Lsn),
+    ) -> Lsn {
+        assert!(std::ptr::eq(self, admission.writer) && payload.len() <= admission.payload_bytes);
+        let inner = &*self.log.inner;
+        if !admission.checked {
+            admission.checksum(payload);
+        }
+        let mut header = admission.header;
+        header.kind = kind;
+        header.payload_bytes = payload.len() as u32;
+        let change = self.pin_change(kind, payload);
+        if let Some(change) = &change {
+            inner.pin_before(change);
+        }
+        let start = inner.buffer.append(self.slot, frame_bytes(payload.len()), |start, filling| {
+            header.lsn = Lsn(start);
+            header.durable = inner.stable();
+            decided(header.end());
+            filling.put(0, &header.encode());
+            filling.put(FRAME_HEADER_BYTES, payload);
+            filling.zero_from(FRAME_HEADER_BYTES + payload.len());
+        });
+        let end = Lsn(start + frame_bytes(payload.len()));
+        if let Some(change) = &change {
+            inner.pin_after(change, end);
+        }
+        end
+    }
+
+    /// Sends fragments as long as `redo` has enough for one. Call after each operation and before the commit.
+    pub fn send_fragments(&self, redo: &mut RedoBuffer) -> Result<(), LogError> {
+        while let Some(payload) = redo.fragment(&self.log) {
+            let admission = self.admit(payload.len())?;
+            self.append(admission, FrameKind::Fragment, payload, |_| {});
+            redo.fragment_sent();
+        }
+        Ok(())
+    }
+
+    fn pin_change(&self, kind: FrameKind, payload: &[u8]) -> Option<PinChange> {
+        let term = self.log.inner.term;
+        match kind {
+            FrameKind::Commit | FrameKind::Void => {
+                let change = PinChange::of_commit(term, payload)?;
+                match change {
+                    PinChange::Commit(owner) if kind == FrameKind::Void => Some(PinChange::Abort(owner)),
+                    change => Some(change),
+                }
+            }
+            FrameKind::Fragment => PinChange::of_fragment(term, payload),
+            FrameKind::Abort => PinChange::of_abort(term, payload),
+            FrameKind::Prepare => PinChange::of_prepare(term, payload),
+            FrameKind::CommitPrepared => Some(PinChange::of_decision(payload, true)),
+            FrameKind::RollbackPrepared => Some(PinChange::of_decision(payload, false)),
+            FrameKind::Sequence | FrameKind::Pad | FrameKind::Term => None,
+        }
+    }
+}
+
+impl Inner {
+    /// Pins are there before the frame can become stable, so that no checkpoint overlooks it.
+    fn pin_before(&self, change: &PinChange) {
+        let lower_bound = Lsn(self.buffer.tail());
+        match change {
+            PinChange::Open(owner) => self.pins.open(owner.clone(), lower_bound),
+            PinChange::Prepare { gid, fragmented } => self.pins.prepare(gid, fragmented.as_ref(), lower_bound),
+            PinChange::Commit(_) | PinChange::Abort(_) => {}
+        }
+    }
+
+    fn pin_after(&self, change: &PinChange, ts: Lsn) {
+        match change {
+            PinChange::Commit(owner) => self.pins.commit(owner, ts),
+            PinChange::Abort(owner) => self.pins.abort(owner),
+            PinChange::Open(_) | PinChange::Prepare { .. } => {}
+        }
+    }
+}
+
+impl Drop for LogWriter {
+    fn drop(&mut self) {
+        self.log.inner.buffer.give_slot(self.slot);
+    }
+}
+
+impl Admission<'_> {
+    /// Computes the checksum ahead, so that even that is not done while others wait for the outcome.
+    pub fn checksum(&mut self, payload: &[u8]) {
+        self.header.payload_crc = crc32fast::hash(payload);
+        self.checked = true;
+    }
+}
+
+impl Drop for Admission<'_> {
+    fn drop(&mut self) {
+        self.writer.log.inner.buffer.retract(frame_bytes(self.payload_bytes));
+        self.writer.admitted.set(false);
+    }
+}

@@ -1,0 +1,131 @@
+//! Starting to write: takes over the files that recovery has read, and begins a term.
+//!
+//! Recovery has found where the log ends. What it read may still stand only in the operating system's cache, so the
+//! files are synced first. The new term begins on the next block border - the block of the end is not written again -
+//! with a TERM frame that names the end, and nothing else is admitted before that frame is durable.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use mote_common::Lsn;
+use mote_common::env::{Disk, Env};
+use parking_lot::{Mutex, RwLock};
+
+use super::buffer::Buffer;
+use super::flush::{Bell, Flusher};
+use super::frame::{BLOCK_BYTES, FrameKind};
+use super::pins::{Pin, PinOwner, Pins};
+use super::reader::{TermStart, cannot};
+use super::segment::{LOG_DIRECTORY, Segment, Segments, parse_segment_name, segment_path};
+use super::{FailStop, FlushOutcome, Inner, Log, LogConfig, LogError};
+
+/// The term of a new database.
+pub const FIRST_TERM: u32 = 1;
+
+/// Where and as what the log goes on.
+#[derive(Clone, Debug)]
+pub struct LogPosition {
+    pub system_id: u64,
+    /// Higher than that of every frame in the files.
+    pub term: u32,
+    /// The manifest's: older files are recycled.
+    pub log_start: Lsn,
+    /// The end of the last frame that counts.
+    pub end: Lsn,
+    /// What unfinished and recently finished transactions need of the old log.
+    pub pins: Vec<(PinOwner, Pin)>,
+}
+
+impl LogPosition {
+    /// Of a database that has no log yet. Positions start at one segment, so that none is zero.
+    pub fn fresh(system_id: u64, segment_bytes: u64) -> LogPosition {
+        let start = Lsn(segment_bytes);
+        LogPosition { system_id, term: FIRST_TERM, log_start: start, end: start, pins: Vec::new() }
+    }
+}
+
+impl Log {
+    /// Opens the log for writing. `config.segment_bytes` is the manifest's.
+    pub fn open(env: &Env, config: LogConfig, position: LogPosition, fail_stop: FailStop) -> io::Result<Log> {
+        assert!(config.segment_bytes.is_multiple_of(BLOCK_BYTES) && config.segments_ahead >= 1);
+        env.disk.create_dir_all(LOG_DIRECTORY)?;
+        let (live, free) = adopt_files(&*env.disk, &config, &position)?;
+        let segments = Segments::new(env.disk.clone(), position.system_id, config.segment_bytes, live, free);
+        segments.sync_all().map_err(|e| cannot("the log files could not be synced", e))?;
+        env.disk.sync_dir(LOG_DIRECTORY)?;
+        let start = position.end.0.next_multiple_of(BLOCK_BYTES);
+        let prepared = segments.prepared_end().unwrap_or(start / config.segment_bytes * config.segment_bytes);
+        let buffer = Buffer::new(config.ring_bytes, config.writers_max + 1, start, prepared);
+        assert!(config.ring_bytes >= buffer.reserve() + (1 << 20), "the ring is too small for its writers");
+        let slot = buffer.take_slot().expect("a new table has free slots");
+        let log = Log {
+            inner: Arc::new(Inner {
+                config,
+                clock: env.clock.clone(),
+                term: position.term,
+                system_id: position.system_id,
+                buffer,
+                segments,
+                stable: AtomicU64::new(position.end.0),
+                weakly_acked: AtomicU64::new(0),
+                listeners: RwLock::new(Vec::new()),
+                pins: Pins::new(position.pins),
+                fragmented_transactions: AtomicU64::new(0),
+                flusher: Mutex::new(Flusher::new(slot)),
+                flush_bell: Bell::new(),
+                prepare_bell: Bell::new(),
+                quit: AtomicBool::new(false),
+                stopped: AtomicBool::new(false),
+                fail_stop,
+            }),
+        };
+        log.begin_term(position.end)?;
+        Ok(log)
+    }
+
+    fn begin_term(&self, previous_end: Lsn) -> io::Result<()> {
+        while self.prepare_step() {}
+        let payload = TermStart { previous_end, system_id: self.system_id() }.encode();
+        let writer = self.writer();
+        let admission = writer.admit(payload.len()).map_err(|error| match error {
+            LogError::Stopped => io::Error::other("the log could not be prepared for writing"),
+            _ => io::Error::new(io::ErrorKind::StorageFull, "no space for the next log segment; free some and start again"),
+        })?;
+        writer.append(admission, FrameKind::Term, &payload, |_| {});
+        match self.flush_step() {
+            FlushOutcome::Flushed { .. } => Ok(()),
+            _ => Err(io::Error::other("the first frame of the new term could not be written to the log")),
+        }
+    }
+}
+
+/// Sorts the directory's files into segments in use and free ones; removes what a crash left half made.
+fn adopt_files(
+    disk: &dyn Disk,
+    config: &LogConfig,
+    position: &LogPosition,
+) -> io::Result<(Vec<Segment>, Vec<String>)> {
+    let (mut live, mut free) = (Vec::<Segment>::new(), Vec::new());
+    for name in disk.list(LOG_DIRECTORY)? {
+        let path = format!("{LOG_DIRECTORY}/{name}");
+        if name.ends_with(".new") {
+            disk.remove(&path)?;
+        } else if name.ends_with(".free") {
+            free.push(path);
+        } else if let Some(start) = parse_segment_name(&name) {
+            let end = start + config.segment_bytes;
+            // Behind a hole nothing can be: the reader has searched it. Such a file was prepared and may go.
+            let hole = live.last().is_some_and(|last| last.start + config.segment_bytes != start)
+                || live.is_empty() && start > position.end.0;
+            if end <= position.log_start.0 || hole {
+                let freed = format!("{LOG_DIRECTORY}/{start:016x}.free");
+                disk.rename(&path, &freed)?;
+                free.push(freed);
+            } else {
+                live.push(Segment { start, file: disk.open(&segment_path(start))? });
+            }
+        }
+    }
+    Ok((live, free))
+}

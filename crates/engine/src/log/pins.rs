@@ -1,0 +1,155 @@
+//! Which old parts of the log unfinished transactions still need.
+//!
+//! The operations of a transaction with fragments, or of a prepared one, stand in the log before its commit. A segment
+//! image whose timestamp lies between them and the commit does not contain them, so the log must be kept from the first
+//! of them until every image is newer than the commit.
+
+use std::collections::HashMap;
+
+use mote_common::Lsn;
+use parking_lot::Mutex;
+
+use super::record::{CommitHeader, FragmentHeader, PrepareHeader};
+use super::varint::Cursor;
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum PinOwner {
+    Fragmented { term: u32, transaction: u64 },
+    Prepared { gid: Vec<u8> },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pin {
+    /// Not above its first frame.
+    pub first: Lsn,
+    /// Its commit timestamp, once it has one.
+    pub committed: Option<Lsn>,
+}
+
+#[derive(Default)]
+pub(super) struct Pins {
+    /// Prepared transactions whose gid was used again stand here under their commit, no longer under their name.
+    pins: Mutex<(HashMap<PinOwner, Pin>, Vec<Pin>)>,
+}
+
+impl Pins {
+    pub fn new(recovered: Vec<(PinOwner, Pin)>) -> Pins {
+        let pins = Pins::default();
+        {
+            let mut inner = pins.pins.lock();
+            for (owner, pin) in recovered {
+                match pin.committed {
+                    None => _ = inner.0.insert(owner, pin),
+                    Some(_) => inner.1.push(pin),
+                }
+            }
+        }
+        pins
+    }
+
+    /// Before the position of a frame is reserved; `lower_bound` is not above it.
+    pub fn open(&self, owner: PinOwner, lower_bound: Lsn) {
+        self.pins.lock().0.entry(owner).or_insert(Pin { first: lower_bound, committed: None });
+    }
+
+    pub fn commit(&self, owner: &PinOwner, ts: Lsn) {
+        let mut inner = self.pins.lock();
+        if let Some(pin) = inner.0.remove(owner) {
+            inner.1.push(Pin { committed: Some(ts), ..pin });
+        }
+    }
+
+    pub fn abort(&self, owner: &PinOwner) {
+        self.pins.lock().0.remove(owner);
+    }
+
+    /// A prepared transaction that had sent fragments needs the log from the first of those.
+    pub fn prepare(&self, gid: &[u8], fragmented: Option<&PinOwner>, lower_bound: Lsn) {
+        let mut inner = self.pins.lock();
+        let first = fragmented.and_then(|owner| inner.0.remove(owner)).map_or(lower_bound, |pin| pin.first);
+        inner.0.insert(PinOwner::Prepared { gid: gid.to_vec() }, Pin { first, committed: None });
+    }
+
+    /// From where the log must be kept if images need it from `images`. Forgets transactions that need it no longer.
+    pub fn keep_from(&self, images: Lsn) -> Lsn {
+        let mut inner = self.pins.lock();
+        let mut keep = inner.0.values().map(|pin| pin.first).fold(images, Lsn::min);
+        inner.1.retain(|pin| pin.committed > Some(images));
+        keep = inner.1.iter().map(|pin| pin.first).fold(keep, Lsn::min);
+        keep
+    }
+}
+
+/// How a frame's payload changes the pins; `None` for frames that do not.
+pub(super) enum PinChange {
+    Open(PinOwner),
+    Commit(PinOwner),
+    Abort(PinOwner),
+    Prepare { gid: Vec<u8>, fragmented: Option<PinOwner> },
+}
+
+impl PinChange {
+    pub fn of_fragment(term: u32, payload: &[u8]) -> Option<PinChange> {
+        let (header, _) = FragmentHeader::decode(payload)?;
+        Some(PinChange::Open(PinOwner::Fragmented { term, transaction: header.transaction }))
+    }
+
+    pub fn of_commit(term: u32, payload: &[u8]) -> Option<PinChange> {
+        let transaction = Cursor::new(payload).varint()?;
+        (transaction != 0).then_some(PinChange::Commit(PinOwner::Fragmented { term, transaction }))
+    }
+
+    pub fn of_abort(term: u32, payload: &[u8]) -> Option<PinChange> {
+        let transaction = Cursor::new(payload).varint()?;
+        Some(PinChange::Abort(PinOwner::Fragmented { term, transaction }))
+    }
+
+    pub fn of_prepare(term: u32, payload: &[u8]) -> Option<PinChange> {
+        let (header, rest) = PrepareHeader::decode(payload)?;
+        let (commit, _) = CommitHeader::decode(rest)?;
+        let fragmented = (commit.transaction != 0)
+            .then_some(PinOwner::Fragmented { term, transaction: commit.transaction });
+        Some(PinChange::Prepare { gid: header.gid.to_vec(), fragmented })
+    }
+
+    pub fn of_decision(gid: &[u8], commit: bool) -> PinChange {
+        let owner = PinOwner::Prepared { gid: gid.to_vec() };
+        if commit { PinChange::Commit(owner) } else { PinChange::Abort(owner) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragmented(transaction: u64) -> PinOwner {
+        PinOwner::Fragmented { term: 1, transaction }
+    }
+
+    #[test]
+    fn the_log_is_kept_until_images_pass_the_commit() {
+        let pins = Pins::default();
+        assert_eq!(pins.keep_from(Lsn(500)), Lsn(500));
+        pins.open(fragmented(1), Lsn(100));
+        pins.open(fragmented(1), Lsn(200));
+        assert_eq!(pins.keep_from(Lsn(500)), Lsn(100));
+        pins.commit(&fragmented(1), Lsn(600));
+        assert_eq!(pins.keep_from(Lsn(599)), Lsn(100));
+        assert_eq!(pins.keep_from(Lsn(600)), Lsn(600));
+        pins.open(fragmented(2), Lsn(700));
+        pins.abort(&fragmented(2));
+        assert_eq!(pins.keep_from(Lsn(900)), Lsn(900));
+    }
+
+    #[test]
+    fn a_prepared_transaction_keeps_its_fragments() {
+        let pins = Pins::default();
+        pins.open(fragmented(1), Lsn(100));
+        pins.prepare(b"g", Some(&fragmented(1)), Lsn(300));
+        assert_eq!(pins.keep_from(Lsn(900)), Lsn(100));
+        pins.commit(&PinOwner::Prepared { gid: b"g".to_vec() }, Lsn(1000));
+        pins.prepare(b"g", None, Lsn(1200));
+        assert_eq!(pins.keep_from(Lsn(999)), Lsn(100));
+        assert_eq!(pins.keep_from(Lsn(2000)), Lsn(1200));
+    }
+}
