@@ -1,3 +1,5 @@
 //! The laboratory.
 #![forbid(unsafe_code)]
 pub mod driver;
+pub mod measure;
+pub mod workload;

@@ -17,7 +17,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use corosensei::stack::DefaultStack;
@@ -141,8 +141,9 @@ pub struct FiberLoop {
 
 /// When a loop ends.
 pub struct Stop {
-    /// Fibers are asked to finish from here on: all timers fire.
-    pub at_ns: u64,
+    /// Fibers are asked to finish from here on: all timers fire. `u64::MAX` until the run has begun; set once by the
+    /// fiber that begins it. Relaxed suffices: nothing else is read through it, and loops look again within 100 ms.
+    pub at_ns: Arc<AtomicU64>,
     /// What is still waiting for the server so long after that is abandoned.
     pub grace_ns: u64,
     /// Set by Ctrl-C or by another thread that failed. A lone flag: Relaxed suffices.
@@ -176,15 +177,16 @@ impl FiberLoop {
     pub fn run(&mut self, stop: &Stop, tick_ns: u64, mut tick: impl FnMut(u64)) -> io::Result<usize> {
         let mut events = Events::with_capacity(1024);
         let mut next_tick = (self.clock.now_ns() / tick_ns + 1) * tick_ns;
-        let mut stop_at = stop.at_ns;
+        let mut flagged_at = u64::MAX;
         for id in 0..self.fibers.len() {
             self.resume(id);
         }
         while self.live > 0 {
             let now = self.clock.now_ns();
             if stop.flag.load(Ordering::Relaxed) {
-                stop_at = stop_at.min(now);
+                flagged_at = flagged_at.min(now);
             }
+            let stop_at = flagged_at.min(stop.at_ns.load(Ordering::Relaxed));
             if now >= next_tick {
                 tick(now);
                 next_tick = (now / tick_ns + 1) * tick_ns;
@@ -198,7 +200,8 @@ impl FiberLoop {
                 break;
             }
             let timer = self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-            let deadline = timer.min(next_tick);
+            let end = if now < stop_at { stop_at } else { stop_at.saturating_add(stop.grace_ns) };
+            let deadline = timer.min(next_tick).min(end);
             let timeout = Duration::from_nanos(deadline.saturating_sub(self.clock.now_ns())).min(POLL_MAX);
             match self.poll.poll(&mut events, Some(timeout)) {
                 Ok(()) => {}
@@ -256,7 +259,7 @@ mod tests {
     use super::*;
 
     fn stop_at(at_ns: u64) -> Stop {
-        Stop { at_ns, grace_ns: 50_000_000, flag: Arc::new(AtomicBool::new(false)) }
+        Stop { at_ns: Arc::new(AtomicU64::new(at_ns)), grace_ns: 50_000_000, flag: Arc::new(AtomicBool::new(false)) }
     }
 
     #[test]

@@ -1,0 +1,140 @@
+//! Processor time and memory of a process and all its descendants, from /proc.
+//!
+//! PostgreSQL runs a process per connection, mote one process: the sum over the tree is comparable. The time of
+//! children that have ended is in their parent's `cutime`, so the sum never goes back while sessions come and go.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+/// Kernel clock ticks per second in /proc: USER_HZ, 100 on every Linux architecture.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+struct ProcessStat {
+    parent: u32,
+    /// User and system time, own and of reaped children.
+    ticks: u64,
+    own_ticks: u64,
+}
+
+fn read_stat(pid: u32) -> Option<ProcessStat> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The command in parentheses may hold anything, so fields are counted from the last parenthesis.
+fn parse_stat(text: &str) -> Option<ProcessStat> {
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
+    let own_ticks = number(11)? + number(12)?;
+    Some(ProcessStat { parent: number(1)? as u32, ticks: own_ticks + number(13)? + number(14)?, own_ticks })
+}
+
+fn all_pids() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// A server's processes, named by their root.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessTree {
+    root: u32,
+}
+
+impl ProcessTree {
+    pub fn new(root: u32) -> Option<ProcessTree> {
+        read_stat(root).map(|_| ProcessTree { root })
+    }
+
+    pub fn root(&self) -> u32 {
+        self.root
+    }
+
+    fn members(&self) -> Vec<(u32, ProcessStat)> {
+        let mut stats: HashMap<u32, ProcessStat> =
+            all_pids().into_iter().filter_map(|pid| Some((pid, read_stat(pid)?))).collect();
+        let mut members = HashSet::from([self.root]);
+        loop {
+            let found: Vec<u32> = stats
+                .iter()
+                .filter(|(pid, stat)| !members.contains(pid) && members.contains(&stat.parent))
+                .map(|(pid, _)| *pid)
+                .collect();
+            if found.is_empty() {
+                break;
+            }
+            members.extend(found);
+        }
+        members.into_iter().filter_map(|pid| Some((pid, stats.remove(&pid)?))).collect()
+    }
+
+    /// Seconds of processor time since the processes began.
+    pub fn cpu_seconds(&self) -> f64 {
+        self.members().iter().map(|(_, stat)| stat.ticks as f64).sum::<f64>() / TICKS_PER_SECOND
+    }
+
+    /// Memory that belongs to the tree, shared pages counted once where the kernel says so (Pss).
+    pub fn memory_bytes(&self) -> u64 {
+        self.members().iter().map(|(pid, _)| proportional_set_bytes(*pid)).sum()
+    }
+}
+
+fn proportional_set_bytes(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("Pss:"));
+    let kilobytes = line.and_then(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+/// Seconds of processor time of this process alone: the driver's own cost.
+pub fn own_cpu_seconds() -> f64 {
+    read_stat(std::process::id()).map_or(0.0, |stat| stat.own_ticks as f64 / TICKS_PER_SECOND)
+}
+
+/// The process that listens on a TCP port of this machine: the lowest pid that holds the listening socket, which is
+/// the postmaster for PostgreSQL. Needs the right to read the server's /proc/<pid>/fd.
+pub fn listener_of(port: u16) -> Option<u32> {
+    let inodes: HashSet<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .flat_map(|table| table.lines().filter_map(|line| listening_inode(line, port)).collect::<Vec<_>>())
+        .map(|inode| format!("socket:[{inode}]"))
+        .collect();
+    if inodes.is_empty() {
+        return None;
+    }
+    let mut pids = all_pids();
+    pids.sort_unstable();
+    pids.into_iter().find(|pid| {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        descriptors
+            .filter_map(|entry| fs::read_link(entry.path()).ok())
+            .any(|link| link.to_str().is_some_and(|link| inodes.contains(link)))
+    })
+}
+
+/// The socket inode of a /proc/net/tcp line that is in state LISTEN on `port`.
+fn listening_inode(line: &str, port: u16) -> Option<String> {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let local_port = u16::from_str_radix(fields.get(1)?.rsplit_once(':')?.1, 16).ok()?;
+    (local_port == port && *fields.get(3)? == "0A").then(|| fields.get(9).map(|inode| inode.to_string()))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_line_with_a_nasty_name() {
+        let stat = parse_stat("42 (a) b) S 7 1 1 0 -1 0 1 2 3 4 100 20 3 4 20 0 1 0 5").expect("well formed");
+        assert_eq!((stat.parent, stat.own_ticks, stat.ticks), (7, 120, 127));
+        assert!(parse_stat("42 (short) S 7").is_none());
+    }
+
+    #[test]
+    fn finds_this_process_by_its_port() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let port = listener.local_addr().expect("bound").port();
+        assert_eq!(listener_of(port), Some(std::process::id()));
+        let tree = ProcessTree::new(std::process::id()).expect("this process lives");
+        assert!(tree.memory_bytes() > 0);
+    }
+}

@@ -1,0 +1,235 @@
+//! Driver threads: start them, watch them, gather what they counted.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::collector::{Collector, Interval};
+use super::cpu::{self, ProcessTree};
+use super::timeline::Timeline;
+use crate::driver::FiberLoop;
+
+const TICK_NS: u64 = 1_000_000_000;
+/// Transactions that the server has not answered so long after the end are abandoned and counted.
+const GRACE_NS: u64 = 15_000_000_000;
+
+pub struct RunPlan<'a> {
+    pub threads: usize,
+    pub timeline: Arc<Timeline>,
+    pub kinds: &'static [&'static str],
+    /// The server's processes, when they run on this machine.
+    pub server: Option<ProcessTree>,
+    /// Called each second with the series so far.
+    pub watch: &'a mut dyn FnMut(&SeriesPoint),
+}
+
+/// What a driver thread's fibers share.
+#[derive(Clone)]
+pub struct ThreadContext {
+    pub thread: usize,
+    pub threads: usize,
+    pub timeline: Arc<Timeline>,
+    pub collector: Rc<RefCell<Collector>>,
+}
+
+/// One second of the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeriesPoint {
+    /// Seconds since the measured window began; negative in the warm-up.
+    pub second: f64,
+    /// Length of the interval.
+    pub seconds: f64,
+    pub kinds: Vec<SeriesKind>,
+    pub errors: u64,
+    pub retries: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct SeriesKind {
+    pub count: u64,
+    pub p50_us: f64,
+    pub p95_us: f64,
+    pub p99_us: f64,
+    pub max_us: f64,
+}
+
+pub struct RunOutcome {
+    pub totals: Collector,
+    pub series: Vec<SeriesPoint>,
+    /// Length of the measured window.
+    pub measured_s: f64,
+    pub server_cpu_s: Option<f64>,
+    pub driver_cpu_s: f64,
+    /// Share of the driver threads' time in which they ran: above 0.8 the figures measure the driver.
+    pub driver_saturation: f64,
+    pub abandoned: usize,
+}
+
+enum Message {
+    Interval(Interval),
+    Done(Box<Collector>, usize),
+    Failed(String),
+}
+
+/// Runs `populate` on every driver thread to spawn its fibers, then runs the loops to the end of the timeline.
+pub fn execute<F>(plan: RunPlan<'_>, populate: F) -> Result<RunOutcome, String>
+where
+    F: Fn(&ThreadContext, &mut FiberLoop) -> std::io::Result<()> + Sync,
+{
+    let RunPlan { threads, timeline, kinds, server, watch } = plan;
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (sender, timeline, populate) = (sender.clone(), Arc::clone(&timeline), &populate);
+            scope.spawn(move || {
+                let context = ThreadContext {
+                    thread,
+                    threads,
+                    timeline,
+                    collector: Rc::new(RefCell::new(Collector::new(kinds.len()))),
+                };
+                if let Err(error) = drive(&context, populate, &sender) {
+                    context.timeline.fail(error.clone());
+                    // The receiver lives until all threads have ended.
+                    let _ = sender.send(Message::Failed(error));
+                }
+            });
+        }
+        drop(sender);
+        gather(&receiver, &timeline, threads, kinds.len(), server, watch)
+    })
+}
+
+/// One driver thread.
+fn drive<F>(context: &ThreadContext, populate: &F, sender: &mpsc::Sender<Message>) -> Result<(), String>
+where
+    F: Fn(&ThreadContext, &mut FiberLoop) -> std::io::Result<()>,
+{
+    let timeline = &context.timeline;
+    let mut fibers = FiberLoop::new(timeline.clock).map_err(|error| format!("epoll: {error}"))?;
+    populate(context, &mut fibers).map_err(|error| format!("cannot create terminals: {error}"))?;
+    let tick = |now_ns: u64| {
+        let interval = context.collector.borrow_mut().take_interval(now_ns / TICK_NS, now_ns);
+        let _ = sender.send(Message::Interval(interval));
+    };
+    let stop = timeline.stop_signal(GRACE_NS);
+    let abandoned = fibers.run(&stop, TICK_NS, tick).map_err(|error| format!("epoll: {error}"))?;
+    drop(fibers);
+    let totals = context.collector.replace(Collector::new(0));
+    let _ = sender.send(Message::Done(Box::new(totals), abandoned));
+    Ok(())
+}
+
+/// Processor time at one moment.
+#[derive(Clone, Copy)]
+struct Reading {
+    driver_s: f64,
+    server_s: Option<f64>,
+}
+
+impl Reading {
+    fn now(server: Option<ProcessTree>) -> Reading {
+        Reading { driver_s: cpu::own_cpu_seconds(), server_s: server.map(|tree| tree.cpu_seconds()) }
+    }
+}
+
+/// The main thread's part: merges intervals as they complete and reads processor times at the window's edges.
+fn gather(
+    receiver: &mpsc::Receiver<Message>,
+    timeline: &Timeline,
+    threads: usize,
+    kinds: usize,
+    server: Option<ProcessTree>,
+    watch: &mut dyn FnMut(&SeriesPoint),
+) -> Result<RunOutcome, String> {
+    let mut totals = Collector::new(kinds);
+    let mut series = Vec::new();
+    let mut open: BTreeMap<u64, (usize, Interval)> = BTreeMap::new();
+    let (mut at_begin, mut at_end) = (None, None);
+    let (mut done, mut abandoned, mut last_ns) = (0, 0, timeline.now_ns());
+    while done < threads {
+        let now = timeline.now_ns();
+        let mut next = now + TICK_NS / 5;
+        if let Some((from, until)) = timeline.window() {
+            for (edge, reading) in [(from, &mut at_begin), (until, &mut at_end)] {
+                if reading.is_none() && now >= edge {
+                    *reading = Some(Reading::now(server));
+                } else if now < edge {
+                    next = next.min(edge);
+                }
+            }
+        }
+        match receiver.recv_timeout(Duration::from_nanos(next.saturating_sub(timeline.now_ns()))) {
+            Ok(Message::Interval(interval)) => {
+                let tick = interval.tick;
+                let entry = open.entry(tick).or_insert_with(|| (0, Interval::new(kinds)));
+                entry.0 += 1;
+                entry.1.merge(&interval);
+            }
+            Ok(Message::Done(collector, left)) => {
+                totals.merge(&collector);
+                abandoned += left;
+                done += 1;
+            }
+            Ok(Message::Failed(reason)) => return Err(reason),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        while let Some(entry) = open.first_entry() {
+            if entry.get().0 < threads {
+                break;
+            }
+            let (_, interval) = entry.remove();
+            if let Some((from, until)) = timeline.window() {
+                if last_ns < until {
+                    let point = point(&interval, last_ns, from);
+                    watch(&point);
+                    series.push(point);
+                }
+            }
+            last_ns = interval.at_ns;
+        }
+    }
+    if let Some(reason) = timeline.failure() {
+        return Err(reason);
+    }
+    let (from, until) = timeline.window().ok_or("the run ended before all terminals were connected")?;
+    let measured_s = (timeline.now_ns().min(until).saturating_sub(from)) as f64 / 1e9;
+    let begin = at_begin.unwrap_or_else(|| Reading::now(server));
+    let end = at_end.unwrap_or_else(|| Reading::now(server));
+    let driver_cpu_s = end.driver_s - begin.driver_s;
+    Ok(RunOutcome {
+        totals,
+        series,
+        measured_s,
+        server_cpu_s: end.server_s.zip(begin.server_s).map(|(end, begin)| (end - begin).max(0.0)),
+        driver_cpu_s,
+        driver_saturation: driver_cpu_s / (measured_s.max(1e-9) * threads as f64),
+        abandoned,
+    })
+}
+
+fn point(interval: &Interval, from_ns: u64, window_from_ns: u64) -> SeriesPoint {
+    let kinds = interval.latency.iter().map(|latency| {
+        let percentile = |p: f64| latency.value_at_quantile(p) as f64 / 1e3;
+        SeriesKind {
+            count: latency.len(),
+            p50_us: percentile(0.50),
+            p95_us: percentile(0.95),
+            p99_us: percentile(0.99),
+            max_us: if latency.is_empty() { 0.0 } else { latency.max() as f64 / 1e3 },
+        }
+    });
+    SeriesPoint {
+        second: (interval.at_ns as f64 - window_from_ns as f64) / 1e9,
+        seconds: interval.at_ns.saturating_sub(from_ns) as f64 / 1e9,
+        kinds: kinds.collect(),
+        errors: interval.errors,
+        retries: interval.retries,
+    }
+}

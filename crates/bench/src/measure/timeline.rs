@@ -1,0 +1,124 @@
+//! The phases of a run. The clock of the measurement starts when the last terminal has connected, so that slow
+//! connecting neither shortens the warm-up nor counts as work.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::driver::fiber::{RunClock, Stop, Wait};
+
+pub struct Timeline {
+    pub clock: RunClock,
+    warmup_ns: u64,
+    duration_ns: u64,
+    /// 0 until the run has begun. Written once, by whoever connects last; read by all driver threads. Release pairs
+    /// with Acquire in `begin_ns`.
+    begin_ns: AtomicU64,
+    /// Terminals that are still connecting.
+    connecting: AtomicUsize,
+    end_ns: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    failure: Mutex<Option<String>>,
+}
+
+/// How long terminals poll for the begin of the run.
+const BEGIN_POLL_NS: u64 = 5_000_000;
+
+impl Timeline {
+    pub fn new(terminals: usize, warmup_ns: u64, duration_ns: u64) -> Timeline {
+        Timeline {
+            clock: RunClock::start(),
+            warmup_ns,
+            duration_ns,
+            begin_ns: AtomicU64::new(0),
+            connecting: AtomicUsize::new(terminals),
+            end_ns: Arc::new(AtomicU64::new(u64::MAX)),
+            stop: Arc::new(AtomicBool::new(false)),
+            failure: Mutex::new(None),
+        }
+    }
+
+    pub fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// Called once by every terminal when it is connected; returns when all are.
+    pub fn ready(&self, wait: &Wait<'_>) {
+        // AcqRel: the last one sees all others' work before it starts the clock.
+        if self.connecting.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let now = self.now_ns().max(1);
+            self.end_ns.store(now + self.warmup_ns + self.duration_ns, Ordering::Relaxed);
+            self.begin_ns.store(now, Ordering::Release);
+        }
+        while self.begin_ns().is_none() && !self.stopped() {
+            wait.until(self.now_ns() + BEGIN_POLL_NS);
+        }
+    }
+
+    pub fn begin_ns(&self) -> Option<u64> {
+        Some(self.begin_ns.load(Ordering::Acquire)).filter(|&begin| begin != 0)
+    }
+
+    /// The measured window, once it is known.
+    pub fn window(&self) -> Option<(u64, u64)> {
+        self.begin_ns().map(|begin| (begin + self.warmup_ns, begin + self.warmup_ns + self.duration_ns))
+    }
+
+    pub fn is_measured(&self, at_ns: u64) -> bool {
+        self.window().is_some_and(|(from, until)| (from..until).contains(&at_ns))
+    }
+
+    /// Whether terminals shall start nothing more.
+    pub fn is_over(&self) -> bool {
+        self.stopped() || self.now_ns() >= self.end_ns.load(Ordering::Relaxed)
+    }
+
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ends the run early because it cannot go on; the first reason is kept.
+    pub fn fail(&self, reason: String) {
+        self.failure.lock().expect("no panic while held").get_or_insert(reason);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().expect("no panic while held").clone()
+    }
+
+    /// The loop's view of the end.
+    pub fn stop_signal(&self, grace_ns: u64) -> Stop {
+        Stop { at_ns: Arc::clone(&self.end_ns), grace_ns, flag: Arc::clone(&self.stop) }
+    }
+
+    pub fn warmup_ns(&self) -> u64 {
+        self.warmup_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn begins_when_the_last_is_ready() {
+        let timeline = Timeline::new(2, 10, 100);
+        assert!(timeline.window().is_none());
+        timeline.connecting.fetch_sub(1, Ordering::Relaxed);
+        timeline.ready(&Wait::Blocking);
+        let (from, until) = timeline.window().expect("begun");
+        assert_eq!(until - from, 100);
+        assert!(timeline.is_measured(from));
+        assert!(!timeline.is_measured(from - 1));
+        assert!(!timeline.is_measured(until));
+    }
+
+    #[test]
+    fn the_first_failure_is_kept() {
+        let timeline = Timeline::new(1, 0, 1_000_000_000);
+        timeline.fail("one".into());
+        timeline.fail("two".into());
+        assert_eq!(timeline.failure().as_deref(), Some("one"));
+        assert!(timeline.is_over());
+    }
+}

@@ -1,0 +1,10 @@
+//! What the laboratory runs. Each workload speaks to the server through `driver` and counts through `measure`.
+//!
+//! Read in this order: `tpcc` (the main experiment), `point` (one-row select), `ingest` (multi-row inserts),
+//! `canned` (a server that answers constant bytes: the ceiling of the wire on this machine).
+
+pub mod pool;
+pub mod tpcc;
+//point
+//ingest
+//canned

@@ -1,0 +1,325 @@
+//! The order-entry workload of TPC-C, revision 5.11, over BenchmarkSQL's schema and statements.
+//!
+//! Read in this order:
+//!  1. `random`, `mix`, `input`, `input_audit`: what terminals ask for.
+//!  2. `schema`, `rows`, `load`: the database.
+//!  3. `statements`, `transactions`: what goes over the wire.
+//!  4. `terminal`: a terminal's life.
+//!  5. `consistency`, `ledger`: proofs after the run.
+//!  6. This file: a whole experiment, from an empty server to a verdict.
+//!
+//! Promises: every deviation from the specification is listed in [`DEVIATIONS`] and stands in every report. Results
+//! are NOPM, never the benchmark's own metric, which belongs to audited results.
+
+pub mod random;
+pub mod mix;
+pub mod input;
+pub mod input_audit;
+pub mod schema;
+pub mod rows;
+pub mod load;
+pub mod statements;
+pub mod transactions;
+pub mod terminal;
+pub mod consistency;
+pub mod ledger;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use mote_common::prng::Prng;
+use serde::Serialize;
+
+use self::input::Source;
+use self::input_audit::{InputAudit, Verdict};
+use self::ledger::LedgerWriter;
+use self::load::{LoadPlan, LoadReport, LoadedDatabase};
+use self::mix::{KIND_NAMES, Mix, MixMode};
+use self::random::NurandConstants;
+use self::terminal::{DeliveryWorker, Runner, Shared, Terminal};
+use self::transactions::Scratch;
+use crate::driver::{Admin, FiberLoop, StatementSet, Target};
+use crate::measure::cpu::ProcessTree;
+use crate::measure::run::{self, SeriesPoint};
+use crate::measure::{RunOutcome, RunPlan, ThreadContext, Timeline};
+use crate::workload::pool::Pool;
+
+/// Stands in every report.
+pub const DISCLAIMER: &str =
+    "Unaudited; derived from the TPC-C specification and not comparable to published TPC results.";
+
+/// Where a run knowingly differs from the specification.
+pub const DEVIATIONS: [&str; 4] = [
+    "NOPM counts new orders that were rolled back on purpose (1 %), as BenchmarkSQL does.",
+    "Terminals have no screens; what they would show is read from the wire and dropped.",
+    "Isolation is the server's default (READ COMMITTED on PostgreSQL), as BenchmarkSQL leaves it.",
+    "In the closed loop there is no keying or think time, and a delivery's deferred part runs on the same connection.",
+];
+
+/// Background workers for deliveries, per driver thread of a keyed run.
+const DELIVERY_WORKERS: usize = 4;
+const TERMINALS_PER_WAREHOUSE: usize = 10;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadMode {
+    /// Load unless the server has a complete database of this size.
+    Auto,
+    /// Drop and load.
+    Always,
+    /// Use what is there, of whatever size.
+    Never,
+    /// Drop, load, check, and stop.
+    Only,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HomeMode {
+    /// Fixed when there are at least as many terminals as warehouses, any otherwise.
+    Auto,
+    /// Each terminal stays with one warehouse.
+    Fixed,
+    /// Each transaction draws its warehouse.
+    Any,
+}
+
+/// Every setting of an experiment; goes into the JSON report as it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Settings {
+    pub warehouses: i32,
+    pub connections: usize,
+    pub driver_threads: usize,
+    pub warmup_s: f64,
+    pub duration_s: f64,
+    pub seed: u64,
+    pub mix: MixMode,
+    pub home: HomeMode,
+    /// True terminals: ten per warehouse with keying and think times times this factor.
+    pub pace: Option<f64>,
+    pub retries_max: u32,
+    pub load: LoadMode,
+    pub load_connections: usize,
+    pub foreign_keys: bool,
+    pub check: bool,
+    pub ledger: Option<PathBuf>,
+}
+
+/// Everything that an experiment found out.
+pub struct Experiment {
+    pub settings: Settings,
+    pub target: String,
+    pub server_version: String,
+    pub warehouses: i32,
+    pub terminals: usize,
+    pub load: Option<LoadReport>,
+    pub outcome: Option<RunOutcome>,
+    pub audit: Vec<Verdict>,
+    pub conditions: Vec<consistency::ConditionVerdict>,
+    /// Memory of the server's processes after load and after the run.
+    pub memory_after_load_bytes: Option<u64>,
+    pub memory_after_run_bytes: Option<u64>,
+}
+
+impl Experiment {
+    pub fn pass(&self) -> bool {
+        let ran = self.outcome.as_ref().is_none_or(|outcome| outcome.totals.kinds[0].latency.len() > 0);
+        ran && self.conditions.iter().all(|verdict| verdict.pass) && self.audit.iter().all(|verdict| verdict.pass)
+    }
+}
+
+/// What an experiment tells while it runs.
+pub trait Observer {
+    fn phase(&mut self, what: &str);
+    fn second(&mut self, point: &SeriesPoint);
+    fn condition(&mut self, verdict: &consistency::ConditionVerdict);
+    /// Whether progress bars make sense.
+    fn interactive(&self) -> bool;
+}
+
+/// Loads if need be, runs, proves.
+pub fn experiment(
+    settings: Settings,
+    target: &Target,
+    server: Option<ProcessTree>,
+    observer: &mut dyn Observer,
+) -> Result<Experiment, String> {
+    let fail = |what: &str, error: crate::driver::DriverError| format!("{what}: {error}");
+    let mut admin = Admin::connect(target).map_err(|error| fail(&format!("cannot connect to {target}"), error))?;
+    let mut experiment = Experiment {
+        target: target.to_string(),
+        server_version: admin.server_version().to_string(),
+        warehouses: settings.warehouses,
+        terminals: 0,
+        load: None,
+        outcome: None,
+        audit: Vec::new(),
+        conditions: Vec::new(),
+        memory_after_load_bytes: None,
+        memory_after_run_bytes: None,
+        settings,
+    };
+    let settings = &experiment.settings;
+    let mut loaded = load::inspect(&mut admin).map_err(|error| fail("cannot look for a loaded database", error))?;
+    let wanted = match settings.load {
+        LoadMode::Always | LoadMode::Only => true,
+        LoadMode::Auto => loaded.is_none_or(|loaded| loaded.warehouses != settings.warehouses),
+        LoadMode::Never => false,
+    };
+    if wanted {
+        observer.phase(&format!("loading {} warehouses into {target}", settings.warehouses));
+        let plan = LoadPlan {
+            target,
+            warehouses: settings.warehouses,
+            connections: settings.load_connections,
+            seed: settings.seed,
+            foreign_keys: settings.foreign_keys,
+            progress: observer.interactive(),
+        };
+        experiment.load = Some(load::load(&plan).map_err(|error| fail("loading failed", error))?);
+        loaded = load::inspect(&mut admin).map_err(|error| fail("cannot read the loaded database", error))?;
+    }
+    let loaded = loaded.ok_or("the server has no complete database; run with --load auto")?;
+    experiment.warehouses = loaded.warehouses;
+    experiment.memory_after_load_bytes = server.map(|tree| tree.memory_bytes());
+    if experiment.settings.load != LoadMode::Only {
+        run_measured(&mut experiment, target, server, &loaded, &mut admin, observer)?;
+        experiment.memory_after_run_bytes = server.map(|tree| tree.memory_bytes());
+    }
+    if experiment.settings.check {
+        observer.phase("checking the twelve consistency conditions");
+        // A fresh connection: the run may have been one in which the server was restarted.
+        let mut admin =
+            Admin::connect(target).map_err(|error| fail("cannot connect for the consistency conditions", error))?;
+        experiment.conditions = consistency::check_all(&mut admin, |verdict| observer.condition(verdict));
+    }
+    Ok(experiment)
+}
+
+fn run_measured(
+    experiment: &mut Experiment,
+    target: &Target,
+    server: Option<ProcessTree>,
+    loaded: &LoadedDatabase,
+    admin: &mut Admin,
+    observer: &mut dyn Observer,
+) -> Result<(), String> {
+    let settings = &experiment.settings;
+    let ledger = open_ledger(settings, admin)?;
+    let terminals = match settings.pace {
+        Some(_) => loaded.warehouses as usize * TERMINALS_PER_WAREHOUSE,
+        None => settings.connections,
+    };
+    let home_fixed = match settings.home {
+        HomeMode::Fixed => true,
+        HomeMode::Any => false,
+        HomeMode::Auto => settings.pace.is_some() || terminals >= loaded.warehouses as usize,
+    };
+    let shared = Arc::new(Shared {
+        retries_max: settings.retries_max,
+        pace: settings.pace,
+        home_fixed,
+        ledger,
+        audit: Mutex::new(InputAudit::default()),
+    });
+    let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+    let timeline =
+        Arc::new(Timeline::new(terminals, nanoseconds(settings.warmup_s), nanoseconds(settings.duration_s)));
+    observer.phase(&format!(
+        "{terminals} terminals on {} connections: {} s warm-up, {} s measured",
+        settings.connections, settings.warmup_s, settings.duration_s
+    ));
+    let crew = Crew {
+        target,
+        statements: Arc::new(statements::statement_set()),
+        settings,
+        shared: Arc::clone(&shared),
+        terminals,
+        warehouses: loaded.warehouses,
+        constants: NurandConstants::for_run(&mut Prng::fork(settings.seed, 1), loaded.load_c_last),
+    };
+    let mut watch = |point: &SeriesPoint| {
+        if let Some(ledger) = &shared.ledger {
+            ledger.flush();
+        }
+        observer.second(point);
+    };
+    let plan =
+        RunPlan { threads: settings.driver_threads, timeline, kinds: KIND_NAMES, server, watch: &mut watch };
+    let outcome = run::execute(plan, |context, fibers| crew.populate(context, fibers))?;
+    if let Some(ledger) = &shared.ledger {
+        ledger.finish(outcome.abandoned).map_err(|error| format!("the ledger could not be written: {error}"))?;
+    }
+    experiment.audit = shared.audit.lock().expect("no panic while held").verdicts(loaded.warehouses);
+    experiment.terminals = terminals;
+    experiment.outcome = Some(outcome);
+    Ok(())
+}
+
+/// Starts the ledger with the first order number that each district will give.
+fn open_ledger(settings: &Settings, admin: &mut Admin) -> Result<Option<LedgerWriter>, String> {
+    let Some(path) = &settings.ledger else { return Ok(None) };
+    let rows = admin
+        .query("SELECT d_w_id, d_id, d_next_o_id FROM bmsql_district ORDER BY d_w_id, d_id")
+        .map_err(|error| format!("cannot read the districts: {error}"))?;
+    let number = |value: &Option<String>| value.as_deref().and_then(|text| text.parse::<i32>().ok());
+    let first_orders: Option<Vec<(i32, i32, i32)>> =
+        rows.iter().map(|row| Some((number(&row[0])?, number(&row[1])?, number(&row[2])?))).collect();
+    let first_orders = first_orders.ok_or("a district's numbers are not numbers")?;
+    let ledger = LedgerWriter::create(path, &first_orders);
+    ledger.map(Some).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Makes the terminals of each driver thread.
+struct Crew<'a> {
+    target: &'a Target,
+    statements: Arc<StatementSet>,
+    settings: &'a Settings,
+    shared: Arc<Shared>,
+    terminals: usize,
+    warehouses: i32,
+    constants: NurandConstants,
+}
+
+impl Crew<'_> {
+    fn populate(&self, context: &ThreadContext, fibers: &mut FiberLoop) -> std::io::Result<()> {
+        let keyed = self.settings.pace.is_some();
+        let deliveries = keyed.then(|| Rc::new(RefCell::new(VecDeque::new())));
+        let sessions = self.settings.connections.div_ceil(context.threads).max(1);
+        let common_pool = Rc::new(self.pool(sessions));
+        for number in (context.thread..self.terminals).step_by(context.threads) {
+            let pool = if keyed { Rc::clone(&common_pool) } else { Rc::new(self.pool(1)) };
+            let terminal = Terminal {
+                runner: self.runner(context, pool),
+                source: Source {
+                    prng: Prng::fork(self.settings.seed, 1_000 + number as u64),
+                    constants: self.constants,
+                    warehouses: self.warehouses,
+                    audit: InputAudit::default(),
+                },
+                mix: Mix::new(self.settings.mix),
+                warehouse: (number % self.warehouses as usize) as i32 + 1,
+                district: (number / self.warehouses as usize % TERMINALS_PER_WAREHOUSE) as i32 + 1,
+                deliveries: deliveries.clone(),
+            };
+            fibers.spawn(move |wait| terminal.run(wait))?;
+        }
+        for _ in 0..DELIVERY_WORKERS {
+            let Some(queue) = deliveries.clone() else { break };
+            let worker = DeliveryWorker { runner: self.runner(context, Rc::clone(&common_pool)), queue };
+            fibers.spawn(move |wait| worker.run(wait))?;
+        }
+        Ok(())
+    }
+
+    fn pool(&self, capacity: usize) -> Pool {
+        Pool::new(self.target.clone(), Arc::clone(&self.statements), capacity)
+    }
+
+    fn runner(&self, context: &ThreadContext, pool: Rc<Pool>) -> Runner {
+        Runner { context: context.clone(), shared: Arc::clone(&self.shared), pool, scratch: Scratch::default() }
+    }
+}

@@ -1,0 +1,56 @@
+//! Delivery (clause 2.7), the deferred part: the oldest order of each district, ten districts in one transaction; 71
+//! round trips. As BenchmarkSQL does, the search fetches all undelivered orders of the district, not just one.
+
+use super::{Client, Outcome, Stamp};
+use crate::driver::DriverResult;
+use crate::workload::tpcc::input::DeliveryInput;
+use crate::workload::tpcc::statements as st;
+
+const DISTRICTS: i32 = 10;
+
+pub fn execute(client: &mut Client<'_, '_>, input: &DeliveryInput) -> DriverResult<Outcome> {
+    let stamp = Stamp::now();
+    let mut skipped = 0;
+    for district in 1..=DISTRICTS {
+        match claim_oldest(client, input.warehouse, district)? {
+            Some(order) => deliver(client, input, district, order, &stamp)?,
+            None => skipped += 1,
+        }
+    }
+    client.commit()?;
+    Ok(if skipped == 0 { Outcome::Committed } else { Outcome::CommittedWithSkips(skipped) })
+}
+
+/// Deletes the district's oldest NEW-ORDER row and returns its order. A row that a concurrent delivery has taken in
+/// the meantime is passed over for a fresh look.
+fn claim_oldest(client: &mut Client<'_, '_>, w: i32, d: i32) -> DriverResult<Option<i32>> {
+    loop {
+        if d == 1 && !client.session.in_transaction() {
+            client.queue(st::BEGIN, |none| none);
+        }
+        let Some(mut row) = client.run(st::DELIVERY_OLDEST, |v| v.int(w).int(d))?.first_row() else {
+            return Ok(None);
+        };
+        let order = row.int()?;
+        if client.run(st::DELIVERY_DELETE, |v| v.int(w).int(d).int(order))?.affected() == 1 {
+            return Ok(Some(order));
+        }
+    }
+}
+
+fn deliver(
+    client: &mut Client<'_, '_>,
+    input: &DeliveryInput,
+    d: i32,
+    order: i32,
+    stamp: &Stamp,
+) -> DriverResult<()> {
+    let w = input.warehouse;
+    client.run(st::DELIVERY_CARRIER, |v| v.int(input.carrier).int(w).int(d).int(order))?;
+    let customer =
+        client.run(st::DELIVERY_ORDER_CUSTOMER, |v| v.int(w).int(d).int(order))?.row("the order")?.int()?;
+    client.run(st::DELIVERY_LINES, |v| v.text(stamp.as_str()).int(w).int(d).int(order))?;
+    let amount = client.run(st::DELIVERY_AMOUNT, |v| v.int(w).int(d).int(order))?.row("a sum")?.numeric()?;
+    client.run(st::DELIVERY_CUSTOMER, |v| v.float(amount).int(w).int(d).int(customer))?;
+    Ok(())
+}

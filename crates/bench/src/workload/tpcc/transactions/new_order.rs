@@ -1,0 +1,111 @@
+//! New-Order (clause 2.4): 8 + 2n round trips and 7 + 4n executions for n lines.
+
+use super::{Client, Outcome, Stamp};
+use crate::driver::{DriverError, DriverResult};
+use crate::workload::tpcc::input::{LINES_MAX, NewOrderInput};
+use crate::workload::tpcc::statements as st;
+
+/// What the ledger needs to know of an order, filled as the transaction proceeds so that it is known even when the
+/// connection is lost.
+#[derive(Clone, Copy, Default, Debug, PartialEq)]
+pub struct OrderProgress {
+    /// 0 until the district has given a number.
+    pub order: i32,
+    /// COMMIT has been sent: from here on only its answer tells whether the order exists.
+    pub commit_sent: bool,
+    /// Sum of OL_AMOUNT in cents.
+    pub amount_cents: i64,
+    /// What the customer pays: with discount and taxes (clause 2.4.2.2).
+    pub total: f64,
+}
+
+/// A line after its item and stock have been read.
+#[derive(Clone, Copy)]
+struct PricedLine {
+    amount: f64,
+    stock_after: i32,
+    district_info: [u8; 24],
+}
+
+pub fn execute(
+    client: &mut Client<'_, '_>,
+    input: &NewOrderInput,
+    progress: &mut OrderProgress,
+) -> DriverResult<Outcome> {
+    let (w, d, c) = (input.warehouse, input.district, input.customer);
+    let mut row = client.begin(st::NEW_ORDER_DISTRICT, |v| v.int(w).int(d))?.row("the district")?;
+    let (district_tax, order) = (row.numeric()?, row.int()?);
+    progress.order = order;
+    let mut row = client.run(st::NEW_ORDER_CUSTOMER, |v| v.int(w).int(d).int(c))?.row("the customer")?;
+    let discount = row.numeric()?;
+    row.skip(2)?;
+    let warehouse_tax = row.numeric()?;
+    client.run(st::NEW_ORDER_ADVANCE, |v| v.int(w).int(d))?;
+    let stamp = Stamp::now();
+    client.run(st::NEW_ORDER_INSERT_ORDER, |v| {
+        v.int(order).int(d).int(w).int(c).text(stamp.as_str()).int(input.count as i32).int(input.all_local() as i32)
+    })?;
+    client.run(st::NEW_ORDER_INSERT_NEW_ORDER, |v| v.int(order).int(d).int(w))?;
+
+    let mut priced = [PricedLine { amount: 0.0, stock_after: 0, district_info: [b' '; 24] }; LINES_MAX];
+    for (line, priced) in input.lines().iter().zip(&mut priced) {
+        let reply = client.run(st::NEW_ORDER_ITEM, |v| v.int(line.item))?;
+        let Some(mut row) = reply.first_row() else {
+            client.run(st::ROLLBACK, |none| none)?;
+            return Ok(Outcome::RolledBack);
+        };
+        let price = row.numeric()?;
+        let mut row =
+            client.run(st::NEW_ORDER_STOCK, |v| v.int(line.supply_warehouse).int(line.item))?.row("the stock")?;
+        let quantity = row.int()?;
+        row.skip(d as usize)?; // S_DATA and the districts before ours
+        let info = row.bytes()?.unwrap_or(b"");
+        let length = info.len().min(24);
+        priced.district_info[..length].copy_from_slice(&info[..length]);
+        priced.amount = price * line.quantity as f64;
+        priced.stock_after = restocked(quantity, line.quantity);
+        progress.amount_cents += (priced.amount * 100.0).round() as i64;
+    }
+
+    for (line, priced) in input.lines().iter().zip(&priced) {
+        let remote = (line.supply_warehouse != w) as i32;
+        client.queue(st::NEW_ORDER_UPDATE_STOCK, |v| {
+            v.int(priced.stock_after).int(line.quantity).int(remote).int(line.supply_warehouse).int(line.item)
+        });
+    }
+    client.flush()?;
+    for (number, (line, priced)) in input.lines().iter().zip(&priced).enumerate() {
+        let info = std::str::from_utf8(&priced.district_info)
+            .map_err(|_| DriverError::protocol("S_DIST is not ASCII"))?;
+        client.queue(st::NEW_ORDER_INSERT_LINE, |v| {
+            let v = v.int(order).int(d).int(w).int(number as i32 + 1).int(line.item).int(line.supply_warehouse);
+            v.int(line.quantity).float(priced.amount).text(info)
+        });
+    }
+    client.flush()?;
+    progress.total =
+        progress.amount_cents as f64 / 100.0 * (1.0 - discount) * (1.0 + warehouse_tax + district_tax);
+    progress.commit_sent = true;
+    client.commit()?;
+    Ok(Outcome::Committed)
+}
+
+/// Clause 2.4.2.2: stock never falls below 10; 91 pieces arrive when it would.
+fn restocked(stock: i32, ordered: i32) -> i32 {
+    if stock >= ordered + 10 { stock - ordered } else { stock - ordered + 91 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::restocked;
+
+    #[test]
+    fn the_stock_rule_keeps_ten() {
+        assert_eq!(restocked(20, 10), 10);
+        assert_eq!(restocked(19, 10), 100);
+        assert_eq!(restocked(10, 1), 100);
+        for stock in 10..=100 {
+            assert!((1..=10).all(|ordered| (10..=100).contains(&restocked(stock, ordered))));
+        }
+    }
+}
