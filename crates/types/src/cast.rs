@@ -1,0 +1,451 @@
+//! Conversion between types: which conversions exist (`can_cast`, the facts of `pg_cast`) and doing them (`cast`).
+//!
+//! The static part works on OIDs for the binder; the runtime part on datums. A length, precision or scale is applied
+//! by `coerce_typmod`, after the conversion of the type itself.
+
+use crate::catalog::{self, ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
+use crate::datetime::{self, DAY_US, civil};
+use crate::datum::{Array, Datum, Interval};
+use crate::format::text::trim_blanks;
+use crate::format::{input_text, output_text};
+use crate::json::Json;
+use crate::numeric::Numeric;
+use crate::oid::{self, Oid};
+use crate::settings::FormatSettings;
+use compact_str::CompactString;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+
+/// Where a conversion may happen without being asked for; later contexts include earlier ones.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum CastContext {
+    /// Anywhere in an expression.
+    Implicit,
+    /// Storing into a column.
+    Assignment,
+    /// Only by `CAST` or `::`.
+    Explicit,
+}
+
+/// How `pg_cast.castmethod` says a conversion works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CastMethod {
+    Function,
+    /// The same value under another type.
+    Binary,
+    /// Through the text form.
+    InOut,
+}
+
+/// One row of `pg_cast`.
+#[derive(Clone, Copy, Debug)]
+pub struct CastEntry {
+    pub source: Oid,
+    pub target: Oid,
+    pub context: CastContext,
+    pub method: CastMethod,
+}
+
+mod table;
+pub use table::CAST_TABLE;
+
+/// The `pg_cast` entry for a pair of types.
+pub fn find_cast(from: Oid, to: Oid) -> Option<&'static CastEntry> {
+    CAST_TABLE.binary_search_by_key(&(from, to), |entry| (entry.source, entry.target)).ok().map(|slot| &CAST_TABLE[slot])
+}
+
+/// The least demanding context in which `from` converts to `to`, or `None` where no conversion exists.
+///
+/// Beyond `pg_cast`: a literal of unknown type becomes anything, arrays convert as their elements do, every type is
+/// assigned to text through its text form, and text converts to every type when asked explicitly.
+pub fn can_cast(from: Oid, to: Oid) -> Option<CastContext> {
+    if from == to || from == oid::UNKNOWN {
+        return Some(CastContext::Implicit);
+    }
+    if let Some(entry) = find_cast(from, to) {
+        return Some(entry.context);
+    }
+    match (from, to) {
+        (oid::INT2VECTOR, oid::INT2_ARRAY) | (oid::OIDVECTOR, oid::OID_ARRAY) => return Some(CastContext::Implicit),
+        _ => {}
+    }
+    if let (Some(from), Some(to)) = (element_type(from), element_type(to)) {
+        return can_cast(from, to);
+    }
+    let is_value = |oid| !matches!(category_of(oid), category::PSEUDO | category::UNKNOWN);
+    if category_of(to) == category::STRING && (is_value(from) || from == oid::RECORD) {
+        return Some(CastContext::Assignment);
+    }
+    if category_of(from) == category::STRING && is_value(to) {
+        return Some(CastContext::Explicit);
+    }
+    None
+}
+
+/// The error for a pair without a conversion.
+pub fn cannot_cast(from: ColumnType, to: ColumnType) -> SqlError {
+    let message = format!("cannot cast type {} to {}", ColumnType::new(from.oid).name(), ColumnType::new(to.oid).name());
+    SqlError::new(state::CANNOT_COERCE, message)
+}
+
+/// Converts a value, modifier included. NULL stays NULL. Explicit casts cut strings to length where assignment
+/// refuses; an implicit cast applies no modifier of its own, but gets `to.typmod` applied like an assignment.
+pub fn cast(
+    datum: &Datum,
+    from: ColumnType,
+    to: ColumnType,
+    context: CastContext,
+    settings: &FormatSettings,
+) -> SqlResult<Datum> {
+    if datum.is_null() {
+        return Ok(Datum::Null);
+    }
+    let explicit = context == CastContext::Explicit;
+    if from.oid == to.oid {
+        return coerce_typmod(datum.clone(), to, explicit);
+    }
+    let converted = convert(datum, from, to, explicit, settings)?;
+    coerce_typmod(converted, to, explicit)
+}
+
+fn convert(
+    datum: &Datum,
+    from: ColumnType,
+    to: ColumnType,
+    explicit: bool,
+    settings: &FormatSettings,
+) -> SqlResult<Datum> {
+    if let Datum::Text(value) = datum {
+        return convert_text(value, from, to, explicit, settings);
+    }
+    if let Datum::Array(array) = datum
+        && let Some(element) = to.element()
+    {
+        return convert_array(array, from, element, explicit, settings);
+    }
+    match to.oid {
+        oid::JSON | oid::JSONB if matches!(datum, Datum::Jsonb(_)) || is_text_like(from.oid) => {}
+        other if is_text_like(other) => return to_text(datum, from, to, settings),
+        _ => {}
+    }
+    match datum {
+        Datum::Bool(value) if to.oid == oid::INT4 => Ok(Datum::Int4(*value as i32)),
+        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => convert_integer(datum, from, to),
+        Datum::Float4(value) => convert_float4(*value, from, to),
+        Datum::Float8(value) => convert_float8(*value, from, to),
+        Datum::Numeric(value) => convert_numeric(value, from, to),
+        Datum::Date(_) | Datum::Time(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) | Datum::Interval(_) => {
+            convert_datetime(datum, from, to, settings)
+        }
+        Datum::Jsonb(value) => convert_json(value, from, to),
+        _ => Err(cannot_cast(from, to)),
+    }
+}
+
+/// From a string type: the same bytes for another string, `"char"` and `name` cut, anything else read as input.
+fn convert_text(
+    value: &CompactString,
+    from: ColumnType,
+    to: ColumnType,
+    explicit: bool,
+    settings: &FormatSettings,
+) -> SqlResult<Datum> {
+    match (from.oid, to.oid) {
+        (oid::CHAR, oid::INT4) => Ok(Datum::Int4(value.bytes().next().map_or(0, |byte| byte as i8 as i32))),
+        (_, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING) => Ok(Datum::Text(value.clone())),
+        (oid::JSON, oid::JSONB) => Ok(Datum::Jsonb(Box::new(Json::parse(value)?))),
+        // The modifier of the target waits for the caller, except that intervals need it while reading.
+        (_, oid::INTERVAL) => input_text(to, value, settings),
+        _ => {
+            let _ = explicit;
+            input_text(ColumnType::new(to.oid), value, settings)
+        }
+    }
+}
+
+fn to_text(datum: &Datum, from: ColumnType, to: ColumnType, settings: &FormatSettings) -> SqlResult<Datum> {
+    if let (Datum::Bool(value), oid::TEXT | oid::VARCHAR | oid::BPCHAR) = (datum, to.oid) {
+        return Ok(Datum::Text(CompactString::const_new(if *value { "true" } else { "false" })));
+    }
+    if let (Datum::Int4(value), oid::CHAR) = (datum, to.oid) {
+        let byte = i8::try_from(*value).map_err(|_| {
+            SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "\"char\" out of range")
+        })? as u8;
+        // Bytes above 127 are not UTF-8 on their own and cannot be text here.
+        let text = if byte == 0 { String::new() } else { (byte as char).to_string() };
+        return Ok(Datum::Text(text.into()));
+    }
+    let mut out = Vec::new();
+    output_text(datum, from, settings, &mut out);
+    let text = CompactString::from_utf8(out).expect("text output is UTF-8");
+    match to.oid {
+        oid::NAME | oid::CHAR | oid::JSON => input_text(ColumnType::new(to.oid), &text, settings),
+        _ => Ok(Datum::Text(text)),
+    }
+}
+
+fn convert_array(
+    array: &Array,
+    from: ColumnType,
+    element: ColumnType,
+    explicit: bool,
+    settings: &FormatSettings,
+) -> SqlResult<Datum> {
+    let context = if explicit { CastContext::Explicit } else { CastContext::Assignment };
+    let from = ColumnType { oid: array.element, typmod: from.typmod };
+    let elements: SqlResult<Vec<Datum>> =
+        array.elements.iter().map(|item| cast(item, from, element, context, settings)).collect();
+    Ok(Datum::Array(Box::new(Array { element: element.oid, dims: array.dims.clone(), elements: elements? })))
+}
+
+#[cold]
+pub(crate) fn integer_out_of_range(name: &str) -> SqlError {
+    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{name} out of range"))
+}
+
+fn convert_integer(datum: &Datum, from: ColumnType, to: ColumnType) -> SqlResult<Datum> {
+    let value = datum.as_i64().expect("only integers come here");
+    Ok(match to.oid {
+        oid::INT2 => Datum::Int2(i16::try_from(value).map_err(|_| integer_out_of_range("smallint"))?),
+        // An oid is the same 32 bits as an integer.
+        oid::INT4 if matches!(datum, Datum::Oid(_)) => Datum::Int4(value as i32),
+        oid::INT4 => Datum::Int4(i32::try_from(value).map_err(|_| integer_out_of_range("integer"))?),
+        oid::INT8 => Datum::Int8(value),
+        oid::FLOAT4 => Datum::Float4(value as f32),
+        oid::FLOAT8 => Datum::Float8(value as f64),
+        oid::NUMERIC => Datum::Numeric(Numeric::from(value)),
+        oid::BOOL if matches!(datum, Datum::Int4(_)) => Datum::Bool(value != 0),
+        oid::XID if from.oid == oid::XID8 => Datum::Oid(value as u32),
+        other if is_oid_like(other) => match datum {
+            Datum::Int8(_) => Datum::Oid(u32::try_from(value).map_err(|_| integer_out_of_range("OID"))?),
+            _ => Datum::Oid(value as u32),
+        },
+        _ => return Err(cannot_cast(from, to)),
+    })
+}
+
+/// Half to even, as C's `rint`.
+fn float_to_integer(value: f64, name: &str, min: f64, end: f64) -> SqlResult<i64> {
+    let rounded = value.round_ties_even();
+    // NaN fails both comparisons.
+    if rounded >= min && rounded < end { Ok(rounded as i64) } else { Err(integer_out_of_range(name)) }
+}
+
+fn float_to_integer_datum(value: f64, to: Oid) -> Option<SqlResult<Datum>> {
+    Some(match to {
+        oid::INT2 => float_to_integer(value, "smallint", -32_768.0, 32_768.0).map(|v| Datum::Int2(v as i16)),
+        oid::INT4 => {
+            float_to_integer(value, "integer", -2_147_483_648.0, 2_147_483_648.0).map(|v| Datum::Int4(v as i32))
+        }
+        oid::INT8 => {
+            const END: f64 = 9_223_372_036_854_775_808.0;
+            float_to_integer(value, "bigint", -END, END).map(Datum::Int8)
+        }
+        _ => return None,
+    })
+}
+
+fn convert_float4(value: f32, from: ColumnType, to: ColumnType) -> SqlResult<Datum> {
+    match to.oid {
+        oid::FLOAT8 => Ok(Datum::Float8(value as f64)),
+        oid::NUMERIC => Ok(Datum::Numeric(Numeric::from_f32(value))),
+        other => float_to_integer_datum(value as f64, other).unwrap_or_else(|| Err(cannot_cast(from, to))),
+    }
+}
+
+fn convert_float8(value: f64, from: ColumnType, to: ColumnType) -> SqlResult<Datum> {
+    match to.oid {
+        oid::FLOAT4 => float8_to_float4(value).map(Datum::Float4),
+        oid::NUMERIC => Ok(Datum::Numeric(Numeric::from_f64(value))),
+        other => float_to_integer_datum(value, other).unwrap_or_else(|| Err(cannot_cast(from, to))),
+    }
+}
+
+fn float8_to_float4(value: f64) -> SqlResult<f32> {
+    let narrow = value as f32;
+    if narrow.is_infinite() && value.is_finite() {
+        return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow"));
+    }
+    if narrow == 0.0 && value != 0.0 {
+        return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: underflow"));
+    }
+    Ok(narrow)
+}
+
+fn convert_numeric(value: &Numeric, from: ColumnType, to: ColumnType) -> SqlResult<Datum> {
+    Ok(match to.oid {
+        oid::INT2 => Datum::Int2(value.to_i16()?),
+        oid::INT4 => Datum::Int4(value.to_i32()?),
+        oid::INT8 => Datum::Int8(value.to_i64()?),
+        oid::FLOAT4 => Datum::Float4(value.to_f32_checked()?),
+        oid::FLOAT8 => Datum::Float8(value.to_f64_checked()?),
+        _ => return Err(cannot_cast(from, to)),
+    })
+}
+
+fn convert_datetime(datum: &Datum, from: ColumnType, to: ColumnType, settings: &FormatSettings) -> SqlResult<Datum> {
+    let zone = &settings.time_zone;
+    Ok(match (datum, to.oid) {
+        (Datum::Date(days), oid::TIMESTAMP) => Datum::Timestamp(date_to_timestamp(*days)?),
+        (Datum::Date(days), oid::TIMESTAMPTZ) => {
+            Datum::TimestampTz(timestamp_to_timestamptz(date_to_timestamp(*days)?, zone)?)
+        }
+        (Datum::Timestamp(us), oid::DATE) => Datum::Date(timestamp_to_date(*us)),
+        (Datum::Timestamp(us), oid::TIME) => timestamp_to_time(*us),
+        (Datum::Timestamp(us), oid::TIMESTAMPTZ) => Datum::TimestampTz(timestamp_to_timestamptz(*us, zone)?),
+        (Datum::TimestampTz(us), oid::TIMESTAMP) => Datum::Timestamp(timestamptz_to_timestamp(*us, zone)?),
+        (Datum::TimestampTz(us), oid::DATE) => Datum::Date(timestamp_to_date(timestamptz_to_timestamp(*us, zone)?)),
+        (Datum::TimestampTz(us), oid::TIME) => timestamp_to_time(timestamptz_to_timestamp(*us, zone)?),
+        (Datum::Time(us), oid::INTERVAL) => Datum::interval(0, 0, *us),
+        (Datum::Interval(interval), oid::TIME) => Datum::Time(interval.us.rem_euclid(DAY_US)),
+        _ => return Err(cannot_cast(from, to)),
+    })
+}
+
+/// Midnight of a date.
+pub fn date_to_timestamp(days: i32) -> SqlResult<i64> {
+    match days {
+        datetime::DATE_INFINITY => Ok(datetime::TIMESTAMP_INFINITY),
+        datetime::DATE_NEGATIVE_INFINITY => Ok(datetime::TIMESTAMP_NEGATIVE_INFINITY),
+        _ => datetime::checked_timestamp((days as i64).checked_mul(DAY_US)).map_err(|_| {
+            SqlError::new(state::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")
+        }),
+    }
+}
+
+pub fn timestamp_to_date(us: i64) -> i32 {
+    match us {
+        datetime::TIMESTAMP_INFINITY => datetime::DATE_INFINITY,
+        datetime::TIMESTAMP_NEGATIVE_INFINITY => datetime::DATE_NEGATIVE_INFINITY,
+        _ => civil::split_timestamp(us).0 as i32,
+    }
+}
+
+fn timestamp_to_time(us: i64) -> Datum {
+    if datetime::is_finite_timestamp(us) { Datum::Time(civil::split_timestamp(us).1) } else { Datum::Null }
+}
+
+/// The instant at which a zone's clock shows `us`.
+pub fn timestamp_to_timestamptz(us: i64, zone: &datetime::TimeZone) -> SqlResult<i64> {
+    if !datetime::is_finite_timestamp(us) {
+        return Ok(us);
+    }
+    datetime::checked_timestamp(zone.to_utc_us(us))
+}
+
+/// What a zone's clock shows at an instant.
+pub fn timestamptz_to_timestamp(us: i64, zone: &datetime::TimeZone) -> SqlResult<i64> {
+    if !datetime::is_finite_timestamp(us) {
+        return Ok(us);
+    }
+    datetime::checked_timestamp(Some(zone.to_local_us(us)))
+}
+
+fn convert_json(value: &Json, from: ColumnType, to: ColumnType) -> SqlResult<Datum> {
+    let target = ColumnType::new(to.oid);
+    let mismatch = |kind: &str| {
+        let message = format!("cannot cast jsonb {kind} to type {}", target.name());
+        Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message))
+    };
+    if to.oid == oid::JSON {
+        let mut out = Vec::new();
+        value.write(&mut out);
+        return Ok(Datum::Text(CompactString::from_utf8(out).expect("json output is UTF-8")));
+    }
+    match value {
+        Json::Bool(value) if to.oid == oid::BOOL => Ok(Datum::Bool(*value)),
+        Json::Number(value) if to.oid == oid::NUMERIC => Ok(Datum::Numeric(value.clone())),
+        Json::Number(value) if to.oid != oid::BOOL => convert_numeric(value, from, to),
+        Json::Null => mismatch("null"),
+        Json::String(_) => mismatch("string"),
+        Json::Number(_) => mismatch("numeric"),
+        Json::Bool(_) => mismatch("boolean"),
+        Json::Array(_) => mismatch("array"),
+        Json::Object(_) => mismatch("object"),
+    }
+}
+
+/// Applies a declared length, precision or scale to a value that has the type already.
+#[inline]
+pub fn coerce_typmod(datum: Datum, ty: ColumnType, explicit: bool) -> SqlResult<Datum> {
+    match (&datum, ty.oid) {
+        (Datum::Text(_), oid::BPCHAR) => {}
+        _ if ty.typmod < 0 => return Ok(datum),
+        _ => {}
+    }
+    match datum {
+        Datum::Text(value) => match ty.oid {
+            oid::VARCHAR => coerce_length(value, ty, explicit).map(Datum::Text),
+            oid::BPCHAR => {
+                let mut value = coerce_length(value, ty, explicit)?;
+                value.truncate(value.trim_end_matches(' ').len());
+                Ok(Datum::Text(value))
+            }
+            _ => Ok(Datum::Text(value)),
+        },
+        Datum::Numeric(value) => value.apply_typmod(ty.typmod).map(Datum::Numeric),
+        Datum::Time(us) => Ok(Datum::Time(datetime::round_to_precision(us, ty.typmod))),
+        Datum::Timestamp(us) if datetime::is_finite_timestamp(us) => {
+            Ok(Datum::Timestamp(datetime::round_to_precision(us, ty.typmod)))
+        }
+        Datum::TimestampTz(us) if datetime::is_finite_timestamp(us) => {
+            Ok(Datum::TimestampTz(datetime::round_to_precision(us, ty.typmod)))
+        }
+        Datum::Interval(interval) => Ok(Datum::Interval(Box::new(coerce_interval(*interval, ty.typmod)))),
+        Datum::Array(mut array) => {
+            let element = ColumnType { oid: array.element, typmod: ty.typmod };
+            for item in &mut array.elements {
+                *item = coerce_typmod(std::mem::take(item), element, explicit)?;
+            }
+            Ok(Datum::Array(array))
+        }
+        other => Ok(other),
+    }
+}
+
+fn coerce_length(mut value: CompactString, ty: ColumnType, explicit: bool) -> SqlResult<CompactString> {
+    let Some(length) = ty.max_length() else { return Ok(value) };
+    // Characters are at least a byte each: no need to count when the bytes fit.
+    if value.len() <= length {
+        return Ok(value);
+    }
+    let Some((cut, _)) = value.char_indices().nth(length) else { return Ok(value) };
+    if !explicit && value[cut..].bytes().any(|byte| byte != b' ') {
+        let message = format!("value too long for type {}", ty.name());
+        return Err(SqlError::new(state::STRING_DATA_RIGHT_TRUNCATION, message));
+    }
+    value.truncate(cut);
+    Ok(value)
+}
+
+/// Drops the fields below the declared ones and rounds the seconds.
+fn coerce_interval(interval: Interval, typmod: i32) -> Interval {
+    use catalog::interval_mask::*;
+    let (range, precision) = ((typmod >> 16) & 0x7fff, typmod & 0xffff);
+    let mut kept = interval;
+    if range != FULL_RANGE {
+        // Only fields below the lowest declared one are lost; higher ones are always kept.
+        if range & (SECOND | MINUTE | HOUR) == 0 {
+            kept.us = 0;
+            if range & DAY == 0 {
+                kept.days = 0;
+                if range & MONTH == 0 {
+                    kept.months = kept.months / 12 * 12;
+                }
+            }
+        } else if range & SECOND == 0 {
+            let unit = if range & MINUTE != 0 { datetime::MINUTE_US } else { datetime::HOUR_US };
+            kept.us = kept.us / unit * unit;
+        }
+    }
+    kept.us = datetime::round_to_precision(kept.us, precision);
+    kept
+}
+
+/// The number a text holds, for `LIMIT`-like places that take text constants.
+pub fn text_to_int8(text: &str) -> Option<i64> {
+    trim_blanks(text).parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

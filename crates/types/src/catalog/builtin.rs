@@ -1,0 +1,134 @@
+//! The built-in types as rows of constants: everything `pg_type` shows about them.
+//!
+//! The numbers and names are PostgreSQL 15's catalog facts; clients rely on them (drivers hard-code OIDs).
+//! Leaves out: what the types mean. Input and output live in `format`, conversions in `cast`.
+
+use super::TypeInfo;
+use mote_common::Oid;
+
+#[rustfmt::skip]
+#[allow(clippy::too_many_arguments, reason = "one argument per catalog column keeps the table readable")]
+const fn base(
+    oid: u32, name: &'static str, sql_name: &'static str, len: i16, by_value: bool, kind: u8, category: u8,
+    preferred: bool, elem: u32, array: u32, align: u8, storage: u8, collation: u32, procs: [&'static str; 7],
+) -> TypeInfo {
+    TypeInfo {
+        oid: Oid(oid), name, sql_name, len, by_value, kind, category, preferred, delim: b',',
+        elem: Oid(elem), array: Oid(array), align, storage, collation: Oid(collation),
+        input: procs[0], output: procs[1], receive: procs[2], send: procs[3],
+        modin: procs[4], modout: procs[5], subscript: procs[6],
+    }
+}
+
+#[rustfmt::skip]
+#[allow(clippy::too_many_arguments, reason = "one argument per catalog column keeps the table readable")]
+const fn array(
+    oid: u32, name: &'static str, sql_name: &'static str, elem: u32, align: u8, collation: u32,
+    modin: &'static str, modout: &'static str,
+) -> TypeInfo {
+    TypeInfo {
+        oid: Oid(oid), name, sql_name, len: -1, by_value: false,
+        // record[] is the one array that is itself a pseudo-type.
+        kind: if oid == 2287 { b'p' } else { b'b' },
+        category: if oid == 2287 { b'P' } else { b'A' },
+        preferred: false, delim: b',', elem: Oid(elem), array: Oid(0), align, storage: b'x',
+        collation: Oid(collation), input: "array_in", output: "array_out", receive: "array_recv",
+        send: "array_send", modin, modout, subscript: "array_subscript_handler",
+    }
+}
+
+/// Every built-in type, ordered by OID so that look-ups can search by halves.
+#[rustfmt::skip]
+pub static BUILTIN_TYPES: &[TypeInfo] = &[
+    base(16, "bool", "boolean", 1, true, b'b', b'B', true, 0, 1000, b'c', b'p', 0, ["boolin", "boolout", "boolrecv", "boolsend", "", "", ""]),
+    base(17, "bytea", "bytea", -1, false, b'b', b'U', false, 0, 1001, b'i', b'x', 0, ["byteain", "byteaout", "bytearecv", "byteasend", "", "", ""]),
+    base(18, "char", "\"char\"", 1, true, b'b', b'Z', false, 0, 1002, b'c', b'p', 0, ["charin", "charout", "charrecv", "charsend", "", "", ""]),
+    base(19, "name", "name", 64, false, b'b', b'S', false, 18, 1003, b'c', b'p', 950, ["namein", "nameout", "namerecv", "namesend", "", "", "raw_array_subscript_handler"]),
+    base(20, "int8", "bigint", 8, true, b'b', b'N', false, 0, 1016, b'd', b'p', 0, ["int8in", "int8out", "int8recv", "int8send", "", "", ""]),
+    base(21, "int2", "smallint", 2, true, b'b', b'N', false, 0, 1005, b's', b'p', 0, ["int2in", "int2out", "int2recv", "int2send", "", "", ""]),
+    base(22, "int2vector", "int2vector", -1, false, b'b', b'A', false, 21, 1006, b'i', b'p', 0, ["int2vectorin", "int2vectorout", "int2vectorrecv", "int2vectorsend", "", "", "array_subscript_handler"]),
+    base(23, "int4", "integer", 4, true, b'b', b'N', false, 0, 1007, b'i', b'p', 0, ["int4in", "int4out", "int4recv", "int4send", "", "", ""]),
+    base(24, "regproc", "regproc", 4, true, b'b', b'N', false, 0, 1008, b'i', b'p', 0, ["regprocin", "regprocout", "regprocrecv", "regprocsend", "", "", ""]),
+    base(25, "text", "text", -1, false, b'b', b'S', true, 0, 1009, b'i', b'x', 100, ["textin", "textout", "textrecv", "textsend", "", "", ""]),
+    base(26, "oid", "oid", 4, true, b'b', b'N', true, 0, 1028, b'i', b'p', 0, ["oidin", "oidout", "oidrecv", "oidsend", "", "", ""]),
+    base(27, "tid", "tid", 6, false, b'b', b'U', false, 0, 1010, b's', b'p', 0, ["tidin", "tidout", "tidrecv", "tidsend", "", "", ""]),
+    base(28, "xid", "xid", 4, true, b'b', b'U', false, 0, 1011, b'i', b'p', 0, ["xidin", "xidout", "xidrecv", "xidsend", "", "", ""]),
+    base(29, "cid", "cid", 4, true, b'b', b'U', false, 0, 1012, b'i', b'p', 0, ["cidin", "cidout", "cidrecv", "cidsend", "", "", ""]),
+    base(30, "oidvector", "oidvector", -1, false, b'b', b'A', false, 26, 1013, b'i', b'p', 0, ["oidvectorin", "oidvectorout", "oidvectorrecv", "oidvectorsend", "", "", "array_subscript_handler"]),
+    base(114, "json", "json", -1, false, b'b', b'U', false, 0, 199, b'i', b'x', 0, ["json_in", "json_out", "json_recv", "json_send", "", "", ""]),
+    base(194, "pg_node_tree", "pg_node_tree", -1, false, b'b', b'Z', false, 0, 0, b'i', b'x', 100, ["pg_node_tree_in", "pg_node_tree_out", "pg_node_tree_recv", "pg_node_tree_send", "", "", ""]),
+    array(199, "_json", "json[]", 114, b'i', 0, "", ""),
+    array(271, "_xid8", "xid8[]", 5069, b'd', 0, "", ""),
+    base(700, "float4", "real", 4, true, b'b', b'N', false, 0, 1021, b'i', b'p', 0, ["float4in", "float4out", "float4recv", "float4send", "", "", ""]),
+    base(701, "float8", "double precision", 8, true, b'b', b'N', true, 0, 1022, b'd', b'p', 0, ["float8in", "float8out", "float8recv", "float8send", "", "", ""]),
+    base(705, "unknown", "unknown", -2, false, b'p', b'X', false, 0, 0, b'c', b'p', 0, ["unknownin", "unknownout", "unknownrecv", "unknownsend", "", "", ""]),
+    array(1000, "_bool", "boolean[]", 16, b'i', 0, "", ""),
+    array(1001, "_bytea", "bytea[]", 17, b'i', 0, "", ""),
+    array(1002, "_char", "\"char\"[]", 18, b'i', 0, "", ""),
+    array(1003, "_name", "name[]", 19, b'i', 950, "", ""),
+    array(1005, "_int2", "smallint[]", 21, b'i', 0, "", ""),
+    array(1006, "_int2vector", "int2vector[]", 22, b'i', 0, "", ""),
+    array(1007, "_int4", "integer[]", 23, b'i', 0, "", ""),
+    array(1008, "_regproc", "regproc[]", 24, b'i', 0, "", ""),
+    array(1009, "_text", "text[]", 25, b'i', 100, "", ""),
+    array(1010, "_tid", "tid[]", 27, b'i', 0, "", ""),
+    array(1011, "_xid", "xid[]", 28, b'i', 0, "", ""),
+    array(1012, "_cid", "cid[]", 29, b'i', 0, "", ""),
+    array(1013, "_oidvector", "oidvector[]", 30, b'i', 0, "", ""),
+    array(1014, "_bpchar", "character[]", 1042, b'i', 100, "bpchartypmodin", "bpchartypmodout"),
+    array(1015, "_varchar", "character varying[]", 1043, b'i', 100, "varchartypmodin", "varchartypmodout"),
+    array(1016, "_int8", "bigint[]", 20, b'd', 0, "", ""),
+    array(1021, "_float4", "real[]", 700, b'i', 0, "", ""),
+    array(1022, "_float8", "double precision[]", 701, b'd', 0, "", ""),
+    array(1028, "_oid", "oid[]", 26, b'i', 0, "", ""),
+    base(1033, "aclitem", "aclitem", 12, false, b'b', b'U', false, 0, 1034, b'i', b'p', 0, ["aclitemin", "aclitemout", "", "", "", "", ""]),
+    array(1034, "_aclitem", "aclitem[]", 1033, b'i', 0, "", ""),
+    base(1042, "bpchar", "character", -1, false, b'b', b'S', false, 0, 1014, b'i', b'x', 100, ["bpcharin", "bpcharout", "bpcharrecv", "bpcharsend", "bpchartypmodin", "bpchartypmodout", ""]),
+    base(1043, "varchar", "character varying", -1, false, b'b', b'S', false, 0, 1015, b'i', b'x', 100, ["varcharin", "varcharout", "varcharrecv", "varcharsend", "varchartypmodin", "varchartypmodout", ""]),
+    base(1082, "date", "date", 4, true, b'b', b'D', false, 0, 1182, b'i', b'p', 0, ["date_in", "date_out", "date_recv", "date_send", "", "", ""]),
+    base(1083, "time", "time without time zone", 8, true, b'b', b'D', false, 0, 1183, b'd', b'p', 0, ["time_in", "time_out", "time_recv", "time_send", "timetypmodin", "timetypmodout", ""]),
+    base(1114, "timestamp", "timestamp without time zone", 8, true, b'b', b'D', false, 0, 1115, b'd', b'p', 0, ["timestamp_in", "timestamp_out", "timestamp_recv", "timestamp_send", "timestamptypmodin", "timestamptypmodout", ""]),
+    array(1115, "_timestamp", "timestamp without time zone[]", 1114, b'd', 0, "timestamptypmodin", "timestamptypmodout"),
+    array(1182, "_date", "date[]", 1082, b'i', 0, "", ""),
+    array(1183, "_time", "time without time zone[]", 1083, b'd', 0, "timetypmodin", "timetypmodout"),
+    base(1184, "timestamptz", "timestamp with time zone", 8, true, b'b', b'D', true, 0, 1185, b'd', b'p', 0, ["timestamptz_in", "timestamptz_out", "timestamptz_recv", "timestamptz_send", "timestamptztypmodin", "timestamptztypmodout", ""]),
+    array(1185, "_timestamptz", "timestamp with time zone[]", 1184, b'd', 0, "timestamptztypmodin", "timestamptztypmodout"),
+    base(1186, "interval", "interval", 16, false, b'b', b'T', true, 0, 1187, b'd', b'p', 0, ["interval_in", "interval_out", "interval_recv", "interval_send", "intervaltypmodin", "intervaltypmodout", ""]),
+    array(1187, "_interval", "interval[]", 1186, b'd', 0, "intervaltypmodin", "intervaltypmodout"),
+    array(1231, "_numeric", "numeric[]", 1700, b'i', 0, "numerictypmodin", "numerictypmodout"),
+    array(1263, "_cstring", "cstring[]", 2275, b'i', 0, "", ""),
+    base(1700, "numeric", "numeric", -1, false, b'b', b'N', false, 0, 1231, b'i', b'm', 0, ["numeric_in", "numeric_out", "numeric_recv", "numeric_send", "numerictypmodin", "numerictypmodout", ""]),
+    base(2202, "regprocedure", "regprocedure", 4, true, b'b', b'N', false, 0, 2207, b'i', b'p', 0, ["regprocedurein", "regprocedureout", "regprocedurerecv", "regproceduresend", "", "", ""]),
+    base(2205, "regclass", "regclass", 4, true, b'b', b'N', false, 0, 2210, b'i', b'p', 0, ["regclassin", "regclassout", "regclassrecv", "regclasssend", "", "", ""]),
+    base(2206, "regtype", "regtype", 4, true, b'b', b'N', false, 0, 2211, b'i', b'p', 0, ["regtypein", "regtypeout", "regtyperecv", "regtypesend", "", "", ""]),
+    array(2207, "_regprocedure", "regprocedure[]", 2202, b'i', 0, "", ""),
+    array(2210, "_regclass", "regclass[]", 2205, b'i', 0, "", ""),
+    array(2211, "_regtype", "regtype[]", 2206, b'i', 0, "", ""),
+    base(2249, "record", "record", -1, false, b'p', b'P', false, 0, 2287, b'd', b'x', 0, ["record_in", "record_out", "record_recv", "record_send", "", "", ""]),
+    base(2275, "cstring", "cstring", -2, false, b'p', b'P', false, 0, 1263, b'c', b'p', 0, ["cstring_in", "cstring_out", "cstring_recv", "cstring_send", "", "", ""]),
+    base(2276, "any", "\"any\"", 4, true, b'p', b'P', false, 0, 0, b'i', b'p', 0, ["any_in", "any_out", "", "", "", "", ""]),
+    base(2277, "anyarray", "anyarray", -1, false, b'p', b'P', false, 0, 0, b'd', b'x', 0, ["anyarray_in", "anyarray_out", "anyarray_recv", "anyarray_send", "", "", ""]),
+    base(2278, "void", "void", 4, true, b'p', b'P', false, 0, 0, b'i', b'p', 0, ["void_in", "void_out", "void_recv", "void_send", "", "", ""]),
+    base(2279, "trigger", "trigger", 4, true, b'p', b'P', false, 0, 0, b'i', b'p', 0, ["trigger_in", "trigger_out", "", "", "", "", ""]),
+    base(2281, "internal", "internal", 8, true, b'p', b'P', false, 0, 0, b'd', b'p', 0, ["internal_in", "internal_out", "", "", "", "", ""]),
+    base(2283, "anyelement", "anyelement", 4, true, b'p', b'P', false, 0, 0, b'i', b'p', 0, ["anyelement_in", "anyelement_out", "", "", "", "", ""]),
+    array(2287, "_record", "record[]", 2249, b'd', 0, "", ""),
+    base(2776, "anynonarray", "anynonarray", 4, true, b'p', b'P', false, 0, 0, b'i', b'p', 0, ["anynonarray_in", "anynonarray_out", "", "", "", "", ""]),
+    base(2950, "uuid", "uuid", 16, false, b'b', b'U', false, 0, 2951, b'c', b'p', 0, ["uuid_in", "uuid_out", "uuid_recv", "uuid_send", "", "", ""]),
+    array(2951, "_uuid", "uuid[]", 2950, b'i', 0, "", ""),
+    base(3220, "pg_lsn", "pg_lsn", 8, true, b'b', b'U', false, 0, 3221, b'd', b'p', 0, ["pg_lsn_in", "pg_lsn_out", "pg_lsn_recv", "pg_lsn_send", "", "", ""]),
+    array(3221, "_pg_lsn", "pg_lsn[]", 3220, b'd', 0, "", ""),
+    base(3500, "anyenum", "anyenum", 4, true, b'p', b'P', false, 0, 0, b'i', b'p', 0, ["anyenum_in", "anyenum_out", "", "", "", "", ""]),
+    base(3802, "jsonb", "jsonb", -1, false, b'b', b'U', false, 0, 3807, b'i', b'x', 0, ["jsonb_in", "jsonb_out", "jsonb_recv", "jsonb_send", "", "", "jsonb_subscript_handler"]),
+    array(3807, "_jsonb", "jsonb[]", 3802, b'i', 0, "", ""),
+    base(4089, "regnamespace", "regnamespace", 4, true, b'b', b'N', false, 0, 4090, b'i', b'p', 0, ["regnamespacein", "regnamespaceout", "regnamespacerecv", "regnamespacesend", "", "", ""]),
+    array(4090, "_regnamespace", "regnamespace[]", 4089, b'i', 0, "", ""),
+    base(4096, "regrole", "regrole", 4, true, b'b', b'N', false, 0, 4097, b'i', b'p', 0, ["regrolein", "regroleout", "regrolerecv", "regrolesend", "", "", ""]),
+    array(4097, "_regrole", "regrole[]", 4096, b'i', 0, "", ""),
+    base(4191, "regcollation", "regcollation", 4, true, b'b', b'N', false, 0, 4192, b'i', b'p', 0, ["regcollationin", "regcollationout", "regcollationrecv", "regcollationsend", "", "", ""]),
+    array(4192, "_regcollation", "regcollation[]", 4191, b'i', 0, "", ""),
+    base(5069, "xid8", "xid8", 8, true, b'b', b'U', false, 0, 271, b'd', b'p', 0, ["xid8in", "xid8out", "xid8recv", "xid8send", "", "", ""]),
+    base(5077, "anycompatible", "anycompatible", 4, true, b'p', b'P', false, 0, 0, b'i', b'p', 0, ["anycompatible_in", "anycompatible_out", "", "", "", "", ""]),
+    base(5078, "anycompatiblearray", "anycompatiblearray", -1, false, b'p', b'P', false, 0, 0, b'd', b'x', 0, ["anycompatiblearray_in", "anycompatiblearray_out", "anycompatiblearray_recv", "anycompatiblearray_send", "", "", ""]),
+    base(5079, "anycompatiblenonarray", "anycompatiblenonarray", 4, true, b'p', b'P', false, 0, 0, b'i', b'p', 0, ["anycompatiblenonarray_in", "anycompatiblenonarray_out", "", "", "", "", ""]),
+];

@@ -1,0 +1,214 @@
+//! SQL types by OID and type modifier: names, families, and PostgreSQL's catalog facts about them.
+//!
+//! Read `ColumnType` here first, then `names` (SQL spellings in and out), then `builtin` (the table itself).
+//! Promises: a type is two integers and `Copy`; everything about it is found by OID in constant tables.
+//! Leaves out: user-made types, which belong to the catalog of the database.
+
+mod builtin;
+mod names;
+
+pub use builtin::BUILTIN_TYPES;
+pub use names::{format_type, interval_mask, parse_type, type_by_name, typmod_from_args, typmod_out, unsupported_type_name};
+
+use crate::oid::{self, Oid};
+
+/// The type of a column, parameter or expression.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ColumnType {
+    pub oid: Oid,
+    /// PostgreSQL's type modifier: -1 for none; length + 4 for strings; packed precision and scale for numeric.
+    pub typmod: i32,
+}
+
+/// What numeric typmods and string lengths are offset by: the size of PostgreSQL's varlena header.
+pub(crate) const VARHDRSZ: i32 = 4;
+
+impl ColumnType {
+    pub const BOOL: ColumnType = ColumnType::new(oid::BOOL);
+    pub const INT2: ColumnType = ColumnType::new(oid::INT2);
+    pub const INT4: ColumnType = ColumnType::new(oid::INT4);
+    pub const INT8: ColumnType = ColumnType::new(oid::INT8);
+    pub const OID: ColumnType = ColumnType::new(oid::OID);
+    pub const FLOAT4: ColumnType = ColumnType::new(oid::FLOAT4);
+    pub const FLOAT8: ColumnType = ColumnType::new(oid::FLOAT8);
+    pub const NUMERIC: ColumnType = ColumnType::new(oid::NUMERIC);
+    pub const TEXT: ColumnType = ColumnType::new(oid::TEXT);
+    pub const NAME: ColumnType = ColumnType::new(oid::NAME);
+    pub const UNKNOWN: ColumnType = ColumnType::new(oid::UNKNOWN);
+    pub const BYTEA: ColumnType = ColumnType::new(oid::BYTEA);
+    pub const DATE: ColumnType = ColumnType::new(oid::DATE);
+    pub const TIME: ColumnType = ColumnType::new(oid::TIME);
+    pub const TIMESTAMP: ColumnType = ColumnType::new(oid::TIMESTAMP);
+    pub const TIMESTAMPTZ: ColumnType = ColumnType::new(oid::TIMESTAMPTZ);
+    pub const INTERVAL: ColumnType = ColumnType::new(oid::INTERVAL);
+    pub const UUID: ColumnType = ColumnType::new(oid::UUID);
+    pub const JSON: ColumnType = ColumnType::new(oid::JSON);
+    pub const JSONB: ColumnType = ColumnType::new(oid::JSONB);
+    pub const RECORD: ColumnType = ColumnType::new(oid::RECORD);
+    pub const VOID: ColumnType = ColumnType::new(oid::VOID);
+
+    /// The type without a modifier.
+    pub const fn new(oid: Oid) -> ColumnType {
+        ColumnType { oid, typmod: -1 }
+    }
+
+    pub const fn with_typmod(oid: Oid, typmod: i32) -> ColumnType {
+        ColumnType { oid, typmod }
+    }
+
+    pub const fn varchar(length: i32) -> ColumnType {
+        ColumnType { oid: oid::VARCHAR, typmod: length + VARHDRSZ }
+    }
+
+    pub const fn bpchar(length: i32) -> ColumnType {
+        ColumnType { oid: oid::BPCHAR, typmod: length + VARHDRSZ }
+    }
+
+    pub const fn numeric(precision: i32, scale: i32) -> ColumnType {
+        ColumnType { oid: oid::NUMERIC, typmod: numeric_typmod(precision, scale) }
+    }
+
+    /// The declared length in characters of `varchar(n)` and `char(n)`.
+    pub fn max_length(self) -> Option<usize> {
+        let is_string = self.oid == oid::VARCHAR || self.oid == oid::BPCHAR;
+        (is_string && self.typmod >= VARHDRSZ).then(|| (self.typmod - VARHDRSZ) as usize)
+    }
+
+    /// Precision and scale of `numeric(p,s)`.
+    pub fn numeric_precision_scale(self) -> Option<(i32, i32)> {
+        (self.oid == oid::NUMERIC).then(|| numeric_precision_scale(self.typmod)).flatten()
+    }
+
+    /// The element type of an array type (and of `int2vector`, `oidvector`); the modifier is the elements'.
+    pub fn element(self) -> Option<ColumnType> {
+        element_type(self.oid).map(|oid| ColumnType { oid, typmod: self.typmod })
+    }
+
+    /// The array type over this type.
+    pub fn array_of(self) -> Option<ColumnType> {
+        let array = type_info(self.oid)?.array;
+        (array != Oid::INVALID).then_some(ColumnType { oid: array, typmod: self.typmod })
+    }
+
+    pub fn is_array(self) -> bool {
+        element_type(self.oid).is_some()
+    }
+
+    /// The SQL name with modifier, as `format_type` shows it.
+    pub fn name(self) -> String {
+        format_type(self.oid, self.typmod)
+    }
+}
+
+pub const fn numeric_typmod(precision: i32, scale: i32) -> i32 {
+    ((precision << 16) | (scale & 0x7ff)) + VARHDRSZ
+}
+
+/// Precision and scale of a numeric modifier; the scale's 11 bits are sign-extended.
+pub const fn numeric_precision_scale(typmod: i32) -> Option<(i32, i32)> {
+    if typmod < VARHDRSZ {
+        return None;
+    }
+    let packed = typmod - VARHDRSZ;
+    Some(((packed >> 16) & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024))
+}
+
+/// One row of `pg_type`. Names of functions are empty where `pg_type` shows `-`.
+#[derive(Debug)]
+pub struct TypeInfo {
+    pub oid: Oid,
+    /// `typname`.
+    pub name: &'static str,
+    /// The name `format_type` prints when there is no modifier.
+    pub sql_name: &'static str,
+    pub len: i16,
+    pub by_value: bool,
+    /// `typtype`: `b` base, `p` pseudo.
+    pub kind: u8,
+    pub category: u8,
+    pub preferred: bool,
+    pub delim: u8,
+    pub elem: Oid,
+    pub array: Oid,
+    pub align: u8,
+    pub storage: u8,
+    pub collation: Oid,
+    pub input: &'static str,
+    pub output: &'static str,
+    pub receive: &'static str,
+    pub send: &'static str,
+    pub modin: &'static str,
+    pub modout: &'static str,
+    pub subscript: &'static str,
+}
+
+/// The families `pg_type.typcategory` sorts types into.
+pub mod category {
+    pub const ARRAY: u8 = b'A';
+    pub const BOOLEAN: u8 = b'B';
+    pub const DATETIME: u8 = b'D';
+    pub const NUMERIC: u8 = b'N';
+    pub const PSEUDO: u8 = b'P';
+    pub const STRING: u8 = b'S';
+    pub const TIMESPAN: u8 = b'T';
+    pub const USER: u8 = b'U';
+    pub const UNKNOWN: u8 = b'X';
+    pub const INTERNAL: u8 = b'Z';
+}
+
+pub fn type_info(oid: Oid) -> Option<&'static TypeInfo> {
+    BUILTIN_TYPES.binary_search_by_key(&oid, |info| info.oid).ok().map(|slot| &BUILTIN_TYPES[slot])
+}
+
+/// The element type of a true array type or of the two vector types; `name`, though subscriptable, is neither.
+pub fn element_type(oid: Oid) -> Option<Oid> {
+    let info = type_info(oid)?;
+    (info.category == category::ARRAY || info.oid == oid::RECORD_ARRAY).then_some(info.elem)
+}
+
+pub fn category_of(oid: Oid) -> u8 {
+    type_info(oid).map_or(category::USER, |info| info.category)
+}
+
+pub fn is_preferred(oid: Oid) -> bool {
+    type_info(oid).is_some_and(|info| info.preferred)
+}
+
+/// Types whose values are `Datum::Text`.
+pub fn is_text_like(oid: Oid) -> bool {
+    matches!(
+        oid,
+        oid::TEXT
+            | oid::VARCHAR
+            | oid::BPCHAR
+            | oid::NAME
+            | oid::CHAR
+            | oid::UNKNOWN
+            | oid::JSON
+            | oid::CSTRING
+            | oid::PG_NODE_TREE
+            | oid::ACLITEM
+    )
+}
+
+/// Types that are an OID underneath: `oid` itself, the `reg*` family, and the 32-bit transaction counters.
+pub fn is_oid_like(oid: Oid) -> bool {
+    is_reg_type(oid) || matches!(oid, oid::OID | oid::XID | oid::CID)
+}
+
+/// The `reg*` aliases of `oid`, whose text form needs the database's catalog.
+pub fn is_reg_type(oid: Oid) -> bool {
+    matches!(
+        oid,
+        oid::REGPROC
+            | oid::REGPROCEDURE
+            | oid::REGCLASS
+            | oid::REGTYPE
+            | oid::REGNAMESPACE
+            | oid::REGROLE
+            | oid::REGCOLLATION
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! `Datum`: one SQL value in memory.
+//!
+//! Invariants
+//!  1. 24 bytes; `Clone` allocates only for values that do not fit (long text, bytea, intervals, arrays, json).
+//!  2. The variant follows from the type's OID (see each variant). A datum does not know its OID: `text`, `name`
+//!     and `varchar` are all `Text`, and callers pass the `ColumnType` wherever the difference matters.
+//!  3. `character(n)` is held without its trailing blanks; output pads to the declared length.
+//!
+//! Leaves out: comparison (`compare`), text and wire forms (`format`), row bytes (`storage`).
+
+use crate::json::Json;
+use crate::numeric::Numeric;
+use crate::oid::Oid;
+use compact_str::CompactString;
+
+/// One SQL value.
+#[derive(Clone, Debug, Default)]
+pub enum Datum {
+    #[default]
+    Null,
+    Bool(bool),
+    Int2(i16),
+    Int4(i32),
+    /// `int8`; also `xid8`, `pg_lsn` and `tid` (block number times 65,536 plus offset).
+    Int8(i64),
+    /// `oid`, the `reg*` types, `xid`, `cid`.
+    Oid(u32),
+    Float4(f32),
+    Float8(f64),
+    Numeric(Numeric),
+    /// `text`, `varchar`, `bpchar`, `name`, `"char"`, `json`, `unknown`, `cstring`.
+    Text(CompactString),
+    Bytea(Box<[u8]>),
+    /// Days since 2000-01-01; `i32::MIN` and `i32::MAX` are -infinity and infinity.
+    Date(i32),
+    /// Microseconds since midnight, 0..=86,400,000,000.
+    Time(i64),
+    /// Microseconds since 2000-01-01 00:00; `i64::MIN` and `i64::MAX` are -infinity and infinity.
+    Timestamp(i64),
+    /// As `Timestamp`, in UTC.
+    TimestampTz(i64),
+    Interval(Box<Interval>),
+    Uuid([u8; 16]),
+    Jsonb(Box<Json>),
+    /// Every array type; also `int2vector` and `oidvector`.
+    Array(Box<Array>),
+    Record(Box<Record>),
+}
+
+const _: () = assert!(size_of::<Datum>() == 24);
+const _: () = assert!(size_of::<Option<Datum>>() == 24);
+
+/// A span of time in three units that do not convert into each other without a calendar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Interval {
+    pub months: i32,
+    pub days: i32,
+    pub us: i64,
+}
+
+/// An array of any dimension, elements in row-major order.
+#[derive(Clone, Debug)]
+pub struct Array {
+    pub element: Oid,
+    /// Outermost first. No dimensions means the empty array `{}`.
+    pub dims: Vec<Dimension>,
+    pub elements: Vec<Datum>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dimension {
+    pub length: i32,
+    pub lower_bound: i32,
+}
+
+impl Array {
+    /// A one-dimensional array with subscripts from 1; no elements make the empty array.
+    pub fn from_elements(element: Oid, elements: Vec<Datum>) -> Array {
+        let length = elements.len() as i32;
+        let dims = if length == 0 { Vec::new() } else { vec![Dimension { length, lower_bound: 1 }] };
+        Array { element, dims, elements }
+    }
+
+    /// The flat position of an element, or `None` when a subscript is out of bounds or their number is wrong.
+    pub fn position(&self, subscripts: &[i32]) -> Option<usize> {
+        if subscripts.len() != self.dims.len() || subscripts.is_empty() {
+            return None;
+        }
+        let mut flat = 0usize;
+        for (dim, &subscript) in self.dims.iter().zip(subscripts) {
+            let offset = subscript.checked_sub(dim.lower_bound)?;
+            if offset < 0 || offset >= dim.length {
+                return None;
+            }
+            flat = flat * dim.length as usize + offset as usize;
+        }
+        Some(flat)
+    }
+
+    /// `array[i, j, ...]`; NULL outside the bounds, as SQL has it.
+    pub fn get(&self, subscripts: &[i32]) -> Datum {
+        self.position(subscripts).map_or(Datum::Null, |position| self.elements[position].clone())
+    }
+}
+
+/// A row value: the fields with their types.
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub types: Vec<crate::ColumnType>,
+    pub fields: Vec<Datum>,
+}
+
+impl Datum {
+    pub fn text(value: impl Into<CompactString>) -> Datum {
+        Datum::Text(value.into())
+    }
+
+    pub fn bytea(value: impl Into<Box<[u8]>>) -> Datum {
+        Datum::Bytea(value.into())
+    }
+
+    pub fn interval(months: i32, days: i32, us: i64) -> Datum {
+        Datum::Interval(Box::new(Interval { months, days, us }))
+    }
+
+    pub fn array(element: Oid, elements: Vec<Datum>) -> Datum {
+        Datum::Array(Box::new(Array::from_elements(element, elements)))
+    }
+
+    pub fn oid(value: Oid) -> Datum {
+        Datum::Oid(value.0)
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self, Datum::Null)
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Datum::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The value of any of the exact integer variants.
+    pub fn as_i64(&self) -> Option<i64> {
+        match *self {
+            Datum::Int2(value) => Some(value as i64),
+            Datum::Int4(value) => Some(value as i64),
+            Datum::Int8(value) => Some(value),
+            Datum::Oid(value) => Some(value as i64),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Datum::Text(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The variant's name, for messages about bugs.
+    pub fn variant_name(&self) -> &'static str {
+        match self {
+            Datum::Null => "Null",
+            Datum::Bool(_) => "Bool",
+            Datum::Int2(_) => "Int2",
+            Datum::Int4(_) => "Int4",
+            Datum::Int8(_) => "Int8",
+            Datum::Oid(_) => "Oid",
+            Datum::Float4(_) => "Float4",
+            Datum::Float8(_) => "Float8",
+            Datum::Numeric(_) => "Numeric",
+            Datum::Text(_) => "Text",
+            Datum::Bytea(_) => "Bytea",
+            Datum::Date(_) => "Date",
+            Datum::Time(_) => "Time",
+            Datum::Timestamp(_) => "Timestamp",
+            Datum::TimestampTz(_) => "TimestampTz",
+            Datum::Interval(_) => "Interval",
+            Datum::Uuid(_) => "Uuid",
+            Datum::Jsonb(_) => "Jsonb",
+            Datum::Array(_) => "Array",
+            Datum::Record(_) => "Record",
+        }
+    }
+
+    /// Bytes on the heap behind this value, for memory accounting.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Datum::Numeric(value) => value.heap_bytes(),
+            Datum::Text(value) if value.is_heap_allocated() => value.capacity(),
+            Datum::Bytea(value) => value.len(),
+            Datum::Interval(_) => size_of::<Interval>(),
+            Datum::Jsonb(value) => size_of::<Json>() + value.heap_bytes(),
+            Datum::Array(array) => {
+                let elements: usize = array.elements.iter().map(Datum::heap_bytes).sum();
+                size_of::<Array>() + array.elements.capacity() * size_of::<Datum>() + elements
+            }
+            Datum::Record(record) => {
+                let fields: usize = record.fields.iter().map(Datum::heap_bytes).sum();
+                size_of::<Record>() + record.fields.capacity() * size_of::<Datum>() + fields
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl From<bool> for Datum {
+    fn from(value: bool) -> Datum {
+        Datum::Bool(value)
+    }
+}
+
+impl From<i16> for Datum {
+    fn from(value: i16) -> Datum {
+        Datum::Int2(value)
+    }
+}
+
+impl From<i32> for Datum {
+    fn from(value: i32) -> Datum {
+        Datum::Int4(value)
+    }
+}
+
+impl From<i64> for Datum {
+    fn from(value: i64) -> Datum {
+        Datum::Int8(value)
+    }
+}
+
+impl From<f64> for Datum {
+    fn from(value: f64) -> Datum {
+        Datum::Float8(value)
+    }
+}
+
+impl From<Numeric> for Datum {
+    fn from(value: Numeric) -> Datum {
+        Datum::Numeric(value)
+    }
+}
+
+impl From<&str> for Datum {
+    fn from(value: &str) -> Datum {
+        Datum::Text(CompactString::new(value))
+    }
+}
+
+impl From<String> for Datum {
+    fn from(value: String) -> Datum {
+        Datum::Text(CompactString::from(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oid;
+
+    #[test]
+    fn short_values_do_not_allocate() {
+        for datum in [Datum::text("abcdefghijklmnopqrstuvwx"), Datum::Numeric(Numeric::from(12)), Datum::Null] {
+            assert_eq!(datum.clone().heap_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn subscripts_respect_lower_bounds() {
+        let array = Array {
+            element: oid::INT4,
+            dims: vec![Dimension { length: 2, lower_bound: 0 }, Dimension { length: 2, lower_bound: 5 }],
+            elements: (1..=4).map(Datum::Int4).collect(),
+        };
+        assert_eq!(array.get(&[1, 5]).as_i64(), Some(3));
+        assert!(array.get(&[2, 5]).is_null());
+        assert!(array.get(&[1]).is_null());
+    }
+}

@@ -1,0 +1,65 @@
+//! Values as text and as wire bytes, both ways.
+//!
+//! Read `text` (dispatch and the simple types), `float`, `bytea`, `array`, then `binary`; `to_char_numeric` is the
+//! template language for numbers. Output appends to the caller's buffer; input answers with PostgreSQL's messages.
+//! Leaves out: `reg*` names (their text form here is the number; names need the catalog), COPY and array escapes of
+//! other layers.
+
+pub mod text;
+pub mod float;
+pub mod bytea;
+pub mod array;
+pub mod binary;
+//TMP pub mod to_char_numeric;
+
+pub use binary::{input_binary, output_binary};
+pub use text::{input_text, input_text_with_length_check, output_text, output_to_string};
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+
+/// Checks bytes from a client or a file as UTF-8 without NUL.
+pub fn utf8(bytes: &[u8]) -> SqlResult<&str> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Err(invalid_utf8(&bytes[error.valid_up_to()..])),
+    };
+    if memchr::memchr(0, bytes).is_some() {
+        return Err(invalid_utf8(&[0]));
+    }
+    Ok(text)
+}
+
+#[cold]
+fn invalid_utf8(bytes: &[u8]) -> SqlError {
+    let expected = match bytes.first().copied().unwrap_or(0) {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf7 => 4,
+        _ => 1,
+    };
+    let shown: Vec<String> = bytes.iter().take(expected).map(|byte| format!("0x{byte:02x}")).collect();
+    SqlError::new(
+        state::CHARACTER_NOT_IN_REPERTOIRE,
+        format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
+    )
+}
+
+#[cold]
+pub(crate) fn invalid_syntax(type_name: &str, text: &str) -> SqlError {
+    SqlError::new(
+        state::INVALID_TEXT_REPRESENTATION,
+        format!("invalid input syntax for type {type_name}: \"{text}\""),
+    )
+}
+
+#[cold]
+pub(crate) fn out_of_range(type_name: &str, text: &str) -> SqlError {
+    SqlError::new(
+        state::NUMERIC_VALUE_OUT_OF_RANGE,
+        format!("value \"{text}\" is out of range for type {type_name}"),
+    )
+}
+
+#[cfg(test)]
+mod tests;

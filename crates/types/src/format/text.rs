@@ -1,0 +1,327 @@
+//! Text input and output of every type.
+
+use super::{array, bytea, float, invalid_syntax, out_of_range};
+use crate::cast::coerce_typmod;
+use crate::catalog::{ColumnType, is_oid_like, is_reg_type, is_text_like, parse_type};
+use crate::datetime;
+use crate::datum::Datum;
+use crate::json::{self, Json};
+use crate::numeric::Numeric;
+use crate::oid;
+use crate::settings::{FormatSettings, IntervalStyle};
+use compact_str::CompactString;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use std::io::Write;
+
+/// Blanks as C's `isspace` counts them.
+pub(crate) fn trim_blanks(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b')
+}
+
+/// Reads a literal, a parameter or a COPY field. The modifier applies as on assignment: too long is an error unless
+/// the excess is blanks.
+pub fn input_text(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult<Datum> {
+    input_text_with_length_check(ty, text, settings, false)
+}
+
+/// As `input_text`; an explicit cast cuts what is too long without an error.
+pub fn input_text_with_length_check(
+    ty: ColumnType,
+    text: &str,
+    settings: &FormatSettings,
+    explicit: bool,
+) -> SqlResult<Datum> {
+    let datum = match ty.oid {
+        oid::TEXT | oid::UNKNOWN | oid::CSTRING => return Ok(Datum::Text(CompactString::new(text))),
+        oid::INT4 => return parse_int4(text).map(Datum::Int4),
+        oid::INT8 => return parse_int8(text).map(Datum::Int8),
+        oid::INT2 => return parse_int2(text).map(Datum::Int2),
+        oid::BOOL => return parse_bool(text).map(Datum::Bool),
+        oid::FLOAT4 => return float::parse_float4(text).map(Datum::Float4),
+        oid::FLOAT8 => return float::parse_float8(text).map(Datum::Float8),
+        oid::NUMERIC => Datum::Numeric(Numeric::parse(text)?),
+        oid::VARCHAR => Datum::Text(CompactString::new(text)),
+        oid::BPCHAR => Datum::Text(CompactString::new(text)),
+        oid::NAME => return Ok(Datum::Text(CompactString::new(truncate_name(text)))),
+        oid::CHAR => return Ok(Datum::Text(CompactString::new(&text[..text.chars().next().map_or(0, char::len_utf8)]))),
+        oid::BYTEA => return bytea::parse(text).map(Datum::Bytea),
+        oid::DATE => return datetime::parse_date(text, settings).map(Datum::Date),
+        oid::TIME => Datum::Time(datetime::parse_time(text, settings)?),
+        oid::TIMESTAMP => Datum::Timestamp(datetime::parse_timestamp(text, settings)?),
+        oid::TIMESTAMPTZ => Datum::TimestampTz(datetime::parse_timestamptz(text, settings)?),
+        oid::INTERVAL => Datum::Interval(Box::new(datetime::parse_interval(text, ty.typmod)?)),
+        oid::UUID => return parse_uuid(text).map(Datum::Uuid),
+        oid::JSON => {
+            json::check_text(text)?;
+            return Ok(Datum::Text(CompactString::new(text)));
+        }
+        oid::JSONB => return Ok(Datum::Jsonb(Box::new(Json::parse(text)?))),
+        oid::TID => return parse_tid(text).map(Datum::Int8),
+        oid::XID8 => return parse_unsigned(text, "xid8").map(|value: u64| Datum::Int8(value as i64)),
+        oid::PG_LSN => return parse_lsn(text).map(Datum::Int8),
+        oid::REGTYPE => return parse_regtype(text).map(Datum::Oid),
+        oid::VOID => return Ok(Datum::Text(CompactString::default())),
+        oid::INT2VECTOR | oid::OIDVECTOR => return array::parse_vector(ty, text, settings),
+        other if is_reg_type(other) => return parse_reg(ty, text),
+        other if is_oid_like(other) => return parse_oid(text, ty).map(Datum::Oid),
+        other if is_text_like(other) => return Ok(Datum::Text(CompactString::new(text))),
+        _ if ty.is_array() => return array::parse(ty, text, settings),
+        oid::RECORD => {
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "input of anonymous composite types is not implemented",
+            ));
+        }
+        _ => {
+            let message = format!("cannot accept a value of type {}", ty.name());
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+    };
+    coerce_typmod(datum, ty, explicit)
+}
+
+/// Appends a value's text form. NULL appends nothing: how a NULL looks is the caller's matter.
+pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Null => {}
+        Datum::Int4(value) => write_int(*value as i64, out),
+        Datum::Int8(value) => match ty.oid {
+            oid::TID => {
+                let _ = write!(out, "({},{})", *value as u64 >> 16, *value as u16);
+            }
+            oid::XID8 => {
+                let _ = write!(out, "{}", *value as u64);
+            }
+            oid::PG_LSN => {
+                let _ = write!(out, "{:X}/{:X}", *value as u64 >> 32, *value as u32);
+            }
+            _ => write_int(*value, out),
+        },
+        Datum::Text(value) => {
+            out.extend_from_slice(value.as_bytes());
+            if ty.oid == oid::BPCHAR {
+                pad(value, ty, out);
+            }
+        }
+        Datum::Numeric(value) => value.write(out),
+        Datum::Bool(value) => out.push(if *value { b't' } else { b'f' }),
+        Datum::Int2(value) => write_int(*value as i64, out),
+        Datum::Oid(value) => write_oid(*value, ty, out),
+        Datum::Float4(value) => float::write_float4(*value, settings.extra_float_digits, out),
+        Datum::Float8(value) => float::write_float8(*value, settings.extra_float_digits, out),
+        Datum::Bytea(value) => bytea::write(value, settings.bytea_output, out),
+        Datum::Date(value) => datetime::write_date(*value, out),
+        Datum::Time(value) => datetime::write_time(*value, out),
+        Datum::Timestamp(value) => datetime::write_timestamp(*value, out),
+        Datum::TimestampTz(value) => datetime::write_timestamptz(*value, &settings.time_zone, out),
+        Datum::Interval(value) => match settings.interval_style {
+            IntervalStyle::Postgres => datetime::write_interval(value, out),
+            IntervalStyle::Iso8601 => datetime::write_interval_iso8601(value, out),
+        },
+        Datum::Uuid(value) => write_uuid(value, out),
+        Datum::Jsonb(value) => value.write(out),
+        Datum::Array(value) => array::write(value, ty, settings, out),
+        Datum::Record(value) => array::write_record(value, settings, out),
+    }
+}
+
+/// The text form as a `String`.
+pub fn output_to_string(datum: &Datum, ty: ColumnType, settings: &FormatSettings) -> String {
+    let mut out = Vec::new();
+    output_text(datum, ty, settings, &mut out);
+    String::from_utf8(out).expect("text output is UTF-8")
+}
+
+/// Appends an integer in decimal.
+#[inline]
+pub fn write_int(value: i64, out: &mut Vec<u8>) {
+    let mut buffer = [0u8; 20];
+    let mut start = buffer.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        start -= 1;
+        buffer[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        start -= 1;
+        buffer[start] = b'-';
+    }
+    out.extend_from_slice(&buffer[start..]);
+}
+
+/// The blanks of `character(n)`, counted in characters.
+fn pad(value: &str, ty: ColumnType, out: &mut Vec<u8>) {
+    if let Some(length) = ty.max_length() {
+        let missing = length.saturating_sub(value.chars().count());
+        out.resize(out.len() + missing, b' ');
+    }
+}
+
+fn write_oid(value: u32, ty: ColumnType, out: &mut Vec<u8>) {
+    if ty.oid == oid::REGTYPE {
+        let name = crate::catalog::format_type(oid::Oid(value), -1);
+        if name != "???" {
+            // A type's name without modifier: `character`, not `bpchar`.
+            let name = if value == oid::BPCHAR.0 { "character" } else { &name };
+            return out.extend_from_slice(name.as_bytes());
+        }
+    } else if value == 0 && is_reg_type(ty.oid) {
+        return out.push(b'-');
+    }
+    write_int(value as i64, out);
+}
+
+fn write_uuid(value: &[u8; 16], out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    for (slot, byte) in value.iter().enumerate() {
+        if matches!(slot, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        out.extend_from_slice(&[HEX[(byte >> 4) as usize], HEX[(byte & 15) as usize]]);
+    }
+}
+
+/// Digits with an optional sign, blanks around. `None` is a syntax error, `Some(None)` out of range.
+#[inline]
+fn parse_signed(text: &str) -> Option<Option<i64>> {
+    let bytes = trim_blanks(text).as_bytes();
+    let (negative, digits) = match bytes {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let mut value = Some(0i64);
+    for &byte in digits {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        // Accumulated negatively: the range reaches one further that way.
+        value = value.and_then(|value| value.checked_mul(10)?.checked_sub((byte - b'0') as i64));
+    }
+    Some(if negative { value } else { value.and_then(i64::checked_neg) })
+}
+
+pub fn parse_int8(text: &str) -> SqlResult<i64> {
+    let value = parse_signed(text).ok_or_else(|| invalid_syntax("bigint", text))?;
+    value.ok_or_else(|| out_of_range("bigint", text))
+}
+
+pub fn parse_int4(text: &str) -> SqlResult<i32> {
+    let value = parse_signed(text).ok_or_else(|| invalid_syntax("integer", text))?;
+    value.and_then(|value| i32::try_from(value).ok()).ok_or_else(|| out_of_range("integer", text))
+}
+
+pub fn parse_int2(text: &str) -> SqlResult<i16> {
+    let value = parse_signed(text).ok_or_else(|| invalid_syntax("smallint", text))?;
+    value.and_then(|value| i16::try_from(value).ok()).ok_or_else(|| out_of_range("smallint", text))
+}
+
+/// Any unique prefix of true, false, yes, no, on, off; or 1 or 0.
+pub fn parse_bool(text: &str) -> SqlResult<bool> {
+    let word = trim_blanks(text).to_ascii_lowercase();
+    let is_prefix = |whole: &str, shortest: usize| word.len() >= shortest && whole.starts_with(&word);
+    if is_prefix("true", 1) || is_prefix("yes", 1) || is_prefix("on", 2) || word == "1" {
+        return Ok(true);
+    }
+    if is_prefix("false", 1) || is_prefix("no", 1) || is_prefix("off", 2) || word == "0" {
+        return Ok(false);
+    }
+    Err(invalid_syntax("boolean", text))
+}
+
+/// Negative input wraps, as `strtoul` has it.
+fn parse_oid(text: &str, ty: ColumnType) -> SqlResult<u32> {
+    let name = ty.name();
+    match parse_signed(text) {
+        Some(Some(value)) if (-(i32::MAX as i64) - 1..=u32::MAX as i64).contains(&value) => Ok(value as u32),
+        Some(_) => Err(out_of_range(&name, text)),
+        None => Err(invalid_syntax(&name, text)),
+    }
+}
+
+fn parse_unsigned(text: &str, name: &str) -> SqlResult<u64> {
+    let trimmed = trim_blanks(text);
+    if trimmed.is_empty() || !trimmed.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(invalid_syntax(name, text));
+    }
+    trimmed.parse().map_err(|_| out_of_range(name, text))
+}
+
+/// `reg*` input where no catalog is needed: a number, or `-` for none.
+fn parse_reg(ty: ColumnType, text: &str) -> SqlResult<Datum> {
+    if trim_blanks(text) == "-" {
+        return Ok(Datum::Oid(0));
+    }
+    if trim_blanks(text).starts_with(|c: char| c.is_ascii_digit()) {
+        return parse_oid(text, ColumnType::OID).map(Datum::Oid);
+    }
+    Err(SqlError::unsupported(format_args!("{} input by name without a catalog", ty.name())))
+}
+
+fn parse_regtype(text: &str) -> SqlResult<u32> {
+    if trim_blanks(text) == "-" {
+        return Ok(0);
+    }
+    if trim_blanks(text).starts_with(|c: char| c.is_ascii_digit()) {
+        return parse_oid(text, ColumnType::OID);
+    }
+    Ok(parse_type(text)?.oid.0)
+}
+
+fn parse_lsn(text: &str) -> SqlResult<i64> {
+    let part = |part: &str| {
+        let good = (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        good.then(|| u64::from_str_radix(part, 16).expect("checked as hexadecimal"))
+    };
+    let parts = text.split_once('/').and_then(|(high, low)| Some((part(high)?, part(low)?)));
+    let (high, low) = parts.ok_or_else(|| invalid_syntax("pg_lsn", text))?;
+    Ok((high << 32 | low) as i64)
+}
+
+fn parse_tid(text: &str) -> SqlResult<i64> {
+    let inner = trim_blanks(text).strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let parts = inner.and_then(|inner| inner.split_once(','));
+    let parsed = parts.and_then(|(block, offset)| {
+        let (block, offset) = (block.trim().parse::<u64>().ok()?, offset.trim().parse::<u16>().ok()?);
+        (block < 1 << 32).then_some((block << 16) | offset as u64)
+    });
+    parsed.map(|value| value as i64).ok_or_else(|| invalid_syntax("tid", text))
+}
+
+/// Thirty-two hexadecimal digits; hyphens behind any group of four, braces around.
+pub fn parse_uuid(text: &str) -> SqlResult<[u8; 16]> {
+    let parse = || {
+        let bytes = text.as_bytes();
+        let bytes = match bytes {
+            [b'{', inner @ .., b'}'] => inner,
+            _ => bytes,
+        };
+        let mut value = [0u8; 16];
+        let mut at = 0;
+        for (slot, byte) in value.iter_mut().enumerate() {
+            if slot > 0 && slot % 2 == 0 && bytes.get(at) == Some(&b'-') {
+                at += 1;
+            }
+            let high = (*bytes.get(at)? as char).to_digit(16)?;
+            let low = (*bytes.get(at + 1)? as char).to_digit(16)?;
+            *byte = (high * 16 + low) as u8;
+            at += 2;
+        }
+        (at == bytes.len()).then_some(value)
+    };
+    parse().ok_or_else(|| invalid_syntax("uuid", text))
+}
+
+/// Names hold 63 bytes; what is longer is cut at a character's border.
+pub fn truncate_name(text: &str) -> &str {
+    const NAME_BYTES_MAX: usize = 63;
+    &text[..text.floor_char_boundary(NAME_BYTES_MAX)]
+}

@@ -1,0 +1,198 @@
+//! Order-preserving key bytes: memory comparison of encoded keys is SQL comparison of the values.
+//!
+//! Layout of one key column (the engine's `KeyProgram` makes the same bytes from stored rows):
+//!  * nullable column: a marker byte. Value 0x01; NULL 0x00 under NULLS FIRST, 0x02 under NULLS LAST, and nothing
+//!    follows a NULL. A NOT NULL column has no marker.
+//!  * the value, as `storage::KeyEncoding` names for its type. DESC inverts each value byte, never the marker.
+//!
+//! Every value encoding is prefix-free, so columns can be put one behind the other.
+
+use crate::catalog::ColumnType;
+use crate::compare::interval_span;
+use crate::datum::{Datum, Interval};
+use crate::numeric::Numeric;
+use crate::storage::{KeyEncoding, fixed_numeric_scale, key_encoding};
+use std::cmp::Ordering;
+
+pub const MARKER_NULL_FIRST: u8 = 0x00;
+pub const MARKER_VALUE: u8 = 0x01;
+pub const MARKER_NULL_LAST: u8 = 0x02;
+
+/// One column of an index key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyColumn {
+    pub ty: ColumnType,
+    pub nullable: bool,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+impl KeyColumn {
+    /// Ascending, NULLs last: what an index column is unless it says otherwise.
+    pub const fn new(ty: ColumnType, nullable: bool) -> KeyColumn {
+        KeyColumn { ty, nullable, descending: false, nulls_first: false }
+    }
+}
+
+/// How a search value relates to what a key column can hold. Only `numeric(p,s)` gives anything but `Exact`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KeyBound {
+    /// The value itself can be a key.
+    Exact,
+    /// Not a possible key, but this is the greatest possible one below it.
+    Between(i64),
+    BelowAll,
+    AboveAll,
+}
+
+/// Appends a datum's key bytes. The datum is of type `column.ty` and a possible value of it (`key_bound` is `Exact`);
+/// the type is indexable.
+#[inline]
+pub fn encode_key(datum: &Datum, column: &KeyColumn, out: &mut Vec<u8>) {
+    if datum.is_null() {
+        debug_assert!(column.nullable);
+        out.push(if column.nulls_first { MARKER_NULL_FIRST } else { MARKER_NULL_LAST });
+        return;
+    }
+    if column.nullable {
+        out.push(MARKER_VALUE);
+    }
+    let start = out.len();
+    write_value(datum, column.ty, out);
+    if column.descending {
+        out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+}
+
+#[inline]
+fn write_value(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Int4(value) | Datum::Date(value) => out.extend_from_slice(&flip_i32(*value)),
+        Datum::Int8(value) if key_encoding(ty) == Some(KeyEncoding::Unsigned) => {
+            out.extend_from_slice(&value.to_be_bytes())
+        }
+        Datum::Int8(value) | Datum::Time(value) | Datum::Timestamp(value) | Datum::TimestampTz(value) => {
+            out.extend_from_slice(&flip_i64(*value))
+        }
+        Datum::Text(value) => write_escaped(value.as_bytes(), out),
+        Datum::Bytea(value) => write_escaped(value, out),
+        Datum::Numeric(value) => match fixed_numeric_scale(ty) {
+            Some(_) if value.is_nan() => out.extend_from_slice(&flip_i64(i64::MAX)),
+            Some(scale) => {
+                let scaled = value.to_scaled_i64(scale).expect("callers check key_bound first");
+                out.extend_from_slice(&flip_i64(scaled))
+            }
+            None => write_numeric(value, out),
+        },
+        Datum::Bool(value) => out.push(*value as u8),
+        Datum::Int2(value) => out.extend_from_slice(&((*value as u16) ^ 0x8000).to_be_bytes()),
+        Datum::Oid(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Float4(value) => out.extend_from_slice(&float4_key(*value)),
+        Datum::Float8(value) => out.extend_from_slice(&float8_key(*value)),
+        Datum::Uuid(value) => out.extend_from_slice(value),
+        Datum::Interval(value) => write_interval(value, out),
+        Datum::Null | Datum::Jsonb(_) | Datum::Array(_) | Datum::Record(_) => {
+            unreachable!("{} has no key encoding", datum.variant_name())
+        }
+    }
+}
+
+#[inline]
+fn flip_i32(value: i32) -> [u8; 4] {
+    ((value as u32) ^ (1 << 31)).to_be_bytes()
+}
+
+#[inline]
+fn flip_i64(value: i64) -> [u8; 8] {
+    ((value as u64) ^ (1 << 63)).to_be_bytes()
+}
+
+/// Sets the sign bit of positive floats and inverts negative ones, after -0 and NaN are made canonical.
+fn float8_key(value: f64) -> [u8; 8] {
+    let bits = if value.is_nan() { f64::NAN.to_bits() & !(1 << 63) } else { (value + 0.0).to_bits() };
+    (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
+}
+
+fn float4_key(value: f32) -> [u8; 4] {
+    let bits = if value.is_nan() { f32::NAN.to_bits() & !(1 << 31) } else { (value + 0.0).to_bits() };
+    (if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }).to_be_bytes()
+}
+
+/// 0x00 becomes 0x00 0xFF; 0x00 0x00 ends: a shorter string sorts before its extensions.
+pub fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut rest = bytes;
+    while let Some(zero) = memchr::memchr(0, rest) {
+        out.extend_from_slice(&rest[..zero]);
+        out.extend_from_slice(&[0x00, 0xff]);
+        rest = &rest[zero + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.extend_from_slice(&[0x00, 0x00]);
+}
+
+const CLASS_NEGATIVE_INFINITY: u8 = 0x01;
+const CLASS_NEGATIVE: u8 = 0x02;
+const CLASS_ZERO: u8 = 0x03;
+const CLASS_POSITIVE: u8 = 0x04;
+const CLASS_POSITIVE_INFINITY: u8 = 0x05;
+const CLASS_NAN: u8 = 0x06;
+
+/// A class byte, then for finite non-zero numbers: weight (biased, big-endian u16), base-100 digits plus one
+/// without trailing zeros, 0x00. Negative numbers have everything behind the class byte inverted. The display
+/// scale leaves no trace.
+pub fn write_numeric(value: &Numeric, out: &mut Vec<u8>) {
+    if !value.is_finite() {
+        out.push(match (value.is_nan(), value.is_negative()) {
+            (true, _) => CLASS_NAN,
+            (_, true) => CLASS_NEGATIVE_INFINITY,
+            (_, false) => CLASS_POSITIVE_INFINITY,
+        });
+        return;
+    }
+    if value.is_zero() {
+        out.push(CLASS_ZERO);
+        return;
+    }
+    out.push(if value.is_negative() { CLASS_NEGATIVE } else { CLASS_POSITIVE });
+    let start = out.len();
+    value.with_digits(|weight, digits| {
+        out.extend_from_slice(&((weight + 0x8000) as u16).to_be_bytes());
+        for &digit in digits {
+            out.extend_from_slice(&[(digit / 100) as u8 + 1, (digit % 100) as u8 + 1]);
+        }
+    });
+    if out.last() == Some(&1) {
+        out.pop();
+    }
+    out.push(0x00);
+    if value.is_negative() {
+        out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+}
+
+/// The span in microseconds, sixteen bytes, sign flipped.
+pub fn write_interval(value: &Interval, out: &mut Vec<u8>) {
+    out.extend_from_slice(&((interval_span(value) as u128) ^ (1 << 127)).to_be_bytes());
+}
+
+/// Where a search value lies among the possible keys of a column. A comparison such as `x > 1.005` on a
+/// `numeric(12,2)` column must not be encoded: it becomes a range from just above `Between(100)`.
+pub fn key_bound(datum: &Datum, ty: ColumnType) -> KeyBound {
+    let (Datum::Numeric(value), Some(scale)) = (datum, fixed_numeric_scale(ty)) else { return KeyBound::Exact };
+    if value.is_nan() || value.to_scaled_i64(scale).is_some_and(|scaled| scaled != i64::MAX) {
+        return KeyBound::Exact;
+    }
+    if value.is_infinite() {
+        return if value.is_negative() { KeyBound::BelowAll } else { KeyBound::AboveAll };
+    }
+    let truncated = value.trunc(scale);
+    match truncated.to_scaled_i64(scale) {
+        Some(floor) if truncated.cmp(value) == Ordering::Greater => KeyBound::Between(floor - 1),
+        Some(floor) if floor < i64::MAX => KeyBound::Between(floor),
+        _ if value.is_negative() => KeyBound::BelowAll,
+        _ => KeyBound::AboveAll,
+    }
+}
+
+#[cfg(test)]
+mod tests;

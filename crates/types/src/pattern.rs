@@ -1,0 +1,323 @@
+//! `LIKE`, `ILIKE` and the translation of `SIMILAR TO` patterns to regular expressions.
+//!
+//! Matching is by bytes where that equals matching by characters: `_` skips one whole UTF-8 character. A `%` tries
+//! each place its next literal byte occurs; only the last `%` is ever backed up to, so matching is at worst
+//! quadratic.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+
+/// The escape character of a pattern: backslash unless `ESCAPE` says otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Escape(pub Option<char>);
+
+impl Default for Escape {
+    fn default() -> Escape {
+        Escape(Some('\\'))
+    }
+}
+
+impl Escape {
+    /// From the text behind `ESCAPE`: one character, or none.
+    pub fn parse(text: &str) -> SqlResult<Escape> {
+        let mut chars = text.chars();
+        match (chars.next(), chars.next()) {
+            (first, None) => Ok(Escape(first)),
+            _ => Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, "invalid escape string")
+                .hint("Escape string must be empty or one character.")),
+        }
+    }
+}
+
+/// One piece of a compiled pattern.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Piece {
+    /// These bytes.
+    Literal(Vec<u8>),
+    /// `_`
+    AnyOne,
+    /// `%`
+    AnyRun,
+}
+
+/// A pattern prepared for matching many strings.
+#[derive(Clone, Debug)]
+pub struct LikePattern {
+    pieces: Vec<Piece>,
+    fold_case: bool,
+}
+
+impl LikePattern {
+    pub fn new(pattern: &str, escape: Escape) -> SqlResult<LikePattern> {
+        LikePattern::compile(pattern, escape, false)
+    }
+
+    /// For `ILIKE`: both sides are folded to lower case.
+    pub fn new_case_insensitive(pattern: &str, escape: Escape) -> SqlResult<LikePattern> {
+        LikePattern::compile(pattern, escape, true)
+    }
+
+    fn compile(pattern: &str, escape: Escape, fold_case: bool) -> SqlResult<LikePattern> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut chars = pattern.chars();
+        while let Some(c) = chars.next() {
+            let literal = if Some(c) == escape.0 {
+                match chars.next() {
+                    Some(escaped) => escaped,
+                    None => {
+                        let message = "LIKE pattern must not end with escape character";
+                        return Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, message));
+                    }
+                }
+            } else if c == '%' {
+                if pieces.last() != Some(&Piece::AnyRun) {
+                    pieces.push(Piece::AnyRun);
+                }
+                continue;
+            } else if c == '_' {
+                pieces.push(Piece::AnyOne);
+                continue;
+            } else {
+                c
+            };
+            if !matches!(pieces.last(), Some(Piece::Literal(_))) {
+                pieces.push(Piece::Literal(Vec::new()));
+            }
+            if let Some(Piece::Literal(bytes)) = pieces.last_mut() {
+                push_char(literal, fold_case, bytes);
+            }
+        }
+        Ok(LikePattern { pieces, fold_case })
+    }
+
+    pub fn matches(&self, text: &str) -> bool {
+        if self.fold_case {
+            let mut folded = Vec::with_capacity(text.len());
+            text.chars().for_each(|c| push_char(c, true, &mut folded));
+            return match_pieces(&self.pieces, &folded);
+        }
+        match_pieces(&self.pieces, text.as_bytes())
+    }
+
+    /// The bytes every match begins with: what an index range can be made of. Empty for `ILIKE`.
+    pub fn literal_prefix(&self) -> &[u8] {
+        match self.pieces.first() {
+            Some(Piece::Literal(bytes)) if !self.fold_case => bytes,
+            _ => &[],
+        }
+    }
+
+    /// True when the pattern has no wildcard: LIKE is then equality with the literal prefix.
+    pub fn is_exact(&self) -> bool {
+        !self.fold_case && matches!(self.pieces[..], [] | [Piece::Literal(_)])
+    }
+}
+
+fn push_char(c: char, fold_case: bool, out: &mut Vec<u8>) {
+    let mut buffer = [0; 4];
+    // Characters whose lower case is several characters stay as they are, so that `_` keeps counting.
+    let mut lower = c.to_lowercase();
+    let c = match (fold_case, lower.next(), lower.next()) {
+        (true, Some(single), None) => single,
+        _ => c,
+    };
+    out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+}
+
+/// Length of the UTF-8 character that starts with a byte.
+fn char_length(first: u8) -> usize {
+    match first {
+        0..=0xbf => 1,
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        _ => 4,
+    }
+}
+
+fn match_pieces(pieces: &[Piece], text: &[u8]) -> bool {
+    let (mut piece, mut at) = (0, 0);
+    // Where to resume when what follows the last `%` fails: its piece, and the text behind what it took.
+    let mut resume: Option<(usize, usize)> = None;
+    loop {
+        let advanced = match pieces.get(piece) {
+            None if at == text.len() => return true,
+            None => None,
+            Some(Piece::AnyRun) if piece + 1 == pieces.len() => return true,
+            Some(Piece::AnyRun) => {
+                resume = Some((piece, at));
+                Some(at)
+            }
+            Some(Piece::AnyOne) => text.get(at).map(|&first| at + char_length(first)),
+            Some(Piece::Literal(bytes)) => text[at..].starts_with(bytes).then(|| at + bytes.len()),
+        };
+        match (advanced, resume) {
+            (Some(next), _) => {
+                at = next;
+                piece += 1;
+            }
+            (None, Some((run, from))) => match next_start(pieces.get(run + 1), text, from) {
+                Some(start) => {
+                    resume = Some((run, start));
+                    at = start;
+                    piece = run + 1;
+                }
+                None => return false,
+            },
+            (None, None) => return false,
+        }
+    }
+}
+
+/// The next place behind `from` where the piece after a `%` can begin.
+fn next_start(piece: Option<&Piece>, text: &[u8], from: usize) -> Option<usize> {
+    let start = from + char_length(*text.get(from)?);
+    match piece {
+        Some(Piece::Literal(bytes)) => memchr::memmem::find(&text[start..], bytes).map(|offset| start + offset),
+        _ => Some(start),
+    }
+}
+
+/// One-shot `text LIKE pattern`.
+pub fn like(text: &str, pattern: &str, escape: Escape) -> SqlResult<bool> {
+    Ok(LikePattern::new(pattern, escape)?.matches(text))
+}
+
+/// One-shot `text ILIKE pattern`.
+pub fn ilike(text: &str, pattern: &str, escape: Escape) -> SqlResult<bool> {
+    Ok(LikePattern::new_case_insensitive(pattern, escape)?.matches(text))
+}
+
+/// The regular expression a `SIMILAR TO` pattern means: anchored, `%` and `_` translated, `. ^ $` taken literally.
+pub fn similar_to_regex(pattern: &str, escape: Escape) -> SqlResult<String> {
+    let mut out = String::from("^(?:");
+    let mut in_class = false;
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        if Some(c) == escape.0 {
+            match chars.next() {
+                Some(escaped) => {
+                    out.push('\\');
+                    out.push(escaped);
+                }
+                None => {
+                    return Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, "invalid escape string"));
+                }
+            }
+            continue;
+        }
+        match c {
+            ']' if in_class => {
+                in_class = false;
+                out.push(c);
+            }
+            '\\' => out.push_str("\\\\"),
+            _ if in_class => out.push(c),
+            '[' => {
+                in_class = true;
+                out.push(c);
+                if chars.peek() == Some(&'^') {
+                    out.extend(chars.next());
+                }
+                // A bracket that comes first is a member of the class.
+                if chars.peek() == Some(&']') {
+                    out.push('\\');
+                    out.extend(chars.next());
+                }
+            }
+            '%' => out.push_str(".*"),
+            '_' => out.push('.'),
+            '(' => out.push_str("(?:"),
+            '.' | '^' | '$' => {
+                out.push('\\');
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out.push_str(")$");
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_like_sql() {
+        let cases = [
+            ("hawkeye", "h%", true),
+            ("hawkeye", "H%", false),
+            ("hawkeye", "indio%", false),
+            ("hawkeye", "h%eye", true),
+            ("indio", "_ndio", true),
+            ("indio", "in__o", true),
+            ("indio", "in_o", false),
+            ("", "", true),
+            ("", "%", true),
+            ("", "_", false),
+            ("a%c", "a\\%c", true),
+            ("abc", "a\\%c", false),
+            ("\u{e9}t\u{e9}", "_t_", true),
+            ("abcabd", "%ab_%d", true),
+            ("aaab", "%aab", true),
+            ("aaabx", "%aab", false),
+            ("be_r", "b_%r", true),
+        ];
+        for (text, pattern, expect) in cases {
+            assert_eq!(like(text, pattern, Escape::default()).unwrap(), expect, "{text} {pattern}");
+        }
+        assert!(ilike("HawkEye", "h%EYE", Escape::default()).unwrap());
+        assert!(like("a%", "a#%", Escape(Some('#'))).unwrap());
+        assert!(like("a\\b", "a\\b", Escape(None)).unwrap());
+    }
+
+    #[test]
+    fn refuses_dangling_escapes() {
+        let error = LikePattern::new("abc\\", Escape::default()).unwrap_err();
+        assert_eq!(error.message(), "LIKE pattern must not end with escape character");
+        assert!(Escape::parse("ab").is_err());
+    }
+
+    #[test]
+    fn gives_index_prefixes() {
+        let pattern = LikePattern::new("a\\_b%c", Escape::default()).unwrap();
+        assert_eq!(pattern.literal_prefix(), b"a_b");
+        assert!(!pattern.is_exact());
+        assert!(LikePattern::new("abc", Escape::default()).unwrap().is_exact());
+    }
+
+    #[test]
+    fn translates_similar_to() {
+        let regex = |pattern| similar_to_regex(pattern, Escape::default()).unwrap();
+        assert_eq!(regex("%(b|d)%"), "^(?:.*(?:b|d).*)$");
+        assert_eq!(regex("a.c[.^]_"), "^(?:a\\.c[.^].)$");
+    }
+
+    /// Every pattern over a small alphabet agrees with the plain recursive definition.
+    #[test]
+    fn agrees_with_the_definition() {
+        fn oracle(text: &[u8], pattern: &[u8]) -> bool {
+            match pattern.first() {
+                None => text.is_empty(),
+                Some(b'%') => (0..=text.len()).any(|skip| oracle(&text[skip..], &pattern[1..])),
+                Some(b'_') => !text.is_empty() && oracle(&text[1..], &pattern[1..]),
+                Some(c) => text.first() == Some(c) && oracle(&text[1..], &pattern[1..]),
+            }
+        }
+        let words = |alphabet: &[char], length: usize| {
+            (0..alphabet.len().pow(length as u32)).map(move |mut n| {
+                (0..length).map(|_| {
+                    let c = alphabet[n % alphabet.len()];
+                    n /= alphabet.len();
+                    c
+                }).collect::<String>()
+            }).collect::<Vec<_>>()
+        };
+        for pattern in (0..=4).flat_map(|n| words(&['a', 'b', '%', '_'], n)) {
+            for text in (0..=4).flat_map(|n| words(&['a', 'b'], n)) {
+                let expect = oracle(text.as_bytes(), pattern.as_bytes());
+                assert_eq!(like(&text, &pattern, Escape::default()).unwrap(), expect, "{text} {pattern}");
+            }
+        }
+    }
+}
