@@ -1,0 +1,285 @@
+//! Reading: point look-ups and cursors.
+//!
+//! A cursor holds no latch and no guard. It copies a batch of entries out of one leaf, validates, and hands them out;
+//! between calls it keeps only where it stands. Why it neither skips nor repeats: each batch is a piece of one leaf's
+//! range at one moment, and the next batch begins at the cut where the piece ended: behind its last entry, or at the
+//! leaf's fence. The pieces tile the range in order whatever happens to the tree, so an entry that is there all the
+//! time is met exactly once.
+
+use super::node::{Backoff, Node, NodeId};
+use super::search::{Cut, Key, OwnedCut, Side};
+use super::OrderedIndex;
+use crate::index::{Direction, KeyRange, LeafId, LeafVersion, LeafVisit, MAX_ROW_ID, RowId};
+
+/// The first batch of a cursor is this small (short ranges are the rule); each further one is twice as big,
+const FIRST_BATCH: usize = 16;
+/// up to this: more than a leaf holds.
+const LARGEST_BATCH: usize = 512;
+
+impl OrderedIndex {
+    /// The first row id with exactly this key.
+    #[inline]
+    pub fn get_first(&self, key: &[u8]) -> Option<RowId> {
+        loop {
+            let (_, node, version) = self.descend_to_key(Key { bytes: key, row: 0 });
+            let header = node.header();
+            let found = node.find(header, Key { bytes: key, row: 0 });
+            if found.same_key {
+                let row = node.row(node.slot(header, found.position));
+                if node.validate(version) {
+                    return Some(RowId(row));
+                }
+                continue;
+            }
+            let in_this_leaf = found.position < header.count;
+            if !node.validate(version) {
+                continue;
+            }
+            return if in_this_leaf { None } else { self.first_row_right_of(key, 0) };
+        }
+    }
+
+    /// All row ids with exactly this key, in order, appended to `out`.
+    pub fn get_all(&self, key: &[u8], out: &mut Vec<RowId>) {
+        let before = out.len();
+        let more_from = loop {
+            out.truncate(before);
+            let (_, node, version) = self.descend_to_key(Key { bytes: key, row: 0 });
+            let header = node.header();
+            let found = node.find(header, Key { bytes: key, row: 0 });
+            let mut position = found.position;
+            let mut same_key = found.same_key;
+            while same_key {
+                out.push(RowId(node.row(node.slot(header, position))));
+                position += 1;
+                same_key = position < header.count && node.has_key(header, node.slot(header, position), key);
+            }
+            if node.validate(version) {
+                break (position >= header.count).then_some(out[before..].last().map_or(0, |row| row.0 + 1));
+            }
+        };
+        if let Some(row) = more_from {
+            let mut cursor = self.rows_of_key(key, row);
+            while let Some((_, row)) = cursor.next(self) {
+                out.push(row);
+            }
+        }
+    }
+
+    /// The rare end of `get_first`: the key sorts behind the last entry of its leaf.
+    #[cold]
+    fn first_row_right_of(&self, key: &[u8], row: u64) -> Option<RowId> {
+        self.rows_of_key(key, row).next(self).map(|(_, row)| row)
+    }
+
+    /// A cursor over the entries of one key from `row` on.
+    fn rows_of_key(&self, key: &[u8], row: u64) -> Cursor {
+        let (mut low, mut high) = (OwnedCut::lowest(), OwnedCut::highest());
+        low.set_before(key, row);
+        high.set_before(key, MAX_ROW_ID + 1);
+        Cursor::between(low, high, Direction::Forward)
+    }
+
+    /// A cursor over a range. It does not borrow the index: pass the index to [`Cursor::next`].
+    pub fn cursor(&self, range: KeyRange, direction: Direction) -> Cursor {
+        Cursor::new(range, direction)
+    }
+
+    /// The present version of a leaf that a cursor of this index visited.
+    pub fn leaf_version(&self, leaf: LeafId) -> LeafVersion {
+        let node = self.arena.get(leaf.0).expect("leaf ids come from visits of this index");
+        loop {
+            let version = node.version();
+            let leaf_version = node.leaf_version();
+            if node.validate(version) {
+                return LeafVersion(leaf_version);
+            }
+        }
+    }
+}
+
+/// An entry copied out: its key is a piece of the cursor's key buffer.
+struct Copied {
+    start: usize,
+    end: usize,
+    row: u64,
+}
+
+/// A place in a leaf, good as long as the leaf is unchanged.
+#[derive(Clone, Copy)]
+struct Resume {
+    leaf: NodeId,
+    version: u64,
+    position: usize,
+}
+
+/// A walk over a range. Holds nothing of the index and may be kept across suspensions.
+pub struct Cursor {
+    direction: Direction,
+    /// What is still to be read lies between these; the end the cursor walks away from moves.
+    low: OwnedCut,
+    high: OwnedCut,
+    /// The end of the current leaf's range in walking direction.
+    fence: OwnedCut,
+    keys: Vec<u8>,
+    batch: Vec<Copied>,
+    next: usize,
+    batch_limit: usize,
+    /// Where the batch stopped inside its leaf.
+    resume: Option<Resume>,
+    done: bool,
+    visited: Option<Vec<LeafVisit>>,
+}
+
+impl Cursor {
+    pub fn new(range: KeyRange, direction: Direction) -> Cursor {
+        Cursor::between(OwnedCut::from_lower(range.lower), OwnedCut::from_upper(range.upper), direction)
+    }
+
+    fn between(low: OwnedCut, high: OwnedCut, direction: Direction) -> Cursor {
+        let done = low.as_cut() >= high.as_cut();
+        Cursor {
+            direction,
+            low,
+            high,
+            fence: OwnedCut::lowest(),
+            keys: Vec::new(),
+            batch: Vec::new(),
+            next: 0,
+            batch_limit: FIRST_BATCH,
+            resume: None,
+            done,
+            visited: None,
+        }
+    }
+
+    /// Makes the cursor note every leaf it reads, for phantom validation.
+    pub fn record_visits(mut self) -> Cursor {
+        self.visited = Some(Vec::new());
+        self
+    }
+
+    /// The leaves read so far, each with the version at which a part of the range was read. The ranges of these leaves
+    /// cover all of the range that the cursor has handed out (and what it has read ahead).
+    pub fn visited(&self) -> &[LeafVisit] {
+        self.visited.as_deref().unwrap_or(&[])
+    }
+
+    /// The next entry of the range. Always pass the same index.
+    #[allow(clippy::should_implement_trait)] // lends from the cursor's buffer, which `Iterator` cannot say
+    pub fn next(&mut self, index: &OrderedIndex) -> Option<(&[u8], RowId)> {
+        while self.next == self.batch.len() {
+            if self.done {
+                return None;
+            }
+            self.refill(index);
+        }
+        let copied = &self.batch[self.next];
+        self.next += 1;
+        Some((&self.keys[copied.start..copied.end], RowId(copied.row)))
+    }
+
+    /// Reads the next batch: from the same leaf if it stopped inside it, else from the leaf at the moved end. The batch may
+    /// be empty (an empty leaf) without the cursor being done.
+    fn refill(&mut self, index: &OrderedIndex) {
+        let resume = self.resume.take();
+        if resume.is_some() {
+            self.move_behind_last();
+            self.batch_limit = (self.batch_limit * 2).min(LARGEST_BATCH);
+        }
+        if let Some(resume) = resume {
+            let node = index.arena.node(resume.leaf);
+            if node.validate(resume.version) && self.read_leaf(node, resume.leaf, resume.version, Some(resume.position))
+            {
+                return;
+            }
+        }
+        let mut backoff = Backoff::new();
+        loop {
+            let (cut, side) = match self.direction {
+                Direction::Forward => (self.low.as_cut(), Side::Above),
+                Direction::Backward => (self.high.as_cut(), Side::Below),
+            };
+            let leaf =
+                index.descend(0, cut, side, Some(&mut self.fence)).expect("level 0 exists in every tree");
+            if self.read_leaf(leaf.node, leaf.id, leaf.version, None) {
+                return;
+            }
+            backoff.wait();
+        }
+    }
+
+    /// Moves the end of the remaining range behind the last entry handed out.
+    fn move_behind_last(&mut self) {
+        let Some(last) = self.batch.last() else { return };
+        let key = &self.keys[last.start..last.end];
+        match self.direction {
+            Direction::Forward => self.low.set_before(key, last.row + 1),
+            Direction::Backward => self.high.set_before(key, last.row),
+        }
+    }
+
+    /// Copies a batch from a leaf at `version`, beginning at a known position or by search. `false`: the leaf changed
+    /// meanwhile, nothing was read.
+    fn read_leaf(&mut self, node: &Node, leaf: NodeId, version: u64, known: Option<usize>) -> bool {
+        self.batch.clear();
+        self.keys.clear();
+        self.next = 0;
+        let header = node.header();
+        let (start, end) = match (self.direction, known) {
+            (Direction::Forward, Some(start)) => (start, node.entries_below(header, self.high.as_cut())),
+            (Direction::Backward, Some(end)) => (node.entries_below(header, self.low.as_cut()), end),
+            (_, None) => {
+                let start = node.entries_below(header, self.low.as_cut());
+                (start, node.entries_below(header, self.high.as_cut()))
+            }
+        };
+        let take = end.saturating_sub(start).min(self.batch_limit);
+        let mut copy = |position| {
+            let slot = node.slot(header, position);
+            let begin = self.keys.len();
+            node.copy_key(header, slot, &mut self.keys);
+            self.batch.push(Copied { start: begin, end: self.keys.len(), row: node.row(slot) });
+        };
+        match self.direction {
+            Direction::Forward => (start..start + take).for_each(&mut copy),
+            Direction::Backward => (end.saturating_sub(take)..end).rev().for_each(&mut copy),
+        }
+        let leaf_version = node.leaf_version();
+        if !node.validate(version) {
+            self.batch.clear();
+            return false;
+        }
+        self.note_visit(LeafVisit { leaf: LeafId(leaf), version: LeafVersion(leaf_version) });
+        let position = match self.direction {
+            Direction::Forward => start + take,
+            Direction::Backward => end.saturating_sub(take),
+        };
+        if take < end.saturating_sub(start) {
+            self.resume = Some(Resume { leaf, version, position });
+        } else {
+            self.leave_leaf();
+        }
+        true
+    }
+
+    /// The leaf holds no more of the range: go on at its fence, unless the range ends before.
+    fn leave_leaf(&mut self) {
+        let moved = match self.direction {
+            Direction::Forward => &mut self.low,
+            Direction::Backward => &mut self.high,
+        };
+        std::mem::swap(moved, &mut self.fence);
+        let ended = matches!((self.direction, moved.as_cut()), (Direction::Forward, Cut::Highest) | (Direction::Backward, Cut::Lowest));
+        self.done = ended || self.low.as_cut() >= self.high.as_cut();
+        self.batch_limit = (self.batch_limit * 2).min(LARGEST_BATCH);
+    }
+
+    fn note_visit(&mut self, visit: LeafVisit) {
+        if let Some(visited) = &mut self.visited
+            && visited.last() != Some(&visit)
+        {
+            visited.push(visit);
+        }
+    }
+}
