@@ -43,7 +43,7 @@ impl StatementContext<'_> {
     /// Waits for an engine ticket; cancels it in the engine when the wait ends any other way.
     pub fn wait(&mut self, ticket: Ticket) -> SqlResult<()> {
         let deadline = self.session.wait_deadline_ns();
-        let end = self.host.wait(&ticket, deadline);
+        let end = self.host.wait(ticket, deadline);
         if end != WaitEnd::Decided {
             self.transaction.cancel_wait(ticket);
         }

@@ -6,7 +6,9 @@
 use mote_common::{SqlError, SqlResult};
 use mote_engine::Ticket;
 use mote_sql::plan::OutputColumn;
-use mote_types::Datum;
+use mote_types::{Datum, FormatSettings};
+
+use crate::session::CommandTag;
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +28,7 @@ pub trait Host {
     /// Rows with these columns follow. Called at most once per statement, before the first `row`. Does not suspend.
     fn start_rows(&mut self, columns: &[OutputColumn]) -> SqlResult<()>;
     /// One row of the result. May suspend when the client reads slowly.
-    fn row(&mut self, row: &[Datum]) -> SqlResult<()>;
+    fn row(&mut self, row: &[Datum], format: &FormatSettings) -> SqlResult<()>;
     /// COPY TO STDOUT begins: `columns` fields, text or binary overall format.
     fn start_copy_out(&mut self, columns: usize, binary: bool) -> SqlResult<()>;
     fn copy_out(&mut self, data: &[u8]) -> SqlResult<()>;
@@ -35,12 +37,19 @@ pub trait Host {
     fn start_copy_in(&mut self, columns: usize, binary: bool) -> SqlResult<()>;
     /// Replaces `buffer` with the next piece of COPY data; false at its end. CopyFail is an error (57014).
     fn copy_in(&mut self, buffer: &mut Vec<u8>) -> SqlResult<bool>;
+    /// A statement ended well. Does not suspend.
+    fn command_complete(&mut self, tag: CommandTag);
+    /// The text held no statement. Does not suspend.
+    fn empty_query(&mut self);
+    /// A transaction ended: nothing that was not sent yet may leave before the engine's stable horizon reaches `lsn`.
+    /// Called before the message that tells of the end. Does not suspend: the reply waits, not the session.
+    fn gate(&mut self, lsn: mote_common::Lsn);
     /// NOTICE, WARNING, INFO. Does not suspend.
     fn notice(&mut self, notice: SqlError);
     /// A setting the client tracks changed (ParameterStatus). Does not suspend.
     fn parameter_status(&mut self, name: &str, value: &str);
     /// Suspends until the ticket is decided, the statement is cancelled or `deadline_ns` (monotonic) passes.
-    fn wait(&mut self, ticket: &Ticket, deadline_ns: Option<u64>) -> WaitEnd;
+    fn wait(&mut self, ticket: Ticket, deadline_ns: Option<u64>) -> WaitEnd;
     /// Suspends for a time (pg_sleep).
     fn sleep_until(&mut self, deadline_ns: u64) -> WaitEnd;
     /// The statement used up its slice of fuel: lets others run, then reports whether to go on.

@@ -1,1 +1,26 @@
-//! mote: server (see ARCHITECTURE.md)
+//! The server: sockets, PostgreSQL's wire protocol, one event loop a core.
+//!
+//! Read in this order:
+//!  1. `config`, `server`: what a server is started with; start, stop.
+//!  2. `net`: acceptor, workers (one thread and one epoll loop each), coroutines on pooled stacks, wake-ups.
+//!  3. `pgwire`: messages in, messages out.
+//!  4. `connection`: one client's conversation: start-up, authentication, simple and extended protocol, COPY.
+//!  5. `host`: what the SQL session asks of its connection.
+//!  6. `auth`, `registry`: SCRAM; who is connected, cancel keys.
+//!
+//! Promises: a statement runs to completion on its worker's thread; a wait suspends the session, never the thread;
+//! replies that tell of a commit leave when the log's horizon allows; nothing a client sends can panic the server.
+//! Leaves out: SQL (exec), rows (engine).
+
+mod auth;
+mod config;
+mod connection;
+mod host;
+mod net;
+mod pgwire;
+mod registry;
+mod server;
+
+pub use auth::AuthMethod;
+pub use config::ServerConfig;
+pub use server::{Server, StartError};

@@ -1,0 +1,251 @@
+//! From the plan's expressions to evaluable ones: functions resolved to their bodies, hot operators specialised.
+
+use mote_common::{SqlError, SqlResult};
+use mote_sql::catalog::function::{FUNCTIONS, FunctionId};
+use mote_sql::plan::expr::{Expr, SubPlanCall, SubPlanKind, Subscript};
+use mote_types::{ColumnType, Datum, Oid, oid};
+
+use super::array::{ArrayConstructor, SubscriptTerm, Subscripting};
+use super::cast::Cast;
+use super::comparison::{ArrayComparison, Compare, InList, Predicate, RowComparison};
+use super::subplan::{Kind, Quantified, SubPlan};
+use super::{Call, Expression, IntegerOperation, IntegerOperator, IntegerWidth};
+use crate::functions::{self, CallSite, comparison_operation};
+
+pub fn compile_all(list: &[Expr]) -> SqlResult<Box<[Expression]>> {
+    list.iter().map(compile).collect()
+}
+
+pub fn compile_option(expr: &Option<Expr>) -> SqlResult<Option<Expression>> {
+    expr.as_ref().map(compile).transpose()
+}
+
+/// Compiles one expression.
+pub fn compile(expr: &Expr) -> SqlResult<Expression> {
+    Ok(match expr {
+        Expr::Constant(value, _) => Expression::Constant(value.clone()),
+        Expr::Column { index, .. } | Expr::AggregateResult { index, .. } => Expression::Column(*index as usize),
+        Expr::Parameter { index, .. } => Expression::Parameter(*index as usize),
+        Expr::ExecParameter { id, .. } => Expression::ExecParameter(id.0 as usize),
+        Expr::Excluded { index, .. } => Expression::Excluded(*index as usize),
+        Expr::Call { function, arguments, ty, .. } => compile_call(*function, arguments, *ty)?,
+        Expr::Cast { argument, from, ty, explicit, .. } => {
+            Cast::compile(compile(argument)?, *from, *ty, *explicit)
+        }
+        Expr::And(terms) => Expression::And(compile_all(terms)?),
+        Expr::Or(terms) => Expression::Or(compile_all(terms)?),
+        Expr::Not(argument) => Expression::Not(Box::new(compile(argument)?)),
+        Expr::IsNull(argument) => Expression::IsNull(Box::new(compile(argument)?)),
+        Expr::IsNotNull(argument) => compile_is_not_null(argument)?,
+        Expr::BooleanTest { argument, test, negated } => {
+            Expression::BooleanTest { argument: Box::new(compile(argument)?), test: *test, negated: *negated }
+        }
+        Expr::DistinctFrom { left, right, negated, .. } => Expression::DistinctFrom {
+            left: Box::new(compile(left)?),
+            right: Box::new(compile(right)?),
+            negated: *negated,
+        },
+        Expr::Case { branches, otherwise, .. } => {
+            let branches = branches
+                .iter()
+                .map(|(condition, result)| Ok((compile(condition)?, compile(result)?)))
+                .collect::<SqlResult<_>>()?;
+            let otherwise = match otherwise {
+                Some(otherwise) => compile(otherwise)?,
+                None => Expression::Constant(Datum::Null),
+            };
+            Expression::Case { branches, otherwise: Box::new(otherwise) }
+        }
+        Expr::Coalesce { arguments, .. } => Expression::Coalesce(compile_all(arguments)?),
+        Expr::NullIf { left, right, .. } => Expression::NullIf(Box::new((compile(left)?, compile(right)?))),
+        Expr::MinMax { arguments, greatest, .. } => {
+            Expression::MinMax { arguments: compile_all(arguments)?, greatest: *greatest }
+        }
+        Expr::ArrayComparison { function, argument, array, all } => {
+            Expression::ArrayComparison(Box::new(ArrayComparison {
+                predicate: predicate(*function)?,
+                argument: compile(argument)?,
+                array: compile(array)?,
+                all: *all,
+            }))
+        }
+        Expr::InList { function, argument, list, negated } => Expression::InList(Box::new(InList::new(
+            predicate(*function)?,
+            compile(argument)?,
+            compile_all(list)?.into_vec(),
+            *negated,
+        ))),
+        Expr::Array { elements, ty, multidimensional } => Expression::Array(Box::new(ArrayConstructor {
+            elements: compile_all(elements)?,
+            element: element_of(*ty),
+            multidimensional: *multidimensional,
+        })),
+        Expr::Row { fields, .. } => Expression::Row {
+            types: fields.iter().map(type_of).collect(),
+            fields: compile_all(fields)?,
+        },
+        Expr::RowComparison { operator, left, right, .. } => {
+            Expression::RowComparison(Box::new(RowComparison {
+                operator: *operator,
+                left: compile_all(left)?,
+                right: compile_all(right)?,
+            }))
+        }
+        Expr::Subscript { array, subscripts, .. } => Expression::Subscript(Box::new(Subscripting {
+            array: compile(array)?,
+            subscripts: subscripts.iter().map(compile_subscript).collect::<SqlResult<_>>()?,
+        })),
+        Expr::FieldSelect { record, field, .. } => {
+            Expression::Field { record: Box::new(compile(record)?), field: *field as usize }
+        }
+        Expr::SubPlan(call) => compile_subplan(call)?,
+        Expr::SessionValue { value, ty } => Expression::SessionValue { value: *value, ty: *ty },
+        Expr::Sequence { call, arguments, .. } => {
+            Expression::Sequence { call: *call, arguments: compile_all(arguments)? }
+        }
+    })
+}
+
+/// IS NOT NULL of a row value asks whether all its fields are not null, which is more than NOT IS NULL.
+fn compile_is_not_null(argument: &Expr) -> SqlResult<Expression> {
+    if let Expr::Row { fields, .. } = argument {
+        let tests = fields
+            .iter()
+            .map(|field| Ok(Expression::IsNotNull(Box::new(compile(field)?))))
+            .collect::<SqlResult<_>>()?;
+        return Ok(Expression::And(tests));
+    }
+    Ok(Expression::IsNotNull(Box::new(compile(argument)?)))
+}
+
+fn compile_subscript(subscript: &Subscript) -> SqlResult<SubscriptTerm> {
+    Ok(match subscript {
+        Subscript::Element(expr) => SubscriptTerm::Element(compile(expr)?),
+        Subscript::Slice(from, to) => SubscriptTerm::Slice(compile_option(from)?, compile_option(to)?),
+    })
+}
+
+fn compile_call(function: FunctionId, arguments: &[Expr], ty: ColumnType) -> SqlResult<Expression> {
+    let signature = &FUNCTIONS[function.0 as usize];
+    if let [left, right] = arguments {
+        if let Some(operation) = comparison_operation(signature.body) {
+            let (left, right) = (compile(left)?, compile(right)?);
+            return Ok(Expression::Compare(Box::new(Compare { operation, left, right })));
+        }
+        if let Some((operator, width)) = integer_operation(signature.body) {
+            let (left, right) = (compile(left)?, compile(right)?);
+            return Ok(Expression::Integer(Box::new(IntegerOperation { operator, width, left, right })));
+        }
+    }
+    let body = functions::scalar_body(signature.body)
+        .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;
+    Ok(Expression::Call(Box::new(Call {
+        body,
+        strict: signature.strict,
+        arguments: compile_all(arguments)?,
+        site: CallSite {
+            name: signature.name,
+            arguments: arguments.iter().map(type_of).collect(),
+            result: ty,
+        },
+    })))
+}
+
+fn integer_operation(body: &str) -> Option<(IntegerOperator, IntegerWidth)> {
+    use IntegerOperator::*;
+    use IntegerWidth::*;
+    Some(match body {
+        "int2pl" => (Add, Two),
+        "int2mi" => (Subtract, Two),
+        "int2mul" => (Multiply, Two),
+        "int4pl" | "int24pl" | "int42pl" => (Add, Four),
+        "int4mi" | "int24mi" | "int42mi" => (Subtract, Four),
+        "int4mul" | "int24mul" | "int42mul" => (Multiply, Four),
+        "int8pl" | "int28pl" | "int82pl" | "int48pl" | "int84pl" => (Add, Eight),
+        "int8mi" | "int28mi" | "int82mi" | "int48mi" | "int84mi" => (Subtract, Eight),
+        "int8mul" | "int28mul" | "int82mul" | "int48mul" | "int84mul" => (Multiply, Eight),
+        _ => return None,
+    })
+}
+
+/// The body of a boolean operator as IN, ANY and ALL use it.
+fn predicate(function: FunctionId) -> SqlResult<Predicate> {
+    let signature = &FUNCTIONS[function.0 as usize];
+    if let Some(operation) = comparison_operation(signature.body) {
+        return Ok(Predicate::Operation(operation));
+    }
+    let body = functions::scalar_body(signature.body)
+        .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;
+    let site = CallSite {
+        name: signature.name,
+        arguments: signature.arguments.iter().map(|&ty| ColumnType::new(ty)).collect(),
+        result: ColumnType::BOOL,
+    };
+    Ok(Predicate::Function(body, site))
+}
+
+fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {
+    let quantified = |left: &[Expr], functions: &[FunctionId], all, negated| -> SqlResult<Kind> {
+        Ok(Kind::Quantified(Quantified {
+            left: compile_all(left)?,
+            predicates: functions.iter().map(|&function| predicate(function)).collect::<SqlResult<_>>()?,
+            all,
+            negated,
+        }))
+    };
+    let kind = match &call.kind {
+        SubPlanKind::Exists => Kind::Exists,
+        SubPlanKind::Scalar => Kind::Scalar,
+        SubPlanKind::Array => Kind::Array(element_of(call.ty)),
+        SubPlanKind::Any { left, functions, negated } => quantified(left, functions, false, *negated)?,
+        SubPlanKind::All { left, functions } => quantified(left, functions, true, false)?,
+    };
+    let bindings = call
+        .bindings
+        .iter()
+        .map(|(id, expr)| Ok((id.0 as usize, compile(expr)?)))
+        .collect::<SqlResult<_>>()?;
+    Ok(Expression::SubPlan(Box::new(SubPlan { plan: call.plan as usize, kind, bindings })))
+}
+
+fn element_of(array: ColumnType) -> Oid {
+    array.element().map_or(oid::TEXT, |element| element.oid)
+}
+
+/// The type of an expression.
+pub fn type_of(expr: &Expr) -> ColumnType {
+    match expr {
+        Expr::Constant(_, ty)
+        | Expr::Column { ty, .. }
+        | Expr::Parameter { ty, .. }
+        | Expr::ExecParameter { ty, .. }
+        | Expr::Call { ty, .. }
+        | Expr::Cast { ty, .. }
+        | Expr::Case { ty, .. }
+        | Expr::Coalesce { ty, .. }
+        | Expr::NullIf { ty, .. }
+        | Expr::MinMax { ty, .. }
+        | Expr::Array { ty, .. }
+        | Expr::Row { ty, .. }
+        | Expr::Subscript { ty, .. }
+        | Expr::FieldSelect { ty, .. }
+        | Expr::SessionValue { ty, .. }
+        | Expr::Sequence { ty, .. }
+        | Expr::AggregateResult { ty, .. }
+        | Expr::Excluded { ty, .. } => *ty,
+        Expr::SubPlan(call) => match call.kind {
+            SubPlanKind::Scalar | SubPlanKind::Array => call.ty,
+            _ => ColumnType::BOOL,
+        },
+        Expr::And(_)
+        | Expr::Or(_)
+        | Expr::Not(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::BooleanTest { .. }
+        | Expr::DistinctFrom { .. }
+        | Expr::ArrayComparison { .. }
+        | Expr::InList { .. }
+        | Expr::RowComparison { .. } => ColumnType::BOOL,
+    }
+}

@@ -1,0 +1,207 @@
+//! Rounding, powers, logarithms, trigonometry and random numbers.
+
+use std::cell::Cell;
+
+use mote_common::error::state;
+use mote_common::prng::Prng;
+use mote_common::{SqlError, SqlResult};
+use mote_types::{Datum, Numeric};
+
+use super::{Body, array_of, float8, int4, numeric};
+use crate::expr::order;
+use super::arithmetic::{float_overflow, float_underflow};
+
+pub fn body(name: &str) -> Option<Body> {
+    macro_rules! float {
+        (|$x:ident| $result:expr) => {
+            Body::Pure(|a| {
+                let $x = float8(&a[0]);
+                Ok(Datum::Float8($result))
+            })
+        };
+    }
+    Some(match name {
+        "numeric_round" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).round(int4(&a[1]))))),
+        "round" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).round(0)))),
+        "numeric_trunc" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).trunc(int4(&a[1]))))),
+        "trunc" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).trunc(0)))),
+        "numeric_ceil" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).ceil()))),
+        "numeric_floor" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).floor()))),
+        "numeric_sign" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).sign()))),
+        "numeric_sqrt" => Body::Pure(|a| numeric(&a[0]).sqrt().map(Datum::Numeric)),
+        "numeric_exp" => Body::Pure(|a| numeric(&a[0]).exp().map(Datum::Numeric)),
+        "numeric_ln" => Body::Pure(|a| numeric(&a[0]).ln().map(Datum::Numeric)),
+        "numeric_log" => Body::Pure(|a| numeric(&a[0]).log(numeric(&a[1])).map(Datum::Numeric)),
+        "log" | "log10" => Body::Pure(|a| Numeric::from(10).log(numeric(&a[0])).map(Datum::Numeric)),
+        "numeric_power" => Body::Pure(|a| numeric(&a[0]).power(numeric(&a[1])).map(Datum::Numeric)),
+        "numeric_scale" => Body::Pure(|a| Ok(numeric(&a[0]).scale().map_or(Datum::Null, Datum::Int4))),
+        "numeric_min_scale" => Body::Pure(|a| Ok(numeric(&a[0]).min_scale().map_or(Datum::Null, Datum::Int4))),
+        "numeric_trim_scale" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).trim_scale()))),
+        "dround" => float!(|x| x.round_ties_even()),
+        "dtrunc" => float!(|x| x.trunc()),
+        "dceil" => float!(|x| x.ceil()),
+        "dfloor" => float!(|x| x.floor()),
+        "dsign" => float!(|x| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 }),
+        "dsqrt" => Body::Pure(|a| square_root(float8(&a[0]))),
+        "dcbrt" => float!(|x| x.cbrt()),
+        "dpow" => Body::Pure(|a| power(float8(&a[0]), float8(&a[1]))),
+        "dexp" => Body::Pure(|a| exponential(float8(&a[0]))),
+        "dlog1" => Body::Pure(|a| logarithm(float8(&a[0]), f64::ln)),
+        "dlog10" => Body::Pure(|a| logarithm(float8(&a[0]), f64::log10)),
+        "dpi" => Body::Pure(|_| Ok(Datum::Float8(std::f64::consts::PI))),
+        "degrees" => float!(|x| x.to_degrees()),
+        "radians" => float!(|x| x * (std::f64::consts::PI / 180.0)),
+        "dsin" => Body::Pure(|a| trigonometric(float8(&a[0]), f64::sin)),
+        "dcos" => Body::Pure(|a| trigonometric(float8(&a[0]), f64::cos)),
+        "dtan" => Body::Pure(|a| trigonometric(float8(&a[0]), f64::tan)),
+        "dcot" => Body::Pure(|a| trigonometric(float8(&a[0]), |x| 1.0 / x.tan())),
+        "dasin" => Body::Pure(|a| inverse(float8(&a[0]), f64::asin)),
+        "dacos" => Body::Pure(|a| inverse(float8(&a[0]), f64::acos)),
+        "datan" => float!(|x| x.atan()),
+        "datan2" => Body::Pure(|a| Ok(Datum::Float8(float8(&a[0]).atan2(float8(&a[1]))))),
+        "drandom" => Body::Runtime(|runtime, _, _| Ok(Datum::Float8(random(runtime.context.session.clock_us())))),
+        "width_bucket_float8" => Body::Pure(|a| {
+            width_bucket_float(float8(&a[0]), float8(&a[1]), float8(&a[2]), int4(&a[3]))
+        }),
+        "width_bucket_numeric" => Body::Pure(|a| {
+            width_bucket_numeric(numeric(&a[0]), numeric(&a[1]), numeric(&a[2]), int4(&a[3]))
+        }),
+        "width_bucket_array" => Body::Pure(|a| {
+            let thresholds = &array_of(&a[1]).elements;
+            let bucket = thresholds.partition_point(|threshold| order(threshold, &a[0]).is_le());
+            Ok(Datum::Int4(bucket as i32))
+        }),
+        _ => return None,
+    })
+}
+
+fn square_root(x: f64) -> SqlResult<Datum> {
+    if x < 0.0 {
+        return Err(SqlError::new(
+            state::INVALID_ARGUMENT_FOR_POWER_FUNCTION,
+            "cannot take square root of a negative number",
+        ));
+    }
+    Ok(Datum::Float8(x.sqrt()))
+}
+
+fn power(x: f64, y: f64) -> SqlResult<Datum> {
+    let refuse = |message: &str| Err(SqlError::new(state::INVALID_ARGUMENT_FOR_POWER_FUNCTION, message));
+    if x == 0.0 && y < 0.0 {
+        return refuse("zero raised to a negative power is undefined");
+    }
+    if x < 0.0 && x.is_finite() && y.is_finite() && y.trunc() != y {
+        return refuse("a negative number raised to a non-integer power yields a complex result");
+    }
+    let result = x.powf(y);
+    if result.is_infinite() && x.is_finite() && y.is_finite() {
+        return Err(float_overflow());
+    }
+    if result == 0.0 && x != 0.0 && x.is_finite() && y.is_finite() {
+        return Err(float_underflow());
+    }
+    Ok(Datum::Float8(result))
+}
+
+fn exponential(x: f64) -> SqlResult<Datum> {
+    let result = x.exp();
+    if result.is_infinite() && x.is_finite() {
+        return Err(float_overflow());
+    }
+    if result == 0.0 && x.is_finite() {
+        return Err(float_underflow());
+    }
+    Ok(Datum::Float8(result))
+}
+
+fn logarithm(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
+    let refuse = |message: &str| Err(SqlError::new(state::INVALID_ARGUMENT_FOR_LOG, message));
+    if x == 0.0 {
+        return refuse("cannot take logarithm of zero");
+    }
+    if x < 0.0 {
+        return refuse("cannot take logarithm of a negative number");
+    }
+    Ok(Datum::Float8(function(x)))
+}
+
+fn out_of_domain() -> SqlError {
+    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "input is out of range")
+}
+
+fn trigonometric(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
+    if x.is_infinite() { Err(out_of_domain()) } else { Ok(Datum::Float8(function(x))) }
+}
+
+fn inverse(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
+    if x.abs() > 1.0 { Err(out_of_domain()) } else { Ok(Datum::Float8(function(x))) }
+}
+
+thread_local! {
+    /// Seeded once per thread; not for secrets.
+    static RANDOM: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// random(): uniform in 0..1.
+fn random(seed_us: i64) -> f64 {
+    RANDOM.with(|cell| {
+        let state = cell.get().unwrap_or_else(|| seed_us as u64 ^ cell as *const Cell<Option<u64>> as u64);
+        let mut prng = Prng::new(state);
+        cell.set(Some(prng.next_u64()));
+        prng.unit()
+    })
+}
+
+fn refuse_bucket(message: &str) -> SqlError {
+    SqlError::new(mote_common::SqlState::new("2201G"), message)
+}
+
+fn check_bucket(count: i32) -> SqlResult<()> {
+    if count <= 0 { Err(refuse_bucket("count must be greater than zero")) } else { Ok(()) }
+}
+
+fn width_bucket_float(operand: f64, low: f64, high: f64, count: i32) -> SqlResult<Datum> {
+    check_bucket(count)?;
+    if operand.is_nan() || low.is_nan() || high.is_nan() {
+        return Err(refuse_bucket("operand, lower bound, and upper bound cannot be NaN"));
+    }
+    if low.is_infinite() || high.is_infinite() {
+        return Err(refuse_bucket("lower and upper bounds must be finite"));
+    }
+    if low == high {
+        return Err(refuse_bucket("lower bound cannot equal upper bound"));
+    }
+    let (x, from, to) = if low < high { (operand, low, high) } else { (-operand, -low, -high) };
+    let bucket = if x < from {
+        0
+    } else if x >= to {
+        count.checked_add(1).ok_or_else(|| super::arithmetic::out_of_range(crate::expr::IntegerWidth::Four))?
+    } else {
+        (((x - from) / (to - from) * count as f64) as i32).min(count - 1) + 1
+    };
+    Ok(Datum::Int4(bucket))
+}
+
+fn width_bucket_numeric(operand: &Numeric, low: &Numeric, high: &Numeric, count: i32) -> SqlResult<Datum> {
+    check_bucket(count)?;
+    if operand.is_nan() || low.is_nan() || high.is_nan() {
+        return Err(refuse_bucket("operand, lower bound, and upper bound cannot be NaN"));
+    }
+    if !low.is_finite() || !high.is_finite() {
+        return Err(refuse_bucket("lower and upper bounds must be finite"));
+    }
+    if low == high {
+        return Err(refuse_bucket("lower bound cannot equal upper bound"));
+    }
+    let (x, from, to) =
+        if low < high { (operand.clone(), low.clone(), high.clone()) } else { (operand.neg(), low.neg(), high.neg()) };
+    let bucket = if x < from {
+        0
+    } else if x >= to {
+        count.checked_add(1).ok_or_else(|| super::arithmetic::out_of_range(crate::expr::IntegerWidth::Four))?
+    } else {
+        let scaled = x.sub(&from)?.mul(&Numeric::from(count))?;
+        scaled.div_trunc(&to.sub(&from)?)?.to_i32()? + 1
+    };
+    Ok(Datum::Int4(bucket))
+}

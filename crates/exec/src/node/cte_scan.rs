@@ -1,0 +1,147 @@
+//! WITH queries: computed once per execution, as far as they are read, and shared by all their readers.
+//!
+//! Invariant: rows of a CTE are appended only; every scan has a position of its own. The tree of a CTE is taken out of
+//! `Values` while it runs.
+
+use std::sync::Arc;
+
+use mote_common::{SqlError, SqlResult};
+use mote_sql::plan::expr::Expr;
+use mote_types::Datum;
+
+use super::memory::WorkMemory;
+use super::{NodeProgram, Operator};
+use crate::expr::{Expression, compile_option};
+use crate::query::runtime::Runtime;
+
+/// The rows of a WITH query so far.
+pub struct CteState {
+    /// None only while it runs.
+    tree: Option<Box<dyn Operator>>,
+    rows: Vec<Vec<Datum>>,
+    finished: bool,
+    memory: WorkMemory,
+}
+
+/// The rows that the last round of a recursive query produced.
+#[derive(Default)]
+pub struct WorkTable {
+    pub rows: Vec<Vec<Datum>>,
+}
+
+impl WorkTable {
+    pub fn clear(&mut self) {
+        self.rows.clear();
+    }
+}
+
+impl CteState {
+    pub fn new(program: &NodeProgram) -> CteState {
+        CteState {
+            tree: Some(program.instantiate()),
+            rows: Vec::new(),
+            finished: false,
+            memory: WorkMemory::default(),
+        }
+    }
+
+    pub fn reset(&mut self) {
+        if let Some(tree) = &mut self.tree {
+            tree.reset();
+        }
+        self.rows.clear();
+        self.memory.clear();
+        self.finished = false;
+    }
+
+    /// Produces one more row; false at the end.
+    fn advance(number: usize, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let cte = &mut runtime.values.ctes[number];
+        if cte.finished {
+            return Ok(false);
+        }
+        let mut tree =
+            cte.tree.take().ok_or_else(|| SqlError::internal("a WITH query was read while it runs"))?;
+        // EvalPlanQual replaces rows of the outer query only: a WITH query keeps the rows it has.
+        let recheck = runtime.values.recheck.take();
+        let result = tree.next(runtime);
+        runtime.values.recheck = recheck;
+        let mut memory = std::mem::take(&mut runtime.values.ctes[number].memory);
+        let charged = match &result {
+            Ok(true) => memory.charge_row(tree.row(), runtime),
+            _ => Ok(()),
+        };
+        let cte = &mut runtime.values.ctes[number];
+        cte.memory = memory;
+        match result {
+            Ok(true) => cte.rows.push(tree.row().to_vec()),
+            Ok(false) => cte.finished = true,
+            Err(_) => {}
+        }
+        cte.tree = Some(tree);
+        charged?;
+        result
+    }
+
+    /// Runs a WITH query to its end.
+    pub fn drain(number: usize, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        while Self::advance(number, runtime)? {}
+        Ok(())
+    }
+}
+
+pub struct Program {
+    cte: usize,
+    columns: Box<[usize]>,
+    filter: Option<Expression>,
+}
+
+impl Program {
+    pub fn compile(cte: u16, columns: &[u16], filter: &Option<Expr>) -> SqlResult<Arc<Program>> {
+        Ok(Arc::new(Program {
+            cte: cte as usize,
+            columns: columns.iter().map(|&column| column as usize).collect(),
+            filter: compile_option(filter)?,
+        }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    position: usize,
+    row: Vec<Datum>,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State { program, position: 0, row: Vec::new() }
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        loop {
+            let number = self.program.cte;
+            if self.position >= runtime.values.ctes[number].rows.len() && !CteState::advance(number, runtime)? {
+                return Ok(false);
+            }
+            runtime.burn(1)?;
+            let source = &runtime.values.ctes[number].rows[self.position];
+            self.position += 1;
+            self.row.clear();
+            self.row.extend(self.program.columns.iter().map(|&column| source[column].clone()));
+            match &self.program.filter {
+                Some(filter) if !filter.holds(&self.row, runtime)? => {}
+                _ => return Ok(true),
+            }
+        }
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.position = 0;
+    }
+}

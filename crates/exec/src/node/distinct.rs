@@ -1,0 +1,73 @@
+//! DISTINCT by hashing, and DISTINCT ON over sorted input.
+
+use std::sync::Arc;
+
+use mote_common::SqlResult;
+use mote_sql::plan::expr::Expr;
+use mote_sql::plan::node::Node;
+use mote_types::Datum;
+
+use super::grouping::RowSet;
+use super::{NodeProgram, Operator, compile_node};
+use crate::expr::{Expression, compile_all, equal_rows};
+use crate::query::runtime::Runtime;
+
+pub struct Program {
+    input: NodeProgram,
+    on: Option<Box<[Expression]>>,
+}
+
+impl Program {
+    pub fn compile(input: &Node, on: &Option<Vec<Expr>>) -> SqlResult<Arc<Program>> {
+        let on = on.as_deref().map(compile_all).transpose()?;
+        Ok(Arc::new(Program { input: compile_node(input)?, on }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+    seen: RowSet,
+    /// Values of the ON expressions in the last row that went out.
+    last: Option<Vec<Datum>>,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        let input = program.input.instantiate();
+        State { program, input, seen: RowSet::default(), last: None }
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        while self.input.next(runtime)? {
+            runtime.burn(1)?;
+            let Some(on) = &self.program.on else {
+                if self.seen.insert(self.input.row(), runtime)?.1 {
+                    return Ok(true);
+                }
+                continue;
+            };
+            let mut values = Vec::with_capacity(on.len());
+            for expression in on {
+                values.push(expression.evaluate(self.input.row(), runtime)?);
+            }
+            if self.last.as_ref().is_none_or(|last| !equal_rows(last, &values)) {
+                self.last = Some(values);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn row(&self) -> &[Datum] {
+        self.input.row()
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+        self.seen.clear();
+        self.last = None;
+    }
+}

@@ -1,0 +1,53 @@
+//! Rows of the input that satisfy a condition.
+
+use std::sync::Arc;
+
+use mote_common::SqlResult;
+use mote_sql::plan::expr::Expr;
+use mote_sql::plan::node::Node;
+use mote_types::Datum;
+
+use super::{NodeProgram, Operator, compile_node};
+use crate::expr::{Expression, compile};
+use crate::query::runtime::Runtime;
+
+pub struct Program {
+    input: NodeProgram,
+    condition: Expression,
+}
+
+impl Program {
+    pub fn compile(input: &Node, condition: &Expr) -> SqlResult<Arc<Program>> {
+        Ok(Arc::new(Program { input: compile_node(input)?, condition: compile(condition)? }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State { input: program.input.instantiate(), program }
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        while self.input.next(runtime)? {
+            if self.program.condition.holds(self.input.row(), runtime)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn row(&self) -> &[Datum] {
+        self.input.row()
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+    }
+}

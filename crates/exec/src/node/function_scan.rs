@@ -1,0 +1,171 @@
+//! Set-returning functions in FROM, several of them side by side (ROWS FROM), WITH ORDINALITY.
+//!
+//! A function that yields fewer rows than its neighbours is padded with nulls. A scalar function is a set of one row.
+
+use std::sync::Arc;
+
+use mote_common::{SqlError, SqlResult};
+use mote_sql::catalog::function::FUNCTIONS;
+use mote_sql::plan::expr::Expr;
+use mote_sql::plan::node;
+use mote_types::Datum;
+
+use super::Operator;
+use crate::expr::{Expression, compile, compile_all, compile_option, type_of};
+use crate::functions::{self, CallSite, RowSource, SetFunction};
+use crate::query::runtime::Runtime;
+
+/// A call that yields rows.
+pub(crate) enum SetCall {
+    Set { function: SetFunction, strict: bool, arguments: Box<[Expression]>, site: CallSite },
+    /// A scalar: its value, expanded when the function scan wants several columns.
+    Scalar(Expression),
+}
+
+impl SetCall {
+    pub(crate) fn compile(expr: &Expr) -> SqlResult<SetCall> {
+        let Expr::Call { function, arguments, ty, .. } = expr else {
+            return Ok(SetCall::Scalar(compile(expr)?));
+        };
+        let signature = &FUNCTIONS[function.0 as usize];
+        if !signature.returns_set {
+            return Ok(SetCall::Scalar(compile(expr)?));
+        }
+        let function = functions::set_body(signature.body)
+            .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;
+        let site = CallSite {
+            name: signature.name,
+            arguments: arguments.iter().map(type_of).collect(),
+            result: *ty,
+        };
+        Ok(SetCall::Set { function, strict: signature.strict, arguments: compile_all(arguments)?, site })
+    }
+
+    /// Starts the call; None yields no row.
+    pub(crate) fn open(
+        &self,
+        row: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<Option<Box<dyn RowSource>>> {
+        match self {
+            SetCall::Scalar(expression) => {
+                let value = expression.evaluate(row, runtime)?;
+                Ok(Some(functions::set_returning::single(value)))
+            }
+            SetCall::Set { function, strict, arguments, site } => {
+                let mut values = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    values.push(argument.evaluate(row, runtime)?);
+                }
+                if *strict && values.iter().any(Datum::is_null) {
+                    return Ok(None);
+                }
+                function(runtime, site, &values).map(Some)
+            }
+        }
+    }
+}
+
+pub struct Program {
+    calls: Vec<SetCall>,
+    /// Number of columns of each call.
+    widths: Vec<usize>,
+    ordinality: bool,
+    filter: Option<Expression>,
+}
+
+impl Program {
+    pub fn compile(node: &node::FunctionScan) -> SqlResult<Arc<Program>> {
+        Ok(Arc::new(Program {
+            calls: node.calls.iter().map(SetCall::compile).collect::<SqlResult<_>>()?,
+            widths: node.columns.iter().map(Vec::len).collect(),
+            ordinality: node.ordinality,
+            filter: compile_option(&node.filter)?,
+        }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    sources: Option<Vec<Option<Box<dyn RowSource>>>>,
+    row: Vec<Datum>,
+    produced: Vec<Datum>,
+    ordinal: i64,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State { program, sources: None, row: Vec::new(), produced: Vec::new(), ordinal: 0 }
+    }
+
+    fn open(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        let mut sources = Vec::with_capacity(self.program.calls.len());
+        for call in &self.program.calls {
+            sources.push(call.open(&[], runtime)?);
+        }
+        self.sources = Some(sources);
+        self.ordinal = 0;
+        Ok(())
+    }
+
+    /// Asks every source for its next row; false when none has one.
+    fn gather(&mut self) -> SqlResult<bool> {
+        let mut any = false;
+        self.row.clear();
+        for (source, &width) in self.sources.iter_mut().flatten().zip(&self.program.widths) {
+            self.produced.clear();
+            let produced = match source {
+                Some(running) => running.next(&mut self.produced)?,
+                None => false,
+            };
+            if !produced {
+                *source = None;
+                self.row.extend(std::iter::repeat_n(Datum::Null, width));
+                continue;
+            }
+            any = true;
+            spread(&mut self.produced, width, &mut self.row);
+        }
+        self.ordinal += 1;
+        if self.program.ordinality {
+            self.row.push(Datum::Int8(self.ordinal));
+        }
+        Ok(any)
+    }
+}
+
+/// Puts a produced row into `width` columns: a lone record is taken apart.
+fn spread(produced: &mut Vec<Datum>, width: usize, row: &mut Vec<Datum>) {
+    if produced.len() == 1 && width != 1 {
+        match produced.pop() {
+            Some(Datum::Record(record)) => row.extend(record.fields),
+            _ => row.extend(std::iter::repeat_n(Datum::Null, width)),
+        }
+        return;
+    }
+    row.append(produced);
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if self.sources.is_none() {
+            self.open(runtime)?;
+        }
+        while self.gather()? {
+            runtime.burn(1)?;
+            match &self.program.filter {
+                Some(filter) if !filter.holds(&self.row, runtime)? => {}
+                _ => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.sources = None;
+    }
+}

@@ -1,0 +1,56 @@
+//! New columns from the input's.
+
+use std::sync::Arc;
+
+use mote_common::SqlResult;
+use mote_sql::plan::expr::Expr;
+use mote_sql::plan::node::Node;
+use mote_types::Datum;
+
+use super::{NodeProgram, Operator, compile_node};
+use crate::expr::{Expression, compile_all};
+use crate::query::runtime::Runtime;
+
+pub struct Program {
+    input: NodeProgram,
+    columns: Box<[Expression]>,
+}
+
+impl Program {
+    pub fn compile(input: &Node, columns: &[Expr]) -> SqlResult<Arc<Program>> {
+        Ok(Arc::new(Program { input: compile_node(input)?, columns: compile_all(columns)? }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+    row: Vec<Datum>,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State { input: program.input.instantiate(), row: Vec::with_capacity(program.columns.len()), program }
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if !self.input.next(runtime)? {
+            return Ok(false);
+        }
+        self.row.clear();
+        for column in &self.program.columns {
+            self.row.push(column.evaluate(self.input.row(), runtime)?);
+        }
+        Ok(true)
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+    }
+}

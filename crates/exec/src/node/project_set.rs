@@ -1,0 +1,127 @@
+//! Set-returning functions in a SELECT list: evaluated in lock-step, shorter ones padded with nulls, other columns
+//! repeated. An input row whose sets are all empty vanishes.
+
+use std::sync::Arc;
+
+use mote_common::SqlResult;
+use mote_sql::plan::node::{Node, ProjectSetColumn};
+use mote_types::Datum;
+
+use super::function_scan::SetCall;
+use super::{NodeProgram, Operator, compile_node};
+use crate::expr::{Expression, compile};
+use crate::functions::RowSource;
+use crate::query::runtime::Runtime;
+
+enum Column {
+    Scalar(Expression),
+    Set(SetCall),
+}
+
+pub struct Program {
+    input: NodeProgram,
+    columns: Vec<Column>,
+}
+
+impl Program {
+    pub fn compile(input: &Node, columns: &[ProjectSetColumn]) -> SqlResult<Arc<Program>> {
+        let columns = columns
+            .iter()
+            .map(|column| {
+                Ok(match column {
+                    ProjectSetColumn::Scalar(expr) => Column::Scalar(compile(expr)?),
+                    ProjectSetColumn::Set(expr) => Column::Set(SetCall::compile(expr)?),
+                })
+            })
+            .collect::<SqlResult<_>>()?;
+        Ok(Arc::new(Program { input: compile_node(input)?, columns }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+    /// One per set column, while the sets of an input row run.
+    sources: Vec<Option<Box<dyn RowSource>>>,
+    running: bool,
+    row: Vec<Datum>,
+    produced: Vec<Datum>,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State {
+            input: program.input.instantiate(),
+            program,
+            sources: Vec::new(),
+            running: false,
+            row: Vec::new(),
+            produced: Vec::new(),
+        }
+    }
+
+    fn open(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        self.sources.clear();
+        self.row.clear();
+        for column in &self.program.columns {
+            match column {
+                Column::Scalar(expression) => self.row.push(expression.evaluate(self.input.row(), runtime)?),
+                Column::Set(call) => {
+                    self.sources.push(call.open(self.input.row(), runtime)?);
+                    self.row.push(Datum::Null);
+                }
+            }
+        }
+        self.running = true;
+        Ok(())
+    }
+
+    fn advance(&mut self) -> SqlResult<bool> {
+        let mut any = false;
+        let sets = self.program.columns.iter().enumerate().filter(|(_, column)| matches!(column, Column::Set(_)));
+        for ((position, _), source) in sets.zip(&mut self.sources) {
+            self.produced.clear();
+            let produced = match source {
+                Some(running) => running.next(&mut self.produced)?,
+                None => false,
+            };
+            any |= produced;
+            self.row[position] = match produced {
+                true => self.produced.pop().unwrap_or_default(),
+                false => Datum::Null,
+            };
+            if !produced {
+                *source = None;
+            }
+        }
+        Ok(any)
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        loop {
+            if !self.running {
+                if !self.input.next(runtime)? {
+                    return Ok(false);
+                }
+                self.open(runtime)?;
+            }
+            runtime.burn(1)?;
+            if self.advance()? {
+                return Ok(true);
+            }
+            self.running = false;
+        }
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+        self.running = false;
+        self.sources.clear();
+    }
+}

@@ -1,0 +1,137 @@
+//! WITH RECURSIVE: the base query, then rounds of the step query over the rows of the round before.
+
+use std::sync::Arc;
+
+use mote_common::SqlResult;
+use mote_sql::plan::node::Node;
+use mote_types::Datum;
+
+use super::grouping::RowSet;
+use super::memory::WorkMemory;
+use super::{NodeProgram, Operator, compile_node, copy_row};
+use crate::query::runtime::Runtime;
+
+pub struct Program {
+    cte: usize,
+    distinct: bool,
+    base: NodeProgram,
+    step: NodeProgram,
+}
+
+impl Program {
+    pub fn compile(cte: u16, distinct: bool, base: &Node, step: &Node) -> SqlResult<Arc<Program>> {
+        let (base, step) = (compile_node(base)?, compile_node(step)?);
+        Ok(Arc::new(Program { cte: cte as usize, distinct, base, step }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    base: Box<dyn Operator>,
+    step: Box<dyn Operator>,
+    in_step: bool,
+    /// Rows of the running round: the next round's work table.
+    produced: Vec<Vec<Datum>>,
+    seen: RowSet,
+    row: Vec<Datum>,
+    memory: WorkMemory,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State {
+            base: program.base.instantiate(),
+            step: program.step.instantiate(),
+            program,
+            in_step: false,
+            produced: Vec::new(),
+            seen: RowSet::default(),
+            row: Vec::new(),
+            memory: WorkMemory::default(),
+        }
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        loop {
+            let source = if self.in_step { &mut self.step } else { &mut self.base };
+            if source.next(runtime)? {
+                runtime.burn(1)?;
+                if self.program.distinct && !self.seen.insert(source.row(), runtime)?.1 {
+                    continue;
+                }
+                copy_row(source.row(), &mut self.row);
+                self.memory.charge_row(&self.row, runtime)?;
+                self.produced.push(self.row.clone());
+                return Ok(true);
+            }
+            if self.produced.is_empty() {
+                return Ok(false);
+            }
+            self.memory.clear();
+            runtime.values.work_tables[self.program.cte].rows = std::mem::take(&mut self.produced);
+            self.in_step = true;
+            self.step.reset();
+        }
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.base.reset();
+        self.step.reset();
+        self.in_step = false;
+        self.produced.clear();
+        self.seen.clear();
+        self.memory.clear();
+    }
+}
+
+/// Reads the rows of the previous round.
+pub mod work_table_scan {
+    use super::*;
+
+    pub struct Program {
+        cte: usize,
+    }
+
+    impl Program {
+        pub fn compile(cte: u16) -> Arc<Program> {
+            Arc::new(Program { cte: cte as usize })
+        }
+    }
+
+    pub struct State {
+        program: Arc<Program>,
+        position: usize,
+        row: Vec<Datum>,
+    }
+
+    impl State {
+        pub fn new(program: Arc<Program>) -> State {
+            State { program, position: 0, row: Vec::new() }
+        }
+    }
+
+    impl Operator for State {
+        fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+            runtime.burn(1)?;
+            let table = &runtime.values.work_tables[self.program.cte];
+            let Some(row) = table.rows.get(self.position) else { return Ok(false) };
+            copy_row(row, &mut self.row);
+            self.position += 1;
+            Ok(true)
+        }
+
+        fn row(&self) -> &[Datum] {
+            &self.row
+        }
+
+        fn reset(&mut self) {
+            self.position = 0;
+        }
+    }
+}

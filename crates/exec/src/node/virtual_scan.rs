@@ -1,0 +1,96 @@
+//! Relations whose rows are made by code: pg_catalog, information_schema, statistics.
+
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlResult};
+use mote_sql::catalog::Relation;
+use mote_sql::plan::node::{self, ScanColumn};
+use mote_types::{ColumnType, Datum, Record};
+
+use super::Operator;
+use crate::context::StatementContext;
+use crate::expr::{Expression, compile_option};
+use crate::query::runtime::Runtime;
+
+/// Who makes the rows. Implemented by `views`.
+pub trait VirtualTables: Sync {
+    /// All rows of a relation, each with all its columns in attribute order.
+    fn rows(&self, relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>>;
+}
+
+pub struct Program {
+    relation: Arc<Relation>,
+    columns: Vec<ScanColumn>,
+    filter: Option<Expression>,
+}
+
+impl Program {
+    pub fn compile(node: &node::VirtualScan) -> SqlResult<Arc<Program>> {
+        Ok(Arc::new(Program {
+            relation: Arc::clone(&node.relation),
+            columns: node.columns.clone(),
+            filter: compile_option(&node.filter)?,
+        }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    rows: Option<Vec<Vec<Datum>>>,
+    position: usize,
+    row: Vec<Datum>,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State { program, rows: None, position: 0, row: Vec::new() }
+    }
+}
+
+/// One output column of a made row.
+fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usize) -> Datum {
+    match column {
+        ScanColumn::Attribute(attribute) => row[*attribute as usize].clone(),
+        ScanColumn::RowMark | ScanColumn::Ctid => Datum::Int8(position as i64),
+        ScanColumn::Xmin => Datum::Oid(1),
+        ScanColumn::TableOid => Datum::Oid(relation.oid.0),
+        ScanColumn::WholeRow => {
+            let types: Vec<ColumnType> = relation.columns.iter().map(|column| column.ty).collect();
+            Datum::Record(Box::new(Record { types, fields: row.to_vec() }))
+        }
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if self.rows.is_none() {
+            self.rows = Some(crate::views::TABLES.rows(self.program.relation.oid, runtime.context)?);
+            self.position = 0;
+        }
+        loop {
+            runtime.burn(1)?;
+            let Some(source) = self.rows.as_ref().and_then(|rows| rows.get(self.position)) else {
+                return Ok(false);
+            };
+            let program = &self.program;
+            self.row.clear();
+            for column in &program.columns {
+                self.row.push(output(column, &program.relation, source, self.position));
+            }
+            self.position += 1;
+            match &program.filter {
+                Some(filter) if !filter.holds(&self.row, runtime)? => {}
+                _ => return Ok(true),
+            }
+        }
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    /// Made again after a reset: the rows may depend on what the session did meanwhile.
+    fn reset(&mut self) {
+        self.rows = None;
+    }
+}

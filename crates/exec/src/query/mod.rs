@@ -1,0 +1,247 @@
+//! Queries: a plan compiled to a program, and its execution.
+//!
+//! Read in this order: this file, `runtime` (what nodes and expressions reach), then `crate::expr` and `crate::node`.
+//!
+//! A [`Program`] is immutable and shared; an [`Execution`] holds the state of one run and is used again for the next
+//! run of the same statement, so that a prepared statement in steady state allocates nothing here.
+//! Leaves out: locks on relations, privileges and the choice of the snapshot (the session's, before `start`).
+
+pub mod runtime;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mote_common::{SqlError, SqlResult};
+use mote_engine::Snapshot;
+use mote_sql::plan::{Command, Plan, PlanBody};
+use mote_types::Datum;
+
+use crate::context::StatementContext;
+use crate::expr::subplan::SubPlanState;
+use crate::modify::foreign_key;
+use crate::node::cte_scan::{CteState, WorkTable};
+use crate::node::{NodeProgram, Operator, compile_node};
+use runtime::{Runtime, Values};
+
+/// A plan made executable: expressions compiled, columns and keys resolved.
+pub struct Program {
+    pub(crate) root: NodeProgram,
+    pub(crate) subplans: Vec<NodeProgram>,
+    pub(crate) ctes: Vec<CteProgram>,
+    command: Command,
+    returns_rows: bool,
+    visible_columns: usize,
+    parameters: usize,
+    exec_parameters: usize,
+}
+
+pub(crate) struct CteProgram {
+    pub(crate) node: NodeProgram,
+    pub(crate) modifies: bool,
+}
+
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Program>();
+};
+
+impl Program {
+    /// Compiles a query plan. Utility statements have no program.
+    pub fn compile(plan: &Plan) -> SqlResult<Program> {
+        let PlanBody::Query(query) = &plan.body else {
+            return Err(SqlError::internal("a utility statement has no program"));
+        };
+        let mut root = compile_node(&query.root)?;
+        root.count_affected_rows();
+        let subplans = query.subplans.iter().map(compile_node).collect::<SqlResult<Vec<_>>>()?;
+        let mut ctes = Vec::with_capacity(query.ctes.len());
+        for cte in &query.ctes {
+            ctes.push(CteProgram { node: compile_node(&cte.node)?, modifies: cte.modifies });
+        }
+        Ok(Program {
+            root,
+            subplans,
+            ctes,
+            command: query.command,
+            returns_rows: plan.returns_rows,
+            visible_columns: query.visible_columns as usize,
+            parameters: plan.parameters.len(),
+            exec_parameters: query.exec_parameters as usize,
+        })
+    }
+
+    pub fn command(&self) -> Command {
+        self.command
+    }
+}
+
+/// How a call of [`Execution::run`] ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunOutcome {
+    /// For the command tag: rows emitted by this call of a SELECT; rows written by the statement so far otherwise.
+    pub rows: u64,
+    /// False when `max_rows` stopped it.
+    pub finished: bool,
+}
+
+/// Takes the rows of a result. The context is handed back so that a row can go out through the host.
+pub type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;
+
+/// One run of a program; reusable.
+pub struct Execution {
+    program: Arc<Program>,
+    root: Box<dyn Operator>,
+    values: Values,
+    snapshot: Option<Snapshot>,
+    /// Rows of RETURNING that were produced ahead of a client that fetches piecemeal.
+    buffered: Option<VecDeque<Vec<Datum>>>,
+    exhausted: bool,
+}
+
+impl Execution {
+    pub fn new(program: Arc<Program>) -> Execution {
+        let root = program.root.instantiate();
+        let values = Values {
+            exec_parameters: vec![Datum::Null; program.exec_parameters],
+            subplans: program.subplans.iter().map(SubPlanState::new).collect(),
+            ctes: program.ctes.iter().map(|cte| CteState::new(&cte.node)).collect(),
+            work_tables: program.ctes.iter().map(|_| WorkTable::default()).collect(),
+            ..Values::default()
+        };
+        Execution { program, root, values, snapshot: None, buffered: None, exhausted: false }
+    }
+
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Begins a run at the transaction's current statement snapshot.
+    pub fn start(&mut self, parameters: &[Datum], context: &StatementContext<'_>) -> SqlResult<()> {
+        self.reset();
+        if parameters.len() < self.program.parameters {
+            return Err(SqlError::internal("too few parameters for the program"));
+        }
+        self.values.parameters.extend_from_slice(parameters);
+        self.snapshot = Some(context.transaction.snapshot());
+        Ok(())
+    }
+
+    /// Runs until the end, or until `max_rows` rows were emitted (0: no limit).
+    pub fn run(
+        &mut self,
+        context: &mut StatementContext<'_>,
+        max_rows: u64,
+        emit: &mut Emit<'_>,
+    ) -> SqlResult<RunOutcome> {
+        let snapshot = self.snapshot.take().ok_or_else(|| SqlError::internal("execution was not started"))?;
+        let mut runtime = Runtime { context, snapshot: &snapshot, values: &mut self.values };
+        let result = if self.program.command == Command::Select || (max_rows == 0 && self.buffered.is_none()) {
+            Self::pull(&self.program, self.root.as_mut(), &mut self.exhausted, &mut runtime, max_rows, emit)
+        } else {
+            Self::pull_buffered(
+                &self.program,
+                self.root.as_mut(),
+                &mut self.exhausted,
+                &mut self.buffered,
+                &mut runtime,
+                max_rows,
+                emit,
+            )
+        };
+        self.snapshot = Some(snapshot);
+        let (emitted, finished) = result?;
+        let rows = if self.program.command == Command::Select { emitted } else { self.values.affected };
+        Ok(RunOutcome { rows, finished })
+    }
+
+    fn pull(
+        program: &Program,
+        root: &mut dyn Operator,
+        exhausted: &mut bool,
+        runtime: &mut Runtime<'_, '_>,
+        max_rows: u64,
+        emit: &mut Emit<'_>,
+    ) -> SqlResult<(u64, bool)> {
+        let mut emitted = 0;
+        while !*exhausted {
+            if max_rows > 0 && emitted == max_rows {
+                return Ok((emitted, false));
+            }
+            if !root.next(runtime)? {
+                *exhausted = true;
+                finish_statement(program, runtime)?;
+                break;
+            }
+            if program.returns_rows {
+                emit(runtime.context, &root.row()[..program.visible_columns])?;
+            }
+            emitted += 1;
+        }
+        Ok((emitted, true))
+    }
+
+    /// INSERT, UPDATE and DELETE with RETURNING run to the end before the first piece is handed out.
+    fn pull_buffered(
+        program: &Program,
+        root: &mut dyn Operator,
+        exhausted: &mut bool,
+        buffered: &mut Option<VecDeque<Vec<Datum>>>,
+        runtime: &mut Runtime<'_, '_>,
+        max_rows: u64,
+        emit: &mut Emit<'_>,
+    ) -> SqlResult<(u64, bool)> {
+        if buffered.is_none() {
+            let mut rows = VecDeque::new();
+            Self::pull(program, root, exhausted, runtime, 0, &mut |_, row| {
+                rows.push_back(row.to_vec());
+                Ok(())
+            })?;
+            *buffered = Some(rows);
+        }
+        let rows = buffered.as_mut().expect("filled above");
+        let mut emitted = 0;
+        while let Some(row) = rows.front() {
+            if max_rows > 0 && emitted == max_rows {
+                return Ok((emitted, false));
+            }
+            emit(runtime.context, row)?;
+            rows.pop_front();
+            emitted += 1;
+        }
+        Ok((emitted, true))
+    }
+
+    /// Drops what the run held (snapshot, rows, parameters) and keeps the buffers for the next one.
+    pub fn reset(&mut self) {
+        self.root.reset();
+        self.snapshot = None;
+        self.buffered = None;
+        self.exhausted = false;
+        let values = &mut self.values;
+        values.parameters.clear();
+        values.excluded.clear();
+        values.recheck = None;
+        values.affected = 0;
+        values.pending_checks.clear();
+        for subplan in &mut values.subplans {
+            subplan.reset();
+        }
+        for cte in &mut values.ctes {
+            cte.reset();
+        }
+        for work_table in &mut values.work_tables {
+            work_table.clear();
+        }
+    }
+}
+
+/// What remains when the root has no more rows: WITH queries that modify and were not read to their end, then the
+/// foreign key checks of all parts.
+fn finish_statement(program: &Program, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    for (number, cte) in program.ctes.iter().enumerate() {
+        if cte.modifies {
+            CteState::drain(number, runtime)?;
+        }
+    }
+    foreign_key::run_pending(runtime)
+}

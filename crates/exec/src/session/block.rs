@@ -1,0 +1,55 @@
+//! The transaction block: which statements a session may run, and when its transaction ends.
+//!
+//! ```text
+//!            statement            BEGIN
+//!   Idle ───────────────► Implicit ─────► Block ──error──► Failed
+//!    ▲   ◄── Sync, end ───    │             │                │
+//!    └────────────────────────┴── COMMIT, ROLLBACK ──────────┘
+//! ```
+
+use mote_engine::{Isolation, SavepointId};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockState {
+    /// No transaction.
+    Idle,
+    /// A transaction that ends with the statement or at Sync.
+    Implicit,
+    /// Between BEGIN and COMMIT.
+    Block,
+    /// After an error inside a block: only its end or ROLLBACK TO is allowed.
+    Failed,
+}
+
+/// A savepoint by name, innermost last.
+pub struct Savepoint {
+    pub name: String,
+    pub id: SavepointId,
+}
+
+/// What BEGIN and SET TRANSACTION ask of the transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Characteristics {
+    pub isolation: Isolation,
+    pub read_only: bool,
+    pub deferrable: bool,
+}
+
+pub struct TransactionBlock {
+    pub state: BlockState,
+    pub characteristics: Characteristics,
+    pub savepoints: Vec<Savepoint>,
+    /// A query ran: SET TRANSACTION ISOLATION LEVEL comes too late.
+    pub started: bool,
+}
+
+impl TransactionBlock {
+    /// ReadyForQuery's status byte.
+    pub fn status(&self) -> u8 {
+        match self.state {
+            BlockState::Idle | BlockState::Implicit => b'I',
+            BlockState::Block => b'T',
+            BlockState::Failed => b'E',
+        }
+    }
+}

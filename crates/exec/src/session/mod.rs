@@ -1,0 +1,281 @@
+//! One client's session: statements, portals, transaction block, settings.
+//!
+//! Read in this order: `state` (what statements may read and change), `block` (the transaction block), `portal`
+//! (prepared statements and portals), `planning` (text to cached plan), `transaction` (begin, commit, savepoints),
+//! `run` (executing a portal), then this file: the calls that a host makes.
+//!
+//! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
+//! nothing here blocks except through the host. Leaves out: framing, value formats, authentication.
+
+mod block;
+mod planning;
+mod portal;
+mod run;
+pub mod state;
+mod tag;
+mod transaction;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlError, SqlResult, error::state as sqlstate};
+use mote_engine::{Isolation, Transaction, Wake};
+use mote_sql::plan::OutputColumn;
+use mote_types::{ColumnType, Datum};
+
+use crate::catalog_store::SessionCatalog;
+use crate::database::Database;
+use crate::host::Host;
+use crate::query::Execution;
+use crate::settings::Settings;
+use block::{BlockState, Characteristics, TransactionBlock};
+pub use portal::{CursorOptions, Portal, PortalState, Prepared};
+pub use state::{SequenceValues, SessionSignals, SessionState};
+pub use tag::CommandTag;
+
+/// Prepared statements and portals a session may hold at a time, each. One more is 53400.
+pub const NAMED_OBJECTS_MAX: usize = 65_536;
+/// Operator states kept for statements that run again.
+const SPARE_EXECUTIONS: usize = 64;
+
+/// How a portal's execution ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExecuteEnd {
+    Complete,
+    /// The row limit was reached: more may come.
+    Suspended,
+    /// The statement was empty.
+    Empty,
+}
+
+/// Who connects.
+pub struct SessionIdentity {
+    pub user: String,
+    pub database: String,
+    /// Number shown as pid.
+    pub pid: u32,
+    pub signals: Arc<SessionSignals>,
+    /// Called when an engine ticket of this session is decided.
+    pub wake: Arc<dyn Wake>,
+}
+
+pub struct Session {
+    pub state: SessionState,
+    database: Arc<Database>,
+    wake: Arc<dyn Wake>,
+    transaction: Option<Transaction>,
+    block: TransactionBlock,
+    statements: HashMap<String, Arc<Prepared>>,
+    portals: HashMap<String, Portal>,
+    spare: Vec<Execution>,
+}
+
+impl Session {
+    /// Opens a session for a role and a database that must exist.
+    pub fn new(database: &Arc<Database>, identity: SessionIdentity) -> SqlResult<Session> {
+        let mut catalog = SessionCatalog::new(database.catalog().clone(), database.engine().clone());
+        let current = catalog.current();
+        let fatal = |e: SqlError| e.severity(mote_common::error::Severity::Fatal);
+        let role = current.role_by_name(&identity.user).ok_or_else(|| {
+            fatal(SqlError::new(
+                sqlstate::INVALID_AUTHORIZATION_SPECIFICATION,
+                format!("role \"{}\" does not exist", identity.user),
+            ))
+        })?;
+        if !role.object.can_login {
+            return Err(fatal(SqlError::new(
+                sqlstate::INVALID_AUTHORIZATION_SPECIFICATION,
+                format!("role \"{}\" is not permitted to log in", identity.user),
+            )));
+        }
+        let target = current.database_by_name(&identity.database).ok_or_else(|| {
+            fatal(SqlError::new(
+                sqlstate::INVALID_CATALOG_NAME,
+                format!("database \"{}\" does not exist", identity.database),
+            ))
+        })?;
+        catalog.database = Oid(target.object.oid);
+        catalog.database_name = identity.database.clone();
+        catalog.user = identity.user.clone();
+        catalog.user_oid = Oid(role.object.oid);
+        catalog.session_user = identity.user.clone();
+        let mut settings = Settings::new();
+        settings.set_fact("session_authorization", &identity.user);
+        settings.set_fact("is_superuser", if role.object.superuser { "on" } else { "off" });
+        for (name, value) in &role.object.settings {
+            settings.set_initial(name, value)?;
+        }
+        catalog.search_path = settings.effective.search_path.clone();
+        let characteristics =
+            Characteristics { isolation: Isolation::ReadCommitted, read_only: false, deferrable: false };
+        Ok(Session {
+            state: SessionState {
+                pid: identity.pid,
+                user: identity.user.clone(),
+                user_oid: Oid(role.object.oid),
+                session_user: identity.user,
+                superuser: role.object.superuser,
+                database_name: identity.database,
+                settings,
+                catalog,
+                sequences: SequenceValues::default(),
+                signals: identity.signals,
+                clock: database.clock().clone(),
+                transaction_start_us: 0,
+                statement_start_us: 0,
+                statement_deadline_ns: None,
+                savepoint_depth: 0,
+            },
+            database: database.clone(),
+            wake: identity.wake,
+            transaction: None,
+            block: TransactionBlock {
+                state: BlockState::Idle,
+                characteristics,
+                savepoints: Vec::new(),
+                started: false,
+            },
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            spare: Vec::new(),
+        })
+    }
+
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// ReadyForQuery's status byte: idle, in a block, in a failed block.
+    pub fn status(&self) -> u8 {
+        self.block.status()
+    }
+
+    /// Parse. The unnamed statement is replaced, a named one must be new.
+    pub fn parse(&mut self, name: &str, text: &str, types: &[Oid], host: &mut dyn Host) -> SqlResult<()> {
+        if !name.is_empty() && self.statements.contains_key(name) {
+            return Err(SqlError::new(
+                sqlstate::DUPLICATE_PREPARED_STATEMENT,
+                format!("prepared statement \"{name}\" already exists"),
+            ));
+        }
+        if self.statements.len() >= NAMED_OBJECTS_MAX {
+            return Err(SqlError::new(
+                sqlstate::CONFIGURATION_LIMIT_EXCEEDED,
+                format!("too many prepared statements: the limit is {NAMED_OBJECTS_MAX}"),
+            ));
+        }
+        let prepared = self.prepare(text, types, host)?;
+        self.statements.insert(name.to_string(), prepared);
+        Ok(())
+    }
+
+    pub fn statement(&self, name: &str) -> SqlResult<&Arc<Prepared>> {
+        self.statements.get(name).ok_or_else(|| {
+            let message = if name.is_empty() {
+                "unnamed prepared statement does not exist".to_string()
+            } else {
+                format!("prepared statement \"{name}\" does not exist")
+            };
+            SqlError::new(sqlstate::INVALID_SQL_STATEMENT_NAME, message)
+        })
+    }
+
+    /// Bind. `parameters` are of the types that `statement(..).parameters()` names.
+    pub fn bind(
+        &mut self,
+        portal: &str,
+        prepared: Arc<Prepared>,
+        parameters: Vec<Datum>,
+        result_formats: Vec<i16>,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        if !portal.is_empty() && self.portals.contains_key(portal) {
+            return Err(SqlError::new(
+                sqlstate::DUPLICATE_CURSOR,
+                format!("cursor \"{portal}\" already exists"),
+            ));
+        }
+        if self.portals.len() >= NAMED_OBJECTS_MAX {
+            return Err(SqlError::new(
+                sqlstate::CONFIGURATION_LIMIT_EXCEEDED,
+                format!("too many open portals: the limit is {NAMED_OBJECTS_MAX}"),
+            ));
+        }
+        if let Some(statement) = &prepared.statement {
+            self.check_allowed(&statement.statement)?;
+        }
+        let plan = self.validate(&prepared, host)?;
+        let made = Portal {
+            prepared,
+            plan,
+            parameters,
+            result_formats,
+            state: PortalState::Ready,
+            execution: None,
+            snapshot: None,
+            savepoint_depth: self.state.savepoint_depth,
+            cursor: None,
+        };
+        if let Some(old) = self.portals.insert(portal.to_string(), made) {
+            self.retire(old);
+        }
+        Ok(())
+    }
+
+    /// Describe of a statement: parameter types, and the columns if it yields rows.
+    pub fn describe_statement(
+        &mut self,
+        name: &str,
+        host: &mut dyn Host,
+    ) -> SqlResult<(Vec<ColumnType>, Option<Vec<OutputColumn>>)> {
+        let prepared = self.statement(name)?.clone();
+        let plan = self.validate(&prepared, host)?;
+        let columns = self.output_of(&plan.plan)?;
+        Ok((plan.plan.parameters.clone(), columns))
+    }
+
+    /// Describe of a portal: the columns if it yields rows, and the formats it was bound with.
+    pub fn describe_portal(&mut self, name: &str) -> SqlResult<(Option<Vec<OutputColumn>>, Vec<i16>)> {
+        let portal = self.portal(name)?;
+        let (plan, formats) = (portal.plan.clone(), portal.result_formats.clone());
+        Ok((self.output_of(&plan.plan)?, formats))
+    }
+
+    pub fn portal(&self, name: &str) -> SqlResult<&Portal> {
+        self.portals.get(name).ok_or_else(|| {
+            SqlError::new(sqlstate::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+        })
+    }
+
+    pub fn close_statement(&mut self, name: &str) {
+        self.statements.remove(name);
+    }
+
+    pub fn close_portal(&mut self, name: &str) {
+        if let Some(portal) = self.portals.remove(name) {
+            self.retire(portal);
+        }
+    }
+
+    /// Keeps the operator state of a finished portal for the next run of the same statement.
+    fn retire(&mut self, portal: Portal) {
+        if let Some(mut execution) = portal.execution
+            && self.spare.len() < SPARE_EXECUTIONS
+        {
+            execution.reset();
+            self.spare.push(execution);
+        }
+    }
+
+    /// Ends the session: an open transaction is rolled back.
+    pub fn close(&mut self) {
+        self.abort_transaction();
+        self.database.release_session(&self.state);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,73 @@
+//! Prepared statements and portals: a plan, and a plan with parameters under way.
+
+use std::sync::Arc;
+
+use mote_common::Oid;
+use mote_engine::Snapshot;
+use mote_sql::ast::ParsedStatement;
+use mote_sql::plan::Plan;
+use mote_types::{ColumnType, Datum};
+
+use crate::query::{Execution, Program};
+
+/// A statement planned under one state of the catalog. Shared between the sessions of a worker.
+pub struct CachedPlan {
+    pub plan: Arc<Plan>,
+    /// Compiled form; utilities have none.
+    pub program: Option<Arc<Program>>,
+    /// The catalog's generation when the plan was last known to be current.
+    pub generation: std::sync::atomic::AtomicU64,
+}
+
+/// A prepared statement: text and parameter types stay, its plan follows the catalog.
+pub struct Prepared {
+    pub text: Arc<str>,
+    /// None for an empty statement.
+    pub statement: Option<Arc<ParsedStatement>>,
+    /// As declared by the client; 0 where it left the choice to us.
+    pub declared_types: Vec<Oid>,
+    pub plan: parking_lot::Mutex<Arc<CachedPlan>>,
+    /// search_path and other settings it was planned under.
+    pub plan_key: String,
+}
+
+impl Prepared {
+    pub fn current(&self) -> Arc<CachedPlan> {
+        self.plan.lock().clone()
+    }
+
+    pub fn parameters(&self) -> Vec<ColumnType> {
+        self.current().plan.parameters.clone()
+    }
+}
+
+/// Where a portal stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortalState {
+    Ready,
+    /// Rows were fetched and more may come.
+    Suspended,
+    Done,
+}
+
+pub struct Portal {
+    pub prepared: Arc<Prepared>,
+    pub plan: Arc<CachedPlan>,
+    pub parameters: Vec<Datum>,
+    /// The client's wish per column: the host's business, kept here because it belongs to the portal.
+    pub result_formats: Vec<i16>,
+    pub state: PortalState,
+    pub execution: Option<Execution>,
+    /// The snapshot its rows are read at, held while it is suspended.
+    pub snapshot: Option<Snapshot>,
+    /// Savepoint depth it was made at: rolled back with it.
+    pub savepoint_depth: u32,
+    /// Made by DECLARE: with these options.
+    pub cursor: Option<CursorOptions>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct CursorOptions {
+    pub scroll: bool,
+    pub hold: bool,
+}

@@ -1,0 +1,342 @@
+//! Executing: portals of the extended protocol, and whole texts of the simple one.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::{Access, TableLockMode, WaitPolicy, WriteError};
+use mote_sql::ast::{ParsedStatement, Statement};
+use mote_sql::plan::{Command, Plan, PlanBody, QueryPlan, RelationLock};
+use mote_types::Datum;
+
+use super::block::BlockState;
+use super::portal::{CachedPlan, PortalState, Prepared};
+use super::{CommandTag, ExecuteEnd, Portal, Session};
+use crate::command;
+use crate::context::{FUEL_SLICE, StatementContext};
+use crate::host::Host;
+use crate::modify::write_error;
+use crate::query::{Execution, RunOutcome};
+
+impl Session {
+    /// Execute of the extended protocol. `max_rows` 0 = all.
+    pub fn execute(&mut self, name: &str, max_rows: u64, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
+        self.state.start_statement();
+        // The portal is taken out while it runs, so that what it calls may use the session.
+        let Some(mut portal) = self.portals.remove(name) else {
+            return Err(SqlError::new(state::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist")));
+        };
+        let result = self.execute_portal(&mut portal, max_rows, host);
+        if result.is_ok() && !self.portals.contains_key(name) && self.portal_survives(&portal) {
+            self.portals.insert(name.to_string(), portal);
+        } else {
+            self.retire(portal);
+        }
+        result
+    }
+
+    /// A portal ends with its transaction.
+    fn portal_survives(&self, portal: &Portal) -> bool {
+        self.block.state != BlockState::Idle || portal.execution.is_none()
+    }
+
+    fn execute_portal(&mut self, portal: &mut Portal, max_rows: u64, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
+        let Some(statement) = portal.prepared.statement.clone() else {
+            host.empty_query();
+            return Ok(ExecuteEnd::Empty);
+        };
+        self.check_allowed(&statement.statement)?;
+        if portal.state == PortalState::Done {
+            return self.execute_again(portal, host);
+        }
+        let plan = portal.plan.clone();
+        match &plan.plan.body {
+            PlanBody::Utility(utility) => {
+                let tag = self.run_utility(utility, &portal.prepared.text.clone(), host)?;
+                portal.state = PortalState::Done;
+                host.command_complete(tag);
+                Ok(ExecuteEnd::Complete)
+            }
+            PlanBody::Query(query) => {
+                let outcome = self.run_query(portal, query, max_rows, host)?;
+                if !outcome.finished {
+                    portal.state = PortalState::Suspended;
+                    return Ok(ExecuteEnd::Suspended);
+                }
+                portal.state = PortalState::Done;
+                host.command_complete(query_tag(query.command, outcome.rows));
+                Ok(ExecuteEnd::Complete)
+            }
+        }
+    }
+
+    /// Execute of a portal that already ended: no rows for a query, an error for anything else.
+    fn execute_again(&self, portal: &Portal, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
+        match &portal.plan.plan.body {
+            PlanBody::Query(query) if query.command == Command::Select => {
+                host.start_rows(&portal.plan.plan.output)?;
+                host.command_complete(CommandTag::Select(0));
+                Ok(ExecuteEnd::Complete)
+            }
+            _ => Err(SqlError::new(
+                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "portal cannot be run anymore",
+            )),
+        }
+    }
+
+    fn run_query(
+        &mut self,
+        portal: &mut Portal,
+        query: &QueryPlan,
+        max_rows: u64,
+        host: &mut dyn Host,
+    ) -> SqlResult<RunOutcome> {
+        self.ensure_transaction()?;
+        self.block.started = true;
+        let fresh = portal.execution.is_none();
+        if fresh {
+            self.lock_relations(portal, host)?;
+            self.check_read_only(query)?;
+        }
+        let plan = portal.plan.clone();
+        let mut execution = match portal.execution.take() {
+            Some(execution) => execution,
+            None => self.execution_for(&plan)?,
+        };
+        let transaction = self.transaction.as_ref().expect("ensured above");
+        if fresh {
+            transaction.begin_statement(if query.writes { Access::Write } else { Access::Read });
+        }
+        let mut context = StatementContext {
+            transaction,
+            session: &mut self.state,
+            database: &self.database,
+            host,
+            fuel: FUEL_SLICE,
+        };
+        if fresh {
+            execution.start(&portal.parameters, &context)?;
+        }
+        if plan.plan.returns_rows {
+            context.host.start_rows(&plan.plan.output)?;
+        }
+        let outcome = execution.run(&mut context, max_rows, &mut |context, row| {
+            context.host.row(row, &context.session.settings.effective.format)
+        })?;
+        if outcome.finished && self.spare.len() < super::SPARE_EXECUTIONS {
+            execution.reset();
+            self.spare.push(execution);
+        } else {
+            portal.execution = Some(execution);
+        }
+        Ok(outcome)
+    }
+
+    /// Operator state for a plan: one that ran before, or a new one.
+    fn execution_for(&mut self, plan: &CachedPlan) -> SqlResult<Execution> {
+        let program = plan.program.as_ref().ok_or_else(|| SqlError::internal("a query without a program"))?;
+        if let Some(at) = self.spare.iter().rposition(|e| Arc::ptr_eq(e.program(), program)) {
+            return Ok(self.spare.swap_remove(at));
+        }
+        if self.spare.len() >= super::SPARE_EXECUTIONS {
+            self.spare.remove(0);
+        }
+        Ok(Execution::new(program.clone()))
+    }
+
+    /// Takes the plan's table locks, then makes sure that the plan still describes the tables it locked.
+    fn lock_relations(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
+        loop {
+            let plan = portal.plan.clone();
+            self.check_privileges(&plan.plan)?;
+            for access in &plan.plan.relations {
+                let Some(entry) = self.state.catalog.entry(access.relation) else { continue };
+                if entry.described.table.0 == 0 {
+                    continue;
+                }
+                self.lock_table(entry.described.table, lock_mode(access.lock), host)?;
+            }
+            let current = self.validate(&portal.prepared.clone(), host)?;
+            if Arc::ptr_eq(&current.plan, &plan.plan) {
+                return Ok(());
+            }
+            // The table changed while we waited for its lock.
+            portal.plan = current;
+        }
+    }
+
+    fn lock_table(
+        &mut self,
+        table: mote_common::TableId,
+        mode: TableLockMode,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        let transaction = self.transaction.as_ref().expect("a statement runs in a transaction");
+        loop {
+            match transaction.lock_table(table, mode, WaitPolicy::Block) {
+                Ok(()) => return Ok(()),
+                Err(WriteError::MustWait(ticket)) => {
+                    let deadline = self.state.wait_deadline_ns();
+                    crate::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
+                }
+                Err(error) => return Err(write_error::lock_error(error)),
+            }
+        }
+    }
+
+    fn check_read_only(&self, query: &QueryPlan) -> SqlResult<()> {
+        if self.block.characteristics.read_only && query.command != Command::Select {
+            let word = match query.command {
+                Command::Insert => "INSERT",
+                Command::Update => "UPDATE",
+                Command::Delete => "DELETE",
+                _ => "MERGE",
+            };
+            return Err(read_only_error(word));
+        }
+        if self.block.characteristics.read_only && query.writes {
+            return Err(read_only_error("SELECT FOR UPDATE"));
+        }
+        Ok(())
+    }
+
+    fn check_privileges(&self, plan: &Plan) -> SqlResult<()> {
+        if self.state.superuser {
+            return Ok(());
+        }
+        for access in &plan.relations {
+            command::privileges::check_relation(&self.state, access)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a statement that is not a query. Transaction control acts on the session, the rest within a transaction.
+    fn run_utility(
+        &mut self,
+        statement: &Arc<Statement>,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag> {
+        if let Statement::Transaction(transaction) = &**statement {
+            return self.transaction_statement(transaction, host);
+        }
+        if let Some(tag) = command::run_on_session(self, statement, text, host)? {
+            return Ok(tag);
+        }
+        self.ensure_transaction()?;
+        self.block.started = true;
+        if self.block.characteristics.read_only && !command::allowed_read_only(statement) {
+            return Err(read_only_error(command::name(statement)));
+        }
+        let in_block = self.in_block();
+        let transaction = self.transaction.as_ref().expect("ensured above");
+        transaction.begin_statement(Access::Write);
+        let mut context = StatementContext {
+            transaction,
+            session: &mut self.state,
+            database: &self.database,
+            host,
+            fuel: FUEL_SLICE,
+        };
+        command::run(statement, text, in_block, &mut context)
+    }
+
+    /// Query of the simple protocol: any number of statements, one implicit transaction around those outside a block.
+    pub fn query(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
+        self.state.start_statement();
+        self.close_portal("");
+        if let Some(prepared) = self.cached(text, &[]) {
+            return self.query_prepared(prepared, true, host);
+        }
+        let mut statements = self.parse_text(text, host)?;
+        match statements.len() {
+            0 => host.empty_query(),
+            1 => {
+                let prepared = self.plan_and_cache(text, statements.pop(), &[], host)?;
+                return self.query_prepared(prepared, true, host);
+            }
+            count => {
+                let source: Arc<str> = text.into();
+                for (i, statement) in statements.into_iter().enumerate() {
+                    self.state.start_statement();
+                    self.query_one(&source, statement, i + 1 == count, host)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn query_one(
+        &mut self,
+        source: &Arc<str>,
+        statement: ParsedStatement,
+        last: bool,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        self.check_allowed(&statement.statement)?;
+        let prepared = self.plan_prepared(source.clone(), Some(Arc::new(statement)), &[] as &[Oid], host)?;
+        self.query_prepared(prepared, last, host)
+    }
+
+    /// Runs a prepared statement without parameters to its end. The last one of a text commits before it is reported.
+    fn query_prepared(&mut self, prepared: Arc<Prepared>, last: bool, host: &mut dyn Host) -> SqlResult<()> {
+        if let Some(statement) = &prepared.statement {
+            self.check_allowed(&statement.statement)?;
+        }
+        let plan = self.validate(&prepared, host)?;
+        if !plan.plan.parameters.is_empty() {
+            // A parameter cannot stand in a simple query.
+            return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
+        }
+        let mut portal = Portal {
+            prepared,
+            plan: plan.clone(),
+            parameters: Vec::<Datum>::new(),
+            result_formats: Vec::new(),
+            state: PortalState::Ready,
+            execution: None,
+            snapshot: None,
+            savepoint_depth: self.state.savepoint_depth,
+            cursor: None,
+        };
+        let tag = match &plan.plan.body {
+            PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text.clone(), host)?,
+            PlanBody::Query(query) => {
+                let outcome = self.run_query(&mut portal, query, 0, host)?;
+                query_tag(query.command, outcome.rows)
+            }
+        };
+        self.retire(portal);
+        if last {
+            self.sync(host)?;
+        }
+        host.command_complete(tag);
+        Ok(())
+    }
+}
+
+fn query_tag(command: Command, rows: u64) -> CommandTag {
+    match command {
+        Command::Select => CommandTag::Select(rows),
+        Command::Insert => CommandTag::Insert(rows),
+        Command::Update => CommandTag::Update(rows),
+        Command::Delete => CommandTag::Delete(rows),
+        Command::Merge => CommandTag::Merge(rows),
+    }
+}
+
+fn lock_mode(lock: RelationLock) -> TableLockMode {
+    match lock {
+        RelationLock::AccessShare => TableLockMode::AccessShare,
+        RelationLock::RowShare => TableLockMode::RowShare,
+        RelationLock::RowExclusive => TableLockMode::RowExclusive,
+    }
+}
+
+fn read_only_error(command: &str) -> SqlError {
+    SqlError::new(
+        state::READ_ONLY_SQL_TRANSACTION,
+        format!("cannot execute {command} in a read-only transaction"),
+    )
+}

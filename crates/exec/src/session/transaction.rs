@@ -1,0 +1,383 @@
+//! Beginning and ending the session's transaction, savepoints, and the statements that do so.
+
+use mote_common::error::{Severity, state};
+use mote_common::{Lsn, SqlError, SqlResult};
+use mote_engine::{CommitReceipt, Isolation, Transaction, TransactionOptions};
+use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
+
+use super::block::{BlockState, Characteristics, Savepoint};
+use super::{CommandTag, Session};
+use crate::host::Host;
+use crate::modify::write_error;
+use crate::settings::SynchronousCommit;
+
+impl Session {
+    /// In a failed block only its end, and the way back to a savepoint, are allowed.
+    pub(super) fn check_allowed(&self, statement: &Statement) -> SqlResult<()> {
+        if self.block.state != BlockState::Failed {
+            return Ok(());
+        }
+        match statement {
+            Statement::Transaction(
+                TransactionStatement::Commit { .. }
+                | TransactionStatement::Rollback { .. }
+                | TransactionStatement::RollbackTo { .. }
+                | TransactionStatement::PrepareTransaction { .. },
+            ) => Ok(()),
+            _ => Err(SqlError::new(
+                state::IN_FAILED_SQL_TRANSACTION,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            )),
+        }
+    }
+
+    /// The transaction a statement runs in, begun if there is none.
+    pub(super) fn ensure_transaction(&mut self) -> SqlResult<()> {
+        if self.transaction.is_some() {
+            return Ok(());
+        }
+        if self.block.state == BlockState::Idle {
+            self.block.state = BlockState::Implicit;
+            self.state.start_transaction();
+            self.block.characteristics = self.default_characteristics();
+        }
+        let chosen = self.block.characteristics;
+        let options = TransactionOptions {
+            isolation: chosen.isolation,
+            read_only: chosen.read_only,
+            session: self.state.pid,
+            ..TransactionOptions::default()
+        };
+        let transaction = self.database.engine().begin(options).map_err(write_error::begin_error)?;
+        transaction.set_wake(self.wake.clone());
+        self.transaction = Some(transaction);
+        Ok(())
+    }
+
+    fn default_characteristics(&self) -> Characteristics {
+        let is_on = |name: &str| self.state.settings.get(name).is_ok_and(|value| value == "on");
+        let isolation = self.state.settings.get("default_transaction_isolation").unwrap_or("read committed");
+        Characteristics {
+            isolation: isolation_from_text(isolation),
+            read_only: is_on("default_transaction_read_only"),
+            deferrable: is_on("default_transaction_deferrable"),
+        }
+    }
+
+    pub(super) fn transaction_statement(
+        &mut self,
+        statement: &TransactionStatement,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag> {
+        match statement {
+            TransactionStatement::Begin { start, modes } => {
+                self.begin(modes, host)?;
+                Ok(CommandTag::Word(if *start { "START TRANSACTION" } else { "BEGIN" }))
+            }
+            TransactionStatement::Commit { chain } => self.end_block(true, *chain, host),
+            TransactionStatement::Rollback { chain } => self.end_block(false, *chain, host),
+            TransactionStatement::Savepoint { name, .. } => {
+                self.require_block("SAVEPOINT")?;
+                self.ensure_transaction()?;
+                let id = self.transaction.as_ref().expect("just ensured").savepoint();
+                self.block.savepoints.push(Savepoint { name: name.to_string(), id });
+                self.state.savepoint_depth += 1;
+                Ok(CommandTag::Word("SAVEPOINT"))
+            }
+            TransactionStatement::Release { name, .. } => {
+                self.require_block("RELEASE SAVEPOINT")?;
+                let position = self.find_savepoint(name)?;
+                let id = self.block.savepoints[position].id;
+                self.transaction.as_ref().expect("a savepoint is open").release(id);
+                self.block.savepoints.truncate(position);
+                self.state.savepoint_depth = position as u32;
+                Ok(CommandTag::Word("RELEASE"))
+            }
+            TransactionStatement::RollbackTo { name, .. } => {
+                self.require_block("ROLLBACK TO SAVEPOINT")?;
+                self.rollback_to(name, host)?;
+                Ok(CommandTag::Word("ROLLBACK"))
+            }
+            TransactionStatement::PrepareTransaction { .. } => Err(SqlError::unsupported("PREPARE TRANSACTION")),
+            TransactionStatement::CommitPrepared { .. } => Err(SqlError::unsupported("COMMIT PREPARED")),
+            TransactionStatement::RollbackPrepared { .. } => Err(SqlError::unsupported("ROLLBACK PREPARED")),
+        }
+    }
+
+    fn begin(&mut self, modes: &TransactionModes, host: &mut dyn Host) -> SqlResult<()> {
+        match self.block.state {
+            BlockState::Block | BlockState::Failed => {
+                host.notice(
+                    SqlError::new(state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
+                        .severity(Severity::Warning),
+                );
+            }
+            BlockState::Idle => {
+                self.block.state = BlockState::Block;
+                self.block.started = false;
+                self.state.start_transaction();
+                self.block.characteristics = self.default_characteristics();
+            }
+            // BEGIN after other statements of one Sync: the block takes over their transaction.
+            BlockState::Implicit => self.block.state = BlockState::Block,
+        }
+        self.set_characteristics(modes)
+    }
+
+    /// SET TRANSACTION and the modes of BEGIN.
+    pub(crate) fn set_characteristics(&mut self, modes: &TransactionModes) -> SqlResult<()> {
+        let mut chosen = self.block.characteristics;
+        if let Some(level) = modes.isolation {
+            let isolation = isolation_from_ast(level);
+            if self.block.started && isolation != chosen.isolation {
+                return Err(SqlError::new(
+                    state::ACTIVE_SQL_TRANSACTION,
+                    "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+                ));
+            }
+            chosen.isolation = isolation;
+        }
+        if let Some(read_only) = modes.read_only {
+            if !read_only && chosen.read_only && self.block.started {
+                return Err(SqlError::new(
+                    state::ACTIVE_SQL_TRANSACTION,
+                    "transaction read-write mode must be set before any query",
+                ));
+            }
+            chosen.read_only = read_only;
+        }
+        if let Some(deferrable) = modes.deferrable {
+            chosen.deferrable = deferrable;
+        }
+        if self.transaction.is_some() && !self.block.started && chosen.isolation != self.block.characteristics.isolation
+        {
+            // Nothing ran in it yet: begin again at the new level.
+            self.transaction = None;
+        }
+        self.block.characteristics = chosen;
+        self.note_characteristics()
+    }
+
+    /// SHOW transaction_isolation and its kin tell of the current transaction.
+    pub(crate) fn note_characteristics(&mut self) -> SqlResult<()> {
+        let chosen = self.block.characteristics;
+        let flag = |on: bool| if on { "on" } else { "off" };
+        let settings = &mut self.state.settings;
+        settings.set_fact("transaction_isolation", isolation_text(chosen.isolation));
+        settings.set_fact("transaction_read_only", flag(chosen.read_only));
+        settings.set_fact("transaction_deferrable", flag(chosen.deferrable));
+        Ok(())
+    }
+
+    pub(crate) fn characteristics(&self) -> Characteristics {
+        match self.block.state {
+            BlockState::Idle => self.default_characteristics(),
+            _ => self.block.characteristics,
+        }
+    }
+
+    pub(crate) fn in_block(&self) -> bool {
+        matches!(self.block.state, BlockState::Block | BlockState::Failed)
+    }
+
+    pub(crate) fn require_block(&self, command: &str) -> SqlResult<()> {
+        if self.in_block() {
+            return Ok(());
+        }
+        Err(SqlError::new(
+            state::NO_ACTIVE_SQL_TRANSACTION,
+            format!("{command} can only be used in transaction blocks"),
+        ))
+    }
+
+    fn find_savepoint(&self, name: &str) -> SqlResult<usize> {
+        self.block.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
+            SqlError::new(state::INVALID_SAVEPOINT_SPECIFICATION, format!("savepoint \"{name}\" does not exist"))
+        })
+    }
+
+    fn rollback_to(&mut self, name: &str, host: &mut dyn Host) -> SqlResult<()> {
+        let position = self.find_savepoint(name)?;
+        let id = self.block.savepoints[position].id;
+        let depth = position as u32 + 1;
+        let made_inside: Vec<String> =
+            self.portals.iter().filter(|(_, p)| p.savepoint_depth >= depth).map(|(n, _)| n.clone()).collect();
+        made_inside.iter().for_each(|name| self.close_portal(name));
+        self.transaction.as_ref().expect("a savepoint is open").rollback_to(id);
+        self.block.savepoints.truncate(position + 1);
+        self.state.savepoint_depth = depth;
+        self.state.catalog.rollback_to(depth)?;
+        let reported = self.state.settings.rollback_to(depth);
+        self.settings_changed(reported, host);
+        self.block.state = BlockState::Block;
+        Ok(())
+    }
+
+    /// COMMIT and ROLLBACK.
+    fn end_block(&mut self, commit: bool, chain: bool, host: &mut dyn Host) -> SqlResult<CommandTag> {
+        let chosen = self.block.characteristics;
+        if !self.in_block() {
+            if chain {
+                let command = if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" };
+                return Err(SqlError::new(
+                    state::NO_ACTIVE_SQL_TRANSACTION,
+                    format!("{command} can only be used in transaction blocks"),
+                ));
+            }
+            host.notice(
+                SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
+                    .severity(Severity::Warning),
+            );
+        }
+        // COMMIT of a failed block is a rollback and says so.
+        let committed = commit && self.block.state != BlockState::Failed;
+        if committed {
+            self.commit_transaction(host)?;
+        } else {
+            self.rollback_transaction(host);
+        }
+        if chain {
+            self.block.state = BlockState::Block;
+            self.block.started = false;
+            self.block.characteristics = chosen;
+            self.state.start_transaction();
+        }
+        Ok(CommandTag::Word(if committed { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    /// Commits whatever is open. On failure everything is rolled back and the block is over.
+    pub(super) fn commit_transaction(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+        self.close_portals_at_end();
+        let result = match self.transaction.take() {
+            None => Ok(None),
+            Some(transaction) => self.commit_engine(transaction, host).map(Some),
+        };
+        self.transaction_ended(result.is_ok(), host);
+        let Some(receipt) = result? else { return Ok(()) };
+        self.gate(receipt, host);
+        Ok(())
+    }
+
+    fn commit_engine(&mut self, transaction: Transaction, host: &mut dyn Host) -> SqlResult<CommitReceipt> {
+        // Room in the log is waited for before the commit step: after it nothing may fail.
+        while let Some(ticket) = transaction.admit_commit().map_err(write_error::commit_error)? {
+            let deadline = self.state.statement_deadline_ns;
+            crate::context::wait_for(&transaction, &self.state, host, ticket, deadline)?;
+        }
+        self.state.catalog.publish(|| transaction.commit()).map_err(write_error::commit_error)
+    }
+
+    /// Holds replies back until what the transaction wrote and saw is safe at the session's level.
+    fn gate(&mut self, receipt: CommitReceipt, host: &mut dyn Host) {
+        let until: Lsn = receipt.gate();
+        match self.state.settings.effective.synchronous_commit {
+            SynchronousCommit::Local => {
+                if until > Lsn::ZERO {
+                    host.gate(until);
+                }
+            }
+            SynchronousCommit::Off => {
+                if until > Lsn::ZERO {
+                    self.database.engine().raise_acked(until);
+                }
+            }
+        }
+    }
+
+    /// ROLLBACK, and the end of an implicit transaction that failed. What the transaction saw gates this reply too.
+    pub(super) fn rollback_transaction(&mut self, host: &mut dyn Host) {
+        self.portals.clear();
+        self.state.catalog.discard_changes();
+        if let Some(transaction) = self.transaction.take() {
+            let receipt = transaction.abort();
+            self.gate(receipt, host);
+        }
+        self.transaction_ended(false, host);
+    }
+
+    /// Without a client to tell: the session closes.
+    pub(super) fn abort_transaction(&mut self) {
+        self.portals.clear();
+        self.state.catalog.discard_changes();
+        if let Some(transaction) = self.transaction.take() {
+            transaction.abort();
+        }
+        self.block.state = BlockState::Idle;
+    }
+
+    /// A statement failed: an implicit transaction is over, a block waits for its end.
+    pub fn statement_failed(&mut self, host: &mut dyn Host) {
+        match self.block.state {
+            BlockState::Idle => {}
+            BlockState::Implicit => self.rollback_transaction(host),
+            BlockState::Block | BlockState::Failed => {
+                self.block.state = BlockState::Failed;
+                if self.block.savepoints.is_empty() {
+                    // Nothing to go back to: locks and memory are given back now, as PostgreSQL does.
+                    self.portals.clear();
+                    self.state.catalog.discard_changes();
+                    if let Some(transaction) = self.transaction.take() {
+                        let receipt = transaction.abort();
+                        self.gate(receipt, host);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sync: the implicit transaction, if any, ends here.
+    pub fn sync(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+        if self.block.state == BlockState::Implicit {
+            self.commit_transaction(host)?;
+        }
+        Ok(())
+    }
+
+    fn transaction_ended(&mut self, committed: bool, host: &mut dyn Host) {
+        self.block.state = BlockState::Idle;
+        self.block.started = false;
+        self.block.savepoints.clear();
+        self.state.savepoint_depth = 0;
+        let reported = self.state.settings.end_transaction(committed);
+        self.settings_changed(reported, host);
+    }
+
+    /// Portals do not outlive their transaction.
+    fn close_portals_at_end(&mut self) {
+        let names: Vec<String> = self.portals.keys().cloned().collect();
+        names.iter().for_each(|name| self.close_portal(name));
+    }
+
+    /// Tells the client and refreshes what is derived from settings.
+    pub(crate) fn settings_changed(&mut self, reported: Vec<crate::settings::Reported>, host: &mut dyn Host) {
+        self.state.settings_changed();
+        for setting in reported {
+            host.parameter_status(setting.name, &setting.value);
+        }
+    }
+}
+
+fn isolation_from_ast(level: IsolationLevel) -> Isolation {
+    match level {
+        // READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
+        IsolationLevel::ReadUncommitted | IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
+        IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
+        IsolationLevel::Serializable => Isolation::Serializable,
+    }
+}
+
+fn isolation_from_text(level: &str) -> Isolation {
+    match level {
+        "repeatable read" => Isolation::RepeatableRead,
+        "serializable" => Isolation::Serializable,
+        _ => Isolation::ReadCommitted,
+    }
+}
+
+pub(crate) fn isolation_text(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadCommitted => "read committed",
+        Isolation::RepeatableRead => "repeatable read",
+        Isolation::Serializable => "serializable",
+    }
+}

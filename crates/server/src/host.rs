@@ -1,0 +1,232 @@
+//! What a SQL session asks of its connection: rows out, COPY data in, waiting.
+
+use corosensei::Yielder;
+use mote_common::error::state;
+use mote_common::{Lsn, SqlError, SqlResult};
+use mote_engine::Ticket;
+use mote_exec::host::{Host, WaitEnd};
+use mote_exec::session::CommandTag;
+use mote_sql::plan::OutputColumn;
+use mote_types::{ColumnType, Datum, FormatSettings};
+
+use crate::connection::Wire;
+use crate::net::worker::{Reason, Suspend};
+use crate::pgwire::backend;
+use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
+
+/// Bytes of unsent rows at which a statement waits for its client.
+const OUTPUT_HIGH_WATER_BYTES: usize = 1 << 20;
+
+/// The connection side of one running statement.
+pub struct WireHost<'a> {
+    pub wire: &'a mut Wire,
+    pub yielder: &'a Yielder<(), Suspend>,
+    /// Formats of the result columns, as Bind asked for them; empty = text.
+    pub formats: &'a [i16],
+    /// The extended protocol describes rows on request only; the simple one always.
+    pub describe_rows: bool,
+    pub columns: Vec<ColumnType>,
+}
+
+impl WireHost<'_> {
+    /// Sends what may be sent, then gives the thread away until something happens.
+    fn suspend(&mut self, reason: Reason, deadline_ns: Option<u64>) {
+        self.wire.flush();
+        let gate = self.wire.pending_gate();
+        self.yielder.suspend(Suspend { reason, gate, deadline_ns });
+        self.wire.drained = false;
+    }
+
+    /// Waits until the unsent bytes are few enough.
+    fn wait_for_room(&mut self) -> SqlResult<()> {
+        self.wire.flush();
+        while self.wire.unsent_bytes() >= OUTPUT_HIGH_WATER_BYTES {
+            if self.wire.broken {
+                return Err(connection_lost());
+            }
+            self.suspend(Reason::Wait, None);
+            if self.wire.signals.terminated() {
+                return Err(terminated());
+            }
+        }
+        Ok(())
+    }
+
+    fn signals(&self) -> Option<WaitEnd> {
+        if self.wire.signals.terminated() {
+            Some(WaitEnd::Terminated)
+        } else if self.wire.signals.take_cancel() {
+            Some(WaitEnd::Cancelled)
+        } else {
+            None
+        }
+    }
+
+    /// Runs `done` whenever something happened, until it says so, a signal comes or the deadline passes.
+    fn wait_until(&mut self, deadline_ns: Option<u64>, done: impl Fn(&Wire) -> bool) -> WaitEnd {
+        loop {
+            if done(self.wire) {
+                return WaitEnd::Decided;
+            }
+            if let Some(end) = self.signals() {
+                return end;
+            }
+            if deadline_ns.is_some_and(|deadline| self.wire.shared.now_ns() >= deadline) {
+                return WaitEnd::TimedOut;
+            }
+            self.suspend(Reason::Wait, deadline_ns);
+        }
+    }
+}
+
+impl Host for WireHost<'_> {
+    fn start_rows(&mut self, columns: &[OutputColumn]) -> SqlResult<()> {
+        self.columns.clear();
+        self.columns.extend(columns.iter().map(|c| c.ty));
+        if self.describe_rows {
+            backend::row_description(&mut self.wire.output, columns, self.formats);
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[Datum], format: &FormatSettings) -> SqlResult<()> {
+        backend::data_row(&mut self.wire.output, row, &self.columns, self.formats, format);
+        if self.wire.output.len() >= OUTPUT_HIGH_WATER_BYTES {
+            self.wait_for_room()?;
+        }
+        Ok(())
+    }
+
+    fn start_copy_out(&mut self, columns: usize, binary: bool) -> SqlResult<()> {
+        backend::copy_out_response(&mut self.wire.output, columns, binary);
+        Ok(())
+    }
+
+    fn copy_out(&mut self, data: &[u8]) -> SqlResult<()> {
+        backend::copy_data(&mut self.wire.output, data);
+        if self.wire.output.len() >= OUTPUT_HIGH_WATER_BYTES {
+            self.wait_for_room()?;
+        }
+        Ok(())
+    }
+
+    fn finish_copy_out(&mut self) -> SqlResult<()> {
+        backend::copy_done(&mut self.wire.output);
+        Ok(())
+    }
+
+    fn start_copy_in(&mut self, columns: usize, binary: bool) -> SqlResult<()> {
+        backend::copy_in_response(&mut self.wire.output, columns, binary);
+        self.wire.flush();
+        Ok(())
+    }
+
+    fn copy_in(&mut self, buffer: &mut Vec<u8>) -> SqlResult<bool> {
+        buffer.clear();
+        loop {
+            while let Some((kind, body)) = self.wire.input.peek(MESSAGE_BYTES_MAX)? {
+                let end = body.end;
+                let body = &self.wire.input.unread()[body];
+                let outcome = match kind {
+                    b'd' => {
+                        buffer.extend_from_slice(body);
+                        Some(Ok(true))
+                    }
+                    b'c' => Some(Ok(false)),
+                    b'f' => {
+                        let reason = Fields::new(body).string().unwrap_or("").to_string();
+                        Some(Err(SqlError::new(
+                            state::QUERY_CANCELED,
+                            format!("COPY from stdin failed: {reason}"),
+                        )))
+                    }
+                    // Flush and Sync may come early from clients that pipeline; PostgreSQL ignores them here.
+                    b'H' | b'S' => None,
+                    other => Some(Err(protocol_violation(format!(
+                        "unexpected message type 0x{other:02X} during COPY from stdin"
+                    )))),
+                };
+                self.wire.input.consume(end);
+                if let Some(outcome) = outcome {
+                    return outcome;
+                }
+            }
+            if self.wire.fill() {
+                continue;
+            }
+            if self.wire.broken {
+                return Err(connection_lost());
+            }
+            if let Some(end) = self.signals() {
+                return Err(match end {
+                    WaitEnd::Cancelled => {
+                        SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
+                    }
+                    _ => terminated(),
+                });
+            }
+            self.suspend(Reason::Wait, None);
+        }
+    }
+
+    fn command_complete(&mut self, tag: CommandTag) {
+        backend::command_complete(&mut self.wire.output, tag);
+    }
+
+    fn empty_query(&mut self) {
+        backend::empty_query(&mut self.wire.output);
+    }
+
+    fn gate(&mut self, lsn: Lsn) {
+        self.wire.gate = self.wire.gate.max(lsn);
+    }
+
+    fn notice(&mut self, notice: SqlError) {
+        backend::error_response(&mut self.wire.output, &notice);
+    }
+
+    fn parameter_status(&mut self, name: &str, value: &str) {
+        backend::parameter_status(&mut self.wire.output, name, value);
+    }
+
+    fn wait(&mut self, ticket: Ticket, deadline_ns: Option<u64>) -> WaitEnd {
+        self.wait_until(deadline_ns, |wire| wire.waker.is_decided(ticket))
+    }
+
+    fn sleep_until(&mut self, deadline_ns: u64) -> WaitEnd {
+        match self.wait_until(Some(deadline_ns), |_| false) {
+            WaitEnd::TimedOut => WaitEnd::Decided,
+            other => other,
+        }
+    }
+
+    fn yield_now(&mut self) -> WaitEnd {
+        if let Some(end) = self.signals() {
+            return end;
+        }
+        self.suspend(Reason::Yield, None);
+        self.signals().unwrap_or(WaitEnd::Decided)
+    }
+
+    fn wait_stable(&mut self, lsn: Lsn) -> WaitEnd {
+        self.wire.shared.engine().request_flush();
+        // The gate of unsent bytes puts this session on the worker's list of those that wait for the horizon.
+        self.wire.gate = self.wire.gate.max(lsn);
+        self.wait_until(None, |wire| wire.shared.stable() >= lsn)
+    }
+
+    fn on_large_stack(&mut self, work: &mut dyn FnMut()) {
+        // The worker's own stack: it is `server::WORKER_STACK_BYTES` large, and nothing runs on it meanwhile.
+        self.yielder.on_parent_stack(work);
+    }
+}
+
+pub fn connection_lost() -> SqlError {
+    SqlError::new(state::CONNECTION_FAILURE, "connection to client lost")
+        .severity(mote_common::error::Severity::Fatal)
+}
+
+pub fn terminated() -> SqlError {
+    SqlError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
+        .severity(mote_common::error::Severity::Fatal)
+}

@@ -1,0 +1,131 @@
+//! How other threads reach a worker: its inbox, and the wake-up of one session.
+//!
+//! A worker that is about to sleep raises `sleeping`; whoever leaves something for it lowers the flag and, only if it
+//! was up, pays for the system call that wakes it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use mio::net::TcpStream;
+use mote_engine::{HorizonListener, Ticket, Wake};
+use parking_lot::Mutex;
+
+/// What is left for a worker.
+pub enum Message {
+    /// A connection to take over.
+    Connection(TcpStream),
+    /// Run this session if it is suspended: something it may wait for has happened.
+    Resume(Place),
+    /// Close everything and end.
+    Stop,
+}
+
+/// A connection's slot on its worker; the generation tells a new tenant from the old one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub slot: usize,
+    pub generation: u64,
+}
+
+pub struct Inbox {
+    messages: Mutex<Vec<Message>>,
+    sleeping: AtomicBool,
+    /// Replies are held back on this worker: it wants to hear of the horizon.
+    pub gated: AtomicBool,
+    poll: mio::Waker,
+    /// Connections of this worker, for placement.
+    pub connections: AtomicUsize,
+}
+
+impl Inbox {
+    pub fn new(poll: mio::Waker) -> Inbox {
+        Inbox {
+            messages: Mutex::new(Vec::new()),
+            sleeping: AtomicBool::new(false),
+            gated: AtomicBool::new(false),
+            poll,
+            connections: AtomicUsize::new(0),
+        }
+    }
+
+    pub fn send(&self, message: Message) {
+        self.messages.lock().push(message);
+        self.rouse();
+    }
+
+    /// Wakes the worker if it sleeps. SeqCst here and in `prepare_sleep`: either we see the flag raised, or the worker
+    /// sees what we left before it sleeps.
+    pub fn rouse(&self) {
+        if self.sleeping.swap(false, Ordering::SeqCst) {
+            // A failed wake-up is an exhausted kernel: the worker would still run at its next event.
+            if let Err(error) = self.poll.wake() {
+                eprintln!("mote: could not wake a worker: {error}");
+            }
+        }
+    }
+
+    /// Moves the messages to `into`.
+    pub fn take(&self, into: &mut Vec<Message>) {
+        into.append(&mut self.messages.lock());
+    }
+
+    /// Announces sleep; false if there is something to do after all.
+    pub fn prepare_sleep(&self) -> bool {
+        self.sleeping.store(true, Ordering::SeqCst);
+        if self.messages.lock().is_empty() {
+            return true;
+        }
+        self.sleeping.store(false, Ordering::SeqCst);
+        false
+    }
+
+    pub fn awake(&self) {
+        self.sleeping.store(false, Ordering::SeqCst);
+    }
+}
+
+/// The engine's (and the cancel registry's) way to one session.
+pub struct SessionWaker {
+    inbox: Arc<Inbox>,
+    place: Place,
+    /// The ticket decided last. A session waits for one ticket at a time and knows its number.
+    decided: AtomicU64,
+}
+
+impl SessionWaker {
+    pub fn new(inbox: Arc<Inbox>, place: Place) -> SessionWaker {
+        SessionWaker { inbox, place, decided: AtomicU64::new(u64::MAX) }
+    }
+
+    pub fn is_decided(&self, ticket: Ticket) -> bool {
+        // Acquire pairs with the Release in `wake`: the grant is seen with its announcement.
+        self.decided.load(Ordering::Acquire) == ticket.0
+    }
+
+    /// Runs the session again so that it looks around.
+    pub fn nudge(&self) {
+        self.inbox.send(Message::Resume(self.place));
+    }
+}
+
+impl Wake for SessionWaker {
+    fn wake(&self, ticket: Ticket) {
+        self.decided.store(ticket.0, Ordering::Release);
+        self.nudge();
+    }
+}
+
+/// Called by the flusher: wakes the workers that hold replies back.
+pub struct HorizonWaker(pub Vec<Arc<Inbox>>);
+
+impl HorizonListener for HorizonWaker {
+    fn horizon_moved(&self) {
+        for inbox in &self.0 {
+            // A worker raises `gated` before it looks at the horizon for the last time (SeqCst on both sides), so
+            // that a horizon that moved in between is either seen there or announced here.
+            if inbox.gated.load(Ordering::SeqCst) {
+                inbox.rouse();
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Starting and stopping: threads, and what all of them share.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use mote_common::Lsn;
+use mote_common::env::Clock;
+use mote_engine::Engine;
+use mote_exec::database::Database;
+use mote_exec::password::Verifier;
+
+use crate::auth::AuthMethod;
+use crate::config::ServerConfig;
+use crate::net::acceptor;
+use crate::net::waker::{HorizonWaker, Inbox, Message};
+use crate::net::worker::Worker;
+use crate::registry::Registry;
+
+/// A worker's own stack: the grammar and the planner run on it.
+const WORKER_STACK_BYTES: usize = mote_sql::parser::PARSE_STACK_BYTES + (8 << 20);
+
+/// What every connection can reach.
+pub struct Shared {
+    pub config: ServerConfig,
+    pub database: Arc<Database>,
+    pub registry: Registry,
+    clock: Arc<dyn Clock>,
+    /// Salts the answers for users that do not exist.
+    secret: [u8; 32],
+}
+
+impl Shared {
+    pub fn engine(&self) -> &Arc<Engine> {
+        self.database.engine()
+    }
+
+    pub fn stable(&self) -> Lsn {
+        self.database.engine().horizons().stable
+    }
+
+    pub fn now_ns(&self) -> u64 {
+        self.clock.monotonic_ns()
+    }
+
+    pub fn registry_full(&self) -> bool {
+        self.registry.connections() > self.config.connections_max
+    }
+
+    /// The verifier to run the exchange with, and whether it belongs to a user that may log in with a password.
+    pub fn verifier(&self, user: &str) -> (Verifier, bool) {
+        match self.database.password_verifier(user).as_deref().and_then(Verifier::parse) {
+            Some(verifier) => (verifier, true),
+            None => (Verifier::mock(user, &self.secret), false),
+        }
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// Trust beyond loopback would let anybody in.
+    Unprotected(SocketAddr),
+    Listen(SocketAddr, io::Error),
+    Thread(io::Error),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StartError::Unprotected(address) => write!(
+                f,
+                "will not listen on {address}: it can be reached from other machines, and connections are not \
+                 authenticated. Use --auth scram-sha-256 (and give roles passwords), or a loopback address."
+            ),
+            StartError::Listen(address, error) => write!(f, "could not listen on {address}: {error}"),
+            StartError::Thread(error) => write!(f, "could not start a thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A running server. Dropping it stops it.
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    inboxes: Vec<Arc<Inbox>>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens and starts the threads. The database is recovered and its background threads run already.
+    pub fn start(database: Arc<Database>, config: ServerConfig) -> Result<Server, StartError> {
+        if config.auth == AuthMethod::Trust && !config.listen.ip().is_loopback() {
+            return Err(StartError::Unprotected(config.listen));
+        }
+        let listener = TcpListener::bind(config.listen).map_err(|e| StartError::Listen(config.listen, e))?;
+        let address = listener.local_addr().map_err(|e| StartError::Listen(config.listen, e))?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let count = if config.workers == 0 { cores } else { config.workers };
+        let mut secret = [0u8; 32];
+        mote_common::env::real::fill_entropy(&mut secret);
+        let clock = database.clock().clone();
+        let shared = Arc::new(Shared { config, database, registry: Registry::default(), clock, secret });
+        let mut server = Server {
+            shared: shared.clone(),
+            address,
+            inboxes: Vec::new(),
+            stop: Arc::new(AtomicBool::new(false)),
+            threads: Vec::new(),
+        };
+        for number in 0..count {
+            let worker = Worker::new(shared.clone()).map_err(StartError::Thread)?;
+            server.inboxes.push(worker.inbox());
+            server.spawn(format!("worker-{number}"), move || worker.run())?;
+        }
+        shared.engine().on_horizon(Arc::new(HorizonWaker(server.inboxes.clone())));
+        let (inboxes, stop) = (server.inboxes.clone(), server.stop.clone());
+        server.spawn("acceptor".into(), move || acceptor::run(listener, &inboxes, &stop))?;
+        Ok(server)
+    }
+
+    fn spawn(&mut self, name: String, run: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .stack_size(WORKER_STACK_BYTES)
+            .spawn(run)
+            .map_err(StartError::Thread)?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends all sessions (57P01), waits for the threads. The database stays open for the caller to close.
+    pub fn stop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.shared.registry.terminate_all();
+        for inbox in &self.inboxes {
+            inbox.send(Message::Stop);
+        }
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                eprintln!("mote: a thread ended in a panic");
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
