@@ -9,7 +9,7 @@
 pub mod civil;
 mod zone;
 mod output;
-//TMP mod lexer;
+mod lexer;
 mod parse;
 mod interval_text;
 pub mod arithmetic;

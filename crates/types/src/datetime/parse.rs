@@ -1,7 +1,514 @@
-//! Text input of dates and times (interim).
-use crate::settings::FormatSettings;
+//! Text input of date, time, timestamp and timestamptz: meaning for the lexer's tokens.
+//!
+//! ISO input takes a short path without tokens. Everything else fills `Fields`; which number is day, month or year
+//! follows from its width, from month names, and from the DateOrder setting.
+
+use super::civil::{self, Civil, days_from_civil, days_in_month};
+use super::lexer::{Token, tokenize};
+use super::zone::{OFFSET_S_END, TimeZone, abbreviation_offset_s};
+use super::*;
+use crate::settings::{DateOrder, FormatSettings};
 use mote_common::{SqlError, SqlResult};
-pub fn parse_date(_text: &str, _s: &FormatSettings) -> SqlResult<i32> { Err(SqlError::unsupported("date input")) }
-pub fn parse_time(_text: &str, _s: &FormatSettings) -> SqlResult<i64> { Err(SqlError::unsupported("time input")) }
-pub fn parse_timestamp(_text: &str, _s: &FormatSettings) -> SqlResult<i64> { Err(SqlError::unsupported("timestamp input")) }
-pub fn parse_timestamptz(_text: &str, _s: &FormatSettings) -> SqlResult<i64> { Err(SqlError::unsupported("timestamptz input")) }
+
+/// Why input is refused; the message names the type and quotes the input.
+enum Failure {
+    Syntax,
+    FieldOverflow,
+    /// A month or day out of range, perhaps for a wrong DateOrder.
+    MonthOrDay,
+    ZoneOverflow,
+    UnknownZone(String),
+}
+
+type Decoded<T> = Result<T, Failure>;
+
+fn error(failure: Failure, type_name: &str, text: &str) -> SqlError {
+    let overflow = || {
+        let message = format!("date/time field value out of range: \"{text}\"");
+        SqlError::new(state::DATETIME_FIELD_OVERFLOW, message)
+    };
+    match failure {
+        Failure::Syntax => {
+            let message = format!("invalid input syntax for type {type_name}: \"{text}\"");
+            SqlError::new(state::INVALID_DATETIME_FORMAT, message)
+        }
+        Failure::FieldOverflow => overflow(),
+        Failure::MonthOrDay => overflow().hint("Perhaps you need a different \"datestyle\" setting."),
+        Failure::ZoneOverflow => SqlError::new(
+            state::INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
+            format!("time zone displacement out of range: \"{text}\""),
+        ),
+        Failure::UnknownZone(name) => {
+            SqlError::new(state::INVALID_PARAMETER_VALUE, format!("time zone \"{name}\" not recognized"))
+        }
+    }
+}
+
+/// What the tokens have said so far.
+#[derive(Default)]
+struct Fields {
+    year: Option<i32>,
+    /// Two digits: the century is implied.
+    short_year: bool,
+    month: Option<i32>,
+    month_by_name: bool,
+    day: Option<i32>,
+    /// A whole date by other means: Julian day, 'today'.
+    days: Option<i64>,
+    time_us: Option<i64>,
+    zone: Option<Zone>,
+    is_bc: bool,
+    is_pm: Option<bool>,
+    special: Option<Special>,
+}
+
+#[derive(Clone)]
+enum Zone {
+    Offset(i32),
+    Rules(TimeZone),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Special {
+    Now,
+    Epoch,
+    Infinity,
+    NegativeInfinity,
+}
+
+/// A moment as written: on which clock is in `zone`.
+struct Moment {
+    date: Option<i64>,
+    time_us: Option<i64>,
+    zone: Option<Zone>,
+    special: Option<Special>,
+}
+
+const MONTHS: [&str; 12] = [
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+];
+const WEEKDAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+
+/// 1..=12 for a full English name or its first three letters, in lower case.
+pub(super) fn month_by_name(lower: &str) -> Option<i32> {
+    let found = MONTHS.iter().position(|name| lower == *name || lower == &name[..3]);
+    found.map(|slot| slot as i32 + 1).or((lower == "sept").then_some(9))
+}
+
+fn is_weekday(lower: &str) -> bool {
+    WEEKDAYS.iter().any(|name| lower == *name || lower == &name[..3])
+        || matches!(lower, "tues" | "wednes" | "weds" | "thur" | "thurs")
+}
+
+pub fn parse_date(text: &str, settings: &FormatSettings) -> SqlResult<i32> {
+    if let Some((days, rest)) = iso_date(text.as_bytes())
+        && rest.is_empty()
+    {
+        return Ok(days as i32);
+    }
+    let moment = decode(text, settings).map_err(|failure| error(failure, "date", text))?;
+    let days = match moment.special {
+        Some(Special::Infinity) => return Ok(DATE_INFINITY),
+        Some(Special::NegativeInfinity) => return Ok(DATE_NEGATIVE_INFINITY),
+        Some(Special::Epoch) => days_from_civil(1970, 1, 1),
+        Some(Special::Now) => civil::split_timestamp(settings.time_zone.to_local_us(settings.now_us)).0,
+        None => moment.date.ok_or_else(|| error(Failure::Syntax, "date", text))?,
+    };
+    if !(DATE_MIN as i64..=DATE_MAX as i64).contains(&days) {
+        return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("date out of range: \"{text}\"")));
+    }
+    Ok(days as i32)
+}
+
+pub fn parse_time(text: &str, settings: &FormatSettings) -> SqlResult<i64> {
+    let moment = decode(text, settings).map_err(|failure| error(failure, "time", text))?;
+    match moment.special {
+        Some(Special::Now) => Ok(civil::split_timestamp(settings.time_zone.to_local_us(settings.now_us)).1),
+        None => moment.time_us.ok_or_else(|| error(Failure::Syntax, "time", text)),
+        Some(_) => Err(error(Failure::Syntax, "time", text)),
+    }
+}
+
+pub fn parse_timestamp(text: &str, settings: &FormatSettings) -> SqlResult<i64> {
+    if let Some((us, rest)) = iso_timestamp(text.as_bytes())
+        && rest.is_empty()
+    {
+        return Ok(us);
+    }
+    let name = "timestamp";
+    let moment = decode(text, settings).map_err(|failure| error(failure, name, text))?;
+    match moment.special {
+        Some(Special::Now) => Ok(settings.time_zone.to_local_us(settings.now_us)),
+        Some(Special::Epoch) => Ok(-UNIX_EPOCH_OFFSET_S * SECOND_US),
+        Some(Special::Infinity) => Ok(TIMESTAMP_INFINITY),
+        Some(Special::NegativeInfinity) => Ok(TIMESTAMP_NEGATIVE_INFINITY),
+        // A zone is read and ignored: the type has none.
+        None => local_us(&moment, name, text),
+    }
+}
+
+pub fn parse_timestamptz(text: &str, settings: &FormatSettings) -> SqlResult<i64> {
+    let name = "timestamp with time zone";
+    let out_of_range =
+        || SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{text}\""));
+    let (local, zone) = match iso_timestamp(text.as_bytes()) {
+        Some((us, [])) => (us, None),
+        Some((us, rest)) if iso_offset(rest).is_some() => (us, iso_offset(rest).map(Zone::Offset)),
+        _ => {
+            let moment = decode(text, settings).map_err(|failure| error(failure, name, text))?;
+            match moment.special {
+                Some(Special::Now) => return Ok(settings.now_us),
+                Some(Special::Epoch) => return Ok(-UNIX_EPOCH_OFFSET_S * SECOND_US),
+                Some(Special::Infinity) => return Ok(TIMESTAMP_INFINITY),
+                Some(Special::NegativeInfinity) => return Ok(TIMESTAMP_NEGATIVE_INFINITY),
+                None => (local_us(&moment, name, text)?, moment.zone),
+            }
+        }
+    };
+    let east_s = match zone {
+        Some(Zone::Offset(east_s)) => east_s,
+        Some(Zone::Rules(rules)) => rules.offset_at_local_s(local),
+        None => settings.time_zone.offset_at_local_s(local),
+    };
+    checked_timestamp(local.checked_sub(east_s as i64 * SECOND_US)).map_err(|_| out_of_range())
+}
+
+fn local_us(moment: &Moment, name: &str, text: &str) -> SqlResult<i64> {
+    let days = moment.date.ok_or_else(|| error(Failure::Syntax, name, text))?;
+    let us = days.checked_mul(DAY_US).and_then(|us| us.checked_add(moment.time_us.unwrap_or(0)));
+    checked_timestamp(us).map_err(|_| {
+        SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{text}\""))
+    })
+}
+
+/// Exactly two digits.
+#[inline]
+fn two(bytes: &[u8]) -> Option<i64> {
+    match bytes {
+        [a @ b'0'..=b'9', b @ b'0'..=b'9'] => Some((a - b'0') as i64 * 10 + (b - b'0') as i64),
+        _ => None,
+    }
+}
+
+/// `YYYY-MM-DD` and what follows it; anything unusual is left to the tokens.
+#[inline]
+fn iso_date(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let (date, rest) = bytes.split_at_checked(10)?;
+    if date[4] != b'-' || date[7] != b'-' || rest.first().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let year = two(&date[0..2])? * 100 + two(&date[2..4])?;
+    let (month, day) = (two(&date[5..7])?, two(&date[8..10])?);
+    let valid = year > 0 && (1..=12).contains(&month) && day >= 1;
+    if !valid || day > days_in_month(year as i32, month as i32) as i64 {
+        return None;
+    }
+    Some((days_from_civil(year as i32, month as i32, day as i32), rest))
+}
+
+/// `YYYY-MM-DD hh:mm:ss[.ffffff]` (blank or T) and what follows it.
+#[inline]
+fn iso_timestamp(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let (days, rest) = iso_date(bytes)?;
+    let (time, mut rest) = rest.split_at_checked(9)?;
+    if !matches!(time[0], b' ' | b'T') || time[3] != b':' || time[6] != b':' {
+        return None;
+    }
+    let (hour, minute, second) = (two(&time[1..3])?, two(&time[4..6])?, two(&time[7..9])?);
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let mut us = ((hour * 60 + minute) * 60 + second) * SECOND_US;
+    if let [b'.', digits @ ..] = rest {
+        let length = digits.iter().take_while(|b| b.is_ascii_digit()).count();
+        if length == 0 || length > 6 {
+            return None;
+        }
+        let fraction = digits[..length].iter().fold(0i64, |value, b| value * 10 + (b - b'0') as i64);
+        us += fraction * 10i64.pow(6 - length as u32);
+        rest = &digits[length..];
+    } else if rest.first().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    Some((days * DAY_US + us, rest))
+}
+
+/// `Z`, `+hh`, `+hh:mm` to the end.
+fn iso_offset(bytes: &[u8]) -> Option<i32> {
+    let (sign, digits) = match bytes {
+        [b'Z'] => return Some(0),
+        [b'+', digits @ ..] => (1, digits),
+        [b'-', digits @ ..] => (-1, digits),
+        _ => return None,
+    };
+    let s = match digits {
+        [_, _] => two(digits)? * 3600,
+        [_, _, b':', minutes @ ..] => two(&digits[..2])? * 3600 + two(minutes).filter(|&m| m < 60)? * 60,
+        _ => return None,
+    };
+    (s < OFFSET_S_END as i64).then_some(sign * s as i32)
+}
+
+fn decode(text: &str, settings: &FormatSettings) -> Decoded<Moment> {
+    let tokens = tokenize(text).filter(|tokens| !tokens.is_empty()).ok_or(Failure::Syntax)?;
+    let mut fields = Fields::default();
+    for (slot, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Word(word) => decode_word(word, tokens.get(slot + 1), &mut fields, settings)?,
+            Token::Date(parts) => decode_date(parts, &mut fields, settings.date_order)?,
+            Token::Time(time) => set_once(&mut fields.time_us, decode_time(time)?)?,
+            Token::Offset(offset) => set_once(&mut fields.zone, Zone::Offset(decode_offset(offset)?))?,
+            Token::Julian(number) => {
+                let julian: i64 = number.parse().map_err(|_| Failure::FieldOverflow)?;
+                set_once(&mut fields.days, julian - civil::julian_day(0))?
+            }
+            Token::ZoneName(name) => {
+                let zone = TimeZone::find(name).ok_or_else(|| Failure::UnknownZone((*name).to_owned()))?;
+                set_once(&mut fields.zone, Zone::Rules(zone))?;
+            }
+            Token::Number(number) => decode_number(number, &mut fields, settings.date_order)?,
+        }
+    }
+    finish(fields)
+}
+
+fn set_once<T>(field: &mut Option<T>, value: T) -> Decoded<()> {
+    match field.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Failure::Syntax),
+    }
+}
+
+fn decode_word(word: &str, next: Option<&Token>, fields: &mut Fields, settings: &FormatSettings) -> Decoded<()> {
+    if let Some(month) = month_by_name(word) {
+        // `1 Jan 2024`: a number taken for the month was the day.
+        if let (Some(number), None, false) = (fields.month, fields.day, fields.month_by_name) {
+            fields.day = Some(number);
+            fields.month = None;
+        }
+        fields.month_by_name = true;
+        return set_once(&mut fields.month, month);
+    }
+    let today = || civil::split_timestamp(settings.time_zone.to_local_us(settings.now_us)).0;
+    match word {
+        "now" => set_once(&mut fields.special, Special::Now),
+        "epoch" => set_once(&mut fields.special, Special::Epoch),
+        "infinity" | "inf" => set_once(&mut fields.special, Special::Infinity),
+        "-infinity" | "-inf" => set_once(&mut fields.special, Special::NegativeInfinity),
+        "today" => set_once(&mut fields.days, today()),
+        "tomorrow" => set_once(&mut fields.days, today() + 1),
+        "yesterday" => set_once(&mut fields.days, today() - 1),
+        "allballs" => {
+            fields.zone = Some(Zone::Offset(0));
+            set_once(&mut fields.time_us, 0)
+        }
+        "am" | "pm" => set_once(&mut fields.is_pm, word == "pm"),
+        "bc" => {
+            fields.is_bc = true;
+            Ok(())
+        }
+        "ad" | "at" | "on" => Ok(()),
+        "t" if matches!(next, Some(Token::Time(_) | Token::Number(_))) => Ok(()),
+        _ if is_weekday(word) => Ok(()),
+        _ => decode_zone_word(word, fields),
+    }
+}
+
+fn decode_zone_word(word: &str, fields: &mut Fields) -> Decoded<()> {
+    if let Some(east_s) = abbreviation_offset_s(word) {
+        return set_once(&mut fields.zone, Zone::Offset(east_s));
+    }
+    // Only words of some length: the tz database has no shorter names that are not abbreviations.
+    match TimeZone::find(word).filter(|_| word.len() >= 3) {
+        Some(zone) => set_once(&mut fields.zone, Zone::Rules(zone)),
+        None => Err(Failure::Syntax),
+    }
+}
+
+fn number(digits: &str) -> Decoded<i32> {
+    digits.parse().map_err(|_| Failure::FieldOverflow)
+}
+
+fn set_year(digits: &str, fields: &mut Fields) -> Decoded<()> {
+    fields.short_year = digits.len() <= 2;
+    set_once(&mut fields.year, number(digits)?)
+}
+
+fn decode_date(parts: &[&str], fields: &mut Fields, order: DateOrder) -> Decoded<()> {
+    if let Some(slot) = parts.iter().position(|part| !part.as_bytes()[0].is_ascii_digit()) {
+        let month = month_by_name(&parts[slot].to_ascii_lowercase()).ok_or(Failure::Syntax)?;
+        fields.month_by_name = true;
+        set_once(&mut fields.month, month)?;
+        let mut rest: Vec<&str> = parts.to_vec();
+        rest.remove(slot);
+        return match rest[..] {
+            [a, b] if a.len() > 2 || (order == DateOrder::Ymd && b.len() <= 2) => {
+                set_year(a, fields)?;
+                set_once(&mut fields.day, number(b)?)
+            }
+            [a, b] => {
+                set_once(&mut fields.day, number(a)?)?;
+                set_year(b, fields)
+            }
+            _ => Err(Failure::Syntax),
+        };
+    }
+    let [a, b, c] = parts[..] else { return Err(Failure::Syntax) };
+    let (year, month, day) = match order {
+        _ if a.len() > 2 => (a, b, c),
+        DateOrder::Ymd => (a, b, c),
+        DateOrder::Mdy => (c, a, b),
+        DateOrder::Dmy => (c, b, a),
+    };
+    set_year(year, fields)?;
+    set_once(&mut fields.month, number(month)?)?;
+    set_once(&mut fields.day, number(day)?)
+}
+
+/// Digits that stand alone: a date or time run together, or one field of a date.
+fn decode_number(text: &str, fields: &mut Fields, order: DateOrder) -> Decoded<()> {
+    let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let has_date = fields.days.is_some() || (fields.year.is_some() && fields.month.is_some() && fields.day.is_some());
+    if has_date && fields.time_us.is_none() {
+        return decode_packed_time(digits, fraction, fields);
+    }
+    if !fraction.is_empty() {
+        return Err(Failure::Syntax);
+    }
+    let no_date = fields.year.is_none() && fields.month.is_none() && fields.day.is_none();
+    if digits.len() >= 6 && no_date {
+        let (rest, day) = digits.split_at(digits.len() - 2);
+        let (year, month) = rest.split_at(rest.len() - 2);
+        set_year(year, fields)?;
+        fields.month = Some(number(month)?);
+        fields.day = Some(number(day)?);
+        return Ok(());
+    }
+    if digits.len() > 2 {
+        return set_year(digits, fields);
+    }
+    match (fields.year, fields.month, fields.day) {
+        (_, Some(_), Some(_)) => set_year(digits, fields),
+        (_, Some(_), None) => set_once(&mut fields.day, number(digits)?),
+        (Some(_), None, _) => set_once(&mut fields.month, number(digits)?),
+        (None, None, Some(_)) => set_once(&mut fields.month, number(digits)?),
+        (None, None, None) if order == DateOrder::Dmy => set_once(&mut fields.day, number(digits)?),
+        (None, None, None) if order == DateOrder::Ymd => set_year(digits, fields),
+        (None, None, None) => set_once(&mut fields.month, number(digits)?),
+    }
+}
+
+/// `hhmm` or `hhmmss[.ffffff]`
+fn decode_packed_time(digits: &str, fraction: &str, fields: &mut Fields) -> Decoded<()> {
+    let text = match digits.len() {
+        4 => format!("{}:{}", &digits[..2], &digits[2..]),
+        6 if fraction.is_empty() => format!("{}:{}:{}", &digits[..2], &digits[2..4], &digits[4..]),
+        6 => format!("{}:{}:{}.{fraction}", &digits[..2], &digits[2..4], &digits[4..]),
+        _ => return Err(Failure::Syntax),
+    };
+    set_once(&mut fields.time_us, decode_time(&text)?)
+}
+
+/// Microseconds of a fraction's digits, rounded half to even as `rint` does.
+pub(super) fn fraction_us(digits: &str) -> i64 {
+    if digits.len() <= 6 {
+        return digits.bytes().fold(0, |value, b| value * 10 + (b - b'0') as i64) * 10i64.pow(6 - digits.len() as u32);
+    }
+    let value: f64 = format!("0.{digits}").parse().expect("digits are a number");
+    (value * 1e6).round_ties_even() as i64
+}
+
+fn decode_time(text: &str) -> Decoded<i64> {
+    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let mut parts = clock.split(':');
+    let mut part = || match parts.next() {
+        Some("") => Err(Failure::Syntax),
+        Some(digits) => digits.parse::<i64>().map(Some).map_err(|_| Failure::FieldOverflow),
+        None => Ok(None),
+    };
+    let (hour, minute, second) = (part()?, part()?, part()?);
+    let (Some(hour), Some(minute), None) = (hour, minute, part()?) else { return Err(Failure::Syntax) };
+    if second.is_none() && !fraction.is_empty() {
+        return Err(Failure::Syntax);
+    }
+    let second = second.unwrap_or(0);
+    let us = ((hour * 60 + minute) * 60 + second) * SECOND_US + fraction_us(fraction);
+    // A leap second may be written; 24:00:00 is the day's end.
+    if hour > 24 || minute > 59 || second > 60 || us > DAY_US {
+        return Err(Failure::FieldOverflow);
+    }
+    Ok(us)
+}
+
+/// `+h`, `+hh`, `+hhmm`, `+hh:mm[:ss]` as seconds east.
+fn decode_offset(text: &str) -> Decoded<i32> {
+    let (sign, digits) = text.split_at(1);
+    let parts: Vec<&str> = match digits {
+        _ if digits.contains(':') => digits.split(':').collect(),
+        _ if digits.len() > 4 => vec![&digits[..digits.len() - 4], &digits[digits.len() - 4..digits.len() - 2], &digits[digits.len() - 2..]],
+        _ if digits.len() > 2 => vec![&digits[..digits.len() - 2], &digits[digits.len() - 2..]],
+        _ => vec![digits],
+    };
+    if parts.len() > 3 || parts.iter().any(|part| part.is_empty()) {
+        return Err(Failure::Syntax);
+    }
+    let mut seconds = 0i64;
+    for (slot, part) in parts.iter().enumerate() {
+        let value: i64 = part.parse().map_err(|_| Failure::ZoneOverflow)?;
+        if slot > 0 && value > 59 {
+            return Err(Failure::ZoneOverflow);
+        }
+        seconds += value.min(100_000) * 60i64.pow(2 - slot as u32);
+    }
+    if seconds >= OFFSET_S_END as i64 {
+        return Err(Failure::ZoneOverflow);
+    }
+    Ok(if sign == "-" { -seconds as i32 } else { seconds as i32 })
+}
+
+fn finish(fields: Fields) -> Decoded<Moment> {
+    let mut time_us = fields.time_us;
+    if let Some(is_pm) = fields.is_pm {
+        let us = time_us.ok_or(Failure::Syntax)?;
+        if us >= 13 * HOUR_US {
+            return Err(Failure::FieldOverflow);
+        }
+        let past_twelve = us % (12 * HOUR_US);
+        time_us = Some(if is_pm { past_twelve + 12 * HOUR_US } else { past_twelve });
+    }
+    let date = match (fields.days, fields.year, fields.month, fields.day) {
+        (Some(days), None, None, None) => Some(days),
+        (None, Some(_), Some(_), Some(_)) => Some(finish_date(&fields)?),
+        (None, None, None, None) => None,
+        _ => return Err(Failure::Syntax),
+    };
+    if fields.special.is_some() && (date.is_some() || time_us.is_some()) {
+        return Err(Failure::Syntax);
+    }
+    Ok(Moment { date, time_us, zone: fields.zone, special: fields.special })
+}
+
+fn finish_date(fields: &Fields) -> Decoded<i64> {
+    let (Some(mut year), Some(month), Some(day)) = (fields.year, fields.month, fields.day) else {
+        return Err(Failure::Syntax);
+    };
+    if fields.is_bc {
+        if year == 0 {
+            return Err(Failure::FieldOverflow);
+        }
+        year = 1 - year;
+    } else if fields.short_year {
+        year += if year < 70 { 2000 } else { 1900 };
+    } else if year == 0 {
+        return Err(Failure::FieldOverflow);
+    }
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return Err(Failure::MonthOrDay);
+    }
+    if day > days_in_month(year, month) {
+        return Err(Failure::FieldOverflow);
+    }
+    let Civil { year, month, day } = Civil { year, month, day };
+    Ok(days_from_civil(year, month, day))
+}
