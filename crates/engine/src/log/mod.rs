@@ -193,8 +193,11 @@ impl Log {
     /// Flushes until `lsn` is stable. False: the log has stopped.
     pub fn flush_to(&self, lsn: Lsn) -> bool {
         while self.stable() < lsn {
-            if self.flush_step() == FlushOutcome::Stopped {
-                return false;
+            match self.flush_step() {
+                FlushOutcome::Flushed { .. } => {}
+                // Idle: `lsn` lies above the tail, where nothing was promised.
+                FlushOutcome::Idle => return self.stable() >= lsn,
+                FlushOutcome::Stopped => return false,
             }
         }
         true

@@ -68,7 +68,7 @@ impl LogFiles {
             let read = file.read_at(&mut bytes, 0).map_err(|e| damage(&path, start, e.to_string()))?;
             let header = SegmentHeader::decode(&bytes[..read]).map_err(|what| damage(&path, start, what))?;
             let expected = SegmentHeader { system_id, start: Lsn(start), segment_bytes };
-            if header != expected {
+            if header != expected || !start.is_multiple_of(segment_bytes) {
                 let what = format!("the file belongs elsewhere: it says {header:x?}, expected {expected:x?}");
                 return Err(damage(&path, start, what));
             }

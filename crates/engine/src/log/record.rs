@@ -409,6 +409,15 @@ impl OperationStream {
         bytes: &[u8],
         mut visit: impl FnMut(u64, Operation<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.feed_bodies(bytes, |ordinal, body| visit(ordinal, Operation::decode(body).ok_or(Malformed)?))
+    }
+
+    /// The same with the operations' bytes, not yet decoded.
+    pub fn feed_bodies<E: From<Malformed>>(
+        &mut self,
+        bytes: &[u8],
+        mut visit: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let joined;
         let mut cursor = Cursor::new(if self.carry.is_empty() {
             bytes
@@ -427,7 +436,7 @@ impl OperationStream {
                 self.carry.extend_from_slice(before);
                 return Ok(());
             };
-            visit(self.ordinal, Operation::decode(body).ok_or(Malformed)?)?;
+            visit(self.ordinal, body)?;
             self.ordinal += 1;
         }
         Ok(())

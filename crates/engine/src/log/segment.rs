@@ -81,7 +81,9 @@ pub fn segment_path(start: u64) -> String {
 /// The start a segment's file name gives; `None` for other files.
 pub fn parse_segment_name(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".log")?;
-    (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok())?
+    // One spelling only: `from_str_radix` would also take a sign and capitals.
+    let start = u64::from_str_radix(digits, 16).ok()?;
+    (digits == format!("{start:016x}")).then_some(start)
 }
 
 /// An open segment.
