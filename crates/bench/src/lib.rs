@@ -1,5 +1,26 @@
-//! The laboratory.
+//! The laboratory: runs the same work against mote, PostgreSQL, or any server of that wire, and proves what it saw.
+//!
+//! Read in this order:
+//!  1. `driver`: the client half of the protocol on an epoll loop of coroutines.
+//!  2. `measure`: phases, histograms, processor time.
+//!  3. `workload`: what is run; `workload::tpcc` first.
+//!  4. `report`: text, JSON, HTML.
+//!  5. `server`: servers that experiments start for themselves.
+//!  6. `command`: what a user types.
+//!
+//! Promises: every figure comes with its settings; latencies include retries and waiting; errors are counted by
+//! SQLSTATE; a run that proves something exits with 0 only if the proof holds. The server is another process, reached
+//! by its wire alone: nothing here links the engine.
+//! Leaves out: audited results, prices, and every claim of comparability with published TPC figures.
 #![forbid(unsafe_code)]
+
 pub mod driver;
 pub mod measure;
 pub mod workload;
+pub mod report;
+pub mod server;
+pub mod command;
+
+pub use command::args::BenchCommand;
+pub use command::{run, run_with};
+pub use server::{EmbeddedServer, RunningServer, SpawnedServer};

@@ -3,6 +3,8 @@
 //! A Bind message is a constant head (name, parameter formats), the values, and a constant tail (result formats and
 //! the Execute message after it). Per execution only the values and the length are new.
 
+use std::borrow::Cow;
+
 use super::wire;
 
 /// How a parameter travels. The pairs of type and format are those that BenchmarkSQL's JDBC driver sends.
@@ -46,8 +48,8 @@ pub enum Format {
 /// A statement as source code writes it.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    pub sql: &'static str,
-    pub params: &'static [Param],
+    pub sql: Cow<'static, str>,
+    pub params: Cow<'static, [Param]>,
     /// One per result column; empty for statements without rows.
     pub results: &'static [Format],
 }
@@ -88,7 +90,7 @@ impl StatementSet {
     pub fn write_parses(&self, out: &mut Vec<u8>) {
         for (number, definition) in self.definitions.iter().enumerate() {
             let types = definition.params.iter().map(|param| param.oid());
-            wire::parse(out, &format!("S_{number}"), definition.sql, types);
+            wire::parse(out, &format!("S_{number}"), &definition.sql, types);
         }
     }
 
@@ -170,8 +172,8 @@ mod tests {
     #[test]
     fn bind_and_execute_bytes() {
         let set = StatementSet::new(vec![Definition {
-            sql: "select a from t where b = $1 and c = $2",
-            params: &[Param::Int, Param::Text],
+            sql: "select a from t where b = $1 and c = $2".into(),
+            params: (&[Param::Int, Param::Text]).into(),
             results: &[Format::Binary],
         }]);
         let mut out = Vec::new();

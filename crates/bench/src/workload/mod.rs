@@ -5,6 +5,7 @@
 
 pub mod pool;
 pub mod tpcc;
-//point
-//ingest
-//canned
+pub mod closed_loop;
+pub mod point;
+pub mod ingest;
+pub mod canned;

@@ -1,6 +1,8 @@
 //! The SQL of the five transactions: the statements that BenchmarkSQL's generic application sends, over its schema,
 //! with the parameter types and result formats its JDBC driver uses once a statement is prepared on the server.
 
+use std::borrow::Cow;
+
 use crate::driver::{Definition, Format, Param, StatementId, StatementSet};
 
 use Format::{Binary as B, Text as T};
@@ -16,7 +18,7 @@ macro_rules! statements {
 
         /// All statements, for the sessions of a run.
         pub fn statement_set() -> StatementSet {
-            StatementSet::new(vec![$(Definition { sql: $sql, params: &[$($param),*], results: &[$($result),*] }),*])
+            StatementSet::new(vec![$(Definition { sql: Cow::Borrowed($sql), params: Cow::Borrowed(&[$($param),*]), results: &[$($result),*] }),*])
         }
     };
 }

@@ -1,0 +1,313 @@
+//! The command line. Its help texts are the laboratory's manual: they say what is measured, what is counted, and what
+//! a figure may be compared with.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::workload::tpcc::mix::MixMode;
+use crate::workload::tpcc::{HomeMode, LoadMode};
+
+/// Measures mote, PostgreSQL, or any server that speaks PostgreSQL's protocol.
+///
+/// Without --target an experiment starts a server of its own in a temporary directory, runs against it, and removes
+/// it. With --target postgres://user:password@host:port/database it runs the same work against a server that is there.
+///
+/// Exit code 0: the experiment ran and everything it proves holds. 1: a proof or a target failed. 2: it did not run.
+#[derive(Args, Debug)]
+pub struct BenchCommand {
+    #[command(subcommand)]
+    pub experiment: Experiment,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Experiment {
+    /// Order entry: the five transactions of TPC-C as interactive SQL, with proofs
+    Tpcc(TpccArgs),
+    /// Proves after a crash that every acknowledged order is there and no half transaction is
+    Verify(VerifyArgs),
+    /// One-row select by primary key, prepared, on many connections
+    Point(PointArgs),
+    /// Multi-row inserts of 200-byte rows on many connections
+    Ingest(IngestArgs),
+    /// A server that answers constant bytes: what the wire alone can do on this machine
+    Canned(CannedArgs),
+    /// mote and PostgreSQL side by side, interleaved, with targets
+    Compare(CompareArgs),
+}
+
+#[derive(Args, Debug, Clone)]
+pub struct TargetArgs {
+    /// Server to measure, as postgres://user:password@host:port/database; default: a server of the experiment's own
+    ///
+    /// A Unix socket is named by its directory: postgres://user@/database?host=/tmp&port=5432.
+    #[arg(long, value_name = "URL")]
+    pub target: Option<String>,
+    /// Process whose CPU time (with all its children) is the server's; default: found by its port when it is local
+    #[arg(long, value_name = "PID")]
+    pub server_pid: Option<u32>,
+    /// Where the experiment's own server keeps its data; default: a temporary directory, removed afterwards
+    ///
+    /// Choose a directory on the disk whose durability shall count: /tmp may be memory.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+#[derive(Args, Debug, Clone)]
+pub struct OutputArgs {
+    /// Write everything that was found out, with every setting, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Show progress each second even if standard error is not a terminal
+    #[arg(long)]
+    pub progress: bool,
+    /// No progress at all
+    #[arg(long, short, conflicts_with = "progress")]
+    pub quiet: bool,
+}
+
+/// Order entry: the five transactions of TPC-C as interactive SQL, with proofs.
+///
+/// Loads BenchmarkSQL's schema, runs its statements with its round trips (8 + 2n for a new order of n lines), prints
+/// its table, and then proves the twelve consistency conditions of clause 3.3.2. Without --pace it is a closed loop:
+/// every connection starts its next transaction when the last one has ended, so throughput is what the server can do
+/// and latency grows with --connections. With --pace 1 there are ten true terminals per warehouse that key and think
+/// as the specification says; throughput is then bounded by 12.86 new orders per minute and warehouse, and latency is
+/// the result.
+///
+/// NOPM is new orders per minute, the 1 % that roll back on purpose included. Results are unaudited and not comparable
+/// to published TPC results.
+#[derive(Args, Debug)]
+pub struct TpccArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Size of the database: about 500,000 rows and 100 MB each
+    #[arg(long, short, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    pub warehouses: i32,
+    /// Connections; in a closed loop as many terminals
+    #[arg(long, short, default_value_t = 16)]
+    pub connections: usize,
+    /// Seconds before counting begins, so that caches and plans are warm
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
+    pub warmup: f64,
+    /// Seconds that count
+    #[arg(long, short, default_value_t = 30.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Decides the data and every input; the same seed gives the same database
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How transactions are chosen
+    #[arg(long, value_enum, default_value_t = MixMode::Weights)]
+    pub mix: MixMode,
+    /// Whether a terminal stays with its warehouse
+    #[arg(long, value_enum, default_value_t = HomeMode::Auto)]
+    pub home: HomeMode,
+    /// True terminals, ten per warehouse: factor on keying and think times (1 is the specification's)
+    #[arg(long, value_name = "FACTOR")]
+    pub pace: Option<f64>,
+    /// How often a transaction is run again after 40001 or 40P01; its latency covers all attempts
+    #[arg(long, default_value_t = 10)]
+    pub retries: u32,
+    /// Whether to load
+    #[arg(long, value_enum, default_value_t = LoadMode::Auto)]
+    pub load: LoadMode,
+    /// Connections that load in parallel; default: twice the processors
+    #[arg(long, value_name = "N")]
+    pub load_connections: Option<usize>,
+    /// Load without foreign keys (BenchmarkSQL has them)
+    #[arg(long)]
+    pub no_foreign_keys: bool,
+    /// Threads that drive the terminals; default: half of the processors
+    #[arg(long, value_name = "N")]
+    pub driver_threads: Option<usize>,
+    /// Skip the twelve consistency conditions
+    #[arg(long)]
+    pub no_check: bool,
+    /// Record every acknowledged new order in this file, for `mote bench verify` after a crash
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+    /// Write a self-contained HTML page with charts
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Proves after a crash that every acknowledged order is there and no half transaction is.
+///
+/// Run `mote bench tpcc --ledger FILE` against a server, kill the server as cruelly as you like, start it again, and
+/// run this. It compares the orders in the database with the client's record of what was acknowledged: a missing or a
+/// changed one fails, as does an order whose lines do not add up and an order nobody asked for. Then it checks the
+/// twelve consistency conditions.
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// The server after its recovery
+    #[arg(long, value_name = "URL")]
+    pub target: String,
+    /// What the run wrote
+    #[arg(long, value_name = "FILE")]
+    pub ledger: PathBuf,
+    /// Compare the ledger only
+    #[arg(long)]
+    pub no_check: bool,
+    #[arg(long, value_name = "FILE")]
+    /// Write the verdict as JSON
+    pub json: Option<PathBuf>,
+}
+
+/// One-row select by primary key, prepared, on many connections.
+///
+/// The statement and the table are those of pgbench's select-only script, so that the figure stands beside
+/// `pgbench -M prepared -S` and beside `mote bench canned`, the ceiling of the wire.
+#[derive(Args, Debug)]
+pub struct PointArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    #[arg(long, short, default_value_t = 64)]
+    /// Connections, each with one select under way at any time
+    pub connections: usize,
+    /// Rows of the table
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(i32).range(1..))]
+    pub rows: i32,
+    /// Use the table as it is (always for a canned-bytes server)
+    #[arg(long)]
+    pub no_load: bool,
+    /// Seconds before counting begins
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    pub warmup: f64,
+    /// Seconds that count
+    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Decides the keys
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Threads that drive the connections; default: half of the processors
+    #[arg(long, value_name = "N")]
+    pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Multi-row inserts of 200-byte rows on many connections, each insert a durable transaction.
+///
+/// Proof: the table holds at least as many rows as were acknowledged.
+#[derive(Args, Debug)]
+pub struct IngestArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Connections, each with one insert under way at any time
+    #[arg(long, short, default_value_t = 16)]
+    pub connections: usize,
+    /// Rows of one INSERT
+    #[arg(long, default_value_t = 10)]
+    pub rows: usize,
+    /// Seconds before counting begins
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    pub warmup: f64,
+    /// Seconds that count
+    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Decides the payloads
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Threads that drive the connections; default: half of the processors
+    #[arg(long, value_name = "N")]
+    pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// A server that answers constant bytes: what the wire alone can do on this machine.
+///
+/// Answers every execution with one row. Measure it with `mote bench point --no-load --target postgres://...` or with
+/// `pgbench -n -M prepared -S`; a real server's share of that figure is what it makes of the wire.
+#[derive(Args, Debug)]
+pub struct CannedArgs {
+    /// Address to listen on; port 0 chooses one and prints it
+    #[arg(long, default_value = "127.0.0.1:5499", value_name = "ADDRESS")]
+    pub listen: SocketAddr,
+}
+
+/// mote and PostgreSQL side by side, interleaved, with targets.
+///
+/// Runs a list of measurements against both systems in turn (mote, PostgreSQL, PostgreSQL, mote, ...), takes medians
+/// over the rounds, and prints measured, target and ratio. Start PostgreSQL with `scripts/postgres18.sh start`, which
+/// prints the URL for --postgres. Without --postgres only the measurements that need no reference are judged.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// The mote server; default: one of the experiment's own
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// The reference server
+    #[arg(long, value_name = "URL")]
+    pub postgres: Option<String>,
+    /// Rounds; each runs every measurement once on each system
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
+    /// Measurements: tpcc, point, memory
+    #[arg(long, value_delimiter = ',', default_value = "tpcc,point,memory")]
+    pub only: Vec<Measurement>,
+    /// Size of the order-entry database
+    #[arg(long, short, default_value_t = 20, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    pub warehouses: i32,
+    /// Seconds before counting begins, in each measurement
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
+    pub warmup: f64,
+    /// Seconds that count, in each measurement
+    #[arg(long, short, default_value_t = 20.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Decides data and inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Threads that drive the connections; default: half of the processors
+    #[arg(long, value_name = "N")]
+    pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Measurement {
+    /// Order entry at 16 and at 500 connections
+    Tpcc,
+    /// One-row select at 64 and at 500 connections, against a canned-bytes server
+    Point,
+    /// Memory of a loaded warehouse
+    Memory,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        bench: BenchCommand,
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed_and_documented() {
+        let command = Cli::command();
+        command.clone().debug_assert();
+        for experiment in command.get_subcommands() {
+            assert!(experiment.get_about().is_some(), "{}", experiment.get_name());
+            for argument in experiment.get_arguments() {
+                let id = argument.get_id();
+                assert!(argument.get_help().is_some(), "{} {id} has no help", experiment.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn parses_a_typical_line() {
+        let line = ["bench", "tpcc", "-w", "10", "-c", "64", "--mix", "deck", "--target", "postgres://h/d"];
+        let Experiment::Tpcc(args) = Cli::try_parse_from(line).expect("valid").bench.experiment else {
+            panic!("not tpcc")
+        };
+        assert_eq!((args.warehouses, args.connections, args.mix), (10, 64, MixMode::Deck));
+        assert!(Cli::try_parse_from(["bench", "tpcc", "-w", "0"]).is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! The laboratory's commands: what a user types, and what happens then.
+//!
+//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `verify`, `simple` (point, ingest,
+//! canned), `compare`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
+
+pub mod args;
+mod tpcc;
+mod verify;
+mod simple;
+mod compare;
+
+use std::process::ExitCode;
+
+use self::args::{BenchCommand, Experiment, TargetArgs};
+use crate::driver::Target;
+use crate::driver::url::Host;
+use crate::measure::cpu::{self, ProcessTree};
+use crate::server::{EmbeddedServer, RunningServer, SpawnedServer};
+
+/// Runs a command; servers of its own are child processes of this same binary.
+pub fn run(command: BenchCommand) -> ExitCode {
+    match SpawnedServer::this_binary(Vec::new()) {
+        Ok(embedded) => run_with(command, &embedded),
+        Err(error) => {
+            eprintln!("mote bench: cannot find this program's own binary: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs a command with servers from `embedded`. Exit code 0: done and proven; 1: a proof or a target failed; 2: the
+/// experiment could not be run.
+pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCode {
+    let result = match command.experiment {
+        Experiment::Tpcc(args) => tpcc::run(&args, embedded),
+        Experiment::Verify(args) => verify::run(&args),
+        Experiment::Point(args) => simple::point(&args, embedded),
+        Experiment::Ingest(args) => simple::ingest(&args, embedded),
+        Experiment::Canned(args) => simple::canned(&args),
+        Experiment::Compare(args) => compare::run(&args, embedded),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("mote bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The server that an experiment runs against: named by the user, or started for it.
+struct Subject {
+    target: Target,
+    processes: Option<ProcessTree>,
+    /// Kept alive for the experiment.
+    own: Option<Box<dyn RunningServer>>,
+}
+
+impl Subject {
+    fn new(args: &TargetArgs, embedded: &dyn EmbeddedServer) -> Result<Subject, String> {
+        let Some(url) = &args.target else {
+            let own = embedded.start(args.data.as_deref())?;
+            let target = Target::parse(own.url())?;
+            return Ok(Subject { target, processes: ProcessTree::new(own.pid()), own: Some(own) });
+        };
+        if args.data.is_some() {
+            return Err("--data belongs to a server of the experiment's own; it has no use with --target".into());
+        }
+        let target = Target::parse(url)?;
+        let pid = args.server_pid.or_else(|| local_server(&target));
+        let processes = pid.and_then(ProcessTree::new);
+        if args.server_pid.is_some() && processes.is_none() {
+            return Err(format!("there is no process {}", pid.unwrap_or(0)));
+        }
+        Ok(Subject { target, processes, own: None })
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.own.as_ref().map_or(Vec::new(), |own| own.remarks().to_vec())
+    }
+
+    fn stop(self) -> Result<(), String> {
+        self.own.map_or(Ok(()), RunningServer::stop)
+    }
+}
+
+/// The process behind a local TCP address, when this user may look.
+fn local_server(target: &Target) -> Option<u32> {
+    match &target.host {
+        Host::Name(_) if target.is_local() => cpu::listener_of(target.port),
+        _ => None,
+    }
+}
+
+/// Driver threads when the user does not say: half of the processors, since the server needs the others.
+fn default_driver_threads() -> usize {
+    (std::thread::available_parallelism().map_or(1, usize::from) / 2).max(1)
+}

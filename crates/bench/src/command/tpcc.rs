@@ -1,0 +1,165 @@
+//! `mote bench tpcc`: one experiment, from settings to a report.
+
+use super::args::TpccArgs;
+use super::{Subject, default_driver_threads};
+use crate::measure::run::SeriesPoint;
+use crate::report::live::Live;
+use crate::report::{Summary, html, json, table};
+use crate::server::EmbeddedServer;
+use crate::workload::tpcc::consistency::ConditionVerdict;
+use crate::workload::tpcc::load::LoadReport;
+use crate::workload::tpcc::mix::{KIND_NAMES, Kind};
+use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Observer, Settings};
+
+/// New orders per minute that ten terminals with keying and think times can enter at most.
+const CEILING_PER_WAREHOUSE: f64 = 12.86;
+
+pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    let settings = settings(args)?;
+    let subject = Subject::new(&args.target, embedded)?;
+    let mut console = Console { live: Live::new("NOPM", args.output.progress, args.output.quiet), quiet: args.output.quiet };
+    let experiment = tpcc::experiment(settings, &subject.target, subject.processes, &mut console)?;
+    let summary = experiment.outcome.as_ref().map(summarize);
+    let remarks = subject.remarks();
+    print!("{}", text(&experiment, summary.as_ref(), &remarks));
+    if let Some(path) = &args.output.json {
+        json::write(path, &json::tpcc(&experiment, summary.as_ref(), &remarks))?;
+    }
+    if let (Some(path), Some(summary)) = (&args.html, &summary) {
+        let page = html::tpcc(&experiment, summary, &remarks);
+        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    subject.stop()?;
+    Ok(experiment.pass())
+}
+
+/// The figures of a TPC-C run: deliveries are queued as one type and done as another.
+pub fn summarize(outcome: &crate::measure::RunOutcome) -> Summary {
+    let (queued, done) = (Kind::Delivery as usize, Kind::DeliveryBackground as usize);
+    Summary::new(outcome, KIND_NAMES, Some(queued), Some(done))
+}
+
+fn settings(args: &TpccArgs) -> Result<Settings, String> {
+    if args.connections == 0 {
+        return Err("--connections must be at least 1".into());
+    }
+    if !(args.duration > 0.0 && args.warmup >= 0.0 && args.pace.is_none_or(|pace| pace > 0.0)) {
+        return Err("--duration and --pace must be positive, --warmup at least 0".into());
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(Settings {
+        warehouses: args.warehouses,
+        connections: args.connections,
+        driver_threads: args.driver_threads.unwrap_or_else(default_driver_threads).clamp(1, args.connections),
+        warmup_s: args.warmup,
+        duration_s: args.duration,
+        seed: args.seed,
+        mix: args.mix,
+        home: args.home,
+        pace: args.pace,
+        retries_max: args.retries,
+        load: args.load,
+        load_connections: args.load_connections.unwrap_or(2 * processors).max(1),
+        foreign_keys: !args.no_foreign_keys,
+        check: !args.no_check,
+        ledger: args.ledger.clone(),
+    })
+}
+
+/// Progress on standard error.
+struct Console {
+    live: Live,
+    quiet: bool,
+}
+
+impl Observer for Console {
+    fn phase(&mut self, what: &str) {
+        if !self.quiet {
+            eprintln!("{what}");
+        }
+    }
+
+    fn second(&mut self, point: &SeriesPoint) {
+        self.live.second(point);
+    }
+
+    fn condition(&mut self, verdict: &ConditionVerdict) {
+        if self.live.visible() {
+            eprintln!("{}", table::condition_line(verdict));
+        }
+    }
+
+    fn interactive(&self) -> bool {
+        self.live.visible()
+    }
+}
+
+/// The report on standard output.
+fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) -> String {
+    let mut out = format!("server {} at {}\n", experiment.server_version, experiment.target);
+    if let Some(load) = &experiment.load {
+        out += &load_lines(load);
+    }
+    if let (Some(after), Some(load)) = (experiment.memory_after_load_bytes, &experiment.load) {
+        let each = after as f64 / 1e6 / load.warehouses as f64;
+        out += &format!("server memory after load: {:.0} MB, {each:.1} MB per warehouse\n", after as f64 / 1e6);
+    }
+    if let Some(summary) = summary {
+        out += &format!(
+            "\n{} warehouses, {} terminals, {} connections, {:.1} s measured\n\n",
+            experiment.warehouses, experiment.terminals, experiment.settings.connections, summary.measured_s
+        );
+        out += &table::latency_table(summary);
+        out += "\n";
+        out += &table::error_table(summary);
+        out += "\n";
+        out += &headline(experiment, summary);
+        out += &table::resource_lines(summary);
+        out += "\n";
+        out += &table::audit_lines(&experiment.audit);
+    }
+    for verdict in &experiment.conditions {
+        out += &table::condition_line(verdict);
+        out += "\n";
+    }
+    for remark in remarks {
+        out += &format!("WARNING: {remark}\n");
+    }
+    out + &format!("\n{} {DISCLAIMER}\n", table::pass(experiment.pass()))
+}
+
+fn headline(experiment: &Experiment, summary: &Summary) -> String {
+    let nopm = summary.first_kind_per_minute();
+    let mut out = format!("{:<36} {:>14}\n", "new orders per minute (NOPM)", table::grouped(nopm));
+    if experiment.settings.pace == Some(1.0) {
+        let share = 100.0 * nopm / (CEILING_PER_WAREHOUSE * experiment.warehouses as f64);
+        out += &format!("{:<36} {share:>14.1}\n", "of the terminals' ceiling, %");
+    }
+    out += &format!(
+        "{:<36} {:>14}\n",
+        "transactions per minute",
+        table::grouped(summary.transactions_per_s * 60.0)
+    );
+    if let Some(rate) = summary.first_kind_per_server_cpu_s {
+        out += &format!("{:<36} {:>14}\n", "new orders per server CPU second", table::grouped(rate));
+    }
+    out
+}
+
+fn load_lines(load: &LoadReport) -> String {
+    let mut out = format!(
+        "loaded {} rows, {:.0} MB in {:.1} s ({} rows/s, {:.0} MB/s); keys {:.1} s, foreign keys {:.1} s, statistics {:.1} s\n",
+        table::grouped(load.rows as f64),
+        load.bytes as f64 / 1e6,
+        load.copy_s,
+        table::grouped(load.rows_per_s),
+        load.mb_per_s,
+        load.keys_s,
+        load.foreign_keys_s,
+        load.analyze_s
+    );
+    for note in &load.notes {
+        out += &format!("note: {note}\n");
+    }
+    out
+}

@@ -1,0 +1,315 @@
+//! One self-contained HTML page: figures, charts drawn as SVG, settings, proofs. No script, no external file.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::summary::Summary;
+use super::table::{grouped, milliseconds};
+use crate::measure::run::{SeriesKind, SeriesPoint};
+use crate::workload::tpcc::mix::KIND_NAMES;
+use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER, Experiment};
+
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;\
+color:#1b1f24;background:#fff}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}table{border-collapse:collapse;\
+font-variant-numeric:tabular-nums;display:block;overflow-x:auto}th,td{padding:.25rem .6rem;text-align:right;\
+border-bottom:1px solid #d0d7de;white-space:nowrap}th:first-child,td:first-child{text-align:left}\
+.big{display:flex;gap:2.5rem;flex-wrap:wrap}.big div{font-size:1.7rem;font-weight:600}.big small{display:block;\
+font-size:.8rem;font-weight:400;color:#59636e}.pass{color:#1a7f37}.fail{color:#cf222e;font-weight:600}\
+svg{width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#59636e}.warn{color:#9a6700}\
+footer{margin-top:2rem;color:#59636e;font-size:.85rem}@media(prefers-color-scheme:dark){body{color:#e6edf3;\
+background:#0d1117}th,td{border-color:#30363d}.big small,footer,svg text{color:#8d96a0;fill:#8d96a0}}";
+
+const COLOURS: [&str; 6] = ["#2f6feb", "#d1580d", "#1a7f37", "#8250df", "#bf3989", "#8a6d00"];
+
+/// The page of a TPC-C experiment.
+pub fn tpcc(experiment: &Experiment, summary: &Summary, remarks: &[String]) -> String {
+    let mut page = Page::new("Order entry (TPC-C derived)");
+    page.put(&format!(
+        "<p>{} on {}, {} warehouses, {} terminals</p>",
+        escape(&experiment.server_version),
+        escape(&experiment.target),
+        experiment.warehouses,
+        experiment.terminals
+    ));
+    let mut big = vec![
+        ("new orders per minute (NOPM)", grouped(summary.first_kind_per_minute())),
+        ("transactions per minute", grouped(summary.transactions_per_s * 60.0)),
+    ];
+    if let Some(rate) = summary.first_kind_per_server_cpu_s {
+        big.push(("new orders per server CPU second", grouped(rate)));
+    }
+    if let Some(each) = summary.server_cpu_us_per_transaction {
+        big.push(("server CPU us per transaction", format!("{each:.0}")));
+    }
+    page.big(&big);
+    for warning in summary.warnings.iter().chain(remarks) {
+        page.put(&format!("<p class=warn>{}</p>", escape(warning)));
+    }
+    page.heading("Latency by type, in milliseconds");
+    page.latencies(summary);
+    if let Some(outcome) = &experiment.outcome {
+        page.series(&outcome.series);
+    }
+    page.errors(summary);
+    page.proofs(experiment);
+    page.heading("Settings");
+    page.settings(&serde_json::to_value(&experiment.settings).unwrap_or(Value::Null));
+    page.put("<footer><p>");
+    page.put(&escape(DISCLAIMER));
+    page.put("</p><ul>");
+    for deviation in DEVIATIONS {
+        page.put(&format!("<li>{}</li>", escape(deviation)));
+    }
+    page.put("</ul></footer>");
+    page.finish()
+}
+
+struct Page(String);
+
+impl Page {
+    fn new(title: &str) -> Page {
+        let title = escape(title);
+        Page(format!(
+            "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>\
+             <title>{title}</title><style>{STYLE}</style><h1>{title}</h1>\n"
+        ))
+    }
+
+    fn put(&mut self, html: &str) {
+        self.0.push_str(html);
+    }
+
+    fn finish(mut self) -> String {
+        self.put("\n</html>\n");
+        self.0
+    }
+
+    fn heading(&mut self, text: &str) {
+        self.put(&format!("\n<h2>{}</h2>\n", escape(text)));
+    }
+
+    fn big(&mut self, figures: &[(&str, String)]) {
+        self.put("<div class=big>");
+        for (label, value) in figures {
+            self.put(&format!("<div>{}<small>{}</small></div>", escape(value), escape(label)));
+        }
+        self.put("</div>");
+    }
+
+    fn rows(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        self.put("<table><tr>");
+        for title in header {
+            self.put(&format!("<th>{}</th>", escape(title)));
+        }
+        self.put("</tr>");
+        for row in rows {
+            self.put("<tr>");
+            for cell in row {
+                let class = match cell.as_str() {
+                    "PASS" => " class=pass",
+                    "FAIL" => " class=fail",
+                    _ => "",
+                };
+                self.put(&format!("<td{class}>{}</td>", escape(cell)));
+            }
+            self.put("</tr>\n");
+        }
+        self.put("</table>");
+    }
+
+    fn latencies(&mut self, summary: &Summary) {
+        let header = [
+            "type", "count", "share %", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "rollbacks", "errors",
+            "retries", "round trips",
+        ];
+        let rows: Vec<Vec<String>> = summary
+            .kinds
+            .iter()
+            .map(|kind| {
+                let latencies =
+                    [kind.mean_ms, kind.p50_ms, kind.p90_ms, kind.p95_ms, kind.p99_ms, kind.p999_ms, kind.max_ms];
+                let mut row =
+                    vec![kind.name.to_string(), grouped(kind.count as f64), format!("{:.2}", kind.share_percent)];
+                row.extend(latencies.iter().map(|latency| milliseconds(*latency)));
+                row.extend([kind.rollbacks, kind.errors, kind.retries].iter().map(u64::to_string));
+                row.push(format!("{:.1}", kind.round_trips_per_transaction));
+                row
+            })
+            .collect();
+        self.rows(&header, &rows);
+    }
+
+    fn series(&mut self, series: &[SeriesPoint]) {
+        let rate = |point: &SeriesPoint| point.kinds[0].count as f64 * 60.0 / point.seconds.max(1e-9);
+        self.heading("New orders per minute, over time");
+        let nopm = series.iter().map(|point| (point.second, rate(point))).collect();
+        self.put(&chart(&[("NOPM", nopm)], false));
+        let percentile = |kind: usize, value: fn(&SeriesKind) -> f64| -> Vec<(f64, f64)> {
+            let with_work = series.iter().filter(|point| point.kinds[kind].count > 0);
+            with_work.map(|point| (point.second, value(&point.kinds[kind]) / 1e3)).collect()
+        };
+        // Queueing a delivery takes no time; its line would only stretch the scale.
+        let kinds = [0, 1, 2, 3, 5];
+        for (title, value) in [
+            ("99th percentile by type, ms (logarithmic)", (|kind| kind.p99_us) as fn(&SeriesKind) -> f64),
+            ("Median by type, ms (logarithmic)", |kind| kind.p50_us),
+        ] {
+            self.heading(title);
+            let lines: Vec<(&str, Vec<(f64, f64)>)> =
+                kinds.iter().map(|&kind| (KIND_NAMES[kind], percentile(kind, value))).collect();
+            self.put(&chart(&lines, true));
+        }
+    }
+
+    fn errors(&mut self, summary: &Summary) {
+        if summary.errors.is_empty() {
+            return;
+        }
+        self.heading("Errors by SQLSTATE");
+        let rows: Vec<Vec<String>> = summary
+            .errors
+            .iter()
+            .map(|error| {
+                let example = error.example.clone().unwrap_or_default();
+                vec![error.sqlstate.clone(), error.failed.to_string(), error.retried.to_string(), example]
+            })
+            .collect();
+        self.rows(&["SQLSTATE", "failed", "retried", "first message"], &rows);
+    }
+
+    fn proofs(&mut self, experiment: &Experiment) {
+        let verdict = |pass: bool| if pass { "PASS" } else { "FAIL" }.to_string();
+        if !experiment.conditions.is_empty() {
+            self.heading("Consistency conditions (clause 3.3.2)");
+            let rows: Vec<Vec<String>> = experiment
+                .conditions
+                .iter()
+                .map(|condition| {
+                    let violations = condition.violations.map_or("-".to_string(), |number| number.to_string());
+                    let says = format!("{}. {}", condition.number, condition.says);
+                    vec![says, verdict(condition.pass), violations, format!("{:.2}", condition.seconds)]
+                })
+                .collect();
+            self.rows(&["condition", "verdict", "violations", "seconds"], &rows);
+        }
+        if !experiment.audit.is_empty() {
+            self.heading("Inputs (clause 9.2.2.5)");
+            let rows: Vec<Vec<String>> = experiment
+                .audit
+                .iter()
+                .map(|line| {
+                    let bounds = format!("{:.2} to {:.2} {}", line.low, line.high, line.unit);
+                    vec![line.what.to_string(), verdict(line.pass), format!("{:.3}", line.value), bounds]
+                })
+                .collect();
+            self.rows(&["input", "verdict", "value", "allowed"], &rows);
+        }
+    }
+
+    fn settings(&mut self, settings: &Value) {
+        let rows: Vec<Vec<String>> = settings
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| vec![name.replace('_', " "), value.to_string()])
+            .collect();
+        self.rows(&["setting", "value"], &rows);
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 260.0;
+const LEFT: f64 = 70.0;
+const BOTTOM: f64 = 40.0;
+
+/// A line chart over seconds; time zero, where the warm-up ends, gets a mark.
+fn chart(lines: &[(&str, Vec<(f64, f64)>)], logarithmic: bool) -> String {
+    let points = || lines.iter().flat_map(|(_, points)| points.iter().copied());
+    let (mut first, mut last, mut low, mut high) = (f64::MAX, f64::MIN, f64::MAX, f64::MIN);
+    for (x, y) in points() {
+        (first, last) = (first.min(x), last.max(x));
+        (low, high) = (low.min(y), high.max(y));
+    }
+    if first >= last {
+        return "<p>too short for a chart</p>".to_string();
+    }
+    // A logarithmic scale spans whole decades; a linear one starts at zero.
+    let (low, high) =
+        if logarithmic { (low.max(1e-3).log10().floor(), high.max(1e-2).log10().ceil()) } else { (0.0, high * 1.05) };
+    let span = (high - low).max(1e-9);
+    let scale = |y: f64| if logarithmic { y.max(1e-3).log10() } else { y };
+    let to_x = |x: f64| LEFT + (x - first) / (last - first) * (WIDTH - LEFT - 10.0);
+    let to_y = |y: f64| 10.0 + (high - y) / span * (HEIGHT - BOTTOM - 10.0);
+    let mut svg = format!("<svg viewBox='0 0 {WIDTH} {}' role=img>", HEIGHT + 20.0);
+    let steps = if logarithmic { (high - low).round().max(1.0) as usize } else { 4 };
+    for step in 0..=steps {
+        let value = low + span * step as f64 / steps as f64;
+        let (y, shown) = (to_y(value), if logarithmic { 10f64.powf(value) } else { value });
+        let label = if shown >= 1000.0 { grouped(shown) } else { format!("{shown}") };
+        write!(
+            svg,
+            "<line x1='{LEFT}' x2='{}' y1='{y:.1}' y2='{y:.1}' stroke='#8884'/><text x='{}' y='{:.1}' \
+             text-anchor=end>{label}</text>",
+            WIDTH - 10.0,
+            LEFT - 6.0,
+            y + 4.0
+        )
+        .expect("writing to a String cannot fail");
+    }
+    for step in 0..=6 {
+        let x = first + (last - first) * step as f64 / 6.0;
+        write!(svg, "<text x='{:.1}' y='{}' text-anchor=middle>{x:.0} s</text>", to_x(x), HEIGHT - BOTTOM + 18.0)
+            .expect("writing to a String cannot fail");
+    }
+    if first < 0.0 {
+        let x = to_x(0.0);
+        write!(svg, "<line x1='{x:.1}' x2='{x:.1}' y1='10' y2='{}' stroke='#8888' stroke-dasharray='4 4'/>", HEIGHT - BOTTOM)
+            .expect("writing to a String cannot fail");
+    }
+    for (index, (name, points)) in lines.iter().enumerate() {
+        let colour = COLOURS[index % COLOURS.len()];
+        let path: Vec<String> =
+            points.iter().map(|&(x, y)| format!("{:.1},{:.1}", to_x(x), to_y(scale(y)))).collect();
+        let at = LEFT + 150.0 * index as f64;
+        write!(
+            svg,
+            "<polyline fill=none stroke='{colour}' stroke-width='1.5' points='{}'/><rect x='{at}' y='{}' width='12' \
+             height='3' fill='{colour}'/><text x='{}' y='{}'>{}</text>",
+            path.join(" "),
+            HEIGHT + 6.0,
+            at + 18.0,
+            HEIGHT + 11.0,
+            escape(name)
+        )
+        .expect("writing to a String cannot fail");
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charts_stay_inside_their_frame() {
+        let points = (0..60).map(|i| (i as f64 - 10.0, 10f64.powi(i % 5 - 2))).collect::<Vec<_>>();
+        for logarithmic in [false, true] {
+            let svg = chart(&[("a<b", points.clone())], logarithmic);
+            assert!(svg.contains("a&lt;b"));
+            assert!(!svg.contains("NaN") && !svg.contains("inf"));
+            let polyline = svg.split("points='").nth(1).and_then(|rest| rest.split('\'').next()).expect("a line");
+            for pair in polyline.split(' ') {
+                let (x, y) = pair.split_once(',').expect("a pair");
+                let (x, y): (f64, f64) = (x.parse().expect("x"), y.parse().expect("y"));
+                assert!((LEFT..=WIDTH).contains(&x) && (0.0..=HEIGHT).contains(&y), "{pair}");
+            }
+        }
+        assert!(chart(&[("x", vec![(1.0, 1.0)])], false).contains("too short"));
+    }
+}

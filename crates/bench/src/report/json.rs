@@ -1,0 +1,58 @@
+//! Everything about an experiment as one JSON document: settings, machine, figures, series, proofs.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::summary::Summary;
+use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER, Experiment};
+
+/// The machine and the moment, so that a figure can be told from one of another machine.
+pub fn environment() -> Value {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let model = cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(':').nth(1));
+    let memory = read("/proc/meminfo").lines().next().unwrap_or_default().to_string();
+    let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    json!({
+        "driver_version": env!("CARGO_PKG_VERSION"),
+        "unix_time_s": started.as_secs(),
+        "cpu_model": model.unwrap_or_default().trim(),
+        "cpus": std::thread::available_parallelism().map_or(0, usize::from),
+        "memory": memory,
+        "kernel": read("/proc/sys/kernel/osrelease").trim(),
+        "command": std::env::args().collect::<Vec<_>>(),
+    })
+}
+
+pub fn tpcc(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) -> Value {
+    json!({
+        "experiment": "tpcc",
+        "disclaimer": DISCLAIMER,
+        "deviations": DEVIATIONS,
+        "environment": environment(),
+        "settings": experiment.settings,
+        "target": experiment.target,
+        "server_version": experiment.server_version,
+        "warehouses": experiment.warehouses,
+        "terminals": experiment.terminals,
+        "load": experiment.load,
+        "memory_after_load_bytes": experiment.memory_after_load_bytes,
+        "memory_after_run_bytes": experiment.memory_after_run_bytes,
+        "nopm": summary.map(Summary::first_kind_per_minute),
+        "total_per_minute": summary.map(|summary| summary.transactions_per_s * 60.0),
+        "new_orders_per_server_cpu_s": summary.and_then(|summary| summary.first_kind_per_server_cpu_s),
+        "summary": summary,
+        "series": experiment.outcome.as_ref().map(|outcome| &outcome.series),
+        "input_audit": experiment.audit,
+        "consistency": experiment.conditions,
+        "remarks": remarks,
+        "pass": experiment.pass(),
+    })
+}
+
+pub fn write(path: &Path, value: &impl Serialize) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| format!("{}: {error}", path.display()))?;
+    std::fs::write(path, text + "\n").map_err(|error| format!("{}: {error}", path.display()))
+}

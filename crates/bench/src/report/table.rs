@@ -1,0 +1,200 @@
+//! Text tables for the terminal. Columns are as wide as their widest cell; numbers are right-aligned.
+
+use std::fmt::Write;
+
+use super::summary::{KindSummary, Summary};
+use crate::workload::tpcc::consistency::ConditionVerdict;
+use crate::workload::tpcc::input_audit::Verdict;
+use crate::workload::tpcc::ledger::LedgerVerdict;
+
+/// Lays out rows under a header; the first column is text, the others are numbers.
+pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = header.iter().map(|title| title.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut out = String::new();
+    let mut line = |cells: Vec<&str>| {
+        for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+            let pad = " ".repeat(width - cell.chars().count());
+            let separator = if column == 0 { "" } else { " | " };
+            if column == 0 { out.push_str(&format!("{cell}{pad}")) } else { out.push_str(&format!("{separator}{pad}{cell}")) }
+        }
+        out.push('\n');
+    };
+    line(header.to_vec());
+    let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+    line(rules.iter().map(String::as_str).collect());
+    for row in rows {
+        line(row.iter().map(String::as_str).collect());
+    }
+    out
+}
+
+/// A number with thousands separated.
+pub fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut out = String::new();
+    if value < 0.0 {
+        out.push('-');
+    }
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Milliseconds with as many decimals as are worth reading.
+pub fn milliseconds(value: f64) -> String {
+    match value {
+        v if v >= 1000.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.3}"),
+    }
+}
+
+/// The table in BenchmarkSQL's form: one line per type.
+pub fn latency_table(summary: &Summary) -> String {
+    let header = [
+        "type", "count", "share %", "mean ms", "p50", "p90", "p95", "p99", "p99.9", "max", "rollbacks", "errors",
+        "retries", "round trips", "bytes out", "bytes in",
+    ];
+    let rows: Vec<Vec<String>> = summary.kinds.iter().map(kind_row).collect();
+    table(&header, &rows)
+}
+
+fn kind_row(kind: &KindSummary) -> Vec<String> {
+    vec![
+        kind.name.to_string(),
+        grouped(kind.count as f64),
+        if kind.share_percent == 0.0 { "-".into() } else { format!("{:.2}", kind.share_percent) },
+        milliseconds(kind.mean_ms),
+        milliseconds(kind.p50_ms),
+        milliseconds(kind.p90_ms),
+        milliseconds(kind.p95_ms),
+        milliseconds(kind.p99_ms),
+        milliseconds(kind.p999_ms),
+        milliseconds(kind.max_ms),
+        kind.rollbacks.to_string(),
+        kind.errors.to_string(),
+        kind.retries.to_string(),
+        format!("{:.1}", kind.round_trips_per_transaction),
+        grouped(kind.bytes_sent_per_transaction),
+        grouped(kind.bytes_received_per_transaction),
+    ]
+}
+
+/// Errors by SQLSTATE, or one line that there were none.
+pub fn error_table(summary: &Summary) -> String {
+    if summary.errors.is_empty() {
+        return "no errors, no retries\n".to_string();
+    }
+    let rows: Vec<Vec<String>> = summary
+        .errors
+        .iter()
+        .map(|error| {
+            let example = error.example.clone().unwrap_or_default();
+            vec![error.sqlstate.clone(), error.failed.to_string(), error.retried.to_string(), example]
+        })
+        .collect();
+    table(&["SQLSTATE", "failed", "retried", "first message"], &rows)
+}
+
+/// What the processors did.
+pub fn resource_lines(summary: &Summary) -> String {
+    let mut out = String::new();
+    let mut line = |label: &str, value: String| {
+        writeln!(out, "{label:<36} {value:>14}").expect("writing to a String cannot fail");
+    };
+    if let (Some(seconds), Some(each)) = (summary.server_cpu_s, summary.server_cpu_us_per_transaction) {
+        line("server CPU, s", format!("{seconds:.2}"));
+        line("server CPU per transaction, us", format!("{each:.1}"));
+    }
+    line("driver CPU, s", format!("{:.2}", summary.driver_cpu_s));
+    line("driver threads busy, %", format!("{:.0}", 100.0 * summary.driver_saturation));
+    line("round trips per transaction", format!("{:.1}", summary.round_trips_per_transaction));
+    line("bytes per transaction", grouped(summary.bytes_per_transaction));
+    for warning in &summary.warnings {
+        writeln!(out, "WARNING: {warning}").expect("writing to a String cannot fail");
+    }
+    out
+}
+
+pub fn pass(pass: bool) -> &'static str {
+    if pass { "PASS" } else { "FAIL" }
+}
+
+pub fn condition_line(verdict: &ConditionVerdict) -> String {
+    let remark = match (&verdict.error, verdict.violations) {
+        (Some(error), _) => format!("  {error}"),
+        (None, Some(0)) => String::new(),
+        (None, violations) => format!("  {} violations", violations.unwrap_or(-1)),
+    };
+    let ConditionVerdict { number, says, seconds, .. } = verdict;
+    format!("{} condition {number:>2}  {says:<72} {seconds:>7.2} s{remark}", pass(verdict.pass))
+}
+
+pub fn audit_lines(verdicts: &[Verdict]) -> String {
+    let lines = verdicts.iter().map(|verdict| {
+        let Verdict { what, value, low, high, unit, sample, .. } = verdict;
+        format!("{} {what:<38} {value:>7.3} {unit:<1} (in {low:.2} to {high:.2}, n = {sample})\n", pass(verdict.pass))
+    });
+    lines.collect()
+}
+
+pub fn ledger_lines(verdict: &LedgerVerdict) -> String {
+    let mut out = String::new();
+    let mut line = |ok: bool, what: String, orders: &[(i32, i32, i32)]| {
+        let examples: Vec<String> = orders.iter().take(5).map(|(w, d, o)| format!("{w}/{d}/{o}")).collect();
+        let shown = if examples.is_empty() { String::new() } else { format!(": {} ...", examples.join(", ")) };
+        writeln!(out, "{} {what}{shown}", pass(ok)).expect("writing to a String cannot fail");
+    };
+    let LedgerVerdict { missing, different, half, unaccounted, .. } = verdict;
+    line(
+        missing.is_empty(),
+        format!("{} of {} acknowledged orders are missing", missing.len(), verdict.acknowledged),
+        missing,
+    );
+    line(different.is_empty(), format!("{} acknowledged orders are stored differently", different.len()), different);
+    line(half.is_empty(), format!("{} orders are half there", half.len()), half);
+    let allowed = match verdict.unaccounted_allowed {
+        Some(allowed) => format!("at most {allowed} could be"),
+        None => "the driver was killed, so this proves nothing".to_string(),
+    };
+    line(
+        verdict.unaccounted_allowed.is_none_or(|allowed| unaccounted.len() <= allowed),
+        format!("{} orders are in the database that nobody has a record of ({allowed})", unaccounted.len()),
+        unaccounted,
+    );
+    let (committed, absent) = (verdict.unknown_committed, verdict.unknown_absent);
+    writeln!(out, "     {} orders had lost their answer: {committed} exist, {absent} do not", committed + absent)
+        .expect("writing to a String cannot fail");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let text = table(&["a", "number"], &[vec!["long name".into(), "1".into()], vec!["b".into(), "12345678".into()]]);
+        let lengths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
+        assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(grouped(1_234_567.0), "1,234,567");
+        assert_eq!(grouped(999.0), "999");
+        assert_eq!(grouped(-1000.0), "-1,000");
+        assert_eq!(milliseconds(0.0123), "0.012");
+        assert_eq!(milliseconds(12.34), "12.3");
+        assert_eq!(milliseconds(12345.6), "12346");
+    }
+}
