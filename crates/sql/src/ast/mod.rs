@@ -11,6 +11,7 @@
 //! Leaves out: meaning. Names, types and operators are resolved by the binder.
 
 mod ddl;
+pub mod deparse;
 mod dml;
 mod expr;
 mod name;

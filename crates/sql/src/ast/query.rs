@@ -11,6 +11,7 @@ pub struct Query {
     pub limit: Option<Limit>,
     pub offset: Option<Expr>,
     pub locking: Vec<Locking>,
+    /// Of the first output column: the grammar keeps no other.
     pub location: Location,
 }
 

@@ -1,0 +1,462 @@
+//! Expressions.
+
+use super::{ITEM_INDENT, Writer};
+use crate::ast::*;
+
+impl Writer {
+    pub(super) fn expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Constant(constant) => self.constant(constant),
+            ExprKind::Parameter(number) => self.push(&format!("${number}")),
+            ExprKind::Column(column) => self.column(column),
+            ExprKind::Indirection { base, steps } => self.indirection(base, steps),
+            ExprKind::Operator { name, left, right } => {
+                self.push("(");
+                if let Some(left) = left {
+                    self.expr(left);
+                    self.push(" ");
+                }
+                self.operator(name);
+                self.push(" ");
+                self.expr(right);
+                self.push(")");
+            }
+            ExprKind::And(operands) => self.chain(operands, " AND "),
+            ExprKind::Or(operands) => self.chain(operands, " OR "),
+            ExprKind::Not(operand) => self.wrapped("(NOT ", operand, ")"),
+            ExprKind::IsNull { operand, negated } => {
+                self.wrapped("(", operand, if *negated { " IS NOT NULL)" } else { " IS NULL)" });
+            }
+            ExprKind::BooleanTest {
+                operand,
+                value,
+                negated,
+            } => {
+                self.wrapped("(", operand, if *negated { " IS NOT " } else { " IS " });
+                self.push(match value {
+                    TruthValue::True => "TRUE)",
+                    TruthValue::False => "FALSE)",
+                    TruthValue::Unknown => "UNKNOWN)",
+                });
+            }
+            ExprKind::IsDistinctFrom { left, right, negated } => {
+                self.push(if *negated { "(NOT (" } else { "(" });
+                self.expr(left);
+                self.wrapped(" IS DISTINCT FROM ", right, if *negated { "))" } else { ")" });
+            }
+            ExprKind::InList {
+                operand,
+                list,
+                negated,
+            } => {
+                self.wrapped(
+                    "(",
+                    operand,
+                    if *negated {
+                        " <> ALL (ARRAY["
+                    } else {
+                        " = ANY (ARRAY["
+                    },
+                );
+                self.exprs(list);
+                self.push("]))");
+            }
+            ExprKind::InQuery { operand, query } => {
+                self.wrapped("(", operand, " IN ");
+                self.subquery(query);
+                self.push(")");
+            }
+            ExprKind::QuantifiedArray {
+                operand,
+                operator,
+                quantifier,
+                array,
+            } => {
+                self.quantified(operand, operator, *quantifier);
+                self.wrapped("(", array, "))");
+            }
+            ExprKind::QuantifiedQuery {
+                operand,
+                operator,
+                quantifier,
+                query,
+            } => {
+                self.quantified(operand, operator, *quantifier);
+                self.subquery(query);
+                self.push(")");
+            }
+            ExprKind::Between {
+                operand,
+                low,
+                high,
+                symmetric,
+                negated,
+            } => {
+                self.between(operand, low, high, *symmetric, *negated);
+            }
+            ExprKind::Like {
+                form,
+                operand,
+                pattern,
+                escape,
+                negated,
+            } => {
+                self.like(*form, operand, pattern, escape.as_deref(), *negated);
+            }
+            ExprKind::Case {
+                operand,
+                branches,
+                otherwise,
+            } => {
+                self.case(operand.as_deref(), branches, otherwise.as_deref());
+            }
+            ExprKind::Coalesce(arguments) => self.call("COALESCE(", arguments),
+            ExprKind::Greatest(arguments) => self.call("GREATEST(", arguments),
+            ExprKind::Least(arguments) => self.call("LEAST(", arguments),
+            ExprKind::NullIf(left, right) => {
+                self.wrapped("NULLIF(", left, ", ");
+                self.wrapped("", right, ")");
+            }
+            ExprKind::Function(call) => self.function(call),
+            ExprKind::Cast { operand, target } => self.cast(operand, target),
+            ExprKind::Row { fields, .. } => self.call("ROW(", fields),
+            ExprKind::Array(elements) => {
+                self.push("ARRAY[");
+                self.exprs(elements);
+                self.push("]");
+            }
+            ExprKind::Exists(query) => {
+                self.push("(EXISTS ");
+                self.subquery(query);
+                self.push(")");
+            }
+            ExprKind::ScalarQuery(query) => self.subquery(query),
+            ExprKind::ArrayQuery(query) => {
+                self.push("ARRAY");
+                self.subquery(query);
+            }
+            ExprKind::Collate { operand, collation } => {
+                self.wrapped("(", operand, " COLLATE ");
+                // Collations are quoted without need in PostgreSQL only where they have capitals.
+                self.dotted(&collation.parts);
+                self.push(")");
+            }
+            ExprKind::SqlValue { function, precision } => self.sql_value(*function, *precision),
+            ExprKind::Grouping(arguments) => self.call("GROUPING(", arguments),
+            ExprKind::Default => self.push("DEFAULT"),
+            ExprKind::CurrentOf(cursor) => {
+                self.push("CURRENT OF ");
+                self.name(cursor);
+            }
+            ExprKind::MergeAction => self.push("MERGE_ACTION()"),
+        }
+    }
+
+    pub(super) fn exprs(&mut self, exprs: &[Expr]) {
+        self.list(exprs, |this, expr| this.expr(expr));
+    }
+
+    fn wrapped(&mut self, before: &str, expr: &Expr, after: &str) {
+        self.push(before);
+        self.expr(expr);
+        self.push(after);
+    }
+
+    fn call(&mut self, open: &str, arguments: &[Expr]) {
+        self.push(open);
+        self.exprs(arguments);
+        self.push(")");
+    }
+
+    fn chain(&mut self, operands: &[Expr], word: &str) {
+        self.push("(");
+        for (index, operand) in operands.iter().enumerate() {
+            if index > 0 {
+                self.push(word);
+            }
+            self.expr(operand);
+        }
+        self.push(")");
+    }
+
+    fn constant(&mut self, constant: &Constant) {
+        match constant {
+            Constant::Null => self.push("NULL"),
+            Constant::Boolean(value) => self.push(if *value { "true" } else { "false" }),
+            // A sign binds less tightly than a cast or a subscript behind it.
+            Constant::Integer(value) if *value < 0 => self.push(&format!("({value})")),
+            Constant::Integer(value) => self.push(&value.to_string()),
+            Constant::Number(digits) if digits.starts_with('-') => self.push(&format!("({digits})")),
+            Constant::Number(digits) => self.push(digits),
+            Constant::String(text) => self.string(text),
+            Constant::BitString(digits) => self.push(&format!("B'{digits}'")),
+            Constant::HexString(digits) => self.push(&format!("X'{digits}'")),
+        }
+    }
+
+    fn column(&mut self, column: &ColumnReference) {
+        self.dotted(&column.parts);
+        match (column.star, column.parts.is_empty()) {
+            (true, true) => self.push("*"),
+            (true, false) => self.push(".*"),
+            (false, _) => {}
+        }
+    }
+
+    fn indirection(&mut self, base: &Expr, steps: &[IndirectionStep]) {
+        // A parameter and a column take subscripts bare, but a field of either needs parentheses.
+        let bare = matches!(base.kind, ExprKind::Parameter(_) | ExprKind::Column(_))
+            && matches!(
+                steps.first(),
+                Some(IndirectionStep::Subscript(_) | IndirectionStep::Slice { .. })
+            );
+        self.wrapped(if bare { "" } else { "(" }, base, if bare { "" } else { ")" });
+        self.indirection_steps(steps);
+    }
+
+    fn indirection_steps(&mut self, steps: &[IndirectionStep]) {
+        for step in steps {
+            match step {
+                IndirectionStep::Field(name) => {
+                    self.push(".");
+                    self.name(name);
+                }
+                IndirectionStep::Star => self.push(".*"),
+                IndirectionStep::Subscript(index) => self.wrapped("[", index, "]"),
+                IndirectionStep::Slice { lower, upper } => {
+                    self.push("[");
+                    lower.iter().for_each(|lower| self.expr(lower));
+                    self.push(":");
+                    upper.iter().for_each(|upper| self.expr(upper));
+                    self.push("]");
+                }
+            }
+        }
+    }
+
+    pub(super) fn operator(&mut self, name: &OperatorName) {
+        match &name.schema {
+            Some(schema) => {
+                self.push("OPERATOR(");
+                self.name(schema);
+                self.push(".");
+                self.push(&name.name);
+                self.push(")");
+            }
+            None => self.push(&name.name),
+        }
+    }
+
+    fn quantified(&mut self, operand: &Expr, operator: &OperatorName, quantifier: Quantifier) {
+        self.wrapped("(", operand, " ");
+        self.operator(operator);
+        self.push(match quantifier {
+            Quantifier::Any => " ANY ",
+            Quantifier::All => " ALL ",
+        });
+    }
+
+    fn comparison(&mut self, left: &Expr, operator: &str, right: &Expr) {
+        self.wrapped("(", left, operator);
+        self.wrapped("", right, ")");
+    }
+
+    fn range(&mut self, operand: &Expr, low: &Expr, high: &Expr, negated: bool) {
+        let (below, word, above) = if negated {
+            (" < ", " OR ", " > ")
+        } else {
+            (" >= ", " AND ", " <= ")
+        };
+        self.push("(");
+        self.comparison(operand, below, low);
+        self.push(word);
+        self.comparison(operand, above, high);
+        self.push(")");
+    }
+
+    fn between(&mut self, operand: &Expr, low: &Expr, high: &Expr, symmetric: bool, negated: bool) {
+        if !symmetric {
+            return self.range(operand, low, high, negated);
+        }
+        self.push("(");
+        self.range(operand, low, high, negated);
+        self.push(if negated { " AND " } else { " OR " });
+        self.range(operand, high, low, negated);
+        self.push(")");
+    }
+
+    fn like(&mut self, form: LikeForm, operand: &Expr, pattern: &Expr, escape: Option<&Expr>, negated: bool) {
+        let (operator, wrapper) = match (form, negated) {
+            (LikeForm::Like, false) => (" ~~ ", "like_escape("),
+            (LikeForm::Like, true) => (" !~~ ", "like_escape("),
+            (LikeForm::ILike, false) => (" ~~* ", "like_escape("),
+            (LikeForm::ILike, true) => (" !~~* ", "like_escape("),
+            (LikeForm::SimilarTo, false) => (" ~ ", "similar_to_escape("),
+            (LikeForm::SimilarTo, true) => (" !~ ", "similar_to_escape("),
+        };
+        self.wrapped("(", operand, operator);
+        match escape {
+            None if form != LikeForm::SimilarTo => self.expr(pattern),
+            None => self.wrapped(wrapper, pattern, ")"),
+            Some(escape) => {
+                self.wrapped(wrapper, pattern, ", ");
+                self.wrapped("", escape, ")");
+            }
+        }
+        self.push(")");
+    }
+
+    fn case(&mut self, operand: Option<&Expr>, branches: &[CaseBranch], otherwise: Option<&Expr>) {
+        self.line(self.indent, "CASE");
+        self.indent += ITEM_INDENT;
+        if let Some(operand) = operand {
+            self.wrapped(" ", operand, "");
+        }
+        for branch in branches {
+            self.line(self.indent, "WHEN ");
+            self.expr(&branch.condition);
+            self.wrapped(" THEN ", &branch.result, "");
+        }
+        self.line(self.indent, "ELSE ");
+        match otherwise {
+            Some(otherwise) => self.expr(otherwise),
+            None => self.push("NULL"),
+        }
+        self.indent -= ITEM_INDENT;
+        self.line(self.indent, "END");
+    }
+
+    fn cast(&mut self, operand: &Expr, target: &TypeName) {
+        let bare = matches!(operand.kind, ExprKind::Constant(_) | ExprKind::Parameter(_));
+        self.wrapped(
+            if bare { "" } else { "(" },
+            operand,
+            if bare { "::" } else { ")::" },
+        );
+        self.type_name(target);
+    }
+
+    fn sql_value(&mut self, function: SqlValueFunction, precision: Option<i32>) {
+        self.push(match function {
+            SqlValueFunction::CurrentDate => "CURRENT_DATE",
+            SqlValueFunction::CurrentTime => "CURRENT_TIME",
+            SqlValueFunction::CurrentTimestamp => "CURRENT_TIMESTAMP",
+            SqlValueFunction::LocalTime => "LOCALTIME",
+            SqlValueFunction::LocalTimestamp => "LOCALTIMESTAMP",
+            SqlValueFunction::CurrentRole => "CURRENT_ROLE",
+            SqlValueFunction::CurrentUser => "CURRENT_USER",
+            SqlValueFunction::User => "USER",
+            SqlValueFunction::SessionUser => "SESSION_USER",
+            SqlValueFunction::CurrentCatalog => "CURRENT_CATALOG",
+            SqlValueFunction::CurrentSchema => "CURRENT_SCHEMA",
+        });
+        if let Some(precision) = precision {
+            self.push(&format!("({precision})"));
+        }
+    }
+
+    fn function(&mut self, call: &FunctionCall) {
+        if call.sql_syntax && self.sql_syntax(call) {
+            return;
+        }
+        match call.name.parts.as_slice() {
+            [schema, own] if &**schema == "pg_catalog" => self.name(own),
+            parts => self.dotted(parts),
+        }
+        self.push("(");
+        if call.distinct {
+            self.push("DISTINCT ");
+        }
+        if call.star {
+            self.push("*");
+        }
+        let last = call.arguments.len();
+        let direct = if call.within_group { last } else { usize::MAX };
+        for (index, argument) in call.arguments.iter().enumerate().take(direct) {
+            if index > 0 {
+                self.push(", ");
+            }
+            if call.variadic && index + 1 == last {
+                self.push("VARIADIC ");
+            }
+            if let Some(name) = &argument.name {
+                self.name(name);
+                self.push(" => ");
+            }
+            self.expr(&argument.value);
+        }
+        if call.within_group {
+            self.push(") WITHIN GROUP (ORDER BY ");
+            self.sort_list(&call.order_by);
+        } else if !call.order_by.is_empty() {
+            self.push(" ORDER BY ");
+            self.sort_list(&call.order_by);
+        }
+        self.push(")");
+        if let Some(filter) = &call.filter {
+            self.wrapped(" FILTER (WHERE ", filter, ")");
+        }
+        if let Some(window) = &call.over {
+            self.push(" OVER ");
+            self.window(window);
+        }
+    }
+
+    /// SQL's own syntax for the functions that PostgreSQL prints so. False: it is to be printed as a call.
+    fn sql_syntax(&mut self, call: &FunctionCall) -> bool {
+        let argument = |index: usize| call.arguments.get(index).map(|argument| &argument.value);
+        match (
+            call.name.last(),
+            argument(0),
+            argument(1),
+            argument(2),
+            argument(3),
+        ) {
+            ("timezone", Some(zone), Some(value), None, _) => {
+                self.wrapped("(", value, " AT TIME ZONE ");
+                self.wrapped("", zone, ")");
+            }
+            ("timezone", Some(value), None, ..) => self.wrapped("(", value, " AT LOCAL)"),
+            ("extract", Some(field), Some(value), None, _) => {
+                self.push("EXTRACT(");
+                match &field.kind {
+                    ExprKind::Constant(Constant::String(field)) => self.name(field),
+                    _ => self.expr(field),
+                }
+                self.wrapped(" FROM ", value, ")");
+            }
+            ("overlaps", Some(a), Some(b), Some(c), Some(d)) => {
+                self.wrapped("((", a, ", ");
+                self.wrapped("", b, ") OVERLAPS (");
+                self.wrapped("", c, ", ");
+                self.wrapped("", d, "))");
+            }
+            ("position", Some(text), Some(part), None, _) => {
+                // The grammar swaps the arguments, and PostgreSQL swaps them back.
+                self.wrapped("POSITION((", part, ") IN (");
+                self.wrapped("", text, "))");
+            }
+            ("substring", Some(text), Some(from), length, None) => {
+                self.wrapped("SUBSTRING(", text, " FROM ");
+                self.expr(from);
+                if let Some(length) = length {
+                    self.wrapped(" FOR ", length, "");
+                }
+                self.push(")");
+            }
+            ("btrim" | "ltrim" | "rtrim", Some(text), characters, None, _) => {
+                self.push(match call.name.last() {
+                    "btrim" => "TRIM(BOTH",
+                    "ltrim" => "TRIM(LEADING",
+                    _ => "TRIM(TRAILING",
+                });
+                if let Some(characters) = characters {
+                    self.wrapped(" ", characters, "");
+                }
+                self.wrapped(" FROM ", text, ")");
+            }
+            _ => return false,
+        }
+        true
+    }
+}

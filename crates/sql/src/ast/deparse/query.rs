@@ -1,0 +1,444 @@
+//! Queries: clauses, FROM, windows.
+
+use super::{ITEM_INDENT, QUERY_INDENT, Writer};
+use crate::ast::*;
+
+impl Writer {
+    /// `( SELECT ..)`.
+    pub(super) fn subquery(&mut self, query: &Query) {
+        self.push("(");
+        self.query(query);
+        self.push(")");
+    }
+
+    pub(super) fn query(&mut self, query: &Query) {
+        self.indent += QUERY_INDENT;
+        if let Some(with) = &query.with {
+            self.with(with);
+        }
+        match &query.body {
+            QueryBody::Select(select) => self.select(select),
+            QueryBody::Values(rows) => {
+                self.push(" VALUES ");
+                self.list(rows, |this, row| {
+                    this.push("(");
+                    this.exprs(row);
+                    this.push(")");
+                });
+            }
+            QueryBody::SetOperation {
+                operator,
+                all,
+                left,
+                right,
+            } => {
+                self.set_operation(*operator, *all, left, right);
+            }
+        }
+        if !query.order_by.is_empty() {
+            self.clause(1, " ORDER BY ");
+            self.sort_list(&query.order_by);
+        }
+        if let Some(offset) = &query.offset {
+            self.clause(0, " OFFSET ");
+            self.expr(offset);
+        }
+        if let Some(limit) = &query.limit {
+            self.limit(limit);
+        }
+        query.locking.iter().for_each(|locking| self.locking(locking));
+        self.indent -= QUERY_INDENT;
+    }
+
+    /// Starts a clause's line.
+    fn clause(&mut self, extra: usize, text: &str) {
+        self.line(self.indent - QUERY_INDENT + extra, text);
+    }
+
+    fn limit(&mut self, limit: &Limit) {
+        if limit.with_ties {
+            self.clause(0, " FETCH FIRST (");
+            self.expr(&limit.count);
+            self.push(") ROWS WITH TIES");
+            return;
+        }
+        self.clause(0, " LIMIT ");
+        match &limit.count.kind {
+            ExprKind::Constant(Constant::Null) => self.push("ALL"),
+            _ => self.expr(&limit.count),
+        }
+    }
+
+    fn locking(&mut self, locking: &Locking) {
+        self.clause(
+            0,
+            match locking.strength {
+                LockStrength::KeyShare => " FOR KEY SHARE",
+                LockStrength::Share => " FOR SHARE",
+                LockStrength::NoKeyUpdate => " FOR NO KEY UPDATE",
+                LockStrength::Update => " FOR UPDATE",
+            },
+        );
+        if !locking.of.is_empty() {
+            self.push(" OF ");
+            self.list(&locking.of, |this, relation| this.relation_name(relation));
+        }
+        self.push(match locking.wait {
+            LockWait::Block => "",
+            LockWait::SkipLocked => " SKIP LOCKED",
+            LockWait::NoWait => " NOWAIT",
+        });
+    }
+
+    fn with(&mut self, with: &With) {
+        self.push(if with.recursive {
+            " WITH RECURSIVE "
+        } else {
+            " WITH "
+        });
+        self.list(&with.tables, |this, table| {
+            this.name(&table.name);
+            this.column_names(&table.columns);
+            this.push(match table.materialized {
+                Materialization::Default => " AS (",
+                Materialization::Always => " AS MATERIALIZED (",
+                Materialization::Never => " AS NOT MATERIALIZED (",
+            });
+            this.line(this.indent, "");
+            // Views hold queries alone; a data-modifying table keeps its name and says what it is.
+            match &table.statement {
+                Statement::Query(query) => this.query(query),
+                _ => this.push(" /* data-modifying statement */"),
+            }
+            this.line(this.indent, ")");
+        });
+        self.clause(0, "");
+    }
+
+    fn column_names(&mut self, columns: &[Name]) {
+        if !columns.is_empty() {
+            self.push("(");
+            self.names(columns);
+            self.push(")");
+        }
+    }
+
+    fn set_operation(&mut self, operator: SetOperator, all: bool, left: &Query, right: &Query) {
+        self.arm(left);
+        self.clause(
+            0,
+            match operator {
+                SetOperator::Union => "UNION",
+                SetOperator::Intersect => "INTERSECT",
+                SetOperator::Except => "EXCEPT",
+            },
+        );
+        self.push(if all { " ALL" } else { "" });
+        self.clause(0, "");
+        self.arm(right);
+    }
+
+    /// An arm with clauses or operations of its own goes in parentheses.
+    fn arm(&mut self, query: &Query) {
+        let plain = query.with.is_none()
+            && query.order_by.is_empty()
+            && query.limit.is_none()
+            && query.offset.is_none()
+            && query.locking.is_empty()
+            && !matches!(query.body, QueryBody::SetOperation { .. });
+        if plain {
+            self.indent -= QUERY_INDENT;
+            self.query(query);
+            self.indent += QUERY_INDENT;
+        } else {
+            self.subquery(query);
+        }
+    }
+
+    fn select(&mut self, select: &Select) {
+        self.push(" SELECT ");
+        match &select.distinct {
+            None => {}
+            Some(Distinct::All) => self.push("DISTINCT "),
+            Some(Distinct::On(exprs)) => {
+                self.push("DISTINCT ON (");
+                self.exprs(exprs);
+                self.push(") ");
+            }
+        }
+        for (index, target) in select.targets.iter().enumerate() {
+            if index > 0 {
+                self.push(",");
+                self.clause(ITEM_INDENT, "");
+            }
+            self.target(target);
+        }
+        if !select.from.is_empty() {
+            self.clause(2, " FROM ");
+            for (index, item) in select.from.iter().enumerate() {
+                if index > 0 {
+                    self.push(",");
+                    self.clause(ITEM_INDENT, "");
+                }
+                self.from_item(item);
+            }
+        }
+        if let Some(filter) = &select.filter {
+            self.clause(1, " WHERE ");
+            self.expr(filter);
+        }
+        if !select.group_by.is_empty() {
+            self.clause(
+                1,
+                if select.group_distinct {
+                    " GROUP BY DISTINCT "
+                } else {
+                    " GROUP BY "
+                },
+            );
+            self.list(&select.group_by, |this, element| this.grouping_element(element));
+        }
+        if let Some(having) = &select.having {
+            self.clause(0, " HAVING ");
+            self.expr(having);
+        }
+        if !select.windows.is_empty() {
+            self.clause(0, " WINDOW ");
+            self.list(&select.windows, |this, window| {
+                this.name(&window.name);
+                this.push(" AS ");
+                this.window(&window.specification);
+            });
+        }
+    }
+
+    fn target(&mut self, target: &Target) {
+        self.expr(&target.value);
+        if let Some(name) = &target.name {
+            self.push(" AS ");
+            self.name(name);
+        }
+    }
+
+    fn grouping_element(&mut self, element: &GroupingElement) {
+        let (word, elements) = match element {
+            GroupingElement::Expr(expr) => return self.expr(expr),
+            GroupingElement::Empty => return self.push("()"),
+            GroupingElement::Rollup(elements) => ("ROLLUP(", elements),
+            GroupingElement::Cube(elements) => ("CUBE(", elements),
+            GroupingElement::Sets(elements) => ("GROUPING SETS (", elements),
+        };
+        self.push(word);
+        self.list(elements, |this, element| this.grouping_element(element));
+        self.push(")");
+    }
+
+    fn relation_name(&mut self, name: &RelationName) {
+        for qualifier in [&name.catalog, &name.schema].into_iter().flatten() {
+            self.name(qualifier);
+            self.push(".");
+        }
+        self.name(&name.name);
+    }
+
+    fn alias(&mut self, alias: Option<&Alias>) {
+        if let Some(alias) = alias {
+            self.push(" ");
+            self.name(&alias.name);
+            self.column_names(&alias.columns);
+        }
+    }
+
+    fn from_item(&mut self, item: &FromItem) {
+        match item {
+            FromItem::Relation(relation) => self.relation(relation),
+            FromItem::Subquery {
+                query,
+                lateral,
+                alias,
+                ..
+            } => {
+                self.push(if *lateral { "LATERAL " } else { "" });
+                self.subquery(query);
+                self.alias(alias.as_ref());
+            }
+            FromItem::Function(function) => self.table_function(function),
+            FromItem::Join(join) => self.join(join),
+        }
+    }
+
+    fn relation(&mut self, relation: &RelationReference) {
+        self.push(if relation.only { "ONLY " } else { "" });
+        self.relation_name(&relation.name);
+        self.alias(relation.alias.as_ref());
+        if let Some(sample) = &relation.sample {
+            self.push(" TABLESAMPLE ");
+            self.dotted(&sample.method.parts);
+            self.push(" (");
+            self.exprs(&sample.arguments);
+            self.push(")");
+            if let Some(seed) = &sample.repeatable {
+                self.push(" REPEATABLE (");
+                self.expr(seed);
+                self.push(")");
+            }
+        }
+    }
+
+    fn table_function(&mut self, function: &TableFunction) {
+        self.push(if function.lateral { "LATERAL " } else { "" });
+        self.push(if function.rows_from { "ROWS FROM(" } else { "" });
+        self.list(&function.functions, |this, item| {
+            this.expr(&item.call);
+            if !item.column_definitions.is_empty() {
+                this.push(" AS ");
+                this.column_definitions(&item.column_definitions);
+            }
+        });
+        self.push(if function.rows_from { ")" } else { "" });
+        self.push(if function.ordinality {
+            " WITH ORDINALITY"
+        } else {
+            ""
+        });
+        self.alias(function.alias.as_ref());
+        if !function.column_definitions.is_empty() {
+            // Without an alias the word AS cannot be left out.
+            self.push(if function.alias.is_some() { "" } else { " AS " });
+            self.column_definitions(&function.column_definitions);
+        }
+    }
+
+    fn column_definitions(&mut self, columns: &[ColumnDefinition]) {
+        self.push("(");
+        self.list(columns, |this, column| {
+            this.name(&column.name);
+            if let Some(type_name) = &column.type_name {
+                this.push(" ");
+                this.type_name(type_name);
+            }
+            if let Some(collation) = &column.collation {
+                this.push(" COLLATE ");
+                this.dotted(&collation.parts);
+            }
+        });
+        self.push(")");
+    }
+
+    fn join(&mut self, join: &Join) {
+        self.push("(");
+        self.from_item(&join.left);
+        let natural = if join.condition == JoinCondition::Natural {
+            "NATURAL "
+        } else {
+            ""
+        };
+        self.clause(ITEM_INDENT, " ");
+        self.push(natural);
+        self.push(match (join.kind, &join.condition) {
+            (JoinKind::Inner, JoinCondition::None) => "CROSS JOIN ",
+            (JoinKind::Inner, _) => "JOIN ",
+            (JoinKind::Left, _) => "LEFT JOIN ",
+            (JoinKind::Right, _) => "RIGHT JOIN ",
+            (JoinKind::Full, _) => "FULL JOIN ",
+        });
+        self.from_item(&join.right);
+        match &join.condition {
+            JoinCondition::None | JoinCondition::Natural => {}
+            JoinCondition::On(condition) => {
+                self.push(" ON (");
+                self.expr(condition);
+                self.push(")");
+            }
+            JoinCondition::Using { columns, alias } => {
+                self.push(" USING ");
+                self.column_names(columns);
+                if let Some(alias) = alias {
+                    self.push(" AS ");
+                    self.name(&alias.name);
+                }
+            }
+        }
+        self.push(")");
+        self.alias(join.alias.as_ref());
+    }
+
+    pub(super) fn sort_list(&mut self, list: &[SortBy]) {
+        self.list(list, |this, sort| {
+            this.expr(&sort.value);
+            match &sort.direction {
+                SortDirection::Default | SortDirection::Ascending => {}
+                SortDirection::Descending => this.push(" DESC"),
+                SortDirection::Using(operator) => {
+                    this.push(" USING ");
+                    this.operator(operator);
+                }
+            }
+            this.push(match sort.nulls {
+                NullsOrder::Default => "",
+                NullsOrder::First => " NULLS FIRST",
+                NullsOrder::Last => " NULLS LAST",
+            });
+        });
+    }
+
+    pub(super) fn window(&mut self, window: &WindowSpecification) {
+        if let Some(WindowBase::Same(name)) = &window.base {
+            return self.name(name);
+        }
+        self.push("(");
+        let start = self.out.len();
+        if let Some(WindowBase::Refined(name)) = &window.base {
+            self.name(name);
+        }
+        self.window_part(start, "PARTITION BY ", !window.partition_by.is_empty());
+        self.exprs(&window.partition_by);
+        self.window_part(start, "ORDER BY ", !window.order_by.is_empty());
+        self.sort_list(&window.order_by);
+        if let Some(frame) = &window.frame {
+            self.window_part(start, "", true);
+            self.frame(frame);
+        }
+        self.push(")");
+    }
+
+    fn window_part(&mut self, start: usize, word: &str, present: bool) {
+        if present {
+            self.push(if self.out.len() > start { " " } else { "" });
+            self.push(word);
+        }
+    }
+
+    fn frame(&mut self, frame: &WindowFrame) {
+        self.push(match frame.unit {
+            FrameUnit::Rows => "ROWS BETWEEN ",
+            FrameUnit::Range => "RANGE BETWEEN ",
+            FrameUnit::Groups => "GROUPS BETWEEN ",
+        });
+        self.frame_bound(&frame.start);
+        self.push(" AND ");
+        self.frame_bound(&frame.end);
+        self.push(match frame.exclude {
+            FrameExclusion::None => "",
+            FrameExclusion::CurrentRow => " EXCLUDE CURRENT ROW",
+            FrameExclusion::Group => " EXCLUDE GROUP",
+            FrameExclusion::Ties => " EXCLUDE TIES",
+        });
+    }
+
+    fn frame_bound(&mut self, bound: &FrameBound) {
+        match bound {
+            FrameBound::UnboundedPreceding => self.push("UNBOUNDED PRECEDING"),
+            FrameBound::CurrentRow => self.push("CURRENT ROW"),
+            FrameBound::UnboundedFollowing => self.push("UNBOUNDED FOLLOWING"),
+            FrameBound::Preceding(offset) => {
+                self.expr(offset);
+                self.push(" PRECEDING");
+            }
+            FrameBound::Following(offset) => {
+                self.expr(offset);
+                self.push(" FOLLOWING");
+            }
+        }
+    }
+}

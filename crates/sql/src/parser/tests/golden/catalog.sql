@@ -1,0 +1,4 @@
+SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 2, 3;
+SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef), a.attidentity <> '' FROM pg_catalog.pg_attribute a WHERE a.attrelid = '16384' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum;
+SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' END AS "Type", c.reloftype::pg_catalog.regtype::pg_catalog.text FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'p', '') AND n.nspname !~ '^pg_toast';
+SHOW transaction_isolation;
