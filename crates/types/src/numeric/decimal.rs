@@ -26,10 +26,6 @@ impl Decimal {
         Decimal { dscale, ..Decimal::default() }
     }
 
-    pub fn one() -> Decimal {
-        Decimal::from_u128(false, 1, 0)
-    }
-
     pub fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }

@@ -14,7 +14,7 @@
 mod arith;
 mod convert;
 mod decimal;
-//TMP mod transcendental;
+mod transcendental;
 mod wire;
 
 use decimal::Decimal;
