@@ -46,7 +46,10 @@ pub fn pin() -> Guard {
     if depth == 0 {
         participant.enter();
     }
-    Guard { participant, not_send: PhantomData }
+    Guard {
+        participant,
+        not_send: PhantomData,
+    }
 }
 
 /// Does this thread hold a guard? Asserted (negated) wherever a coroutine is suspended.

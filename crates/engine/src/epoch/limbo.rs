@@ -61,7 +61,13 @@ pub(super) struct Limbo {
 
 impl Limbo {
     pub(super) const fn new() -> Limbo {
-        Limbo { open: Vec::new(), open_bytes: 0, sealed: VecDeque::new(), sealed_items: 0, sealed_bytes: 0 }
+        Limbo {
+            open: Vec::new(),
+            open_bytes: 0,
+            sealed: VecDeque::new(),
+            sealed_items: 0,
+            sealed_bytes: 0,
+        }
     }
 
     /// Adds an item; answers whether a bag was sealed, which is the moment to think about reclaiming.
@@ -84,7 +90,11 @@ impl Limbo {
         let bytes = std::mem::take(&mut self.open_bytes);
         self.sealed_items += items.len();
         self.sealed_bytes = self.sealed_bytes.saturating_add(bytes);
-        self.sealed.push_back(Bag { epoch: stamp(), bytes, items });
+        self.sealed.push_back(Bag {
+            epoch: stamp(),
+            bytes,
+            items,
+        });
     }
 
     pub(super) fn over_bound(&self) -> bool {

@@ -21,9 +21,9 @@
 //! Leaves out: snapshots. Row versions that a *registered snapshot* may see are kept by the snapshot horizon of the
 //! transaction manager; epochs only cover what is unlinked already.
 
-mod registry;
-mod limbo;
 mod guard;
+mod limbo;
+mod registry;
 mod sync;
 
 #[cfg(test)]

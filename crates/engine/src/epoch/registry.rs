@@ -88,8 +88,10 @@ pub(super) fn register() -> &'static Participant {
     while !cursor.is_null() {
         // SAFETY: entries are leaked boxes: valid for ever. Acquire above and below pairs with the publishing CAS.
         let participant = unsafe { &*cursor };
-        let taken =
-            participant.owned.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        let taken = participant
+            .owned
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok();
         if taken {
             return participant;
         }
@@ -156,17 +158,23 @@ pub(super) fn try_advance() -> bool {
     }
     // Acquire: pairs with the Release stores in `leave` that the scan has read.
     fence(Ordering::Acquire);
-    GLOBAL.compare_exchange(epoch, epoch + 1, Ordering::Release, Ordering::Relaxed).is_ok()
+    GLOBAL
+        .compare_exchange(epoch, epoch + 1, Ordering::Release, Ordering::Relaxed)
+        .is_ok()
 }
 
 /// Takes the orphaned bags that have expired. Skips the work if another thread is at it.
 pub(super) fn take_expired_orphans() -> Vec<Bag> {
-    let Some(mut orphans) = ORPHANS.try_lock() else { return Vec::new() };
+    let Some(mut orphans) = ORPHANS.try_lock() else {
+        return Vec::new();
+    };
     if orphans.is_empty() {
         return Vec::new();
     }
     let epoch = current();
-    let (expired, kept) = std::mem::take(&mut *orphans).into_iter().partition(|bag| bag.expired(epoch));
+    let (expired, kept) = std::mem::take(&mut *orphans)
+        .into_iter()
+        .partition(|bag| bag.expired(epoch));
     *orphans = kept;
     expired
 }

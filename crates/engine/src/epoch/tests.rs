@@ -26,7 +26,10 @@ fn flush_until(done: impl Fn() -> bool) {
     while !done() {
         flush();
         thread::yield_now();
-        assert!(start.elapsed() < Duration::from_secs(20), "reclamation made no progress");
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "reclamation made no progress"
+        );
     }
 }
 
@@ -99,7 +102,9 @@ fn garbage_of_exited_threads_is_adopted() {
     let freed = Arc::new(AtomicUsize::new(0));
     for _ in 0..4 {
         let freed = freed.clone();
-        thread::spawn(move || (0..10).for_each(|_| defer_count(&freed))).join().expect("no panic");
+        thread::spawn(move || (0..10).for_each(|_| defer_count(&freed)))
+            .join()
+            .expect("no panic");
     }
     flush_until(|| freed.load(Ordering::SeqCst) == 40);
 }
@@ -133,7 +138,9 @@ fn readers_never_meet_freed_memory() {
         let cell = unsafe { Box::from_raw(pointer.cast::<Cell>()) };
         cell.0.store(0xdead, Ordering::Relaxed);
     }
-    let shared = Arc::new(AtomicPtr::new(Box::into_raw(Box::new(Cell(AtomicUsize::new(LIVE))))));
+    let shared = Arc::new(AtomicPtr::new(Box::into_raw(Box::new(Cell(AtomicUsize::new(
+        LIVE,
+    ))))));
     let done = Arc::new(AtomicUsize::new(0));
     let readers: Vec<_> = (0..3)
         .map(|_| {
@@ -158,7 +165,9 @@ fn readers_never_meet_freed_memory() {
         unsafe { guard.defer_free(poison, old.cast(), size_of::<Cell>()) };
     }
     done.store(1, Ordering::Relaxed);
-    readers.into_iter().for_each(|reader| reader.join().expect("no reader panics"));
+    readers
+        .into_iter()
+        .for_each(|reader| reader.join().expect("no reader panics"));
     // SAFETY: the threads are gone; the last cell belongs to this test.
     unsafe { poison(shared.load(Ordering::Relaxed).cast(), 0) };
 }

@@ -62,7 +62,10 @@ pub enum IndexError {
 impl fmt::Display for IndexError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            IndexError::KeyTooLong { key_bytes, maximum_bytes } => {
+            IndexError::KeyTooLong {
+                key_bytes,
+                maximum_bytes,
+            } => {
                 write!(f, "index row size {key_bytes} exceeds maximum {maximum_bytes}")
             }
             IndexError::OutOfMemory => f.write_str("out of memory for index node"),
@@ -124,12 +127,18 @@ pub struct KeyRange {
 
 impl KeyRange {
     pub fn all() -> KeyRange {
-        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+        KeyRange {
+            lower: Bound::Unbounded,
+            upper: Bound::Unbounded,
+        }
     }
 
     /// All row ids of one key.
     pub fn exactly(key: &[u8]) -> KeyRange {
-        KeyRange { lower: Bound::Included(key.to_vec()), upper: Bound::Included(key.to_vec()) }
+        KeyRange {
+            lower: Bound::Included(key.to_vec()),
+            upper: Bound::Included(key.to_vec()),
+        }
     }
 
     /// All keys that begin with `prefix`.
@@ -144,7 +153,10 @@ impl KeyRange {
             }
             None => Bound::Unbounded,
         };
-        KeyRange { lower: Bound::Included(prefix.to_vec()), upper }
+        KeyRange {
+            lower: Bound::Included(prefix.to_vec()),
+            upper,
+        }
     }
 }
 

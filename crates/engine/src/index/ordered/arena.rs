@@ -20,7 +20,7 @@ const CHUNKS: usize = 32;
 const MAP_FROM_BYTES: usize = 1 << 20;
 
 /// Chunks from this size on ask for huge pages: a random look-up would miss the TLB at every level.
-const HUGE_PAGES_FROM_BYTES: usize = 8 << 20;
+const HUGE_PAGES_FROM_BYTES: usize = 4 << 20;
 
 pub(super) struct Arena {
     chunks: [AtomicPtr<Node>; CHUNKS],
@@ -44,7 +44,8 @@ fn place(id: NodeId) -> (usize, usize) {
 }
 
 fn chunk_layout(chunk: usize) -> Layout {
-    Layout::from_size_align(NODE_BYTES << chunk, NODE_BYTES).expect("2^31 nodes of 4 KiB fit the address space")
+    Layout::from_size_align(NODE_BYTES << chunk, NODE_BYTES)
+        .expect("2^31 nodes of 4 KiB fit the address space")
 }
 
 fn is_mapped(chunk: usize) -> bool {
@@ -55,7 +56,10 @@ impl Arena {
     pub(super) fn new(memory: Arc<dyn MemoryAccount>) -> Arena {
         Arena {
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
-            free: Mutex::new(FreeNodes { recycled: Vec::new(), next: 0 }),
+            free: Mutex::new(FreeNodes {
+                recycled: Vec::new(),
+                next: 0,
+            }),
             in_use: AtomicUsize::new(0),
             memory,
         }
@@ -102,7 +106,9 @@ impl Arena {
         if let Some(id) = free.recycled.pop() {
             return Some(id);
         }
-        let id = NodeId::try_from(free.next).ok().filter(|&id| place(id).0 < CHUNKS)?;
+        let id = NodeId::try_from(free.next)
+            .ok()
+            .filter(|&id| place(id).0 < CHUNKS)?;
         let (chunk, _) = place(id);
         if self.chunks[chunk].load(Ordering::Relaxed).is_null() {
             let base = allocate_chunk(chunk)?;
@@ -134,7 +140,12 @@ fn allocate_chunk(chunk: usize) -> Option<*mut Node> {
     }
     // SAFETY: a fresh private mapping; nothing else refers to the address.
     let base = unsafe {
-        mmap_anonymous(ptr::null_mut(), layout.size(), ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        mmap_anonymous(
+            ptr::null_mut(),
+            layout.size(),
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE,
+        )
     };
     let base = base.ok()?;
     if layout.size() >= HUGE_PAGES_FROM_BYTES {

@@ -26,7 +26,11 @@ struct OpenNode {
 
 impl OpenNode {
     fn new(level: u8) -> OpenNode {
-        OpenNode { list: EntryList::new(level, 0), size: RunningSize::new(), left: None }
+        OpenNode {
+            list: EntryList::new(level, 0),
+            size: RunningSize::new(),
+            left: None,
+        }
     }
 
     /// Appends an entry if the node is empty or stays below the limit.
@@ -63,7 +67,10 @@ impl OrderedIndex {
             let bytes = bytes.as_ref();
             assert!(row.0 <= MAX_ROW_ID, "row ids have 48 bits");
             if bytes.len() > MAX_KEY_BYTES {
-                return Err(IndexError::KeyTooLong { key_bytes: bytes.len(), maximum_bytes: MAX_KEY_BYTES });
+                return Err(IndexError::KeyTooLong {
+                    key_bytes: bytes.len(),
+                    maximum_bytes: MAX_KEY_BYTES,
+                });
             }
             let key = Key { bytes, row: row.0 };
             let leaf = &mut levels[0];
@@ -105,7 +112,10 @@ impl OrderedIndex {
         }
         let open = &mut levels[level];
         let Some((bytes, row)) = left else {
-            debug_assert!(open.list.len() == 0, "only the first child of a level has nothing to its left");
+            debug_assert!(
+                open.list.len() == 0,
+                "only the first child of a level has nothing to its left"
+            );
             open.reopen(child, None);
             return Ok(());
         };
@@ -139,7 +149,8 @@ impl OrderedIndex {
 
     fn store(&self, list: &EntryList, first_child: NodeId) -> Result<NodeId, IndexError> {
         let id = self.arena.allocate()?;
-        self.latch_unlinked(id).write(&list.image(0..list.len(), first_child));
+        self.latch_unlinked(id)
+            .write(&list.image(0..list.len(), first_child));
         Ok(id)
     }
 }

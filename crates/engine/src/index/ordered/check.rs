@@ -1,6 +1,6 @@
 //! The full structural check: for tests, `mote check` and simulated crashes. Wants a quiet index.
 //!
-//! Checked: levels, order within and between nodes, entries inside their parent's fences, prefixes and heads, heap cells
+//! Checked: levels, order within and between nodes, entries inside their parent's fences, prefixes, heads and hints, heap cells
 //! that neither overlap nor leave the heap, the count of garbage bytes, the count of entries, and that exactly the
 //! nodes in use are reachable.
 
@@ -21,14 +21,26 @@ impl OrderedIndex {
     pub fn check(&self) -> Result<(), String> {
         let mut totals = Totals::default();
         let level = self.arena.node(ROOT).header().level;
-        self.check_subtree(ROOT, level, &OwnedCut::lowest(), &OwnedCut::highest(), &mut totals)?;
+        self.check_subtree(
+            ROOT,
+            level,
+            &OwnedCut::lowest(),
+            &OwnedCut::highest(),
+            &mut totals,
+        )?;
         let in_use = self.arena.nodes_in_use();
         if totals.nodes != in_use {
-            return Err(format!("{} nodes are reachable, {in_use} are in use", totals.nodes));
+            return Err(format!(
+                "{} nodes are reachable, {in_use} are in use",
+                totals.nodes
+            ));
         }
         let counted = self.len_estimate();
         if totals.entries != counted {
-            return Err(format!("{} entries are stored, {counted} were counted", totals.entries));
+            return Err(format!(
+                "{} entries are stored, {counted} were counted",
+                totals.entries
+            ));
         }
         Ok(())
     }
@@ -41,7 +53,10 @@ impl OrderedIndex {
         high: &OwnedCut,
         totals: &mut Totals,
     ) -> Result<(), String> {
-        let node = self.arena.get(id).ok_or_else(|| format!("node {id} is outside the arena"))?;
+        let node = self
+            .arena
+            .get(id)
+            .ok_or_else(|| format!("node {id} is outside the arena"))?;
         let header = node.header();
         if header.level != level {
             return Err(format!("node {id} has level {}, not {level}", header.level));
@@ -62,8 +77,16 @@ impl OrderedIndex {
             cut
         };
         for position in 0..=header.count {
-            let from = if position == 0 { low.clone() } else { cut_before(position - 1) };
-            let to = if position == header.count { high.clone() } else { cut_before(position) };
+            let from = if position == 0 {
+                low.clone()
+            } else {
+                cut_before(position - 1)
+            };
+            let to = if position == header.count {
+                high.clone()
+            } else {
+                cut_before(position)
+            };
             self.check_subtree(node.child(header, position), level - 1, &from, &to, totals)?;
         }
         Ok(())
@@ -73,12 +96,18 @@ impl OrderedIndex {
 fn check_layout(node: &Node, header: Header) -> Result<(), String> {
     let slots_end = (header.slots() + header.count) * SLOT_BYTES;
     if slots_end > header.heap_start || header.heap_start > NODE_BYTES {
-        return Err(format!("slots end at {slots_end}, heap starts at {}", header.heap_start));
+        return Err(format!(
+            "slots end at {slots_end}, heap starts at {}",
+            header.heap_start
+        ));
     }
     let mut cells: Vec<(usize, usize)> = (0..header.count)
         .map(|position| {
             let slot = node.slot(header, position);
-            (slot.offset(), entry_bytes(header.level, slot.suffix_bytes()) - SLOT_BYTES)
+            (
+                slot.offset(),
+                entry_bytes(header.level, slot.suffix_bytes()) - SLOT_BYTES,
+            )
         })
         .collect();
     cells.sort_unstable();
@@ -93,7 +122,10 @@ fn check_layout(node: &Node, header: Header) -> Result<(), String> {
     }
     let garbage_bytes = NODE_BYTES - header.heap_start - live_bytes;
     if garbage_bytes != node.garbage_bytes() {
-        return Err(format!("{garbage_bytes} bytes of garbage, {} noted", node.garbage_bytes()));
+        return Err(format!(
+            "{garbage_bytes} bytes of garbage, {} noted",
+            node.garbage_bytes()
+        ));
     }
     if header.level == 0 && node.word(FIRST_CHILD) != 0 {
         return Err("a leaf has a child".to_owned());
@@ -116,6 +148,9 @@ fn check_order(list: &EntryList, low: &OwnedCut, high: &OwnedCut) -> Result<(), 
 
 /// Heads agree with keys, and the search finds each entry where it is.
 fn check_heads(node: &Node, header: Header, list: &EntryList) -> Result<(), String> {
+    if !node.hints_hold(header) {
+        return Err("the hints do not match the slots".to_owned());
+    }
     for position in 0..list.len() {
         let Key { bytes, row } = list.key(position);
         if node.slot(header, position).head() != head_of(&bytes[header.prefix_bytes..]) {

@@ -6,9 +6,9 @@
 //! leaf's fence. The pieces tile the range in order whatever happens to the tree, so an entry that is there all the
 //! time is met exactly once.
 
+use super::OrderedIndex;
 use super::node::{Backoff, Node, NodeId};
 use super::search::{Cut, Key, OwnedCut, Side};
-use super::OrderedIndex;
 use crate::index::{Direction, KeyRange, LeafId, LeafVersion, LeafVisit, MAX_ROW_ID, RowId};
 
 /// The first batch of a cursor is this small (short ranges are the rule); each further one is twice as big,
@@ -35,7 +35,11 @@ impl OrderedIndex {
             if !node.validate(version) {
                 continue;
             }
-            return if in_this_leaf { None } else { self.first_row_right_of(key, 0) };
+            return if in_this_leaf {
+                None
+            } else {
+                self.first_row_right_of(key, 0)
+            };
         }
     }
 
@@ -87,7 +91,10 @@ impl OrderedIndex {
 
     /// The present version of a leaf that a cursor of this index visited.
     pub fn leaf_version(&self, leaf: LeafId) -> LeafVersion {
-        let node = self.arena.get(leaf.0).expect("leaf ids come from visits of this index");
+        let node = self
+            .arena
+            .get(leaf.0)
+            .expect("leaf ids come from visits of this index");
         loop {
             let version = node.version();
             let leaf_version = node.leaf_version();
@@ -133,7 +140,11 @@ pub struct Cursor {
 
 impl Cursor {
     pub fn new(range: KeyRange, direction: Direction) -> Cursor {
-        Cursor::between(OwnedCut::from_lower(range.lower), OwnedCut::from_upper(range.upper), direction)
+        Cursor::between(
+            OwnedCut::from_lower(range.lower),
+            OwnedCut::from_upper(range.upper),
+            direction,
+        )
     }
 
     fn between(low: OwnedCut, high: OwnedCut, direction: Direction) -> Cursor {
@@ -189,7 +200,8 @@ impl Cursor {
         }
         if let Some(resume) = resume {
             let node = index.arena.node(resume.leaf);
-            if node.validate(resume.version) && self.read_leaf(node, resume.leaf, resume.version, Some(resume.position))
+            if node.validate(resume.version)
+                && self.read_leaf(node, resume.leaf, resume.version, Some(resume.position))
             {
                 return;
             }
@@ -200,8 +212,9 @@ impl Cursor {
                 Direction::Forward => (self.low.as_cut(), Side::Above),
                 Direction::Backward => (self.high.as_cut(), Side::Below),
             };
-            let leaf =
-                index.descend(0, cut, side, Some(&mut self.fence)).expect("level 0 exists in every tree");
+            let leaf = index
+                .descend(0, cut, side, Some(&mut self.fence))
+                .expect("level 0 exists in every tree");
             if self.read_leaf(leaf.node, leaf.id, leaf.version, None) {
                 return;
             }
@@ -239,7 +252,11 @@ impl Cursor {
             let slot = node.slot(header, position);
             let begin = self.keys.len();
             node.copy_key(header, slot, &mut self.keys);
-            self.batch.push(Copied { start: begin, end: self.keys.len(), row: node.row(slot) });
+            self.batch.push(Copied {
+                start: begin,
+                end: self.keys.len(),
+                row: node.row(slot),
+            });
         };
         match self.direction {
             Direction::Forward => (start..start + take).for_each(&mut copy),
@@ -250,13 +267,20 @@ impl Cursor {
             self.batch.clear();
             return false;
         }
-        self.note_visit(LeafVisit { leaf: LeafId(leaf), version: LeafVersion(leaf_version) });
+        self.note_visit(LeafVisit {
+            leaf: LeafId(leaf),
+            version: LeafVersion(leaf_version),
+        });
         let position = match self.direction {
             Direction::Forward => start + take,
             Direction::Backward => end.saturating_sub(take),
         };
         if take < end.saturating_sub(start) {
-            self.resume = Some(Resume { leaf, version, position });
+            self.resume = Some(Resume {
+                leaf,
+                version,
+                position,
+            });
         } else {
             self.leave_leaf();
         }
@@ -270,7 +294,10 @@ impl Cursor {
             Direction::Backward => &mut self.high,
         };
         std::mem::swap(moved, &mut self.fence);
-        let ended = matches!((self.direction, moved.as_cut()), (Direction::Forward, Cut::Highest) | (Direction::Backward, Cut::Lowest));
+        let ended = matches!(
+            (self.direction, moved.as_cut()),
+            (Direction::Forward, Cut::Highest) | (Direction::Backward, Cut::Lowest)
+        );
         self.done = ended || self.low.as_cut() >= self.high.as_cut();
         self.batch_limit = (self.batch_limit * 2).min(LARGEST_BATCH);
     }

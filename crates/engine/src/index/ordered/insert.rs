@@ -8,10 +8,11 @@
 //! Latch order: leaves from left to right, and only here does anybody wait while holding a latch. Splits and merges
 //! take latches by trying, so nobody waits for a leaf while holding an inner node.
 
-use super::list::EntryList;
-use super::node::{Backoff, Latched, Node, NodeId, PREFIX_AT};
-use super::search::{Cut, Found, Key, OwnedCut, Side};
 use super::OrderedIndex;
+use super::latch::Latched;
+use super::list::EntryList;
+use super::node::{Backoff, Node, NodeId, PREFIX_AT};
+use super::search::{Cut, Found, Key, OwnedCut, Side};
 use crate::index::{
     CheckedInsert, IndexError, Inserted, LeafChange, LeafId, LeafVersion, MAX_KEY_BYTES, MAX_ROW_ID, RowId,
 };
@@ -57,7 +58,10 @@ impl OrderedIndex {
         mut check: impl FnMut(RowId) -> ControlFlow<T>,
     ) -> Result<CheckedInsert<T>, IndexError> {
         let key = checked_key(key, row)?;
-        let first = Key { bytes: key.bytes, row: 0 };
+        let first = Key {
+            bytes: key.bytes,
+            row: 0,
+        };
         let mut backoff = Backoff::new();
         loop {
             let (id, node, version) = self.descend_to_key(first);
@@ -93,7 +97,10 @@ impl OrderedIndex {
         key: Key<'_>,
         check: &mut impl FnMut(RowId) -> ControlFlow<T>,
     ) -> Result<Option<CheckedInsert<T>>, IndexError> {
-        let first = Key { bytes: key.bytes, row: 0 };
+        let first = Key {
+            bytes: key.bytes,
+            row: 0,
+        };
         let mut held: Vec<Latched<'_>> = Vec::new();
         let mut target: Option<(usize, NodeId, Place)> = None;
         let mut from = OwnedCut::lowest();
@@ -132,7 +139,9 @@ impl OrderedIndex {
     fn latch_leaf(&self, cut: Cut<'_>, fence: &mut OwnedCut) -> (NodeId, Latched<'_>) {
         let mut backoff = Backoff::new();
         loop {
-            let leaf = self.descend(0, cut, Side::Above, Some(fence)).expect("level 0 exists in every tree");
+            let leaf = self
+                .descend(0, cut, Side::Above, Some(fence))
+                .expect("level 0 exists in every tree");
             match leaf.node.try_latch(leaf.version) {
                 Some(latched) => return (leaf.id, latched),
                 None => backoff.wait(),
@@ -148,14 +157,21 @@ impl OrderedIndex {
         }
         self.entries.add(1);
         let after = LeafVersion(leaf.node().leaf_version());
-        Some(LeafChange { leaf: LeafId(id), before, after })
+        Some(LeafChange {
+            leaf: LeafId(id),
+            before,
+            after,
+        })
     }
 }
 
 fn checked_key(bytes: &[u8], row: RowId) -> Result<Key<'_>, IndexError> {
     assert!(row.0 <= MAX_ROW_ID, "row ids have 48 bits");
     if bytes.len() > MAX_KEY_BYTES {
-        return Err(IndexError::KeyTooLong { key_bytes: bytes.len(), maximum_bytes: MAX_KEY_BYTES });
+        return Err(IndexError::KeyTooLong {
+            key_bytes: bytes.len(),
+            maximum_bytes: MAX_KEY_BYTES,
+        });
     }
     Ok(Key { bytes, row: row.0 })
 }
@@ -174,7 +190,17 @@ fn run_reaches_end(node: &Node, found: Found, key: &[u8]) -> bool {
     if found.position >= header.count {
         return true;
     }
-    found.same_key && node.find(header, Key { bytes: key, row: MAX_ROW_ID + 1 }).position >= header.count
+    found.same_key
+        && node
+            .find(
+                header,
+                Key {
+                    bytes: key,
+                    row: MAX_ROW_ID + 1,
+                },
+            )
+            .position
+            >= header.count
 }
 
 /// Shows `check` the entries of the key in this leaf, and finds the entry's own place.
@@ -187,14 +213,22 @@ fn check_leaf<T>(
     let node = leaf.node();
     let header = node.header();
     let mut position = found.position;
-    let mut place = Place { position, exact: false };
+    let mut place = Place {
+        position,
+        exact: false,
+    };
     let mut same_key = found.same_key;
     while same_key {
         let row = node.row(node.slot(header, position));
         check(RowId(row))?;
         match row.cmp(&key.row) {
             Order::Less => place.position = position + 1,
-            Order::Equal => place = Place { position, exact: true },
+            Order::Equal => {
+                place = Place {
+                    position,
+                    exact: true,
+                }
+            }
             Order::Greater => {}
         }
         position += 1;

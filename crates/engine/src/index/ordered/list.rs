@@ -3,7 +3,8 @@
 //! Rewriting is rare (a few times in the life of a leaf of some 200 entries), so clarity goes before speed: unpack,
 //! change the list, compute the size, pack into an image.
 
-use super::node::{CAPACITY, FIRST_CHILD, Image, Node, NodeId, PREFIX_AT, entry_bytes};
+use super::image::Image;
+use super::node::{CAPACITY, FIRST_CHILD, HEAD_BYTES, Node, NodeId, entry_bytes, prefix_area};
 use super::search::Key;
 use std::ops::Range;
 
@@ -29,7 +30,12 @@ pub(super) struct EntryList {
 
 impl EntryList {
     pub(super) fn new(level: u8, first_child: NodeId) -> EntryList {
-        EntryList { level, first_child, keys: Vec::new(), entries: Vec::new() }
+        EntryList {
+            level,
+            first_child,
+            keys: Vec::new(),
+            entries: Vec::new(),
+        }
     }
 
     /// Unpacks a node whose latch the caller holds.
@@ -42,8 +48,17 @@ impl EntryList {
             let slot = node.slot(header, position);
             let start = list.keys.len();
             node.copy_key(header, slot, &mut list.keys);
-            let child = if header.level > 0 { node.child(header, position + 1) } else { 0 };
-            list.entries.push(Entry { start, end: list.keys.len(), row: node.row(slot), child });
+            let child = if header.level > 0 {
+                node.child(header, position + 1)
+            } else {
+                0
+            };
+            list.entries.push(Entry {
+                start,
+                end: list.keys.len(),
+                row: node.row(slot),
+                child,
+            });
         }
         list
     }
@@ -62,7 +77,10 @@ impl EntryList {
 
     pub(super) fn key(&self, position: usize) -> Key<'_> {
         let entry = self.entries[position];
-        Key { bytes: &self.keys[entry.start..entry.end], row: entry.row }
+        Key {
+            bytes: &self.keys[entry.start..entry.end],
+            row: entry.row,
+        }
     }
 
     pub(super) fn child(&self, position: usize) -> NodeId {
@@ -72,7 +90,15 @@ impl EntryList {
     pub(super) fn insert(&mut self, position: usize, key: Key<'_>, child: NodeId) {
         let start = self.keys.len();
         self.keys.extend_from_slice(key.bytes);
-        self.entries.insert(position, Entry { start, end: self.keys.len(), row: key.row, child });
+        self.entries.insert(
+            position,
+            Entry {
+                start,
+                end: self.keys.len(),
+                row: key.row,
+                child,
+            },
+        );
     }
 
     pub(super) fn remove(&mut self, position: usize) {
@@ -96,27 +122,39 @@ impl EntryList {
         self.entries.clear();
     }
 
-    /// What the keys of a range have in common. Keys are sorted, so the ends decide.
+    /// The best prefix for a range: what its keys have in common (they are sorted, so the ends decide), but no more than
+    /// saves heap bytes: suffixes that fit their heads take none. With it the range takes the fewest bytes possible, so
+    /// whatever part of a node's entries is packed, it fits a node.
     fn prefix(&self, range: &Range<usize>) -> &[u8] {
-        if range.is_empty() {
+        let Some(longest) = self.entries[range.clone()]
+            .iter()
+            .map(|entry| entry.end - entry.start)
+            .max()
+        else {
             return &[];
-        }
+        };
         let first = self.key(range.start).bytes;
-        &first[..common_prefix(first, self.key(range.end - 1).bytes)]
+        let common = common_prefix(first, self.key(range.end - 1).bytes);
+        &first[..common.min(longest.saturating_sub(HEAD_BYTES))]
     }
 
     /// Bytes the range takes in a node; beyond [`CAPACITY`] it does not fit one.
     pub(super) fn packed_bytes(&self, range: Range<usize>) -> usize {
         let prefix_bytes = self.prefix(&range).len();
-        let entries: usize =
-            range.map(|at| entry_bytes(self.level, self.key(at).bytes.len() - prefix_bytes)).sum();
+        let entries: usize = range
+            .map(|at| entry_bytes(self.level, self.key(at).bytes.len() - prefix_bytes))
+            .sum();
         prefix_area(prefix_bytes) + entries
     }
 
     /// Does the list fit a node, so that a rewrite is worth it? A rewrite that leaves hardly any room would be followed by
     /// the next one at once; such a node counts as full, unless it has too few entries to be choosy.
     pub(super) fn fits_node(&self) -> bool {
-        let limit = if self.len() <= FEW_ENTRIES { CAPACITY } else { REWRITTEN_BYTES };
+        let limit = if self.len() <= FEW_ENTRIES {
+            CAPACITY
+        } else {
+            REWRITTEN_BYTES
+        };
         self.packed_bytes(0..self.len()) <= limit
     }
 
@@ -126,15 +164,14 @@ impl EntryList {
         let mut image = Image::new(self.level, first_child, prefix);
         for position in range {
             let entry = self.entries[position];
-            image.push(&self.keys[entry.start + prefix.len()..entry.end], entry.row, entry.child);
+            image.push(
+                &self.keys[entry.start + prefix.len()..entry.end],
+                entry.row,
+                entry.child,
+            );
         }
         image
     }
-}
-
-/// Bytes that a prefix takes, with its padding.
-pub(super) fn prefix_area(prefix_bytes: usize) -> usize {
-    (PREFIX_AT + prefix_bytes).next_multiple_of(8) - PREFIX_AT
 }
 
 /// How many leading bytes two keys share.
@@ -151,10 +188,13 @@ pub(super) fn separator<'a>(low: Key<'_>, high: Key<'a>) -> Key<'a> {
     }
     let common = common_prefix(low.bytes, high.bytes);
     // `low` sorts first and differs, so `high` is longer than what they share.
-    Key { bytes: &high.bytes[..common + 1], row: 0 }
+    Key {
+        bytes: &high.bytes[..common + 1],
+        row: 0,
+    }
 }
 
-/// Keeps the packed size of a list that grows at its end.
+/// Keeps the packed size of a list that grows at its end (or a few bytes more: it takes all of the common prefix).
 pub(super) struct RunningSize {
     prefix_bytes: usize,
     entry_bytes: usize,
@@ -162,7 +202,10 @@ pub(super) struct RunningSize {
 
 impl RunningSize {
     pub(super) fn new() -> RunningSize {
-        RunningSize { prefix_bytes: 0, entry_bytes: 0 }
+        RunningSize {
+            prefix_bytes: 0,
+            entry_bytes: 0,
+        }
     }
 
     /// The size of `list` with `key` behind it.
@@ -174,13 +217,17 @@ impl RunningSize {
         let old = if prefix_bytes == self.prefix_bytes || list.len() == 0 {
             self.entry_bytes
         } else {
-            (0..list.len()).map(|at| entry_bytes(list.level, list.key(at).bytes.len() - prefix_bytes)).sum()
+            (0..list.len())
+                .map(|at| entry_bytes(list.level, list.key(at).bytes.len() - prefix_bytes))
+                .sum()
         };
-        RunningSize { prefix_bytes, entry_bytes: old + entry_bytes(list.level, key.len() - prefix_bytes) }
+        RunningSize {
+            prefix_bytes,
+            entry_bytes: old + entry_bytes(list.level, key.len() - prefix_bytes),
+        }
     }
 
     pub(super) fn bytes(&self) -> usize {
         prefix_area(self.prefix_bytes) + self.entry_bytes
     }
 }
-

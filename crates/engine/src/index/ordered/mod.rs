@@ -2,11 +2,12 @@
 //!
 //! Read in this order:
 //!  1. `node`: the 4 KiB node, its layout, its latch, and the memory-model argument everything rests on;
+//!     then `latch`, the only code that changes a node;
 //!  2. `search`: cuts, the search in a node, the optimistic descent;
 //!  3. `cursor`: look-ups and range scans;
 //!  4. `insert`, `split`: inserts, checked inserts, making room;
 //!  5. `remove`: removals and merges;
-//!  6. `list`: nodes unpacked, for all rewriting;
+//!  6. `list`, `image`: nodes unpacked and packed again, for all rewriting;
 //!  7. `bulk`: trees from sorted entries;
 //!  8. `arena`: where nodes live and are recycled;
 //!  9. `check`: the full structural check.
@@ -25,7 +26,9 @@ mod arena;
 mod bulk;
 mod check;
 mod cursor;
+mod image;
 mod insert;
+mod latch;
 mod list;
 mod node;
 mod remove;
@@ -56,10 +59,15 @@ pub struct OrderedIndex {
 impl OrderedIndex {
     /// An empty index, or [`IndexError::OutOfMemory`] if the account refuses its first node.
     pub fn new(memory: Arc<dyn MemoryAccount>) -> Result<OrderedIndex, IndexError> {
-        let index = OrderedIndex { arena: Arena::new(memory), entries: StripedCount::default() };
+        let index = OrderedIndex {
+            arena: Arena::new(memory),
+            entries: StripedCount::default(),
+        };
         let root = index.arena.allocate()?;
         assert_eq!(root, ROOT, "the first node of an arena is the root");
-        index.latch_unlinked(ROOT).write(&list::EntryList::new(0, 0).image(0..0, 0));
+        index
+            .latch_unlinked(ROOT)
+            .write(&list::EntryList::new(0, 0).image(0..0, 0));
         Ok(index)
     }
 
@@ -109,7 +117,11 @@ impl StripedCount {
     }
 
     fn sum(&self) -> usize {
-        let sum: i64 = self.stripes.iter().map(|stripe| stripe.0.load(Ordering::Relaxed)).sum();
+        let sum: i64 = self
+            .stripes
+            .iter()
+            .map(|stripe| stripe.0.load(Ordering::Relaxed))
+            .sum();
         sum.max(0) as usize
     }
 }

@@ -7,13 +7,15 @@
 //!   16  insert hint: garbage 16 | last_position 16 | run 16      (read by latch holders only)
 //!   24  first child (inner nodes)
 //!   32  leaf version (see `LeafVersion`)
-//!   40  the prefix common to all keys of the node, padded to 8
+//!   40  hints: 16 heads 32, sampled from the slots at even steps
+//!  104  the prefix common to all keys of the node, padded to 8
 //!    .  slots, 8 bytes each, in order:  head 32 | suffix_bytes 16 | offset 16
 //!    .  free
 //!    .  heap, growing down:  row id 6 | child 4 (inner nodes) | suffix bytes after the first four
 //! ```
 //! `head` is the first four bytes of the suffix, zero-padded, as a big-endian number: most steps of a search compare
-//! two integers. An inner entry (separator, child) sends everything >= the separator to its child, the rest goes to the
+//! two integers. The hints narrow a search to a seventeenth of the slots with two cache lines read, where a binary search
+//! over all slots would wait for memory at nearly every step. An inner entry (separator, child) sends everything >= the separator to its child, the rest goes to the
 //! entry before or to `first child`. Separators are (key, row id) too, cut to the shortest key that separates.
 //!
 //! # Memory model: optimistic readers beside one latched writer
@@ -38,6 +40,7 @@
 //! validation, since unlinking changes the parent. So a node can be reused at once, without a grace period, and
 //! look-ups need no epoch guard.
 
+use super::latch::Latched;
 use super::search::Key;
 use std::cmp::Ordering as Order;
 use std::hint;
@@ -48,25 +51,28 @@ use std::thread;
 pub(super) const NODE_BYTES: usize = 4096;
 pub(super) const WORDS: usize = NODE_BYTES / 8;
 /// Where the prefix begins.
-pub(super) const PREFIX_AT: usize = 40;
+pub(super) const PREFIX_AT: usize = 8 * HINTS_AT + 4 * HINTS;
 /// Bytes of a node that prefix, slots and heap share.
 pub(super) const CAPACITY: usize = NODE_BYTES - PREFIX_AT;
 pub(super) const SLOT_BYTES: usize = 8;
 pub(super) const HEAD_BYTES: usize = 4;
-const ROW_BYTES: usize = 6;
+pub(super) const ROW_BYTES: usize = 6;
 const CHILD_BYTES: usize = 4;
 
 const LATCH: usize = 0;
 pub(super) const HEADER: usize = 1;
 pub(super) const HINT: usize = 2;
 pub(super) const FIRST_CHILD: usize = 3;
-const LEAF_VERSION: usize = 4;
+pub(super) const LEAF_VERSION: usize = 4;
+pub(super) const HINTS_AT: usize = 5;
+/// Two to a word.
+pub(super) const HINTS: usize = 16;
 
 const LATCHED: u64 = 1;
-const VERSION_STEP: u64 = 2;
+pub(super) const VERSION_STEP: u64 = 2;
 
 // The longest key fits an empty node of either kind, and offsets fit 16 bits.
-const _: () = assert!(CAPACITY >= SLOT_BYTES + ROW_BYTES + CHILD_BYTES + crate::index::MAX_KEY_BYTES + 8);
+const _: () = assert!(CAPACITY >= SLOT_BYTES + ROW_BYTES + CHILD_BYTES + crate::index::MAX_KEY_BYTES + 7);
 const _: () = assert!(NODE_BYTES <= u16::MAX as usize);
 
 /// A node's place in its arena.
@@ -98,7 +104,20 @@ impl Header {
     }
 
     pub(super) fn pack(self) -> u64 {
-        self.count as u64 | (self.heap_start as u64) << 16 | (self.prefix_bytes as u64) << 32 | (self.level as u64) << 48
+        self.count as u64
+            | (self.heap_start as u64) << 16
+            | (self.prefix_bytes as u64) << 32
+            | (self.level as u64) << 48
+    }
+
+    /// Slots between two hints; 0: too few slots for hints.
+    #[inline]
+    pub(super) fn hint_step(self) -> usize {
+        if self.count < 2 * (HINTS + 1) {
+            0
+        } else {
+            self.count / (HINTS + 1)
+        }
     }
 
     /// Word index of the first slot.
@@ -107,9 +126,11 @@ impl Header {
         (PREFIX_AT + self.prefix_bytes).div_ceil(8)
     }
 
-    /// Bytes between slots and heap. Meaningless in a torn read, as everything else.
+    /// Bytes between slots and heap, as if the prefix had the largest padding. Meaningless in a torn read, as everything
+    /// else.
     pub(super) fn free_bytes(self) -> usize {
-        self.heap_start.saturating_sub((self.slots() + self.count) * 8)
+        let slots_end = PREFIX_AT + prefix_area(self.prefix_bytes) + self.count * SLOT_BYTES;
+        self.heap_start.saturating_sub(slots_end)
     }
 
     /// Bytes of a heap cell before the rest of its suffix.
@@ -121,7 +142,17 @@ impl Header {
 
 #[inline]
 pub(super) fn cell_head(level: u8) -> usize {
-    if level == 0 { ROW_BYTES } else { ROW_BYTES + CHILD_BYTES }
+    if level == 0 {
+        ROW_BYTES
+    } else {
+        ROW_BYTES + CHILD_BYTES
+    }
+}
+
+/// Bytes to count for a prefix: padding counts as the largest, so that a longer prefix never costs more than it saves
+/// just because of its padding, and every part of a node fits a node.
+pub(super) fn prefix_area(prefix_bytes: usize) -> usize {
+    prefix_bytes + 7
 }
 
 /// Slot and heap bytes of an entry whose suffix has this many bytes.
@@ -178,7 +209,11 @@ fn big_endian(bytes: &[u8]) -> u64 {
         return u64::from_be_bytes(*eight);
     }
     let high = (head_of(bytes) as u64) << 32;
-    if bytes.len() > HEAD_BYTES { high | head_of(&bytes[HEAD_BYTES..]) as u64 } else { high }
+    if bytes.len() > HEAD_BYTES {
+        high | head_of(&bytes[HEAD_BYTES..]) as u64
+    } else {
+        high
+    }
 }
 
 impl Node {
@@ -188,7 +223,7 @@ impl Node {
     }
 
     #[inline]
-    fn set_word(&self, index: usize, value: u64) {
+    pub(super) fn set_word(&self, index: usize, value: u64) {
         self.words[index % WORDS].store(value, Ordering::Relaxed);
     }
 
@@ -237,13 +272,48 @@ impl Node {
 
     /// Bytes in use by prefix, slots and live heap cells.
     pub(super) fn used_bytes(&self, header: Header) -> usize {
-        CAPACITY.saturating_sub(header.free_bytes()).saturating_sub(self.garbage_bytes())
+        CAPACITY
+            .saturating_sub(header.free_bytes())
+            .saturating_sub(self.garbage_bytes())
     }
 
     /// (position of the last insert, how many in a row each went right behind the one before).
     pub(super) fn insert_run(&self) -> (usize, usize) {
         let hint = self.word(HINT);
         ((hint >> 16 & 0xffff) as usize, (hint >> 32 & 0xffff) as usize)
+    }
+
+    /// A range of slots that holds the end of those with heads below `head`: narrowed by the hints, hint i being the head
+    /// of slot (i + 1) * step.
+    #[inline]
+    pub(super) fn narrow(&self, header: Header, head: u32) -> (usize, usize) {
+        let step = header.hint_step();
+        if step == 0 {
+            return (0, header.count);
+        }
+        let mut below = 0;
+        for index in 0..HINTS / 2 {
+            let pair = self.word(HINTS_AT + index);
+            below += ((pair as u32) < head) as usize + (((pair >> 32) as u32) < head) as usize;
+        }
+        (
+            below * step,
+            if below < HINTS {
+                (below + 1) * step
+            } else {
+                header.count
+            },
+        )
+    }
+
+    /// Do the hints agree with the slots?
+    pub(super) fn hints_hold(&self, header: Header) -> bool {
+        let step = header.hint_step();
+        step == 0
+            || (0..HINTS).all(|hint| {
+                let pair = self.word(HINTS_AT + hint / 2);
+                (pair >> (32 * (hint % 2))) as u32 == self.slot(header, (hint + 1) * step).head()
+            })
     }
 
     /// Compares `length` bytes of the node from `offset` with `other`.
@@ -307,7 +377,11 @@ impl Node {
     #[inline]
     pub(super) fn version(&self) -> u64 {
         let version = self.words[LATCH].load(Ordering::Acquire);
-        if version & LATCHED == 0 { version } else { self.wait_for_version() }
+        if version & LATCHED == 0 {
+            version
+        } else {
+            self.wait_for_version()
+        }
     }
 
     /// The version, or `None` while somebody holds the latch. Never waits. [C] of the module head.
@@ -335,6 +409,11 @@ impl Node {
         self.words[LATCH].load(Ordering::Relaxed) == version
     }
 
+    /// Ends a latch: everything stored under it becomes visible with this version. [B] of the module head.
+    pub(super) fn publish(&self, version: u64) {
+        self.words[LATCH].store(version, Ordering::Release);
+    }
+
     /// Takes the latch if the node is still at `version`. Never waits.
     pub(super) fn try_latch(&self, version: u64) -> Option<Latched<'_>> {
         debug_assert!(version & LATCHED == 0);
@@ -342,168 +421,7 @@ impl Node {
             .compare_exchange(version, version | LATCHED, Ordering::Acquire, Ordering::Relaxed)
             .ok()?;
         fence(Ordering::Release); // [A]
-        Some(Latched { node: self, version, changed: false })
-    }
-}
-
-/// The exclusive right to change a node. Dropping it publishes the changes under a new version.
-pub(super) struct Latched<'a> {
-    node: &'a Node,
-    version: u64,
-    changed: bool,
-}
-
-impl<'a> Latched<'a> {
-    pub(super) fn node(&self) -> &'a Node {
-        self.node
-    }
-
-    /// Stores an image over the node's contents; the leaf version moves on.
-    pub(super) fn write(&mut self, image: &Image) {
-        self.changed = true;
-        for (index, &word) in image.words.iter().enumerate().skip(HEADER) {
-            if index != LEAF_VERSION {
-                self.node.set_word(index, word);
-            }
-        }
-        self.advance_leaf_version();
-    }
-
-    /// Makes notes of scans over this node stale.
-    pub(super) fn advance_leaf_version(&mut self) {
-        self.changed = true;
-        self.node.set_word(LEAF_VERSION, self.node.leaf_version() + 1);
-    }
-
-    /// Puts an entry at `position` if the space between slots and heap takes it.
-    pub(super) fn insert_at(&mut self, position: usize, suffix: &[u8], row: u64, child: NodeId) -> bool {
-        let mut header = self.node.header();
-        debug_assert!(position <= header.count);
-        if header.free_bytes() < entry_bytes(header.level, suffix.len()) {
-            return false;
-        }
-        self.changed = true;
-        let cell_bytes = entry_bytes(header.level, suffix.len()) - SLOT_BYTES;
-        let offset = header.heap_start - cell_bytes;
-        self.store_bytes(offset, &row.to_be_bytes()[2..]);
-        if header.level > 0 {
-            self.store_bytes(offset + ROW_BYTES, &child.to_be_bytes());
-        }
-        if suffix.len() > HEAD_BYTES {
-            self.store_bytes(offset + header.cell_head(), &suffix[HEAD_BYTES..]);
-        }
-        let slots = header.slots();
-        for index in (slots + position..slots + header.count).rev() {
-            self.node.set_word(index + 1, self.node.word(index));
-        }
-        self.node.set_word(slots + position, Slot::new(suffix, offset).0);
-        header.count += 1;
-        header.heap_start = offset;
-        self.node.set_word(HEADER, header.pack());
-        self.note_insert(position);
-        self.advance_leaf_version();
-        true
-    }
-
-    /// Takes the entry at `position` out; its cell becomes garbage until the node is rewritten.
-    pub(super) fn remove_at(&mut self, position: usize) {
-        let mut header = self.node.header();
-        debug_assert!(position < header.count);
-        self.changed = true;
-        let slots = header.slots();
-        let slot = self.node.slot(header, position);
-        let cell_bytes = entry_bytes(header.level, slot.suffix_bytes()) - SLOT_BYTES;
-        for index in slots + position + 1..slots + header.count {
-            self.node.set_word(index - 1, self.node.word(index));
-        }
-        header.count -= 1;
-        let (last, run) = self.node.insert_run();
-        self.set_hint(self.node.garbage_bytes() + cell_bytes, if position <= last { last.saturating_sub(1) } else { last }, run);
-        self.node.set_word(HEADER, header.pack());
-    }
-
-    /// Keeps count of inserts that go right behind the one before: the sign of an ascending key.
-    pub(super) fn note_insert(&mut self, position: usize) {
-        let (last, run) = self.node.insert_run();
-        let run = if position == last + 1 { (run + 1).min(u16::MAX as usize) } else { 0 };
-        self.set_hint(self.node.garbage_bytes(), position, run);
-    }
-
-    /// Carries an ascending run over a rewrite of the node.
-    pub(super) fn set_insert_run(&mut self, last: usize, run: usize) {
-        self.set_hint(self.node.garbage_bytes(), last, run);
-    }
-
-    fn set_hint(&mut self, garbage_bytes: usize, last: usize, run: usize) {
-        self.changed = true;
-        self.node.set_word(HINT, garbage_bytes as u64 | (last as u64) << 16 | (run as u64) << 32);
-    }
-
-    fn store_bytes(&self, offset: usize, bytes: &[u8]) {
-        let mut at = 0;
-        while at < bytes.len() {
-            let within = (offset + at) % 8;
-            let length = (8 - within).min(bytes.len() - at);
-            let index = (offset + at) / 8;
-            let mut word = self.node.word(index).to_ne_bytes();
-            word[within..within + length].copy_from_slice(&bytes[at..at + length]);
-            self.node.set_word(index, u64::from_ne_bytes(word));
-            at += length;
-        }
-    }
-}
-
-impl Drop for Latched<'_> {
-    fn drop(&mut self) {
-        // Unchanged: readers that started before may go on. Release: [B] of the module head.
-        let version = if self.changed { self.version + VERSION_STEP } else { self.version };
-        self.node.words[LATCH].store(version, Ordering::Release);
-    }
-}
-
-/// The contents of a node, built privately and then stored over one. Entries are pushed in order.
-pub(super) struct Image {
-    words: [u64; WORDS],
-    header: Header,
-}
-
-impl Image {
-    pub(super) fn new(level: u8, first_child: NodeId, prefix: &[u8]) -> Image {
-        let mut image = Image {
-            words: [0; WORDS],
-            header: Header { count: 0, heap_start: NODE_BYTES, prefix_bytes: prefix.len(), level },
-        };
-        image.words[FIRST_CHILD] = first_child as u64;
-        image.put(PREFIX_AT, prefix);
-        image.words[HEADER] = image.header.pack();
-        image
-    }
-
-    /// Appends an entry. The caller has computed that it fits.
-    pub(super) fn push(&mut self, suffix: &[u8], row: u64, child: NodeId) {
-        let header = self.header;
-        assert!(header.free_bytes() >= entry_bytes(header.level, suffix.len()), "entry does not fit its node image");
-        let offset = header.heap_start + SLOT_BYTES - entry_bytes(header.level, suffix.len());
-        self.put(offset, &row.to_be_bytes()[2..]);
-        if header.level > 0 {
-            self.put(offset + ROW_BYTES, &child.to_be_bytes());
-        }
-        if suffix.len() > HEAD_BYTES {
-            self.put(offset + header.cell_head(), &suffix[HEAD_BYTES..]);
-        }
-        self.words[header.slots() + header.count] = Slot::new(suffix, offset).0;
-        self.header.count += 1;
-        self.header.heap_start = offset;
-        self.words[HEADER] = self.header.pack();
-    }
-
-    fn put(&mut self, offset: usize, bytes: &[u8]) {
-        for (at, &byte) in bytes.iter().enumerate() {
-            let index = (offset + at) / 8;
-            let mut word = self.words[index].to_ne_bytes();
-            word[(offset + at) % 8] = byte;
-            self.words[index] = u64::from_ne_bytes(word);
-        }
+        Some(Latched::new(self, version))
     }
 }
 
@@ -534,7 +452,13 @@ impl Backoff {
 
 /// Orders the entry in `slot` against `key`; the flag says that the key bytes are equal.
 #[inline]
-pub(super) fn compare_entry(node: &Node, header: Header, slot: Slot, suffix: &[u8], key: Key<'_>) -> (Order, bool) {
+pub(super) fn compare_entry(
+    node: &Node,
+    header: Header,
+    slot: Slot,
+    suffix: &[u8],
+    key: Key<'_>,
+) -> (Order, bool) {
     let rest = suffix.get(HEAD_BYTES..).unwrap_or(&[]);
     let bytes = node
         .compare(slot.offset() + header.cell_head(), slot.rest_bytes(), rest)

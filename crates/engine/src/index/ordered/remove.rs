@@ -8,8 +8,9 @@
 //! What stays behind: a node whose merge failed for a race until the next removal near it, and inner nodes whose
 //! separators are too long to fit one node together.
 
+use super::latch::Latched;
 use super::list::EntryList;
-use super::node::{Backoff, CAPACITY, Latched, Node, NodeId};
+use super::node::{Backoff, CAPACITY, Node, NodeId};
 use super::search::{Cut, Key, ReachedParent, Side};
 use super::{OrderedIndex, ROOT};
 use crate::index::{MAX_ROW_ID, RowId};
@@ -31,7 +32,10 @@ impl OrderedIndex {
     /// be short, must not wait and must not use this index.
     pub fn remove_if(&self, key: &[u8], row: RowId, still_dead: impl FnOnce() -> bool) -> bool {
         assert!(row.0 <= MAX_ROW_ID, "row ids have 48 bits");
-        let key = Key { bytes: key, row: row.0 };
+        let key = Key {
+            bytes: key,
+            row: row.0,
+        };
         let mut backoff = Backoff::new();
         loop {
             let (id, node, version) = self.descend_to_key(key);
@@ -62,7 +66,9 @@ impl OrderedIndex {
 
     /// Tries to merge the node of `level` that `key` belongs to with a neighbour.
     fn merge_around(&self, level: u8, key: Key<'_>) {
-        let Some(reached) = self.descend(level, Cut::Before(key), Side::Above, None) else { return };
+        let Some(reached) = self.descend(level, Cut::Before(key), Side::Above, None) else {
+            return;
+        };
         let Some(parent) = reached.parent else { return };
         let header = parent.node.header();
         if header.count == 0 {
@@ -73,8 +79,13 @@ impl OrderedIndex {
             return;
         }
         let left_position = parent.position.min(header.count - 1);
-        let pair = (parent.node.child(header, left_position), parent.node.child(header, left_position + 1));
-        if !parent.node.validate(parent.version) || !worth_merging(self.arena.node(pair.0), self.arena.node(pair.1)) {
+        let pair = (
+            parent.node.child(header, left_position),
+            parent.node.child(header, left_position + 1),
+        );
+        if !parent.node.validate(parent.version)
+            || !worth_merging(self.arena.node(pair.0), self.arena.node(pair.1))
+        {
             return;
         }
         if self.merge_pair(parent, left_position, pair) {
@@ -85,11 +96,24 @@ impl OrderedIndex {
     /// Merges two neighbouring children; answers whether the parent has become underfull by it.
     fn merge_pair(&self, parent: ReachedParent<'_>, left_position: usize, pair: (NodeId, NodeId)) -> bool {
         let (left_id, right_id) = pair;
-        let Some(mut upper) = parent.node.try_latch(parent.version) else { return false };
-        let Some(mut left) = try_latch_now(self.arena.node(left_id)) else { return false };
-        let Some(mut right) = try_latch_now(self.arena.node(right_id)) else { return false };
-        let (mut list, right_list) = (EntryList::from_node(left.node()), EntryList::from_node(right.node()));
-        let limit = if list.len() == 0 || right_list.len() == 0 { CAPACITY } else { MERGED_BYTES };
+        let Some(mut upper) = parent.node.try_latch(parent.version) else {
+            return false;
+        };
+        let Some(mut left) = try_latch_now(self.arena.node(left_id)) else {
+            return false;
+        };
+        let Some(mut right) = try_latch_now(self.arena.node(right_id)) else {
+            return false;
+        };
+        let (mut list, right_list) = (
+            EntryList::from_node(left.node()),
+            EntryList::from_node(right.node()),
+        );
+        let limit = if list.len() == 0 || right_list.len() == 0 {
+            CAPACITY
+        } else {
+            MERGED_BYTES
+        };
         let upper_list = EntryList::from_node(upper.node());
         if list.level() > 0 {
             list.push(upper_list.key(left_position), right_list.first_child());
@@ -117,7 +141,7 @@ impl OrderedIndex {
 
 fn wants_merge(leaf: &Node) -> bool {
     let header = leaf.header();
-    leaf.used_bytes(header) < UNDERFULL_BYTES && header.count % MERGE_EVERY == 0
+    leaf.used_bytes(header) < UNDERFULL_BYTES && header.count.is_multiple_of(MERGE_EVERY)
 }
 
 /// A guess from unlatched reads that spares latches: would the two fit into one?

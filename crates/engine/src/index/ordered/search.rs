@@ -51,15 +51,26 @@ impl OwnedCut {
     }
 
     pub(super) fn highest() -> OwnedCut {
-        OwnedCut { kind: CutKind::Highest, ..OwnedCut::default() }
+        OwnedCut {
+            kind: CutKind::Highest,
+            ..OwnedCut::default()
+        }
     }
 
     /// The cut where a range with this lower bound begins.
     pub(super) fn from_lower(bound: Bound<Vec<u8>>) -> OwnedCut {
         match bound {
             Bound::Unbounded => OwnedCut::lowest(),
-            Bound::Included(bytes) => OwnedCut { kind: CutKind::Before, bytes, row: 0 },
-            Bound::Excluded(bytes) => OwnedCut { kind: CutKind::Before, bytes, row: MAX_ROW_ID + 1 },
+            Bound::Included(bytes) => OwnedCut {
+                kind: CutKind::Before,
+                bytes,
+                row: 0,
+            },
+            Bound::Excluded(bytes) => OwnedCut {
+                kind: CutKind::Before,
+                bytes,
+                row: MAX_ROW_ID + 1,
+            },
         }
     }
 
@@ -67,15 +78,26 @@ impl OwnedCut {
     pub(super) fn from_upper(bound: Bound<Vec<u8>>) -> OwnedCut {
         match bound {
             Bound::Unbounded => OwnedCut::highest(),
-            Bound::Included(bytes) => OwnedCut { kind: CutKind::Before, bytes, row: MAX_ROW_ID + 1 },
-            Bound::Excluded(bytes) => OwnedCut { kind: CutKind::Before, bytes, row: 0 },
+            Bound::Included(bytes) => OwnedCut {
+                kind: CutKind::Before,
+                bytes,
+                row: MAX_ROW_ID + 1,
+            },
+            Bound::Excluded(bytes) => OwnedCut {
+                kind: CutKind::Before,
+                bytes,
+                row: 0,
+            },
         }
     }
 
     pub(super) fn as_cut(&self) -> Cut<'_> {
         match self.kind {
             CutKind::Lowest => Cut::Lowest,
-            CutKind::Before => Cut::Before(Key { bytes: &self.bytes, row: self.row }),
+            CutKind::Before => Cut::Before(Key {
+                bytes: &self.bytes,
+                row: self.row,
+            }),
             CutKind::Highest => Cut::Highest,
         }
     }
@@ -118,7 +140,11 @@ impl Node {
     /// The first entry not below `key`. Safe on a node that changes meanwhile; the caller validates.
     #[inline]
     pub(super) fn find(&self, header: Header, key: Key<'_>) -> Found {
-        let nothing_at = |position| Found { position, same_key: false, exact: false };
+        let nothing_at = |position| Found {
+            position,
+            same_key: false,
+            exact: false,
+        };
         let prefix_bytes = header.prefix_bytes;
         if prefix_bytes > 0 {
             let compared = &key.bytes[..prefix_bytes.min(key.bytes.len())];
@@ -140,7 +166,11 @@ impl Node {
         }
         match compare_entry(self, header, slot, suffix, key) {
             (Order::Less, _) => self.find_among_equal_heads(header, position + 1, suffix, key),
-            (order, same_key) => Found { position, same_key, exact: order == Order::Equal },
+            (order, same_key) => Found {
+                position,
+                same_key,
+                exact: order == Order::Equal,
+            },
         }
     }
 
@@ -150,8 +180,8 @@ impl Node {
     fn first_with_head(&self, header: Header, head: u32) -> usize {
         let slots = header.slots();
         let bound = (head as u64) << 32;
-        let mut base = 0;
-        let mut size = header.count;
+        let (mut base, end) = self.narrow(header, head);
+        let mut size = end - base;
         while size > 1 {
             let half = size / 2;
             let below = self.word(slots + base + half - 1) < bound;
@@ -164,18 +194,30 @@ impl Node {
     fn find_among_equal_heads(&self, header: Header, from: usize, suffix: &[u8], key: Key<'_>) -> Found {
         let head = head_of(suffix);
         let mut low = from;
-        let mut found = Found { position: header.count, same_key: false, exact: false };
+        let mut found = Found {
+            position: header.count,
+            same_key: false,
+            exact: false,
+        };
         while low < found.position {
             let middle = (low + found.position) / 2;
             let slot = self.slot(header, middle);
             if slot.head() != head {
-                found = Found { position: middle, same_key: false, exact: false };
+                found = Found {
+                    position: middle,
+                    same_key: false,
+                    exact: false,
+                };
                 continue;
             }
             match compare_entry(self, header, slot, suffix, key) {
                 (Order::Less, _) => low = middle + 1,
                 (order, same_key) => {
-                    found = Found { position: middle, same_key, exact: order == Order::Equal };
+                    found = Found {
+                        position: middle,
+                        same_key,
+                        exact: order == Order::Equal,
+                    };
                 }
             }
         }
@@ -269,9 +311,16 @@ impl OrderedIndex {
                 }
             }
             let root = self.arena.node(ROOT);
-            let mut reached = Reached { id: ROOT, node: root, version: root.version(), parent: None };
+            let mut reached = Reached {
+                id: ROOT,
+                node: root,
+                version: root.version(),
+                parent: None,
+            };
             loop {
-                let Reached { id, node, version, .. } = reached;
+                let Reached {
+                    id, node, version, ..
+                } = reached;
                 let header = node.header();
                 if header.level <= level {
                     let reachable = header.level == level;
@@ -285,7 +334,9 @@ impl OrderedIndex {
                 let child_id = node.child(header, position);
                 if let Some(fence) = fence.as_deref_mut() {
                     match side {
-                        Side::Above if position < header.count => fence.set_from_entry(node, header, position),
+                        Side::Above if position < header.count => {
+                            fence.set_from_entry(node, header, position)
+                        }
                         Side::Below if position > 0 => fence.set_from_entry(node, header, position - 1),
                         _ => {}
                     }
@@ -300,8 +351,18 @@ impl OrderedIndex {
                     backoff.wait();
                     continue 'restart;
                 }
-                let parent = ReachedParent { node, version, position, is_root: id == ROOT };
-                reached = Reached { id: child_id, node: child, version: child_version, parent: Some(parent) };
+                let parent = ReachedParent {
+                    node,
+                    version,
+                    position,
+                    is_root: id == ROOT,
+                };
+                reached = Reached {
+                    id: child_id,
+                    node: child,
+                    version: child_version,
+                    parent: Some(parent),
+                };
             }
         }
     }

@@ -9,8 +9,9 @@
 //! full part stays full. When the new key alone destroys a long common prefix, it is cut off.
 
 use super::insert::{insert_into, shares_prefix};
+use super::latch::Latched;
 use super::list::{EntryList, common_prefix, separator};
-use super::node::{CAPACITY, Latched, Node, NodeId, entry_bytes};
+use super::node::{CAPACITY, Node, NodeId, entry_bytes};
 use super::search::{Cut, Key, Reached, ReachedParent, Side};
 use super::{OrderedIndex, ROOT};
 use crate::index::IndexError;
@@ -39,18 +40,31 @@ impl OrderedIndex {
     /// Brings the node of `level` that `key` belongs to nearer to having room for it: at most one split. The caller tries
     /// its insert again, whatever happened here.
     pub(super) fn make_room(&self, level: u8, key: Key<'_>) -> Result<(), IndexError> {
-        let Some(reached) = self.descend(level, Cut::Before(key), Side::Above, None) else { return Ok(()) };
+        let Some(reached) = self.descend(level, Cut::Before(key), Side::Above, None) else {
+            return Ok(());
+        };
         match reached.parent {
             Some(parent) => self.split_child(reached, parent, key),
             None => self.split_root(reached, key),
         }
     }
 
-    fn split_child(&self, reached: Reached<'_>, parent: ReachedParent<'_>, key: Key<'_>) -> Result<(), IndexError> {
-        let Some(mut upper) = parent.node.try_latch(parent.version) else { return Ok(()) };
-        let Some(mut left) = reached.node.try_latch(reached.version) else { return Ok(()) };
+    fn split_child(
+        &self,
+        reached: Reached<'_>,
+        parent: ReachedParent<'_>,
+        key: Key<'_>,
+    ) -> Result<(), IndexError> {
+        let Some(mut upper) = parent.node.try_latch(parent.version) else {
+            return Ok(());
+        };
+        let Some(mut left) = reached.node.try_latch(reached.version) else {
+            return Ok(());
+        };
         let position = left.node().find(left.node().header(), key).position;
-        let Some(list) = unpack_full(left.node(), position, key) else { return Ok(()) };
+        let Some(list) = unpack_full(left.node(), position, key) else {
+            return Ok(());
+        };
         let split = choose(left.node(), &list, position, key);
         let right_id = self.arena.allocate()?;
         let upper_position = upper.node().find(upper.node().header(), split.separator).position;
@@ -67,9 +81,13 @@ impl OrderedIndex {
 
     fn split_root(&self, reached: Reached<'_>, key: Key<'_>) -> Result<(), IndexError> {
         debug_assert!(reached.id == ROOT);
-        let Some(mut root) = reached.node.try_latch(reached.version) else { return Ok(()) };
+        let Some(mut root) = reached.node.try_latch(reached.version) else {
+            return Ok(());
+        };
         let position = root.node().find(root.node().header(), key).position;
-        let Some(list) = unpack_full(root.node(), position, key) else { return Ok(()) };
+        let Some(list) = unpack_full(root.node(), position, key) else {
+            return Ok(());
+        };
         let split = choose(root.node(), &list, position, key);
         let left_id = self.arena.allocate()?;
         let right_id = match self.arena.allocate() {
@@ -99,7 +117,8 @@ impl OrderedIndex {
     /// The latch of a node that is not linked in. Old readers may still look at it, hence the latch.
     pub(super) fn latch_unlinked(&self, id: NodeId) -> Latched<'_> {
         let node = self.arena.node(id);
-        node.try_latch(node.version()).expect("only its allocator latches an unlinked node")
+        node.try_latch(node.version())
+            .expect("only its allocator latches an unlinked node")
     }
 }
 
@@ -134,12 +153,20 @@ fn choose<'a>(node: &Node, list: &'a EntryList, position: usize, key: Key<'a>) -
     } else if count == 1 {
         Landing::Left
     } else if at_edge && !half_would_do(node, list, key) {
-        if position == 0 { Landing::Left } else { Landing::Right }
+        if position == 0 {
+            Landing::Left
+        } else {
+            Landing::Right
+        }
     } else {
         Landing::Either
     };
     let left_run = (ascending && landing == Landing::Left).then_some((last, run));
-    if list.level() > 0 { choose_inner(list, position, landing, left_run) } else { choose_leaf(list, position, key, landing, left_run) }
+    if list.level() > 0 {
+        choose_inner(list, position, landing, left_run)
+    } else {
+        choose_leaf(list, position, key, landing, left_run)
+    }
 }
 
 fn choose_leaf<'a>(
@@ -158,7 +185,11 @@ fn choose_leaf<'a>(
             (at, separator(list.key(at - 1), list.key(at)))
         }
     };
-    Split { at, separator, left_run }
+    Split {
+        at,
+        separator,
+        left_run,
+    }
 }
 
 /// In an inner node an entry moves up; it separates the halves as it is.
@@ -174,7 +205,11 @@ fn choose_inner(
         Landing::Right => position.saturating_sub(1).min(last),
         Landing::Either => middle(list).min(last),
     };
-    Split { at, separator: list.key(at), left_run }
+    Split {
+        at,
+        separator: list.key(at),
+        left_run,
+    }
 }
 
 /// The position that halves the bytes.

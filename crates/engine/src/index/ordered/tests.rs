@@ -6,14 +6,21 @@ mod stress;
 use super::node::NODE_BYTES;
 use super::{Cursor, OrderedIndex};
 use crate::index::{
-    CheckedInsert, Direction, IndexError, Inserted, KeyRange, MAX_KEY_BYTES, MAX_ROW_ID, MemoryAccount, RowId,
-    UnlimitedMemory,
+    CheckedInsert, Direction, IndexError, Inserted, KeyRange, MAX_KEY_BYTES, MAX_ROW_ID, MemoryAccount,
+    RowId, UnlimitedMemory,
 };
 use mote_common::prng::Prng;
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+const _: () = {
+    const fn shared_between_threads<T: Send + Sync>() {}
+    const fn moved_between_threads<T: Send>() {}
+    shared_between_threads::<OrderedIndex>();
+    moved_between_threads::<Cursor>();
+};
 
 type Entry = (Vec<u8>, u64);
 type Model = BTreeSet<Entry>;
@@ -23,7 +30,10 @@ fn empty() -> OrderedIndex {
 }
 
 fn add(index: &OrderedIndex, key: &[u8], row: u64) -> bool {
-    matches!(index.insert(key, RowId(row)).expect("within limits"), Inserted::Added(_))
+    matches!(
+        index.insert(key, RowId(row)).expect("within limits"),
+        Inserted::Added(_)
+    )
 }
 
 fn collect(index: &OrderedIndex, range: KeyRange, direction: Direction) -> Vec<Entry> {
@@ -70,8 +80,14 @@ enum Shape {
     Nested,
 }
 
-const SHAPES: [Shape; 6] =
-    [Shape::Uniform, Shape::Duplicates, Shape::Prefixes, Shape::Long, Shape::Composite, Shape::Nested];
+const SHAPES: [Shape; 6] = [
+    Shape::Uniform,
+    Shape::Duplicates,
+    Shape::Prefixes,
+    Shape::Long,
+    Shape::Composite,
+    Shape::Nested,
+];
 
 impl Shape {
     fn key(self, random: &mut Prng) -> Vec<u8> {
@@ -90,10 +106,15 @@ impl Shape {
                 }
                 key
             }
-            Shape::Composite => [random.below(3), random.below(10), random.below(400), random.below(15)]
-                .iter()
-                .flat_map(|&part| (part as u32).to_be_bytes())
-                .collect(),
+            Shape::Composite => [
+                random.below(3),
+                random.below(10),
+                random.below(400),
+                random.below(15),
+            ]
+            .iter()
+            .flat_map(|&part| (part as u32).to_be_bytes())
+            .collect(),
             Shape::Nested => vec![0; random.below(600) as usize],
         }
     }
@@ -118,10 +139,16 @@ fn compare_everything(index: &OrderedIndex, model: &Model, shape: Shape, random:
     index.check().expect("the structure holds");
     assert_eq!(index.len_estimate(), model.len());
     for _ in 0..6 {
-        let range = KeyRange { lower: bound(shape, random), upper: bound(shape, random) };
+        let range = KeyRange {
+            lower: bound(shape, random),
+            upper: bound(shape, random),
+        };
         for direction in [Direction::Forward, Direction::Backward] {
             let found = collect(index, range.clone(), direction);
-            assert!(found == expected(model, &range, direction), "{direction:?} over {range:?}");
+            assert!(
+                found == expected(model, &range, direction),
+                "{direction:?} over {range:?}"
+            );
         }
     }
     for _ in 0..20 {
@@ -133,7 +160,11 @@ fn compare_everything(index: &OrderedIndex, model: &Model, shape: Shape, random:
         let mut found = Vec::new();
         index.get_all(&key, &mut found);
         assert_eq!(found, rows, "get_all of {key:?}");
-        assert_eq!(index.get_first(&key), rows.first().copied(), "get_first of {key:?}");
+        assert_eq!(
+            index.get_first(&key),
+            rows.first().copied(),
+            "get_first of {key:?}"
+        );
     }
 }
 
@@ -150,13 +181,21 @@ fn random_operations(shape: Shape, seed: u64, operations: usize) {
             assert_eq!(add(&index, &key, row), model.insert((key, row)));
         } else if dice < 8 {
             // Mostly something that is there.
-            let victim = model.range((key.clone(), row)..).next().cloned().unwrap_or((key, row));
+            let victim = model
+                .range((key.clone(), row)..)
+                .next()
+                .cloned()
+                .unwrap_or((key, row));
             assert_eq!(index.remove(&victim.0, RowId(victim.1)), model.remove(&victim));
         } else if dice == 8 {
             let mut seen = Vec::new();
             let outcome = index.insert_checked(&key, RowId(row), |other| {
                 seen.push((key.clone(), other.0));
-                if other.0 == row + 1 { ControlFlow::Break(other) } else { ControlFlow::Continue(()) }
+                if other.0 == row + 1 {
+                    ControlFlow::Break(other)
+                } else {
+                    ControlFlow::Continue(())
+                }
             });
             seen.dedup();
             let all = expected(&model, &KeyRange::exactly(&key), Direction::Forward);
@@ -164,7 +203,10 @@ fn random_operations(shape: Shape, seed: u64, operations: usize) {
                 CheckedInsert::Stopped(other) => assert_eq!(seen.last(), Some(&(key.clone(), other.0))),
                 added => {
                     let existed = matches!(added, CheckedInsert::Existed);
-                    assert!(seen.len() % all.len().max(1) == 0 && seen.ends_with(&all), "all were shown");
+                    assert!(
+                        seen.len() % all.len().max(1) == 0 && seen.ends_with(&all),
+                        "all were shown"
+                    );
                     assert_eq!(model.insert((key, row)), !existed);
                 }
             }
@@ -183,14 +225,22 @@ fn random_operations(shape: Shape, seed: u64, operations: usize) {
     assert_eq!(index.len_estimate(), 0);
     // Separators of thousands of bytes may keep almost empty inner nodes from merging.
     let nodes_left = if matches!(shape, Shape::Long) { 128 } else { 24 };
-    assert!(index.memory_bytes() <= nodes_left * NODE_BYTES, "{} bytes are left", index.memory_bytes());
+    assert!(
+        index.memory_bytes() <= nodes_left * NODE_BYTES,
+        "{} bytes are left",
+        index.memory_bytes()
+    );
 }
 
 #[test]
 fn behaves_like_a_sorted_set() {
     for shape in SHAPES {
         for seed in 1..=2 {
-            let operations = if matches!(shape, Shape::Long) { 3_000 } else { 12_000 };
+            let operations = if matches!(shape, Shape::Long) {
+                3_000
+            } else {
+                12_000
+            };
             eprintln!("shape {shape:?}, seed {seed}"); // shown when the test fails
             random_operations(shape, seed, operations);
         }
@@ -203,7 +253,9 @@ fn bulk_load_equals_inserts() {
         for count in [0, 1, 2, 300, 8_000] {
             eprintln!("shape {shape:?}, count {count}");
             let mut random = Prng::new(count as u64);
-            let model: Model = (0..count).map(|_| (shape.key(&mut random), shape.row(&mut random))).collect();
+            let model: Model = (0..count)
+                .map(|_| (shape.key(&mut random), shape.row(&mut random)))
+                .collect();
             let entries = model.iter().map(|(key, row)| (key, RowId(*row)));
             let twice = entries.flat_map(|entry| [entry, entry]);
             let index = OrderedIndex::bulk_load(twice, Arc::new(UnlimitedMemory)).expect("no limit");
@@ -217,7 +269,10 @@ fn bulk_load_equals_inserts() {
 }
 
 fn order_line_key(order: u32, district: u32, line: u32) -> Vec<u8> {
-    [1, district, order, line].iter().flat_map(|part| part.to_be_bytes()).collect()
+    [1, district, order, line]
+        .iter()
+        .flat_map(|part| part.to_be_bytes())
+        .collect()
 }
 
 fn bytes_per_entry(index: &OrderedIndex) -> f64 {
@@ -231,19 +286,31 @@ fn entries_of_composite_keys_take_at_most_24_bytes() {
     });
     let entries = entries.enumerate().map(|(row, key)| (key, RowId(row as u64)));
     let loaded = OrderedIndex::bulk_load(entries, Arc::new(UnlimitedMemory)).expect("no limit");
-    assert!(bytes_per_entry(&loaded) <= 18.0, "bulk load: {}", bytes_per_entry(&loaded));
+    assert!(
+        bytes_per_entry(&loaded) <= 18.0,
+        "bulk load: {}",
+        bytes_per_entry(&loaded)
+    );
 
     // As TPC-C inserts: orders of ten districts in turn, ascending within each.
     let grown = empty();
     for order in 0..300 {
         for district in 1..=10 {
             for line in 1..=10 {
-                add(&grown, &order_line_key(order, district, line), (order * 1000 + district * 20 + line) as u64);
+                add(
+                    &grown,
+                    &order_line_key(order, district, line),
+                    (order * 1000 + district * 20 + line) as u64,
+                );
             }
         }
     }
     grown.check().expect("the structure holds");
-    assert!(bytes_per_entry(&grown) <= 24.0, "by inserts: {}", bytes_per_entry(&grown));
+    assert!(
+        bytes_per_entry(&grown) <= 24.0,
+        "by inserts: {}",
+        bytes_per_entry(&grown)
+    );
 }
 
 #[test]
@@ -254,7 +321,11 @@ fn ascending_inserts_fill_leaves() {
     }
     index.check().expect("the structure holds");
     // 8 slot + 6 row id; the suffix fits the head.
-    assert!(bytes_per_entry(&index) < 14.0 / 0.9, "{}", bytes_per_entry(&index));
+    assert!(
+        bytes_per_entry(&index) < 14.0 / 0.9,
+        "{}",
+        bytes_per_entry(&index)
+    );
 }
 
 #[test]
@@ -275,8 +346,14 @@ fn the_longest_keys_fit_and_longer_ones_are_refused() {
         model.insert((Vec::new(), last as u64));
     }
     index.check().expect("the structure holds");
-    assert_eq!(collect(&index, KeyRange::all(), Direction::Forward), model.into_iter().collect::<Vec<_>>());
-    let refused = IndexError::KeyTooLong { key_bytes: MAX_KEY_BYTES + 1, maximum_bytes: MAX_KEY_BYTES };
+    assert_eq!(
+        collect(&index, KeyRange::all(), Direction::Forward),
+        model.into_iter().collect::<Vec<_>>()
+    );
+    let refused = IndexError::KeyTooLong {
+        key_bytes: MAX_KEY_BYTES + 1,
+        maximum_bytes: MAX_KEY_BYTES,
+    };
     assert_eq!(index.insert(&vec![0; MAX_KEY_BYTES + 1], RowId(0)), Err(refused));
 }
 
@@ -289,7 +366,9 @@ struct Limited {
 impl MemoryAccount for Limited {
     fn charge(&self, bytes: usize) -> bool {
         let fits = |taken: usize| (taken + bytes <= self.nodes * NODE_BYTES).then_some(taken + bytes);
-        self.taken_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+        self.taken_bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
+            .is_ok()
     }
 
     fn release(&self, bytes: usize) {
@@ -299,7 +378,10 @@ impl MemoryAccount for Limited {
 
 #[test]
 fn a_refused_node_leaves_the_index_whole() {
-    let account = Arc::new(Limited { nodes: 7, taken_bytes: AtomicUsize::new(0) });
+    let account = Arc::new(Limited {
+        nodes: 7,
+        taken_bytes: AtomicUsize::new(0),
+    });
     let index = OrderedIndex::new(account.clone()).expect("room for the root");
     let mut random = Prng::new(3);
     let mut model = Model::new();
@@ -317,7 +399,10 @@ fn a_refused_node_leaves_the_index_whole() {
     assert_eq!(account.taken_bytes.load(Ordering::Relaxed), index.memory_bytes());
     drop(index);
     assert_eq!(account.taken_bytes.load(Ordering::Relaxed), 0);
-    let nothing = Arc::new(Limited { nodes: 0, taken_bytes: AtomicUsize::new(0) });
+    let nothing = Arc::new(Limited {
+        nodes: 0,
+        taken_bytes: AtomicUsize::new(0),
+    });
     assert!(matches!(OrderedIndex::new(nothing), Err(IndexError::OutOfMemory)));
 }
 
@@ -335,16 +420,27 @@ fn leaf_versions_tell_inserts_from_removals() {
     while cursor.next(&index).is_some() {}
     let visited = cursor.visited().to_vec();
     assert!(!visited.is_empty());
-    let stale = |index: &OrderedIndex| visited.iter().filter(|v| index.leaf_version(v.leaf) != v.version).count();
+    let stale = |index: &OrderedIndex| {
+        visited
+            .iter()
+            .filter(|v| index.leaf_version(v.leaf) != v.version)
+            .count()
+    };
     for number in 590..610u32 {
         assert!(index.remove(&number.to_be_bytes(), RowId(0)));
     }
     assert_eq!(stale(&index), 0, "a removal is no phantom");
     add(&index, &1_999u32.to_be_bytes(), 1);
     assert_eq!(stale(&index), 0, "far away");
-    let Ok(Inserted::Added(change)) = index.insert(&600u32.to_be_bytes(), RowId(9)) else { panic!("it is new") };
+    let Ok(Inserted::Added(change)) = index.insert(&600u32.to_be_bytes(), RowId(9)) else {
+        panic!("it is new")
+    };
     assert_eq!(stale(&index), 1);
-    assert!(visited.iter().any(|v| v.leaf == change.leaf && v.version == change.before));
+    assert!(
+        visited
+            .iter()
+            .any(|v| v.leaf == change.leaf && v.version == change.before)
+    );
     assert_eq!(index.leaf_version(change.leaf), change.after);
 }
 
@@ -388,7 +484,9 @@ fn a_panicking_check_leaves_no_latch() {
     let index = empty();
     add(&index, b"k", 1);
     let attempt = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        index.insert_checked(b"k", RowId(2), |_| -> ControlFlow<()> { panic!("from the check") })
+        index.insert_checked(b"k", RowId(2), |_| -> ControlFlow<()> {
+            panic!("from the check")
+        })
     }));
     assert!(attempt.is_err());
     assert!(add(&index, b"k", 2));

@@ -30,12 +30,18 @@ fn churn(index: &OrderedIndex, writer: u64, numbers: u64, rounds: usize) {
         // Runs in one place make leaves fill and empty.
         let start = random.below(numbers);
         let inserting = random.below(2) == 0;
-        for number in (start..numbers.min(start + 300)).filter(|&n| !is_stable(n) && n / 2 % WRITERS == writer) {
+        for number in
+            (start..numbers.min(start + 300)).filter(|&n| !is_stable(n) && n / 2 % WRITERS == writer)
+        {
             let slot = &mut present[number as usize];
             if inserting {
                 assert_eq!(add(index, &key_of(number), number), !*slot, "insert {number}");
             } else {
-                assert_eq!(index.remove(&key_of(number), RowId(number)), *slot, "remove {number}");
+                assert_eq!(
+                    index.remove(&key_of(number), RowId(number)),
+                    *slot,
+                    "remove {number}"
+                );
             }
             *slot = inserting;
         }
@@ -59,7 +65,11 @@ fn check_scan(index: &OrderedIndex, direction: Direction, numbers: u64, random: 
         let entry = (key.to_vec(), row.0);
         assert_eq!(entry.0, key_of(entry.1), "key and row id belong together");
         if let Some(last) = &last {
-            let ordered = if direction == Direction::Forward { *last < entry } else { *last > entry };
+            let ordered = if direction == Direction::Forward {
+                *last < entry
+            } else {
+                *last > entry
+            };
             assert!(ordered, "{last:?} then {entry:?}");
         }
         stable += is_stable(entry.1) as u64;
@@ -106,8 +116,15 @@ fn readers_find_what_is_never_removed() {
         }
     });
     index.check().expect("the structure holds");
-    let left: Vec<u64> = collect(&index, KeyRange::all(), Direction::Forward).iter().map(|e| e.1).collect();
-    assert!(left.iter().copied().eq((0..NUMBERS).filter(|&number| is_stable(number))));
+    let left: Vec<u64> = collect(&index, KeyRange::all(), Direction::Forward)
+        .iter()
+        .map(|e| e.1)
+        .collect();
+    assert!(
+        left.iter()
+            .copied()
+            .eq((0..NUMBERS).filter(|&number| is_stable(number)))
+    );
 }
 
 /// Threads race to own keys: the check stops at any equal key, so each key gets exactly one owner.
@@ -159,8 +176,16 @@ fn checked_inserts_see_entries_in_leaves_to_the_right() {
                 let mut random = Prng::new(thread);
                 for _ in 0..150 {
                     let row = random.below(500) * 6 + thread * 2 + 1;
-                    let check = |other: RowId| if other.0 % 2 == 1 { ControlFlow::Break(other) } else { ControlFlow::Continue(()) };
-                    let outcome = index.insert_checked(b"key", RowId(row), check).expect("within limits");
+                    let check = |other: RowId| {
+                        if other.0 % 2 == 1 {
+                            ControlFlow::Break(other)
+                        } else {
+                            ControlFlow::Continue(())
+                        }
+                    };
+                    let outcome = index
+                        .insert_checked(b"key", RowId(row), check)
+                        .expect("within limits");
                     if let CheckedInsert::Added(_) = outcome {
                         assert_eq!(live.fetch_add(1, Ordering::SeqCst), 0, "two live entries");
                         thread::yield_now();
@@ -211,5 +236,9 @@ fn a_queue_keeps_its_size() {
     });
     index.check().expect("the structure holds");
     assert_eq!(index.len_estimate(), 100);
-    assert!(index.memory_bytes() <= 40 * 4096, "{} bytes for 100 entries", index.memory_bytes());
+    assert!(
+        index.memory_bytes() <= 40 * 4096,
+        "{} bytes for 100 entries",
+        index.memory_bytes()
+    );
 }
