@@ -6,7 +6,7 @@
 //! stand on lines of their own with PostgreSQL's indentation; parsing the text gives a tree with the same meaning
 //! (BETWEEN and IN come out as the comparisons they stand for, as in PostgreSQL).
 //!
-//! Leaves out: what only binding knows. PostgreSQL prints resolved trees: columns qualified where there are several
+//! Leaves out: data-modifying statements in WITH, which are refused; what only binding knows. PostgreSQL prints resolved trees: columns qualified where there are several
 //! tables, stars expanded, literals with their types. Who wants those must resolve them in the tree first.
 
 mod expr;
@@ -15,27 +15,29 @@ mod query;
 #[cfg(test)]
 mod tests;
 
+use mote_common::{SqlError, SqlResult};
+
 use super::{Expr, Query, Statement, TypeName};
 
 /// An expression, as in CHECK, DEFAULT and index definitions.
-pub fn expression(expr: &Expr) -> String {
+pub fn expression(expr: &Expr) -> SqlResult<String> {
     let mut writer = Writer::default();
     writer.expr(expr);
     writer.finish()
 }
 
 /// A query, as `pg_get_viewdef` prints it, without the semicolon.
-pub fn query(query: &Query) -> String {
+pub fn query(query: &Query) -> SqlResult<String> {
     let mut writer = Writer::default();
     writer.query(query);
-    writer.out
+    writer.finish()
 }
 
 /// The text of a statement, if it is a query.
-pub fn statement(statement: &Statement) -> Option<String> {
+pub fn statement(statement: &Statement) -> SqlResult<Option<String>> {
     match statement {
-        Statement::Query(body) => Some(query(body)),
-        _ => None,
+        Statement::Query(body) => query(body).map(Some),
+        _ => Ok(None),
     }
 }
 
@@ -43,14 +45,14 @@ pub fn statement(statement: &Statement) -> Option<String> {
 pub fn type_name(name: &TypeName) -> String {
     let mut writer = Writer::default();
     writer.type_name(name);
-    writer.finish()
+    writer.out
 }
 
 /// An identifier, quoted if it must be.
 pub fn identifier(name: &str) -> String {
     let mut writer = Writer::default();
     writer.name(name);
-    writer.finish()
+    writer.out
 }
 
 /// Text under construction, with the indentation of the clause at hand.
@@ -58,6 +60,8 @@ pub fn identifier(name: &str) -> String {
 struct Writer {
     out: String,
     indent: usize,
+    /// The first thing met that has no text.
+    refused: Option<&'static str>,
 }
 
 /// The indentation a query adds to its clauses.
@@ -66,8 +70,11 @@ const QUERY_INDENT: usize = 8;
 const ITEM_INDENT: usize = 4;
 
 impl Writer {
-    fn finish(self) -> String {
-        self.out
+    fn finish(self) -> SqlResult<String> {
+        match self.refused {
+            None => Ok(self.out),
+            Some(what) => Err(SqlError::unsupported(what)),
+        }
     }
 
     fn push(&mut self, text: &str) {

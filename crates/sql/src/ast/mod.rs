@@ -1,7 +1,8 @@
 //! The statement tree: what a client's text says, before any name has a meaning.
 //!
 //! Reading order: `name` (names, places in the text, types), `expr` (expressions), `query` (SELECT and VALUES),
-//! `dml` (INSERT, UPDATE, DELETE, MERGE), `ddl` (definitions), `utility` (transactions, settings, cursors, COPY),
+//! `dml` (INSERT, UPDATE, DELETE, MERGE), `ddl` (tables and
+//! indexes), `object` (all other definitions), `utility` (transactions, settings, cursors, COPY),
 //! then `deparse`, which turns trees back into text.
 //!
 //! Invariants: the tree borrows nothing and owns its names; it holds what was written and nothing that was looked
@@ -15,6 +16,7 @@ pub mod deparse;
 mod dml;
 mod expr;
 mod name;
+mod object;
 mod query;
 mod utility;
 
@@ -22,6 +24,7 @@ pub use ddl::*;
 pub use dml::*;
 pub use expr::*;
 pub use name::*;
+pub use object::*;
 pub use query::*;
 pub use utility::*;
 

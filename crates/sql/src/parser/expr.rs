@@ -41,7 +41,7 @@ impl Converter<'_> {
             Node::A_Expr(node) => at(node.location, self.operator_expr(node)),
             Node::BoolExpr(node) => at(node.location, self.boolean_expr(node)),
             Node::FuncCall(node) => at(node.location, self.function_expr(node)),
-            Node::TypeCast(node) => at(node.location, self.cast(node)),
+            Node::TypeCast(node) => at(cast_location(node), self.cast(node)),
             Node::A_Indirection(node) => self.indirection(node),
             Node::SubLink(node) => at(node.location, self.sub_link(node)),
             Node::CaseExpr(node) => at(node.location, self.case(node)),
@@ -475,4 +475,12 @@ fn at(location: i32, kind: SqlResult<ExprKind>) -> SqlResult<Expr> {
         kind: kind?,
         location: Location(location),
     })
+}
+
+/// A typed literal (`date '2020-01-01'`) is a cast without a place of its own: its type's stands for it.
+fn cast_location(node: &nodes::TypeCast) -> i32 {
+    match node.type_name() {
+        Some(type_name) if node.location < 0 => type_name.location,
+        _ => node.location,
+    }
 }

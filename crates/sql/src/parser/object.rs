@@ -226,10 +226,10 @@ impl Converter<'_> {
         let has_container = node.relation().is_some() || !matches!(node.object(), Node::None);
         Ok(Rename {
             kind,
-            container_kind: if part_of_relation {
-                ObjectKind::Table
-            } else {
-                object_kind(node.relation_type)
+            container_kind: match (part_of_relation, has_container && node.subname().is_some()) {
+                (true, _) => ObjectKind::Table,
+                (false, true) => object_kind(node.relation_type),
+                (false, false) => kind,
             },
             object,
             part: node.subname().filter(|_| has_container).map(Name::from),

@@ -105,10 +105,10 @@ impl Writer {
                 Materialization::Never => " AS NOT MATERIALIZED (",
             });
             this.line(this.indent, "");
-            // Views hold queries alone; a data-modifying table keeps its name and says what it is.
+            // PostgreSQL has no views with anything but queries in them.
             match &table.statement {
                 Statement::Query(query) => this.query(query),
-                _ => this.push(" /* data-modifying statement */"),
+                _ => this.refused = Some("the text of a data-modifying statement in WITH"),
             }
             this.line(this.indent, ")");
         });

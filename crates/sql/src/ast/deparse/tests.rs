@@ -19,7 +19,7 @@ fn expression(text: &str) -> String {
     let crate::ast::QueryBody::Select(select) = query.body else {
         panic!("a select")
     };
-    deparse::expression(&select.targets[0].value)
+    deparse::expression(&select.targets[0].value).expect("it has a text")
 }
 
 #[test]
@@ -76,7 +76,9 @@ fn queries_stand_as_views_do() {
          having count(*) > 1 order by a desc limit 5",
     );
     assert_eq!(
-        deparse::statement(&statement).expect("a query"),
+        deparse::statement(&statement)
+            .expect("it has a text")
+            .expect("a query"),
         " WITH c AS (\n         SELECT 1\n        )\n SELECT a,\n    b AS x\n   FROM (t\n     LEFT JOIN u ON ((t.a = u.a))),\n    \
          c\n  WHERE (a > 1)\n  GROUP BY a\n HAVING (count(*) > 1)\n  ORDER BY a DESC\n LIMIT 5"
     );
@@ -99,10 +101,26 @@ fn deparsed_text_is_a_fixed_point() {
         "select array(select 1), row(1, 2), coalesce(a, b), nullif(a, 1), greatest(1, 2), b'10', x'ff', 1.5e3, a[1:2]",
         "select * from t where case a when 1 then true else false end order by a fetch first 3 rows with ties",
     ] {
-        let first = deparse::statement(&query(text)).expect("a query");
-        let second = deparse::statement(&query(&first)).expect("a query");
+        let first = deparse::statement(&query(text))
+            .expect("it has a text")
+            .expect("a query");
+        let second = deparse::statement(&query(&first))
+            .expect("it has a text")
+            .expect("a query");
         assert_eq!(first, second, "{text}");
     }
+}
+
+#[test]
+fn data_modifying_tables_have_no_text() {
+    let statement = query("with d as (delete from t returning a) select a from d");
+    assert_eq!(
+        deparse::statement(&statement)
+            .expect_err("it is refused")
+            .state()
+            .as_str(),
+        "0A000"
+    );
 }
 
 #[test]
