@@ -19,14 +19,15 @@ use mote_common::{SqlError, SqlResult};
 
 use super::{Expr, Query, Statement, TypeName};
 
-/// An expression, as in CHECK, DEFAULT and index definitions.
-pub fn expression(expr: &Expr) -> SqlResult<String> {
+/// An expression that binding has accepted, as in CHECK, DEFAULT and index definitions: WITH with a data-modifying
+/// statement, which has no text, stands at the top of statements only.
+pub fn expression(expr: &Expr) -> String {
     let mut writer = Writer::default();
     writer.expr(expr);
-    writer.finish()
+    writer.out
 }
 
-/// A query, as `pg_get_viewdef` prints it, without the semicolon.
+/// A query, as `pg_get_viewdef` prints it, without the semicolon. Fails on a data-modifying statement in WITH.
 pub fn query(query: &Query) -> SqlResult<String> {
     let mut writer = Writer::default();
     writer.query(query);
