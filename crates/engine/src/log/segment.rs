@@ -26,6 +26,7 @@ pub const LOG_FORMAT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"moteLOG\0";
 const ZERO_CHUNK_BYTES: usize = 1 << 20;
+const ZERO_SYNC_BYTES: u64 = 4 << 20;
 /// Free files kept for later segments; the rest are removed.
 const FREE_FILES_MAX: usize = 4;
 
@@ -185,6 +186,10 @@ impl Segments {
             let chunk = (end - at).min(ZERO_CHUNK_BYTES as u64);
             file.write_all_at(&zeros[..chunk as usize], at)?;
             at += chunk;
+            // In portions, so that a flush of the log never queues behind a whole file of zeros.
+            if at.is_multiple_of(ZERO_SYNC_BYTES) {
+                file.sync_data()?;
+            }
         }
         Ok(file)
     }
