@@ -16,6 +16,10 @@ const FIRST_BATCH: usize = 16;
 /// up to this: more than a leaf holds.
 const LARGEST_BATCH: usize = 512;
 
+/// What a batch reserves per key: its prefix and this, within bounds.
+const TYPICAL_SUFFIX_BYTES: usize = 16;
+const LARGEST_RESERVED_KEY_BYTES: usize = 64;
+
 impl OrderedIndex {
     /// The first row id with exactly this key.
     #[inline]
@@ -164,6 +168,18 @@ impl Cursor {
         }
     }
 
+    /// Starts over with another range, keeping buffers: the inner side of a nested loop. Notes of visited leaves stay.
+    pub fn restart(&mut self, range: KeyRange, direction: Direction) {
+        self.direction = direction;
+        self.low = OwnedCut::from_lower(range.lower);
+        self.high = OwnedCut::from_upper(range.upper);
+        self.done = self.low.as_cut() >= self.high.as_cut();
+        self.batch.clear();
+        self.next = 0;
+        self.batch_limit = FIRST_BATCH;
+        self.resume = None;
+    }
+
     /// Makes the cursor note every leaf it reads, for phantom validation.
     pub fn record_visits(mut self) -> Cursor {
         self.visited = Some(Vec::new());
@@ -248,6 +264,14 @@ impl Cursor {
             }
         };
         let take = end.saturating_sub(start).min(self.batch_limit);
+        // A torn header must not make a large reservation; further growth is the vector's business.
+        self.batch.reserve(take);
+        self.keys.reserve(
+            take * header
+                .prefix_bytes
+                .saturating_add(TYPICAL_SUFFIX_BYTES)
+                .min(LARGEST_RESERVED_KEY_BYTES),
+        );
         let mut copy = |position| {
             let slot = node.slot(header, position);
             let begin = self.keys.len();

@@ -472,6 +472,22 @@ fn a_suspended_cursor_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_restarted_cursor_forgets_its_former_range() {
+    let index = empty();
+    for number in 0..3_000u32 {
+        add(&index, &number.to_be_bytes(), 0);
+    }
+    let mut cursor = Cursor::new(KeyRange::all(), Direction::Forward);
+    for taken in [0, 1, 16, 17, 700] {
+        (0..taken).for_each(|_| assert!(cursor.next(&index).is_some()));
+        cursor.restart(KeyRange::exactly(&77u32.to_be_bytes()), Direction::Backward);
+        assert_eq!(cursor.next(&index), Some((&77u32.to_be_bytes()[..], RowId(0))));
+        assert_eq!(cursor.next(&index), None);
+        cursor.restart(KeyRange::all(), Direction::Forward);
+    }
+}
+
+#[test]
 fn prefix_ranges_end_at_the_next_prefix() {
     assert_eq!(KeyRange::prefix(&[1, 255, 255]).upper, Bound::Excluded(vec![2]));
     assert_eq!(KeyRange::prefix(&[255]).upper, Bound::Unbounded);
