@@ -14,8 +14,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Starts servers for experiments.
 pub trait EmbeddedServer {
-    /// Starts one on a free port. `data` of `None` means a temporary directory that goes when the server stops.
-    fn start(&self, data: Option<&Path>) -> Result<Box<dyn RunningServer>, String>;
+    /// Starts one on a free port. `data` of `None` means a temporary directory that goes when the server stops;
+    /// `arguments` are more options of the server's command line.
+    fn start(&self, data: Option<&Path>, arguments: &[String]) -> Result<Box<dyn RunningServer>, String>;
 }
 
 pub trait RunningServer {
@@ -37,25 +38,23 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Spawns `<program> serve --data DIR --listen 127.0.0.1:0`.
 pub struct SpawnedServer {
     pub program: PathBuf,
-    /// More arguments of `serve`.
-    pub arguments: Vec<String>,
 }
 
 impl SpawnedServer {
     /// The binary that is running now, which is server and laboratory in one.
-    pub fn this_binary(arguments: Vec<String>) -> io::Result<SpawnedServer> {
-        Ok(SpawnedServer { program: std::env::current_exe()?, arguments })
+    pub fn this_binary() -> io::Result<SpawnedServer> {
+        Ok(SpawnedServer { program: std::env::current_exe()? })
     }
 }
 
 impl EmbeddedServer for SpawnedServer {
-    fn start(&self, data: Option<&Path>) -> Result<Box<dyn RunningServer>, String> {
+    fn start(&self, data: Option<&Path>, arguments: &[String]) -> Result<Box<dyn RunningServer>, String> {
         let temporary = data.is_none().then(temporary_directory);
         let directory = data.map(Path::to_path_buf).or_else(|| temporary.clone()).expect("one of the two is there");
         fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let mut command = Command::new(&self.program);
         command.arg("serve").arg("--data").arg(&directory).args(["--listen", "127.0.0.1:0"]);
-        command.args(&self.arguments);
+        command.args(arguments);
         let mut process = ListeningProcess::spawn(command)?;
         process.temporary = temporary;
         if is_in_memory(&directory) {

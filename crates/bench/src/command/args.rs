@@ -52,6 +52,9 @@ pub struct TargetArgs {
     /// Choose a directory on the disk whose durability shall count: /tmp may be memory.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// One more argument for the experiment's own server, as in --serve-option=--workers=2; may be repeated
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+    pub serve_option: Vec<String>,
 }
 
 #[derive(Args, Debug, Clone)]
@@ -146,13 +149,16 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "URL")]
     pub target: String,
     /// What the run wrote
-    #[arg(long, value_name = "FILE")]
-    pub ledger: PathBuf,
-    /// Compare the ledger only
+    #[arg(long, value_name = "FILE", required_unless_present = "check_only", conflicts_with = "check_only")]
+    pub ledger: Option<PathBuf>,
+    /// Check the consistency conditions alone, of any loaded database
     #[arg(long)]
+    pub check_only: bool,
+    /// Compare the ledger only
+    #[arg(long, conflicts_with = "check_only")]
     pub no_check: bool,
-    #[arg(long, value_name = "FILE")]
     /// Write the verdict as JSON
+    #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 
@@ -164,8 +170,8 @@ pub struct VerifyArgs {
 pub struct PointArgs {
     #[command(flatten)]
     pub target: TargetArgs,
-    #[arg(long, short, default_value_t = 64)]
     /// Connections, each with one select under way at any time
+    #[arg(long, short, default_value_t = 64)]
     pub connections: usize,
     /// Rows of the table
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(i32).range(1..))]

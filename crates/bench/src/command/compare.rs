@@ -94,7 +94,7 @@ impl Judgement {
 pub fn run(args: &CompareArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let mut systems = vec![System { name: "mote", subject: Subject::new(&args.target, embedded)? }];
     if let Some(url) = &args.postgres {
-        let reference = TargetArgs { target: Some(url.clone()), server_pid: None, data: None };
+        let reference = TargetArgs { target: Some(url.clone()), server_pid: None, data: None, serve_option: Vec::new() };
         systems.push(System { name: "postgres", subject: Subject::new(&reference, embedded)? });
     }
     let canned = args.only.contains(&Measurement::Point).then(start_canned).transpose()?;

@@ -19,7 +19,7 @@ use crate::server::{EmbeddedServer, RunningServer, SpawnedServer};
 
 /// Runs a command; servers of its own are child processes of this same binary.
 pub fn run(command: BenchCommand) -> ExitCode {
-    match SpawnedServer::this_binary(Vec::new()) {
+    match SpawnedServer::this_binary() {
         Ok(embedded) => run_with(command, &embedded),
         Err(error) => {
             eprintln!("mote bench: cannot find this program's own binary: {error}");
@@ -60,12 +60,12 @@ struct Subject {
 impl Subject {
     fn new(args: &TargetArgs, embedded: &dyn EmbeddedServer) -> Result<Subject, String> {
         let Some(url) = &args.target else {
-            let own = embedded.start(args.data.as_deref())?;
+            let own = embedded.start(args.data.as_deref(), &args.serve_option)?;
             let target = Target::parse(own.url())?;
             return Ok(Subject { target, processes: ProcessTree::new(own.pid()), own: Some(own) });
         };
-        if args.data.is_some() {
-            return Err("--data belongs to a server of the experiment's own; it has no use with --target".into());
+        if args.data.is_some() || !args.serve_option.is_empty() {
+            return Err("--data and --serve-option are for the experiment's own server, not for --target".into());
         }
         let target = Target::parse(url)?;
         let pid = args.server_pid.or_else(|| local_server(&target));

@@ -117,6 +117,11 @@ fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) 
         out += &table::resource_lines(summary);
         out += "\n";
         out += &table::audit_lines(&experiment.audit);
+        for limit in experiment.limits() {
+            let (p90_s, limit_s) = (limit.p90_s, limit.limit_s);
+            let verdict = table::pass(limit.pass);
+            out += &format!("{verdict} {:<12} 90th percentile {p90_s:.3} s (at most {limit_s:.0} s)\n", limit.kind);
+        }
     }
     for verdict in &experiment.conditions {
         out += &table::condition_line(verdict);

@@ -44,10 +44,6 @@ impl ProcessTree {
         read_stat(root).map(|_| ProcessTree { root })
     }
 
-    pub fn root(&self) -> u32 {
-        self.root
-    }
-
     fn members(&self) -> Vec<(u32, ProcessStat)> {
         let mut stats: HashMap<u32, ProcessStat> =
             all_pids().into_iter().filter_map(|pid| Some((pid, read_stat(pid)?))).collect();
@@ -66,9 +62,11 @@ impl ProcessTree {
         members.into_iter().filter_map(|pid| Some((pid, stats.remove(&pid)?))).collect()
     }
 
-    /// Seconds of processor time since the processes began.
-    pub fn cpu_seconds(&self) -> f64 {
-        self.members().iter().map(|(_, stat)| stat.ticks as f64).sum::<f64>() / TICKS_PER_SECOND
+    /// Seconds of processor time since the processes began; `None` once the root has gone, and the sum with it.
+    pub fn cpu_seconds(&self) -> Option<f64> {
+        let members = self.members();
+        let alive = members.iter().any(|(pid, _)| *pid == self.root);
+        alive.then(|| members.iter().map(|(_, stat)| stat.ticks as f64).sum::<f64>() / TICKS_PER_SECOND)
     }
 
     /// Memory that belongs to the tree, shared pages counted once where the kernel says so (Pss).
@@ -136,5 +134,6 @@ mod tests {
         assert_eq!(listener_of(port), Some(std::process::id()));
         let tree = ProcessTree::new(std::process::id()).expect("this process lives");
         assert!(tree.memory_bytes() > 0);
+        assert!(tree.cpu_seconds().is_some());
     }
 }

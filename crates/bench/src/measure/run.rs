@@ -134,7 +134,7 @@ struct Reading {
 
 impl Reading {
     fn now(server: Option<ProcessTree>) -> Reading {
-        Reading { driver_s: cpu::own_cpu_seconds(), server_s: server.map(|tree| tree.cpu_seconds()) }
+        Reading { driver_s: cpu::own_cpu_seconds(), server_s: server.and_then(|tree| tree.cpu_seconds()) }
     }
 }
 

@@ -222,6 +222,12 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 
+/// At most three decimals, without zeros at the end.
+fn shorten(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 70.0;
@@ -250,7 +256,7 @@ fn chart(lines: &[(&str, Vec<(f64, f64)>)], logarithmic: bool) -> String {
     for step in 0..=steps {
         let value = low + span * step as f64 / steps as f64;
         let (y, shown) = (to_y(value), if logarithmic { 10f64.powf(value) } else { value });
-        let label = if shown >= 1000.0 { grouped(shown) } else { format!("{shown}") };
+        let label = if shown >= 1000.0 { grouped(shown) } else { shorten(shown) };
         write!(
             svg,
             "<line x1='{LEFT}' x2='{}' y1='{y:.1}' y2='{y:.1}' stroke='#8884'/><text x='{}' y='{:.1}' \

@@ -46,6 +46,7 @@ pub fn tpcc(experiment: &Experiment, summary: Option<&Summary>, remarks: &[Strin
         "summary": summary,
         "series": experiment.outcome.as_ref().map(|outcome| &outcome.series),
         "input_audit": experiment.audit,
+        "response_time_limits": experiment.limits(),
         "consistency": experiment.conditions,
         "remarks": remarks,
         "pass": experiment.pass(),

@@ -125,7 +125,7 @@ impl Summary {
             self.warnings.push(format!("{} terminals got no answer at the end and were abandoned", self.abandoned));
         }
         if self.server_cpu_s.is_none() {
-            self.warnings.push("the server's processor time is unknown; name it with --server-pid".to_string());
+            self.warnings.push("the server's processor time is unknown: it runs elsewhere, was restarted, or --server-pid is needed".to_string());
         }
     }
 

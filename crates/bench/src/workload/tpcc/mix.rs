@@ -14,6 +14,16 @@ pub enum Kind {
     DeliveryBackground = 5,
 }
 
+pub const KINDS: [Kind; 6] = [
+    Kind::NewOrder,
+    Kind::Payment,
+    Kind::OrderStatus,
+    Kind::StockLevel,
+    Kind::Delivery,
+    Kind::DeliveryBackground,
+];
+
+/// In the order of [`KINDS`].
 pub const KIND_NAMES: &[&str] =
     &["NEW_ORDER", "PAYMENT", "ORDER_STATUS", "STOCK_LEVEL", "DELIVERY", "DELIVERY_BG"];
 

@@ -37,7 +37,7 @@ use self::input::Source;
 use self::input_audit::{InputAudit, Verdict};
 use self::ledger::LedgerWriter;
 use self::load::{LoadPlan, LoadReport, LoadedDatabase};
-use self::mix::{KIND_NAMES, Mix, MixMode};
+use self::mix::{KIND_NAMES, KINDS, Mix, MixMode};
 use self::random::NurandConstants;
 use self::terminal::{DeliveryWorker, Runner, Shared, Terminal};
 use self::transactions::Scratch;
@@ -124,10 +124,30 @@ pub struct Experiment {
     pub memory_after_run_bytes: Option<u64>,
 }
 
+/// Whether a type's 90th percentile keeps the response time of clause 5.2.5.7.
+#[derive(Clone, Debug, Serialize)]
+pub struct LimitVerdict {
+    pub kind: &'static str,
+    pub p90_s: f64,
+    pub limit_s: f64,
+    pub pass: bool,
+}
+
 impl Experiment {
+    /// The specification's limits, which are meant for true terminals only.
+    pub fn limits(&self) -> Vec<LimitVerdict> {
+        let (Some(outcome), Some(_)) = (&self.outcome, self.settings.pace) else { return Vec::new() };
+        let verdicts = KINDS.iter().zip(KIND_NAMES).zip(&outcome.totals.kinds).map(|((kind, name), totals)| {
+            let (p90_s, limit_s) = (totals.latency.value_at_quantile(0.9) as f64 / 1e9, kind.limit_s());
+            LimitVerdict { kind: name, p90_s, limit_s, pass: p90_s <= limit_s }
+        });
+        verdicts.collect()
+    }
+
     pub fn pass(&self) -> bool {
+        let in_time = self.limits().iter().all(|limit| limit.pass);
         let ran = self.outcome.as_ref().is_none_or(|outcome| outcome.totals.kinds[0].latency.len() > 0);
-        ran && self.conditions.iter().all(|verdict| verdict.pass) && self.audit.iter().all(|verdict| verdict.pass)
+        ran && in_time && self.conditions.iter().all(|verdict| verdict.pass) && self.audit.iter().all(|verdict| verdict.pass)
     }
 }
 
