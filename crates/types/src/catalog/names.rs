@@ -210,6 +210,19 @@ fn interval_typmod(args: &[i32]) -> SqlResult<i32> {
     }
 }
 
+/// The fields behind `interval`: `year`, `day to second`.
+fn interval_range(fields: &str) -> Option<i32> {
+    use interval_mask::*;
+    const ORDER: [(&str, i32); 6] =
+        [("year", YEAR), ("month", MONTH), ("day", DAY), ("hour", HOUR), ("minute", MINUTE), ("second", SECOND)];
+    let slot = |name: &str| ORDER.iter().position(|field| field.0 == name);
+    let (first, last) = match fields.split_once(" to ") {
+        Some((first, last)) => (slot(first)?, slot(last)?),
+        None => (slot(fields)?, slot(fields)?),
+    };
+    (first <= last).then(|| ORDER[first..=last].iter().fold(0, |mask, field| mask | field.1))
+}
+
 /// Reads a type as SQL writes it: `numeric(12,2)`, `timestamp(3) with time zone`, `int[]`, `pg_catalog.int4`.
 pub fn parse_type(text: &str) -> SqlResult<ColumnType> {
     let mut name = fold(text);
@@ -238,6 +251,13 @@ pub fn parse_type(text: &str) -> SqlResult<ColumnType> {
     let bare = name.strip_prefix("pg_catalog.").unwrap_or(&name);
     if unsupported_type_name(bare) {
         return Err(SqlError::unsupported(format_args!("type {bare}")));
+    }
+    let (bare, range) = match bare.strip_prefix("interval ").map(interval_range) {
+        Some(range) => ("interval", Some(range.ok_or_else(|| no_such_type(text.trim()))?)),
+        None => (bare, None),
+    };
+    if bare == "interval" && (range.is_some() || !args.is_empty()) {
+        args.insert(0, range.unwrap_or(interval_mask::FULL_RANGE));
     }
     let oid = match (bare, args.as_slice()) {
         ("float", [1..=24]) => Some(oid::FLOAT4),

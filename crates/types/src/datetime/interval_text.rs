@@ -103,12 +103,15 @@ pub fn parse_interval(text: &str, typmod: i32) -> SqlResult<Interval> {
             state::INTERVAL_FIELD_OVERFLOW,
             format!("interval field value out of range: \"{text}\""),
         ),
+        Failure::Range => interval_out_of_range(),
     })
 }
 
 enum Failure {
     Syntax,
     Overflow,
+    /// Each field can be held, their sum as months cannot.
+    Range,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -144,6 +147,9 @@ fn unit_by_name(lower: &str) -> Option<Unit> {
         _ => return None,
     })
 }
+
+/// In front of a number, once.
+const SIGNS: [char; 2] = ['+', '-'];
 
 /// The sum so far and which units it has: none may come twice.
 #[derive(Default)]
@@ -199,7 +205,9 @@ impl Sum {
         let rest = (fraction * scale as f64).round_ties_even() as i64;
         let months = whole.checked_mul(scale).and_then(|months| months.checked_add(rest));
         let months = months.and_then(|m| m.checked_add(self.interval.months as i64)).ok_or(Failure::Overflow)?;
-        self.interval.months = i32::try_from(months).map_err(|_| Failure::Overflow)?;
+        let is_field = i32::try_from(whole).is_ok();
+        self.interval.months =
+            i32::try_from(months).map_err(|_| if is_field { Failure::Range } else { Failure::Overflow })?;
         Ok(())
     }
 }
@@ -246,11 +254,6 @@ fn items(text: &str) -> Result<Vec<Item<'_>>, Failure> {
                     }
                     _ => {
                         at = run(at, &|b| b.is_ascii_digit() || b == b'.');
-                        if matches!(bytes.get(at), Some(b'e' | b'E'))
-                            && bytes.get(at + 1).is_some_and(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-'))
-                        {
-                            at = run(at + 2, &|b| b.is_ascii_digit());
-                        }
                         items.push(Item::Number(&text[start..at]));
                     }
                 }
@@ -263,17 +266,11 @@ fn items(text: &str) -> Result<Vec<Item<'_>>, Failure> {
 
 /// `[+-]digits[.digits]` as a whole part and a fraction that carries the sign.
 fn split_number(text: &str) -> Result<(i64, f64), Failure> {
-    if text.contains(['e', 'E']) {
-        let value: f64 = text.parse().map_err(|_| Failure::Syntax)?;
-        if value.abs() >= 9e18 {
-            return Err(Failure::Overflow);
-        }
-        return Ok((value.trunc() as i64, value.fract()));
-    }
     let negative = text.starts_with('-');
-    let unsigned = text.trim_start_matches(['+', '-']);
+    let unsigned = text.trim_start_matches(SIGNS);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+    let is_signed = unsigned.len() < text.len();
+    if (whole.is_empty() && (fraction.is_empty() || is_signed)) || fraction.contains('.') {
         return Err(Failure::Syntax);
     }
     let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| Failure::Overflow)? };
@@ -308,9 +305,9 @@ fn parse_units(text: &str, typmod: i32) -> Result<Interval, Failure> {
     let mut bare_unit = default_unit(typmod);
     let mut is_ago = false;
     let mut any = false;
-    for (slot, item) in items.iter().enumerate().rev() {
+    for item in items.iter().rev() {
         match item {
-            Item::Word(word) if word == "ago" && slot + 1 == items.len() => is_ago = true,
+            Item::Word(word) if word == "ago" => is_ago = true,
             Item::Word(_) if unit.is_some() => return Err(Failure::Syntax),
             Item::Word(word) => unit = Some(unit_by_name(word).ok_or(Failure::Syntax)?),
             Item::Number(number) => {
@@ -352,9 +349,9 @@ fn parse_units(text: &str, typmod: i32) -> Result<Interval, Failure> {
 fn add_clock(text: &str, typmod: i32, sum: &mut Sum) -> Result<(), Failure> {
     use crate::catalog::interval_mask::{MINUTE, SECOND};
     let negative = text.starts_with('-');
-    let (clock, fraction) = match text.trim_start_matches(['+', '-']).split_once('.') {
+    let (clock, fraction) = match text.trim_start_matches(SIGNS).split_once('.') {
         Some((clock, fraction)) => (clock, Some(fraction)),
-        None => (text.trim_start_matches(['+', '-']), None),
+        None => (text.trim_start_matches(SIGNS), None),
     };
     let parts: Result<Vec<i64>, Failure> =
         clock.split(':').map(|part| part.parse().map_err(|_| Failure::Syntax)).collect();
@@ -366,7 +363,7 @@ fn add_clock(text: &str, typmod: i32, sum: &mut Sum) -> Result<(), Failure> {
         [hours, minutes, seconds] => (hours, minutes, seconds),
         _ => return Err(Failure::Syntax),
     };
-    if minutes > 59 || seconds > 59 {
+    if minutes > 59 || seconds > 60 {
         return Err(Failure::Overflow);
     }
     let us = match fraction {
@@ -388,7 +385,7 @@ fn add_clock(text: &str, typmod: i32, sum: &mut Sum) -> Result<(), Failure> {
 
 fn add_year_month(text: &str, sum: &mut Sum) -> Result<(), Failure> {
     let negative = text.starts_with('-');
-    let (years, months) = text.trim_start_matches(['+', '-']).split_once('-').ok_or(Failure::Syntax)?;
+    let (years, months) = text.trim_start_matches(SIGNS).split_once('-').ok_or(Failure::Syntax)?;
     let years: i64 = years.parse().map_err(|_| Failure::Syntax)?;
     let months: i64 = months.parse().map_err(|_| Failure::Overflow)?;
     if months > 11 {
@@ -408,6 +405,7 @@ fn parse_iso8601(text: &str) -> Result<Interval, Failure> {
     while !rest.is_empty() {
         if let Some(time) = rest.strip_prefix('T').filter(|_| !in_time) {
             in_time = true;
+            any = true;
             rest = time;
             continue;
         }

@@ -60,6 +60,8 @@ struct Fields {
     is_bc: bool,
     is_pm: Option<bool>,
     special: Option<Special>,
+    /// Input of type time: digits alone are a time of day.
+    time_only: bool,
 }
 
 #[derive(Clone)]
@@ -107,7 +109,7 @@ pub fn parse_date(text: &str, settings: &FormatSettings) -> SqlResult<i32> {
     {
         return Ok(days as i32);
     }
-    let moment = decode(text, settings).map_err(|failure| error(failure, "date", text))?;
+    let moment = decode(text, settings, false).map_err(|failure| error(failure, "date", text))?;
     let days = match moment.special {
         Some(Special::Infinity) => return Ok(DATE_INFINITY),
         Some(Special::NegativeInfinity) => return Ok(DATE_NEGATIVE_INFINITY),
@@ -122,7 +124,7 @@ pub fn parse_date(text: &str, settings: &FormatSettings) -> SqlResult<i32> {
 }
 
 pub fn parse_time(text: &str, settings: &FormatSettings) -> SqlResult<i64> {
-    let moment = decode(text, settings).map_err(|failure| error(failure, "time", text))?;
+    let moment = decode(text, settings, true).map_err(|failure| error(failure, "time", text))?;
     match moment.special {
         Some(Special::Now) => Ok(civil::split_timestamp(settings.time_zone.to_local_us(settings.now_us)).1),
         None => moment.time_us.ok_or_else(|| error(Failure::Syntax, "time", text)),
@@ -137,7 +139,7 @@ pub fn parse_timestamp(text: &str, settings: &FormatSettings) -> SqlResult<i64> 
         return Ok(us);
     }
     let name = "timestamp";
-    let moment = decode(text, settings).map_err(|failure| error(failure, name, text))?;
+    let moment = decode(text, settings, false).map_err(|failure| error(failure, name, text))?;
     match moment.special {
         Some(Special::Now) => Ok(settings.time_zone.to_local_us(settings.now_us)),
         Some(Special::Epoch) => Ok(-UNIX_EPOCH_OFFSET_S * SECOND_US),
@@ -156,13 +158,13 @@ pub fn parse_timestamptz(text: &str, settings: &FormatSettings) -> SqlResult<i64
         Some((us, [])) => (us, None),
         Some((us, rest)) if iso_offset(rest).is_some() => (us, iso_offset(rest).map(Zone::Offset)),
         _ => {
-            let moment = decode(text, settings).map_err(|failure| error(failure, name, text))?;
+            let moment = decode(text, settings, false).map_err(|failure| error(failure, name, text))?;
             match moment.special {
                 Some(Special::Now) => return Ok(settings.now_us),
                 Some(Special::Epoch) => return Ok(-UNIX_EPOCH_OFFSET_S * SECOND_US),
                 Some(Special::Infinity) => return Ok(TIMESTAMP_INFINITY),
                 Some(Special::NegativeInfinity) => return Ok(TIMESTAMP_NEGATIVE_INFINITY),
-                None => (local_us(&moment, name, text)?, moment.zone),
+                None => (unchecked_local_us(&moment, name, text)?.ok_or_else(out_of_range)?, moment.zone),
             }
         }
     };
@@ -175,11 +177,15 @@ pub fn parse_timestamptz(text: &str, settings: &FormatSettings) -> SqlResult<i64
 }
 
 fn local_us(moment: &Moment, name: &str, text: &str) -> SqlResult<i64> {
-    let days = moment.date.ok_or_else(|| error(Failure::Syntax, name, text))?;
-    let us = days.checked_mul(DAY_US).and_then(|us| us.checked_add(moment.time_us.unwrap_or(0)));
-    checked_timestamp(us).map_err(|_| {
+    checked_timestamp(unchecked_local_us(moment, name, text)?).map_err(|_| {
         SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{text}\""))
     })
+}
+
+/// The clock's reading, which the zone may still bring into range; `None` where 64 bits cannot hold it.
+fn unchecked_local_us(moment: &Moment, name: &str, text: &str) -> SqlResult<Option<i64>> {
+    let days = moment.date.ok_or_else(|| error(Failure::Syntax, name, text))?;
+    Ok(days.checked_mul(DAY_US).and_then(|us| us.checked_add(moment.time_us.unwrap_or(0))))
 }
 
 /// Exactly two digits.
@@ -250,12 +256,13 @@ fn iso_offset(bytes: &[u8]) -> Option<i32> {
     (s < OFFSET_S_END as i64).then_some(sign * s as i32)
 }
 
-fn decode(text: &str, settings: &FormatSettings) -> Decoded<Moment> {
+fn decode(text: &str, settings: &FormatSettings, time_only: bool) -> Decoded<Moment> {
     let tokens = tokenize(text).filter(|tokens| !tokens.is_empty()).ok_or(Failure::Syntax)?;
-    let mut fields = Fields::default();
+    let mut fields = Fields { time_only, ..Fields::default() };
     for (slot, token) in tokens.iter().enumerate() {
         match token {
             Token::Word(word) => decode_word(word, tokens.get(slot + 1), &mut fields, settings)?,
+            Token::Date(_) if fields.time_us.is_some() => return Err(Failure::Syntax),
             Token::Date(parts) => decode_date(parts, &mut fields, settings.date_order)?,
             Token::Time(time) => set_once(&mut fields.time_us, decode_time(time)?)?,
             Token::Offset(offset) => set_once(&mut fields.zone, Zone::Offset(decode_offset(offset)?))?,
@@ -264,7 +271,7 @@ fn decode(text: &str, settings: &FormatSettings) -> Decoded<Moment> {
                 set_once(&mut fields.days, julian - civil::julian_day(0))?
             }
             Token::ZoneName(name) => {
-                let zone = TimeZone::find(name).ok_or_else(|| Failure::UnknownZone((*name).to_owned()))?;
+                let zone = TimeZone::find(name).ok_or_else(|| Failure::UnknownZone(name.to_ascii_lowercase()))?;
                 set_once(&mut fields.zone, Zone::Rules(zone))?;
             }
             Token::Number(number) => decode_number(number, &mut fields, settings.date_order)?,
@@ -354,7 +361,12 @@ fn decode_date(parts: &[&str], fields: &mut Fields, order: DateOrder) -> Decoded
             _ => Err(Failure::Syntax),
         };
     }
-    let [a, b, c] = parts[..] else { return Err(Failure::Syntax) };
+    let [a, b, c] = parts[..] else {
+        return match parts[..] {
+            [year, day] if year.len() >= 4 && day.len() == 3 => set_day_of_year(year, day, fields),
+            _ => Err(Failure::Syntax),
+        };
+    };
     let (year, month, day) = match order {
         _ if a.len() > 2 => (a, b, c),
         DateOrder::Ymd => (a, b, c),
@@ -366,12 +378,25 @@ fn decode_date(parts: &[&str], fields: &mut Fields, order: DateOrder) -> Decoded
     set_once(&mut fields.day, number(day)?)
 }
 
+/// `YYYY-DDD`
+fn set_day_of_year(year: &str, day: &str, fields: &mut Fields) -> Decoded<()> {
+    let (year, day) = (number(year)?, number(day)?);
+    if year == 0 || day < 1 || day > 365 + civil::is_leap_year(year) as i32 {
+        return Err(Failure::FieldOverflow);
+    }
+    set_once(&mut fields.days, days_from_civil(year, 1, 1) + day as i64 - 1)
+}
+
 /// Digits that stand alone: a date or time run together, or one field of a date.
 fn decode_number(text: &str, fields: &mut Fields, order: DateOrder) -> Decoded<()> {
     let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
     let has_date = fields.days.is_some() || (fields.year.is_some() && fields.month.is_some() && fields.day.is_some());
-    if has_date && fields.time_us.is_none() {
+    let is_time = has_date || fields.time_only && matches!(digits.len(), 4 | 6);
+    if is_time && fields.time_us.is_none() {
         return decode_packed_time(digits, fraction, fields);
+    }
+    if digits.len() >= 4 && fraction.len() == 3 {
+        return set_day_of_year(digits, fraction, fields);
     }
     if !fraction.is_empty() {
         return Err(Failure::Syntax);
@@ -424,7 +449,7 @@ fn decode_time(text: &str) -> Decoded<i64> {
     let mut parts = clock.split(':');
     let mut part = || match parts.next() {
         Some("") => Err(Failure::Syntax),
-        Some(digits) => digits.parse::<i64>().map(Some).map_err(|_| Failure::FieldOverflow),
+        Some(digits) => digits.parse::<u32>().map(|value| Some(value as i64)).map_err(|_| Failure::FieldOverflow),
         None => Ok(None),
     };
     let (hour, minute, second) = (part()?, part()?, part()?);
@@ -483,7 +508,8 @@ fn finish(fields: Fields) -> Decoded<Moment> {
         (None, None, None, None) => None,
         _ => return Err(Failure::Syntax),
     };
-    if fields.special.is_some() && (date.is_some() || time_us.is_some()) {
+    let takes_time = fields.special == Some(Special::Epoch);
+    if fields.special.is_some() && (date.is_some() || time_us.is_some() && !takes_time) {
         return Err(Failure::Syntax);
     }
     Ok(Moment { date, time_us, zone: fields.zone, special: fields.special })

@@ -131,6 +131,9 @@ impl<'a> ArrayParser<'a> {
         }
         let mut count = 0;
         if self.skip_blanks().starts_with('}') {
+            if depth > 0 {
+                return Err(self.unexpected("\"}\" character"));
+            }
             self.rest = &self.rest[1..];
         } else {
             loop {

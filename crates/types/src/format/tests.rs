@@ -1,0 +1,172 @@
+//! Input and output against PostgreSQL 15: `golden_input.txt` holds `type|time zone|input|output or error`, made by
+//! running each input through the real server (`insert into t values (...); select x from t`).
+
+use super::*;
+use crate::catalog::{ColumnType, parse_type};
+use crate::datetime::TimeZone;
+use crate::settings::{ByteaOutput, FormatSettings, IntervalStyle};
+use mote_common::prng::Prng;
+
+const GOLDEN: &str = include_str!("golden_input.txt");
+
+fn unescape(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, c == '\\') {
+            (_, false) => out.push(c),
+            _ => match chars.next().expect("an escape has a second character") {
+                'n' => out.push('\n'),
+                't' => out.push('\t'),
+                'p' => out.push('|'),
+                other => out.push(other),
+            },
+        }
+    }
+    out
+}
+
+struct Case {
+    ty: ColumnType,
+    settings: FormatSettings,
+    input: String,
+    expect: String,
+}
+
+fn cases() -> impl Iterator<Item = Case> {
+    GOLDEN.lines().map(|line| {
+        let fields: Vec<String> = line.split('|').map(unescape).collect();
+        let [name, zone, input, expect] = &fields[..] else { panic!("bad line {line}") };
+        let settings = FormatSettings { time_zone: TimeZone::parse(zone).unwrap(), ..FormatSettings::default() };
+        Case { ty: parse_type(name).unwrap(), settings, input: input.clone(), expect: expect.clone() }
+    })
+}
+
+fn outcome(case: &Case) -> String {
+    match input_text(case.ty, &case.input, &case.settings) {
+        Ok(datum) => output_to_string(&datum, case.ty, &case.settings),
+        Err(error) => format!("ERROR {} {}", error.state(), error.message()),
+    }
+}
+
+#[test]
+fn input_and_output_are_postgresqls() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let got = outcome(&case);
+        let expect = match case.expect.split_once(" DETAIL ") {
+            Some((message, _)) if message.starts_with("ERROR") => message,
+            _ => &case.expect,
+        };
+        if got != expect {
+            wrong.push(format!("{} {:?}: got {got:?}, PostgreSQL {expect:?}", case.ty.name(), case.input));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What was read survives text and binary, in every setting that changes the text.
+#[test]
+fn text_and_binary_round_trip() {
+    let mut others = FormatSettings::default();
+    others.bytea_output = ByteaOutput::Escape;
+    others.interval_style = IntervalStyle::Iso8601;
+    others.time_zone = TimeZone::parse("Asia/Kolkata").unwrap();
+    for case in cases() {
+        let Ok(datum) = input_text(case.ty, &case.input, &case.settings) else { continue };
+        let expect = output_to_string(&datum, case.ty, &case.settings);
+        let other = output_to_string(&datum, case.ty, &others);
+        let again = input_text(case.ty, &other, &others).unwrap_or_else(|error| panic!("{other}: {error}"));
+        assert_eq!(output_to_string(&again, case.ty, &case.settings), expect, "{} {other:?}", case.ty.name());
+        let mut bytes = Vec::new();
+        output_binary(&datum, case.ty, &mut bytes);
+        let again = input_binary(case.ty, &bytes).unwrap_or_else(|error| panic!("{expect}: {error}"));
+        assert_eq!(output_to_string(&again, case.ty, &case.settings), expect, "{}", case.ty.name());
+    }
+}
+
+#[test]
+fn floats_read_back_the_same() {
+    let seed = 0x666c6f61;
+    let mut prng = Prng::new(seed);
+    for round in 0..20_000 {
+        let wide = f64::from_bits(prng.next_u64());
+        let narrow = f32::from_bits(prng.next_u64() as u32);
+        let mut out = Vec::new();
+        float::write_float8(wide, 1, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let back = float::parse_float8(&text).unwrap();
+        assert!(back == wide || back.is_nan() && wide.is_nan(), "seed {seed} round {round}: {text}");
+        let mut out = Vec::new();
+        float::write_float4(narrow, 1, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let back = float::parse_float4(&text).unwrap();
+        assert!(back == narrow || back.is_nan() && narrow.is_nan(), "seed {seed} round {round}: {text}");
+    }
+}
+
+#[test]
+fn fewer_float_digits_on_request() {
+    let text = |value: f64, digits| {
+        let mut out = Vec::new();
+        float::write_float8(value, digits, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(text(0.1 + 0.2, 1), "0.30000000000000004");
+    assert_eq!(text(0.1 + 0.2, 0), "0.3");
+    assert_eq!(text(1234567.891, -10), "1.2346e+06");
+    assert_eq!(text(100.0, 0), "100");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    let message = |bytes: &[u8]| utf8(bytes).unwrap_err().message().to_owned();
+    assert_eq!(message(b"a\xff"), "invalid byte sequence for encoding \"UTF8\": 0xff");
+    assert_eq!(message(b"\xe4\xb8"), "invalid byte sequence for encoding \"UTF8\": 0xe4 0xb8");
+    assert_eq!(message(b"a\0"), "invalid byte sequence for encoding \"UTF8\": 0x00");
+    assert_eq!(utf8("\u{e9}".as_bytes()).unwrap(), "\u{e9}");
+}
+
+/// No bytes make the readers panic or allocate without bound.
+#[test]
+fn arbitrary_binary_input_is_survived() {
+    let seed = 0x62696e61;
+    let mut prng = Prng::new(seed);
+    for round in 0..20_000 {
+        let info = &crate::catalog::BUILTIN_TYPES[prng.below(crate::catalog::BUILTIN_TYPES.len() as u64) as usize];
+        let length = prng.below(40) as usize;
+        let bytes: Vec<u8> =
+            (0..length).map(|_| if prng.chance(1, 2) { 0 } else { prng.next_u64() as u8 }).collect();
+        if let Ok(datum) = input_binary(ColumnType::new(info.oid), &bytes) {
+            let text = output_to_string(&datum, ColumnType::new(info.oid), &FormatSettings::default());
+            assert!(text.len() < 1_000_000, "seed {seed} round {round}");
+        }
+    }
+}
+
+/// No text makes the parsers panic.
+#[test]
+fn arbitrary_text_input_is_survived() {
+    let seed = 0x74657874;
+    let mut prng = Prng::new(seed);
+    let inputs: Vec<Case> = cases().collect();
+    for _ in 0..40_000 {
+        let case = &inputs[prng.below(inputs.len() as u64) as usize];
+        let other = &inputs[prng.below(inputs.len() as u64) as usize];
+        let mut chars: Vec<char> = case.input.chars().collect();
+        for _ in 0..=prng.below(3) {
+            let at = prng.below(chars.len() as u64 + 1) as usize;
+            match prng.below(3) {
+                0 if at < chars.len() => {
+                    chars.remove(at);
+                }
+                1 => chars.extend(other.input.chars()),
+                _ => chars.insert(at, *b"0129-+:. TZeP{}[],\"\\"[..].get(prng.below(20) as usize).unwrap_or(&b'x') as char),
+            }
+        }
+        let text: String = chars.into_iter().collect();
+        if let Ok(datum) = input_text(case.ty, &text, &case.settings) {
+            output_to_string(&datum, case.ty, &case.settings);
+        }
+    }
+}

@@ -290,7 +290,7 @@ fn parse_tid(text: &str) -> SqlResult<i64> {
     let inner = trim_blanks(text).strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let parts = inner.and_then(|inner| inner.split_once(','));
     let parsed = parts.and_then(|(block, offset)| {
-        let (block, offset) = (block.trim().parse::<u64>().ok()?, offset.trim().parse::<u16>().ok()?);
+        let (block, offset) = (block.parse::<u64>().ok()?, offset.parse::<u16>().ok()?);
         (block < 1 << 32).then_some((block << 16) | offset as u64)
     });
     parsed.map(|value| value as i64).ok_or_else(|| invalid_syntax("tid", text))
