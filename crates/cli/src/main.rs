@@ -1,1 +1,45 @@
-fn main() {}
+//! mote: server and laboratory in one binary.
+//!
+//! One file per sub-command under `command`. Leaves out: everything but the command line itself.
+
+mod command;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// mote: a memory-optimized SQL database on PostgreSQL's wire protocol, and the laboratory that measures it.
+///
+/// Start a server and connect with any PostgreSQL client:
+///
+///     mote serve --data ./data
+///     psql -h 127.0.0.1 -U postgres
+///
+/// Measure it, or any other server of that wire, honestly:
+///
+///     mote bench tpcc
+///     mote bench tpcc --target postgres://user@host:5432/database
+#[derive(Parser)]
+#[command(name = "mote", version, verbatim_doc_comment, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a server on a data directory
+    Serve(command::serve::ServeArguments),
+    /// Measure a server: TPC-C, point selects, ingest, comparisons
+    Bench(mote_bench::BenchCommand),
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Serve(arguments) => command::serve::run(&arguments),
+        Command::Bench(bench) => mote_bench::run(bench),
+    }
+}

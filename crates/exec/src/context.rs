@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use mote_common::{SqlError, SqlResult, error::state};
+use mote_common::error::{Severity, state};
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Ticket, Transaction};
+use mote_sql::catalog::{CatalogView, Relation};
 
 use crate::database::Database;
 use crate::host::{Host, WaitEnd};
@@ -43,25 +45,52 @@ impl StatementContext<'_> {
     /// Waits for an engine ticket; cancels it in the engine when the wait ends any other way.
     pub fn wait(&mut self, ticket: Ticket) -> SqlResult<()> {
         let deadline = self.session.wait_deadline_ns();
-        let end = self.host.wait(ticket, deadline);
-        if end != WaitEnd::Decided {
-            self.transaction.cancel_wait(ticket);
-        }
-        self.check(end)
+        wait_for(self.transaction, self.session, self.host, ticket, deadline)
     }
 
-    fn check(&mut self, end: WaitEnd) -> SqlResult<()> {
-        match end {
-            WaitEnd::Decided => Ok(()),
-            WaitEnd::Cancelled => {
-                Err(SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request"))
-            }
-            WaitEnd::Terminated => Err(SqlError::new(
-                state::ADMIN_SHUTDOWN,
-                "terminating connection due to administrator command",
-            )
-            .severity(mote_common::error::Severity::Fatal)),
-            WaitEnd::TimedOut => Err(self.session.timeout_error()),
+    /// Sleeps, unless the statement is cancelled or its time is up.
+    pub fn sleep_until(&mut self, at_ns: u64) -> SqlResult<()> {
+        let until = self.session.statement_deadline_ns.map_or(at_ns, |deadline| deadline.min(at_ns));
+        let end = self.host.sleep_until(until);
+        self.check(end)?;
+        if until < at_ns { Err(self.session.timeout_error()) } else { Ok(()) }
+    }
+
+    /// A relation's description as the session sees it.
+    pub fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
+        self.session.catalog.relation(oid)
+    }
+
+    fn check(&self, end: WaitEnd) -> SqlResult<()> {
+        check_wait(end, self.session)
+    }
+}
+
+/// Waits for a ticket of a transaction; leaves the queue if the wait ends any other way.
+pub(crate) fn wait_for(
+    transaction: &Transaction,
+    session: &SessionState,
+    host: &mut dyn Host,
+    ticket: Ticket,
+    deadline_ns: Option<u64>,
+) -> SqlResult<()> {
+    let end = host.wait(ticket, deadline_ns);
+    if end != WaitEnd::Decided {
+        transaction.cancel_wait(ticket);
+    }
+    check_wait(end, session)
+}
+
+fn check_wait(end: WaitEnd, session: &SessionState) -> SqlResult<()> {
+    match end {
+        WaitEnd::Decided => Ok(()),
+        WaitEnd::Cancelled => {
+            Err(SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request"))
         }
+        WaitEnd::Terminated => {
+            Err(SqlError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
+                .severity(Severity::Fatal))
+        }
+        WaitEnd::TimedOut => Err(session.timeout_error()),
     }
 }

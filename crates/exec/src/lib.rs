@@ -10,6 +10,7 @@
 //!  7. `command`: statements that are not queries (DDL, COPY, SET, transaction control).
 //!  8. `catalog_store`: objects of users as rows of the engine, and the view that the binder reads.
 //!  9. `views`: pg_catalog and its kin as tables made by code.
+//! 10. `embedded`: a session in process, for Rust programs and tests.
 //!
 //! Promises: runs to completion on the calling thread; whoever hosts the session decides how to wait (`host::Host`);
 //! every failure is an `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sockets, message framing, authentication
@@ -17,3 +18,19 @@
 
 pub mod host;
 pub mod context;
+pub mod database;
+pub mod session;
+pub mod settings;
+pub mod query;
+mod expr;
+mod functions;
+mod node;
+mod modify;
+mod row_codec;
+mod command;
+mod catalog_store;
+mod index_expressions;
+mod views;
+pub mod embedded;
+pub mod password;
+mod digest;

@@ -213,7 +213,7 @@ fn empty_description(stored: &StoredRelation) -> Relation {
             .iter()
             .map(|c| Column {
                 name: c.name.clone(),
-                ty: ColumnType::new(Oid(c.type_oid), c.typmod),
+                ty: ColumnType::with_typmod(Oid(c.type_oid), c.typmod),
                 not_null: c.not_null,
                 dropped: c.dropped,
                 default: c.default.clone(),
@@ -286,7 +286,7 @@ fn describe_index(stored: &StoredIndex, relation: &Relation) -> SqlResult<IndexD
         };
         Ok(IndexKey {
             target,
-            ty: ColumnType::new(Oid(key.type_oid), key.typmod),
+            ty: ColumnType::with_typmod(Oid(key.type_oid), key.typmod),
             descending: key.descending,
             nulls_first: key.nulls_first,
         })

@@ -12,6 +12,7 @@
 mod catalog;
 mod session;
 mod store;
+pub(crate) mod write;
 pub mod stored;
 
 pub use catalog::{Catalog, Entry};

@@ -12,6 +12,7 @@ mod planning;
 mod portal;
 mod run;
 pub mod state;
+mod statements;
 mod tag;
 mod transaction;
 
@@ -141,6 +142,13 @@ impl Session {
         })
     }
 
+    /// A setting from the start-up packet: the session's default from here on.
+    pub fn set_initial(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        self.state.settings.set_initial(name, value)?;
+        self.state.settings_changed();
+        Ok(())
+    }
+
     pub fn database(&self) -> &Arc<Database> {
         &self.database
     }
@@ -212,7 +220,6 @@ impl Session {
             result_formats,
             state: PortalState::Ready,
             execution: None,
-            snapshot: None,
             savepoint_depth: self.state.savepoint_depth,
             cursor: None,
         };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mote_common::Oid;
-use mote_engine::Snapshot;
 use mote_sql::ast::ParsedStatement;
 use mote_sql::plan::Plan;
 use mote_types::{ColumnType, Datum};
@@ -58,8 +57,6 @@ pub struct Portal {
     pub result_formats: Vec<i16>,
     pub state: PortalState,
     pub execution: Option<Execution>,
-    /// The snapshot its rows are read at, held while it is suspended.
-    pub snapshot: Option<Snapshot>,
     /// Savepoint depth it was made at: rolled back with it.
     pub savepoint_depth: u32,
     /// Made by DECLARE: with these options.

@@ -85,29 +85,46 @@ impl Session {
         }
     }
 
-    fn run_query(
+    /// Locks, checks and starts a query: from here on its snapshot stands.
+    pub(super) fn start_query(
+        &mut self,
+        portal: &mut Portal,
+        query: &QueryPlan,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        self.ensure_transaction()?;
+        self.block.started = true;
+        self.lock_relations(portal, host)?;
+        self.check_read_only(query)?;
+        let plan = portal.plan.clone();
+        let mut execution = self.execution_for(&plan)?;
+        let transaction = self.transaction.as_ref().expect("ensured above");
+        transaction.begin_statement(if query.writes { Access::Write } else { Access::Read });
+        let context = StatementContext {
+            transaction,
+            session: &mut self.state,
+            database: &self.database,
+            host,
+            fuel: FUEL_SLICE,
+        };
+        execution.start(&portal.parameters, &context)?;
+        portal.execution = Some(execution);
+        Ok(())
+    }
+
+    pub(super) fn run_query(
         &mut self,
         portal: &mut Portal,
         query: &QueryPlan,
         max_rows: u64,
         host: &mut dyn Host,
     ) -> SqlResult<RunOutcome> {
-        self.ensure_transaction()?;
-        self.block.started = true;
-        let fresh = portal.execution.is_none();
-        if fresh {
-            self.lock_relations(portal, host)?;
-            self.check_read_only(query)?;
+        if portal.execution.is_none() {
+            self.start_query(portal, query, host)?;
         }
+        let mut execution = portal.execution.take().expect("started above");
         let plan = portal.plan.clone();
-        let mut execution = match portal.execution.take() {
-            Some(execution) => execution,
-            None => self.execution_for(&plan)?,
-        };
-        let transaction = self.transaction.as_ref().expect("ensured above");
-        if fresh {
-            transaction.begin_statement(if query.writes { Access::Write } else { Access::Read });
-        }
+        let transaction = self.transaction.as_ref().expect("a started query has a transaction");
         let mut context = StatementContext {
             transaction,
             session: &mut self.state,
@@ -115,9 +132,6 @@ impl Session {
             host,
             fuel: FUEL_SLICE,
         };
-        if fresh {
-            execution.start(&portal.parameters, &context)?;
-        }
         if plan.plan.returns_rows {
             context.host.start_rows(&plan.plan.output)?;
         }
@@ -212,7 +226,7 @@ impl Session {
     }
 
     /// Runs a statement that is not a query. Transaction control acts on the session, the rest within a transaction.
-    fn run_utility(
+    pub(super) fn run_utility(
         &mut self,
         statement: &Arc<Statement>,
         text: &Arc<str>,
@@ -296,7 +310,6 @@ impl Session {
             result_formats: Vec::new(),
             state: PortalState::Ready,
             execution: None,
-            snapshot: None,
             savepoint_depth: self.state.savepoint_depth,
             cursor: None,
         };
@@ -316,7 +329,7 @@ impl Session {
     }
 }
 
-fn query_tag(command: Command, rows: u64) -> CommandTag {
+pub(super) fn query_tag(command: Command, rows: u64) -> CommandTag {
     match command {
         Command::Select => CommandTag::Select(rows),
         Command::Insert => CommandTag::Insert(rows),

@@ -91,6 +91,12 @@ impl SessionState {
         self.settings.effective.format.now_us = self.transaction_start_us;
     }
 
+    /// Refreshes what is derived from settings.
+    pub fn settings_changed(&mut self) {
+        self.settings.effective.format.now_us = self.transaction_start_us;
+        self.catalog.search_path.clone_from(&self.settings.effective.search_path);
+    }
+
     pub fn statement_deadline_passed(&self) -> bool {
         self.statement_deadline_ns.is_some_and(|deadline| self.clock.monotonic_ns() >= deadline)
     }

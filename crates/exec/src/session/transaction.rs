@@ -2,7 +2,7 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{CommitReceipt, Isolation, Transaction, TransactionOptions};
+use mote_engine::{BeginOptions, CommitReceipt, Isolation};
 use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
 use super::block::{BlockState, Characteristics, Savepoint};
@@ -42,13 +42,9 @@ impl Session {
             self.block.characteristics = self.default_characteristics();
         }
         let chosen = self.block.characteristics;
-        let options = TransactionOptions {
-            isolation: chosen.isolation,
-            read_only: chosen.read_only,
-            session: self.state.pid,
-            ..TransactionOptions::default()
-        };
-        let transaction = self.database.engine().begin(options).map_err(write_error::begin_error)?;
+        let options =
+            BeginOptions { isolation: chosen.isolation, read_only: chosen.read_only, session: self.state.pid };
+        let transaction = self.database.engine().begin_with(options).map_err(write_error::begin_error)?;
         transaction.set_wake(self.wake.clone());
         self.transaction = Some(transaction);
         Ok(())
@@ -155,25 +151,20 @@ impl Session {
             self.transaction = None;
         }
         self.block.characteristics = chosen;
-        self.note_characteristics()
+        Ok(())
     }
 
     /// SHOW transaction_isolation and its kin tell of the current transaction.
-    pub(crate) fn note_characteristics(&mut self) -> SqlResult<()> {
-        let chosen = self.block.characteristics;
+    pub(crate) fn note_characteristics_for_show(&mut self) {
+        let chosen = match self.block.state {
+            BlockState::Idle | BlockState::Implicit => self.default_characteristics(),
+            _ => self.block.characteristics,
+        };
         let flag = |on: bool| if on { "on" } else { "off" };
         let settings = &mut self.state.settings;
         settings.set_fact("transaction_isolation", isolation_text(chosen.isolation));
         settings.set_fact("transaction_read_only", flag(chosen.read_only));
         settings.set_fact("transaction_deferrable", flag(chosen.deferrable));
-        Ok(())
-    }
-
-    pub(crate) fn characteristics(&self) -> Characteristics {
-        match self.block.state {
-            BlockState::Idle => self.default_characteristics(),
-            _ => self.block.characteristics,
-        }
     }
 
     pub(crate) fn in_block(&self) -> bool {
@@ -250,7 +241,9 @@ impl Session {
         self.close_portals_at_end();
         let result = match self.transaction.take() {
             None => Ok(None),
-            Some(transaction) => self.commit_engine(transaction, host).map(Some),
+            Some(transaction) => {
+                self.state.catalog.publish(|| transaction.commit()).map(Some).map_err(write_error::commit_error)
+            }
         };
         self.transaction_ended(result.is_ok(), host);
         let Some(receipt) = result? else { return Ok(()) };
@@ -258,18 +251,10 @@ impl Session {
         Ok(())
     }
 
-    fn commit_engine(&mut self, transaction: Transaction, host: &mut dyn Host) -> SqlResult<CommitReceipt> {
-        // Room in the log is waited for before the commit step: after it nothing may fail.
-        while let Some(ticket) = transaction.admit_commit().map_err(write_error::commit_error)? {
-            let deadline = self.state.statement_deadline_ns;
-            crate::context::wait_for(&transaction, &self.state, host, ticket, deadline)?;
-        }
-        self.state.catalog.publish(|| transaction.commit()).map_err(write_error::commit_error)
-    }
 
     /// Holds replies back until what the transaction wrote and saw is safe at the session's level.
     fn gate(&mut self, receipt: CommitReceipt, host: &mut dyn Host) {
-        let until: Lsn = receipt.gate();
+        let until: Lsn = receipt.seen.max(receipt.commit_ts.unwrap_or(Lsn::ZERO));
         match self.state.settings.effective.synchronous_commit {
             SynchronousCommit::Local => {
                 if until > Lsn::ZERO {

@@ -109,6 +109,13 @@ impl Settings {
         Ok(self.reported(index))
     }
 
+    /// Sets a value that the session itself decides: user names, the current transaction's characteristics.
+    pub fn set_fact(&mut self, name: &str, value: &str) {
+        let index = lookup(name).expect("facts are in the table");
+        self.values[index] = value.to_string();
+        self.defaults[index] = value.to_string();
+    }
+
     /// RESET name.
     pub fn reset(&mut self, name: &str, local: bool, depth: u32) -> SqlResult<Option<Reported>> {
         let index = find(name)?;

@@ -1,0 +1,175 @@
+//! `mote serve`: opens or creates a data directory, listens, stops cleanly on SIGTERM and SIGINT.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use mote_engine::EngineConfig;
+use mote_exec::database::{Database, InitialNames};
+use mote_server::{AuthMethod, Server, ServerConfig};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Auth {
+    /// Anybody on this machine may be any role (loopback addresses only)
+    Trust,
+    /// Passwords, checked by SCRAM-SHA-256; roles without one cannot connect
+    ScramSha256,
+}
+
+#[derive(Args)]
+pub struct ServeArguments {
+    /// Directory of the database; created, with everything in it, if it does not exist
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    /// Address and port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5432")]
+    listen: String,
+
+    /// How clients prove who they are [default: trust on loopback]
+    #[arg(long, value_enum)]
+    auth: Option<Auth>,
+
+    /// Name of the first role, a superuser; used when the directory is created
+    #[arg(long, value_name = "NAME", default_value = "postgres")]
+    superuser: String,
+
+    /// File that holds the first role's password; used when the directory is created
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+
+    /// Memory for rows and indexes, as in 512MB or 16GB [default: three quarters of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<u64>,
+
+    /// Worker threads, each with its own event loop [default: one per core]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    workers: usize,
+
+    /// Most sessions at a time; one more is refused with "too many clients"
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    max_connections: usize,
+}
+
+pub fn run(arguments: &ServeArguments) -> ExitCode {
+    match serve(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("mote: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(arguments: &ServeArguments) -> Result<(), String> {
+    let config = server_config(arguments)?;
+    let names = InitialNames {
+        superuser: arguments.superuser.clone(),
+        password: arguments.password_file.as_deref().map(read_password).transpose()?,
+        ..InitialNames::default()
+    };
+    // Before anything is opened: a signal during recovery must end in a clean stop, too.
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|e| format!("could not watch for signals: {e}"))?;
+    std::fs::create_dir_all(&arguments.data)
+        .map_err(|e| format!("could not create directory {}: {e}", arguments.data.display()))?;
+    let started = Instant::now();
+    let database = Database::open(&arguments.data, engine_config(arguments), &names).map_err(|e| e.to_string())?;
+    database.engine().start_background();
+    eprintln!("mote: opened {} in {:.1} s", arguments.data.display(), started.elapsed().as_secs_f64());
+    let result = listen_until_signal(&database, config, &mut signals);
+    database.close();
+    result?;
+    eprintln!("mote: stopped");
+    Ok(())
+}
+
+fn listen_until_signal(
+    database: &Arc<Database>,
+    config: ServerConfig,
+    signals: &mut Signals,
+) -> Result<(), String> {
+    let mut server = Server::start(database.clone(), config).map_err(|e| e.to_string())?;
+    eprintln!("mote: listening on {}", server.address());
+    if let Some(signal) = signals.forever().next() {
+        let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
+        eprintln!("mote: {name} received, ending sessions");
+    }
+    server.stop();
+    Ok(())
+}
+
+fn server_config(arguments: &ServeArguments) -> Result<ServerConfig, String> {
+    let listen = resolve(&arguments.listen)?;
+    let auth = match arguments.auth {
+        Some(Auth::ScramSha256) => AuthMethod::ScramSha256,
+        Some(Auth::Trust) | None => AuthMethod::Trust,
+    };
+    Ok(ServerConfig {
+        listen,
+        auth,
+        workers: arguments.workers,
+        connections_max: arguments.max_connections,
+    })
+}
+
+fn resolve(listen: &str) -> Result<SocketAddr, String> {
+    listen
+        .to_socket_addrs()
+        .map_err(|e| format!("--listen {listen}: {e}. Give an address and a port, as in 127.0.0.1:5432."))?
+        .next()
+        .ok_or_else(|| format!("--listen {listen}: the name has no address"))
+}
+
+fn read_password(file: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(file).map_err(|e| format!("could not read {}: {e}", file.display()))?;
+    let password = text.lines().next().unwrap_or_default();
+    if password.is_empty() { Err(format!("{} holds no password", file.display())) } else { Ok(password.into()) }
+}
+
+fn engine_config(arguments: &ServeArguments) -> EngineConfig {
+    let mut config = EngineConfig::default();
+    config.memory_limit_bytes = arguments.memory.unwrap_or_else(|| machine_memory_bytes() / 4 * 3);
+    config
+}
+
+/// What the kernel calls MemTotal; a quarter of a guess where it does not say.
+fn machine_memory_bytes() -> u64 {
+    const UNKNOWN: u64 = 4 << 30;
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kilobytes: Option<u64> = total.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    kilobytes.map_or(UNKNOWN, |kb| kb * 1024)
+}
+
+/// `512MB`, `16GB`, `1073741824`.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().map_err(|_| "a size begins with a number, as in 16GB".to_string())?;
+    let scale = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" | "k" => 1 << 10,
+        "mb" | "m" => 1 << 20,
+        "gb" | "g" => 1 << 30,
+        "tb" | "t" => 1 << 40,
+        other => return Err(format!("unknown unit {other:?}: use kB, MB, GB or TB")),
+    };
+    number.checked_mul(scale).filter(|&n| n >= 64 << 20).ok_or_else(|| "at least 64MB are needed".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_size;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("16GB"), Ok(16 << 30));
+        assert_eq!(parse_size("512 mb"), Ok(512 << 20));
+        assert!(parse_size("1MB").is_err());
+        assert!(parse_size("lots").is_err());
+    }
+}

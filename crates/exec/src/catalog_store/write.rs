@@ -1,0 +1,153 @@
+//! Reading and writing the catalog's rows: the engine's table 2, one variable column with an object's JSON.
+
+use mote_common::error::state;
+use mote_common::{Oid, RowId, SqlError, SqlResult, TableId};
+use mote_engine::{
+    Access, BeginOptions, Engine, RowLockStrength, RowView, RowWriter, SQL_CATALOG_TABLE, Transaction, WaitPolicy,
+    WriteError,
+};
+use std::sync::Arc;
+
+use super::catalog::Catalog;
+use super::stored::StoredObject;
+use crate::context::StatementContext;
+use crate::modify::write_error;
+
+/// All objects, with the rows that hold them.
+pub(crate) fn read_all(engine: &Arc<Engine>) -> SqlResult<Vec<(StoredObject, RowId)>> {
+    let table = catalog_table(engine)?;
+    let transaction = engine.begin_with(BeginOptions::default()).map_err(write_error::begin_error)?;
+    let snapshot = transaction.begin_statement(Access::Write);
+    let mut objects = Vec::new();
+    let mut scan = table.scan();
+    while let Some(row) = scan.next(&transaction, &snapshot) {
+        let layout = table.layout(row.layout()).ok_or_else(|| damaged("unknown layout"))?;
+        let bytes = RowView::new(&layout, row.bytes()).variable(0);
+        let object = StoredObject::decode(bytes).map_err(|error| damaged(&error.to_string()))?;
+        objects.push((object, row.row()));
+    }
+    drop(snapshot);
+    transaction.abort();
+    Ok(objects)
+}
+
+fn damaged(what: &str) -> SqlError {
+    SqlError::new(state::DATA_CORRUPTED, format!("a catalog row could not be read: {what}"))
+}
+
+/// Writes the objects that a new database begins with.
+pub(crate) fn write_first(engine: &Arc<Engine>, objects: &[StoredObject]) -> SqlResult<()> {
+    let table = catalog_table(engine)?;
+    let transaction = engine.begin_with(BeginOptions::default()).map_err(write_error::begin_error)?;
+    transaction.begin_statement(Access::Write);
+    for object in objects {
+        insert(&transaction, &table, object).map_err(write_error::lock_error)?;
+    }
+    let receipt = transaction.commit().map_err(write_error::commit_error)?;
+    engine.flush_to(receipt.seen);
+    Ok(())
+}
+
+/// Makes the catalog of a set of objects.
+pub(crate) fn build(engine: &Engine, objects: Vec<(StoredObject, RowId)>) -> SqlResult<Catalog> {
+    let mut catalog = Catalog::default();
+    let mut relations = Vec::new();
+    for (object, row) in objects {
+        if let StoredObject::Relation(relation) = &object {
+            relations.push(Oid(relation.oid));
+        }
+        catalog.put(object, row)?;
+    }
+    for oid in relations {
+        catalog.describe(oid, 0, |id| engine.table(id).map(|table| table.row_count_estimate() as f64))?;
+    }
+    Ok(catalog)
+}
+
+fn catalog_table(engine: &Engine) -> SqlResult<Arc<mote_engine::Table>> {
+    engine.table(SQL_CATALOG_TABLE).ok_or_else(|| damaged("the catalog table is missing"))
+}
+
+fn insert(
+    transaction: &Transaction,
+    table: &mote_engine::Table,
+    object: &StoredObject,
+) -> Result<RowId, WriteError> {
+    let layout = table.newest_layout();
+    let mut writer = RowWriter::new(&layout);
+    writer.set_variable(0, &object.encode());
+    transaction.insert(table, writer.finish()?)
+}
+
+/// Inserts or replaces an object in the statement's transaction and in the session's view.
+pub(crate) fn put(object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let oid = object.oid();
+    let table = catalog_table(context.database.engine())?;
+    let existing = row_of(oid, context);
+    let row = match existing {
+        None => retry(context, |transaction| insert(transaction, &table, &object))?,
+        Some(row) => {
+            retry(context, |transaction| replace(transaction, &table, row, &object))?;
+            row
+        }
+    };
+    let depth = context.session.savepoint_depth;
+    context.session.catalog.record(oid, Some((object, row)), depth)
+}
+
+/// Deletes an object.
+pub(crate) fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let table = catalog_table(context.database.engine())?;
+    if let Some(row) = row_of(oid, context) {
+        retry(context, |transaction| {
+            let locked = transaction.lock_row(&table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
+            match locked.newest {
+                Some(newest) => transaction.delete(&table, &newest),
+                None => Ok(()),
+            }
+        })?;
+    }
+    let depth = context.session.savepoint_depth;
+    context.session.catalog.record(oid, None, depth)
+}
+
+fn replace(
+    transaction: &Transaction,
+    table: &mote_engine::Table,
+    row: RowId,
+    object: &StoredObject,
+) -> Result<(), WriteError> {
+    // A statement may write an object more than once: each write is a command of its own.
+    transaction.advance_command();
+    let locked = transaction.lock_row(table, row, None, RowLockStrength::NoKeyUpdate, WaitPolicy::Block)?;
+    let newest = locked.newest.ok_or(WriteError::Deleted)?;
+    let layout = table.newest_layout();
+    let mut writer = RowWriter::new(&layout);
+    writer.set_variable(0, &object.encode());
+    transaction.update(table, &newest, writer.finish()?)
+}
+
+fn row_of(oid: Oid, context: &StatementContext<'_>) -> Option<RowId> {
+    let catalog = context.session.catalog.current();
+    catalog
+        .relation(oid)
+        .map(|r| r.row)
+        .or_else(|| catalog.schemas.get(&oid).map(|e| e.row))
+        .or_else(|| catalog.roles.get(&oid).map(|e| e.row))
+        .or_else(|| catalog.databases.get(&oid).map(|e| e.row))
+}
+
+fn retry<T>(
+    context: &mut StatementContext<'_>,
+    mut call: impl FnMut(&Transaction) -> Result<T, WriteError>,
+) -> SqlResult<T> {
+    loop {
+        match call(context.transaction) {
+            Ok(value) => return Ok(value),
+            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
+            Err(error) => return Err(write_error::lock_error(error)),
+        }
+    }
+}
+
+const _: () = assert!(SQL_CATALOG_TABLE.0 == TableId(2).0);

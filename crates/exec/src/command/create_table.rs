@@ -1,0 +1,281 @@
+//! CREATE TABLE: columns, keys, checks and foreign keys of a new table.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::{ColumnStorage, TableDefinition};
+use mote_sql::ast::{
+    ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OnCommit, OptionValue,
+    Persistence, TableElement, TypeName, deparse,
+};
+use mote_types::{ColumnType, StorageClass, oid, storage_class};
+
+use super::constraint::{self, PendingForeignKey};
+use super::schema;
+use crate::catalog_store::stored::{StoredColumn, StoredKind, StoredObject, StoredRelation};
+use crate::catalog_store::write;
+use crate::context::StatementContext;
+use crate::session::CommandTag;
+
+/// PostgreSQL's limit on the columns of a table.
+const COLUMNS_MAX: usize = 1600;
+const TAG: CommandTag = CommandTag::Word("CREATE TABLE");
+
+pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    refuse_unsupported(create)?;
+    let (schema_oid, _) = schema::schema_for_creation(&create.name, context)?;
+    schema::reserve_name(schema_oid, &create.name.name, context)?;
+    if schema::relation_exists(schema_oid, &create.name.name, context) {
+        if create.if_not_exists {
+            let message = format!("relation \"{}\" already exists, skipping", create.name.name);
+            schema::notice(state::DUPLICATE_TABLE, message, context);
+            return Ok(TAG);
+        }
+        return Err(schema::already_exists(&create.name.name));
+    }
+    let mut table = StoredRelation {
+        oid: context.database.catalog().allocate_oid().0,
+        schema: schema_oid.0,
+        name: create.name.name.to_string(),
+        kind: StoredKind::Table,
+        owner: context.session.user_oid.0,
+        table: 0,
+        columns: Vec::new(),
+        indexes: Vec::new(),
+        constraints: Vec::new(),
+        view_query: None,
+        sequence: None,
+        acl: Vec::new(),
+        comment: None,
+        options: storage_options(&create.options)?,
+        temporary: false,
+    };
+    let mut constraints: Vec<Constraint> = Vec::new();
+    for element in &create.element_order {
+        match element {
+            TableElement::Column(i) => {
+                let column = &create.columns[*i];
+                let stored = define_column(column, &table, &mut constraints, context)?;
+                table.columns.push(stored);
+            }
+            TableElement::Like(_) => return Err(SqlError::unsupported("LIKE in CREATE TABLE")),
+        }
+    }
+    if table.columns.len() > COLUMNS_MAX {
+        return Err(SqlError::new(state::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
+    }
+    constraints.extend(create.constraints.iter().cloned());
+    store(table, &constraints, context)?;
+    Ok(TAG)
+}
+
+/// Makes the storage, then the constraints, then writes the object.
+fn store(
+    mut table: StoredRelation,
+    constraints: &[Constraint],
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    for constraint in constraints {
+        constraint::note_not_null(constraint, &mut table)?;
+    }
+    let definition = TableDefinition::new(table.columns.iter().map(column_storage).collect());
+    let made = schema::engine_call(context, |transaction| transaction.create_table(&definition))?;
+    table.table = made.0;
+    // The relation must be in the catalog before checks and foreign keys to itself can be bound.
+    write::put(StoredObject::Relation(table.clone()), context)?;
+    let mut foreign_keys: Vec<PendingForeignKey> = Vec::new();
+    for constraint in constraints {
+        if let ConstraintKind::ForeignKey(_) = constraint.kind {
+            foreign_keys.push(PendingForeignKey(constraint.clone()));
+        } else {
+            constraint::add(constraint, &mut table, context)?;
+        }
+    }
+    if !table.constraints.is_empty() || !table.indexes.is_empty() {
+        write::put(StoredObject::Relation(table.clone()), context)?;
+    }
+    for PendingForeignKey(constraint) in &foreign_keys {
+        constraint::add(constraint, &mut table, context)?;
+        write::put(StoredObject::Relation(table.clone()), context)?;
+    }
+    Ok(())
+}
+
+fn refuse_unsupported(create: &CreateTable) -> SqlResult<()> {
+    let unsupported = |what: &str| Err(SqlError::unsupported(what));
+    match create.persistence {
+        Persistence::Temporary => return unsupported("CREATE TEMPORARY TABLE"),
+        // Every table is logged: UNLOGGED asks for less safety than it gets (COMPAT.md).
+        Persistence::Unlogged | Persistence::Permanent => {}
+    }
+    if create.on_commit != OnCommit::PreserveRows {
+        return unsupported("ON COMMIT");
+    }
+    if !create.inherits.is_empty() {
+        return unsupported("INHERITS");
+    }
+    if create.partition_by.is_some() {
+        return unsupported("PARTITION BY");
+    }
+    if create.partition_of.is_some() {
+        return unsupported("PARTITION OF");
+    }
+    if create.of_type.is_some() {
+        return unsupported("CREATE TABLE OF");
+    }
+    if let Some(tablespace) = &create.tablespace
+        && &**tablespace != "pg_default"
+    {
+        return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("tablespace \"{tablespace}\" does not exist")));
+    }
+    match create.access_method.as_deref() {
+        None | Some("heap" | "mote") => Ok(()),
+        Some(method) => {
+            Err(SqlError::new(state::UNDEFINED_OBJECT, format!("access method \"{method}\" does not exist")))
+        }
+    }
+}
+
+/// Storage options that PostgreSQL knows are kept for the catalog; they have no effect here (COMPAT.md).
+pub(super) fn storage_options(options: &[DefinitionOption]) -> SqlResult<Vec<String>> {
+    let mut kept = Vec::new();
+    for option in options {
+        let known = option.namespace.as_deref() == Some("toast")
+            || option.name.starts_with("autovacuum_")
+            || ["fillfactor", "parallel_workers", "toast_tuple_target", "vacuum_truncate", "log_autovacuum_min_duration", "user_catalog_table", "deduplicate_items"]
+                .contains(&&*option.name);
+        if !known {
+            return Err(SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                format!("unrecognized parameter \"{}\"", option.name),
+            ));
+        }
+        let value = match &option.value {
+            Some(OptionValue::Integer(n)) => n.to_string(),
+            Some(OptionValue::Number(n)) => n.to_string(),
+            Some(OptionValue::Boolean(b)) => b.to_string(),
+            Some(OptionValue::String(s)) => s.to_string(),
+            None => "true".into(),
+            Some(_) => {
+                return Err(SqlError::new(
+                    state::INVALID_PARAMETER_VALUE,
+                    format!("invalid value for option \"{}\"", option.name),
+                ));
+            }
+        };
+        kept.push(format!("{}={value}", option.name));
+    }
+    Ok(kept)
+}
+
+/// serial and its kin: the integer type they stand for.
+fn serial_type(name: &TypeName) -> Option<ColumnType> {
+    if name.name.parts.len() != 1 {
+        return None;
+    }
+    Some(ColumnType::new(match name.name.last() {
+        "serial" | "serial4" => oid::INT4,
+        "bigserial" | "serial8" => oid::INT8,
+        "smallserial" | "serial2" => oid::INT2,
+        _ => return None,
+    }))
+}
+
+/// A column as stored. Its constraints, completed with the column's name, go to `constraints`.
+pub(super) fn define_column(
+    column: &ColumnDefinition,
+    table: &StoredRelation,
+    constraints: &mut Vec<Constraint>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<StoredColumn> {
+    if table.columns.iter().any(|c| !c.dropped && c.name == *column.name) {
+        return Err(SqlError::new(
+            state::DUPLICATE_COLUMN,
+            format!("column \"{}\" specified more than once", column.name),
+        ));
+    }
+    if ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"].contains(&&*column.name) {
+        return Err(SqlError::new(
+            state::DUPLICATE_COLUMN,
+            format!("column name \"{}\" conflicts with a system column name", column.name),
+        ));
+    }
+    if let Some(collation) = &column.collation
+        && !matches!(collation.last(), "C" | "POSIX" | "default" | "ucs_basic" | "C.UTF-8" | "C.utf8")
+    {
+        return Err(SqlError::unsupported(format_args!("collation \"{}\"", collation.last())));
+    }
+    let Some(type_name) = &column.type_name else {
+        return Err(SqlError::unsupported("a column without a type"));
+    };
+    let serial = serial_type(type_name);
+    let ty = match serial {
+        Some(ty) => ty,
+        None => mote_sql::resolve_type_name(type_name)?,
+    };
+    refuse_pseudo_type(&column.name, ty)?;
+    let mut stored = StoredColumn {
+        name: column.name.to_string(),
+        type_oid: ty.oid.0,
+        typmod: ty.typmod,
+        not_null: serial.is_some(),
+        dropped: false,
+        default: None,
+        identity_always: None,
+        generated: None,
+        owned_sequence: None,
+        comment: None,
+    };
+    if serial.is_some() {
+        return Err(SqlError::unsupported("serial columns"));
+    }
+    for constraint in &column.constraints {
+        match &constraint.kind {
+            ConstraintKind::Null => {}
+            ConstraintKind::NotNull { .. } => stored.not_null = true,
+            ConstraintKind::Default(value) => stored.default = Some(default_text(value, &column.name, ty, context)?),
+            ConstraintKind::Identity { .. } => return Err(SqlError::unsupported("GENERATED AS IDENTITY")),
+            ConstraintKind::Generated { .. } => return Err(SqlError::unsupported("GENERATED ALWAYS AS (..) STORED")),
+            _ => constraints.push(constraint::with_column(constraint, &column.name)),
+        }
+    }
+    Ok(stored)
+}
+
+fn refuse_pseudo_type(column: &str, ty: ColumnType) -> SqlResult<()> {
+    let pseudo = mote_types::type_info(ty.oid).is_some_and(|info| info.kind == b'p') || ty.oid == oid::UNKNOWN;
+    if pseudo {
+        return Err(SqlError::new(
+            state::INVALID_TABLE_DEFINITION,
+            format!("column \"{column}\" has pseudo-type {}", ty.name()),
+        ));
+    }
+    Ok(())
+}
+
+/// The text of a default, after making sure that it can be assigned to the column.
+pub(super) fn default_text(
+    value: &Expr,
+    column: &str,
+    ty: ColumnType,
+    context: &StatementContext<'_>,
+) -> SqlResult<String> {
+    mote_sql::bind_free_expression(value, Some((column, ty)), &context.session.catalog)?;
+    Ok(deparse::expression(value))
+}
+
+/// How the engine stores a column. All columns may be NULL there: NOT NULL is a rule of this layer.
+pub(super) fn column_storage(column: &StoredColumn) -> ColumnStorage {
+    let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
+    ColumnStorage::new(engine_class(storage_class(ty)), true)
+}
+
+fn engine_class(class: StorageClass) -> mote_engine::StorageClass {
+    match class {
+        StorageClass::Fixed1 => mote_engine::StorageClass::Fixed1,
+        StorageClass::Fixed2 => mote_engine::StorageClass::Fixed2,
+        StorageClass::Fixed4 => mote_engine::StorageClass::Fixed4,
+        StorageClass::Fixed8 => mote_engine::StorageClass::Fixed8,
+        StorageClass::Fixed16 => mote_engine::StorageClass::Fixed16,
+        StorageClass::Variable => mote_engine::StorageClass::Variable,
+    }
+}

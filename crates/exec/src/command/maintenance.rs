@@ -1,0 +1,105 @@
+//! VACUUM, ANALYZE, CHECKPOINT, LOCK TABLE.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_engine::{TableLockMode, WaitPolicy, WriteError};
+use mote_sql::ast::{self, Lock, Vacuum};
+
+use super::schema;
+use crate::catalog_store::stored::StoredKind;
+use crate::context::StatementContext;
+use crate::modify::write_error;
+use crate::session::CommandTag;
+
+/// There is nothing to vacuum (writers prune) and nothing to analyze (the engine counts): the tables must exist, and
+/// that is all. Listed in COMPAT.md as maintenance hints.
+pub(super) fn vacuum(
+    vacuum: &Vacuum,
+    in_block: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    if !vacuum.analyze_only && in_block {
+        return Err(SqlError::new(
+            state::ACTIVE_SQL_TRANSACTION,
+            "VACUUM cannot run inside a transaction block",
+        ));
+    }
+    for table in &vacuum.tables {
+        let entry = schema::find_relation(&table.table.name, context)?
+            .ok_or_else(|| schema::undefined_table(&table.table.name))?;
+        for column in &table.columns {
+            if !entry.stored.columns.iter().any(|c| !c.dropped && c.name == **column) {
+                return Err(SqlError::new(
+                    state::UNDEFINED_COLUMN,
+                    format!("column \"{column}\" of relation \"{}\" does not exist", entry.stored.name),
+                ));
+            }
+        }
+    }
+    Ok(CommandTag::Word(if vacuum.analyze_only { "ANALYZE" } else { "VACUUM" }))
+}
+
+pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    if !context.session.superuser {
+        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, "must be superuser to do CHECKPOINT"));
+    }
+    // The checkpointer runs the round; the session looks in from time to time, so that no worker is held up.
+    let request = context.database.engine().request_checkpoint();
+    const LOOK_AGAIN_NS: u64 = 2_000_000;
+    while !request.is_done() {
+        let at = context.session.clock.monotonic_ns() + LOOK_AGAIN_NS;
+        context.sleep_until(at)?;
+    }
+    request.result().map_err(|error| {
+        SqlError::new(state::IO_ERROR, "checkpoint failed").detail(error.to_string())
+    })?;
+    Ok(CommandTag::Word("CHECKPOINT"))
+}
+
+pub(super) fn lock(lock: &Lock, in_block: bool, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    if !in_block {
+        return Err(SqlError::new(
+            state::NO_ACTIVE_SQL_TRANSACTION,
+            "LOCK TABLE can only be used in transaction blocks",
+        ));
+    }
+    for table in &lock.tables {
+        let entry = schema::find_relation(&table.name, context)?
+            .ok_or_else(|| schema::undefined_table(&table.name))?;
+        if entry.stored.kind != StoredKind::Table {
+            return Err(SqlError::new(
+                state::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a table", entry.stored.name),
+            ));
+        }
+        let mode = table_lock_mode(lock.mode);
+        if !lock.no_wait {
+            schema::lock_entry(&entry, mode, context)?;
+            continue;
+        }
+        match context.transaction.lock_table(entry.described.table, mode, WaitPolicy::NoWait) {
+            Ok(()) => {}
+            Err(WriteError::WouldBlock) => {
+                return Err(SqlError::new(
+                    state::LOCK_NOT_AVAILABLE,
+                    format!("could not obtain lock on relation \"{}\"", entry.stored.name),
+                ));
+            }
+            Err(error) => return Err(write_error::lock_error(error)),
+        }
+    }
+    Ok(CommandTag::Word("LOCK TABLE"))
+}
+
+fn table_lock_mode(mode: ast::TableLockMode) -> TableLockMode {
+    match mode {
+        ast::TableLockMode::AccessShare => TableLockMode::AccessShare,
+        ast::TableLockMode::RowShare => TableLockMode::RowShare,
+        ast::TableLockMode::RowExclusive => TableLockMode::RowExclusive,
+        ast::TableLockMode::ShareUpdateExclusive => TableLockMode::ShareUpdateExclusive,
+        ast::TableLockMode::Share => TableLockMode::Share,
+        ast::TableLockMode::ShareRowExclusive => TableLockMode::ShareRowExclusive,
+        ast::TableLockMode::Exclusive => TableLockMode::Exclusive,
+        ast::TableLockMode::AccessExclusive => TableLockMode::AccessExclusive,
+    }
+}

@@ -1,0 +1,163 @@
+//! Statements that are not queries: definitions, settings, COPY, cursors, maintenance.
+//!
+//! Read `context of a definition` in `schema` first, then one file per statement family. Transaction control is the
+//! session's (`session::transaction`).
+//!
+//! Promises: a definition is checked, locked and written within the caller's transaction and rolls back with it;
+//! a clause that is not implemented answers 0A000 by name. Leaves out: privileges of queries (checked when they run).
+
+mod alter_table;
+mod constraint;
+mod copy;
+mod create_index;
+mod create_table;
+mod drop;
+mod internal;
+mod maintenance;
+pub mod privileges;
+mod schema;
+mod set;
+mod truncate;
+
+use std::sync::Arc;
+
+use mote_common::{SqlError, SqlResult};
+use mote_sql::ast::{Discard, Statement};
+use mote_sql::plan::OutputColumn;
+use mote_types::{ColumnType, oid};
+
+use crate::context::StatementContext;
+use crate::host::Host;
+use crate::session::{CommandTag, Session};
+
+/// Statements that act on the session itself rather than within its transaction. None: not one of them.
+pub(crate) fn run_on_session(
+    session: &mut Session,
+    statement: &Statement,
+    text: &Arc<str>,
+    host: &mut dyn Host,
+) -> SqlResult<Option<CommandTag>> {
+    let tag = match statement {
+        Statement::Set(set) => set::set(session, set, host)?,
+        Statement::Show(show) => set::show(session, show, host)?,
+        Statement::Prepare(prepare) => session.prepare_statement(prepare, text, host)?,
+        Statement::Execute(execute) => session.execute_statement(execute, host)?,
+        Statement::Deallocate(deallocate) => session.deallocate(deallocate)?,
+        Statement::DeclareCursor(declare) => session.declare_cursor(declare, text, host)?,
+        Statement::Fetch(fetch) => session.fetch(fetch, host)?,
+        Statement::ClosePortal(close) => session.close_cursor(close)?,
+        Statement::Explain(explain) => session.explain(explain, text, host)?,
+        Statement::Discard(discard) => session.discard(*discard, host)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(tag))
+}
+
+/// Runs a statement within the transaction of the context.
+pub(crate) fn run(
+    statement: &Statement,
+    text: &Arc<str>,
+    in_block: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    match statement {
+        Statement::CreateTable(create) => create_table::run(create, context),
+        Statement::AlterTable(alter) => alter_table::run(alter, context),
+        Statement::CreateIndex(create) => create_index::run(create, in_block, context),
+        Statement::CreateSchema(create) => schema::create(create, context),
+        Statement::Drop(drop) => drop::run(drop, context),
+        Statement::Truncate(truncate) => truncate::run(truncate, context),
+        Statement::Copy(copy) => copy::run(copy, text, context),
+        Statement::Lock(lock) => maintenance::lock(lock, in_block, context),
+        Statement::Vacuum(vacuum) => maintenance::vacuum(vacuum, in_block, context),
+        Statement::Checkpoint => maintenance::checkpoint(context),
+        Statement::Unsupported(name) => Err(SqlError::unsupported(name)),
+        other => Err(SqlError::unsupported(name(other))),
+    }
+}
+
+/// What a READ ONLY transaction may run besides queries.
+pub(crate) fn allowed_read_only(statement: &Statement) -> bool {
+    match statement {
+        Statement::Copy(copy) => !copy.from,
+        Statement::Lock(_) | Statement::Checkpoint => true,
+        _ => false,
+    }
+}
+
+/// The columns of a utility statement that yields rows.
+pub(crate) fn describe(statement: &Statement, session: &Session) -> SqlResult<Option<Vec<OutputColumn>>> {
+    match statement {
+        Statement::Show(show) => Ok(Some(set::show_columns(show))),
+        Statement::Explain(_) => Ok(Some(vec![text_column("QUERY PLAN")])),
+        Statement::Execute(execute) => session.describe_execute(execute),
+        Statement::Fetch(fetch) => session.describe_fetch(fetch),
+        _ => Ok(None),
+    }
+}
+
+/// A column of a utility's result.
+pub(crate) fn text_column(name: &str) -> OutputColumn {
+    OutputColumn {
+        name: name.to_string(),
+        ty: ColumnType::new(oid::TEXT),
+        table: mote_common::Oid::INVALID,
+        attribute: 0,
+    }
+}
+
+/// The command's name, as in its tag and in errors.
+pub(crate) fn name(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::CreateTable(_) => "CREATE TABLE",
+        Statement::CreateTableAs(_) => "CREATE TABLE AS",
+        Statement::AlterTable(_) => "ALTER TABLE",
+        Statement::CreateIndex(_) => "CREATE INDEX",
+        Statement::CreateSchema(_) => "CREATE SCHEMA",
+        Statement::CreateSequence(_) => "CREATE SEQUENCE",
+        Statement::AlterSequence(_) => "ALTER SEQUENCE",
+        Statement::CreateView(_) => "CREATE VIEW",
+        Statement::CreateFunction(_) => "CREATE FUNCTION",
+        Statement::CreateTrigger(_) => "CREATE TRIGGER",
+        Statement::CreateRole(_) => "CREATE ROLE",
+        Statement::AlterRole(_) | Statement::AlterRoleSet(_) => "ALTER ROLE",
+        Statement::DropRole(_) => "DROP ROLE",
+        Statement::CreateDatabase(_) => "CREATE DATABASE",
+        Statement::DropDatabase(_) => "DROP DATABASE",
+        Statement::AlterDatabaseSet(_) => "ALTER DATABASE",
+        Statement::CreateExtension(_) => "CREATE EXTENSION",
+        Statement::CreateEnum(_) | Statement::CreateCompositeType(_) => "CREATE TYPE",
+        Statement::CreateDomain(_) => "CREATE DOMAIN",
+        Statement::Drop(_) => "DROP",
+        Statement::Truncate(_) => "TRUNCATE TABLE",
+        Statement::Comment(_) => "COMMENT",
+        Statement::Grant(grant) if grant.revoke => "REVOKE",
+        Statement::Grant(_) => "GRANT",
+        Statement::GrantRole(grant) if grant.revoke => "REVOKE ROLE",
+        Statement::GrantRole(_) => "GRANT ROLE",
+        Statement::AlterDefaultPrivileges(_) => "ALTER DEFAULT PRIVILEGES",
+        Statement::Rename(_) => "ALTER RENAME",
+        Statement::AlterOwner(_) => "ALTER OWNER",
+        Statement::AlterObjectSchema(_) => "ALTER SET SCHEMA",
+        Statement::RefreshMaterializedView(_) => "REFRESH MATERIALIZED VIEW",
+        Statement::SetConstraints(_) => "SET CONSTRAINTS",
+        Statement::Copy(copy) if copy.from => "COPY FROM",
+        Statement::Copy(_) => "COPY TO",
+        Statement::Vacuum(vacuum) if vacuum.analyze_only => "ANALYZE",
+        Statement::Vacuum(_) => "VACUUM",
+        Statement::Cluster(_) => "CLUSTER",
+        Statement::Reindex(_) => "REINDEX",
+        Statement::Listen(_) => "LISTEN",
+        Statement::Notify(_) => "NOTIFY",
+        Statement::Unlisten(_) => "UNLISTEN",
+        Statement::Do(_) => "DO",
+        Statement::Call(_) => "CALL",
+        Statement::Merge(_) => "MERGE",
+        Statement::Discard(Discard::All) => "DISCARD ALL",
+        Statement::Discard(_) => "DISCARD",
+        Statement::Lock(_) => "LOCK TABLE",
+        Statement::Checkpoint => "CHECKPOINT",
+        Statement::Unsupported(name) => name,
+        _ => "this statement",
+    }
+}

@@ -1,0 +1,242 @@
+//! What all definitions share: finding and locking what they name, writing what they make; and CREATE SCHEMA.
+
+use std::sync::Arc;
+
+use mote_common::error::{Severity, state};
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, TableLockMode, WaitPolicy, WriteError};
+use mote_sql::ast::{CreateSchema, RelationName};
+use mote_sql::catalog::CatalogView;
+
+use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation, StoredSchema};
+use crate::catalog_store::{RelationEntry, write};
+use crate::context::StatementContext;
+use crate::modify::write_error;
+use crate::session::CommandTag;
+use crate::views;
+
+/// The engine's advisory name space of catalog names: no SQL database has this number.
+const NAME_SPACE: u32 = u32::MAX;
+
+/// The schema that a new object of this name goes to.
+pub(super) fn schema_for_creation(name: &RelationName, context: &StatementContext<'_>) -> SqlResult<(Oid, String)> {
+    let catalog = &context.session.catalog;
+    let Some(schema) = &name.schema else {
+        return catalog.creation_schema().ok_or_else(|| {
+            SqlError::new(state::INVALID_SCHEMA_NAME, "no schema has been selected to create in")
+        });
+    };
+    if views::is_system_schema(schema) {
+        return Err(SqlError::new(
+            state::INSUFFICIENT_PRIVILEGE,
+            format!("permission denied to create \"{schema}.{}\"", name.name),
+        )
+        .detail("System catalog modifications are currently disallowed."));
+    }
+    let oid = catalog.schema_oid(schema).ok_or_else(|| {
+        SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
+    })?;
+    Ok((oid, schema.to_string()))
+}
+
+/// Takes a name for the rest of the transaction: whoever else wants to make an object of this name waits.
+pub(super) fn reserve_name(schema: Oid, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    // FNV-1a; a collision merely makes two names wait for each other.
+    let seed = 0xcbf2_9ce4_8422_2325u64 ^ schema.0 as u64;
+    let key = name.bytes().fold(seed, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
+    let key = AdvisoryKey { database: NAME_SPACE, key, two_parts: false };
+    loop {
+        let taken = context.transaction.lock_advisory(
+            key,
+            AdvisoryMode::Exclusive,
+            AdvisoryScope::Transaction,
+            WaitPolicy::Block,
+        );
+        match taken {
+            Ok(()) => return Ok(()),
+            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
+            Err(error) => return Err(write_error::lock_error(error)),
+        }
+    }
+}
+
+pub(super) fn relation_exists(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {
+    context.session.catalog.current().name(schema, name).is_some()
+}
+
+pub(super) fn already_exists(name: &str) -> SqlError {
+    SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
+}
+
+/// The NOTICE of IF NOT EXISTS and IF EXISTS.
+pub(super) fn notice(code: mote_common::SqlState, message: String, context: &mut StatementContext<'_>) {
+    if context.session.settings.effective.client_min_messages <= Severity::Notice {
+        context.host.notice(SqlError::new(code, message).severity(Severity::Notice));
+    }
+}
+
+pub(super) fn undefined_table(name: &RelationName) -> SqlError {
+    let shown = match &name.schema {
+        Some(schema) => format!("{schema}.{}", name.name),
+        None => name.name.to_string(),
+    };
+    SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{shown}\" does not exist"))
+}
+
+/// A relation by name, or None. Objects made by code have no entry and are refused.
+pub(super) fn find_relation(
+    name: &RelationName,
+    context: &StatementContext<'_>,
+) -> SqlResult<Option<Arc<RelationEntry>>> {
+    if let Some(catalog) = &name.catalog
+        && **catalog != context.session.database_name
+    {
+        return Err(SqlError::unsupported(format_args!(
+            "cross-database reference \"{catalog}.{}.{}\"",
+            name.schema.as_deref().unwrap_or(""),
+            name.name
+        )));
+    }
+    let catalog = &context.session.catalog;
+    let Some(relation) = catalog.relation_by_name(name.schema.as_deref(), &name.name) else {
+        return Ok(None);
+    };
+    catalog.entry(relation.oid).map(Some).ok_or_else(|| {
+        SqlError::new(
+            state::INSUFFICIENT_PRIVILEGE,
+            format!("permission denied: \"{}\" is a system catalog", name.name),
+        )
+    })
+}
+
+/// Locks a table of the given name and returns its description as of *after* the lock.
+pub(super) fn lock_relation(
+    name: &RelationName,
+    mode: TableLockMode,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Option<Arc<RelationEntry>>> {
+    let Some(entry) = find_relation(name, context)? else { return Ok(None) };
+    lock_entry(&entry, mode, context)?;
+    // The table may have been changed, dropped or replaced while we waited.
+    find_relation(name, context)
+}
+
+pub(super) fn lock_entry(
+    entry: &RelationEntry,
+    mode: TableLockMode,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    if entry.described.table.0 == 0 {
+        // Views and sequences have no storage of rows: their name stands for them.
+        return reserve_name(Oid(entry.stored.oid), "", context);
+    }
+    loop {
+        match context.transaction.lock_table(entry.described.table, mode, WaitPolicy::Block) {
+            Ok(()) => return Ok(()),
+            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
+            Err(error) => return Err(write_error::lock_error(error)),
+        }
+    }
+}
+
+/// A table locked for a change of its definition; errors for views and owners' privileges included.
+pub(super) fn table_for_change(
+    name: &RelationName,
+    mode: TableLockMode,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Option<StoredRelation>> {
+    let Some(entry) = lock_relation(name, mode, context)? else { return Ok(None) };
+    require_owner(&entry.stored, context)?;
+    if entry.stored.kind != StoredKind::Table {
+        return Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a table", entry.stored.name),
+        ));
+    }
+    Ok(Some(entry.stored.clone()))
+}
+
+pub(super) fn require_owner(relation: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
+    if context.session.superuser || relation.owner == context.session.user_oid.0 {
+        return Ok(());
+    }
+    let kind = match relation.kind {
+        StoredKind::Table => "table",
+        StoredKind::View => "view",
+        StoredKind::Sequence => "sequence",
+    };
+    Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("must be owner of {kind} {}", relation.name)))
+}
+
+/// Runs a definition's engine call, waiting where the engine says so.
+pub(super) fn engine_call<T>(
+    context: &mut StatementContext<'_>,
+    mut call: impl FnMut(&mote_engine::Transaction) -> Result<T, WriteError>,
+) -> SqlResult<T> {
+    loop {
+        match call(context.transaction) {
+            Ok(value) => return Ok(value),
+            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
+            Err(error) => return Err(write_error::lock_error(error)),
+        }
+    }
+}
+
+/// PostgreSQL's way of naming what nobody named: `table_column_suffix`, cut to 63 bytes, made unique by a number.
+pub(super) fn choose_name(
+    schema: Oid,
+    parts: &[&str],
+    suffix: &str,
+    taken: impl Fn(&str) -> bool,
+    context: &StatementContext<'_>,
+) -> String {
+    const NAME_BYTES_MAX: usize = 63;
+    for attempt in 0.. {
+        let suffix = if attempt == 0 { suffix.to_string() } else { format!("{suffix}{attempt}") };
+        let mut base = parts.join("_");
+        let room = NAME_BYTES_MAX - suffix.len() - 1;
+        while base.len() > room {
+            base.pop();
+        }
+        let name = format!("{base}_{suffix}");
+        if !taken(&name) && !relation_exists(schema, &name, context) {
+            return name;
+        }
+    }
+    unreachable!("some number is free")
+}
+
+pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    if create.owner.is_some() {
+        return Err(SqlError::unsupported("CREATE SCHEMA AUTHORIZATION"));
+    }
+    if !create.elements.is_empty() {
+        return Err(SqlError::unsupported("CREATE SCHEMA with elements"));
+    }
+    let name = create.name.as_deref().unwrap_or_default().to_string();
+    if name.starts_with("pg_") {
+        return Err(SqlError::new(state::RESERVED_NAME, format!("unacceptable schema name \"{name}\""))
+            .detail("The prefix \"pg_\" is reserved for system schemas."));
+    }
+    let database = context.session.catalog.database;
+    reserve_name(database, &name, context)?;
+    if context.session.catalog.schema_exists(&name) {
+        let message = format!("schema \"{name}\" already exists");
+        if create.if_not_exists {
+            notice(state::DUPLICATE_SCHEMA, format!("{message}, skipping"), context);
+            return Ok(CommandTag::Word("CREATE SCHEMA"));
+        }
+        return Err(SqlError::new(state::DUPLICATE_SCHEMA, message));
+    }
+    let oid = context.database.catalog().allocate_oid();
+    let object = StoredObject::Schema(StoredSchema {
+        oid: oid.0,
+        database: database.0,
+        name,
+        owner: context.session.user_oid.0,
+        acl: Vec::new(),
+        comment: None,
+    });
+    write::put(object, context)?;
+    Ok(CommandTag::Word("CREATE SCHEMA"))
+}

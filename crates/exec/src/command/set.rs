@@ -1,0 +1,198 @@
+//! SET, RESET, SHOW.
+
+use mote_common::error::{Severity, state};
+use mote_common::{SqlError, SqlResult};
+use mote_sql::ast::{SetAction, SetValue, SetVariable, ShowVariable, TransactionModes};
+use mote_sql::plan::OutputColumn;
+use mote_types::Datum;
+
+use super::text_column;
+use crate::host::Host;
+use crate::session::{CommandTag, Session};
+use crate::settings::{self, SETTINGS};
+
+pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host) -> SqlResult<CommandTag> {
+    let reset = CommandTag::Word("RESET");
+    match &set.action {
+        SetAction::Value { name, values } => {
+            if set.local && !session.in_block() {
+                warn_outside_block("SET LOCAL", host);
+            }
+            let text = join(name, values)?;
+            assign(session, name, &text, set.local, host)?;
+            Ok(CommandTag::Word("SET"))
+        }
+        SetAction::Default { name } => {
+            let text = default_of(session, name)?;
+            assign(session, name, &text, set.local, host)?;
+            Ok(CommandTag::Word("SET"))
+        }
+        SetAction::Reset { name } => {
+            let text = default_of(session, name)?;
+            assign(session, name, &text, set.local, host)?;
+            Ok(reset)
+        }
+        SetAction::ResetAll => {
+            let depth = session.state.savepoint_depth;
+            let reported = session.state.settings.reset_all(depth);
+            session.settings_changed(reported, host);
+            Ok(reset)
+        }
+        SetAction::Transaction(modes) => {
+            if !session.in_block() {
+                warn_outside_block("SET TRANSACTION", host);
+                return Ok(CommandTag::Word("SET"));
+            }
+            session.set_characteristics(modes)?;
+            Ok(CommandTag::Word("SET"))
+        }
+        SetAction::SessionCharacteristics(modes) => {
+            session_characteristics(session, modes, host)?;
+            Ok(CommandTag::Word("SET"))
+        }
+        SetAction::FromCurrent { .. } => Err(SqlError::unsupported("SET FROM CURRENT")),
+        SetAction::TransactionSnapshot(_) => Err(SqlError::unsupported("SET TRANSACTION SNAPSHOT")),
+    }
+}
+
+fn warn_outside_block(command: &str, host: &mut dyn Host) {
+    host.notice(
+        SqlError::new(
+            state::NO_ACTIVE_SQL_TRANSACTION,
+            format!("{command} can only be used in transaction blocks"),
+        )
+        .severity(Severity::Warning),
+    );
+}
+
+fn default_of(session: &Session, name: &str) -> SqlResult<String> {
+    if matches!(name, "role" | "session_authorization") {
+        return Ok("default".into());
+    }
+    let index = settings::lookup(name).ok_or_else(|| {
+        SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+    })?;
+    Ok(session.state.settings.default_value(index).to_string())
+}
+
+fn assign(
+    session: &mut Session,
+    name: &str,
+    value: &str,
+    local: bool,
+    host: &mut dyn Host,
+) -> SqlResult<()> {
+    match name {
+        "role" | "session_authorization" => {
+            let own = value == session.state.session_user || value == "none" || value == "default";
+            return if own { Ok(()) } else { Err(SqlError::unsupported(format_args!("SET {}", name.to_uppercase()))) };
+        }
+        "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
+            return assign_characteristic(session, name, value);
+        }
+        _ => {}
+    }
+    let depth = session.state.savepoint_depth;
+    let reported = session.state.settings.set(name, value, local, depth)?;
+    session.settings_changed(reported.into_iter().collect(), host);
+    Ok(())
+}
+
+fn assign_characteristic(session: &mut Session, name: &str, value: &str) -> SqlResult<()> {
+    use mote_sql::ast::IsolationLevel;
+    let mut modes = TransactionModes::default();
+    let flag = || {
+        settings::parse_bool(value).ok_or_else(|| {
+            SqlError::new(state::INVALID_PARAMETER_VALUE, format!("parameter \"{name}\" requires a Boolean value"))
+        })
+    };
+    match name {
+        "transaction_read_only" => modes.read_only = Some(flag()?),
+        "transaction_deferrable" => modes.deferrable = Some(flag()?),
+        _ => {
+            modes.isolation = Some(match value.to_ascii_lowercase().as_str() {
+                "read uncommitted" => IsolationLevel::ReadUncommitted,
+                "read committed" => IsolationLevel::ReadCommitted,
+                "repeatable read" => IsolationLevel::RepeatableRead,
+                "serializable" => IsolationLevel::Serializable,
+                _ => {
+                    return Err(SqlError::new(
+                        state::INVALID_PARAMETER_VALUE,
+                        format!("invalid value for parameter \"transaction_isolation\": \"{value}\""),
+                    ));
+                }
+            });
+        }
+    }
+    session.set_characteristics(&modes)
+}
+
+fn session_characteristics(
+    session: &mut Session,
+    modes: &TransactionModes,
+    host: &mut dyn Host,
+) -> SqlResult<()> {
+    use mote_sql::ast::IsolationLevel;
+    let flag = |on: bool| if on { "on" } else { "off" };
+    if let Some(level) = modes.isolation {
+        let text = match level {
+            IsolationLevel::ReadUncommitted => "read uncommitted",
+            IsolationLevel::ReadCommitted => "read committed",
+            IsolationLevel::RepeatableRead => "repeatable read",
+            IsolationLevel::Serializable => "serializable",
+        };
+        assign(session, "default_transaction_isolation", text, false, host)?;
+    }
+    if let Some(read_only) = modes.read_only {
+        assign(session, "default_transaction_read_only", flag(read_only), false, host)?;
+    }
+    if let Some(deferrable) = modes.deferrable {
+        assign(session, "default_transaction_deferrable", flag(deferrable), false, host)?;
+    }
+    Ok(())
+}
+
+/// Lists become one text; search_path keeps quotes where a name needs them.
+fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
+    let mut parts = Vec::with_capacity(values.len());
+    for value in values {
+        parts.push(match value {
+            SetValue::Integer(n) => n.to_string(),
+            SetValue::Number(n) => n.to_string(),
+            SetValue::String(text) if name == "search_path" => mote_sql::ast::deparse::identifier(text),
+            SetValue::String(text) => text.to_string(),
+            SetValue::Typed { .. } => return Err(SqlError::unsupported("SET TIME ZONE INTERVAL")),
+        });
+    }
+    Ok(parts.join(", "))
+}
+
+pub(super) fn show_columns(show: &ShowVariable) -> Vec<OutputColumn> {
+    match show {
+        ShowVariable::All => ["name", "setting", "description"].map(text_column).to_vec(),
+        ShowVariable::Name(name) => {
+            let shown = settings::lookup(name).map_or(&**name, |index| SETTINGS[index].name);
+            vec![text_column(shown)]
+        }
+    }
+}
+
+pub(super) fn show(session: &mut Session, show: &ShowVariable, host: &mut dyn Host) -> SqlResult<CommandTag> {
+    session.note_characteristics_for_show();
+    let columns = show_columns(show);
+    let text = |value: &str| Datum::Text(value.into());
+    let rows: Vec<Vec<Datum>> = match show {
+        ShowVariable::Name(name) => vec![vec![text(session.state.settings.get(name)?)]],
+        ShowVariable::All => SETTINGS
+            .iter()
+            .enumerate()
+            .map(|(i, s)| vec![text(s.name), text(session.state.settings.value(i)), text(s.description)])
+            .collect(),
+    };
+    host.start_rows(&columns)?;
+    let format = session.state.settings.effective.format.clone();
+    for row in rows {
+        host.row(&row, &format)?;
+    }
+    Ok(CommandTag::Word("SHOW"))
+}

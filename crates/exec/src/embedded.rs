@@ -1,0 +1,262 @@
+//! A session in process: for Rust programs that open the database themselves, and for tests.
+//!
+//! Waits block the calling thread. Rows are collected; COPY data comes from and goes to memory.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use corosensei::stack::DefaultStack;
+use mote_common::{Lsn, SqlError, SqlResult};
+use mote_engine::{Ticket, Wake};
+use mote_sql::plan::OutputColumn;
+use mote_types::{Datum, FormatSettings};
+use parking_lot::{Condvar, Mutex};
+
+use crate::database::Database;
+use crate::host::{Host, WaitEnd};
+use crate::session::{CommandTag, Session, SessionIdentity, SessionSignals};
+
+/// How often a waiting thread looks for signals and deadlines.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// Stack for the parser.
+const LARGE_STACK_BYTES: usize = mote_sql::parser::PARSE_STACK_BYTES + (8 << 20);
+
+/// Numbers for sessions in process: above those of network sessions.
+static NEXT_SESSION: AtomicU32 = AtomicU32::new(0x4000_0000);
+
+#[derive(Default)]
+struct Decided {
+    last: Mutex<Option<Ticket>>,
+    changed: Condvar,
+}
+
+impl Wake for Decided {
+    fn wake(&self, ticket: Ticket) {
+        *self.last.lock() = Some(ticket);
+        self.changed.notify_all();
+    }
+}
+
+/// What a statement gave.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub columns: Vec<OutputColumn>,
+    pub rows: Vec<Vec<Datum>>,
+    pub tag: Option<CommandTag>,
+    pub copied_out: Vec<u8>,
+}
+
+/// A session whose caller's thread does the work.
+pub struct LocalSession {
+    session: Session,
+    host: LocalHost,
+}
+
+struct LocalHost {
+    database: Arc<Database>,
+    decided: Arc<Decided>,
+    signals: Arc<SessionSignals>,
+    outcomes: Vec<Outcome>,
+    current: Outcome,
+    notices: Vec<SqlError>,
+    copy_input: Vec<Vec<u8>>,
+    gate: Lsn,
+}
+
+impl LocalSession {
+    /// Opens a session for an existing role and database.
+    pub fn open(database: &Arc<Database>, user: &str, name: &str) -> SqlResult<LocalSession> {
+        let decided = Arc::new(Decided::default());
+        let signals = Arc::new(SessionSignals::default());
+        let identity = SessionIdentity {
+            user: user.to_string(),
+            database: name.to_string(),
+            pid: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
+            signals: signals.clone(),
+            wake: decided.clone(),
+        };
+        let session = Session::new(database, identity)?;
+        let host = LocalHost {
+            database: database.clone(),
+            decided,
+            signals,
+            outcomes: Vec::new(),
+            current: Outcome::default(),
+            notices: Vec::new(),
+            copy_input: Vec::new(),
+            gate: Lsn::ZERO,
+        };
+        Ok(LocalSession { session, host })
+    }
+
+    /// Runs a text of any number of statements; returns when what it committed is safe.
+    pub fn query(&mut self, text: &str) -> SqlResult<Vec<Outcome>> {
+        self.host.outcomes.clear();
+        self.host.current = Outcome::default();
+        let result = self.session.query(text, &mut self.host);
+        if result.is_err() {
+            self.session.statement_failed(&mut self.host);
+        }
+        let gate = std::mem::take(&mut self.host.gate);
+        self.host.wait_stable(gate);
+        result.map(|()| std::mem::take(&mut self.host.outcomes))
+    }
+
+    /// COPY .. FROM STDIN with the given data.
+    pub fn copy_in(&mut self, text: &str, data: &[u8]) -> SqlResult<Vec<Outcome>> {
+        self.host.copy_input = data.chunks(64 << 10).rev().map(<[u8]>::to_vec).collect();
+        self.query(text)
+    }
+
+    /// The rows of a single query in text form, NULL as None.
+    pub fn rows(&mut self, text: &str) -> SqlResult<Vec<Vec<Option<String>>>> {
+        let outcomes = self.query(text)?;
+        let format = self.session.state.settings.effective.format.clone();
+        let outcome = outcomes.into_iter().next_back().unwrap_or_default();
+        let shown = outcome.rows.iter().map(|row| {
+            let cells = row.iter().zip(&outcome.columns).map(|(datum, column)| {
+                (!matches!(datum, Datum::Null)).then(|| {
+                    let mut text = Vec::new();
+                    mote_types::output_text(datum, column.ty, &format, &mut text);
+                    String::from_utf8_lossy(&text).into_owned()
+                })
+            });
+            cells.collect()
+        });
+        Ok(shown.collect())
+    }
+
+    /// Notices since the last call.
+    pub fn take_notices(&mut self) -> Vec<SqlError> {
+        std::mem::take(&mut self.host.notices)
+    }
+
+    /// For another thread to cancel what runs here.
+    pub fn signals(&self) -> Arc<SessionSignals> {
+        self.host.signals.clone()
+    }
+
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+}
+
+impl LocalHost {
+    fn signal(&self) -> Option<WaitEnd> {
+        if self.signals.terminated() {
+            Some(WaitEnd::Terminated)
+        } else if self.signals.take_cancel() {
+            Some(WaitEnd::Cancelled)
+        } else {
+            None
+        }
+    }
+
+    fn past(&self, deadline_ns: Option<u64>) -> bool {
+        deadline_ns.is_some_and(|deadline| self.database.clock().monotonic_ns() >= deadline)
+    }
+}
+
+impl Host for LocalHost {
+    fn start_rows(&mut self, columns: &[OutputColumn]) -> SqlResult<()> {
+        self.current.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[Datum], _: &FormatSettings) -> SqlResult<()> {
+        self.current.rows.push(row.to_vec());
+        Ok(())
+    }
+
+    fn start_copy_out(&mut self, _: usize, _: bool) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn copy_out(&mut self, data: &[u8]) -> SqlResult<()> {
+        self.current.copied_out.extend_from_slice(data);
+        Ok(())
+    }
+
+    fn finish_copy_out(&mut self) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn start_copy_in(&mut self, _: usize, _: bool) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn copy_in(&mut self, buffer: &mut Vec<u8>) -> SqlResult<bool> {
+        match self.copy_input.pop() {
+            Some(data) => {
+                *buffer = data;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn command_complete(&mut self, tag: CommandTag) {
+        self.current.tag = Some(tag);
+        self.outcomes.push(std::mem::take(&mut self.current));
+    }
+
+    fn empty_query(&mut self) {
+        self.outcomes.push(std::mem::take(&mut self.current));
+    }
+
+    fn gate(&mut self, lsn: Lsn) {
+        self.gate = self.gate.max(lsn);
+    }
+
+    fn notice(&mut self, notice: SqlError) {
+        self.notices.push(notice);
+    }
+
+    fn parameter_status(&mut self, _: &str, _: &str) {}
+
+    fn wait(&mut self, ticket: Ticket, deadline_ns: Option<u64>) -> WaitEnd {
+        let decided = self.decided.clone();
+        let mut last = decided.last.lock();
+        loop {
+            if *last == Some(ticket) {
+                return WaitEnd::Decided;
+            }
+            if let Some(end) = self.signal() {
+                return end;
+            }
+            if self.past(deadline_ns) {
+                return WaitEnd::TimedOut;
+            }
+            decided.changed.wait_for(&mut last, LOOK_AGAIN);
+        }
+    }
+
+    fn sleep_until(&mut self, deadline_ns: u64) -> WaitEnd {
+        while !self.past(Some(deadline_ns)) {
+            if let Some(end) = self.signal() {
+                return end;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        WaitEnd::Decided
+    }
+
+    fn yield_now(&mut self) -> WaitEnd {
+        self.signal().unwrap_or(WaitEnd::Decided)
+    }
+
+    fn wait_stable(&mut self, lsn: Lsn) -> WaitEnd {
+        self.database.engine().flush_to(lsn);
+        WaitEnd::Decided
+    }
+
+    fn on_large_stack(&mut self, work: &mut dyn FnMut()) {
+        thread_local! {
+            static LARGE_STACK: RefCell<DefaultStack> =
+                RefCell::new(DefaultStack::new(LARGE_STACK_BYTES).expect("address space for a stack is available"));
+        }
+        LARGE_STACK.with_borrow_mut(|stack| corosensei::on_stack(stack, work));
+    }
+}

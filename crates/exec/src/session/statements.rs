@@ -1,0 +1,403 @@
+//! PREPARE, EXECUTE, DEALLOCATE, cursors, EXPLAIN, DISCARD: statements about the session's own objects.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_sql::ast::{
+    self, ClosePortal, Deallocate, DeclareCursor, Discard, Explain, Fetch, FetchDirection, OptionValue, ParsedStatement,
+    Prepare, Statement,
+};
+use mote_sql::plan::{OutputColumn, PlanBody};
+use mote_types::Datum;
+
+use super::portal::{CursorOptions, PortalState};
+use super::{CommandTag, Portal, Prepared, Session, planning};
+use crate::command;
+use crate::host::Host;
+
+impl Session {
+    pub(crate) fn prepare_statement(
+        &mut self,
+        prepare: &Prepare,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag> {
+        if self.statements.contains_key(&*prepare.name) {
+            return Err(SqlError::new(
+                state::DUPLICATE_PREPARED_STATEMENT,
+                format!("prepared statement \"{}\" already exists", prepare.name),
+            ));
+        }
+        let mut types = Vec::with_capacity(prepare.types.len());
+        for name in &prepare.types {
+            types.push(mote_sql::resolve_type_name(name)?.oid);
+        }
+        let statement = ParsedStatement { statement: prepare.statement.clone(), range: 0..text.len() };
+        let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
+        self.statements.insert(prepare.name.to_string(), prepared);
+        Ok(CommandTag::Word("PREPARE"))
+    }
+
+    fn named(&self, name: &str) -> SqlResult<Arc<Prepared>> {
+        self.statement(name).cloned()
+    }
+
+    pub(crate) fn describe_execute(&self, execute: &ast::Execute) -> SqlResult<Option<Vec<OutputColumn>>> {
+        let prepared = self.named(&execute.name)?;
+        self.output_of(&prepared.current().plan)
+    }
+
+    pub(crate) fn execute_statement(
+        &mut self,
+        execute: &ast::Execute,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag> {
+        let prepared = self.named(&execute.name)?;
+        if let Some(statement) = &prepared.statement {
+            self.check_allowed(&statement.statement)?;
+        }
+        let plan = self.validate(&prepared, host)?;
+        let wanted = plan.plan.parameters.len();
+        if execute.parameters.len() != wanted {
+            return Err(SqlError::new(
+                state::SYNTAX_ERROR,
+                format!("wrong number of parameters for prepared statement \"{}\"", execute.name),
+            )
+            .detail(format!("Expected {wanted} parameters but got {}.", execute.parameters.len())));
+        }
+        let mut parameters = Vec::with_capacity(wanted);
+        for (expression, ty) in execute.parameters.iter().zip(&plan.plan.parameters) {
+            let text = format!("SELECT CAST({} AS {})", ast::deparse::expression(expression), ty.name());
+            parameters.push(self.evaluate(&text, host)?);
+        }
+        let mut portal = new_portal(prepared, plan, parameters, self.state.savepoint_depth);
+        self.run_portal_to_end(&mut portal, host)
+    }
+
+    /// The value of a one-row, one-column query that runs on the side.
+    fn evaluate(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<Datum> {
+        let prepared = self.prepare(text, &[], host)?;
+        let plan = self.validate(&prepared, host)?;
+        let mut portal = new_portal(prepared, plan, Vec::new(), self.state.savepoint_depth);
+        let mut collected = Collect { host, row: None };
+        self.run_portal_to_end(&mut portal, &mut collected)?;
+        Ok(collected.row.and_then(|row| row.into_iter().next()).unwrap_or(Datum::Null))
+    }
+
+    pub(crate) fn deallocate(&mut self, deallocate: &Deallocate) -> SqlResult<CommandTag> {
+        match deallocate {
+            Deallocate::All => {
+                self.statements.clear();
+                Ok(CommandTag::Word("DEALLOCATE ALL"))
+            }
+            Deallocate::Name(name) => {
+                self.named(name)?;
+                self.statements.remove(&**name);
+                Ok(CommandTag::Word("DEALLOCATE"))
+            }
+        }
+    }
+
+    pub(crate) fn declare_cursor(
+        &mut self,
+        declare: &DeclareCursor,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag> {
+        if declare.hold {
+            return Err(SqlError::unsupported("DECLARE CURSOR WITH HOLD"));
+        }
+        if declare.scroll == Some(true) {
+            return Err(SqlError::unsupported("SCROLL cursors"));
+        }
+        if !self.in_block() {
+            return Err(SqlError::new(
+                state::NO_ACTIVE_SQL_TRANSACTION,
+                "DECLARE CURSOR can only be used in transaction blocks",
+            ));
+        }
+        if self.portals.contains_key(&*declare.name) {
+            return Err(SqlError::new(
+                state::DUPLICATE_CURSOR,
+                format!("cursor \"{}\" already exists", declare.name),
+            ));
+        }
+        let statement = ParsedStatement { statement: declare.query.clone(), range: 0..text.len() };
+        let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
+        let plan = prepared.current();
+        if !matches!(&plan.plan.body, PlanBody::Query(_)) {
+            return Err(SqlError::new(
+                state::INVALID_CURSOR_DEFINITION,
+                "DECLARE CURSOR must specify a query",
+            ));
+        }
+        let mut portal = new_portal(prepared, plan, Vec::new(), self.state.savepoint_depth);
+        portal.cursor = Some(CursorOptions { scroll: false, hold: false });
+        portal.result_formats = if declare.binary { vec![1] } else { Vec::new() };
+        self.open_cursor(&mut portal, host)?;
+        self.portals.insert(declare.name.to_string(), portal);
+        Ok(CommandTag::Word("DECLARE CURSOR"))
+    }
+
+    fn cursor(&mut self, name: &str) -> SqlResult<&mut Portal> {
+        self.portals.get_mut(name).ok_or_else(|| {
+            SqlError::new(state::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
+        })
+    }
+
+    pub(crate) fn describe_fetch(&self, fetch: &Fetch) -> SqlResult<Option<Vec<OutputColumn>>> {
+        if fetch.moves {
+            return Ok(None);
+        }
+        self.output_of(&self.portal(&fetch.cursor)?.plan.plan)
+    }
+
+    pub(crate) fn fetch(&mut self, fetch: &Fetch, host: &mut dyn Host) -> SqlResult<CommandTag> {
+        if fetch.direction != FetchDirection::Forward || fetch.count < 0 {
+            return Err(SqlError::new(
+                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "cursor can only scan forward",
+            )
+            .hint("Declare it with SCROLL option to enable backward scan."));
+        }
+        let name = fetch.cursor.to_string();
+        self.cursor(&name)?;
+        let mut portal = self.portals.remove(&name).expect("looked up above");
+        let result = self.fetch_rows(&mut portal, fetch, host);
+        if result.is_ok() {
+            self.portals.insert(name, portal);
+        }
+        result
+    }
+
+    fn fetch_rows(
+        &mut self,
+        portal: &mut Portal,
+        fetch: &Fetch,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag> {
+        let tag = |rows| if fetch.moves { CommandTag::Move(rows) } else { CommandTag::Fetch(rows) };
+        if portal.state == PortalState::Done || fetch.count == 0 {
+            if !fetch.moves {
+                host.start_rows(&portal.plan.plan.output)?;
+            }
+            return Ok(tag(0));
+        }
+        let max_rows = if fetch.count == i64::MAX { 0 } else { fetch.count as u64 };
+        let rows = if fetch.moves {
+            let mut nowhere = Collect { host, row: None };
+            self.continue_cursor(portal, max_rows, &mut nowhere)?
+        } else {
+            self.continue_cursor(portal, max_rows, host)?
+        };
+        Ok(tag(rows))
+    }
+
+    pub(crate) fn close_cursor(&mut self, close: &ClosePortal) -> SqlResult<CommandTag> {
+        match close {
+            ClosePortal::All => {
+                self.portals.retain(|_, portal| portal.cursor.is_none());
+                Ok(CommandTag::Word("CLOSE CURSOR ALL"))
+            }
+            ClosePortal::Name(name) => {
+                self.cursor(name)?;
+                self.close_portal(name);
+                Ok(CommandTag::Word("CLOSE CURSOR"))
+            }
+        }
+    }
+
+    pub(crate) fn explain(
+        &mut self,
+        explain: &Explain,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag> {
+        for option in &explain.options {
+            let off = matches!(&option.value, Some(OptionValue::Boolean(false)))
+                || matches!(&option.value, Some(OptionValue::String(s)) if matches!(&**s, "off" | "false" | "0"));
+            let text_format = matches!(&option.value, Some(OptionValue::String(s)) if &**s == "text");
+            match &*option.name {
+                "costs" | "verbose" | "summary" | "settings" => {}
+                "format" if text_format => {}
+                _ if off => {}
+                other => return Err(SqlError::unsupported(format_args!("EXPLAIN {}", other.to_uppercase()))),
+            }
+        }
+        let costs = !explain.options.iter().any(|o| {
+            &*o.name == "costs"
+                && (matches!(&o.value, Some(OptionValue::Boolean(false)))
+                    || matches!(&o.value, Some(OptionValue::String(s)) if matches!(&**s, "off" | "false")))
+        });
+        let statement = ParsedStatement { statement: explain.statement.clone(), range: 0..text.len() };
+        let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
+        let plan = prepared.current();
+        let lines = mote_sql::explain(&plan.plan, costs);
+        host.start_rows(&[command::text_column("QUERY PLAN")])?;
+        let format = self.state.settings.effective.format.clone();
+        for line in lines.lines() {
+            host.row(&[Datum::Text(line.into())], &format)?;
+        }
+        Ok(CommandTag::Word("EXPLAIN"))
+    }
+
+    pub(crate) fn discard(&mut self, discard: Discard, host: &mut dyn Host) -> SqlResult<CommandTag> {
+        match discard {
+            Discard::Plans => planning::discard_cached_plans(),
+            Discard::Sequences => self.state.sequences = Default::default(),
+            // There are no temporary tables to drop.
+            Discard::Temporary => {}
+            Discard::All => {
+                if self.in_block() {
+                    return Err(SqlError::new(
+                        state::ACTIVE_SQL_TRANSACTION,
+                        "DISCARD ALL cannot run inside a transaction block",
+                    ));
+                }
+                self.portals.clear();
+                self.statements.clear();
+                self.state.sequences = Default::default();
+                let depth = self.state.savepoint_depth;
+                let reported = self.state.settings.reset_all(depth);
+                self.settings_changed(reported, host);
+                self.database.release_session(&self.state);
+            }
+        }
+        Ok(CommandTag::Word(match discard {
+            Discard::All => "DISCARD ALL",
+            Discard::Plans => "DISCARD PLANS",
+            Discard::Sequences => "DISCARD SEQUENCES",
+            Discard::Temporary => "DISCARD TEMP",
+        }))
+    }
+
+    /// Runs a portal that nobody else can see to its end.
+    fn run_portal_to_end(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<CommandTag> {
+        let plan = portal.plan.clone();
+        match &plan.plan.body {
+            PlanBody::Utility(utility) => match &**utility {
+                Statement::Transaction(_) => Err(SqlError::unsupported("EXECUTE of a transaction statement")),
+                _ => self.run_utility(utility, &portal.prepared.text.clone(), host),
+            },
+            PlanBody::Query(query) => {
+                let outcome = self.run_query(portal, query, 0, host)?;
+                Ok(super::run::query_tag(query.command, outcome.rows))
+            }
+        }
+    }
+
+    /// DECLARE fixes the snapshot: the query begins here, rows come with FETCH.
+    fn open_cursor(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
+        let plan = portal.plan.clone();
+        let PlanBody::Query(query) = &plan.plan.body else {
+            return Err(SqlError::internal("a cursor runs a query"));
+        };
+        self.start_query(portal, query, host)
+    }
+
+    fn continue_cursor(&mut self, portal: &mut Portal, max_rows: u64, host: &mut dyn Host) -> SqlResult<u64> {
+        let plan = portal.plan.clone();
+        let PlanBody::Query(query) = &plan.plan.body else {
+            return Err(SqlError::internal("a cursor runs a query"));
+        };
+        let outcome = self.run_query(portal, query, max_rows, host)?;
+        portal.state = if outcome.finished { PortalState::Done } else { PortalState::Suspended };
+        Ok(outcome.rows)
+    }
+}
+
+fn new_portal(
+    prepared: Arc<Prepared>,
+    plan: Arc<super::portal::CachedPlan>,
+    parameters: Vec<Datum>,
+    savepoint_depth: u32,
+) -> Portal {
+    Portal {
+        prepared,
+        plan,
+        parameters,
+        result_formats: Vec::new(),
+        state: PortalState::Ready,
+        execution: None,
+        savepoint_depth,
+        cursor: None,
+    }
+}
+
+/// A host that keeps the last row instead of sending it, and passes everything else on.
+struct Collect<'a> {
+    host: &'a mut dyn Host,
+    row: Option<Vec<Datum>>,
+}
+
+impl Host for Collect<'_> {
+    fn start_rows(&mut self, _: &[OutputColumn]) -> SqlResult<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[Datum], _: &mote_types::FormatSettings) -> SqlResult<()> {
+        self.row = Some(row.to_vec());
+        Ok(())
+    }
+
+    fn start_copy_out(&mut self, columns: usize, binary: bool) -> SqlResult<()> {
+        self.host.start_copy_out(columns, binary)
+    }
+
+    fn copy_out(&mut self, data: &[u8]) -> SqlResult<()> {
+        self.host.copy_out(data)
+    }
+
+    fn finish_copy_out(&mut self) -> SqlResult<()> {
+        self.host.finish_copy_out()
+    }
+
+    fn start_copy_in(&mut self, columns: usize, binary: bool) -> SqlResult<()> {
+        self.host.start_copy_in(columns, binary)
+    }
+
+    fn copy_in(&mut self, buffer: &mut Vec<u8>) -> SqlResult<bool> {
+        self.host.copy_in(buffer)
+    }
+
+    fn command_complete(&mut self, tag: CommandTag) {
+        self.host.command_complete(tag);
+    }
+
+    fn empty_query(&mut self) {
+        self.host.empty_query();
+    }
+
+    fn gate(&mut self, lsn: mote_common::Lsn) {
+        self.host.gate(lsn);
+    }
+
+    fn notice(&mut self, notice: SqlError) {
+        self.host.notice(notice);
+    }
+
+    fn parameter_status(&mut self, name: &str, value: &str) {
+        self.host.parameter_status(name, value);
+    }
+
+    fn wait(&mut self, ticket: mote_engine::Ticket, deadline_ns: Option<u64>) -> crate::host::WaitEnd {
+        self.host.wait(ticket, deadline_ns)
+    }
+
+    fn sleep_until(&mut self, deadline_ns: u64) -> crate::host::WaitEnd {
+        self.host.sleep_until(deadline_ns)
+    }
+
+    fn yield_now(&mut self) -> crate::host::WaitEnd {
+        self.host.yield_now()
+    }
+
+    fn wait_stable(&mut self, lsn: mote_common::Lsn) -> crate::host::WaitEnd {
+        self.host.wait_stable(lsn)
+    }
+
+    fn on_large_stack(&mut self, work: &mut dyn FnMut()) {
+        self.host.on_large_stack(work);
+    }
+}
