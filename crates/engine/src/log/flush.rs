@@ -105,6 +105,9 @@ impl Inner {
         }
         self.buffer.set_flushed(to);
         self.raise_stable(Lsn(to));
+        if self.needs_segment() {
+            self.prepare_bell.ring();
+        }
         FlushOutcome::Flushed { stable: Lsn(to), bytes: to - from }
     }
 
@@ -172,11 +175,10 @@ impl Inner {
 
     /// Prepares the next segment if fewer than the configured number lie ahead. Answers whether it did something.
     pub(super) fn prepare_step(&self) -> bool {
-        let end = self.buffer.prepared();
-        let ahead = self.config.segments_ahead * self.config.segment_bytes + self.buffer.reserve();
-        if self.is_stopped() || end >= self.buffer.tail() + ahead {
+        if self.is_stopped() || !self.needs_segment() {
             return false;
         }
+        let end = self.buffer.prepared();
         match self.segments.prepare(end) {
             Ok(()) => {
                 self.buffer.set_prepared(end + self.config.segment_bytes);
@@ -189,6 +191,11 @@ impl Inner {
                 false
             }
         }
+    }
+
+    fn needs_segment(&self) -> bool {
+        let ahead = self.config.segments_ahead * self.config.segment_bytes + self.buffer.reserve();
+        self.buffer.prepared() < self.buffer.tail() + ahead
     }
 
     fn flusher_loop(&self) {
@@ -212,6 +219,7 @@ impl Inner {
     fn prepare_loop(&self) {
         while !self.quit.load(Acquire) {
             if !self.prepare_step() {
+                // Also comes back by itself: a full disk may have space again.
                 self.prepare_bell.sleep_unless(|| self.quit.load(Acquire), IDLE_WAIT);
             }
         }

@@ -350,8 +350,10 @@ fn concurrent_writers_fill_one_log() {
                 let writer = log.writer();
                 let mut prng = Prng::new(id as u64);
                 let mut ends = Vec::new();
-                while ends.len() < 2_000 {
-                    let payload = [id; 400][..prng.below(400) as usize].to_vec();
+                while ends.len() < 1_000 {
+                    // Large ones fill the ring: admission must hold them back without an overrun.
+                    let size = if prng.chance(1, 30) { prng.below(PAYLOAD_BYTES_MAX as u64) } else { prng.below(400) };
+                    let payload = vec![id; size as usize];
                     match writer.admit(payload.len()) {
                         Ok(admission) => {
                             let mut decided = Lsn::ZERO;
