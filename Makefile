@@ -1,0 +1,33 @@
+# mote: the commands a newcomer needs. `make help` lists them.
+SHELL := /bin/bash
+WAREHOUSES ?= 4
+CONNECTIONS ?= 16
+SECONDS ?= 30
+SEEDS ?= 200
+ROUNDS ?= 3
+CARGO = source scripts/setup.sh && cargo
+
+.PHONY: help build test bench bench-compare sim lint clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
+
+build: ## release binary: target/release/mote
+	@$(CARGO) build --release -p mote-cli
+
+test: ## formatting, lints, all tests
+	@scripts/test.sh
+
+bench: build ## load, run and prove TPC-C on a server of its own: WAREHOUSES= CONNECTIONS= SECONDS=
+	@target/release/mote bench tpcc --warehouses $(WAREHOUSES) --connections $(CONNECTIONS) --duration $(SECONDS)
+
+bench-compare: build ## mote and PostgreSQL 18 side by side: measured, target, ratio
+	@scripts/postgres18.sh install
+	@target/release/mote bench compare --rounds $(ROUNDS)
+
+sim: ## the simulator: SEEDS=
+	@$(CARGO) run --profile sim -p mote-sim -- --seeds $(SEEDS)
+
+lint: ## formatting and clippy
+	@$(CARGO) fmt --all -- --check
+	@$(CARGO) clippy --workspace --all-targets -- -D warnings
