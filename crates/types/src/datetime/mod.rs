@@ -13,8 +13,8 @@ mod lexer;
 mod parse;
 mod interval_text;
 pub mod arithmetic;
-//TMP pub mod fields;
-//TMP pub mod to_char;
+pub mod fields;
+pub mod to_char;
 
 pub use interval_text::{parse_interval, write_interval, write_interval_iso8601};
 pub use output::{write_date, write_time, write_timestamp, write_timestamptz};

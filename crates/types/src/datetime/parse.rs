@@ -538,3 +538,13 @@ fn finish_date(fields: &Fields) -> Decoded<i64> {
     let Civil { year, month, day } = Civil { year, month, day };
     Ok(days_from_civil(year, month, day))
 }
+
+/// In lower case; months are 1..=12.
+pub(super) fn month_name(month: i32) -> &'static str {
+    MONTHS[(month - 1).clamp(0, 11) as usize]
+}
+
+/// In lower case; 0 is Sunday.
+pub(super) fn weekday_name(day: i32) -> &'static str {
+    WEEKDAYS[day.rem_euclid(7) as usize]
+}

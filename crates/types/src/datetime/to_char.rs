@@ -1,0 +1,484 @@
+//! The template language of `to_char` and `to_timestamp` for dates, times and intervals.
+//!
+//! A template is cut into nodes once; keywords are matched longest first, letters in any case, and the case of a
+//! name's keyword sets the case of the name. Quoted text and anything that is no keyword stands for itself.
+
+use super::civil::{self, Civil, civil_from_days, days_from_civil, days_in_month, split_timestamp};
+use super::output::write_padded;
+use super::parse::{month_by_name, month_name, weekday_name};
+use super::*;
+use crate::datum::{Datum, Interval};
+use mote_common::SqlResult;
+
+#[derive(Clone, PartialEq, Debug)]
+enum Node {
+    Literal(char),
+    Field { key: &'static str, style: Case, fill: bool, ordinal: Option<Case> },
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Case {
+    Upper,
+    Capital,
+    Lower,
+}
+
+/// Longest first among those with a common beginning.
+const KEYWORDS: &[&str] = &[
+    "Y,YYY", "SSSSS", "MONTH", "A.D.", "A.M.", "B.C.", "P.M.", "HH12", "HH24", "IDDD", "IYYY", "SSSS", "YYYY", "DAY",
+    "DDD", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "IYY", "MON", "TZH", "TZM", "YYY", "AD", "AM", "BC", "CC", "DD",
+    "DY", "HH", "ID", "IW", "IY", "MI", "MM", "MS", "OF", "PM", "RM", "SS", "TZ", "US", "WW", "YY", "D", "I", "J", "Q",
+    "W", "Y",
+];
+
+fn starts_with(text: &str, key: &str) -> bool {
+    text.len() >= key.len() && text.as_bytes()[..key.len()].eq_ignore_ascii_case(key.as_bytes())
+}
+
+fn compile(template: &str) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    let mut rest = template;
+    let mut fill = true;
+    while let Some(c) = rest.chars().next() {
+        if starts_with(rest, "FM") {
+            fill = false;
+            rest = &rest[2..];
+            continue;
+        }
+        if starts_with(rest, "FX") {
+            rest = &rest[2..];
+            continue;
+        }
+        if let Some(key) = KEYWORDS.iter().find(|key| starts_with(rest, key)) {
+            let style = match rest.as_bytes() {
+                [a, ..] if a.is_ascii_lowercase() => Case::Lower,
+                [_, b, ..] if b.is_ascii_lowercase() => Case::Capital,
+                _ => Case::Upper,
+            };
+            rest = &rest[key.len()..];
+            let ordinal = match rest.get(..2) {
+                Some("TH") => Some(Case::Upper),
+                Some("th") => Some(Case::Lower),
+                _ => None,
+            };
+            if ordinal.is_some() {
+                rest = &rest[2..];
+            }
+            nodes.push(Node::Field { key, style, fill, ordinal });
+            fill = true;
+            continue;
+        }
+        if c == '"' {
+            rest = quoted(&rest[1..], &mut nodes);
+            continue;
+        }
+        let c = match (c, rest.chars().nth(1)) {
+            ('\\', Some('"')) => {
+                rest = &rest[1..];
+                '"'
+            }
+            _ => c,
+        };
+        nodes.push(Node::Literal(c));
+        rest = &rest[c.len_utf8()..];
+    }
+    nodes
+}
+
+/// Text up to the closing quote; a backslash protects what follows it.
+fn quoted<'a>(text: &'a str, nodes: &mut Vec<Node>) -> &'a str {
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return &text[at + 1..],
+            '\\' => nodes.extend(chars.next().map(|(_, escaped)| Node::Literal(escaped))),
+            _ => nodes.push(Node::Literal(c)),
+        }
+    }
+    ""
+}
+
+/// What the fields of a template are taken from.
+struct Source {
+    date: Civil,
+    days: i64,
+    us: i64,
+    /// Offset and abbreviation; timestamps without a zone have none.
+    zone: Option<(i32, String)>,
+    is_interval: bool,
+}
+
+/// `to_char(value, template)` for date, timestamp, timestamptz and interval. Infinities and NULL give NULL.
+pub fn to_char(value: &Datum, template: &str, zone: &TimeZone) -> SqlResult<Option<String>> {
+    let at = |us: i64, zone: Option<(i32, String)>| {
+        let (days, us) = split_timestamp(us);
+        Source { date: civil_from_days(days), days, us, zone, is_interval: false }
+    };
+    let source = match value {
+        Datum::Date(days) if is_finite_date(*days) => at(*days as i64 * DAY_US, None),
+        Datum::Timestamp(us) if is_finite_timestamp(*us) => at(*us, None),
+        Datum::TimestampTz(us) if is_finite_timestamp(*us) => {
+            let offset_s = zone.offset_at_utc_s(*us);
+            at(us + offset_s as i64 * SECOND_US, Some((offset_s, zone.abbreviation_at(*us))))
+        }
+        Datum::Time(us) => interval_source(&Interval { us: *us, ..Interval::default() }),
+        Datum::Interval(interval) => interval_source(interval),
+        _ => return Ok(None),
+    };
+    let mut out = Vec::new();
+    for node in compile(template) {
+        match node {
+            Node::Literal(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            Node::Field { key, style, fill, ordinal } => {
+                let start = out.len();
+                write_field(key, style, fill, &source, &mut out)?;
+                if let Some(case) = ordinal {
+                    write_ordinal(start, case, &mut out);
+                }
+            }
+        }
+    }
+    Ok(Some(String::from_utf8(out).expect("templates and names are UTF-8")))
+}
+
+fn interval_source(interval: &Interval) -> Source {
+    let date = Civil { year: interval.months / 12, month: interval.months % 12, day: interval.days };
+    Source { date, days: interval.days as i64, us: interval.us, zone: None, is_interval: true }
+}
+
+fn write_number(value: i64, width: usize, fill: bool, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    write_padded(value.unsigned_abs(), if fill { width } else { 1 }, out);
+}
+
+fn write_name(name: &str, style: Case, width: usize, fill: bool, out: &mut Vec<u8>) {
+    let start = out.len();
+    match style {
+        Case::Upper => out.extend(name.bytes().map(|b| b.to_ascii_uppercase())),
+        Case::Lower => out.extend(name.bytes()),
+        Case::Capital => {
+            out.extend(name.bytes());
+            out[start].make_ascii_uppercase();
+        }
+    }
+    if fill {
+        out.resize((start + width).max(out.len()), b' ');
+    }
+}
+
+fn invalid_for_interval() -> SqlError {
+    SqlError::new(state::INVALID_DATETIME_FORMAT, "invalid format specification for an interval value")
+        .hint("Intervals are not tied to specific calendar dates.")
+}
+
+const ROMAN_MONTHS: [&str; 12] = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"];
+
+fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Vec<u8>) -> SqlResult<()> {
+    let (date, us) = (source.date, source.us);
+    let calendar_only = matches!(
+        key,
+        "MONTH" | "MON" | "DAY" | "DY" | "D" | "ID" | "TZ" | "TZH" | "TZM" | "OF" | "AD" | "BC" | "A.D." | "B.C."
+    );
+    if source.is_interval && calendar_only {
+        return Err(invalid_for_interval());
+    }
+    let year = if source.is_interval || date.year > 0 { date.year } else { 1 - date.year } as i64;
+    let iso_year = || {
+        let year = civil::iso_week(source.days).0 as i64;
+        if year > 0 { year } else { 1 - year }
+    };
+    let hour = us / HOUR_US;
+    let weekday = || civil::day_of_week(source.days);
+    let number = |value, width, out: &mut Vec<u8>| write_number(value, width, fill, out);
+    match key {
+        "HH" | "HH12" => number(if hour % 12 == 0 { 12 } else { hour % 12 }, 2, out),
+        "HH24" => number(hour, 2, out),
+        "MI" => number(us / MINUTE_US % 60, 2, out),
+        "SS" => number(us / SECOND_US % 60, 2, out),
+        "SSSS" | "SSSSS" => number(us / SECOND_US, 1, out),
+        "MS" => write_number(us % SECOND_US / 1_000, 3, true, out),
+        "US" => write_number(us % SECOND_US, 6, true, out),
+        "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
+            let digits = (key.as_bytes()[2] - b'0') as usize;
+            write_number(us % SECOND_US / 10i64.pow(6 - digits as u32), digits, true, out)
+        }
+        "AM" | "PM" => write_name(if hour % 24 >= 12 { "pm" } else { "am" }, style, 0, false, out),
+        "A.M." | "P.M." => write_name(if hour % 24 >= 12 { "p.m." } else { "a.m." }, style, 0, false, out),
+        "AD" | "BC" => write_name(if date.year <= 0 { "bc" } else { "ad" }, style, 0, false, out),
+        "A.D." | "B.C." => write_name(if date.year <= 0 { "b.c." } else { "a.d." }, style, 0, false, out),
+        "Y,YYY" => {
+            write_number(year / 1_000, 1, true, out);
+            out.push(b',');
+            write_number(year % 1_000, 3, true, out);
+        }
+        "YYYY" => number(year, 4, out),
+        "YYY" => number(year % 1_000, 3, out),
+        "YY" => number(year % 100, 2, out),
+        "Y" => number(year % 10, 1, out),
+        "IYYY" => number(iso_year(), 4, out),
+        "IYY" => number(iso_year() % 1_000, 3, out),
+        "IY" => number(iso_year() % 100, 2, out),
+        "I" => number(iso_year() % 10, 1, out),
+        "MM" => number(date.month as i64, 2, out),
+        "MONTH" => write_name(month_name(date.month), style, 9, fill, out),
+        "MON" => write_name(&month_name(date.month)[..3], style, 3, false, out),
+        "DAY" => write_name(weekday_name(weekday()), style, 9, fill, out),
+        "DY" => write_name(&weekday_name(weekday())[..3], style, 3, false, out),
+        "DD" => number(date.day as i64, 2, out),
+        "DDD" if source.is_interval => number(date.year as i64 * 365 + date.month as i64 * 30 + source.days, 3, out),
+        "DDD" => number(civil::day_of_year(date) as i64, 3, out),
+        "IDDD" => {
+            let (year, _) = civil::iso_week(source.days);
+            number(source.days - civil::iso_week_start(year, 1) + 1, 3, out)
+        }
+        "D" => number(weekday() as i64 + 1, 1, out),
+        "ID" => number((weekday() as i64 + 6) % 7 + 1, 1, out),
+        "WW" => number((civil::day_of_year(date) as i64 - 1) / 7 + 1, 2, out),
+        "W" => number((date.day as i64 - 1) / 7 + 1, 1, out),
+        "IW" => number(civil::iso_week(source.days).1 as i64, 2, out),
+        "CC" if source.is_interval => number(date.year as i64 / 100, 2, out),
+        "CC" => {
+            let year = date.year as i64;
+            number(if year > 0 { (year - 1) / 100 + 1 } else { year / 100 - 1 }, 2, out)
+        }
+        "J" => number(civil::julian_day(source.days), 1, out),
+        "Q" => number((date.month as i64 - 1) / 3 + 1, 1, out),
+        "RM" => {
+            if let Ok(slot) = usize::try_from(date.month - 1) {
+                write_name(ROMAN_MONTHS[slot.min(11)], style, 4, fill, out);
+            }
+        }
+        _ => write_zone(key, style, source, out),
+    }
+    Ok(())
+}
+
+/// TZ, TZH, TZM and OF; nothing for values without a zone, whose offset counts as zero.
+fn write_zone(key: &str, style: Case, source: &Source, out: &mut Vec<u8>) {
+    let (offset_s, name) = source.zone.as_ref().map_or((0, ""), |(offset_s, name)| (*offset_s, name.as_str()));
+    let sign = if offset_s < 0 { b'-' } else { b'+' };
+    let s = offset_s.unsigned_abs() as u64;
+    match key {
+        "TZ" if style == Case::Lower => out.extend(name.bytes().map(|b| b.to_ascii_lowercase())),
+        "TZ" => out.extend_from_slice(name.as_bytes()),
+        "TZM" => write_padded(s / 60 % 60, 2, out),
+        _ => {
+            out.push(sign);
+            write_padded(s / 3_600, 2, out);
+            if key == "OF" && s % 3_600 != 0 {
+                out.push(b':');
+                write_padded(s / 60 % 60, 2, out);
+            }
+        }
+    }
+}
+
+fn write_ordinal(start: usize, case: Case, out: &mut Vec<u8>) {
+    let digits = &out[start..];
+    let teen = digits.len() > 1 && digits[digits.len() - 2] == b'1';
+    let suffix: &[u8] = match (digits.last(), teen) {
+        (Some(b'1'), false) => b"st",
+        (Some(b'2'), false) => b"nd",
+        (Some(b'3'), false) => b"rd",
+        _ => b"th",
+    };
+    let suffix: Vec<u8> =
+        suffix.iter().map(|b| if case == Case::Upper { b.to_ascii_uppercase() } else { *b }).collect();
+    out.extend_from_slice(&suffix);
+}
+
+/// What `to_timestamp` has read.
+#[derive(Default)]
+struct Parsed {
+    year: Option<i64>,
+    month: Option<i64>,
+    day: Option<i64>,
+    day_of_year: Option<i64>,
+    julian: Option<i64>,
+    hour: i64,
+    is_pm: Option<bool>,
+    twelve_hours: bool,
+    minute: i64,
+    second: i64,
+    us: i64,
+    seconds_of_day: Option<i64>,
+    is_bc: bool,
+    offset_s: Option<i64>,
+    offset_minutes: i64,
+}
+
+/// `to_timestamp(text, template)`: the local time read, and the offset if the template had one.
+pub fn parse_with_template(text: &str, template: &str) -> SqlResult<(i64, Option<i32>)> {
+    let nodes = compile(template);
+    let mut parsed = Parsed::default();
+    let mut rest = text;
+    for (slot, node) in nodes.iter().enumerate() {
+        match node {
+            Node::Literal(c) if c.is_ascii_alphanumeric() => {
+                let mut chars = rest.chars();
+                if chars.next().is_some() {
+                    rest = chars.as_str();
+                }
+            }
+            // A separator stands for any separators, or for none.
+            Node::Literal(_) => {
+                rest = rest.trim_start();
+                let is_sign = rest.starts_with(['+', '-']) && next_is_offset(&nodes[slot + 1..]);
+                let separator = |c: char| c.is_ascii_punctuation();
+                if !is_sign && rest.starts_with(separator) {
+                    rest = &rest[1..];
+                }
+            }
+            Node::Field { key, .. } => {
+                let adjacent = matches!(nodes.get(slot + 1), Some(Node::Field { .. }));
+                rest = read_field(key, rest.trim_start(), adjacent, &mut parsed)?;
+            }
+        }
+    }
+    finish_parsed(&parsed, text)
+}
+
+fn next_is_offset(nodes: &[Node]) -> bool {
+    matches!(nodes.first(), Some(Node::Field { key: "TZH" | "OF", .. }))
+}
+
+fn invalid_value(key: &str, text: &str, detail: &str) -> SqlError {
+    let shown: String = text.chars().take(key.len()).collect();
+    SqlError::new(state::INVALID_DATETIME_FORMAT, format!("invalid value \"{shown}\" for \"{key}\"")).detail(detail)
+}
+
+fn read_field<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed) -> SqlResult<&'a str> {
+    let letters = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
+    match key {
+        "MONTH" | "MON" => {
+            let word = text[..letters].to_ascii_lowercase();
+            let full = month_by_name(&word).map(|month| (month, letters));
+            let short = || word.get(..3).and_then(month_by_name).map(|month| (month, 3));
+            let (month, length) = full.or_else(short).ok_or_else(|| {
+                invalid_value(key, text, "The given value did not match any of the allowed values for this field.")
+            })?;
+            parsed.month = Some(month as i64);
+            return Ok(&text[length..]);
+        }
+        "DAY" | "DY" => return Ok(&text[letters..]),
+        "AM" | "PM" | "A.M." | "P.M." | "AD" | "BC" | "A.D." | "B.C." => {
+            let length = key.len().min(text.len());
+            let marker = text.get(..length).unwrap_or("").to_ascii_lowercase();
+            match marker.as_bytes().first() {
+                Some(b'p') => parsed.is_pm = Some(true),
+                Some(b'a') if key.contains('M') => parsed.is_pm = Some(false),
+                Some(b'b') => parsed.is_bc = true,
+                _ => {}
+            }
+            parsed.twelve_hours |= parsed.is_pm.is_some();
+            return Ok(text.get(length..).unwrap_or(""));
+        }
+        "TZ" => {
+            let zone = TimeZone::parse_for_at(&text[..letters])?;
+            parsed.offset_s = Some(zone.offset_at_utc_s(0) as i64);
+            return Ok(&text[letters..]);
+        }
+        _ => {}
+    }
+    read_number(key, text, adjacent, parsed)
+}
+
+fn read_number<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed) -> SqlResult<&'a str> {
+    let width = match key {
+        "YYYY" | "IYYY" => 4,
+        "YYY" | "DDD" | "MS" => 3,
+        "US" => 6,
+        "Y" | "D" | "W" | "Q" | "ID" => 1,
+        "J" | "SSSS" | "SSSSS" => 7,
+        _ if key.starts_with("FF") => (key.as_bytes()[2] - b'0') as usize,
+        _ => 2,
+    };
+    let sign_length = (key == "TZH" && text.starts_with(['+', '-'])) as usize;
+    let digits = text[sign_length..].find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len() - sign_length);
+    // Digits run on where nothing tells them from the next field's, except that fractions are read whole.
+    let is_fraction = matches!(key, "MS" | "US") || key.starts_with("FF");
+    let taken = if adjacent || key != "YYYY" || is_fraction { digits.min(width) } else { digits };
+    let (number, rest) = text[sign_length..].split_at(taken);
+    let value: i64 = number
+        .parse()
+        .map_err(|_| invalid_value(key, text, "Value must be an integer."))?;
+    match key {
+        "YYYY" | "IYYY" => parsed.year = Some(value),
+        "YYY" | "YY" | "Y" => parsed.year = Some(if value < 70 { 2000 + value } else { 1900 + value }),
+        "MM" => parsed.month = Some(value),
+        "DD" => parsed.day = Some(value),
+        "DDD" => parsed.day_of_year = Some(value),
+        "J" => parsed.julian = Some(value),
+        "HH24" => parsed.hour = value,
+        "HH" | "HH12" => {
+            parsed.hour = value;
+            parsed.twelve_hours = true;
+        }
+        "MI" => parsed.minute = value,
+        "SS" => parsed.second = value,
+        "SSSS" | "SSSSS" => parsed.seconds_of_day = Some(value),
+        "TZH" => parsed.offset_s = Some(if text.starts_with('-') { -value * 3_600 } else { value * 3_600 }),
+        "TZM" => parsed.offset_minutes = value,
+        _ if is_fraction => parsed.us += value * 10i64.pow(6 - number.len().min(6) as u32),
+        "D" | "ID" | "Q" | "W" => {}
+        _ => return Err(SqlError::unsupported(format_args!("template pattern {key} in to_timestamp"))),
+    }
+    Ok(rest)
+}
+
+fn finish_parsed(parsed: &Parsed, text: &str) -> SqlResult<(i64, Option<i32>)> {
+    let out_of_range = || {
+        let message = format!("date/time field value out of range: \"{text}\"");
+        SqlError::new(state::DATETIME_FIELD_OVERFLOW, message)
+    };
+    let mut hour = parsed.hour;
+    if parsed.twelve_hours {
+        if !(1..=12).contains(&hour) && parsed.hour != 0 {
+            let message = format!("hour \"{hour}\" is invalid for the 12-hour clock");
+            return Err(SqlError::new(state::INVALID_DATETIME_FORMAT, message)
+                .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
+        }
+        hour = hour % 12 + if parsed.is_pm == Some(true) { 12 } else { 0 };
+    }
+    if hour > 23 || parsed.minute > 59 || parsed.second > 59 {
+        return Err(out_of_range());
+    }
+    let seconds = parsed.seconds_of_day.unwrap_or((hour * 60 + parsed.minute) * 60 + parsed.second);
+    // Nothing said about the date means 1 BC, as in PostgreSQL.
+    let year = parsed.year.unwrap_or(0);
+    let year = if parsed.is_bc { 1 - year } else { year };
+    let days = match (parsed.julian, parsed.day_of_year) {
+        (Some(julian), _) => julian - civil::julian_day(0),
+        (None, Some(day)) if (1..=365 + civil::is_leap_year(year as i32) as i64).contains(&day) => {
+            days_from_civil(year as i32, 1, 1) + day - 1
+        }
+        (None, Some(_)) => return Err(out_of_range()),
+        (None, None) => {
+            let (month, day) = (parsed.month.unwrap_or(1), parsed.day.unwrap_or(1));
+            if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year as i32, month as i32) as i64 {
+                return Err(out_of_range());
+            }
+            days_from_civil(year as i32, month as i32, day as i32)
+        }
+    };
+    let local = days.checked_mul(DAY_US).and_then(|us| us.checked_add(seconds * SECOND_US + parsed.us));
+    let offset_s = parsed.offset_s.map(|s| {
+        let minutes_s = parsed.offset_minutes * 60;
+        (if s < 0 { s - minutes_s } else { s + minutes_s }) as i32
+    });
+    Ok((checked_timestamp(local)?, offset_s))
+}
+
+/// `to_timestamp(text, template)` as an instant.
+pub fn to_timestamp(text: &str, template: &str, zone: &TimeZone) -> SqlResult<i64> {
+    let (local, offset_s) = parse_with_template(text, template)?;
+    let offset_s = offset_s.unwrap_or_else(|| zone.offset_at_local_s(local));
+    checked_timestamp(local.checked_sub(offset_s as i64 * SECOND_US))
+}
+
+/// `to_date(text, template)`
+pub fn to_date(text: &str, template: &str) -> SqlResult<i32> {
+    Ok(split_timestamp(parse_with_template(text, template)?.0).0 as i32)
+}
