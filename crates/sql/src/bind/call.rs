@@ -1,0 +1,479 @@
+//! Function calls: the choice of the function, aggregates, set-returning functions, calls that need the session.
+//!
+//! Aggregates, window functions and set-returning functions are not computed where they stand: the call goes to the
+//! query level, and a variable of the level's computed item takes its place.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::{ColumnType, Datum, format_type, oid, type_by_name};
+
+use super::Binder;
+use super::compare::Placed;
+use super::resolve::{Choice, resolve_polymorphic, select_candidate};
+use super::scope::Clause;
+use crate::ast::{self, Location};
+use crate::catalog::function::{AggregateId, Callable, FunctionId, FunctionSignature, callables_named};
+use crate::plan::expr::{AggregateCall, Expr, SequenceCall, SessionValue, SortKey};
+
+/// A callable with its parameter types spread to the number of arguments.
+#[derive(Clone, Copy)]
+struct Candidate {
+    callable: Callable,
+    declared: &'static [Oid],
+    /// From this position on, arguments are elements of the variadic parameter.
+    variadic: Option<(usize, Oid)>,
+}
+
+impl Candidate {
+    fn declared(&self, position: usize) -> Oid {
+        match self.variadic {
+            Some((from, element)) if position >= from => element,
+            _ => self.declared[position],
+        }
+    }
+}
+
+/// What a call resolved to, arguments converted.
+pub(super) struct Resolved {
+    pub callable: Callable,
+    pub arguments: Vec<Expr>,
+    pub result: ColumnType,
+}
+
+impl Binder<'_> {
+    pub(super) fn function_call(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
+        if call.within_group {
+            return Err(SqlError::unsupported("WITHIN GROUP"));
+        }
+        let name = self.function_name(call)?;
+        if call.star {
+            let Some(aggregate) = (name == "count").then(|| count_star()).flatten() else {
+                return Err(self.no_function(&display_name(call), &[], call.location));
+            };
+            if call.over.is_some() {
+                return self.window_aggregate(call, aggregate, Vec::new(), ColumnType::INT8);
+            }
+            return self.aggregate(call, aggregate, Vec::new(), ColumnType::INT8);
+        }
+        let is_aggregate =
+            callables_named(name).iter().any(|callable| matches!(callable, Callable::Aggregate(_)));
+        let is_window = callables_named(name).iter().any(|callable| matches!(callable, Callable::Window(_)));
+        let plain_aggregate = is_aggregate && call.over.is_none();
+        let arguments = self.call_arguments(call, plain_aggregate, is_window || call.over.is_some())?;
+        let arguments = match call.arguments.iter().any(|argument| argument.name.is_some()) {
+            true => self.named_arguments(name, call, arguments)?,
+            false => arguments,
+        };
+        if !is_aggregate && !is_window && arguments.len() == 1 {
+            if let Some(cast) = self.function_style_cast(name, &arguments[0], call.location)? {
+                return Ok(cast);
+            }
+        }
+        let resolved = self.resolve_call(name, &display_name(call), arguments, call.variadic, call.location)?;
+        match resolved.callable {
+            Callable::Aggregate(id) if call.over.is_some() => {
+                self.window_aggregate(call, id, resolved.arguments, resolved.result)
+            }
+            Callable::Aggregate(id) => self.aggregate(call, id, resolved.arguments, resolved.result),
+            Callable::Window(id) => self.window_function(call, id, resolved.arguments, resolved.result),
+            Callable::Function(id) => {
+                self.check_plain_call(call, name)?;
+                self.plain_call(id, resolved.arguments, resolved.result, call.location)
+            }
+        }
+    }
+
+    /// The bare name, if its schema is one that holds built-in functions.
+    fn function_name<'c>(&self, call: &'c ast::FunctionCall) -> SqlResult<&'c str> {
+        match call.name.qualifier() {
+            None | Some("pg_catalog" | "information_schema" | "public") => Ok(call.name.last()),
+            Some(schema) if !self.catalog.schema_exists(schema) => {
+                let message = format!("schema \"{schema}\" does not exist");
+                Err(self.error(state::INVALID_SCHEMA_NAME, call.location, message))
+            }
+            Some(_) => Err(self.no_function(&display_name(call), &[], call.location)),
+        }
+    }
+
+    fn call_arguments(
+        &mut self,
+        call: &ast::FunctionCall,
+        aggregate: bool,
+        window: bool,
+    ) -> SqlResult<Vec<Placed>> {
+        let before = (self.level_flags().0, self.level_flags().1);
+        if let Some(level) = self.levels.last_mut() {
+            if aggregate && level.in_aggregate {
+                let message = "aggregate function calls cannot be nested";
+                return Err(self.error(state::GROUPING_ERROR, call.location, message));
+            }
+            if window && call.over.is_some() && level.in_window {
+                let message = "window function calls cannot be nested";
+                return Err(self.error(state::WINDOWING_ERROR, call.location, message));
+            }
+            level.in_aggregate |= aggregate;
+            level.in_window |= window && call.over.is_some();
+        }
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            arguments.push((self.expression(&argument.value)?, argument.value.location));
+        }
+        if let Some(level) = self.levels.last_mut() {
+            (level.in_aggregate, level.in_window) = before;
+        }
+        Ok(arguments)
+    }
+
+    fn level_flags(&self) -> (bool, bool) {
+        self.levels.last().map_or((false, false), |level| (level.in_aggregate, level.in_window))
+    }
+
+    /// `f(name => value)`: known for `make_interval` alone, the one built-in that is always called so.
+    fn named_arguments(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+        bound: Vec<Placed>,
+    ) -> SqlResult<Vec<Placed>> {
+        const INTERVAL: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+        if name != "make_interval" {
+            return Err(SqlError::unsupported("named argument notation"));
+        }
+        let zero = |position: usize| match position {
+            6 => Expr::Constant(Datum::Float8(0.0), ColumnType::FLOAT8),
+            _ => Expr::Constant(Datum::Int4(0), ColumnType::INT4),
+        };
+        let mut spread: Vec<Placed> = (0..7).map(|position| (zero(position), call.location)).collect();
+        for (position, (argument, value)) in call.arguments.iter().zip(bound).enumerate() {
+            let slot = match &argument.name {
+                None => Some(position),
+                Some(written) => INTERVAL.iter().position(|known| **known == **written),
+            };
+            match slot.filter(|slot| *slot < 7) {
+                Some(slot) => spread[slot] = value,
+                None => return Err(self.no_function("make_interval", &[], call.location)),
+            }
+        }
+        Ok(spread)
+    }
+
+    /// `int4(x)`, `date('..')`: a type's name used as a function.
+    fn function_style_cast(
+        &mut self,
+        name: &str,
+        argument: &Placed,
+        location: Location,
+    ) -> SqlResult<Option<Expr>> {
+        let one_argument = |callable: &Callable| match callable {
+            Callable::Function(id) => id.signature().arguments.len() == 1,
+            _ => false,
+        };
+        if callables_named(name).iter().any(one_argument) {
+            return Ok(None);
+        }
+        let Some(target) = type_by_name(name).filter(|_| name != "char") else { return Ok(None) };
+        let expr = self.coerce_explicit(argument.0.clone(), ColumnType::new(target), location)?;
+        Ok(Some(expr))
+    }
+
+    /// Chooses the callable and converts the arguments.
+    pub(super) fn resolve_call(
+        &mut self,
+        name: &str,
+        shown: &str,
+        arguments: Vec<Placed>,
+        variadic: bool,
+        location: Location,
+    ) -> SqlResult<Resolved> {
+        let inputs: Vec<Oid> = arguments.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
+        let candidate = match self.choose(name, &inputs, variadic) {
+            Choice::One(candidate) => candidate,
+            Choice::None => return Err(self.no_function(shown, &inputs, location)),
+            Choice::Ambiguous => {
+                let message = format!("function {shown}({}) is not unique", type_list(&inputs));
+                return Err(self.error(state::AMBIGUOUS_FUNCTION, location, message).hint(
+                    "Could not choose a best candidate function. You might need to add explicit type casts.",
+                ));
+            }
+        };
+        let declared: Vec<Oid> = (0..inputs.len()).map(|position| candidate.declared(position)).collect();
+        let result = match candidate.callable {
+            Callable::Function(id) => id.signature().result,
+            Callable::Aggregate(id) => id.signature().result,
+            Callable::Window(id) => id.signature().result,
+        };
+        let Some((declared, result)) = resolve_polymorphic(&declared, &inputs, result) else {
+            return Err(self.no_function(shown, &inputs, location));
+        };
+        let mut converted = Vec::with_capacity(arguments.len());
+        for ((expr, place), ty) in arguments.into_iter().zip(&declared) {
+            converted.push(self.coerce_argument(expr, *ty, place)?);
+        }
+        if let Some((from, element)) = candidate.variadic {
+            converted = gather_variadic(converted, from, element, &declared);
+        }
+        Ok(Resolved { callable: candidate.callable, arguments: converted, result: ColumnType::new(result) })
+    }
+
+    fn choose(&self, name: &str, inputs: &[Oid], variadic: bool) -> Choice<Candidate> {
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for callable in callables_named(name) {
+            let (declared, spread, defaults) = match callable {
+                Callable::Function(id) => {
+                    let FunctionSignature { arguments, variadic, defaults, .. } = id.signature();
+                    (*arguments, *variadic, *defaults as usize)
+                }
+                Callable::Aggregate(id) => (id.signature().arguments, None, 0),
+                Callable::Window(id) => (id.signature().arguments, None, 0),
+            };
+            let candidate = match spread {
+                Some(element) if !variadic => {
+                    let fixed = declared.len() - 1;
+                    if inputs.len() < declared.len() {
+                        continue;
+                    }
+                    Candidate { callable: *callable, declared, variadic: Some((fixed, element)) }
+                }
+                _ => {
+                    let fits = inputs.len() <= declared.len() && inputs.len() + defaults >= declared.len();
+                    if !fits {
+                        continue;
+                    }
+                    Candidate { callable: *callable, declared, variadic: None }
+                }
+            };
+            if (0..inputs.len()).all(|position| candidate.declared(position) == inputs[position]) {
+                return Choice::One(candidate);
+            }
+            candidates.push(candidate);
+        }
+        candidates.retain(|candidate| {
+            let declared: Vec<Oid> = (0..inputs.len()).map(|position| candidate.declared(position)).collect();
+            let fits = |(input, want): (&Oid, &Oid)| super::coerce::implicitly_coercible(*input, *want);
+            inputs.iter().zip(&declared).all(fits) && super::resolve::polymorphic_fits(&declared, inputs)
+        });
+        select_candidate(candidates, inputs, &|candidate: Candidate, position| candidate.declared(position))
+    }
+
+    fn no_function(&self, shown: &str, inputs: &[Oid], location: Location) -> SqlError {
+        let message = format!("function {shown}({}) does not exist", type_list(inputs));
+        self.error(state::UNDEFINED_FUNCTION, location, message).hint(
+            "No function matches the given name and argument types. You might need to add explicit type casts.",
+        )
+    }
+
+    fn check_plain_call(&self, call: &ast::FunctionCall, name: &str) -> SqlResult<()> {
+        if call.over.is_some() {
+            let message =
+                format!("OVER specified, but {name} is not a window function nor an aggregate function");
+            return Err(self.error(state::WRONG_OBJECT_TYPE, call.location, message));
+        }
+        let misused = match () {
+            () if call.distinct => Some("DISTINCT"),
+            () if !call.order_by.is_empty() => Some("ORDER BY"),
+            () if call.filter.is_some() => Some("FILTER"),
+            () => None,
+        };
+        if let Some(word) = misused {
+            let message = format!("{word} specified, but {name} is not an aggregate function");
+            return Err(self.error(state::WRONG_OBJECT_TYPE, call.location, message));
+        }
+        Ok(())
+    }
+
+    /// A call of a plain function by name with bound arguments: what SQL syntax turns into calls.
+    pub(super) fn named_call(
+        &mut self,
+        name: &str,
+        arguments: Vec<Placed>,
+        location: Location,
+    ) -> SqlResult<Expr> {
+        let resolved = self.resolve_call(name, name, arguments, false, location)?;
+        match resolved.callable {
+            Callable::Function(id) => self.plain_call(id, resolved.arguments, resolved.result, location),
+            _ => Err(SqlError::internal("SQL syntax maps to plain functions")),
+        }
+    }
+
+    fn plain_call(
+        &mut self,
+        function: FunctionId,
+        arguments: Vec<Expr>,
+        ty: ColumnType,
+        location: Location,
+    ) -> SqlResult<Expr> {
+        let signature = function.signature();
+        if let Some(special) = session_call(signature.body, &arguments, ty) {
+            return Ok(special);
+        }
+        let call = Expr::Call { function, arguments, ty, location: location.0 };
+        if signature.returns_set { self.set_returning(call, location) } else { Ok(call) }
+    }
+
+    /// A set-returning function: in FROM it is itself, in a target list it becomes a column of the level's set item.
+    fn set_returning(&mut self, call: Expr, location: Location) -> SqlResult<Expr> {
+        let Some(level) = self.levels.last() else {
+            let message = "set-returning functions are not allowed in this context";
+            return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
+        };
+        let clause = level.clause;
+        if !clause.allows_sets() || level.in_aggregate || level.in_window {
+            let message = format!("set-returning functions are not allowed in {}", clause.name());
+            return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
+        }
+        if clause == Clause::FunctionInFrom {
+            return Ok(call);
+        }
+        let item = match level.set_item {
+            Some(item) => item,
+            None => self.computed_item()?,
+        };
+        let nested = call.any(&mut |expr| matches!(expr, Expr::Variable { relation, .. } if *relation == item));
+        if nested {
+            return Err(SqlError::unsupported("set-returning function as argument of another"));
+        }
+        let ty = call.ty();
+        let level = self.level();
+        level.set_item = Some(item);
+        let known = level.sets.iter().position(|known| known.same(&call));
+        let column = known.unwrap_or_else(|| {
+            level.sets.push(call);
+            level.sets.len() - 1
+        });
+        Ok(Expr::Variable { relation: item, column: column as u16, ty, location: location.0 })
+    }
+
+    fn aggregate(
+        &mut self,
+        call: &ast::FunctionCall,
+        aggregate: AggregateId,
+        arguments: Vec<Expr>,
+        ty: ColumnType,
+    ) -> SqlResult<Expr> {
+        let location = call.location;
+        let Some(level) = self.levels.last() else {
+            let message = "aggregate functions are not allowed in this context";
+            return Err(self.error(state::GROUPING_ERROR, location, message));
+        };
+        let clause = level.clause;
+        if level.in_aggregate {
+            let message = "aggregate function calls cannot be nested";
+            return Err(self.error(state::GROUPING_ERROR, location, message));
+        }
+        if !clause.allows_aggregates() {
+            let message = format!("aggregate functions are not allowed in {}", clause.name());
+            return Err(self.error(state::GROUPING_ERROR, location, message));
+        }
+        for argument in &arguments {
+            self.check_no_window(argument, location, "aggregate function calls cannot contain window function calls")?;
+        }
+        let (order_by, filter) = self.aggregate_modifiers(call, &arguments)?;
+        let item = match self.level().aggregate_item {
+            Some(item) => item,
+            None => self.computed_item()?,
+        };
+        let new = AggregateCall { aggregate, arguments, distinct: call.distinct, order_by, filter, ty };
+        let level = self.level();
+        level.aggregate_item = Some(item);
+        let known = level.aggregates.iter().position(|known| same_aggregate(known, &new));
+        let column = known.unwrap_or_else(|| {
+            level.aggregates.push(new);
+            level.aggregates.len() - 1
+        });
+        Ok(Expr::Variable { relation: item, column: column as u16, ty, location: location.0 })
+    }
+
+    fn check_no_window(&self, expr: &Expr, location: Location, message: &str) -> SqlResult<()> {
+        let Some(level) = self.levels.last() else { return Ok(()) };
+        let items: Vec<u16> = level.windows.iter().map(|window| window.item).collect();
+        let inside =
+            expr.any(&mut |expr| matches!(expr, Expr::Variable { relation, .. } if items.contains(relation)));
+        if inside { Err(self.error(state::GROUPING_ERROR, location, message)) } else { Ok(()) }
+    }
+
+    /// ORDER BY and FILTER of an aggregate call.
+    pub(super) fn aggregate_modifiers(
+        &mut self,
+        call: &ast::FunctionCall,
+        arguments: &[Expr],
+    ) -> SqlResult<(Vec<SortKey>, Option<Expr>)> {
+        let before = self.level_flags();
+        self.level().in_aggregate = true;
+        let mut order_by = Vec::with_capacity(call.order_by.len());
+        for sort in &call.order_by {
+            let expr = self.settled(&sort.value)?;
+            if call.distinct && !arguments.iter().any(|argument| argument.same(&expr)) {
+                let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                return Err(self.error(state::INVALID_COLUMN_REFERENCE, sort.value.location, message));
+            }
+            order_by.push(self.sort_key(expr, sort)?);
+        }
+        let filter = match &call.filter {
+            Some(filter) => Some(self.in_clause(Clause::Filter, |this| this.condition(filter, "FILTER"))?),
+            None => None,
+        };
+        self.level().in_aggregate = before.0;
+        Ok((order_by, filter))
+    }
+}
+
+fn same_aggregate(left: &AggregateCall, right: &AggregateCall) -> bool {
+    use crate::plan::walk::same_list;
+    let plain = |call: &AggregateCall| call.order_by.is_empty() && call.filter.is_none();
+    left.aggregate == right.aggregate
+        && left.distinct == right.distinct
+        && plain(left)
+        && plain(right)
+        && same_list(&left.arguments, &right.arguments)
+        && !left.arguments.iter().any(Expr::is_volatile)
+}
+
+/// `count(*)`.
+fn count_star() -> Option<AggregateId> {
+    crate::catalog::function::aggregate_by_signature("count", &[])
+}
+
+/// Puts variadic arguments into an array; `"any"` takes them one by one.
+fn gather_variadic(mut arguments: Vec<Expr>, from: usize, element: Oid, declared: &[Oid]) -> Vec<Expr> {
+    if element == oid::ANY {
+        return arguments;
+    }
+    let element = declared.get(from).copied().unwrap_or(element);
+    let elements = arguments.split_off(from);
+    if let Some(array) = ColumnType::new(element).array_of() {
+        arguments.push(Expr::Array { elements, ty: array, multidimensional: false });
+    }
+    arguments
+}
+
+/// Functions that read or change the session: expressions of their own.
+fn session_call(body: &str, arguments: &[Expr], ty: ColumnType) -> Option<Expr> {
+    let value = match body {
+        "now" => SessionValue::TransactionTimestamp,
+        "statement_timestamp" => SessionValue::StatementTimestamp,
+        "clock_timestamp" => SessionValue::ClockTimestamp,
+        "current_database" => SessionValue::CurrentCatalog,
+        "current_schema" => SessionValue::CurrentSchema,
+        "current_user" => SessionValue::CurrentUser,
+        "session_user" => SessionValue::SessionUser,
+        _ => {
+            let call = match body {
+                "nextval_oid" => SequenceCall::NextValue,
+                "currval_oid" => SequenceCall::CurrentValue,
+                "lastval" => SequenceCall::LastValue,
+                "setval_oid" | "setval3_oid" => SequenceCall::SetValue,
+                _ => return None,
+            };
+            return Some(Expr::Sequence { call, arguments: arguments.to_vec(), ty });
+        }
+    };
+    Some(Expr::SessionValue { value, ty })
+}
+
+fn display_name(call: &ast::FunctionCall) -> String {
+    call.name.parts.join(".")
+}
+
+fn type_list(types: &[Oid]) -> String {
+    types.iter().map(|ty| format_type(*ty, -1)).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,154 @@
+//! ON CONFLICT: which unique indexes arbitrate, and what happens to the row that is there.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+
+use super::Binder;
+use super::query::FIRST_SYSTEM_COLUMN;
+use super::relation_expression::RelationExpression;
+use super::scope::Clause;
+use crate::ast::{self, ConflictTarget, ExprKind};
+use crate::catalog::{ConstraintKind, IndexKeyTarget, Relation};
+use crate::plan::expr::Expr;
+use crate::plan::node::{ConflictAction, OnConflict};
+
+impl Binder<'_> {
+    pub(super) fn on_conflict(
+        &mut self,
+        conflict: &ast::OnConflict,
+        relation: &Arc<Relation>,
+        target: u16,
+    ) -> SqlResult<OnConflict> {
+        let arbiters = match &conflict.target {
+            None => Vec::new(),
+            Some(ConflictTarget::Constraint(name)) => vec![self.constraint_index(name, relation)?],
+            Some(ConflictTarget::Index { elements, filter }) => {
+                self.infer_arbiters(elements, filter.as_ref(), relation)?
+            }
+        };
+        let action = match &conflict.action {
+            ast::ConflictAction::Nothing => ConflictAction::Nothing,
+            ast::ConflictAction::Update { assignments, filter } => {
+                if arbiters.is_empty() {
+                    let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+                    return Err(self
+                        .error(state::SYNTAX_ERROR, conflict.location, message)
+                        .hint("For example, ON CONFLICT (column_name)."));
+                }
+                self.level().excluded = Some(relation.clone());
+                let bound =
+                    self.in_clause(Clause::Update, |this| this.assignments(assignments, relation));
+                let condition = match filter {
+                    Some(filter) => Some(
+                        self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?,
+                    ),
+                    None => None,
+                };
+                self.level().excluded = None;
+                let existing = |mut expr: Expr| {
+                    expr.rewrite(&mut |inner| match inner {
+                        Expr::Variable { relation, column, ty, .. }
+                            if *relation == target && *column < FIRST_SYSTEM_COLUMN =>
+                        {
+                            Some(Expr::Column { index: *column, ty: *ty })
+                        }
+                        _ => None,
+                    });
+                    expr
+                };
+                let assignments = bound?.into_iter().map(|(column, expr)| (column, existing(expr))).collect();
+                ConflictAction::Update { assignments, condition: condition.map(existing) }
+            }
+        };
+        if let ConflictAction::Update { assignments, condition } = &action {
+            let correlated = |expr: &Expr| expr.contains_subplan();
+            if assignments.iter().map(|(_, expr)| expr).chain(condition).any(correlated) {
+                return Err(SqlError::unsupported("sub-query in ON CONFLICT DO UPDATE"));
+            }
+        }
+        Ok(OnConflict { arbiters, action })
+    }
+
+    fn constraint_index(&self, name: &str, relation: &Relation) -> SqlResult<u16> {
+        let index = relation.constraints.iter().find(|constraint| constraint.name == name).and_then(
+            |constraint| match constraint.kind {
+                ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
+                ConstraintKind::Check(_) | ConstraintKind::ForeignKey(_) => None,
+            },
+        );
+        let position = relation.indexes.iter().position(|known| Some(known.oid) == index);
+        position.map(|position| position as u16).ok_or_else(|| {
+            let message = format!("constraint \"{name}\" for table \"{}\" does not exist", relation.name);
+            SqlError::new(state::UNDEFINED_OBJECT, message)
+        })
+    }
+
+    /// Unique indexes over exactly the named columns and expressions.
+    fn infer_arbiters(
+        &mut self,
+        elements: &[ast::ConflictElement],
+        filter: Option<&ast::Expr>,
+        relation: &Arc<Relation>,
+    ) -> SqlResult<Vec<u16>> {
+        let mut columns: Vec<u16> = Vec::new();
+        let mut exprs: Vec<Expr> = Vec::new();
+        for element in elements {
+            let name = match &element.value.kind {
+                ExprKind::Column(reference) => Self::bare_name(&element.value).or(reference.parts.last()),
+                _ => None,
+            };
+            match name {
+                Some(name) => {
+                    let found = relation.columns.iter().position(|c| !c.dropped && *c.name == **name);
+                    let Some(position) = found else {
+                        let message = format!("column \"{name}\" does not exist");
+                        return Err(self.error(state::UNDEFINED_COLUMN, element.location, message));
+                    };
+                    columns.push(position as u16);
+                }
+                None => exprs.push(self.relation_expression(
+                    &element.value,
+                    relation,
+                    RelationExpression::IndexKey,
+                    None,
+                )?),
+            }
+        }
+        let filter = match filter {
+            Some(filter) => {
+                Some(self.relation_expression(filter, relation, RelationExpression::IndexPredicate, None)?)
+            }
+            None => None,
+        };
+        let matches = |index: &&crate::catalog::IndexDescription| {
+            let key_matches = |key: &crate::catalog::IndexKey| match &key.target {
+                IndexKeyTarget::Column(column) => columns.contains(column),
+                IndexKeyTarget::Expression(_, expr) => exprs.iter().any(|wanted| wanted.same(expr)),
+            };
+            let covers = |column: &u16| {
+                index.keys.iter().any(|key| matches!(key.target, IndexKeyTarget::Column(c) if c == *column))
+            };
+            let expressions = index.keys.iter().filter(|key| matches!(key.target, IndexKeyTarget::Expression(..)));
+            let predicate = match (&index.predicate, &filter) {
+                (None, _) => true,
+                (Some((_, predicate)), Some(filter)) => predicate.same(filter),
+                (Some(_), None) => false,
+            };
+            index.unique
+                && index.valid
+                && predicate
+                && index.keys.iter().all(key_matches)
+                && columns.iter().all(covers)
+                && expressions.count() >= exprs.len()
+        };
+        let found = relation.indexes.iter().enumerate().filter(|(_, index)| matches(index));
+        let found: Vec<u16> = found.map(|(position, _)| position as u16).collect();
+        if found.is_empty() {
+            let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+            return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,500 @@
+//! Expressions: one function per form of the grammar.
+//!
+//! Leaves out: comparisons of rows and lists (`compare`), function calls (`call`), sub-queries (`subquery`).
+
+use mote_common::SqlResult;
+use mote_common::error::state;
+use mote_types::{ColumnType, Datum, format_type, oid};
+
+use super::Binder;
+use super::query::WHOLE_ROW;
+use crate::ast::{self, Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue};
+use crate::plan::expr::{BooleanTest, Expr, SessionValue, Subscript};
+
+impl Binder<'_> {
+    /// Binds an expression; literals and parameters may come back without a type.
+    pub(super) fn expression(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
+        self.deeper(|this| this.expression_kind(expr))
+    }
+
+    /// Binds an expression whose type must be settled.
+    pub(super) fn settled(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
+        let bound = self.expression(expr)?;
+        self.settle_unknown(bound, expr.location)
+    }
+
+    /// Binds a condition.
+    pub(super) fn condition(&mut self, expr: &ast::Expr, construct: &str) -> SqlResult<Expr> {
+        let bound = self.expression(expr)?;
+        self.coerce_boolean(bound, construct, expr.location)
+    }
+
+    fn expression_kind(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
+        let location = expr.location;
+        match &expr.kind {
+            ExprKind::Constant(constant) => self.constant(constant),
+            ExprKind::Parameter(number) => self.parameter(*number, location),
+            ExprKind::Column(reference) if reference.star => {
+                Err(self.error(state::SYNTAX_ERROR, location, "row expansion via \"*\" is not supported here"))
+            }
+            ExprKind::Column(reference) => self.column_reference(reference, location),
+            ExprKind::Indirection { base, steps } => self.indirection(base, steps, location),
+            ExprKind::Operator { name, left, right } => {
+                self.operator_expression(name, left.as_deref(), right, location)
+            }
+            ExprKind::And(list) => Ok(Expr::And(self.conditions(list, "AND")?)),
+            ExprKind::Or(list) => Ok(Expr::Or(self.conditions(list, "OR")?)),
+            ExprKind::Not(operand) => Ok(Expr::Not(Box::new(self.condition(operand, "NOT")?))),
+            ExprKind::IsNull { operand, negated } => self.is_null(operand, *negated),
+            ExprKind::BooleanTest { operand, value, negated } => {
+                self.boolean_test(operand, *value, *negated)
+            }
+            ExprKind::IsDistinctFrom { left, right, negated } => {
+                self.is_distinct(left, right, *negated, location)
+            }
+            ExprKind::InList { operand, list, negated } => self.in_list(operand, list, *negated, location),
+            ExprKind::InQuery { operand, query } => self.in_query(operand, query, location),
+            ExprKind::QuantifiedArray { operand, operator, quantifier, array } => {
+                self.quantified_array(operand, operator, *quantifier, array, location)
+            }
+            ExprKind::QuantifiedQuery { operand, operator, quantifier, query } => {
+                self.quantified_query(operand, operator, *quantifier, query, location)
+            }
+            ExprKind::Between { operand, low, high, symmetric, negated } => {
+                self.between(operand, low, high, *symmetric, *negated, location)
+            }
+            ExprKind::Like { form, operand, pattern, escape, negated } => {
+                self.like(*form, operand, pattern, escape.as_deref(), *negated, location)
+            }
+            ExprKind::Case { operand, branches, otherwise } => {
+                self.case(operand.as_deref(), branches, otherwise.as_deref(), location)
+            }
+            ExprKind::Coalesce(arguments) => {
+                let (arguments, ty) = self.unified(arguments, "COALESCE")?;
+                Ok(Expr::Coalesce { arguments, ty })
+            }
+            ExprKind::Greatest(arguments) => {
+                let (arguments, ty) = self.unified(arguments, "GREATEST")?;
+                Ok(Expr::MinMax { arguments, greatest: true, ty })
+            }
+            ExprKind::Least(arguments) => {
+                let (arguments, ty) = self.unified(arguments, "LEAST")?;
+                Ok(Expr::MinMax { arguments, greatest: false, ty })
+            }
+            ExprKind::NullIf(left, right) => self.null_if(left, right, location),
+            ExprKind::Function(call) => self.function_call(call),
+            ExprKind::Cast { operand, target } => self.cast(operand, target, location),
+            ExprKind::Row { fields, .. } => self.row(fields),
+            ExprKind::Array(elements) => self.array(elements, None, location),
+            ExprKind::Exists(query) => self.exists(query),
+            ExprKind::ScalarQuery(query) => self.scalar_query(query, location),
+            ExprKind::ArrayQuery(query) => self.array_query(query, location),
+            ExprKind::Collate { operand, collation } => self.collate(operand, collation, location),
+            ExprKind::SqlValue { function, precision } => Ok(sql_value(*function, *precision, location)),
+            ExprKind::Grouping(_) => Err(mote_common::SqlError::unsupported("GROUPING()")),
+            ExprKind::Default => {
+                Err(self.error(state::SYNTAX_ERROR, location, "DEFAULT is not allowed in this context"))
+            }
+            ExprKind::CurrentOf(_) => Err(mote_common::SqlError::unsupported("WHERE CURRENT OF")),
+            ExprKind::MergeAction => Err(mote_common::SqlError::unsupported("MERGE")),
+        }
+    }
+
+    fn constant(&self, constant: &Constant) -> SqlResult<Expr> {
+        Ok(match constant {
+            Constant::Null => Expr::Constant(Datum::Null, ColumnType::UNKNOWN),
+            Constant::Boolean(value) => Expr::Constant(Datum::Bool(*value), ColumnType::BOOL),
+            Constant::Integer(value) => Expr::Constant(Datum::Int4(*value), ColumnType::INT4),
+            Constant::Number(digits) => number(digits)?,
+            Constant::String(text) => Expr::Constant(Datum::text(&**text), ColumnType::UNKNOWN),
+            Constant::BitString(_) | Constant::HexString(_) => {
+                return Err(mote_common::SqlError::unsupported("type bit"));
+            }
+        })
+    }
+
+    fn parameter(&mut self, number: u32, location: Location) -> SqlResult<Expr> {
+        let missing = || format!("there is no parameter ${number}");
+        let index = number.checked_sub(1).and_then(|index| u16::try_from(index).ok());
+        let Some(index) = index else {
+            return Err(self.error(state::UNDEFINED_PARAMETER, location, missing()));
+        };
+        if self.parameters.len() <= index as usize {
+            if !self.parameters_open {
+                return Err(self.error(state::UNDEFINED_PARAMETER, location, missing()));
+            }
+            self.parameters.resize(index as usize + 1, ColumnType::UNKNOWN);
+        }
+        Ok(Expr::Parameter { index, ty: self.parameters[index as usize] })
+    }
+
+    fn conditions(&mut self, list: &[ast::Expr], construct: &str) -> SqlResult<Vec<Expr>> {
+        list.iter().map(|expr| self.condition(expr, construct)).collect()
+    }
+
+    /// Several expressions of one type.
+    fn unified(&mut self, list: &[ast::Expr], context: &str) -> SqlResult<(Vec<Expr>, ColumnType)> {
+        let mut bound = Vec::with_capacity(list.len());
+        for expr in list {
+            bound.push((self.expression(expr)?, expr.location));
+        }
+        self.unify(bound, context)
+    }
+
+    fn is_null(&mut self, operand: &ast::Expr, negated: bool) -> SqlResult<Expr> {
+        let bound = self.settled(operand)?;
+        // A row is null when all fields are, and not null when none is: two questions, not one and its opposite.
+        if let Expr::Row { fields, .. } = bound {
+            let test = |field: Expr| match negated {
+                true => Expr::IsNotNull(Box::new(field)),
+                false => Expr::IsNull(Box::new(field)),
+            };
+            return Ok(Expr::And(fields.into_iter().map(test).collect()));
+        }
+        let bound = Box::new(bound);
+        Ok(if negated { Expr::IsNotNull(bound) } else { Expr::IsNull(bound) })
+    }
+
+    fn boolean_test(&mut self, operand: &ast::Expr, value: TruthValue, negated: bool) -> SqlResult<Expr> {
+        let (test, word) = match value {
+            TruthValue::True => (BooleanTest::True, "TRUE"),
+            TruthValue::False => (BooleanTest::False, "FALSE"),
+            TruthValue::Unknown => (BooleanTest::Unknown, "UNKNOWN"),
+        };
+        let construct = if negated { format!("IS NOT {word}") } else { format!("IS {word}") };
+        let argument = Box::new(self.condition(operand, &construct)?);
+        Ok(Expr::BooleanTest { argument, test, negated })
+    }
+
+    fn between(
+        &mut self,
+        operand: &ast::Expr,
+        low: &ast::Expr,
+        high: &ast::Expr,
+        symmetric: bool,
+        negated: bool,
+        location: Location,
+    ) -> SqlResult<Expr> {
+        let mut range = |low: &ast::Expr, high: &ast::Expr| -> SqlResult<Expr> {
+            let value = self.expression(operand)?;
+            let bound = self.expression(low)?;
+            let above = self.operator(">=", Some((value, operand.location)), (bound, low.location), location)?;
+            let value = self.expression(operand)?;
+            let bound = self.expression(high)?;
+            let below = self.operator("<=", Some((value, operand.location)), (bound, high.location), location)?;
+            Ok(Expr::And(vec![above, below]))
+        };
+        let inside = match symmetric {
+            true => Expr::Or(vec![range(low, high)?, range(high, low)?]),
+            false => range(low, high)?,
+        };
+        Ok(if negated { Expr::Not(Box::new(inside)) } else { inside })
+    }
+
+    fn like(
+        &mut self,
+        form: LikeForm,
+        operand: &ast::Expr,
+        pattern: &ast::Expr,
+        escape: Option<&ast::Expr>,
+        negated: bool,
+        location: Location,
+    ) -> SqlResult<Expr> {
+        let name = match (form, negated) {
+            (LikeForm::Like, false) => "~~",
+            (LikeForm::Like, true) => "!~~",
+            (LikeForm::ILike, false) => "~~*",
+            (LikeForm::ILike, true) => "!~~*",
+            (LikeForm::SimilarTo, false) => "~",
+            (LikeForm::SimilarTo, true) => "!~",
+        };
+        let value = self.expression(operand)?;
+        let mut wanted = self.expression(pattern)?;
+        let transform = match form {
+            LikeForm::SimilarTo => Some("similar_to_escape"),
+            LikeForm::Like | LikeForm::ILike => escape.map(|_| "like_escape"),
+        };
+        if let Some(function) = transform {
+            let mut arguments = vec![(wanted, pattern.location)];
+            if let Some(escape) = escape {
+                arguments.push((self.expression(escape)?, escape.location));
+            }
+            wanted = self.named_call(function, arguments, location)?;
+        }
+        self.operator(name, Some((value, operand.location)), (wanted, pattern.location), location)
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&ast::Expr>,
+        branches: &[ast::CaseBranch],
+        otherwise: Option<&ast::Expr>,
+        location: Location,
+    ) -> SqlResult<Expr> {
+        let mut conditions = Vec::with_capacity(branches.len());
+        // PostgreSQL unifies the ELSE first, so its type leads.
+        let mut results = Vec::with_capacity(branches.len() + 1);
+        for branch in branches {
+            let condition = match operand {
+                None => self.condition(&branch.condition, "CASE/WHEN")?,
+                Some(operand) => self.equality(operand, &branch.condition, location)?,
+            };
+            conditions.push(condition);
+        }
+        let default = match otherwise {
+            Some(expr) => (self.expression(expr)?, expr.location),
+            None => (Expr::Constant(Datum::Null, ColumnType::UNKNOWN), location),
+        };
+        results.push(default);
+        for branch in branches {
+            results.push((self.expression(&branch.result)?, branch.result.location));
+        }
+        let (mut results, ty) = self.unify(results, "CASE")?;
+        let default = results.remove(0);
+        let otherwise = otherwise.is_some().then(|| Box::new(default));
+        Ok(Expr::Case { branches: conditions.into_iter().zip(results).collect(), otherwise, ty })
+    }
+
+    fn null_if(&mut self, left: &ast::Expr, right: &ast::Expr, location: Location) -> SqlResult<Expr> {
+        let equality = self.equality(left, right, location)?;
+        let Expr::Call { function, arguments, .. } = equality else {
+            return Err(self.error(state::DATATYPE_MISMATCH, location, "NULLIF requires = operator to yield boolean"));
+        };
+        let [left, right]: [Expr; 2] =
+            arguments.try_into().map_err(|_| mote_common::SqlError::internal("equality has two operands"))?;
+        let ty = left.ty();
+        Ok(Expr::NullIf { equals: function, left: Box::new(left), right: Box::new(right), ty })
+    }
+
+    fn cast(&mut self, operand: &ast::Expr, target: &ast::TypeName, location: Location) -> SqlResult<Expr> {
+        let ty = self.type_name(target)?;
+        if let ExprKind::Array(elements) = &operand.kind
+            && let Some(element) = ty.element()
+        {
+            return self.array(elements, Some(element), operand.location);
+        }
+        let bound = self.expression(operand)?;
+        // An error of the literal points at the literal, one of the conversion at the cast.
+        let place = if self.type_of(&bound).oid == oid::UNKNOWN { operand.location } else { location };
+        if let Some(constant) = self.regclass_literal(&bound, ty)? {
+            return Ok(constant);
+        }
+        self.coerce_explicit(bound, ty, place)
+    }
+
+    fn row(&mut self, fields: &[ast::Expr]) -> SqlResult<Expr> {
+        let mut bound = Vec::with_capacity(fields.len());
+        for field in fields {
+            match &field.kind {
+                ExprKind::Column(reference) if reference.star => {
+                    let qualifier = reference.parts.last().map(|name| &**name);
+                    let columns = self.star_columns(qualifier, field.location)?;
+                    bound.extend(columns.into_iter().map(|(_, expr)| expr));
+                }
+                _ => bound.push(self.settled(field)?),
+            }
+        }
+        Ok(Expr::Row { fields: bound, ty: ColumnType::RECORD })
+    }
+
+    fn array(
+        &mut self,
+        elements: &[ast::Expr],
+        wanted: Option<ColumnType>,
+        location: Location,
+    ) -> SqlResult<Expr> {
+        let nested = |expr: &ast::Expr| matches!(expr.kind, ExprKind::Array(_));
+        let multidimensional = !elements.is_empty() && elements.iter().all(nested);
+        let mut bound = Vec::with_capacity(elements.len());
+        for element in elements {
+            let expr = match (&element.kind, multidimensional) {
+                (ExprKind::Array(inner), true) => self.array(inner, wanted, element.location)?,
+                _ => self.expression(element)?,
+            };
+            bound.push((expr, element.location));
+        }
+        let (elements, ty) = match wanted {
+            Some(element) if !multidimensional => {
+                let mut converted = Vec::with_capacity(bound.len());
+                for (expr, location) in bound {
+                    converted.push(self.coerce_explicit(expr, element, location)?);
+                }
+                (converted, element)
+            }
+            _ if bound.is_empty() => {
+                return Err(self
+                    .error(state::INDETERMINATE_DATATYPE, location, "cannot determine type of empty array")
+                    .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
+            }
+            _ => self.unify(bound, "ARRAY")?,
+        };
+        if multidimensional || ty.is_array() && ty.oid != oid::INT2VECTOR && ty.oid != oid::OIDVECTOR {
+            return Ok(Expr::Array { elements, ty, multidimensional: true });
+        }
+        let Some(array) = ty.array_of() else {
+            let message = format!("could not find array type for data type {}", format_type(ty.oid, -1));
+            return Err(self.error(state::UNDEFINED_OBJECT, location, message));
+        };
+        Ok(Expr::Array { elements, ty: array, multidimensional: false })
+    }
+
+    fn indirection(
+        &mut self,
+        base: &ast::Expr,
+        steps: &[IndirectionStep],
+        location: Location,
+    ) -> SqlResult<Expr> {
+        let mut expr = self.settled(base)?;
+        let mut rest = steps;
+        while let Some(step) = rest.first() {
+            match step {
+                IndirectionStep::Field(name) => {
+                    expr = self.field(expr, name, location)?;
+                    rest = &rest[1..];
+                }
+                IndirectionStep::Star => {
+                    return Err(self.error(
+                        state::SYNTAX_ERROR,
+                        location,
+                        "row expansion via \"*\" is not supported here",
+                    ));
+                }
+                IndirectionStep::Subscript(_) | IndirectionStep::Slice { .. } => {
+                    let is_subscript = |step: &&IndirectionStep| {
+                        matches!(step, IndirectionStep::Subscript(_) | IndirectionStep::Slice { .. })
+                    };
+                    let count = rest.iter().take_while(is_subscript).count();
+                    expr = self.subscripts(expr, &rest[..count], location)?;
+                    rest = &rest[count..];
+                }
+            }
+        }
+        Ok(expr)
+    }
+
+    fn subscripts(&mut self, array: Expr, steps: &[IndirectionStep], location: Location) -> SqlResult<Expr> {
+        let array_type = array.ty();
+        let Some(element) = array_type.element() else {
+            let message = format!(
+                "cannot subscript type {} because it does not support subscripting",
+                format_type(array_type.oid, -1)
+            );
+            return Err(self.error(state::DATATYPE_MISMATCH, location, message));
+        };
+        let mut subscripts = Vec::with_capacity(steps.len());
+        let mut slice = false;
+        for step in steps {
+            let subscript = match step {
+                IndirectionStep::Subscript(expr) => Subscript::Element(self.subscript(expr)?),
+                IndirectionStep::Slice { lower, upper } => {
+                    slice = true;
+                    let lower = lower.as_ref().map(|expr| self.subscript(expr)).transpose()?;
+                    let upper = upper.as_ref().map(|expr| self.subscript(expr)).transpose()?;
+                    Subscript::Slice(lower, upper)
+                }
+                IndirectionStep::Field(_) | IndirectionStep::Star => continue,
+            };
+            subscripts.push(subscript);
+        }
+        let ty = if slice { array_type } else { element };
+        Ok(Expr::Subscript { array: Box::new(array), subscripts, ty })
+    }
+
+    fn subscript(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
+        let bound = self.expression(expr)?;
+        let coerced = self.try_coerce(
+            bound,
+            ColumnType::INT4,
+            crate::catalog::cast::CastUse::Assignment,
+            expr.location,
+        )?;
+        coerced.ok_or_else(|| {
+            self.error(state::DATATYPE_MISMATCH, expr.location, "array subscript must have type integer")
+        })
+    }
+
+    /// `(record).name`, where the record's make-up is known.
+    fn field(&mut self, record: Expr, name: &str, location: Location) -> SqlResult<Expr> {
+        if let Expr::Variable { relation, column: WHOLE_ROW, .. } = record {
+            for position in 0..self.column_count(relation) {
+                if self.column(relation, position).is_some_and(|column| column.0 == name) {
+                    return Ok(self.variable(relation, position, location));
+                }
+            }
+        }
+        if let Expr::Row { fields, .. } = &record {
+            let number = name.strip_prefix('f').and_then(|digits| digits.parse::<usize>().ok());
+            if let Some(field) = number.and_then(|number| fields.get(number.wrapping_sub(1))) {
+                return Ok(field.clone());
+            }
+        }
+        let ty = record.ty();
+        if ty.oid == oid::RECORD {
+            let message = format!("could not identify column \"{name}\" in record data type");
+            return Err(self.error(state::UNDEFINED_COLUMN, location, message));
+        }
+        let message = format!(
+            "column notation .{name} applied to type {}, which is not a composite type",
+            format_type(ty.oid, -1)
+        );
+        Err(self.error(state::WRONG_OBJECT_TYPE, location, message))
+    }
+
+    fn collate(
+        &mut self,
+        operand: &ast::Expr,
+        collation: &ast::QualifiedName,
+        location: Location,
+    ) -> SqlResult<Expr> {
+        let bound = self.settled(operand)?;
+        match collation.last() {
+            "default" | "C" | "POSIX" | "C.UTF-8" | "ucs_basic" => Ok(bound),
+            name => {
+                let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+                Err(self.error(state::UNDEFINED_OBJECT, location, message))
+            }
+        }
+    }
+}
+
+/// A literal that does not fit an integer: bigint if it can be, else numeric.
+fn number(digits: &str) -> SqlResult<Expr> {
+    let plain: String = digits.chars().filter(|c| *c != '_').collect();
+    let lower = plain.to_ascii_lowercase();
+    let radix = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find(|(prefix, _)| lower.starts_with(prefix));
+    let whole = match radix {
+        Some((prefix, radix)) => i64::from_str_radix(&lower[prefix.len()..], radix).ok(),
+        None => lower.parse::<i64>().ok(),
+    };
+    if let Some(value) = whole {
+        return Ok(Expr::Constant(Datum::Int8(value), ColumnType::INT8));
+    }
+    let settings = mote_types::FormatSettings::default();
+    let value = mote_types::input_text(ColumnType::NUMERIC, &plain, &settings)?;
+    Ok(Expr::Constant(value, ColumnType::NUMERIC))
+}
+
+/// CURRENT_TIMESTAMP and its kin.
+fn sql_value(function: SqlValueFunction, precision: Option<i32>, location: Location) -> Expr {
+    let (value, ty) = match function {
+        SqlValueFunction::CurrentDate => (SessionValue::CurrentDate, ColumnType::DATE),
+        SqlValueFunction::CurrentTime => (SessionValue::CurrentTime, ColumnType::TIME),
+        SqlValueFunction::CurrentTimestamp => (SessionValue::TransactionTimestamp, ColumnType::TIMESTAMPTZ),
+        SqlValueFunction::LocalTime => (SessionValue::LocalTime, ColumnType::TIME),
+        SqlValueFunction::LocalTimestamp => (SessionValue::LocalTimestamp, ColumnType::TIMESTAMP),
+        SqlValueFunction::CurrentRole | SqlValueFunction::CurrentUser | SqlValueFunction::User => {
+            (SessionValue::CurrentUser, ColumnType::NAME)
+        }
+        SqlValueFunction::SessionUser => (SessionValue::SessionUser, ColumnType::NAME),
+        SqlValueFunction::CurrentCatalog => (SessionValue::CurrentCatalog, ColumnType::NAME),
+        SqlValueFunction::CurrentSchema => (SessionValue::CurrentSchema, ColumnType::NAME),
+    };
+    let expr = Expr::SessionValue { value, ty };
+    match precision {
+        Some(precision) => {
+            let target = ColumnType::with_typmod(ty.oid, precision.clamp(0, 6));
+            Expr::Cast { argument: Box::new(expr), from: ty, ty: target, explicit: true, location: location.0 }
+        }
+        None => expr,
+    }
+}

@@ -1,0 +1,335 @@
+//! GROUP BY, aggregates and HAVING: the grouping check, and the rewrite of what stands above the grouping.
+//!
+//! Invariant: after this, everything above the grouping reads the grouping's item alone (keys and calls), except inside
+//! the calls' arguments. Columns that a grouped primary key determines become keys themselves.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+
+use super::Binder;
+use super::query::{
+    BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, GROUP_KEY, Grouping, ItemKind, QueryBody,
+    RangeItem, collect_subplans, visit_called,
+};
+use super::scope::Clause;
+use super::select::items_of;
+use crate::ast::{self, ExprKind, GroupingElement, Location};
+use crate::catalog::ConstraintKind;
+use crate::plan::expr::Expr;
+use crate::plan::walk::window_call_exprs;
+
+/// Keys beyond this in one GROUP BY would collide with the numbers of special columns.
+const KEYS_MAX: usize = 1000;
+/// PostgreSQL's limit on what CUBE and ROLLUP may grow to.
+const SETS_MAX: usize = 4096;
+
+impl Binder<'_> {
+    /// Completes a SELECT: grouping, windows and sets move from the level into the query.
+    pub(super) fn grouping(
+        &mut self,
+        select: &ast::Select,
+        having: Vec<Expr>,
+        query: &mut BoundQuery,
+    ) -> SqlResult<()> {
+        let mut keys = Vec::new();
+        let mut sets = Vec::new();
+        if !select.group_by.is_empty() {
+            let mut targets = std::mem::take(&mut query.targets);
+            let bound = self.in_clause(Clause::GroupBy, |this| this.group_keys(select, &mut targets, &mut keys));
+            query.targets = targets;
+            sets = bound?;
+        }
+        let level = self.level();
+        let calls = std::mem::take(&mut level.aggregates);
+        let item = level.aggregate_item;
+        let mut windows = std::mem::take(&mut level.windows);
+        let mut set_calls = level.set_item.map(|item| (item, std::mem::take(&mut level.sets)));
+        let grouped = item.is_some() || !select.group_by.is_empty() || select.having.is_some();
+        let QueryBody::Select(body) = &mut query.body else {
+            return Err(SqlError::internal("grouping belongs to a SELECT"));
+        };
+        if !grouped {
+            body.windows = windows;
+            body.sets = set_calls;
+            return Ok(());
+        }
+        let own = items_of(&body.from);
+        let item = match item {
+            Some(item) => item,
+            None => self.computed_item()?,
+        };
+        let mut rewriter = Rewriter { item, own, keys, plain: sets.is_empty(), failure: None, in_subquery: false };
+        let mut having = having;
+        let mut called = Vec::new();
+        let mut above: Vec<&mut Expr> = Vec::new();
+        above.extend(query.targets.iter_mut().map(|target| &mut target.expr));
+        above.extend(having.iter_mut());
+        above.extend(query.order_by.iter_mut().map(|key| &mut key.expr));
+        if let Some(BoundDistinct::On(on)) = &mut query.distinct {
+            above.extend(on.iter_mut());
+        }
+        if let Some((_, calls)) = &mut set_calls {
+            above.extend(calls.iter_mut());
+        }
+        for expr in above {
+            rewriter.apply(expr, &self.items);
+            collect_subplans(expr, &mut called);
+        }
+        for window in &mut windows {
+            window.partition_by.iter_mut().for_each(|expr| rewriter.apply(expr, &self.items));
+            window.order_by.iter_mut().for_each(|key| rewriter.apply(&mut key.expr, &self.items));
+            for call in &mut window.calls {
+                window_call_exprs(call, &mut |expr| rewriter.apply(expr, &self.items));
+            }
+        }
+        if !called.is_empty() {
+            self.rewrite_subqueries(&called, &mut rewriter);
+        }
+        if let Some((relation, column, location, in_subquery)) = rewriter.failure {
+            return Err(self.ungrouped(relation, column, Location(location), in_subquery));
+        }
+        if rewriter.keys.len() > KEYS_MAX {
+            return Err(SqlError::new(state::TOO_MANY_COLUMNS, "too many grouping columns"));
+        }
+        let QueryBody::Select(body) = &mut query.body else {
+            return Err(SqlError::internal("grouping belongs to a SELECT"));
+        };
+        body.grouping = Some(Grouping { item, keys: rewriter.keys, sets, calls, having });
+        body.windows = windows;
+        body.sets = set_calls;
+        Ok(())
+    }
+
+    /// Correlated sub-queries above the grouping see groups, not rows.
+    fn rewrite_subqueries(&mut self, called: &[u16], rewriter: &mut Rewriter) {
+        // The items are needed by the walk (mutably) and by the check for keys; the check gets primary keys beforehand.
+        let keys = primary_keys(&self.items, &rewriter.own);
+        rewriter.in_subquery = true;
+        visit_called(called, &mut self.items, &mut self.subqueries, &mut |expr| {
+            rewriter.apply_with(expr, &keys);
+        });
+    }
+
+    fn ungrouped(&self, relation: u16, column: u16, location: Location, in_subquery: bool) -> SqlError {
+        let alias = &self.items[relation as usize].alias;
+        let name = match column {
+            super::query::CTID => "ctid",
+            super::query::XMIN => "xmin",
+            super::query::TABLE_OID => "tableoid",
+            super::query::WHOLE_ROW => "*",
+            _ => self.column(relation, column as usize).map_or("?", |column| column.0),
+        };
+        let message = match in_subquery {
+            true => format!("subquery uses ungrouped column \"{alias}.{name}\" from outer query"),
+            false => format!(
+                "column \"{alias}.{name}\" must appear in the GROUP BY clause or be used in an aggregate function"
+            ),
+        };
+        self.error(state::GROUPING_ERROR, location, message)
+    }
+
+    /// Binds GROUP BY: fills the keys, returns the grouping sets (none for a plain list).
+    fn group_keys(
+        &mut self,
+        select: &ast::Select,
+        targets: &mut [BoundTarget],
+        keys: &mut Vec<Expr>,
+    ) -> SqlResult<Vec<Vec<u16>>> {
+        let plain = |element: &GroupingElement| matches!(element, GroupingElement::Expr(_));
+        let simple = select.group_by.iter().all(plain);
+        let mut product: Vec<Vec<u16>> = vec![Vec::new()];
+        for element in &select.group_by {
+            let sets = self.grouping_element(element, targets, keys)?;
+            let mut next = Vec::with_capacity(product.len() * sets.len());
+            for left in &product {
+                for right in &sets {
+                    let mut joined = left.clone();
+                    joined.extend(right.iter().filter(|key| !left.contains(key)));
+                    next.push(joined);
+                }
+            }
+            if next.len() > SETS_MAX {
+                let message = format!("too many grouping sets present (maximum {SETS_MAX})");
+                return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, message));
+            }
+            product = next;
+        }
+        if simple {
+            return Ok(Vec::new());
+        }
+        if select.group_distinct {
+            product.iter_mut().for_each(|set| set.sort_unstable());
+            product.sort();
+            product.dedup();
+        }
+        Ok(product)
+    }
+
+    fn grouping_element(
+        &mut self,
+        element: &GroupingElement,
+        targets: &mut [BoundTarget],
+        keys: &mut Vec<Expr>,
+    ) -> SqlResult<Vec<Vec<u16>>> {
+        match element {
+            GroupingElement::Empty => Ok(vec![Vec::new()]),
+            GroupingElement::Expr(expr) => Ok(vec![self.group_key(expr, targets, keys)?]),
+            GroupingElement::Rollup(parts) => {
+                let parts = self.grouping_parts(parts, targets, keys)?;
+                let prefix = |count: usize| parts[..count].concat();
+                Ok((0..=parts.len()).rev().map(prefix).collect())
+            }
+            GroupingElement::Cube(parts) => {
+                let parts = self.grouping_parts(parts, targets, keys)?;
+                if parts.len() > 12 {
+                    return Err(SqlError::new(state::TOO_MANY_COLUMNS, "CUBE is limited to 12 elements"));
+                }
+                let subset = |mask: usize| {
+                    let chosen = (0..parts.len()).filter(|bit| mask & (1 << bit) != 0);
+                    chosen.flat_map(|bit| parts[bit].clone()).collect()
+                };
+                Ok((0..1usize << parts.len()).rev().map(subset).collect())
+            }
+            GroupingElement::Sets(parts) => {
+                let mut sets = Vec::new();
+                for part in parts {
+                    sets.extend(self.grouping_element(part, targets, keys)?);
+                }
+                Ok(sets)
+            }
+        }
+    }
+
+    fn grouping_parts(
+        &mut self,
+        parts: &[GroupingElement],
+        targets: &mut [BoundTarget],
+        keys: &mut Vec<Expr>,
+    ) -> SqlResult<Vec<Vec<u16>>> {
+        let mut bound = Vec::with_capacity(parts.len());
+        for part in parts {
+            bound.push(self.grouping_element(part, targets, keys)?.concat());
+        }
+        Ok(bound)
+    }
+
+    /// One key, or the several of a parenthesised list.
+    fn group_key(
+        &mut self,
+        expr: &ast::Expr,
+        targets: &mut [BoundTarget],
+        keys: &mut Vec<Expr>,
+    ) -> SqlResult<Vec<u16>> {
+        if let ExprKind::Row { fields, form: ast::RowForm::Implicit } = &expr.kind {
+            let mut positions = Vec::with_capacity(fields.len());
+            for field in fields {
+                positions.extend(self.group_key(field, targets, keys)?);
+            }
+            return Ok(positions);
+        }
+        let bound = match self.output_reference(expr, targets, "GROUP BY", false)? {
+            Some(position) => {
+                let settled = self.settle_unknown(targets[position].expr.clone(), expr.location)?;
+                targets[position].expr = settled.clone();
+                settled
+            }
+            None => self.settled(expr)?,
+        };
+        let aggregate = self.level().aggregate_item;
+        let windows: Vec<u16> = self.level().windows.iter().map(|window| window.item).collect();
+        if bound.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if Some(*relation) == aggregate)) {
+            let message = "aggregate functions are not allowed in GROUP BY";
+            return Err(self.error(state::GROUPING_ERROR, expr.location, message));
+        }
+        if bound.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if windows.contains(relation))) {
+            let message = "window functions are not allowed in GROUP BY";
+            return Err(self.error(state::WINDOWING_ERROR, expr.location, message));
+        }
+        self.check_equality(&bound, expr.location)?;
+        let known = keys.iter().position(|key| key.same(&bound));
+        let position = known.unwrap_or_else(|| {
+            keys.push(bound);
+            keys.len() - 1
+        });
+        Ok(vec![position as u16])
+    }
+}
+
+/// Primary keys of the relations among these items: (item, columns).
+fn primary_keys(items: &[RangeItem], own: &[u16]) -> Vec<(u16, Vec<u16>)> {
+    let key_of = |item: &u16| {
+        let ItemKind::Relation(relation) = &items[*item as usize].kind else { return None };
+        let index = relation.constraints.iter().find_map(|constraint| match constraint.kind {
+            ConstraintKind::PrimaryKey { index } if !constraint.deferrable => Some(index),
+            _ => None,
+        });
+        let index = relation.indexes.iter().find(|known| Some(known.oid) == index || known.primary)?;
+        let columns = index.keys.iter().map(|key| match key.target {
+            crate::catalog::IndexKeyTarget::Column(column) => Some(column),
+            crate::catalog::IndexKeyTarget::Expression(..) => None,
+        });
+        Some((*item, columns.collect::<Option<Vec<u16>>>()?))
+    };
+    own.iter().filter_map(key_of).collect()
+}
+
+/// Replaces what is grouped by references to the grouping's item.
+struct Rewriter {
+    item: u16,
+    /// FROM items of the level.
+    own: Vec<u16>,
+    keys: Vec<Expr>,
+    /// No grouping sets: a primary key determines the other columns.
+    plain: bool,
+    /// The first ungrouped column: (item, column, place, inside a sub-query).
+    failure: Option<(u16, u16, i32, bool)>,
+    in_subquery: bool,
+}
+
+impl Rewriter {
+    fn apply(&mut self, expr: &mut Expr, items: &[RangeItem]) {
+        // Looking up primary keys costs; it is needed only if something is not grouped.
+        let keys = if self.plain { primary_keys(items, &self.own) } else { Vec::new() };
+        self.apply_with(expr, &keys);
+    }
+
+    fn apply_with(&mut self, expr: &mut Expr, primary: &[(u16, Vec<u16>)]) {
+        expr.rewrite(&mut |inner| {
+            if let Some(position) = self.keys.iter().position(|key| key.same(inner)) {
+                return Some(self.key(position, inner));
+            }
+            let Expr::Variable { relation, column, location, .. } = inner else { return None };
+            if !self.own.contains(relation) {
+                return None;
+            }
+            if self.determined(*relation, *column, primary) {
+                self.keys.push(inner.clone());
+                return Some(self.key(self.keys.len() - 1, inner));
+            }
+            if self.failure.is_none() {
+                self.failure = Some((*relation, *column, *location, self.in_subquery));
+            }
+            None
+        });
+    }
+
+    fn key(&self, position: usize, expr: &Expr) -> Expr {
+        let location = match expr {
+            Expr::Variable { location, .. } | Expr::Call { location, .. } => *location,
+            _ => -1,
+        };
+        Expr::Variable { relation: self.item, column: GROUP_KEY + position as u16, ty: expr.ty(), location }
+    }
+
+    fn determined(&self, relation: u16, column: u16, primary: &[(u16, Vec<u16>)]) -> bool {
+        if !self.plain || column >= FIRST_SYSTEM_COLUMN {
+            return false;
+        }
+        let grouped = |wanted: &u16| {
+            self.keys.iter().any(|key| {
+                matches!(key, Expr::Variable { relation: r, column: c, .. } if *r == relation && c == wanted)
+            })
+        };
+        primary.iter().any(|(item, columns)| *item == relation && columns.iter().all(grouped))
+    }
+}

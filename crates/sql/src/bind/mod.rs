@@ -1,0 +1,226 @@
+//! From names to meaning: statement trees become typed expressions over numbered FROM items.
+//!
+//! Read in this order:
+//!  1. `query`: the bound form, what comes out.
+//!  2. this file: the binder's state, and the statement's entry.
+//!  3. `scope`: which names are visible where.
+//!  4. `coerce`, `resolve`: conversions; the choice of operators and functions, by PostgreSQL's rules.
+//!  5. `expression`, `call`, `compare`, `subquery`: one expression form after the other.
+//!  6. `from`, `select`, `group`, `window`, `set_operation`, `with`: the clauses of a query.
+//!  7. `modify`, `conflict`: INSERT, UPDATE, DELETE.
+//!  8. `relation_expression`, `type_name`: defaults, checks and index expressions; types by name.
+//!
+//! Promises: no row is read, no expression evaluated, except that literals take their type here. Errors carry
+//! PostgreSQL's SQLSTATE, wording and position. Leaves out: how to run it (`optimize`).
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::{ColumnType, oid};
+
+use crate::ast::{self, Location, Name};
+use crate::catalog::{CatalogView, Relation};
+use crate::plan::expr::Expr;
+use crate::plan::{Dependency, RelationAccess, RelationLock};
+
+pub mod query;
+
+mod call;
+mod coerce;
+mod compare;
+mod conflict;
+mod expression;
+mod from;
+mod group;
+mod modify;
+mod relation_expression;
+mod resolve;
+mod scope;
+mod select;
+mod set_operation;
+mod subquery;
+mod type_name;
+mod window;
+mod with;
+
+pub use relation_expression::{RelationExpression, bind_expression_over_relation, bind_free_expression};
+pub use type_name::{parse_type_name, resolve_type_name};
+
+use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
+use scope::Level;
+
+/// Query levels, views and expressions may nest this deep together before 54001.
+const DEPTH_MAX: u32 = 1200;
+
+/// The state of binding one statement.
+pub(crate) struct Binder<'a> {
+    pub catalog: &'a dyn CatalogView,
+    /// The statement's text, for positions of errors. Empty inside views.
+    text: &'a str,
+    /// Types of $1..; `UNKNOWN` until a context decides.
+    parameters: Vec<ColumnType>,
+    /// Parameters that were declared may not be added to.
+    parameters_open: bool,
+    items: Vec<RangeItem>,
+    subqueries: Vec<Option<BoundQuery>>,
+    ctes: Vec<BoundCte>,
+    /// WITH names in sight, innermost last.
+    cte_names: Vec<(Name, u16)>,
+    /// Query levels in sight, innermost last.
+    levels: Vec<Level>,
+    dependencies: Vec<Dependency>,
+    accesses: Vec<RelationAccess>,
+    /// Whose privileges count where we are: a view's owner inside the view.
+    check_as: Oid,
+    depth: u32,
+}
+
+impl<'a> Binder<'a> {
+    pub fn new(catalog: &'a dyn CatalogView, text: &'a str, parameter_types: &[Oid]) -> Binder<'a> {
+        let known = |oid: &Oid| if *oid == Oid::INVALID { ColumnType::UNKNOWN } else { ColumnType::new(*oid) };
+        Binder {
+            catalog,
+            text,
+            parameters: parameter_types.iter().map(known).collect(),
+            parameters_open: true,
+            items: Vec::with_capacity(4),
+            subqueries: Vec::new(),
+            ctes: Vec::new(),
+            cte_names: Vec::new(),
+            levels: Vec::with_capacity(2),
+            dependencies: Vec::new(),
+            accesses: Vec::new(),
+            check_as: Oid::INVALID,
+            depth: 0,
+        }
+    }
+
+    /// Binds a query or a modifying statement.
+    pub fn bind(mut self, statement: &ast::Statement) -> SqlResult<Bound> {
+        let statement = match statement {
+            ast::Statement::Query(query) => BoundStatement::Query(self.query(query)?),
+            other => BoundStatement::Modify(Box::new(self.modifying_statement(other)?)),
+        };
+        if let Some(index) = self.parameters.iter().position(|ty| ty.oid == oid::UNKNOWN) {
+            return Err(undetermined_parameter(index));
+        }
+        Ok(Bound {
+            statement,
+            items: self.items,
+            subqueries: self.subqueries,
+            ctes: self.ctes,
+            parameters: self.parameters,
+            dependencies: self.dependencies,
+            accesses: self.accesses,
+        })
+    }
+
+    /// INSERT, UPDATE or DELETE, also inside WITH.
+    fn modifying_statement(&mut self, statement: &ast::Statement) -> SqlResult<query::BoundModify> {
+        match statement {
+            ast::Statement::Insert(insert) => self.insert(insert),
+            ast::Statement::Update(update) => self.update(update),
+            ast::Statement::Delete(delete) => self.delete(delete),
+            ast::Statement::Merge(_) => Err(SqlError::unsupported("MERGE")),
+            _ => Err(SqlError::internal("only queries and modifying statements are bound")),
+        }
+    }
+
+    /// Counts nesting; every recursion of the binder passes through here.
+    fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
+        }
+        let result = work(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn position(&self, location: Location) -> u32 {
+        location.position(self.text)
+    }
+
+    /// An error at a place of the text.
+    fn error(&self, state: mote_common::SqlState, location: Location, message: impl Into<String>) -> SqlError {
+        SqlError::new(state, message).at(self.position(location))
+    }
+
+    fn add_item(&mut self, alias: Name, kind: ItemKind, columns: Vec<ItemColumn>) -> SqlResult<u16> {
+        let number = u16::try_from(self.items.len()).ok().filter(|number| *number < 0xFFF0);
+        let number = number
+            .ok_or_else(|| SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many range table entries"))?;
+        self.items.push(RangeItem { alias, kind, columns });
+        Ok(number)
+    }
+
+    /// An item for rows that a query level computes.
+    fn computed_item(&mut self) -> SqlResult<u16> {
+        self.add_item("".into(), ItemKind::Computed, Vec::new())
+    }
+
+    /// Notes the dependency on a relation, its lock and the privileges to check.
+    fn access(&mut self, relation: &Relation, lock: RelationLock, privileges: u32) {
+        if !self.dependencies.iter().any(|known| known.object == relation.oid) {
+            self.dependencies.push(Dependency { object: relation.oid, version: relation.version });
+        }
+        let check_as = self.check_as;
+        let known = self.accesses.iter_mut();
+        match known.into_iter().find(|known| known.relation == relation.oid && known.check_as == check_as) {
+            Some(known) => {
+                known.lock = known.lock.max(lock);
+                known.privileges |= privileges;
+            }
+            None => {
+                self.accesses.push(RelationAccess { relation: relation.oid, lock, privileges, check_as })
+            }
+        }
+    }
+
+    /// Number of columns of an item, dropped ones included.
+    fn column_count(&self, item: u16) -> usize {
+        let item = &self.items[item as usize];
+        match &item.kind {
+            ItemKind::Relation(relation) => relation.columns.len(),
+            _ => item.columns.len(),
+        }
+    }
+
+    /// Name and type of a column; `None` for a dropped one.
+    fn column(&self, item: u16, position: usize) -> Option<(&str, ColumnType)> {
+        let item = &self.items[item as usize];
+        if let ItemKind::Relation(relation) = &item.kind {
+            let column = &relation.columns[position];
+            if column.dropped {
+                return None;
+            }
+            let renamed = item.columns.get(position).map(|column| &*column.name);
+            return Some((renamed.unwrap_or(&column.name), column.ty));
+        }
+        item.columns.get(position).map(|column| (&*column.name, column.ty))
+    }
+
+    fn variable(&self, item: u16, position: usize, location: Location) -> Expr {
+        let ty = self.column(item, position).map_or(ColumnType::UNKNOWN, |column| column.1);
+        Expr::Variable { relation: item, column: position as u16, ty, location: location.0 }
+    }
+
+    /// Base table and attribute number behind an output expression.
+    fn origin(&self, expr: &Expr) -> (Oid, i16) {
+        let Expr::Variable { relation, column, .. } = expr else { return (Oid::INVALID, 0) };
+        if *column >= query::FIRST_SYSTEM_COLUMN {
+            return (Oid::INVALID, 0);
+        }
+        let item = &self.items[*relation as usize];
+        match &item.kind {
+            ItemKind::Relation(relation) => (relation.oid, *column as i16 + 1),
+            _ => item.columns.get(*column as usize).map_or((Oid::INVALID, 0), |column| column.origin),
+        }
+    }
+}
+
+fn undetermined_parameter(index: usize) -> SqlError {
+    SqlError::new(
+        state::INDETERMINATE_DATATYPE,
+        format!("could not determine data type of parameter ${}", index + 1),
+    )
+}

@@ -1,0 +1,376 @@
+//! What a statement means, before anyone decides how to run it: query levels over numbered FROM items.
+//!
+//! Invariants
+//!  1. FROM items, and the rows that a level computes (groups, windows, sets), bear numbers that are unique in the
+//!     statement; `Expr::Variable` names a column by (number, position). A variable whose number is not defined within a
+//!     query is a reference to an outer query (correlation) or to an item on its left (LATERAL).
+//!  2. Every `Expr::SubPlan` carries the position of its query in `Bound::subqueries`.
+//!
+//! Leaves out: names (gone after binding), access paths, join order.
+
+use std::sync::Arc;
+
+use mote_common::Oid;
+use mote_types::ColumnType;
+
+use crate::ast::Name;
+use crate::catalog::Relation;
+use crate::plan::expr::{AggregateCall, Expr, SortKey, WindowCall};
+use crate::plan::node::{LockStrength, LockWait, SetOperationKind};
+use crate::plan::walk::{aggregate_call_exprs, window_call_exprs};
+use crate::plan::{Command, Dependency, RelationAccess};
+
+/// Numbers of columns that no attribute has. They follow the columns of any table.
+pub const ROW_MARK: u16 = 0xFFFF;
+pub const CTID: u16 = 0xFFFE;
+pub const XMIN: u16 = 0xFFFD;
+pub const TABLE_OID: u16 = 0xFFFC;
+pub const WHOLE_ROW: u16 = 0xFFFB;
+/// Least of the numbers above.
+pub const FIRST_SYSTEM_COLUMN: u16 = WHOLE_ROW;
+/// Group keys of a grouping relation start here; below are its aggregates.
+pub const GROUP_KEY: u16 = 0x4000;
+
+/// A bound statement.
+pub struct Bound {
+    pub statement: BoundStatement,
+    pub items: Vec<RangeItem>,
+    pub subqueries: Vec<Option<BoundQuery>>,
+    pub ctes: Vec<BoundCte>,
+    pub parameters: Vec<ColumnType>,
+    pub dependencies: Vec<Dependency>,
+    pub accesses: Vec<RelationAccess>,
+}
+
+pub enum BoundStatement {
+    Query(BoundQuery),
+    Modify(Box<BoundModify>),
+}
+
+/// A numbered FROM item.
+pub struct RangeItem {
+    pub alias: Name,
+    pub kind: ItemKind,
+    /// Empty where the relation's own columns are meant.
+    pub columns: Vec<ItemColumn>,
+}
+
+pub struct ItemColumn {
+    pub name: Name,
+    pub ty: ColumnType,
+    /// Base table and attribute number, zero where the column is computed.
+    pub origin: (Oid, i16),
+}
+
+pub enum ItemKind {
+    Relation(Arc<Relation>),
+    /// Taken (left `None`) by the optimiser.
+    Subquery(Option<Box<BoundQuery>>),
+    Function(Box<FunctionItem>),
+    Cte(u16),
+    WorkTable(u16),
+    /// Rows that a query level computes: groups, windows, sets, set operations, VALUES.
+    Computed,
+}
+
+pub struct FunctionItem {
+    pub calls: Vec<Expr>,
+    pub columns: Vec<Vec<ColumnType>>,
+    pub ordinality: bool,
+}
+
+pub struct BoundCte {
+    pub name: Name,
+    pub columns: Vec<(Name, ColumnType)>,
+    pub statement: BoundCteStatement,
+    pub references: u32,
+    /// MATERIALIZED or NOT MATERIALIZED, where written.
+    pub materialized: Option<bool>,
+}
+
+pub enum BoundCteStatement {
+    Query(Option<Box<BoundQuery>>),
+    /// `WITH RECURSIVE`: base, step, and whether the union drops duplicates.
+    Recursive(Option<Box<(BoundQuery, BoundQuery)>>, bool),
+    Modify(Option<Box<BoundModify>>),
+    /// Being bound.
+    Pending,
+}
+
+#[derive(Clone)]
+pub struct BoundQuery {
+    pub body: QueryBody,
+    pub targets: Vec<BoundTarget>,
+    pub distinct: Option<BoundDistinct>,
+    pub order_by: Vec<SortKey>,
+    pub limit: Option<Expr>,
+    pub offset: Option<Expr>,
+    pub with_ties: bool,
+    pub locks: Vec<BoundLock>,
+}
+
+#[derive(Clone)]
+pub struct BoundTarget {
+    pub name: Name,
+    pub expr: Expr,
+    pub origin: (Oid, i16),
+}
+
+#[derive(Clone)]
+pub enum BoundDistinct {
+    All,
+    On(Vec<Expr>),
+}
+
+#[derive(Clone)]
+pub enum QueryBody {
+    Select(Box<SelectBody>),
+    /// Rows of the computed item `item`.
+    Values { item: u16, rows: Vec<Vec<Expr>> },
+    SetOperation { item: u16, kind: SetOperationKind, all: bool, left: Box<BoundQuery>, right: Box<BoundQuery> },
+}
+
+#[derive(Clone, Default)]
+pub struct SelectBody {
+    pub from: Vec<FromTree>,
+    /// Conjuncts.
+    pub filter: Vec<Expr>,
+    pub grouping: Option<Grouping>,
+    pub windows: Vec<BoundWindow>,
+    /// Set-returning calls of the target list: columns of item `.0`.
+    pub sets: Option<(u16, Vec<Expr>)>,
+}
+
+#[derive(Clone)]
+pub enum FromTree {
+    Item(u16),
+    Join { kind: FromJoin, left: Box<FromTree>, right: Box<FromTree>, condition: Vec<Expr> },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FromJoin {
+    Inner,
+    Left,
+    Right,
+    Full,
+    /// Made by the optimiser from EXISTS and IN.
+    Semi,
+    Anti,
+}
+
+/// GROUP BY and aggregates. Calls are columns 0.. of `item`, keys are columns [`GROUP_KEY`]...
+#[derive(Clone)]
+pub struct Grouping {
+    pub item: u16,
+    pub keys: Vec<Expr>,
+    pub sets: Vec<Vec<u16>>,
+    pub calls: Vec<AggregateCall>,
+    /// Conjuncts over `item`.
+    pub having: Vec<Expr>,
+}
+
+/// Window calls that share partition and order: columns of `item`.
+#[derive(Clone)]
+pub struct BoundWindow {
+    pub item: u16,
+    pub partition_by: Vec<Expr>,
+    pub order_by: Vec<SortKey>,
+    pub calls: Vec<WindowCall>,
+}
+
+#[derive(Clone, Copy)]
+pub struct BoundLock {
+    pub item: u16,
+    pub strength: LockStrength,
+    pub wait: LockWait,
+}
+
+/// INSERT, UPDATE or DELETE.
+pub struct BoundModify {
+    pub command: Command,
+    pub target: u16,
+    pub relation: Arc<Relation>,
+    pub kind: ModifyKind,
+    pub returning: Option<Vec<BoundTarget>>,
+}
+
+pub enum ModifyKind {
+    Insert(BoundInsert),
+    Update {
+        from: SelectBody,
+        /// (position, value over the FROM items).
+        assignments: Vec<(u16, Expr)>,
+        generated: Vec<(u16, Expr)>,
+        checks: Vec<(String, Expr)>,
+    },
+    Delete { from: SelectBody },
+}
+
+pub struct BoundInsert {
+    /// None: one row without input, `values` are complete.
+    pub source: Option<BoundQuery>,
+    /// The computed item whose columns `values` read: the source's rows.
+    pub source_item: u16,
+    /// One expression per column of the relation.
+    pub values: Vec<Expr>,
+    /// Generated columns: (position, expression over the row's other columns by `Expr::Column`).
+    pub generated: Vec<(u16, Expr)>,
+    pub checks: Vec<(String, Expr)>,
+    pub on_conflict: Option<crate::plan::node::OnConflict>,
+}
+
+impl BoundQuery {
+    /// A query over `body` with nothing above it.
+    pub fn new(body: QueryBody, targets: Vec<BoundTarget>) -> BoundQuery {
+        BoundQuery {
+            body,
+            targets,
+            distinct: None,
+            order_by: Vec::new(),
+            limit: None,
+            offset: None,
+            with_ties: false,
+            locks: Vec::new(),
+        }
+    }
+
+    /// Calls `visit` for each expression of this level and of the arms of its set operation. Expressions of derived
+    /// tables and sub-queries, which live elsewhere, are left to [`visit_deep`].
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match &mut self.body {
+            QueryBody::Select(select) => select.for_each_expr_mut(visit),
+            QueryBody::Values { rows, .. } => rows.iter_mut().flatten().for_each(&mut *visit),
+            QueryBody::SetOperation { left, right, .. } => {
+                left.for_each_expr_mut(visit);
+                right.for_each_expr_mut(visit);
+            }
+        }
+        self.targets.iter_mut().for_each(|target| visit(&mut target.expr));
+        if let Some(BoundDistinct::On(on)) = &mut self.distinct {
+            on.iter_mut().for_each(&mut *visit);
+        }
+        self.order_by.iter_mut().for_each(|key| visit(&mut key.expr));
+        self.limit.iter_mut().chain(&mut self.offset).for_each(visit);
+    }
+
+    /// The items that FROM trees of this level and of set operation arms name.
+    pub fn for_each_item(&self, visit: &mut dyn FnMut(u16)) {
+        match &self.body {
+            QueryBody::Select(select) => select.from.iter().for_each(|tree| tree.for_each_item(visit)),
+            QueryBody::Values { .. } => {}
+            QueryBody::SetOperation { left, right, .. } => {
+                left.for_each_item(visit);
+                right.for_each_item(visit);
+            }
+        }
+    }
+}
+
+impl SelectBody {
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.from.iter_mut().for_each(|tree| tree.for_each_expr_mut(visit));
+        self.filter.iter_mut().for_each(&mut *visit);
+        if let Some(grouping) = &mut self.grouping {
+            grouping.keys.iter_mut().chain(&mut grouping.having).for_each(&mut *visit);
+            grouping.calls.iter_mut().for_each(|call| aggregate_call_exprs(call, visit));
+        }
+        for window in &mut self.windows {
+            window.partition_by.iter_mut().for_each(&mut *visit);
+            window.order_by.iter_mut().for_each(|key| visit(&mut key.expr));
+            window.calls.iter_mut().for_each(|call| window_call_exprs(call, visit));
+        }
+        if let Some((_, calls)) = &mut self.sets {
+            calls.iter_mut().for_each(visit);
+        }
+    }
+}
+
+impl FromTree {
+    pub fn for_each_item(&self, visit: &mut dyn FnMut(u16)) {
+        match self {
+            FromTree::Item(item) => visit(*item),
+            FromTree::Join { left, right, .. } => {
+                left.for_each_item(visit);
+                right.for_each_item(visit);
+            }
+        }
+    }
+
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        if let FromTree::Join { left, right, condition, .. } = self {
+            left.for_each_expr_mut(visit);
+            right.for_each_expr_mut(visit);
+            condition.iter_mut().for_each(visit);
+        }
+    }
+}
+
+/// Visits every expression of a query: its own, those of its derived tables and function calls, and those of the
+/// sub-queries they contain. Roots only: `visit` walks into operands itself. Expressions may not be moved between
+/// queries by `visit`.
+pub fn visit_deep(
+    query: &mut BoundQuery,
+    items: &mut [RangeItem],
+    subqueries: &mut [Option<BoundQuery>],
+    visit: &mut dyn FnMut(&mut Expr),
+) {
+    let mut called = Vec::new();
+    query.for_each_expr_mut(&mut |expr| {
+        visit(expr);
+        collect_subplans(expr, &mut called);
+    });
+    let mut used = Vec::new();
+    query.for_each_item(&mut |item| used.push(item));
+    for item in used {
+        visit_item(item, items, subqueries, visit);
+    }
+    visit_called(&called, items, subqueries, visit);
+}
+
+/// As [`visit_deep`], for what one FROM item holds.
+pub fn visit_item(
+    item: u16,
+    items: &mut [RangeItem],
+    subqueries: &mut [Option<BoundQuery>],
+    visit: &mut dyn FnMut(&mut Expr),
+) {
+    match &mut items[item as usize].kind {
+        ItemKind::Subquery(slot) => {
+            let Some(mut inner) = slot.take() else { return };
+            visit_deep(&mut inner, items, subqueries, visit);
+            items[item as usize].kind = ItemKind::Subquery(Some(inner));
+        }
+        ItemKind::Function(function) => {
+            let mut called = Vec::new();
+            for call in &mut function.calls {
+                visit(call);
+                collect_subplans(call, &mut called);
+            }
+            visit_called(&called, items, subqueries, visit);
+        }
+        ItemKind::Relation(_) | ItemKind::Cte(_) | ItemKind::WorkTable(_) | ItemKind::Computed => {}
+    }
+}
+
+/// As [`visit_deep`], for the sub-queries of these numbers.
+pub fn visit_called(
+    called: &[u16],
+    items: &mut [RangeItem],
+    subqueries: &mut [Option<BoundQuery>],
+    visit: &mut dyn FnMut(&mut Expr),
+) {
+    for &number in called {
+        let Some(mut inner) = subqueries[number as usize].take() else { continue };
+        visit_deep(&mut inner, items, subqueries, visit);
+        subqueries[number as usize] = Some(inner);
+    }
+}
+
+/// Numbers of the sub-queries an expression calls.
+pub fn collect_subplans(expr: &Expr, called: &mut Vec<u16>) {
+    expr.visit(&mut |inner| {
+        if let Expr::SubPlan(call) = inner {
+            called.push(call.plan);
+        }
+    });
+}

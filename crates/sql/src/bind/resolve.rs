@@ -1,0 +1,231 @@
+//! The choice of an operator or function among those of one name: PostgreSQL's rules, in its order.
+//!
+//! 1. An exact match wins (for operators an unknown operand is first taken for the type of the other one).
+//! 2. Else candidates that every argument converts to implicitly; fewer mismatches are better.
+//! 3. Then candidates with preferred types where a conversion is needed.
+//! 4. Then unknown arguments are given a category, string first, and a preferred type in it.
+//! 5. Then unknown arguments are taken for the type that all known ones share.
+//!
+//! Leaves out: building the call (`call`, `compare`).
+
+use mote_common::Oid;
+use mote_types::catalog::{category, category_of, is_preferred};
+use mote_types::{ColumnType, oid};
+
+use super::coerce::implicitly_coercible;
+use crate::catalog::operator::{Operator, exact_operator, operators_named};
+
+/// What came of a search among candidates.
+pub(super) enum Choice<T> {
+    One(T),
+    None,
+    Ambiguous,
+}
+
+/// Picks the best of candidates that are all applicable; `declared` gives a candidate's parameter types.
+pub(super) fn select_candidate<T: Copy>(
+    mut candidates: Vec<T>,
+    inputs: &[Oid],
+    declared: &dyn Fn(T, usize) -> Oid,
+) -> Choice<T> {
+    match candidates.as_slice() {
+        [] => return Choice::None,
+        [one] => return Choice::One(*one),
+        _ => {}
+    }
+    let known = |position: usize| inputs[position] != oid::UNKNOWN;
+    let exact = |candidate: T| {
+        (0..inputs.len()).filter(|&p| known(p) && declared(candidate, p) == inputs[p]).count()
+    };
+    keep_best(&mut candidates, &exact);
+    if let [one] = candidates.as_slice() {
+        return Choice::One(*one);
+    }
+    let preferred = |candidate: T| {
+        let good = |&p: &usize| {
+            let ty = declared(candidate, p);
+            known(p) && (ty == inputs[p] || (is_preferred(ty) && category_of(ty) == category_of(inputs[p])))
+        };
+        (0..inputs.len()).filter(good).count()
+    };
+    keep_best(&mut candidates, &preferred);
+    if let [one] = candidates.as_slice() {
+        return Choice::One(*one);
+    }
+    if (0..inputs.len()).all(known) {
+        return Choice::Ambiguous;
+    }
+    if resolve_unknowns(&mut candidates, inputs, declared)
+        && let [one] = candidates.as_slice()
+    {
+        return Choice::One(*one);
+    }
+    // All known arguments of one type: the unknown ones are taken for it too.
+    let mut of_known = (0..inputs.len()).filter(|&p| known(p)).map(|p| inputs[p]);
+    if let Some(first) = of_known.next()
+        && of_known.all(|ty| ty == first)
+    {
+        let fits = |candidate: &T| (0..inputs.len()).all(|p| implicitly_coercible(first, declared(*candidate, p)));
+        let mut fitting = candidates.iter().copied().filter(fits);
+        if let (Some(one), None) = (fitting.next(), fitting.next()) {
+            return Choice::One(one);
+        }
+    }
+    Choice::Ambiguous
+}
+
+fn keep_best<T: Copy>(candidates: &mut Vec<T>, score: &dyn Fn(T) -> usize) {
+    let best = candidates.iter().map(|candidate| score(*candidate)).max().unwrap_or(0);
+    candidates.retain(|candidate| score(*candidate) == best);
+}
+
+/// Gives each unknown argument a category. False if that is not possible.
+fn resolve_unknowns<T: Copy>(
+    candidates: &mut Vec<T>,
+    inputs: &[Oid],
+    declared: &dyn Fn(T, usize) -> Oid,
+) -> bool {
+    let mut wanted: Vec<Option<(u8, bool)>> = vec![None; inputs.len()];
+    for position in (0..inputs.len()).filter(|&p| inputs[p] == oid::UNKNOWN) {
+        let categories: Vec<u8> = candidates.iter().map(|c| category_of(declared(*c, position))).collect();
+        let chosen = if categories.contains(&category::STRING) {
+            category::STRING
+        } else if categories.iter().all(|found| *found == categories[0]) {
+            categories[0]
+        } else {
+            return false;
+        };
+        let has_preferred = candidates.iter().any(|c| {
+            let ty = declared(*c, position);
+            category_of(ty) == chosen && is_preferred(ty)
+        });
+        wanted[position] = Some((chosen, has_preferred));
+    }
+    let accepts = |candidate: &T| {
+        wanted.iter().enumerate().all(|(position, want)| match want {
+            None => true,
+            Some((chosen, has_preferred)) => {
+                let ty = declared(*candidate, position);
+                category_of(ty) == *chosen && (!has_preferred || is_preferred(ty))
+            }
+        })
+    };
+    if candidates.iter().any(accepts) {
+        candidates.retain(|candidate| accepts(candidate));
+    }
+    true
+}
+
+/// The operator for these operand types; `left` is zero for prefix operators.
+pub(super) fn choose_operator(name: &str, left: Oid, right: Oid) -> Choice<&'static Operator> {
+    if let Some(exact) = exact_operator(name, left, right) {
+        return Choice::One(exact);
+    }
+    if left != Oid::INVALID {
+        let guess = match (left == oid::UNKNOWN, right == oid::UNKNOWN) {
+            (true, false) => right,
+            (false, true) => left,
+            _ => Oid::INVALID,
+        };
+        if guess != Oid::INVALID
+            && let Some(exact) = exact_operator(name, guess, guess)
+        {
+            return Choice::One(exact);
+        }
+    }
+    let inputs: &[Oid] = if left == Oid::INVALID { &[right] } else { &[left, right] };
+    let declared = |operator: &'static Operator, position: usize| {
+        if position + 1 == inputs.len() { operator.right } else { operator.left }
+    };
+    let applicable = operators_named(name).filter(|operator| {
+        (operator.left == Oid::INVALID) == (left == Oid::INVALID)
+            && (0..inputs.len()).all(|p| implicitly_coercible(inputs[p], declared(operator, p)))
+            && polymorphic_fits(&[operator.left, operator.right], &[left, right])
+    });
+    select_candidate(applicable.collect(), inputs, &declared)
+}
+
+/// True if the polymorphic types among `declared` can agree on the actual types.
+pub(super) fn polymorphic_fits(declared: &[Oid], actual: &[Oid]) -> bool {
+    resolve_polymorphic(declared, actual, Oid::INVALID).is_some()
+}
+
+fn is_any_family(ty: Oid) -> bool {
+    matches!(ty, oid::ANYELEMENT | oid::ANYARRAY | oid::ANYNONARRAY)
+}
+
+fn is_compatible_family(ty: Oid) -> bool {
+    matches!(ty, oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY)
+}
+
+/// Replaces polymorphic types by actual ones: the parameter types and the result type. `None` if they do not agree.
+pub(super) fn resolve_polymorphic(
+    declared: &[Oid],
+    actual: &[Oid],
+    result: Oid,
+) -> Option<(Vec<Oid>, Oid)> {
+    let polymorphic = |ty: &Oid| is_any_family(*ty) || is_compatible_family(*ty);
+    if !declared.iter().any(polymorphic) {
+        return Some((declared.to_vec(), result));
+    }
+    let element_of = |ty: Oid| ColumnType::new(ty).element().map(|element| element.oid);
+    let mut any: Option<Oid> = None;
+    let mut compatible: Option<Oid> = None;
+    for (want, have) in declared.iter().zip(actual) {
+        if *have == oid::UNKNOWN || !polymorphic(want) {
+            continue;
+        }
+        let is_array = matches!(*want, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY);
+        let element = if is_array { element_of(*have)? } else { *have };
+        if matches!(*want, oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY) && element_of(*have).is_some() {
+            return None;
+        }
+        if is_any_family(*want) {
+            match any {
+                Some(known) if known != element => return None,
+                _ => any = Some(element),
+            }
+        } else {
+            compatible = Some(match compatible {
+                None => element,
+                Some(known) => wider(known, element)?,
+            });
+        }
+    }
+    let any = any.or_else(|| declared.iter().any(|ty| is_any_family(*ty)).then_some(oid::TEXT));
+    let compatible = compatible.or_else(|| declared.iter().any(|ty| is_compatible_family(*ty)).then_some(oid::TEXT));
+    let array_of = |ty: Oid| ColumnType::new(ty).array_of().map(|array| array.oid);
+    let replace = |ty: Oid| -> Option<Oid> {
+        match ty {
+            oid::ANYELEMENT | oid::ANYNONARRAY => any,
+            oid::ANYARRAY => array_of(any?),
+            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => compatible,
+            oid::ANYCOMPATIBLEARRAY => array_of(compatible?),
+            other => Some(other),
+        }
+    };
+    let mut resolved = Vec::with_capacity(declared.len());
+    for (position, ty) in declared.iter().enumerate() {
+        // The two vector types are arrays with OIDs of their own: they are passed as they are.
+        let vector = actual.get(position).is_some_and(|have| matches!(*have, oid::INT2VECTOR | oid::OIDVECTOR));
+        resolved.push(if vector && *ty != oid::ANYELEMENT { actual[position] } else { replace(*ty)? });
+    }
+    Some((resolved, replace(result)?))
+}
+
+/// The common type of two that `anycompatible` accepts.
+fn wider(left: Oid, right: Oid) -> Option<Oid> {
+    if left == right {
+        return Some(left);
+    }
+    if category_of(left) != category_of(right) {
+        return None;
+    }
+    let (forth, back) = (implicitly_coercible(left, right), implicitly_coercible(right, left));
+    match (forth, back) {
+        (true, false) => Some(right),
+        (false, true) => Some(left),
+        (true, true) => Some(if is_preferred(right) && !is_preferred(left) { right } else { left }),
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,649 @@
+//! SELECT: targets, WHERE, ORDER BY, DISTINCT, LIMIT, FOR UPDATE; and VALUES.
+//!
+//! Order of binding is PostgreSQL's, because errors come in that order: FROM, targets, WHERE, HAVING, ORDER BY,
+//! GROUP BY, DISTINCT, LIMIT, windows, locks; the grouping check is last.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::{format_type, oid};
+
+use super::Binder;
+use super::query::{
+    BoundDistinct, BoundLock, BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody,
+};
+use super::scope::{Clause, Level};
+use crate::ast::{self, ExprKind, Name, NullsOrder, SortBy, SortDirection};
+use crate::catalog::operator::exact_operator;
+use crate::plan::expr::{Expr, SortKey};
+use crate::plan::node::{LockStrength, LockWait};
+use crate::plan::{RelationLock, privilege};
+
+/// The clauses of a query that stand above its body.
+pub(super) struct Tail<'q> {
+    pub order_by: &'q [SortBy],
+    pub limit: Option<&'q ast::Limit>,
+    pub offset: Option<&'q ast::Expr>,
+    pub locking: &'q [ast::Locking],
+}
+
+impl Binder<'_> {
+    /// Binds a query whose outputs all have types.
+    pub(super) fn query(&mut self, query: &ast::Query) -> SqlResult<BoundQuery> {
+        self.query_with(query, true)
+    }
+
+    /// Binds a query; with `settle` false, literals in its target list may stay without a type for the context to decide.
+    pub(super) fn query_with(&mut self, query: &ast::Query, settle: bool) -> SqlResult<BoundQuery> {
+        self.deeper(|this| {
+            let known = this.cte_names.len();
+            if let Some(with) = &query.with {
+                this.with_clause(with)?;
+            }
+            let tail = Tail {
+                order_by: &query.order_by,
+                limit: query.limit.as_ref(),
+                offset: query.offset.as_ref(),
+                locking: &query.locking,
+            };
+            let bound = match &query.body {
+                ast::QueryBody::Select(select) => this.select(select, &tail, settle),
+                ast::QueryBody::Values(rows) => this.values(rows, &tail, settle),
+                ast::QueryBody::SetOperation { operator, all, left, right } => {
+                    this.set_operation(*operator, *all, left, right, &tail)
+                }
+            };
+            this.cte_names.truncate(known);
+            bound
+        })
+    }
+
+    fn select(&mut self, select: &ast::Select, tail: &Tail<'_>, settle: bool) -> SqlResult<BoundQuery> {
+        self.levels.push(Level::new(Clause::From));
+        let result = self.select_in_level(select, tail, settle);
+        self.levels.pop();
+        result
+    }
+
+    fn select_in_level(
+        &mut self,
+        select: &ast::Select,
+        tail: &Tail<'_>,
+        settle: bool,
+    ) -> SqlResult<BoundQuery> {
+        let from = self.from_clause(&select.from)?;
+        for window in &select.windows {
+            if self.level().named_windows.iter().any(|(name, _)| *name == window.name) {
+                let message = format!("window \"{}\" is already defined", window.name);
+                return Err(self.error(state::WINDOWING_ERROR, window.specification.location, message));
+            }
+            let named = (window.name.clone(), window.specification.clone());
+            self.level().named_windows.push(named);
+        }
+        let mut targets = self.in_clause(Clause::Select, |this| this.targets(&select.targets, settle))?;
+        let filter = match &select.filter {
+            Some(filter) => {
+                conjuncts(self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?)
+            }
+            None => Vec::new(),
+        };
+        let having = match &select.having {
+            Some(having) => {
+                conjuncts(self.in_clause(Clause::Having, |this| this.condition(having, "HAVING"))?)
+            }
+            None => Vec::new(),
+        };
+        let order_by = self.in_clause(Clause::OrderBy, |this| this.order_by(tail.order_by, &mut targets))?;
+        let distinct = match &select.distinct {
+            None => None,
+            Some(ast::Distinct::All) => Some(BoundDistinct::All),
+            Some(ast::Distinct::On(exprs)) => {
+                Some(self.in_clause(Clause::DistinctOn, |this| this.distinct_on(exprs, &mut targets))?)
+            }
+        };
+        self.check_distinct(distinct.as_ref(), &targets, &order_by, tail)?;
+        let body = SelectBody { from, filter, ..SelectBody::default() };
+        let mut query = BoundQuery::new(QueryBody::Select(Box::new(body)), targets);
+        query.order_by = order_by;
+        query.distinct = distinct;
+        self.limits(tail, &mut query)?;
+        self.grouping(select, having, &mut query)?;
+        self.locks(tail.locking, &mut query, Some(select))?;
+        Ok(query)
+    }
+
+    /// A target list or RETURNING list.
+    pub(super) fn targets(&mut self, targets: &[ast::Target], settle: bool) -> SqlResult<Vec<BoundTarget>> {
+        let mut bound = Vec::with_capacity(targets.len());
+        for target in targets {
+            if let Some(columns) = self.star_target(&target.value)? {
+                for (name, expr) in columns {
+                    let origin = self.origin(&expr);
+                    bound.push(BoundTarget { name, expr, origin });
+                }
+                continue;
+            }
+            let expr = match settle {
+                true => self.settled(&target.value)?,
+                false => self.expression(&target.value)?,
+            };
+            let name = target.name.clone().or_else(|| implied_name(&target.value));
+            let name = name.unwrap_or_else(|| "?column?".into());
+            let origin = self.origin(&expr);
+            bound.push(BoundTarget { name, expr, origin });
+        }
+        Ok(bound)
+    }
+
+    /// The columns of `*`, `t.*` and `(row).*`.
+    fn star_target(&mut self, expr: &ast::Expr) -> SqlResult<Option<Vec<(Name, Expr)>>> {
+        match &expr.kind {
+            ExprKind::Column(reference) if reference.star => {
+                let qualifier = reference.parts.last().map(|name| &**name);
+                if qualifier == Some("excluded") {
+                    return Err(SqlError::unsupported("excluded.*"));
+                }
+                self.star_columns(qualifier, expr.location).map(Some)
+            }
+            ExprKind::Indirection { base, steps }
+                if matches!(steps.as_slice(), [ast::IndirectionStep::Star]) =>
+            {
+                let row = self.settled(base)?;
+                match row {
+                    Expr::Row { fields, .. } => {
+                        let named = |(position, field)| (format!("f{}", position + 1).into(), field);
+                        Ok(Some(fields.into_iter().enumerate().map(named).collect()))
+                    }
+                    Expr::Variable { relation, .. } => {
+                        let columns = 0..self.column_count(relation);
+                        let columns = columns.filter_map(|position| {
+                            let (name, _) = self.column(relation, position)?;
+                            Some((name.into(), self.variable(relation, position, expr.location)))
+                        });
+                        Ok(Some(columns.collect()))
+                    }
+                    _ => Err(SqlError::unsupported("expansion of a computed record")),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// ORDER BY: output names first, then positions, then expressions over the input.
+    pub(super) fn order_by(
+        &mut self,
+        sorts: &[SortBy],
+        targets: &mut [BoundTarget],
+    ) -> SqlResult<Vec<SortKey>> {
+        let mut keys = Vec::with_capacity(sorts.len());
+        for sort in sorts {
+            let expr = match self.output_reference(&sort.value, targets, "ORDER BY", true)? {
+                Some(position) => {
+                    let target = &mut targets[position];
+                    let expr = target.expr.clone();
+                    let settled = self.settle_unknown(expr, sort.value.location)?;
+                    targets[position].expr = settled.clone();
+                    settled
+                }
+                None => self.settled(&sort.value)?,
+            };
+            keys.push(self.sort_key(expr, sort)?);
+        }
+        Ok(keys)
+    }
+
+    /// The target that a bare name or an integer literal refers to.
+    pub(super) fn output_reference(
+        &mut self,
+        expr: &ast::Expr,
+        targets: &[BoundTarget],
+        clause: &str,
+        names_first: bool,
+    ) -> SqlResult<Option<usize>> {
+        if let ExprKind::Constant(constant) = &expr.kind {
+            let ast::Constant::Integer(position) = constant else {
+                let message = format!("non-integer constant in {clause}");
+                return Err(self.error(state::SYNTAX_ERROR, expr.location, message));
+            };
+            let slot = usize::try_from(*position).ok().and_then(|position| position.checked_sub(1));
+            if let Some(slot) = slot.filter(|slot| *slot < targets.len()) {
+                return Ok(Some(slot));
+            }
+            let message = format!("{clause} position {position} is not in select list");
+            return Err(self.error(state::INVALID_COLUMN_REFERENCE, expr.location, message));
+        }
+        let Some(name) = Self::bare_name(expr) else { return Ok(None) };
+        if !names_first && self.unqualified_column(name, expr.location)?.is_some() {
+            return Ok(None);
+        }
+        let mut found: Option<usize> = None;
+        for (position, target) in targets.iter().enumerate() {
+            if target.name != *name {
+                continue;
+            }
+            match found {
+                Some(known) if !targets[known].expr.same(&target.expr) => {
+                    let message = format!("{clause} \"{name}\" is ambiguous");
+                    return Err(self.error(state::AMBIGUOUS_COLUMN, expr.location, message));
+                }
+                Some(_) => {}
+                None => found = Some(position),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Direction and place of NULLs; the type must have an order.
+    pub(super) fn sort_key(&mut self, expr: Expr, sort: &SortBy) -> SqlResult<SortKey> {
+        let descending = match &sort.direction {
+            SortDirection::Default | SortDirection::Ascending => false,
+            SortDirection::Descending => true,
+            SortDirection::Using(operator) => match &*operator.name {
+                "<" => false,
+                ">" => true,
+                other => {
+                    let message = format!("operator {other} is not a valid ordering operator");
+                    return Err(self.error(state::WRONG_OBJECT_TYPE, sort.location, message).hint(
+                        "Ordering operators must be \"<\" or \">\" members of btree operator families.",
+                    ));
+                }
+            },
+        };
+        let nulls_first = match sort.nulls {
+            NullsOrder::Default => descending,
+            NullsOrder::First => true,
+            NullsOrder::Last => false,
+        };
+        self.check_ordering(&expr, sort.value.location)?;
+        Ok(SortKey { expr, descending, nulls_first })
+    }
+
+    fn check_ordering(&self, expr: &Expr, location: ast::Location) -> SqlResult<()> {
+        let ty = expr.ty();
+        let ordered = ty.is_array()
+            || matches!(ty.oid, oid::RECORD | oid::VARCHAR)
+            || mote_types::catalog::is_reg_type(ty.oid)
+            || exact_operator("<", ty.oid, ty.oid).is_some();
+        if ordered {
+            return Ok(());
+        }
+        let name = format_type(ty.oid, -1);
+        let message = format!("could not identify an ordering operator for type {name}");
+        Err(self
+            .error(state::UNDEFINED_FUNCTION, location, message)
+            .hint("Use an explicit ordering operator or modify the query."))
+    }
+
+    /// Types of GROUP BY, DISTINCT and set operations need an equality.
+    pub(super) fn check_equality(&self, expr: &Expr, location: ast::Location) -> SqlResult<()> {
+        if expr.ty().oid != oid::JSON {
+            return Ok(());
+        }
+        let message = "could not identify an equality operator for type json";
+        Err(self.error(state::UNDEFINED_FUNCTION, location, message))
+    }
+
+    fn distinct_on(&mut self, exprs: &[ast::Expr], targets: &mut [BoundTarget]) -> SqlResult<BoundDistinct> {
+        let mut on = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            let bound = match self.output_reference(expr, targets, "DISTINCT ON", true)? {
+                Some(position) => targets[position].expr.clone(),
+                None => self.settled(expr)?,
+            };
+            on.push(bound);
+        }
+        Ok(BoundDistinct::On(on))
+    }
+
+    fn check_distinct(
+        &self,
+        distinct: Option<&BoundDistinct>,
+        targets: &[BoundTarget],
+        order_by: &[SortKey],
+        tail: &Tail<'_>,
+    ) -> SqlResult<()> {
+        match distinct {
+            None => Ok(()),
+            Some(BoundDistinct::All) => {
+                for target in targets {
+                    self.check_equality(&target.expr, ast::Location::NONE)?;
+                }
+                for (key, sort) in order_by.iter().zip(tail.order_by) {
+                    if !targets.iter().any(|target| target.expr.same(&key.expr)) {
+                        let message =
+                            "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+                        return Err(self.error(
+                            state::INVALID_COLUMN_REFERENCE,
+                            Self::sort_location(sort),
+                            message,
+                        ));
+                    }
+                }
+                Ok(())
+            }
+            Some(BoundDistinct::On(on)) => {
+                for (key, sort) in order_by.iter().take(on.len()).zip(tail.order_by) {
+                    if !on.iter().any(|expr| expr.same(&key.expr)) {
+                        let message =
+                            "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+                        return Err(self.error(
+                            state::INVALID_COLUMN_REFERENCE,
+                            Self::sort_location(sort),
+                            message,
+                        ));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// LIMIT, OFFSET, WITH TIES: bound in the level, but free of its columns.
+    pub(super) fn limits(&mut self, tail: &Tail<'_>, query: &mut BoundQuery) -> SqlResult<()> {
+        if let Some(limit) = tail.limit {
+            let expr = self.in_clause(Clause::Limit, |this| this.count_expression(&limit.count, "LIMIT"))?;
+            // LIMIT ALL and LIMIT NULL: no limit.
+            query.limit = (!matches!(expr, Expr::Constant(mote_types::Datum::Null, _))).then_some(expr);
+            query.with_ties = limit.with_ties;
+            if limit.with_ties && query.order_by.is_empty() {
+                return Err(SqlError::new(
+                    state::SYNTAX_ERROR,
+                    "WITH TIES cannot be specified without ORDER BY clause",
+                ));
+            }
+        }
+        if let Some(offset) = tail.offset {
+            query.offset =
+                Some(self.in_clause(Clause::Offset, |this| this.count_expression(offset, "OFFSET"))?);
+        }
+        Ok(())
+    }
+
+    fn count_expression(&mut self, expr: &ast::Expr, construct: &str) -> SqlResult<Expr> {
+        let hidden = std::mem::take(&mut self.level().items);
+        let bound = self.expression(expr);
+        self.level().items = hidden;
+        let bound = match bound {
+            Err(error) if error.state() == state::UNDEFINED_COLUMN => {
+                let message = format!("argument of {construct} must not contain variables");
+                return Err(self.error(state::INVALID_COLUMN_REFERENCE, expr.location, message));
+            }
+            other => other?,
+        };
+        self.coerce_count(bound, construct, expr.location)
+    }
+
+    /// FOR UPDATE and its kin.
+    fn locks(
+        &mut self,
+        locking: &[ast::Locking],
+        query: &mut BoundQuery,
+        select: Option<&ast::Select>,
+    ) -> SqlResult<()> {
+        if locking.is_empty() {
+            return Ok(());
+        }
+        for clause in locking {
+            let word = strength_name(clause.strength);
+            let QueryBody::Select(body) = &query.body else {
+                return Err(not_allowed(word, "with UNION/INTERSECT/EXCEPT"));
+            };
+            let grouped = select.is_some_and(|select| !select.group_by.is_empty());
+            let obstacle = if query.distinct.is_some() {
+                Some("with DISTINCT clause")
+            } else if grouped {
+                Some("with GROUP BY clause")
+            } else if select.is_some_and(|select| select.having.is_some()) {
+                Some("with HAVING clause")
+            } else if body.grouping.is_some() {
+                Some("with aggregate functions")
+            } else if !body.windows.is_empty() {
+                Some("with window functions")
+            } else if body.sets.is_some() {
+                Some("with set-returning functions in the target list")
+            } else {
+                None
+            };
+            if let Some(obstacle) = obstacle {
+                return Err(not_allowed(word, obstacle));
+            }
+            let mut items = Vec::new();
+            query.for_each_item(&mut |item| items.push(item));
+            if clause.of.is_empty() {
+                for item in items {
+                    self.lock_item(item, clause, &mut query.locks, false)?;
+                }
+                continue;
+            }
+            for wanted in &clause.of {
+                let found = items.iter().copied().find(|item| self.items[*item as usize].alias == wanted.name);
+                match found {
+                    Some(item) => self.lock_item(item, clause, &mut query.locks, true)?,
+                    None => {
+                        let message =
+                            format!("relation \"{}\" in {word} clause not found in FROM clause", wanted.name);
+                        return Err(self.error(state::UNDEFINED_TABLE, wanted.location, message));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lock_item(
+        &mut self,
+        item: u16,
+        clause: &ast::Locking,
+        locks: &mut Vec<BoundLock>,
+        named: bool,
+    ) -> SqlResult<()> {
+        let strength = match clause.strength {
+            ast::LockStrength::KeyShare => LockStrength::KeyShare,
+            ast::LockStrength::Share => LockStrength::Share,
+            ast::LockStrength::NoKeyUpdate => LockStrength::NoKeyUpdate,
+            ast::LockStrength::Update => LockStrength::Update,
+        };
+        let wait = match clause.wait {
+            ast::LockWait::Block => LockWait::Block,
+            ast::LockWait::NoWait => LockWait::NoWait,
+            ast::LockWait::SkipLocked => LockWait::SkipLocked,
+        };
+        let word = strength_name(clause.strength);
+        match &mut self.items[item as usize].kind {
+            ItemKind::Relation(relation) => {
+                if relation.kind != crate::catalog::RelationKind::Table {
+                    return match named {
+                        true => Err(SqlError::new(
+                            state::WRONG_OBJECT_TYPE,
+                            format!("cannot lock rows in relation \"{}\"", relation.name),
+                        )),
+                        false => Ok(()),
+                    };
+                }
+                let relation = relation.clone();
+                self.access(&relation, RelationLock::RowShare, privilege::SELECT | privilege::UPDATE);
+                match locks.iter_mut().find(|known| known.item == item) {
+                    Some(known) => {
+                        known.strength = known.strength.max(strength);
+                        known.wait = if known.wait == LockWait::Block { wait } else { known.wait };
+                    }
+                    None => locks.push(BoundLock { item, strength, wait }),
+                }
+                Ok(())
+            }
+            ItemKind::Subquery(inner) => {
+                let Some(mut inner) = inner.take() else { return Ok(()) };
+                let everything = ast::Locking { strength: clause.strength, of: Vec::new(), wait: clause.wait };
+                let result = self.locks(std::slice::from_ref(&everything), &mut inner, None);
+                self.items[item as usize].kind = ItemKind::Subquery(Some(inner));
+                result
+            }
+            ItemKind::Function(_) if named => Err(not_applicable(word, "a function")),
+            ItemKind::Cte(_) | ItemKind::WorkTable(_) if named => Err(not_applicable(word, "a WITH query")),
+            _ => Ok(()),
+        }
+    }
+
+    /// VALUES as a query.
+    fn values(&mut self, rows: &[Vec<ast::Expr>], tail: &Tail<'_>, settle: bool) -> SqlResult<BoundQuery> {
+        if !tail.locking.is_empty() {
+            return Err(not_allowed(strength_name(tail.locking[0].strength), "to VALUES"));
+        }
+        self.levels.push(Level::new(Clause::Values));
+        let result = self.values_in_level(rows, tail, settle);
+        self.levels.pop();
+        result
+    }
+
+    fn values_in_level(
+        &mut self,
+        rows: &[Vec<ast::Expr>],
+        tail: &Tail<'_>,
+        settle: bool,
+    ) -> SqlResult<BoundQuery> {
+        let width = rows.first().map_or(0, Vec::len);
+        let mut bound: Vec<Vec<_>> = vec![Vec::with_capacity(rows.len()); width];
+        for row in rows {
+            if row.len() != width {
+                let place = row.first().map_or(ast::Location::NONE, |expr| expr.location);
+                return Err(self.error(state::SYNTAX_ERROR, place, "VALUES lists must all be the same length"));
+            }
+            for (column, expr) in bound.iter_mut().zip(row) {
+                column.push((self.expression(expr)?, expr.location));
+            }
+        }
+        let mut columns = Vec::with_capacity(width);
+        let mut unified: Vec<Vec<Expr>> = vec![Vec::with_capacity(width); rows.len()];
+        for (position, column) in bound.into_iter().enumerate() {
+            let unknown = !settle && column.iter().all(|(expr, _)| self.type_of(expr).oid == oid::UNKNOWN);
+            let (exprs, ty) = match unknown {
+                true => (column.into_iter().map(|(expr, _)| expr).collect(), mote_types::ColumnType::UNKNOWN),
+                false => self.unify(column, "VALUES")?,
+            };
+            let name = format!("column{}", position + 1).into();
+            columns.push(ItemColumn { name, ty, origin: (Oid::INVALID, 0) });
+            for (row, expr) in unified.iter_mut().zip(exprs) {
+                row.push(expr);
+            }
+        }
+        let item = self.add_item("*VALUES*".into(), ItemKind::Computed, columns)?;
+        let mut targets: Vec<BoundTarget> = (0..width)
+            .map(|position| BoundTarget {
+                name: format!("column{}", position + 1).into(),
+                expr: self.variable(item, position, ast::Location::NONE),
+                origin: (Oid::INVALID, 0),
+            })
+            .collect();
+        self.level().items.push(super::scope::ScopeItem::item("*VALUES*".into(), item));
+        let order_by = self.in_clause(Clause::OrderBy, |this| this.order_by(tail.order_by, &mut targets))?;
+        let mut query = BoundQuery::new(QueryBody::Values { item, rows: unified }, targets);
+        query.order_by = order_by;
+        self.limits(tail, &mut query)?;
+        Ok(query)
+    }
+}
+
+/// Takes AND apart.
+pub(crate) fn conjuncts(expr: Expr) -> Vec<Expr> {
+    match expr {
+        Expr::And(list) => list.into_iter().flat_map(conjuncts).collect(),
+        Expr::Constant(mote_types::Datum::Bool(true), _) => Vec::new(),
+        other => vec![other],
+    }
+}
+
+/// All the items of FROM trees.
+pub(crate) fn items_of(trees: &[FromTree]) -> Vec<u16> {
+    let mut items = Vec::new();
+    trees.iter().for_each(|tree| tree.for_each_item(&mut |item| items.push(item)));
+    items
+}
+
+/// The name PostgreSQL gives an output column without an alias.
+pub(super) fn implied_name(expr: &ast::Expr) -> Option<Name> {
+    implied_name_with_strength(expr).map(|(name, _)| name)
+}
+
+/// Strength 1 names (of types) give way to the name of what is inside a cast.
+fn implied_name_with_strength(expr: &ast::Expr) -> Option<(Name, u8)> {
+    let strong = |name: &str| Some((name.into(), 2));
+    match &expr.kind {
+        ExprKind::Column(reference) => reference.parts.last().map(|name| (name.clone(), 2)),
+        ExprKind::Indirection { base, steps } => {
+            let field = steps.iter().rev().find_map(|step| match step {
+                ast::IndirectionStep::Field(name) => Some(name.clone()),
+                _ => None,
+            });
+            match field {
+                Some(name) => Some((name, 2)),
+                None => implied_name_with_strength(base),
+            }
+        }
+        ExprKind::Function(call) => strong(call.name.last()),
+        ExprKind::Cast { operand, target } => match implied_name_with_strength(operand) {
+            Some(found @ (_, 2)) => Some(found),
+            _ => Some((target.name.last().into(), 1)),
+        },
+        ExprKind::Collate { operand, .. } => implied_name_with_strength(operand),
+        ExprKind::Case { otherwise, .. } => {
+            let inner = otherwise.as_deref().and_then(implied_name_with_strength);
+            match inner {
+                Some(found @ (_, 2)) => Some(found),
+                _ => Some(("case".into(), 1)),
+            }
+        }
+        ExprKind::Coalesce(_) => strong("coalesce"),
+        ExprKind::Greatest(_) => strong("greatest"),
+        ExprKind::Least(_) => strong("least"),
+        ExprKind::NullIf(..) => strong("nullif"),
+        ExprKind::Array(_) | ExprKind::ArrayQuery(_) => strong("array"),
+        ExprKind::Row { form: ast::RowForm::Explicit, .. } => strong("row"),
+        ExprKind::Row { .. } => strong("row"),
+        ExprKind::Exists(_) => strong("exists"),
+        ExprKind::Grouping(_) => strong("grouping"),
+        ExprKind::ScalarQuery(query) => {
+            let mut query = &**query;
+            loop {
+                match &query.body {
+                    ast::QueryBody::Select(select) => {
+                        let target = select.targets.first()?;
+                        let named = target.name.clone().map(|name| (name, 2));
+                        return named.or_else(|| implied_name_with_strength(&target.value));
+                    }
+                    ast::QueryBody::SetOperation { left, .. } => query = left,
+                    ast::QueryBody::Values(_) => return strong("column1"),
+                }
+            }
+        }
+        ExprKind::SqlValue { function, .. } => strong(match function {
+            ast::SqlValueFunction::CurrentDate => "current_date",
+            ast::SqlValueFunction::CurrentTime => "current_time",
+            ast::SqlValueFunction::CurrentTimestamp => "current_timestamp",
+            ast::SqlValueFunction::LocalTime => "localtime",
+            ast::SqlValueFunction::LocalTimestamp => "localtimestamp",
+            ast::SqlValueFunction::CurrentRole => "current_role",
+            ast::SqlValueFunction::CurrentUser => "current_user",
+            ast::SqlValueFunction::User => "user",
+            ast::SqlValueFunction::SessionUser => "session_user",
+            ast::SqlValueFunction::CurrentCatalog => "current_catalog",
+            ast::SqlValueFunction::CurrentSchema => "current_schema",
+        }),
+        _ => None,
+    }
+}
+
+fn strength_name(strength: ast::LockStrength) -> &'static str {
+    match strength {
+        ast::LockStrength::KeyShare => "FOR KEY SHARE",
+        ast::LockStrength::Share => "FOR SHARE",
+        ast::LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+        ast::LockStrength::Update => "FOR UPDATE",
+    }
+}
+
+fn not_allowed(word: &str, place: &str) -> SqlError {
+    SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{word} is not allowed {place}"))
+}
+
+fn not_applicable(word: &str, what: &str) -> SqlError {
+    SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{word} cannot be applied to {what}"))
+}

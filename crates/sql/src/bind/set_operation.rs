@@ -1,0 +1,167 @@
+//! UNION, INTERSECT, EXCEPT: unifies the arms' columns; ORDER BY over the result's names.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::{ColumnType, oid};
+
+use super::Binder;
+use super::query::{BoundQuery, BoundTarget, ItemColumn, ItemKind, QueryBody};
+use super::scope::{Clause, Level, ScopeItem};
+use super::select::Tail;
+use crate::ast::{self, Location};
+use crate::plan::expr::Expr;
+use crate::plan::node::SetOperationKind;
+
+impl Binder<'_> {
+    pub(super) fn set_operation(
+        &mut self,
+        operator: ast::SetOperator,
+        all: bool,
+        left: &ast::Query,
+        right: &ast::Query,
+        tail: &Tail<'_>,
+    ) -> SqlResult<BoundQuery> {
+        if !tail.locking.is_empty() {
+            let message = "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        let (kind, word) = match operator {
+            ast::SetOperator::Union => (SetOperationKind::Union, "UNION"),
+            ast::SetOperator::Intersect => (SetOperationKind::Intersect, "INTERSECT"),
+            ast::SetOperator::Except => (SetOperationKind::Except, "EXCEPT"),
+        };
+        let left = self.query_with(left, false)?;
+        let right = self.query_with(right, false)?;
+        self.combine(kind, word, all, left, right, tail)
+    }
+
+    /// Unifies two bound arms and binds the clauses above them.
+    pub(super) fn combine(
+        &mut self,
+        kind: SetOperationKind,
+        word: &str,
+        all: bool,
+        mut left: BoundQuery,
+        mut right: BoundQuery,
+        tail: &Tail<'_>,
+    ) -> SqlResult<BoundQuery> {
+        if left.targets.len() != right.targets.len() {
+            let message = format!("each {word} query must have the same number of columns");
+            let place = right.targets.first().map_or(Location::NONE, |target| expr_location(&target.expr));
+            return Err(self.error(state::SYNTAX_ERROR, place, message));
+        }
+        let mut columns = Vec::with_capacity(left.targets.len());
+        for position in 0..left.targets.len() {
+            let places = [&left, &right].map(|arm| expr_location(&arm.targets[position].expr));
+            let types = [&left, &right].map(|arm| self.type_of(&arm.targets[position].expr));
+            let pairs = [(types[0], places[0]), (types[1], places[1])];
+            let common = self.common_type(&pairs, word)?;
+            self.retype(&mut left, position, common, word)?;
+            self.retype(&mut right, position, common, word)?;
+            if !all {
+                self.check_equality(&left.targets[position].expr, places[0])?;
+            }
+            let name = left.targets[position].name.clone();
+            columns.push(ItemColumn { name, ty: common, origin: (Oid::INVALID, 0) });
+        }
+        let names: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
+        let item = self.add_item("".into(), ItemKind::Computed, columns)?;
+        let target = |(position, name): (usize, ast::Name)| BoundTarget {
+            name,
+            expr: self.variable(item, position, Location::NONE),
+            origin: (Oid::INVALID, 0),
+        };
+        let mut targets: Vec<BoundTarget> = names.into_iter().enumerate().map(target).collect();
+        self.levels.push(Level::new(Clause::OrderBy));
+        self.level().items.push(ScopeItem::item("".into(), item));
+        let result = self.result_clauses(tail, &mut targets);
+        self.levels.pop();
+        let body =
+            QueryBody::SetOperation { item, kind, all, left: Box::new(left), right: Box::new(right) };
+        let mut query = BoundQuery::new(body, targets);
+        let clauses = result?;
+        query.order_by = clauses.order_by;
+        query.limit = clauses.limit;
+        query.offset = clauses.offset;
+        query.with_ties = clauses.with_ties;
+        Ok(query)
+    }
+
+    fn result_clauses(&mut self, tail: &Tail<'_>, targets: &mut [BoundTarget]) -> SqlResult<BoundQuery> {
+        let mut holder =
+            BoundQuery::new(QueryBody::Values { item: 0, rows: Vec::new() }, Vec::new());
+        for sort in tail.order_by {
+            let Some(position) = self.output_reference(&sort.value, targets, "ORDER BY", true)? else {
+                if let Some(name) = Self::bare_name(&sort.value) {
+                    let message = format!("column \"{name}\" does not exist");
+                    return Err(self.error(state::UNDEFINED_COLUMN, sort.value.location, message));
+                }
+                return Err(self
+                    .error(
+                        state::FEATURE_NOT_SUPPORTED,
+                        sort.value.location,
+                        "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+                    )
+                    .detail("Only result column names can be used, not expressions or functions.")
+                    .hint(
+                        "Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+                    ));
+            };
+            let expr = targets[position].expr.clone();
+            holder.order_by.push(self.sort_key(expr, sort)?);
+        }
+        self.limits(tail, &mut holder)?;
+        Ok(holder)
+    }
+
+    /// Converts one output column of an arm, inside the arm's own arms if it is a set operation itself.
+    pub(super) fn retype(
+        &mut self,
+        arm: &mut BoundQuery,
+        position: usize,
+        ty: ColumnType,
+        word: &str,
+    ) -> SqlResult<()> {
+        let expr = arm.targets[position].expr.clone();
+        let source = self.type_of(&expr);
+        if source == ty {
+            arm.targets[position].expr = self.settle_unknown(expr, Location::NONE)?;
+            return Ok(());
+        }
+        if source.oid == oid::UNKNOWN
+            && let QueryBody::Values { item, rows } = &mut arm.body
+        {
+            // Literals of VALUES take their type where they stand.
+            for row in rows.iter_mut() {
+                let value = std::mem::replace(&mut row[position], Expr::And(Vec::new()));
+                let place = expr_location(&value);
+                row[position] = self.coerce_common(value, ty, word, place)?;
+            }
+            let item = *item;
+            self.items[item as usize].columns[position].ty = ty;
+            arm.targets[position].expr = self.variable(item, position, Location::NONE);
+            return Ok(());
+        }
+        let place = expr_location(&expr);
+        let old = expr.clone();
+        let new = self.coerce_common(expr, ty, word, place)?;
+        // ORDER BY and DISTINCT ON inside the arm mean the column as it was; only literals change their meaning.
+        if source.oid == oid::UNKNOWN {
+            for key in arm.order_by.iter_mut().filter(|key| key.expr.same(&old)) {
+                key.expr = new.clone();
+            }
+        }
+        arm.targets[position].expr = new;
+        Ok(())
+    }
+}
+
+/// A place in the text for messages about a bound expression, where one is kept.
+pub(super) fn expr_location(expr: &Expr) -> Location {
+    match expr {
+        Expr::Variable { location, .. } | Expr::Call { location, .. } | Expr::Cast { location, .. } => {
+            Location(*location)
+        }
+        _ => Location::NONE,
+    }
+}

@@ -1,0 +1,102 @@
+//! Types by name: what stands behind `::`, in column definitions, in CREATE FUNCTION.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::catalog::{typmod_from_args, unsupported_type_name};
+use mote_types::{ColumnType, oid, type_by_name};
+
+use super::Binder;
+use crate::ast::{self, ExprKind, TypeName};
+use crate::catalog::CatalogView;
+
+impl Binder<'_> {
+    pub(super) fn type_name(&self, name: &TypeName) -> SqlResult<ColumnType> {
+        resolve_type_name(name, self.catalog).map_err(|error| error.at(self.position(name.location)))
+    }
+}
+
+/// The type a name stands for.
+pub fn resolve_type_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnType> {
+    if name.set_of {
+        return Err(SqlError::unsupported("SETOF"));
+    }
+    if name.percent_type {
+        return column_type(name, catalog);
+    }
+    let written = name.name.parts.join(".");
+    let known_schema = matches!(name.name.qualifier(), None | Some("pg_catalog"));
+    let bare = name.name.last();
+    if known_schema && unsupported_type_name(bare) {
+        return Err(SqlError::unsupported(format_args!("type {bare}")));
+    }
+    // The grammar has turned keyword types into catalog names; what is still `char` was quoted.
+    let found = match bare {
+        _ if !known_schema => None,
+        "char" => Some(oid::CHAR),
+        "serial" | "serial4" => Some(oid::INT4),
+        "bigserial" | "serial8" => Some(oid::INT8),
+        "smallserial" | "serial2" => Some(oid::INT2),
+        _ => type_by_name(bare),
+    };
+    let Some(base) = found else {
+        return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{written}\" does not exist")));
+    };
+    let mut arguments = Vec::with_capacity(name.modifiers.len());
+    for modifier in &name.modifiers {
+        match &modifier.kind {
+            ExprKind::Constant(ast::Constant::Integer(value)) => arguments.push(*value),
+            ExprKind::Operator { name, left: None, right } if &*name.name == "-" => match &right.kind {
+                ExprKind::Constant(ast::Constant::Integer(value)) => arguments.push(-*value),
+                _ => return Err(bad_modifier()),
+            },
+            _ => return Err(bad_modifier()),
+        }
+    }
+    let typmod = if arguments.is_empty() { -1 } else { typmod_from_args(base, &arguments)? };
+    let ty = ColumnType::with_typmod(base, typmod);
+    if name.array_bounds.is_empty() {
+        return Ok(ty);
+    }
+    ty.array_of().ok_or_else(|| {
+        SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{written}[]\" does not exist"))
+    })
+}
+
+fn bad_modifier() -> SqlError {
+    SqlError::new(state::SYNTAX_ERROR, "type modifiers must be simple constants or identifiers")
+}
+
+/// `table.column%TYPE`.
+fn column_type(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnType> {
+    let parts: Vec<&str> = name.name.parts.iter().map(|part| &**part).collect();
+    let (schema, table, column) = match parts.as_slice() {
+        [table, column] => (None, *table, *column),
+        [schema, table, column] => (Some(*schema), *table, *column),
+        _ => {
+            let message = format!("improper %TYPE reference (too few dotted names): {}", parts.join("."));
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        }
+    };
+    let Some(relation) = catalog.relation_by_name(schema, table) else {
+        let message = format!("relation \"{table}\" does not exist");
+        return Err(SqlError::new(state::UNDEFINED_TABLE, message));
+    };
+    let found = relation.columns.iter().find(|known| !known.dropped && known.name == column);
+    found.map(|known| known.ty).ok_or_else(|| {
+        let message = format!("column \"{column}\" of relation \"{table}\" does not exist");
+        SqlError::new(state::UNDEFINED_COLUMN, message)
+    })
+}
+
+/// A type from text, as `parse_type` of the value layer but with `%TYPE` and the grammar's own spelling.
+pub fn parse_type_name(text: &str, catalog: &dyn CatalogView) -> SqlResult<ColumnType> {
+    let statement = crate::parser::parse(&format!("SELECT NULL::{text}"))?;
+    if let [ast::ParsedStatement { statement: ast::Statement::Query(query), .. }] = statement.as_slice()
+        && let ast::QueryBody::Select(select) = &query.body
+        && let [target] = select.targets.as_slice()
+        && let ExprKind::Cast { target, .. } = &target.value.kind
+    {
+        return resolve_type_name(target, catalog);
+    }
+    Err(SqlError::new(state::SYNTAX_ERROR, format!("invalid type name \"{text}\"")))
+}
