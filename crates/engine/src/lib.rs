@@ -1,7 +1,47 @@
-//! mote: engine (see ARCHITECTURE.md)
+//! The storage engine: rows in memory, transactions, locks, indexes, and the log that makes them durable.
+//!
+//! Read in this order:
+//!  1. `engine`: what is open, and what runs in the background; `objects`: tables and sequences by id.
+//!  2. `table`: rows and their versions.
+//!  3. `txn`: snapshots, writes, commit.
+//!  4. `lock`: who waits for whom.
+//!  5. `index`, `epoch`: ordered indexes, and when memory may be freed.
+//!  6. `log`, `checkpoint`, `recovery`: what is on disk and how it comes back.
+//!  7. `memory`: budget and allocator; `sequence`: counters.
+//!
+//! Promises (docs/design/0002, 0003): a reader never waits for a writer; nothing here blocks a thread on a lock, it answers
+//! `WriteError::MustWait`; what was acknowledged survives. Leaves out: SQL types, names, expressions, sessions.
 
+pub mod checkpoint;
+mod engine;
 pub mod epoch;
 pub mod index;
+mod lock;
 pub mod log;
-pub mod checkpoint;
+mod memory;
+mod objects;
 pub mod recovery;
+mod sequence;
+mod table;
+mod txn;
+
+pub use engine::{Engine, EngineConfig, OpenError};
+pub use lock::{
+    AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
+    RowLockStrength, TableLockMode, Ticket, TransactionId, WaitPolicy, Wake,
+};
+pub use log::{HorizonListener, Horizons};
+pub use memory::MemoryReport;
+pub use sequence::{Sequence, SequenceError};
+pub use table::prune::Collected;
+pub use table::{
+    CATALOG_TABLE, COLUMNS_MAX, ColumnStorage, Definition, DefinitionCorrupt, FIRST_USER_TABLE,
+    IndexDefinition, IndexList, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeyOutcome,
+    KeyProgram, KeySource, KeyValue, Layout, ROW_BYTES_MAX, RowTooLarge, RowView, RowWriter,
+    SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table, TableDefinition, TableIndex,
+    TableScan,
+};
+pub use txn::{
+    Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, IndexBuild, Isolation,
+    LockedRow, LogUnavailable, RowVersion, SavepointId, Snapshot, Transaction, TruncatedTable, WriteError,
+};

@@ -1,0 +1,486 @@
+//! The engine: one database, open.
+//!
+//! Opening recovers and starts no thread; `start_background` starts the flusher, the checkpointer and the collector.
+//! Without them the simulator and tests call the step functions (`log().flush_step()`, `checkpoint_step`, `collect`).
+
+use crate::checkpoint::{CheckpointConfig, CheckpointOutcome, CheckpointReport, CheckpointThread, Checkpointer};
+use crate::epoch;
+use crate::lock::manager::LockManager;
+use crate::lock::{LockInfo, TransactionId};
+use crate::log::{
+    FailStop, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, LogWriter, abort_process,
+};
+use crate::memory::stripe::{self, Padded, STRIPES};
+use crate::memory::{MemoryBudget, MemoryReport};
+use crate::objects::Objects;
+use crate::recovery::{Phase, RecoveryError, RecoveryOptions, open_manifest, recover};
+use crate::sequence::Sequence;
+use crate::table::prune::{Collected, Collector};
+use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
+use crate::txn::horizon::{ViewCache, rounded_acknowledgement};
+use crate::txn::slot::SlotTable;
+use crate::txn::{ObjectKey, WriteError, Work};
+use hashbrown::HashMap;
+use mote_common::env::Env;
+use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
+use parking_lot::{Mutex, RwLock};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Taken for as long as a process has the database open.
+const LOCK_FILE: &str = "LOCK";
+/// Rows the collector looks at before it looks at the horizons again.
+const COLLECT_ROWS: usize = 4096;
+/// How long the collector sleeps when nothing is due.
+const COLLECT_PAUSE: Duration = Duration::from_millis(5);
+/// Redo memory a pooled buffer keeps.
+const REDO_KEEP_BYTES: usize = 64 << 10;
+
+/// How an engine is opened.
+#[derive(Clone)]
+pub struct EngineConfig {
+    /// For versions and index nodes.
+    pub memory_limit_bytes: u64,
+    /// Transactions at once, rounded up to 64.
+    pub transactions_max: usize,
+    pub recovery_threads: usize,
+    pub log: LogConfig,
+    pub checkpoint: CheckpointConfig,
+    /// What happens when the log must not go on.
+    pub fail_stop: FailStop,
+}
+
+impl Default for EngineConfig {
+    fn default() -> EngineConfig {
+        EngineConfig {
+            memory_limit_bytes: 4 << 30,
+            transactions_max: 4096,
+            recovery_threads: std::thread::available_parallelism().map_or(1, |count| count.get()),
+            log: LogConfig::default(),
+            checkpoint: CheckpointConfig::default(),
+            fail_stop: abort_process(),
+        }
+    }
+}
+
+impl fmt::Debug for EngineConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineConfig")
+            .field("memory_limit_bytes", &self.memory_limit_bytes)
+            .field("transactions_max", &self.transactions_max)
+            .field("recovery_threads", &self.recovery_threads)
+            .field("log", &self.log)
+            .field("checkpoint", &self.checkpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a database did not open.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process has it open.
+    Locked(io::Error),
+    Recovery(RecoveryError),
+    Log(io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Locked(error) => {
+                write!(f, "the data directory is in use by another process: {error}; stop that one first")
+            }
+            OpenError::Recovery(error) => error.fmt(f),
+            OpenError::Log(error) => write!(f, "the log could not be opened: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// Threads, while they run.
+#[derive(Default)]
+struct Background {
+    log: Option<LogThreads>,
+    checkpoint: Option<CheckpointThread>,
+    collector: Option<JoinHandle<()>>,
+}
+
+/// One open database.
+pub struct Engine {
+    pub(crate) log: Log,
+    pub(crate) slots: &'static SlotTable,
+    pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) locks: LockManager,
+    pub(crate) views: ViewCache,
+    pub(crate) collector: Collector,
+    objects: Arc<Objects>,
+    checkpointer: Arc<Checkpointer>,
+    next_transaction: AtomicU64,
+    /// A writer per stripe, made when first used.
+    writers: Box<[Padded<Mutex<Option<LogWriter>>>]>,
+    works: Box<[Padded<Mutex<Vec<Work>>>]>,
+    /// The slot in which a weak acknowledgement between two block borders is registered.
+    weak: Mutex<WeakAcknowledgement>,
+    background: Mutex<Background>,
+    threaded: AtomicBool,
+    stopped: AtomicBool,
+    quit: Arc<AtomicBool>,
+    _directory: Box<dyn Send + Sync>,
+}
+
+#[derive(Default)]
+struct WeakAcknowledgement {
+    slot: Option<u32>,
+    ts: Lsn,
+}
+
+impl Engine {
+    /// Opens or creates the database in `env.disk`, recovers it, starts no thread.
+    pub fn open(
+        env: Env,
+        config: EngineConfig,
+        expressions: Arc<dyn KeyExpressionProvider>,
+    ) -> Result<Arc<Engine>, OpenError> {
+        Engine::open_with_progress(env, config, expressions, &mut |_, _, _| {})
+    }
+
+    /// The same, telling how far recovery is: phase, done, total.
+    pub fn open_with_progress(
+        env: Env,
+        config: EngineConfig,
+        expressions: Arc<dyn KeyExpressionProvider>,
+        progress: &mut dyn FnMut(Phase, u64, u64),
+    ) -> Result<Arc<Engine>, OpenError> {
+        let directory = env.disk.lock_exclusive(LOCK_FILE).map_err(OpenError::Locked)?;
+        let slots = SlotTable::obtain(config.transactions_max.max(64));
+        let budget = Arc::new(MemoryBudget::new(config.memory_limit_bytes));
+        let objects = Arc::new(Objects::new(slots, budget.clone(), expressions));
+        let manifest = open_manifest(&env, config.log.segment_bytes).map_err(OpenError::Recovery)?;
+        let options = RecoveryOptions { threads: config.recovery_threads.max(1) };
+        let recovered =
+            recover(&env, &manifest, &*objects, options, &mut |p| progress(p.phase, p.done, p.total))
+                .map_err(OpenError::Recovery)?;
+        let log_config = LogConfig { segment_bytes: manifest.segment_bytes, ..config.log };
+        let log = Log::open(&env, log_config, recovered.position, config.fail_stop).map_err(OpenError::Log)?;
+        objects.set_log(log.clone());
+        let checkpointer =
+            Arc::new(Checkpointer::new(&env, &log, objects.clone(), manifest, config.checkpoint));
+        Ok(Arc::new(Engine {
+            log,
+            slots,
+            budget,
+            locks: LockManager::new(slots),
+            views: ViewCache::new(),
+            collector: Collector::default(),
+            objects,
+            checkpointer,
+            next_transaction: AtomicU64::new(1),
+            writers: (0..STRIPES).map(|_| Padded::default()).collect(),
+            works: (0..STRIPES).map(|_| Padded::default()).collect(),
+            weak: Mutex::default(),
+            background: Mutex::default(),
+            threaded: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            quit: Arc::new(AtomicBool::new(false)),
+            _directory: directory,
+        }))
+    }
+
+    /// Starts the flusher, the checkpointer and the collector.
+    pub fn start_background(self: &Arc<Engine>) -> io::Result<()> {
+        let mut background = self.background.lock();
+        if background.log.is_some() {
+            return Ok(());
+        }
+        background.log = Some(LogThreads::start(&self.log)?);
+        self.threaded.store(true, Ordering::Release);
+        background.checkpoint = Some(CheckpointThread::start(&self.checkpointer)?);
+        let (weak, quit) = (Arc::downgrade(self), self.quit.clone());
+        let collector = std::thread::Builder::new().name("mote-collector".into()).spawn(move || {
+            while !quit.load(Ordering::Acquire) {
+                let Some(engine) = weak.upgrade() else { return };
+                let busy = engine.collect(COLLECT_ROWS).examined == COLLECT_ROWS;
+                drop(engine);
+                if !busy {
+                    std::thread::park_timeout(COLLECT_PAUSE);
+                }
+            }
+        })?;
+        background.collector = Some(collector);
+        Ok(())
+    }
+
+    /// Ends all work: no new transactions, threads joined, the log flushed and sealed. Idempotent.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        let mut background = self.background.lock();
+        self.quit.store(true, Ordering::Release);
+        if let Some(collector) = background.collector.take() {
+            collector.thread().unpark();
+            // The collector itself may be the one that drops the last reference.
+            if collector.thread().id() != std::thread::current().id() {
+                // A panic of the thread was reported by the hook; here we only wait for its end.
+                let _ = collector.join();
+            }
+        }
+        drop(background.checkpoint.take());
+        match background.log.take() {
+            Some(threads) => threads.stop(),
+            None => self.log.flush_and_seal(),
+        }
+        self.threaded.store(false, Ordering::Release);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire) || self.log.is_stopped()
+    }
+
+    // Objects
+
+    pub fn table(&self, id: TableId) -> Option<Arc<Table>> {
+        self.objects.table(id)
+    }
+
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        self.objects.all_tables()
+    }
+
+    pub fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>> {
+        self.objects.table_of_index(id)
+    }
+
+    pub fn sequence(&self, id: SequenceId) -> Option<Arc<Sequence>> {
+        self.sequences().read().get(&id).cloned()
+    }
+
+    // Horizons
+
+    pub fn horizons(&self) -> Horizons {
+        self.log.horizons()
+    }
+
+    /// Something at `ts` was acknowledged at a weaker level than `stable`. `acked` rises to at least `ts`: to the next
+    /// block border, where pruning expects readers, or, if the log has not got there, to the tail, which is registered.
+    pub fn raise_acked(&self, ts: Lsn) {
+        let horizons = self.log.horizons();
+        if horizons.acked >= ts {
+            return;
+        }
+        if let Some(border) = rounded_acknowledgement(ts, horizons) {
+            return self.log.raise_acked(border);
+        }
+        let mut weak = self.weak.lock();
+        let number = match weak.slot {
+            Some(slot) => slot,
+            None => match self.slots.take(TransactionId(u64::MAX), 0, self.log.tail()) {
+                Some(slot) => slot,
+                // All slots taken: wait for the flush instead, which is never wrong.
+                None => return self.request_flush(),
+            },
+        };
+        let entry = &self.slots.get(number).snapshots[0];
+        entry.announce(self.log.stable());
+        if weak.slot.replace(number).is_none() {
+            entry.acquire();
+        }
+        // As in `Transaction::register`: announce, then read.
+        fence(Ordering::SeqCst);
+        let tail = self.log.tail();
+        entry.settle(tail);
+        weak.ts = tail;
+        self.log.raise_acked(tail);
+    }
+
+    /// The weak acknowledgement is stable: it keeps nothing any more.
+    fn forget_weak_acknowledgement(&self) {
+        let mut weak = self.weak.lock();
+        if self.log.stable() >= weak.ts
+            && let Some(slot) = weak.slot.take()
+        {
+            self.slots.get(slot).snapshots[0].release();
+            self.slots.give(slot);
+        }
+    }
+
+    /// Called by the flusher after `stable` moved.
+    pub fn on_horizon(&self, listener: Arc<dyn HorizonListener>) {
+        self.log.on_horizon(listener);
+    }
+
+    /// Wakes the flusher; cheap when it is awake.
+    pub fn request_flush(&self) {
+        self.log.request_flush();
+    }
+
+    /// Blocks the thread until `ts` is stable; false if the log has stopped. For tools and in-process callers.
+    pub fn wait_stable(&self, ts: Lsn) -> bool {
+        if !self.threaded.load(Ordering::Acquire) {
+            return self.log.flush_to(ts);
+        }
+        self.request_flush();
+        while self.log.stable() < ts {
+            if self.log.is_stopped() {
+                return false;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        true
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    // Clean-up and checkpoints
+
+    /// One step of the collector: old versions, deleted rows and dropped tables that nobody can see any more.
+    pub fn collect(&self, rows: usize) -> Collected {
+        self.forget_weak_acknowledgement();
+        let view = self.views.refresh(&self.log, self.slots);
+        let collected = self.collector.step(&view, self.slots, rows, |id| self.table(id));
+        self.objects.forget_dropped(self.log.tail());
+        epoch::flush();
+        collected
+    }
+
+    /// Rows waiting for the collector.
+    pub fn collector_backlog(&self) -> usize {
+        self.collector.waiting()
+    }
+
+    /// CHECKPOINT: a whole round, in this thread.
+    pub fn checkpoint(&self) -> io::Result<()> {
+        self.checkpointer.run()
+    }
+
+    /// One piece of a checkpoint, for drivers without threads.
+    pub fn checkpoint_step(&self) -> io::Result<CheckpointOutcome> {
+        self.checkpointer.step()
+    }
+
+    pub fn checkpoint_report(&self) -> CheckpointReport {
+        self.checkpointer.report()
+    }
+
+    // Sessions
+
+    pub fn memory(&self) -> MemoryReport {
+        self.budget.report()
+    }
+
+    /// pg_locks.
+    pub fn locks(&self) -> Vec<LockInfo> {
+        self.locks.list()
+    }
+
+    /// pg_blocking_pids: sessions, and transactions of those without.
+    pub fn blockers(&self, session: u32) -> Vec<(u32, TransactionId)> {
+        self.locks.blockers(session)
+    }
+
+    /// A session is over: its session-level advisory locks go.
+    pub fn release_session_locks(&self, session: u32) {
+        self.locks.release_session(session);
+    }
+
+    // What `txn` needs
+
+    pub(crate) fn next_transaction_id(&self) -> TransactionId {
+        TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Runs `work` with this stripe's log writer.
+    pub(crate) fn with_writer<T>(
+        &self,
+        work: impl FnOnce(&LogWriter) -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
+        let mut writer = self.writers[stripe::current()].0.lock();
+        work(writer.get_or_insert_with(|| self.log.writer()))
+    }
+
+    /// After `RingFull`: lets the flusher get on, or flushes itself where there is none.
+    pub(crate) fn make_log_room(&self) {
+        if self.threaded.load(Ordering::Acquire) {
+            self.log.request_flush();
+            std::thread::sleep(Duration::from_micros(50));
+        } else {
+            self.log.prepare_step();
+            self.log.flush_step();
+        }
+    }
+
+    pub(crate) fn take_work(&self) -> Work {
+        self.works[stripe::current()].0.lock().pop().unwrap_or_default()
+    }
+
+    pub(crate) fn give_work(&self, mut work: Work) {
+        work.redo.reset(REDO_KEEP_BYTES);
+        work.reset();
+        let mut pool = self.works[stripe::current()].0.lock();
+        if pool.len() < 8 {
+            pool.push(work);
+        }
+    }
+
+    pub(crate) fn sequences(&self) -> &RwLock<HashMap<SequenceId, Arc<Sequence>>> {
+        &self.objects.sequences
+    }
+
+    fn next_id(&self, sequence: fn() -> SequenceId, what: &'static str) -> Result<u32, WriteError> {
+        let (id, _) =
+            self.objects.id_sequence(sequence).next(self).map_err(|_| WriteError::Exhausted(what))?;
+        u32::try_from(id).map_err(|_| WriteError::Exhausted(what))
+    }
+
+    pub(crate) fn next_table_id(&self) -> Result<TableId, WriteError> {
+        self.next_id(Objects::table_ids, "table ids").map(TableId)
+    }
+
+    pub(crate) fn next_index_id(&self) -> Result<IndexId, WriteError> {
+        self.next_id(Objects::index_ids, "index ids").map(IndexId)
+    }
+
+    pub(crate) fn next_sequence_id(&self) -> Result<SequenceId, WriteError> {
+        self.next_id(Objects::sequence_ids, "sequence ids").map(SequenceId)
+    }
+
+    pub(crate) fn add_table(&self, definition: &TableDefinition) {
+        self.objects.add_table(definition);
+    }
+
+    pub(crate) fn remove_table(&self, id: TableId) {
+        self.objects.remove_table(id, self.log.tail());
+    }
+
+    pub(crate) fn note_index(&self, index: IndexId, table: TableId) {
+        self.objects.note_index(index, table);
+    }
+
+    pub(crate) fn note_definition(&self, key: ObjectKey, row: RowId) {
+        self.objects.note_definition(key, row);
+    }
+
+    pub(crate) fn definition_row(&self, key: ObjectKey) -> Option<RowId> {
+        self.objects.definition_row(key)
+    }
+
+    pub(crate) fn key_program(&self, definition: &IndexDefinition) -> Result<KeyProgram, SqlError> {
+        self.objects.key_program(definition)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(slot) = self.weak.lock().slot.take() {
+            self.slots.get(slot).snapshots[0].release();
+            self.slots.give(slot);
+        }
+        self.slots.retire();
+    }
+}

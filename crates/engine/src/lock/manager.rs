@@ -1,0 +1,505 @@
+//! The lock table: holders and queues of everything that is contended, or is locked by more than one.
+//!
+//! Uncontended row locks stand in versions and weak table locks in transaction slots; both are moved here
+//! ("materialized") by whoever finds them in the way, so that for a tag that is here, all holders are here.
+//!
+//! Handshake with the end of a transaction. Who materializes a lock of transaction T sets T's `contended` flag, then
+//! looks whether T is still active; T's end changes its state, then looks at the flag. All SeqCst: either the former
+//! sees the end and leaves T out, or T sees the flag and comes here to let go.
+//!
+//! Queues are first in, first out: a request is granted at once only if it conflicts with no holder and with nobody who
+//! waits. Whoever holds the tag already and asks for more goes to the front: behind others it would wait for itself.
+//!
+//! One mutex guards it all, which makes the deadlock search exact and every hand-over atomic. Lock order: row latch,
+//! then this mutex. Leaves out: the search (`deadlock`), weak table locks (`fast`).
+
+use super::fast::FastPath;
+use super::mode::{RowLockStrength, TableLockMode, WaitPolicy};
+use super::ticket::{
+    AdvisoryKey, AdvisoryMode, DeadlockReport, LockInfo, LockMode, LockTag, Ticket, TransactionId, Wake,
+};
+use crate::txn::slot::{SlotTable, TransactionSlot, TransactionState};
+use hashbrown::HashMap;
+use mote_common::{RowId, TableId};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Who holds or waits. A session's own locks and those of its transaction never conflict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Owner {
+    /// 0 for locks of the session itself.
+    pub(crate) id: TransactionId,
+    /// 0 = no session.
+    pub(crate) session: u32,
+    /// Of the transaction; `NO_SLOT` for a session.
+    pub(crate) slot: u32,
+}
+
+pub(crate) const NO_SLOT: u32 = u32::MAX;
+
+impl Owner {
+    pub(crate) fn session(session: u32) -> Owner {
+        Owner { id: TransactionId(0), session, slot: NO_SLOT }
+    }
+
+    pub(super) fn is_same_party(&self, other: &Owner) -> bool {
+        self.party() == other.party()
+    }
+
+    /// Who would wait: a session runs one transaction at a time.
+    pub(super) fn party(&self) -> Party {
+        if self.session != 0 { Party::Session(self.session) } else { Party::Transaction(self.id) }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Party {
+    Session(u32),
+    Transaction(TransactionId),
+}
+
+impl LockMode {
+    pub(super) fn bit(self) -> u16 {
+        match self {
+            LockMode::Table(mode) => mode.bit(),
+            LockMode::Row(strength) => 1 << strength as u8,
+            LockMode::Transaction { exclusive } => 1 << exclusive as u8,
+            LockMode::Advisory(mode) => 1 << (mode == AdvisoryMode::Exclusive) as u8,
+        }
+    }
+
+    pub(super) fn conflicts(self) -> u16 {
+        match self {
+            LockMode::Table(mode) => mode.conflicts(),
+            LockMode::Row(strength) => RowLockStrength::ALL
+                .into_iter()
+                .filter(|&other| strength.conflicts_with(other))
+                .fold(0, |bits, other| bits | 1 << other as u8),
+            LockMode::Transaction { exclusive } => if exclusive { 3 } else { 2 },
+            LockMode::Advisory(mode) => if mode == AdvisoryMode::Exclusive { 3 } else { 2 },
+        }
+    }
+
+    /// The modes of `tag` whose bits are set, strongest first.
+    fn of_bits(tag: LockTag, bits: u16) -> impl Iterator<Item = LockMode> {
+        let all: Vec<LockMode> = match tag {
+            LockTag::Table(_) => TableLockMode::ALL.map(LockMode::Table).into(),
+            LockTag::Row(..) => RowLockStrength::ALL.map(LockMode::Row).into(),
+            LockTag::Transaction(_) => vec![LockMode::Transaction { exclusive: true }],
+            LockTag::Advisory(_) => {
+                [AdvisoryMode::Shared, AdvisoryMode::Exclusive].map(LockMode::Advisory).into()
+            }
+        };
+        all.into_iter().rev().filter(move |mode| mode.bit() & bits != 0)
+    }
+}
+
+pub(super) struct Holder {
+    pub(super) owner: Owner,
+    pub(super) modes: u16,
+}
+
+pub(super) struct Waiter {
+    pub(super) owner: Owner,
+    pub(super) mode: LockMode,
+    pub(super) ticket: Ticket,
+    wake: Arc<dyn Wake>,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    pub(super) holders: Vec<Holder>,
+    pub(super) waiters: VecDeque<Waiter>,
+}
+
+impl Queue {
+    fn modes_of(&self, owner: &Owner) -> u16 {
+        self.holders.iter().filter(|holder| holder.owner == *owner).fold(0, |bits, holder| bits | holder.modes)
+    }
+
+    fn party_holds(&self, owner: &Owner) -> bool {
+        self.holders.iter().any(|holder| holder.owner.is_same_party(owner))
+    }
+
+    fn conflicts_with_holders(&self, owner: &Owner, mode: LockMode) -> bool {
+        self.holders
+            .iter()
+            .any(|holder| holder.modes & mode.conflicts() != 0 && !holder.owner.is_same_party(owner))
+    }
+
+    /// With any of the first `count` who wait.
+    fn conflicts_with_waiters(&self, owner: &Owner, mode: LockMode, count: usize) -> bool {
+        self.waiters
+            .iter()
+            .take(count)
+            .any(|waiter| waiter.mode.bit() & mode.conflicts() != 0 && !waiter.owner.is_same_party(owner))
+    }
+
+    fn add(&mut self, owner: Owner, modes: u16) {
+        match self.holders.iter_mut().find(|holder| holder.owner == owner) {
+            Some(holder) => holder.modes |= modes,
+            None => self.holders.push(Holder { owner, modes }),
+        }
+    }
+}
+
+/// Everything under the mutex.
+#[derive(Default)]
+pub(super) struct LockTable {
+    pub(super) queues: HashMap<LockTag, Queue>,
+    /// What each owner holds here.
+    held: HashMap<OwnerKey, Vec<LockTag>>,
+    /// A party waits for one thing at a time.
+    pub(super) waiting: HashMap<Party, (LockTag, Ticket)>,
+    /// How often a session has locked an advisory key.
+    advisory_counts: HashMap<(u32, AdvisoryKey, AdvisoryMode), u32>,
+    tickets: u64,
+}
+
+/// Key of an owner: transaction id, or session.
+type OwnerKey = (TransactionId, u32);
+
+fn owner_key(owner: &Owner) -> OwnerKey {
+    if owner.id.0 != 0 { (owner.id, 0) } else { (owner.id, owner.session) }
+}
+
+/// What a request came to.
+#[derive(Debug)]
+pub(crate) enum Acquired {
+    Granted,
+    Wait(Ticket),
+    WouldBlock,
+    Deadlock(Box<DeadlockReport>),
+    /// A transaction whose lock should have been materialized is over: look again.
+    HolderGone,
+}
+
+/// A request for the lock table.
+pub(crate) struct LockRequest<'a> {
+    pub(crate) owner: Owner,
+    pub(crate) tag: LockTag,
+    pub(crate) mode: LockMode,
+    pub(crate) policy: WaitPolicy,
+    pub(crate) wake: &'a Arc<dyn Wake>,
+}
+
+/// What is left to do after the mutex: wake sessions, clear lock words.
+#[derive(Default)]
+pub(crate) struct Aftermath {
+    wakes: Vec<(Arc<dyn Wake>, Ticket)>,
+    /// Rows that nobody holds or waits for here any more.
+    pub(crate) idle_rows: Vec<(TableId, RowId)>,
+}
+
+impl Aftermath {
+    pub(crate) fn wake(&mut self) {
+        for (wake, ticket) in self.wakes.drain(..) {
+            wake.wake(ticket);
+        }
+    }
+}
+
+/// Holders and queues.
+pub(crate) struct LockManager {
+    table: Mutex<LockTable>,
+    pub(super) fast: FastPath,
+    pub(super) slots: &'static SlotTable,
+}
+
+impl LockManager {
+    pub(crate) fn new(slots: &'static SlotTable) -> LockManager {
+        LockManager { table: Mutex::default(), fast: FastPath::new(), slots }
+    }
+
+    /// Grants, queues or refuses. `implicit` are locks on the tag that stand elsewhere.
+    pub(crate) fn acquire(&self, request: LockRequest<'_>, implicit: &[(Owner, LockMode)]) -> Acquired {
+        let mut table = self.table.lock();
+        let table = &mut *table;
+        if let Some(&(tag, ticket)) = table.waiting.get(&request.owner.party()) {
+            if tag == request.tag {
+                return Acquired::Wait(ticket);
+            }
+            // Whoever asks for something else has given up the wait before.
+            let mut aftermath = Aftermath::default();
+            table.leave(&self.fast, ticket, &mut aftermath);
+            aftermath.wake();
+        }
+        for (holder, _) in implicit {
+            if !self.announce(holder) {
+                return Acquired::HolderGone;
+            }
+        }
+        let fresh = !table.queues.contains_key(&request.tag);
+        table.queues.entry(request.tag).or_default();
+        if fresh && let LockTag::Table(id) = request.tag {
+            self.fast.close(id, self.slots, |owner, modes| table.hold(request.tag, owner, modes));
+        }
+        for &(holder, mode) in implicit {
+            table.hold(request.tag, holder, mode.bit());
+        }
+        let outcome = self.decide(table, &request);
+        table.forget_if_idle(&self.fast, request.tag);
+        outcome
+    }
+
+    /// Marks a holder as known here; false if its transaction is over.
+    fn announce(&self, holder: &Owner) -> bool {
+        let slot = self.slots.get(holder.slot);
+        slot.set_contended();
+        slot.id() == holder.id && slot.state() == TransactionState::Active
+    }
+
+    fn decide(&self, table: &mut LockTable, request: &LockRequest<'_>) -> Acquired {
+        let LockRequest { owner, tag, mode, policy, .. } = *request;
+        let queue = table.queues.get_mut(&tag).expect("acquire made the queue");
+        if queue.modes_of(&owner) & mode.bit() != 0 {
+            return Acquired::Granted;
+        }
+        let more = queue.party_holds(&owner);
+        let free = !queue.conflicts_with_holders(&owner, mode)
+            && (more || !queue.conflicts_with_waiters(&owner, mode, usize::MAX));
+        if owner.slot != NO_SLOT {
+            self.slots.get(owner.slot).set_contended();
+        }
+        if free {
+            table.hold(tag, owner, mode.bit());
+            return Acquired::Granted;
+        }
+        if policy == WaitPolicy::NoWait {
+            return Acquired::WouldBlock;
+        }
+        table.tickets += 1;
+        let ticket = Ticket(table.tickets);
+        let waiter = Waiter { owner, mode, ticket, wake: request.wake.clone() };
+        if more { queue.waiters.push_front(waiter) } else { queue.waiters.push_back(waiter) }
+        table.waiting.insert(owner.party(), (tag, ticket));
+        match table.find_cycle(owner) {
+            None => Acquired::Wait(ticket),
+            Some(report) => {
+                // Nobody can have been granted behind a wait that did not exist before: no aftermath.
+                table.leave(&self.fast, ticket, &mut Aftermath::default());
+                Acquired::Deadlock(Box::new(report))
+            }
+        }
+    }
+
+    /// Leaves the queue. A ticket that was granted meanwhile stays granted.
+    pub(crate) fn cancel(&self, ticket: Ticket) {
+        let mut aftermath = Aftermath::default();
+        self.table.lock().leave(&self.fast, ticket, &mut aftermath);
+        aftermath.wake();
+    }
+
+    /// Lets go of everything a transaction has here, and of the waits for its end.
+    pub(crate) fn release_transaction(&self, owner: Owner) -> Aftermath {
+        let mut aftermath = Aftermath::default();
+        let mut table = self.table.lock();
+        table.leave_party(&self.fast, owner, &mut aftermath);
+        for tag in table.held.remove(&owner_key(&owner)).unwrap_or_default() {
+            table.drop_modes(&self.fast, tag, owner, 0, &mut aftermath);
+        }
+        aftermath
+    }
+
+    /// Reduces what `owner` holds of `tag` to `modes`.
+    pub(crate) fn reduce(&self, owner: Owner, tag: LockTag, modes: &[LockMode]) -> Aftermath {
+        let mut aftermath = Aftermath::default();
+        let keep = modes.iter().fold(0, |bits, mode| bits | mode.bit());
+        let mut table = self.table.lock();
+        if keep == 0
+            && let Some(held) = table.held.get_mut(&owner_key(&owner))
+        {
+            held.retain(|&other| other != tag);
+        }
+        table.drop_modes(&self.fast, tag, owner, keep, &mut aftermath);
+        aftermath
+    }
+
+    /// A weak table lock in the transaction's own slot; false: ask the lock table.
+    pub(crate) fn try_fast(&self, slot: &TransactionSlot, id: TableId, mode: TableLockMode) -> bool {
+        self.fast.try_lock(slot, id, mode)
+    }
+
+    /// Releases all of a transaction's `noted` weak locks; true if some had been moved to the lock table.
+    pub(crate) fn release_fast(&self, slot: &TransactionSlot, noted: usize) -> bool {
+        noted > 0 && FastPath::release_all(slot, noted)
+    }
+
+    /// Reduces a weak lock in the slot to `keep`; false if it is not there.
+    pub(crate) fn release_fast_table(
+        &self,
+        slot: &TransactionSlot,
+        id: TableId,
+        keep: &[TableLockMode],
+    ) -> bool {
+        FastPath::release(slot, id, keep.iter().fold(0, |bits, mode| bits | mode.bit()))
+    }
+
+    /// Does the lock table know the tag? Asked under the row latch before a lock word is cleared.
+    pub(crate) fn knows(&self, tag: LockTag) -> bool {
+        self.table.lock().queues.contains_key(&tag)
+    }
+
+    /// Counts one more lock of a session on an advisory key that was granted to it.
+    pub(crate) fn count_advisory(&self, session: u32, key: AdvisoryKey, mode: AdvisoryMode) {
+        *self.table.lock().advisory_counts.entry((session, key, mode)).or_default() += 1;
+    }
+
+    /// Undoes one `count_advisory`; false if the session does not hold the lock.
+    pub(crate) fn unlock_advisory(&self, session: u32, key: AdvisoryKey, mode: AdvisoryMode) -> bool {
+        let mut aftermath = Aftermath::default();
+        let mut table = self.table.lock();
+        let Some(count) = table.advisory_counts.get_mut(&(session, key, mode)) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            table.advisory_counts.remove(&(session, key, mode));
+            let (owner, tag) = (Owner::session(session), LockTag::Advisory(key));
+            let held = table.queues.get(&tag).map_or(0, |queue| queue.modes_of(&owner));
+            let keep = held & !LockMode::Advisory(mode).bit();
+            if keep == 0
+                && let Some(tags) = table.held.get_mut(&owner_key(&owner))
+            {
+                tags.retain(|&other| other != tag);
+            }
+            table.drop_modes(&self.fast, tag, owner, keep, &mut aftermath);
+        }
+        drop(table);
+        aftermath.wake();
+        true
+    }
+
+    /// Lets go of all advisory locks that belong to the session itself.
+    pub(crate) fn release_session(&self, session: u32) {
+        let mut aftermath = Aftermath::default();
+        let owner = Owner::session(session);
+        let mut table = self.table.lock();
+        table.advisory_counts.retain(|&(holder, ..), _| holder != session);
+        for tag in table.held.remove(&owner_key(&owner)).unwrap_or_default() {
+            table.drop_modes(&self.fast, tag, owner, 0, &mut aftermath);
+        }
+        drop(table);
+        aftermath.wake();
+    }
+
+    /// Every lock the lock table and the slots know.
+    pub(crate) fn list(&self) -> Vec<LockInfo> {
+        let table = self.table.lock();
+        let info = |tag, mode, owner: &Owner, granted, fast_path| LockInfo {
+            tag,
+            mode,
+            session: owner.session,
+            transaction: owner.id,
+            granted,
+            fast_path,
+        };
+        let mut list = Vec::new();
+        for (&tag, queue) in &table.queues {
+            for holder in &queue.holders {
+                let modes = LockMode::of_bits(tag, holder.modes);
+                list.extend(modes.map(|mode| info(tag, mode, &holder.owner, true, false)));
+            }
+            let waiters = queue.waiters.iter();
+            list.extend(waiters.map(|waiter| info(tag, waiter.mode, &waiter.owner, false, false)));
+        }
+        self.fast.for_each(self.slots, |id, owner, modes| {
+            let tag = LockTag::Table(id);
+            list.extend(LockMode::of_bits(tag, modes).map(|mode| info(tag, mode, &owner, true, true)));
+        });
+        list
+    }
+
+    /// The parties that keep a session from going on, by session and transaction: pg_blocking_pids.
+    pub(crate) fn blockers(&self, session: u32) -> Vec<(u32, TransactionId)> {
+        let table = self.table.lock();
+        let party = Party::Session(session);
+        let Some(&(tag, ticket)) = table.waiting.get(&party) else { return Vec::new() };
+        table.in_the_way(tag, ticket).into_iter().map(|owner| (owner.session, owner.id)).collect()
+    }
+}
+
+impl LockTable {
+    fn hold(&mut self, tag: LockTag, owner: Owner, modes: u16) {
+        let queue = self.queues.entry(tag).or_default();
+        let known = queue.modes_of(&owner) != 0;
+        queue.add(owner, modes);
+        if !known {
+            self.held.entry(owner_key(&owner)).or_default().push(tag);
+        }
+    }
+
+    /// Reduces the owner's modes of `tag` to those in `keep` and hands over what became free.
+    fn drop_modes(&mut self, fast: &FastPath, tag: LockTag, owner: Owner, keep: u16, after: &mut Aftermath) {
+        let Some(queue) = self.queues.get_mut(&tag) else { return };
+        queue.holders.retain_mut(|holder| {
+            if holder.owner == owner {
+                holder.modes &= keep;
+            }
+            holder.modes != 0
+        });
+        self.hand_over(fast, tag, after);
+    }
+
+    /// Grants, in order, everybody who conflicts with no holder and with nobody still waiting in front.
+    fn hand_over(&mut self, fast: &FastPath, tag: LockTag, after: &mut Aftermath) {
+        let Some(queue) = self.queues.get_mut(&tag) else { return };
+        let mut position = 0;
+        let mut granted = Vec::new();
+        while position < queue.waiters.len() {
+            let (owner, mode) = (queue.waiters[position].owner, queue.waiters[position].mode);
+            let free = !queue.conflicts_with_holders(&owner, mode)
+                && !queue.conflicts_with_waiters(&owner, mode, position);
+            if !free {
+                position += 1;
+                continue;
+            }
+            let waiter = queue.waiters.remove(position).expect("the position is below the length");
+            // Waiting for a transaction is over when it is: nothing to hold.
+            if !matches!(tag, LockTag::Transaction(_)) {
+                let known = queue.modes_of(&owner) != 0;
+                queue.add(owner, mode.bit());
+                if !known {
+                    granted.push(owner);
+                }
+            }
+            self.waiting.remove(&owner.party());
+            after.wakes.push((waiter.wake, waiter.ticket));
+        }
+        for owner in granted {
+            self.held.entry(owner_key(&owner)).or_default().push(tag);
+        }
+        if self.forget_if_idle(fast, tag)
+            && let LockTag::Row(table, row) = tag
+        {
+            after.idle_rows.push((table, row));
+        }
+    }
+
+    fn forget_if_idle(&mut self, fast: &FastPath, tag: LockTag) -> bool {
+        let idle =
+            self.queues.get(&tag).is_some_and(|queue| queue.holders.is_empty() && queue.waiters.is_empty());
+        if idle {
+            self.queues.remove(&tag);
+            if let LockTag::Table(id) = tag {
+                fast.open(id);
+            }
+        }
+        idle
+    }
+
+    /// Takes a waiter out of its queue.
+    fn leave(&mut self, fast: &FastPath, ticket: Ticket, after: &mut Aftermath) {
+        let Some((&party, &(tag, _))) = self.waiting.iter().find(|(_, wait)| wait.1 == ticket) else { return };
+        self.waiting.remove(&party);
+        if let Some(queue) = self.queues.get_mut(&tag) {
+            queue.waiters.retain(|waiter| waiter.ticket != ticket);
+            self.hand_over(fast, tag, after);
+        }
+    }
+
+    fn leave_party(&mut self, fast: &FastPath, owner: Owner, after: &mut Aftermath) {
+        if let Some(&(_, ticket)) = self.waiting.get(&owner.party()) {
+            self.leave(fast, ticket, after);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Locks: who may change, or must wait for, rows, tables, transactions and advisory keys.
+//!
+//! Read in this order:
+//!  1. `mode`: modes, strengths, conflicts;
+//!  2. `ticket`: tags, tickets, reports: what the outside sees;
+//!  3. `row`: the lock word of a version, for a row that one transaction has locked;
+//!  4. `manager`: the lock table: holders and queues, first in first out, handed over directly;
+//!  5. `deadlock`: the search for a cycle when a wait begins;
+//!  6. `fast`: weak table locks without the lock table.
+//!
+//! Promises: nothing here blocks a thread; a ticket is decided exactly once; whoever queues first among those that
+//! conflict is granted first. Leaves out: what a row's uncommitted version locks by itself (`txn/admission.rs`).
+
+mod mode;
+mod ticket;
+pub(crate) mod row;
+pub(crate) mod manager;
+mod deadlock;
+mod fast;
+
+pub use mode::{RowLockStrength, TableLockMode, WaitPolicy};
+pub use ticket::{
+    AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
+    Ticket, TransactionId, Wake,
+};

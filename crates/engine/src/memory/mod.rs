@@ -1,0 +1,16 @@
+//! Memory: where versions live and who may take how much.
+//!
+//! Read in this order:
+//!  1. `budget`: the limit, the reserve and the credits;
+//!  2. `slab`: size classes of 8 bytes for versions, with a cache per thread;
+//!  3. `stripe`: which of several counters a thread uses.
+//!
+//! Promises: nothing is allocated for a row before the budget agreed; returning memory never fails and never waits.
+//! Leaves out: index nodes (they ask the budget through `index::MemoryAccount`), the log's ring, memory of statements.
+
+mod budget;
+pub(crate) mod slab;
+pub(crate) mod stripe;
+
+pub(crate) use budget::{Charge, IndexAccount};
+pub use budget::{MemoryBudget, MemoryReport};

@@ -1,0 +1,176 @@
+//! Sequences: counters outside of transactions.
+//!
+//! Values are logged ahead: a SEQUENCE frame says up to which value numbers may have been handed out, and 32 follow
+//! without another. After a crash the sequence goes on behind the logged value, so up to 32 numbers are skipped and none
+//! is handed out twice. Whoever takes a value has *seen* the frame that covers it: the reply waits for it.
+//!
+//! Creation and removal are rows of the catalog; RESTART and changes of parameters make a new sequence (a new id) with the
+//! transaction that wants them, which the SQL layer swaps in.
+
+use crate::engine::Engine;
+use crate::log::{FrameKind, LogError, SequenceState};
+use crate::table::{SequenceDefinition, SequenceId};
+use crate::txn::{LogUnavailable, Transaction};
+use mote_common::Lsn;
+use parking_lot::Mutex;
+
+/// Values covered by one frame.
+const LOGGED_AHEAD: u64 = 32;
+
+/// Why there is no value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SequenceError {
+    /// "nextval: reached maximum value of sequence" (2200H).
+    MaximumReached(i64),
+    MinimumReached(i64),
+    /// setval with a value outside of the bounds.
+    OutOfBounds { value: i64, minimum: i64, maximum: i64 },
+    LogUnavailable(LogUnavailable),
+}
+
+/// A counter.
+pub struct Sequence {
+    definition: SequenceDefinition,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    value: i64,
+    /// `value` was handed out: the next one is behind it.
+    is_called: bool,
+    /// What the log says, and where it says so.
+    logged: SequenceState,
+    logged_at: Lsn,
+    /// Values that can still be handed out under that frame.
+    ahead: u64,
+}
+
+impl Sequence {
+    pub(crate) fn new(definition: SequenceDefinition) -> Sequence {
+        let start = definition.start;
+        Sequence {
+            definition,
+            state: Mutex::new(State {
+                value: start,
+                is_called: false,
+                logged: SequenceState { id: definition.id.0, logged_value: start, is_called: false },
+                logged_at: Lsn::ZERO,
+                ahead: 0,
+            }),
+        }
+    }
+
+    pub fn definition(&self) -> &SequenceDefinition {
+        &self.definition
+    }
+
+    /// `last_value` and `is_called`, as a SELECT from the sequence shows them.
+    pub fn peek(&self) -> (i64, bool) {
+        let state = self.state.lock();
+        (state.value, state.is_called)
+    }
+
+    /// What the manifest keeps: values up to here may have been handed out.
+    pub(crate) fn logged(&self) -> SequenceState {
+        self.state.lock().logged
+    }
+
+    pub(crate) fn restore(&self, logged: SequenceState) {
+        let mut state = self.state.lock();
+        state.value = logged.logged_value;
+        state.is_called = logged.is_called;
+        state.logged = logged;
+        state.ahead = 0;
+    }
+
+    /// The value after `value`, or `None` at the end without CYCLE.
+    fn after(&self, value: i64) -> Option<i64> {
+        let d = &self.definition;
+        match value.checked_add(d.increment) {
+            Some(next) if (d.minimum..=d.maximum).contains(&next) => Some(next),
+            _ if d.cycle => Some(if d.increment > 0 { d.minimum } else { d.maximum }),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn next(&self, engine: &Engine) -> Result<(i64, Lsn), SequenceError> {
+        let d = &self.definition;
+        let mut state = self.state.lock();
+        let next = if state.is_called { self.after(state.value) } else { Some(state.value) };
+        let next = next.ok_or(if d.increment > 0 {
+            SequenceError::MaximumReached(d.maximum)
+        } else {
+            SequenceError::MinimumReached(d.minimum)
+        })?;
+        if state.ahead == 0 {
+            // With CYCLE the frame may not run past the end: then it covers up to the end only.
+            let mut last = next;
+            let mut covered = 1;
+            while covered < LOGGED_AHEAD
+                && let Some(value) = last.checked_add(d.increment)
+                && (d.minimum..=d.maximum).contains(&value)
+            {
+                last = value;
+                covered += 1;
+            }
+            let logged = SequenceState { id: d.id.0, logged_value: last, is_called: true };
+            state.logged_at = append(engine, logged)?;
+            state.logged = logged;
+            state.ahead = covered;
+        }
+        state.ahead -= 1;
+        state.value = next;
+        state.is_called = true;
+        Ok((next, state.logged_at))
+    }
+
+    fn set(&self, engine: &Engine, value: i64, is_called: bool) -> Result<Lsn, SequenceError> {
+        let d = &self.definition;
+        if !(d.minimum..=d.maximum).contains(&value) {
+            return Err(SequenceError::OutOfBounds { value, minimum: d.minimum, maximum: d.maximum });
+        }
+        let mut state = self.state.lock();
+        let logged = SequenceState { id: d.id.0, logged_value: value, is_called };
+        let logged_at = append(engine, logged)?;
+        *state = State { value, is_called, logged, logged_at, ahead: 0 };
+        Ok(logged_at)
+    }
+}
+
+fn append(engine: &Engine, state: SequenceState) -> Result<Lsn, SequenceError> {
+    let payload = state.encode();
+    loop {
+        let appended = engine.with_writer(|writer| {
+            let admission = writer.admit(payload.len())?;
+            Ok(writer.append(admission, FrameKind::Sequence, &payload, |_| {}))
+        });
+        match appended {
+            Ok(end) => return Ok(end),
+            Err(LogError::RingFull { .. }) => engine.make_log_room(),
+            Err(error) => return Err(SequenceError::LogUnavailable(error.into())),
+        }
+    }
+}
+
+impl Transaction {
+    /// nextval: never given back, also by a rollback.
+    pub fn sequence_next(&self, sequence: &Sequence) -> Result<i64, SequenceError> {
+        let (value, logged_at) = sequence.next(self.engine())?;
+        self.note_seen(logged_at);
+        Ok(value)
+    }
+
+    /// setval: takes effect at once, also if the transaction rolls back.
+    pub fn sequence_set(&self, sequence: &Sequence, value: i64, is_called: bool) -> Result<(), SequenceError> {
+        let logged_at = sequence.set(self.engine(), value, is_called)?;
+        self.note_seen(logged_at);
+        Ok(())
+    }
+}
+
+impl Engine {
+    pub(crate) fn remove_sequence(&self, id: SequenceId) {
+        self.sequences().write().remove(&id);
+    }
+}

@@ -1,0 +1,213 @@
+//! Rows from images and from the log: recovery, and whoever replays.
+//!
+//! In place: a row has one version, no old ones, and indexes are loaded afterwards. Nobody reads meanwhile, and calls for
+//! one segment come from one thread at a time, in log order. No constraint is checked; what is checked is that an operation
+//! meets the version it was made for.
+//!
+//! Also here: reading a segment for an image.
+
+use super::definition::IndexDefinition;
+use super::key_program::{KeyOutcome, KeyProgram};
+use super::store::{Table, TableIndex, ordinal_of_row, row_of_ordinal};
+use super::version::{NewVersion, Stamp, Version, allocation_bytes};
+use super::visibility::{Eye, look};
+use crate::checkpoint::{RowImage, TableSource};
+use crate::epoch;
+use crate::index::OrderedIndex;
+use crate::log::patch;
+use crate::memory::{Charge, IndexAccount};
+use crate::recovery::{ApplyError, TableTarget};
+use mote_common::{Lsn, RowId, TableId};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// No transaction has this slot.
+const NOBODY: u32 = u32::MAX;
+
+impl Table {
+    /// The row's only version.
+    fn loaded(&self, row: RowId) -> Option<&Version> {
+        // SAFETY: nobody else changes the row during replay.
+        unsafe { self.slot(row)?.head().as_ref() }
+    }
+
+    fn put(&self, row: RowId, layout: u8, revision: u16, ts: Lsn, bytes: &[u8]) -> Result<(), ApplyError> {
+        if self.find_layout(layout).is_none() {
+            return Err(ApplyError::Other(format!("the table has no layout {layout}")));
+        }
+        if !self.budget().charge(allocation_bytes(bytes.len()), Charge::Essential) {
+            return Err(ApplyError::OutOfMemory);
+        }
+        self.raise_ordinals_end(ordinal_of_row(row) + 1);
+        let segment = self.directory.ensure(row.segment());
+        let version = Version::allocate(NewVersion {
+            stamp: Stamp::committed(ts),
+            previous: std::ptr::null(),
+            layout,
+            flags: 0,
+            revision,
+            row: bytes,
+        });
+        self.replace(row, version.as_ptr());
+        segment.raise_last_change(ts);
+        Ok(())
+    }
+
+    /// Puts `version` (or nothing) into the slot and frees what was there.
+    fn replace(&self, row: RowId, version: *const Version) {
+        let slot = self.slot(row).expect("the segment is there");
+        let mut latched = slot.latch();
+        let old = latched.head();
+        latched.set_head(version);
+        drop(latched);
+        if let Some(old) = NonNull::new(old.cast_mut()) {
+            // SAFETY: nobody reads during replay, and it is unlinked.
+            unsafe {
+                self.budget().release(old.as_ref().total_bytes());
+                Version::free(old);
+            }
+        }
+    }
+
+    /// The version that an operation changes; zero stands for one of the operation's own transaction.
+    fn base(&self, row: RowId, base_ts: Lsn, ts: Lsn) -> Result<&Version, ApplyError> {
+        let version = self.loaded(row).ok_or(ApplyError::BaseMismatch { found: None })?;
+        let expected = if base_ts == Lsn::ZERO { ts } else { base_ts };
+        match version.stamp().timestamp() {
+            Some(found) if found == expected => Ok(version),
+            found => Err(ApplyError::BaseMismatch { found }),
+        }
+    }
+
+    /// After the last operation: row ids without a row are free, rows are counted.
+    pub(crate) fn finish_load(&self) {
+        let mut free = Vec::new();
+        let mut live = 0;
+        for ordinal in (0..self.ordinals_end()).rev() {
+            let row = row_of_ordinal(ordinal);
+            self.directory.ensure(row.segment());
+            match self.loaded(row) {
+                Some(_) => live += 1,
+                None => free.push(row),
+            }
+        }
+        self.free_rows(free);
+        self.count_rows(live);
+    }
+
+    /// Loads an index of all rows. Replay is over and nobody writes yet.
+    pub(crate) fn load_index(
+        &self,
+        definition: IndexDefinition,
+        program: KeyProgram,
+    ) -> Result<Arc<TableIndex>, ApplyError> {
+        let mut entries: Vec<(Box<[u8]>, RowId)> = Vec::new();
+        let mut key = Vec::new();
+        for ordinal in 0..self.ordinals_end() {
+            let row = row_of_ordinal(ordinal);
+            let Some(version) = self.loaded(row) else { continue };
+            // SAFETY: nobody changes the row meanwhile.
+            let bytes = unsafe { Version::payload(NonNull::from(version)) };
+            let view = self.view(version.layout(), bytes);
+            let outcome = program.key(&view, &mut key);
+            let outcome = outcome.map_err(|error| ApplyError::Other(error.message().to_string()))?;
+            if let KeyOutcome::Key { .. } = outcome {
+                entries.push((key.as_slice().into(), row));
+            }
+        }
+        entries.sort_unstable();
+        let account = Arc::new(IndexAccount(self.budget().clone()));
+        let tree = OrderedIndex::bulk_load(entries, account)
+            .map_err(|error| ApplyError::Other(error.to_string()))?;
+        let index = Arc::new(TableIndex::with_tree(definition, program, tree));
+        index.set_built(Lsn::ZERO);
+        Ok(index)
+    }
+}
+
+impl TableTarget for Table {
+    fn load_image_row(&self, row: &RowImage<'_>) -> Result<(), ApplyError> {
+        self.put(row.row, row.layout, row.revision, row.commit_ts, row.bytes)
+    }
+
+    fn apply_insert(&self, row: RowId, layout: u8, ts: Lsn, bytes: &[u8]) -> Result<(), ApplyError> {
+        match self.loaded(row).and_then(|version| version.stamp().timestamp()) {
+            Some(found) => Err(ApplyError::AlreadyThere { found }),
+            None => self.put(row, layout, 1, ts, bytes),
+        }
+    }
+
+    fn apply_update_whole(
+        &self,
+        row: RowId,
+        layout: u8,
+        base_ts: Lsn,
+        ts: Lsn,
+        bytes: &[u8],
+    ) -> Result<(), ApplyError> {
+        let revision = self.base(row, base_ts, ts)?.revision().wrapping_add(1);
+        self.put(row, layout, revision, ts, bytes)
+    }
+
+    fn apply_patch(
+        &self,
+        row: RowId,
+        layout: u8,
+        base_ts: Lsn,
+        ts: Lsn,
+        patch: &[u8],
+    ) -> Result<(), ApplyError> {
+        let base = self.base(row, base_ts, ts)?;
+        let revision = base.revision().wrapping_add(1);
+        let mut bytes = Vec::new();
+        // SAFETY: nobody else changes the row during replay.
+        let old = unsafe { Version::payload(NonNull::from(base)) };
+        patch::apply(old, patch, &mut bytes)
+            .map_err(|_| ApplyError::Other(format!("the patch of row {row:?} does not fit the row")))?;
+        self.put(row, layout, revision, ts, &bytes)
+    }
+
+    fn apply_delete(&self, row: RowId, base_ts: Lsn, ts: Lsn) -> Result<(), ApplyError> {
+        self.base(row, base_ts, ts)?;
+        self.replace(row, std::ptr::null());
+        if let Some(segment) = self.directory.get(row.segment()) {
+            segment.raise_last_change(ts);
+        }
+        Ok(())
+    }
+}
+
+impl TableSource for Table {
+    fn id(&self) -> TableId {
+        self.id()
+    }
+
+    fn segment_count(&self) -> u32 {
+        self.segment_count()
+    }
+
+    fn segment_last_change(&self, segment: u32) -> Lsn {
+        self.segment_last_change(segment)
+    }
+
+    fn visit_segment(&self, segment: u32, snapshot: Lsn, visit: &mut dyn FnMut(RowImage<'_>)) {
+        let Some(slots) = self.directory.get(segment) else { return };
+        let eye = Eye { slots: self.slots, own_slot: NOBODY, command: 0, ts: snapshot };
+        for offset in 0..RowId::SEGMENT_ROWS as u16 {
+            let _guard = epoch::pin();
+            // SAFETY: pinned before the head is loaded.
+            let Some(sight) = (unsafe { look(slots.slot(offset).head(), eye) }) else { continue };
+            // SAFETY: found under the pin.
+            let version = unsafe { &*sight.version };
+            let (false, Some(commit_ts)) = (version.is_tombstone(), sight.ts) else { continue };
+            visit(RowImage {
+                row: RowId::new(segment, offset),
+                layout: version.layout(),
+                revision: version.revision(),
+                commit_ts,
+                // SAFETY: as above.
+                bytes: unsafe { Version::payload(NonNull::from(version)) },
+            });
+        }
+    }
+}

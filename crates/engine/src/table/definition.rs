@@ -1,0 +1,332 @@
+//! What the engine keeps about tables, indexes and sequences, and the bytes it keeps it in.
+//!
+//! Definitions are rows of the engine's own catalog table ([`CATALOG_TABLE`]), written in the transaction that makes the
+//! change: rollback, recovery and standbys need nothing special. One row per object:
+//! ```text
+//! 0 1 format (1)   1 1 kind (1 table, 2 index, 3 sequence)   2 ... fields in the order of the structs below;
+//! integers little-endian, lists with a u16 count in front, byte strings with a u32 length in front
+//! ```
+//! Names, types and constraints are the SQL layer's rows in [`SQL_CATALOG_TABLE`]; the engine never reads those.
+
+use super::key_program::{KeyClass, KeyColumn, KeySource};
+use super::layout::{ColumnStorage, Layout, StorageClass};
+use mote_common::{IndexId, TableId};
+
+/// The engine's own catalog: one variable column with a definition's bytes.
+pub const CATALOG_TABLE: TableId = TableId(1);
+/// Reserved for the SQL layer's catalog, created with the database: one variable column.
+pub const SQL_CATALOG_TABLE: TableId = TableId(2);
+/// Tables of users begin here.
+pub const FIRST_USER_TABLE: TableId = TableId(16);
+
+const FORMAT: u8 = 1;
+
+/// Names a sequence of the engine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SequenceId(pub u32);
+
+/// A table: an id and the layouts its versions may have. The last layout is the one to write with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableDefinition {
+    /// Given by the engine; ignored by `create_table`.
+    pub id: TableId,
+    pub layouts: Vec<Layout>,
+}
+
+impl TableDefinition {
+    /// A new table with one layout.
+    pub fn new(columns: Vec<ColumnStorage>) -> TableDefinition {
+        TableDefinition { id: TableId(0), layouts: vec![Layout::new(0, columns)] }
+    }
+}
+
+/// An index.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IndexDefinition {
+    /// Given by the engine; ignored by `create_index`.
+    pub id: IndexId,
+    pub table: TableId,
+    pub columns: Vec<KeyColumn>,
+    pub unique: bool,
+    pub nulls_not_distinct: bool,
+    /// What `KeyExpressionProvider::compile` makes expressions and predicate from.
+    pub expressions: Option<Box<[u8]>>,
+}
+
+/// A sequence, with PostgreSQL's parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SequenceDefinition {
+    /// Given by the engine; ignored by `create_sequence`.
+    pub id: SequenceId,
+    pub start: i64,
+    pub increment: i64,
+    pub minimum: i64,
+    pub maximum: i64,
+    pub cycle: bool,
+}
+
+/// A row of the catalog table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Definition {
+    Table(TableDefinition),
+    Index(IndexDefinition),
+    Sequence(SequenceDefinition),
+}
+
+/// The bytes are not a definition of a format this binary knows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DefinitionCorrupt(pub &'static str);
+
+impl Definition {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![FORMAT];
+        match self {
+            Definition::Table(table) => {
+                out.push(1);
+                put_u32(&mut out, table.id.0);
+                put_count(&mut out, table.layouts.len());
+                table.layouts.iter().for_each(|layout| encode_layout(layout, &mut out));
+            }
+            Definition::Index(index) => {
+                out.push(2);
+                put_u32(&mut out, index.id.0);
+                put_u32(&mut out, index.table.0);
+                put_count(&mut out, index.columns.len());
+                index.columns.iter().for_each(|column| encode_key_column(column, &mut out));
+                out.push(index.unique as u8 | (index.nulls_not_distinct as u8) << 1);
+                put_optional_bytes(&mut out, index.expressions.as_deref());
+            }
+            Definition::Sequence(sequence) => {
+                out.push(3);
+                put_u32(&mut out, sequence.id.0);
+                for value in [sequence.start, sequence.increment, sequence.minimum, sequence.maximum] {
+                    out.extend_from_slice(&value.to_le_bytes());
+                }
+                out.push(sequence.cycle as u8);
+            }
+        }
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Definition, DefinitionCorrupt> {
+        let mut input = Input(bytes);
+        if input.u8()? != FORMAT {
+            return Err(DefinitionCorrupt("unknown format"));
+        }
+        let definition = match input.u8()? {
+            1 => {
+                let id = TableId(input.u32()?);
+                let count = input.u16()?;
+                let layouts = (0..count).map(|_| decode_layout(&mut input)).collect::<Result<Vec<_>, _>>()?;
+                if layouts.is_empty() {
+                    return Err(DefinitionCorrupt("a table without a layout"));
+                }
+                Definition::Table(TableDefinition { id, layouts })
+            }
+            2 => {
+                let id = IndexId(input.u32()?);
+                let table = TableId(input.u32()?);
+                let count = input.u16()?;
+                let columns = (0..count).map(|_| decode_key_column(&mut input)).collect::<Result<_, _>>()?;
+                let flags = input.u8()?;
+                let expressions = input.optional_bytes()?.map(Box::from);
+                Definition::Index(IndexDefinition {
+                    id,
+                    table,
+                    columns,
+                    unique: flags & 1 != 0,
+                    nulls_not_distinct: flags & 2 != 0,
+                    expressions,
+                })
+            }
+            3 => Definition::Sequence(SequenceDefinition {
+                id: SequenceId(input.u32()?),
+                start: input.i64()?,
+                increment: input.i64()?,
+                minimum: input.i64()?,
+                maximum: input.i64()?,
+                cycle: input.u8()? != 0,
+            }),
+            _ => return Err(DefinitionCorrupt("unknown kind of object")),
+        };
+        if input.0.is_empty() { Ok(definition) } else { Err(DefinitionCorrupt("bytes after the definition")) }
+    }
+}
+
+fn encode_layout(layout: &Layout, out: &mut Vec<u8>) {
+    out.push(layout.number());
+    put_count(out, layout.column_count());
+    for column in layout.columns() {
+        out.push(column.class.code());
+        out.push(column.nullable as u8);
+        put_optional_bytes(out, column.missing.as_deref());
+    }
+}
+
+fn decode_layout(input: &mut Input<'_>) -> Result<Layout, DefinitionCorrupt> {
+    let number = input.u8()?;
+    let count = input.u16()? as usize;
+    if count > super::layout::COLUMNS_MAX {
+        return Err(DefinitionCorrupt("too many columns"));
+    }
+    let mut columns = Vec::with_capacity(count);
+    for _ in 0..count {
+        let class = StorageClass::from_code(input.u8()?).ok_or(DefinitionCorrupt("unknown storage class"))?;
+        let nullable = input.u8()? != 0;
+        let missing: Option<Box<[u8]>> = input.optional_bytes()?.map(Box::from);
+        if let (Some(width), Some(bytes)) = (class.width(), &missing)
+            && bytes.len() != width
+        {
+            return Err(DefinitionCorrupt("a default of the wrong width"));
+        }
+        columns.push(ColumnStorage { class, nullable, missing });
+    }
+    Ok(Layout::new(number, columns))
+}
+
+fn encode_key_column(column: &KeyColumn, out: &mut Vec<u8>) {
+    let (kind, number) = match column.source {
+        KeySource::Column(number) => (0, number),
+        KeySource::Expression(number) => (1, number),
+    };
+    out.push(kind);
+    out.extend_from_slice(&number.to_le_bytes());
+    out.push(column.class.code());
+    out.push(column.nullable as u8 | (column.descending as u8) << 1 | (column.nulls_first as u8) << 2);
+}
+
+fn decode_key_column(input: &mut Input<'_>) -> Result<KeyColumn, DefinitionCorrupt> {
+    let kind = input.u8()?;
+    let number = input.u16()?;
+    let source = match kind {
+        0 => KeySource::Column(number),
+        1 => KeySource::Expression(number),
+        _ => return Err(DefinitionCorrupt("unknown key source")),
+    };
+    let class = KeyClass::from_code(input.u8()?).ok_or(DefinitionCorrupt("unknown key class"))?;
+    let flags = input.u8()?;
+    Ok(KeyColumn {
+        source,
+        class,
+        nullable: flags & 1 != 0,
+        descending: flags & 2 != 0,
+        nulls_first: flags & 4 != 0,
+    })
+}
+
+fn put_u32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.extend_from_slice(&u16::try_from(count).expect("lists are bounded below 65,536").to_le_bytes());
+}
+
+fn put_optional_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
+    match bytes {
+        None => out.push(0),
+        Some(bytes) => {
+            out.push(1);
+            put_u32(out, u32::try_from(bytes.len()).expect("definitions are far below 4 GiB"));
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// What is left to decode.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], DefinitionCorrupt> {
+        if self.0.len() < count {
+            return Err(DefinitionCorrupt("too short"));
+        }
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn u8(&mut self) -> Result<u8, DefinitionCorrupt> {
+        Ok(self.take(1)?[0])
+    }
+
+    fn u16(&mut self) -> Result<u16, DefinitionCorrupt> {
+        Ok(u16::from_le_bytes(self.take(2)?.try_into().expect("two bytes")))
+    }
+
+    fn u32(&mut self) -> Result<u32, DefinitionCorrupt> {
+        Ok(u32::from_le_bytes(self.take(4)?.try_into().expect("four bytes")))
+    }
+
+    fn i64(&mut self) -> Result<i64, DefinitionCorrupt> {
+        Ok(i64::from_le_bytes(self.take(8)?.try_into().expect("eight bytes")))
+    }
+
+    fn optional_bytes(&mut self) -> Result<Option<&'a [u8]>, DefinitionCorrupt> {
+        match self.u8()? {
+            0 => Ok(None),
+            1 => {
+                let length = self.u32()? as usize;
+                self.take(length).map(Some)
+            }
+            _ => Err(DefinitionCorrupt("bad option byte")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_survive_encoding_and_damage_is_an_error() {
+        let definitions = [
+            Definition::Table(TableDefinition {
+                id: TableId(17),
+                layouts: vec![
+                    Layout::new(0, vec![ColumnStorage::new(StorageClass::Fixed4, false)]),
+                    Layout::new(
+                        3,
+                        vec![
+                            ColumnStorage::new(StorageClass::Fixed4, false),
+                            ColumnStorage::new(StorageClass::Variable, true)
+                                .with_missing(Some(b"x"[..].into())),
+                        ],
+                    ),
+                ],
+            }),
+            Definition::Index(IndexDefinition {
+                id: IndexId(4),
+                table: TableId(17),
+                columns: vec![
+                    KeyColumn::ascending(1, KeyClass::PrefixedVariable, true),
+                    KeyColumn {
+                        source: KeySource::Expression(0),
+                        class: KeyClass::Float8,
+                        nullable: true,
+                        descending: true,
+                        nulls_first: true,
+                    },
+                ],
+                unique: true,
+                nulls_not_distinct: true,
+                expressions: Some(b"lower(a)"[..].into()),
+            }),
+            Definition::Sequence(SequenceDefinition {
+                id: SequenceId(9),
+                start: 1,
+                increment: -2,
+                minimum: i64::MIN,
+                maximum: i64::MAX,
+                cycle: true,
+            }),
+        ];
+        for definition in definitions {
+            let bytes = definition.encode();
+            assert_eq!(Definition::decode(&bytes), Ok(definition));
+            for cut in 0..bytes.len() {
+                assert!(Definition::decode(&bytes[..cut]).is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Tables: rows by row id, each a chain of versions, newest first.
+//!
+//! Read in this order:
+//!  1. `layout`, `row`: columns and row bytes;
+//!  2. `version`, `segment`: a version's header, the slots that hold the newest ones, the row latch;
+//!  3. `visibility`: which version a reader sees;
+//!  4. `store`: the table: layouts, segments, row ids, indexes;
+//!  5. `key_program`: keys of indexes from row bytes;
+//!  6. `scan`: all rows in row-id order;
+//!  7. `prune`: old versions and dead index entries, and the collector of deleted rows;
+//!  8. `apply`: rows from the log and from images, for recovery;
+//!  9. `definition`: what the catalog keeps.
+//!
+//! Promises: readers never wait; a version reachable by a registered snapshot stays where it is.
+//! Leaves out: who may write and when it commits (`txn`), locks (`lock`).
+
+mod layout;
+mod row;
+pub(crate) mod version;
+pub(crate) mod segment;
+pub(crate) mod visibility;
+pub(crate) mod store;
+mod key_program;
+mod scan;
+pub(crate) mod prune;
+mod apply;
+mod definition;
+
+
+pub use definition::{
+    CATALOG_TABLE, Definition, DefinitionCorrupt, FIRST_USER_TABLE, IndexDefinition, SQL_CATALOG_TABLE,
+    SequenceDefinition, SequenceId, TableDefinition,
+};
+pub use key_program::{
+    KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeyOutcome, KeyProgram, KeySource, KeyValue,
+};
+pub use layout::{COLUMNS_MAX, ColumnStorage, Layout, StorageClass};
+pub use row::{ROW_BYTES_MAX, RowTooLarge, RowView, RowWriter};
+pub use scan::TableScan;
+pub use store::{IndexList, Table, TableIndex};

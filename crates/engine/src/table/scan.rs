@@ -1,0 +1,61 @@
+//! All rows of a table, in row-id order.
+
+use super::store::{Table, row_of_ordinal};
+use crate::epoch;
+use crate::txn::{RowVersion, Snapshot, Transaction};
+
+/// A place in a table. Holds nothing between calls and survives suspension.
+#[derive(Clone, Debug)]
+pub struct TableScan {
+    next: u64,
+    end: u64,
+}
+
+impl Table {
+    /// From the first row id to the last one given out now: rows inserted later are of no interest to a snapshot
+    /// taken before.
+    pub fn scan(&self) -> TableScan {
+        TableScan { next: 0, end: self.ordinals_end() }
+    }
+}
+
+impl TableScan {
+    /// The next row that `snapshot` sees.
+    pub fn next<'s>(
+        &mut self,
+        table: &Table,
+        transaction: &Transaction,
+        snapshot: &'s Snapshot,
+    ) -> Option<RowVersion<'s>> {
+        // Pinned once for the run of empty slots, not once per slot.
+        let _guard = epoch::pin();
+        while self.next < self.end {
+            let row = row_of_ordinal(self.next);
+            self.next += 1;
+            if let Some(version) = transaction.fetch(table, row, snapshot) {
+                return Some(version);
+            }
+        }
+        None
+    }
+
+    /// Up to `limit` rows, appended to `out`; false at the end of the table.
+    pub fn next_batch<'s>(
+        &mut self,
+        table: &Table,
+        transaction: &Transaction,
+        snapshot: &'s Snapshot,
+        limit: usize,
+        out: &mut Vec<RowVersion<'s>>,
+    ) -> bool {
+        let _guard = epoch::pin();
+        let full = out.len() + limit;
+        while out.len() < full {
+            match self.next(table, transaction, snapshot) {
+                Some(version) => out.push(version),
+                None => return false,
+            }
+        }
+        true
+    }
+}

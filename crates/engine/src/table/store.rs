@@ -1,0 +1,399 @@
+//! The table: layouts, segments of slots, row ids to give out, indexes.
+//!
+//! Row ids are given out in blocks of 64 (eight cache lines of slots) per stripe, so that threads that insert at the
+//! same time write different lines; ids of rows that are gone for everybody come first. A single inserting thread fills
+//! the table in row-id order.
+//!
+//! Invariant: a row id on a free list has a null slot, no index entry, and no active snapshot that could see the row
+//! that had it.
+//!
+//! Leaves out: chains (`version`), pruning (`prune`), writing (`txn/write.rs`).
+
+use super::definition::{IndexDefinition, TableDefinition};
+use super::key_program::KeyProgram;
+use super::layout::Layout;
+use super::row::RowView;
+use super::segment::{Directory, Slot};
+use super::version::{self, Version};
+use crate::epoch::{self, Guard};
+use crate::index::{IndexError, OrderedIndex};
+use crate::memory::stripe::{self, Padded, STRIPES};
+use crate::memory::{IndexAccount, MemoryBudget};
+use crate::txn::slot::SlotTable;
+use mote_common::{IndexId, Lsn, RowId, TableId};
+use parking_lot::Mutex;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Row ids a stripe takes at once.
+const BLOCK_ROWS: u64 = 64;
+/// Blocks that 32 bits of segments have room for.
+const BLOCKS_MAX: u64 = (u32::MAX as u64 + 1) * RowId::SEGMENT_ROWS as u64 / BLOCK_ROWS;
+/// Layout numbers are a byte.
+const LAYOUTS_MAX: usize = 256;
+
+/// Rows by row id.
+pub struct Table {
+    id: TableId,
+    budget: Arc<MemoryBudget>,
+    pub(crate) slots: &'static SlotTable,
+    layouts: Box<[OnceLock<Arc<Layout>>]>,
+    /// Number of the layout to write with.
+    newest_layout: AtomicUsize,
+    pub(crate) directory: Directory,
+    /// The next block of row ids never used.
+    next_block: AtomicU64,
+    lanes: Box<[Padded<Mutex<Lane>>]>,
+    /// Row ids free for reuse that no lane has.
+    free: Mutex<Vec<RowId>>,
+    free_count: AtomicUsize,
+    live_rows: Box<[Padded<AtomicI64>]>,
+    /// Replaced whole by DDL; old lists are freed through the epoch.
+    indexes: AtomicPtr<IndexList>,
+    changing_indexes: Mutex<()>,
+}
+
+/// Where one stripe gets row ids.
+#[derive(Default)]
+struct Lane {
+    next: u64,
+    end: u64,
+    free: Vec<RowId>,
+}
+
+/// The indexes of a table at one moment.
+pub type IndexList = Vec<Arc<TableIndex>>;
+
+/// An index of a table.
+pub struct TableIndex {
+    pub id: IndexId,
+    pub definition: IndexDefinition,
+    pub key_program: KeyProgram,
+    pub unique: bool,
+    pub tree: OrderedIndex,
+    /// Snapshots older than this must not use the index: entries for what they see may be missing. `Lsn::MAX` until
+    /// the transaction that built it over its own changes has committed.
+    valid_from: AtomicU64,
+    /// Every row is in it.
+    built: AtomicBool,
+}
+
+impl TableIndex {
+    pub(crate) fn new(
+        definition: IndexDefinition,
+        key_program: KeyProgram,
+        budget: &Arc<MemoryBudget>,
+    ) -> Result<TableIndex, IndexError> {
+        let tree = OrderedIndex::new(Arc::new(IndexAccount(budget.clone())))?;
+        Ok(TableIndex::with_tree(definition, key_program, tree))
+    }
+
+    pub(crate) fn with_tree(
+        definition: IndexDefinition,
+        key_program: KeyProgram,
+        tree: OrderedIndex,
+    ) -> TableIndex {
+        TableIndex {
+            id: definition.id,
+            unique: definition.unique,
+            key_program,
+            definition,
+            tree,
+            valid_from: AtomicU64::new(0),
+            built: AtomicBool::new(false),
+        }
+    }
+
+    pub fn valid_from(&self) -> Lsn {
+        Lsn(self.valid_from.load(Ordering::Acquire))
+    }
+
+    /// Every row of the table is in the index; until then only its builder and writers may touch it.
+    pub fn is_built(&self) -> bool {
+        self.built.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_built(&self, valid_from: Lsn) {
+        self.valid_from.store(valid_from.0, Ordering::Release);
+        self.built.store(true, Ordering::Release);
+    }
+
+    /// At the commit of the transaction that made the index: its own changes are commits now.
+    pub(crate) fn settle_valid_from(&self, commit_ts: Lsn) {
+        let (pending, settled) = (Lsn::MAX.0, commit_ts.0);
+        let _ = self.valid_from.compare_exchange(pending, settled, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Must an equal key of another live row be refused, if `has_null` says whether the key has a NULL?
+    pub(crate) fn checks(&self, has_null: bool) -> bool {
+        self.unique && (!has_null || self.definition.nulls_not_distinct)
+    }
+}
+
+impl Table {
+    pub(crate) fn new(
+        definition: &TableDefinition,
+        budget: Arc<MemoryBudget>,
+        slots: &'static SlotTable,
+    ) -> Table {
+        let table = Table {
+            id: definition.id,
+            budget,
+            slots,
+            layouts: (0..LAYOUTS_MAX).map(|_| OnceLock::new()).collect(),
+            newest_layout: AtomicUsize::new(0),
+            directory: Directory::new(),
+            next_block: AtomicU64::new(0),
+            lanes: (0..STRIPES).map(|_| Padded::default()).collect(),
+            free: Mutex::default(),
+            free_count: AtomicUsize::new(0),
+            live_rows: (0..STRIPES).map(|_| Padded::default()).collect(),
+            indexes: AtomicPtr::new(Box::into_raw(Box::default())),
+            changing_indexes: Mutex::new(()),
+        };
+        for layout in &definition.layouts {
+            table.add_layout(layout.clone());
+        }
+        table
+    }
+
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.budget
+    }
+
+    // Layouts
+
+    /// The layout with this number, which some version was written with.
+    ///
+    /// # Panics
+    /// When the table never had it: no version can name it.
+    #[inline]
+    pub fn layout(&self, number: u8) -> &Arc<Layout> {
+        self.layouts[number as usize].get().expect("versions name layouts of their table")
+    }
+
+    pub(crate) fn find_layout(&self, number: u8) -> Option<&Arc<Layout>> {
+        self.layouts[number as usize].get()
+    }
+
+    /// The layout that new rows are written with.
+    #[inline]
+    pub fn newest_layout(&self) -> &Arc<Layout> {
+        self.layout(self.newest_layout.load(Ordering::Acquire) as u8)
+    }
+
+    /// A row of the table, seen under the newest layout.
+    #[inline]
+    pub fn view<'a>(&'a self, layout: u8, bytes: &'a [u8]) -> RowView<'a> {
+        let written = self.layout(layout);
+        let newest = self.newest_layout();
+        let row = RowView::new(written, bytes);
+        if Arc::ptr_eq(written, newest) { row } else { row.under(newest) }
+    }
+
+    /// The lowest number no layout has had.
+    pub(crate) fn next_layout_number(&self) -> Option<u8> {
+        self.layouts.iter().position(|layout| layout.get().is_none()).map(|number| number as u8)
+    }
+
+    /// Adds a layout and makes it the one to write with. Adding it again changes nothing.
+    pub(crate) fn add_layout(&self, layout: Layout) {
+        let number = layout.number() as usize;
+        self.layouts[number].get_or_init(|| Arc::new(layout));
+        self.newest_layout.store(number, Ordering::Release);
+    }
+
+    /// After a rollback: the layout stays known, since its number is never used again.
+    pub(crate) fn set_newest_layout(&self, number: u8) {
+        debug_assert!(self.layouts[number as usize].get().is_some());
+        self.newest_layout.store(number as usize, Ordering::Release);
+    }
+
+    pub(crate) fn all_layouts(&self) -> Vec<Layout> {
+        let newest = self.newest_layout.load(Ordering::Acquire);
+        let known = self.layouts.iter().filter_map(|layout| layout.get());
+        let mut layouts: Vec<Layout> = known.map(|layout| (**layout).clone()).collect();
+        // The last one of a definition is the one to write with.
+        layouts.sort_by_key(|layout| (layout.number() as usize == newest, layout.number()));
+        layouts
+    }
+
+    // Rows
+
+    #[inline]
+    pub(crate) fn slot(&self, row: RowId) -> Option<&Slot> {
+        if row.offset() as u32 >= RowId::SEGMENT_ROWS {
+            return None;
+        }
+        self.directory.slot(row)
+    }
+
+    /// A row id nobody uses, with its slot; `None` when the table has all rows it can have.
+    pub(crate) fn allocate_row(&self) -> Option<(RowId, &Slot)> {
+        let mut lane = self.lanes[stripe::current()].0.lock();
+        let row = match lane.free.pop() {
+            Some(row) => row,
+            None => self.allocate_slow(&mut lane)?,
+        };
+        drop(lane);
+        Some((row, self.directory.ensure(row.segment()).slot(row.offset())))
+    }
+
+    fn allocate_slow(&self, lane: &mut Lane) -> Option<RowId> {
+        if self.free_count.load(Ordering::Relaxed) > 0 {
+            let mut free = self.free.lock();
+            let keep = free.len().saturating_sub(BLOCK_ROWS as usize);
+            lane.free.extend(free.drain(keep..));
+            self.free_count.store(free.len(), Ordering::Relaxed);
+            if let Some(row) = lane.free.pop() {
+                return Some(row);
+            }
+        }
+        if lane.next == lane.end {
+            let block = self.next_block.fetch_add(1, Ordering::AcqRel);
+            if block >= BLOCKS_MAX {
+                self.next_block.fetch_sub(1, Ordering::AcqRel);
+                return None;
+            }
+            lane.next = block * BLOCK_ROWS;
+            lane.end = lane.next + BLOCK_ROWS;
+        }
+        let row = row_of_ordinal(lane.next);
+        lane.next += 1;
+        Some(row)
+    }
+
+    /// Takes back row ids that fulfil the invariant of the module head.
+    pub(crate) fn free_rows(&self, rows: impl IntoIterator<Item = RowId>) {
+        let mut free = self.free.lock();
+        free.extend(rows);
+        self.free_count.store(free.len(), Ordering::Relaxed);
+    }
+
+    /// Row ids given out so far, in row-id order and without gaps: what a scan must look at.
+    pub(crate) fn ordinals_end(&self) -> u64 {
+        self.next_block.load(Ordering::Acquire) * BLOCK_ROWS
+    }
+
+    /// Recovery: rows up to this segment may be there.
+    pub(crate) fn raise_ordinals_end(&self, end: u64) {
+        self.next_block.fetch_max(end.div_ceil(BLOCK_ROWS), Ordering::AcqRel);
+    }
+
+    /// Segments that may hold rows.
+    pub fn segment_count(&self) -> u32 {
+        self.ordinals_end().div_ceil(RowId::SEGMENT_ROWS as u64) as u32
+    }
+
+    /// At least the commit timestamp of the last change in the segment.
+    pub fn segment_last_change(&self, segment: u32) -> Lsn {
+        self.directory.get(segment).map_or(Lsn::ZERO, |segment| segment.last_change())
+    }
+
+    /// Committed rows, nearly: for the planner.
+    pub fn row_count_estimate(&self) -> u64 {
+        self.live_rows.iter().map(|count| count.0.load(Ordering::Relaxed)).sum::<i64>().max(0) as u64
+    }
+
+    /// No row was ever put into the table, or all that were are gone for everybody.
+    pub fn is_empty(&self) -> bool {
+        let mut ordinals = 0..self.ordinals_end();
+        ordinals.all(|ordinal| self.slot(row_of_ordinal(ordinal)).is_none_or(|slot| slot.head().is_null()))
+    }
+
+    pub(crate) fn count_rows(&self, change: i64) {
+        if change != 0 {
+            self.live_rows[stripe::current()].0.fetch_add(change, Ordering::Relaxed);
+        }
+    }
+
+    // Indexes
+
+    /// The indexes of the table now.
+    pub fn indexes(&self) -> Vec<Arc<TableIndex>> {
+        self.indexes_pinned(&epoch::pin()).clone()
+    }
+
+    /// An index by id.
+    pub fn index(&self, id: IndexId) -> Option<Arc<TableIndex>> {
+        self.indexes_pinned(&epoch::pin()).iter().find(|index| index.id == id).cloned()
+    }
+
+    #[inline]
+    pub(crate) fn indexes_pinned<'g>(&self, _guard: &'g Guard) -> &'g IndexList {
+        // SAFETY: never null; a replaced list is freed through the epoch. Acquire pairs with the swap below.
+        unsafe { &*self.indexes.load(Ordering::Acquire) }
+    }
+
+    pub(crate) fn add_index(&self, index: Arc<TableIndex>) {
+        self.change_indexes(|list| list.push(index));
+    }
+
+    pub(crate) fn remove_index(&self, id: IndexId) {
+        self.change_indexes(|list| list.retain(|index| index.id != id));
+    }
+
+    fn change_indexes(&self, change: impl FnOnce(&mut IndexList)) {
+        unsafe fn free(pointer: *mut u8, _size: usize) {
+            // SAFETY: made from a box below or in `new`, unlinked, handed over once.
+            drop(unsafe { Box::from_raw(pointer.cast::<IndexList>()) });
+        }
+        let _one_at_a_time = self.changing_indexes.lock();
+        let guard = epoch::pin();
+        let mut list = Box::new(self.indexes_pinned(&guard).clone());
+        change(&mut list);
+        // AcqRel: pairs with the load in `indexes_pinned`.
+        let old = self.indexes.swap(Box::into_raw(list), Ordering::AcqRel);
+        // SAFETY: unlinked by the swap; readers hold a guard while they use it.
+        unsafe { guard.defer_free(free, old.cast(), size_of::<IndexList>()) };
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        for segment in 0..self.segment_count() {
+            let Some(segment) = self.directory.get(segment) else { continue };
+            for offset in 0..RowId::SEGMENT_ROWS as u16 {
+                let mut at = segment.slot(offset).head();
+                while let Some(version) = NonNull::new(at.cast_mut()) {
+                    // SAFETY: nobody else has the table any more, so nobody walks its chains.
+                    unsafe {
+                        at = version.as_ref().previous();
+                        self.budget.release(version.as_ref().total_bytes());
+                        Version::free(version);
+                    }
+                }
+            }
+        }
+        // SAFETY: never null, made from a box, and nobody else has the table.
+        drop(unsafe { Box::from_raw(*self.indexes.get_mut()) });
+    }
+}
+
+/// The row id with this place in row-id order.
+#[inline]
+pub(crate) fn row_of_ordinal(ordinal: u64) -> RowId {
+    let rows = RowId::SEGMENT_ROWS as u64;
+    RowId::new((ordinal / rows) as u32, (ordinal % rows) as u16)
+}
+
+pub(crate) fn ordinal_of_row(row: RowId) -> u64 {
+    row.segment() as u64 * RowId::SEGMENT_ROWS as u64 + row.offset() as u64
+}
+
+/// Hands an unlinked version to the epoch and its bytes to the budget.
+///
+/// # Safety
+/// No reader that pins from now on can reach the version, and it is handed over once.
+pub(crate) unsafe fn retire(version: *const Version, budget: &MemoryBudget, guard: &Guard) {
+    // SAFETY: unlinked but not freed: it is ours.
+    let bytes = unsafe { &*version }.total_bytes();
+    budget.release(bytes);
+    // SAFETY: by the contract.
+    unsafe { guard.defer_free(version::free_deferred, version.cast_mut().cast(), bytes) };
+}

@@ -1,0 +1,106 @@
+//! Which version of a chain a reader sees.
+//!
+//! A stamp is either a commit timestamp or names the slot of its transaction. The slot may have been given to another
+//! transaction meanwhile, but never before the stamp was replaced: when the stamp is the same after looking at the slot,
+//! what was seen there belonged to it.
+
+use super::version::{Stamp, Version};
+use crate::txn::slot::{SlotTable, TransactionState};
+use mote_common::Lsn;
+
+/// What a version is to one transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    Committed(Lsn),
+    /// Written by the asking transaction, in this command.
+    Own(u32),
+    /// Written by the transaction in this slot, which may still commit or abort.
+    InFlight(u32),
+    /// Rolled back, about to be unlinked or unlinked already.
+    Aborted,
+}
+
+/// Spins before the thread is given up: the writer between reservation and decision needs some 50 ns.
+const SPINS: u32 = 128;
+
+/// Decides what `version` is to the transaction in `own_slot`. Waits out a transaction that is just deciding.
+#[inline]
+pub(crate) fn standing(version: &Version, slots: &SlotTable, own_slot: u32) -> Standing {
+    let stamp = version.stamp();
+    if let Some(ts) = stamp.timestamp() {
+        return Standing::Committed(ts);
+    }
+    if stamp.slot() == own_slot {
+        return Standing::Own(stamp.command());
+    }
+    standing_of_other(version, slots, stamp)
+}
+
+fn standing_of_other(version: &Version, slots: &SlotTable, mut stamp: Stamp) -> Standing {
+    let mut spins = 0;
+    loop {
+        if let Some(ts) = stamp.timestamp() {
+            return Standing::Committed(ts);
+        }
+        if stamp == Stamp::ABORTED {
+            return Standing::Aborted;
+        }
+        let state = slots.get(stamp.slot()).state();
+        let again = version.stamp();
+        if again != stamp {
+            stamp = again;
+            continue;
+        }
+        match state {
+            TransactionState::Committed(ts) => return Standing::Committed(ts),
+            TransactionState::Active => return Standing::InFlight(stamp.slot()),
+            TransactionState::Aborted => return Standing::Aborted,
+            TransactionState::Precommitting => {
+                spins += 1;
+                if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+                stamp = version.stamp();
+            }
+            TransactionState::Free => {
+                // Impossible with the stamp unchanged, by the rule above.
+                unreachable!("a stamp names a free transaction slot");
+            }
+        }
+    }
+}
+
+/// Who looks.
+#[derive(Clone, Copy)]
+pub(crate) struct Eye<'a> {
+    pub(crate) slots: &'a SlotTable,
+    pub(crate) own_slot: u32,
+    /// Own versions of earlier commands are seen.
+    pub(crate) command: u32,
+    pub(crate) ts: Lsn,
+}
+
+/// What a look at a chain found.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight {
+    /// The visible version; may be a tombstone.
+    pub(crate) version: *const Version,
+    /// Its timestamp; `None` for an own one.
+    pub(crate) ts: Option<Lsn>,
+}
+
+/// Walks from `head` to the newest version that `eye` sees.
+///
+/// # Safety
+/// The caller is pinned since before it loaded `head` from its slot.
+#[inline]
+pub(crate) unsafe fn look(head: *const Version, eye: Eye<'_>) -> Option<Sight> {
+    let mut at = head;
+    // SAFETY: versions reachable from a head loaded under the pin are freed only after the pin.
+    while let Some(version) = unsafe { at.as_ref() } {
+        match standing(version, eye.slots, eye.own_slot) {
+            Standing::Committed(ts) if ts <= eye.ts => return Some(Sight { version: at, ts: Some(ts) }),
+            Standing::Own(command) if command < eye.command => return Some(Sight { version: at, ts: None }),
+            _ => at = version.previous(),
+        }
+    }
+    None
+}

@@ -1,0 +1,220 @@
+//! The end of a transaction.
+//!
+//! Commit: everything that can fail (fragments, admission to the log) comes first. Then PRECOMMITTING, the position in the
+//! log, COMMITTED: from there on everybody sees it. Stamping the versions, handing locks over and queueing old versions
+//! for the collector follow, before the frame is durable: the reply, not the locks, waits for the flush.
+//!
+//! Rollback: versions are unlinked first, then the state changes, then locks go.
+//!
+//! Invariant: a segment's `last_change` is raised between the reservation of the position and the filled frame, so that no
+//! checkpoint that trusts `stable` can take the segment for unchanged.
+
+use super::error::{CommitError, LogUnavailable};
+use super::transaction::{Transaction, Work};
+use super::undo::{DdlAction, WriteKind};
+use crate::epoch;
+use crate::log::{FrameKind, LogError};
+use crate::table::Table;
+use crate::table::version::{QUEUED, Stamp};
+use mote_common::{Lsn, RowId, TableId};
+
+/// What the reply that ends a transaction depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CommitReceipt {
+    /// `None`: nothing was written.
+    pub commit_ts: Option<Lsn>,
+    /// The highest timestamp the transaction met, its own included.
+    pub seen: Lsn,
+}
+
+impl CommitReceipt {
+    /// The reply may leave when the horizon of the session's level has reached this.
+    pub fn gate(&self) -> Lsn {
+        self.seen
+    }
+}
+
+impl Transaction {
+    /// Commits. On error the transaction was rolled back.
+    pub fn commit(self) -> Result<CommitReceipt, CommitError> {
+        let logged = self.log_commit();
+        match logged {
+            Ok(commit_ts) => {
+                if let Some(ts) = commit_ts {
+                    self.note_seen(ts);
+                }
+                self.over.set(true);
+                Ok(CommitReceipt { commit_ts, seen: self.seen() })
+            }
+            Err(reason) => {
+                let receipt = self.abort();
+                Err(CommitError::LogUnavailable { reason, receipt })
+            }
+        }
+    }
+
+    /// Rolls back.
+    pub fn abort(self) -> CommitReceipt {
+        self.roll_back();
+        CommitReceipt { commit_ts: None, seen: self.seen() }
+    }
+
+    /// Everything up to the end of the transaction; an error leaves it running.
+    fn log_commit(&self) -> Result<Option<Lsn>, LogUnavailable> {
+        let mut work = self.work.borrow_mut();
+        if work.writes.is_empty() && work.redo.is_empty() && work.ddl.is_empty() {
+            drop(work);
+            self.end(None);
+            return Ok(None);
+        }
+        // Pinned until the versions are stamped: others may prune them as soon as they are committed.
+        let guard = epoch::pin();
+        let ts = self.append_commit(&mut work)?;
+        if let Some(ts) = ts {
+            stamp_versions(&work, ts);
+            self.queue_superseded(&work, ts);
+        }
+        let ddl = std::mem::take(&mut work.ddl);
+        drop(work);
+        self.finish_ddl(ddl);
+        self.end(ts);
+        drop(guard);
+        Ok(ts)
+    }
+
+    /// The commit step. `None` if a savepoint took everything back.
+    fn append_commit(&self, work: &mut Work) -> Result<Option<Lsn>, LogUnavailable> {
+        let engine = &*self.engine;
+        let Work { writes, redo, .. } = work;
+        loop {
+            let outcome = engine.with_writer(|writer| {
+                writer.send_fragments(redo)?;
+                let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
+                    return Ok(None);
+                };
+                let mut admission = writer.admit(payload.len())?;
+                admission.checksum(payload);
+                let slot = self.slot();
+                slot.precommit();
+                let ts = writer.append(admission, FrameKind::Commit, payload, |ts| {
+                    slot.commit(ts);
+                    for write in writes.iter() {
+                        // SAFETY: tables outlive the transactions that wrote them.
+                        let table = unsafe { &*write.table };
+                        if let Some(segment) = table.directory.get(write.row.segment()) {
+                            segment.raise_last_change(ts);
+                        }
+                    }
+                });
+                Ok(Some(ts))
+            });
+            match outcome {
+                Ok(ts) => return Ok(ts),
+                Err(LogError::RingFull { .. }) => engine.make_log_room(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Gives rows with old versions to the collector, unless they stand in its queue.
+    fn queue_superseded(&self, work: &Work, ts: Lsn) {
+        let superseded = work.writes.iter().filter_map(|write| {
+            // SAFETY: pinned since before the commit.
+            let version = unsafe { write.version.as_ref() };
+            if write.kind == WriteKind::Insert || version.flags() & QUEUED != 0 {
+                return None;
+            }
+            version.set_flags(QUEUED);
+            // SAFETY: tables outlive the transactions that wrote them.
+            Some((unsafe { &*write.table }.id(), write.row))
+        });
+        let superseded: Vec<(TableId, RowId)> = superseded.collect();
+        self.engine.collector.queue_rows(ts, superseded);
+    }
+
+    fn finish_ddl(&self, ddl: Vec<DdlAction>) {
+        for action in ddl {
+            match action {
+                DdlAction::DroppedTable(id) => self.engine.remove_table(id),
+                DdlAction::DroppedIndex { table, index } => table.remove_index(index.id),
+                DdlAction::DroppedSequence(id) => self.engine.remove_sequence(id),
+                DdlAction::CreatedIndex { table, index } => {
+                    if let Some(index) = table.index(index) {
+                        index.settle_valid_from(self.engine.log.tail());
+                    }
+                }
+                DdlAction::CreatedTable(_)
+                | DdlAction::AddedLayout { .. }
+                | DdlAction::CreatedSequence(_) => {}
+            }
+        }
+    }
+
+    pub(super) fn roll_back(&self) {
+        self.undo_ddl(0);
+        // Lock words of what is unlinked here go with the locks below.
+        self.undo_writes(0, false);
+        let payload = self.work.borrow().redo.abort_payload();
+        if let Some(payload) = payload {
+            self.log_abort(&payload);
+        }
+        self.end(None);
+        self.over.set(true);
+    }
+
+    /// Says that fragments already sent count for nothing. If the log does not take it, recovery finds no commit
+    /// and comes to the same end.
+    fn log_abort(&self, payload: &[u8]) {
+        loop {
+            let appended = self.engine.with_writer(|writer| {
+                let admission = writer.admit(payload.len())?;
+                Ok(writer.append(admission, FrameKind::Abort, payload, |_| {}))
+            });
+            match appended {
+                Err(LogError::RingFull { .. }) => self.engine.make_log_room(),
+                _ => return,
+            }
+        }
+    }
+
+    /// Locks, snapshots, the slot, the buffers. The versions are stamped or unlinked.
+    fn end(&self, commit_ts: Option<Lsn>) {
+        if commit_ts.is_none() {
+            self.slot().abort();
+        }
+        self.release_locks();
+        self.drop_snapshots();
+        self.retire_undone();
+        self.engine.slots.give(self.slot);
+        self.engine.give_work(self.work.take());
+    }
+}
+
+fn stamp_versions(work: &Work, ts: Lsn) {
+    let mut counted: Option<(*const Table, i64)> = None;
+    for write in &work.writes {
+        // SAFETY: pinned since before the commit.
+        unsafe { write.version.as_ref() }.set_stamp(Stamp::committed(ts));
+        let change = match write.kind {
+            WriteKind::Insert => 1,
+            WriteKind::Update => 0,
+            WriteKind::Delete => -1,
+        };
+        match &mut counted {
+            Some((table, count)) if std::ptr::eq(*table, write.table) => *count += change,
+            _ => {
+                flush_count(counted);
+                counted = Some((write.table, change));
+            }
+        }
+    }
+    flush_count(counted);
+}
+
+fn flush_count(counted: Option<(*const Table, i64)>) {
+    if let Some((table, change)) = counted {
+        // SAFETY: tables outlive the transactions that wrote them.
+        unsafe { &*table }.count_rows(change);
+    }
+}
+

@@ -1,0 +1,80 @@
+//! Outcomes of the engine's calls. Small: no strings on hot paths; the SQL layer maps them to SQLSTATEs.
+
+use crate::lock::{DeadlockReport, Ticket};
+use crate::table::RowTooLarge;
+use mote_common::{IndexId, RowId, SqlError};
+
+/// Why a write or a lock did not happen. The transaction may go on (the SQL layer decides).
+#[derive(Clone, PartialEq, Debug)]
+pub enum WriteError {
+    /// Suspend until woken, then call again with the same arguments.
+    MustWait(Ticket),
+    /// A newer committed version than `seen` exists: lock the row, look at the newest version, decide again.
+    Changed,
+    /// The row was deleted by a transaction that has committed.
+    Deleted,
+    /// This command, or a trigger of it, wrote the row already.
+    SelfModified,
+    /// `WaitPolicy::NoWait` and somebody holds a conflicting lock.
+    WouldBlock,
+    /// A live row has an equal key.
+    Duplicate { index: IndexId, existing: RowId },
+    /// REPEATABLE READ and above: a row was changed after the transaction's snapshot.
+    Serialization,
+    /// Waiting would close this cycle.
+    Deadlock(Box<DeadlockReport>),
+    /// The memory limit is reached.
+    OutOfMemory,
+    RowTooLarge { row_bytes: usize, maximum_bytes: usize },
+    KeyTooLong { index: IndexId, key_bytes: usize, maximum_bytes: usize },
+    /// An index expression or predicate failed on the row.
+    Expression(SqlError),
+    /// The transaction's snapshot was taken away because memory ran out.
+    SnapshotRevoked,
+    /// The transaction is READ ONLY.
+    ReadOnly,
+    LogUnavailable(LogUnavailable),
+    /// The table has no row ids, layouts or index places left, or the engine no object ids.
+    Exhausted(&'static str),
+}
+
+impl From<SqlError> for WriteError {
+    #[cold]
+    fn from(error: SqlError) -> WriteError {
+        WriteError::Expression(error)
+    }
+}
+
+impl From<RowTooLarge> for WriteError {
+    #[cold]
+    fn from(error: RowTooLarge) -> WriteError {
+        WriteError::RowTooLarge { row_bytes: error.row_bytes, maximum_bytes: error.maximum_bytes }
+    }
+}
+
+/// Why the log takes nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogUnavailable {
+    /// No space for new segments: 53100.
+    DiskFull,
+    /// The engine is stopping, or its log failed.
+    Stopped,
+    /// The frame can never fit.
+    TooLarge,
+}
+
+/// Why a transaction could not begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BeginError {
+    /// All transaction slots are taken.
+    TooManyTransactions { maximum: usize },
+    /// The isolation level is not offered: the SQL layer answers 0A000, never a weaker level.
+    Unsupported(&'static str),
+    Stopped,
+}
+
+/// Why a transaction did not commit. It was rolled back.
+#[derive(Clone, PartialEq, Debug)]
+pub enum CommitError {
+    LogUnavailable { reason: LogUnavailable, receipt: super::CommitReceipt },
+}

@@ -1,0 +1,41 @@
+//! Transactions: snapshots, writes, commit and rollback.
+//!
+//! Read in this order:
+//!  1. `slot`: where a transaction's state and snapshots stand;
+//!  2. `horizon`: what may still be read, hence what pruning must keep;
+//!  3. `snapshot`: what a statement reads, and the rows it gets;
+//!  4. `transaction`: begin, statements, reads;
+//!  5. `admission`: may this transaction write, or lock, this row now?
+//!  6. `write`: insert, update, delete, and the entries of indexes;
+//!  7. `locking`: row, table and advisory locks as statements ask for them;
+//!  8. `savepoint`, `undo`: taking writes and locks back;
+//!  9. `commit`: the end, either way;
+//! 10. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
+//!
+//! Promises: whatever can fail or wait does so before the commit step; an outcome that is not an error leaves nothing
+//! half done. Leaves out: SERIALIZABLE (refused at begin), PREPARE.
+
+mod admission;
+mod commit;
+mod ddl;
+mod error;
+pub(crate) mod horizon;
+mod locking;
+mod savepoint;
+pub(crate) mod slot;
+mod snapshot;
+mod transaction;
+mod undo;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use commit::CommitReceipt;
+pub(crate) use ddl::ObjectKey;
+pub use ddl::{BuildProgress, IndexBuild, TruncatedTable};
+pub use error::{BeginError, CommitError, LogUnavailable, WriteError};
+pub use savepoint::SavepointId;
+pub use snapshot::{RowVersion, Snapshot};
+pub(crate) use transaction::Work;
+pub use transaction::{Access, BeginOptions, Isolation, LockedRow, Transaction};

@@ -1,0 +1,69 @@
+//! Savepoints: marks in the lists of what a transaction has done.
+
+use super::transaction::Transaction;
+use crate::log::Mark;
+
+/// Names a savepoint within its transaction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SavepointId(pub u32);
+
+/// How much there was of everything when the savepoint was set.
+pub(crate) struct Savepoint {
+    id: SavepointId,
+    writes: usize,
+    rows: usize,
+    tables: usize,
+    ddl: usize,
+    redo: Mark,
+}
+
+impl Transaction {
+    pub fn savepoint(&self) -> SavepointId {
+        let mut work = self.work.borrow_mut();
+        work.next_savepoint += 1;
+        let savepoint = Savepoint {
+            id: SavepointId(work.next_savepoint),
+            writes: work.writes.len(),
+            rows: work.rows.len(),
+            tables: work.tables.len(),
+            ddl: work.ddl.len(),
+            redo: work.redo.mark(),
+        };
+        let id = savepoint.id;
+        work.savepoints.push(savepoint);
+        id
+    }
+
+    /// Takes back everything since the savepoint, which stays; later savepoints are gone. Locks taken since are given
+    /// back, and a lock that was strengthened since is as weak as it was.
+    pub fn rollback_to(&self, id: SavepointId) {
+        let (writes, rows, tables, ddl) = {
+            let mut work = self.work.borrow_mut();
+            let Some(position) = work.savepoints.iter().position(|savepoint| savepoint.id == id) else {
+                return;
+            };
+            work.savepoints.truncate(position + 1);
+            let savepoint = &work.savepoints[position];
+            let marks = (savepoint.writes, savepoint.rows, savepoint.tables, savepoint.ddl);
+            let redo = savepoint.redo;
+            work.redo.truncate(redo);
+            marks
+        };
+        self.undo_ddl(ddl);
+        let contended = self.undo_writes(writes, true);
+        let released = self.work.borrow_mut().rows.split_off(rows);
+        for (table, row) in released.iter().map(|held| (held.table, held.row)).chain(contended) {
+            // SAFETY: tables outlive the transactions that locked or wrote their rows.
+            self.settle_row_lock(unsafe { &*table }, row);
+        }
+        self.release_tables_from(tables);
+    }
+
+    /// Forgets the savepoint and later ones; what was done since stays.
+    pub fn release(&self, id: SavepointId) {
+        let mut work = self.work.borrow_mut();
+        if let Some(position) = work.savepoints.iter().position(|savepoint| savepoint.id == id) {
+            work.savepoints.truncate(position);
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! A running transaction: begin, statements, reads.
+//!
+//! A transaction belongs to one session and moves with it between threads, never shared. Methods take `&self`, so that a
+//! row that was read can be held while another is written; state stands behind cells.
+
+use super::error::{BeginError, WriteError};
+use super::savepoint::Savepoint;
+use super::slot::{SNAPSHOTS, TransactionSlot};
+use super::snapshot::{RowVersion, Snapshot};
+use super::undo::{DdlAction, Write};
+use crate::engine::Engine;
+use crate::epoch;
+use crate::lock::manager::Owner;
+use crate::lock::{RowLockStrength, TableLockMode, Ticket, TransactionId, Wake};
+use crate::log::RedoBuffer;
+use crate::table::Table;
+use crate::table::version::{KEY_CHANGED, Version};
+use crate::table::visibility::{self, Eye};
+use mote_common::{CommandId, Lsn, RowId, TableId};
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+/// PostgreSQL's levels; READ UNCOMMITTED is READ COMMITTED.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Isolation {
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+/// What a statement is going to do: decides where its snapshot is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Sees everything acknowledged to anybody, waits for nothing.
+    Read,
+    /// Locks or writes: sees the tail.
+    Write,
+}
+
+/// How a transaction begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BeginOptions {
+    pub isolation: Isolation,
+    pub read_only: bool,
+    /// Names the session in pg_locks and deadlock reports; 0 = none. A session has one transaction at a time.
+    pub session: u32,
+    /// The highest `seen` or commit timestamp of the session so far: no snapshot is older.
+    pub session_floor: Lsn,
+}
+
+impl Default for BeginOptions {
+    fn default() -> BeginOptions {
+        BeginOptions {
+            isolation: Isolation::ReadCommitted,
+            read_only: false,
+            session: 0,
+            session_floor: Lsn::ZERO,
+        }
+    }
+}
+
+/// A row this transaction has locked.
+#[derive(Clone, Copy, Debug)]
+pub struct LockedRow<'t> {
+    /// The newest version; `None` when the row was deleted.
+    pub newest: Option<RowVersion<'t>>,
+    /// The newest version is not `seen`: READ COMMITTED evaluates the row again.
+    pub changed: bool,
+}
+
+/// A row lock this transaction took explicitly.
+pub(crate) struct HeldRow {
+    pub(super) table: *const Table,
+    pub(super) row: RowId,
+    pub(super) strength: RowLockStrength,
+}
+
+/// What grows while the transaction runs.
+#[derive(Default)]
+pub(crate) struct Work {
+    pub(super) writes: Vec<Write>,
+    pub(crate) redo: RedoBuffer,
+    pub(super) rows: Vec<HeldRow>,
+    /// Table locks in the order they were taken.
+    pub(super) tables: Vec<(TableId, TableLockMode)>,
+    /// Tables whose lock stands in the slot.
+    pub(super) fast_tables: Vec<TableId>,
+    pub(super) savepoints: Vec<Savepoint>,
+    pub(super) ddl: Vec<DdlAction>,
+    /// Versions unlinked by ROLLBACK TO; readers of this transaction may still hold them.
+    pub(super) undone: Vec<NonNull<Version>>,
+    pub(super) next_savepoint: u32,
+}
+
+impl Work {
+    /// Makes the buffers fit for the next transaction.
+    pub(crate) fn reset(&mut self) {
+        debug_assert!(self.undone.is_empty());
+        self.writes.clear();
+        self.rows.clear();
+        self.tables.clear();
+        self.fast_tables.clear();
+        self.savepoints.clear();
+        self.ddl.clear();
+        self.writes.shrink_to(WRITES_KEEP);
+        self.rows.shrink_to(WRITES_KEEP);
+    }
+}
+
+/// List entries a pooled buffer keeps.
+const WRITES_KEEP: usize = 1024;
+
+// SAFETY: the raw pointers name tables and versions, which the engine keeps alive for as long as their transaction has
+// its slot, whatever thread it is on. Everything else is Send by itself.
+unsafe impl Send for Work {}
+
+/// A transaction. Dropped without `commit`, it is rolled back.
+pub struct Transaction {
+    pub(super) engine: Arc<Engine>,
+    pub(super) slot: u32,
+    id: TransactionId,
+    isolation: Isolation,
+    read_only: Cell<bool>,
+    session: u32,
+    command: Cell<u32>,
+    current: RefCell<Option<Snapshot>>,
+    /// Highest timestamp met: rows, tombstones, conflicts, sequences; at first the session's.
+    seen: Cell<Lsn>,
+    pub(super) work: RefCell<Work>,
+    wake: RefCell<Arc<dyn Wake>>,
+    /// Scratch for keys.
+    pub(super) key: Cell<Vec<u8>>,
+    pub(super) over: Cell<bool>,
+}
+
+/// A session that never waits needs no wake.
+struct NoWake;
+
+impl Wake for NoWake {
+    fn wake(&self, _ticket: Ticket) {}
+}
+
+impl Engine {
+    /// Begins a transaction without a session.
+    pub fn begin(
+        self: &Arc<Engine>,
+        isolation: Isolation,
+        read_only: bool,
+    ) -> Result<Transaction, BeginError> {
+        self.begin_with(BeginOptions { isolation, read_only, ..BeginOptions::default() })
+    }
+
+    pub fn begin_with(self: &Arc<Engine>, options: BeginOptions) -> Result<Transaction, BeginError> {
+        if options.isolation == Isolation::Serializable && !options.read_only {
+            return Err(BeginError::Unsupported("ISOLATION LEVEL SERIALIZABLE"));
+        }
+        if self.is_stopped() {
+            return Err(BeginError::Stopped);
+        }
+        let id = self.next_transaction_id();
+        let slot = self
+            .slots
+            .take(id, options.session, self.log.tail())
+            .ok_or(BeginError::TooManyTransactions { maximum: self.slots.capacity() })?;
+        thread_local! {
+            static NO_WAKE: Arc<dyn Wake> = Arc::new(NoWake);
+        }
+        Ok(Transaction {
+            engine: self.clone(),
+            slot,
+            id,
+            isolation: options.isolation,
+            read_only: Cell::new(options.read_only),
+            session: options.session,
+            command: Cell::new(0),
+            current: RefCell::new(None),
+            seen: Cell::new(options.session_floor),
+            work: RefCell::new(self.take_work()),
+            wake: RefCell::new(NO_WAKE.with(Arc::clone)),
+            key: Cell::new(Vec::new()),
+            over: Cell::new(false),
+        })
+    }
+}
+
+impl Transaction {
+    pub fn id(&self) -> TransactionId {
+        self.id
+    }
+
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.read_only.get()
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// SET TRANSACTION READ ONLY, or READ WRITE (before the first snapshot).
+    pub fn set_read_only(&self, read_only: bool) -> Result<(), BeginError> {
+        if self.isolation == Isolation::Serializable && !read_only {
+            return Err(BeginError::Unsupported("ISOLATION LEVEL SERIALIZABLE"));
+        }
+        self.read_only.set(read_only);
+        Ok(())
+    }
+
+    /// Has anything been written or locked that rollback must undo?
+    pub fn has_writes(&self) -> bool {
+        let work = self.work.borrow();
+        !work.writes.is_empty() || !work.ddl.is_empty()
+    }
+
+    /// Highest timestamp met so far: what the reply that ends the transaction is gated on.
+    pub fn seen(&self) -> Lsn {
+        self.seen.get()
+    }
+
+    /// Called, from any thread, when a ticket of this transaction is decided.
+    pub fn set_wake(&self, wake: Arc<dyn Wake>) {
+        *self.wake.borrow_mut() = wake;
+    }
+
+    /// Leaves the queue. Call when the wait ends any other way than by the wake; harmless after it.
+    pub fn cancel_wait(&self, ticket: Ticket) {
+        self.engine.locks.cancel(ticket);
+    }
+
+    // Statements
+
+    /// Begins a command and gives it its snapshot: a new one under READ COMMITTED, else the transaction's first.
+    pub fn begin_statement(&self, access: Access) -> Snapshot {
+        let command = self.next_command();
+        let first = match self.isolation {
+            Isolation::ReadCommitted => None,
+            _ => self.current.borrow().as_ref().map(|snapshot| snapshot.at_command(command)),
+        };
+        let snapshot = match first {
+            Some(snapshot) => snapshot,
+            None => {
+                // Let go of the old one first: its entry can be used again.
+                *self.current.borrow_mut() = None;
+                let at_tail = match self.isolation {
+                    Isolation::ReadCommitted => access == Access::Write,
+                    _ => !self.read_only.get(),
+                };
+                self.register(at_tail, command)
+            }
+        };
+        *self.current.borrow_mut() = Some(snapshot.clone());
+        snapshot
+    }
+
+    /// The snapshot of the current statement; begins a reading one if there is none.
+    pub fn snapshot(&self) -> Snapshot {
+        let current = self.current.borrow().clone();
+        current.unwrap_or_else(|| self.begin_statement(Access::Read))
+    }
+
+    /// Makes own writes so far visible: the same timestamp, a later command.
+    pub fn advance_command(&self) -> Snapshot {
+        let command = self.next_command();
+        let snapshot = self.snapshot().at_command(command);
+        *self.current.borrow_mut() = Some(snapshot.clone());
+        snapshot
+    }
+
+    /// Lets go of the current statement's snapshot, so that an idle READ COMMITTED transaction holds nothing back.
+    pub fn end_statement(&self) {
+        if self.isolation == Isolation::ReadCommitted {
+            *self.current.borrow_mut() = None;
+        }
+    }
+
+    /// The command that is running: what it writes, it does not see.
+    pub fn command(&self) -> CommandId {
+        CommandId(self.command.get())
+    }
+
+    pub(super) fn next_command(&self) -> u32 {
+        let command = self.command.get() + 1;
+        self.command.set(command);
+        command
+    }
+
+    /// Registers a snapshot; the protocol is argued in `horizon`.
+    fn register(&self, at_tail: bool, command: u32) -> Snapshot {
+        let (slots, log) = (self.engine.slots, &self.engine.log);
+        let entries = &self.slot().snapshots;
+        let (exact, shared) = entries.split_at(SNAPSHOTS - 1);
+        let (number, entry) = match exact.iter().position(|entry| entry.is_free()) {
+            Some(number) => (number, &exact[number]),
+            None => (SNAPSHOTS - 1, &shared[0]),
+        };
+        let is_shared = number == SNAPSHOTS - 1;
+        if !is_shared || entry.is_free() {
+            entry.announce(log.stable());
+        }
+        entry.acquire();
+        // Pairs with the fence in `ActiveView::collect`: announce, then read.
+        fence(Ordering::SeqCst);
+        let acked = log.acked();
+        let ts = if at_tail || acked < self.seen.get() { log.tail() } else { acked };
+        if !is_shared {
+            entry.settle(ts);
+        }
+        Snapshot::adopt(slots, self.slot, number as u8, command, ts)
+    }
+
+    // Reads
+
+    /// The row as `snapshot` sees it.
+    #[inline]
+    pub fn fetch<'s>(&self, table: &Table, row: RowId, snapshot: &'s Snapshot) -> Option<RowVersion<'s>> {
+        let slot = table.slot(row)?;
+        let _guard = epoch::pin();
+        let head = slot.head();
+        // SAFETY: pinned before the head was loaded.
+        let sight = unsafe { visibility::look(head, self.eye(snapshot)) }?;
+        if let Some(ts) = sight.ts {
+            self.note_seen(ts);
+        }
+        // SAFETY: found under the pin.
+        let version = unsafe { &*sight.version };
+        if version.is_tombstone() {
+            return None;
+        }
+        // SAFETY: as above. The head tells of entries of newer versions, the version of older ones.
+        let key_check = (unsafe { &*head }.flags() | version.flags()) & KEY_CHANGED != 0;
+        // SAFETY: visible to a registered snapshot (or our own write, which lives as long): kept for 's.
+        Some(unsafe { RowVersion::new(NonNull::from(version), row, key_check) })
+    }
+
+    /// The newest version of a row that this transaction has locked or written.
+    pub fn fetch_newest<'t>(&'t self, table: &Table, row: RowId) -> Option<RowVersion<'t>> {
+        let slot = table.slot(row)?;
+        let _guard = epoch::pin();
+        let head = NonNull::new(slot.head().cast_mut())?;
+        // SAFETY: found under the pin.
+        let version = unsafe { head.as_ref() };
+        if version.is_tombstone() {
+            return None;
+        }
+        // SAFETY: nobody else can replace it while this transaction has the lock, and what this transaction itself
+        // unlinks it keeps until its end.
+        Some(unsafe { RowVersion::new(head, row, version.flags() & KEY_CHANGED != 0) })
+    }
+
+    #[inline]
+    pub(crate) fn eye(&self, snapshot: &Snapshot) -> Eye<'static> {
+        Eye {
+            slots: self.engine.slots,
+            own_slot: self.slot,
+            command: snapshot.command().0,
+            ts: snapshot.timestamp(),
+        }
+    }
+
+    // What the other files of `txn` need
+
+    pub(super) fn slot(&self) -> &'static TransactionSlot {
+        self.engine.slots.get(self.slot)
+    }
+
+    pub(super) fn owner(&self) -> Owner {
+        Owner { id: self.id, session: self.session, slot: self.slot }
+    }
+
+    pub(super) fn wake(&self) -> Arc<dyn Wake> {
+        self.wake.borrow().clone()
+    }
+
+    #[inline]
+    pub(crate) fn note_seen(&self, ts: Lsn) {
+        if ts > self.seen.get() {
+            self.seen.set(ts);
+        }
+    }
+
+    pub(super) fn check_writable(&self) -> Result<(), WriteError> {
+        if self.read_only.get() { Err(WriteError::ReadOnly) } else { Ok(()) }
+    }
+
+    pub(super) fn drop_snapshots(&self) {
+        *self.current.borrow_mut() = None;
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if !self.over.get() {
+            self.roll_back();
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Insert, update, delete.
+//!
+//! Order within a write: memory, the row's lock, the new version at the head of the chain, its index entries, the redo.
+//! A failure after the version is linked unlinks it again, so that an error leaves the row as it was. The caller sees one
+//! outcome per call and may call again with the same arguments after `MustWait`.
+//!
+//! Uniqueness is judged on newest versions under the leaf latch of the key: a live row is a duplicate; a row in flight
+//! is waited for, since only its transaction's end decides; a dead one does not count. The judge reads chains without
+//! their latch: links are only ever taken out, and the newest version is loaded once.
+
+use super::admission::RowRequest;
+use super::error::{LogUnavailable, WriteError};
+use super::snapshot::RowVersion;
+use super::transaction::Transaction;
+use super::undo::{Write, WriteKind};
+use crate::epoch::{self, Guard};
+use crate::index::{CheckedInsert, IndexError};
+use crate::lock::manager::{Acquired, LockRequest, Owner};
+use crate::lock::row::RowLockWord;
+use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
+use crate::log::LogError;
+use crate::memory::Charge;
+use crate::table::prune::{bury, keys_differ, prune_row, remove_dead_entries, unlink_unneeded};
+use crate::table::segment::Latched;
+use crate::table::store::retire;
+use crate::table::version::{
+    KEY_CHANGED, KEY_LOCK, NewVersion, QUEUED, Stamp, TOMBSTONE, Version, allocation_bytes,
+};
+use crate::table::visibility::{Standing, standing};
+use crate::table::{KeyOutcome, ROW_BYTES_MAX, RowView, Table, TableIndex};
+use mote_common::{Lsn, RowId};
+use std::ops::ControlFlow;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+/// A chain that stays this long although nothing could be pruned asks for a fresh view of what is active.
+const CHAIN_REFRESH: usize = 3;
+/// The log must have grown by this since the last view for another one to be worth a walk.
+const VIEW_GRAIN_BYTES: u64 = 512;
+
+/// An update whose version is on the chain and whose index entries are still missing.
+struct LinkedUpdate<'g> {
+    version: NonNull<Version>,
+    old: &'g Version,
+    /// Of the old version; zero for an own one.
+    base_ts: Lsn,
+    /// Indexes whose key changed, by `changed_bit`.
+    changed: u64,
+}
+
+/// Indexes beyond the 63rd share a bit: an entry inserted again does no harm.
+fn changed_bit(position: usize) -> u64 {
+    1 << position.min(63)
+}
+
+/// What the judge of a unique key found.
+enum Conflict {
+    Duplicate(RowId),
+    InFlight(u32),
+}
+
+impl Transaction {
+    /// Inserts a row written with the table's newest layout.
+    pub fn insert(&self, table: &Table, row: &[u8]) -> Result<RowId, WriteError> {
+        self.check_writable()?;
+        self.make_room(row.len(), Charge::Ordinary)?;
+        let Some((id, slot)) = table.allocate_row() else {
+            self.engine.budget.release(allocation_bytes(row.len()));
+            return Err(WriteError::Exhausted("row ids"));
+        };
+        let layout = table.newest_layout();
+        let version = Version::allocate(NewVersion {
+            stamp: Stamp::uncommitted(self.slot, self.command().0),
+            previous: std::ptr::null(),
+            layout: layout.number(),
+            flags: KEY_LOCK,
+            revision: 1,
+            row,
+        });
+        let guard = epoch::pin();
+        slot.publish(version.as_ptr());
+        let view = RowView::new(layout, row);
+        for index in table.indexes_pinned(&guard) {
+            if let Err(error) = self.insert_entry(table, index, id, &view, &guard) {
+                self.unlink(table, id, version, std::ptr::null(), &guard);
+                // The id has been in indexes: others may have met it.
+                self.engine.collector.queue_freed_rows(self.engine.log.tail(), [(table.id(), id)]);
+                return Err(error);
+            }
+        }
+        let mut work = self.work.borrow_mut();
+        work.writes.push(Write { table, row: id, version, kind: WriteKind::Insert });
+        work.redo.insert(table.id(), id, layout.number(), row);
+        Ok(id)
+    }
+
+    /// Replaces the version `seen` by a row written with the table's newest layout.
+    pub fn update(&self, table: &Table, seen: &RowVersion<'_>, row: &[u8]) -> Result<(), WriteError> {
+        self.check_writable()?;
+        self.make_room(row.len(), Charge::Ordinary)?;
+        let guard = epoch::pin();
+        let linked = self.link_update(table, seen, row, &guard).inspect_err(|_| {
+            self.engine.budget.release(allocation_bytes(row.len()));
+        })?;
+        let id = seen.row();
+        let layout = table.newest_layout();
+        let new_view = RowView::new(layout, row);
+        for (position, index) in table.indexes_pinned(&guard).iter().enumerate() {
+            if linked.changed & changed_bit(position) == 0 {
+                continue;
+            }
+            if let Err(error) = self.insert_entry(table, index, id, &new_view, &guard) {
+                self.unlink_update(table, id, linked.version, linked.old, &guard);
+                return Err(error);
+            }
+        }
+        let mut work = self.work.borrow_mut();
+        work.writes.push(Write { table, row: id, version: linked.version, kind: WriteKind::Update });
+        if seen.layout() == layout.number() {
+            // SAFETY: linked by us and uncommitted: it stays.
+            let new_bytes = unsafe { Version::payload(linked.version) };
+            work.redo.update(table.id(), id, layout.number(), linked.base_ts, seen.bytes(), new_bytes);
+        } else {
+            work.redo.update_whole(table.id(), id, layout.number(), linked.base_ts, row);
+        }
+        Ok(())
+    }
+
+    /// Everything of an update up to its index entries. An error means that the charge was not used.
+    fn link_update<'g>(
+        &self,
+        table: &Table,
+        seen: &RowVersion<'_>,
+        row: &[u8],
+        guard: &'g Guard,
+    ) -> Result<LinkedUpdate<'g>, WriteError> {
+        let id = seen.row();
+        let layout = table.newest_layout();
+        let (old_view, new_view) = (table.view(seen.layout(), seen.bytes()), RowView::new(layout, row));
+        // Judged against `seen`: if that is not the newest version, nothing is written.
+        let mut changed = 0;
+        let mut flags = 0;
+        for (position, index) in table.indexes_pinned(guard).iter().enumerate() {
+            if !index.key_program.surely_same(&old_view, &new_view) {
+                changed |= changed_bit(position);
+                flags |= KEY_CHANGED | if index.unique { KEY_LOCK } else { 0 };
+            }
+        }
+        let strength =
+            if flags & KEY_LOCK != 0 { RowLockStrength::Update } else { RowLockStrength::NoKeyUpdate };
+        let slot = table.slot(id).expect("a row that was read has a slot");
+        let mut latched = slot.latch();
+        let request = RowRequest { table, row: id, strength, policy: WaitPolicy::Block };
+        let admitted = self.admit_row(&request, &latched)?;
+        self.check_seen(&admitted, seen.version.as_ptr())?;
+        let old: *const Version = admitted.head;
+        // SAFETY: found under the guard.
+        let old = unsafe { &*old };
+        let base_ts = admitted.ts.unwrap_or(Lsn::ZERO);
+        // An older key change still matters while its version is there.
+        if old.flags() & KEY_CHANGED != 0 && !old.previous().is_null() {
+            flags |= KEY_CHANGED;
+        }
+        let version = self.link(&mut latched, old, row, layout.number(), flags);
+        let mut dead = Vec::new();
+        let remaining = self.prune_latched(&latched, old, &mut dead);
+        drop(latched);
+        bury(table, id, &dead, keys_differ(own_header(version)), guard);
+        if remaining > CHAIN_REFRESH && dead.is_empty() {
+            self.prune_with_fresh_view(table, id, guard);
+        }
+        Ok(LinkedUpdate { version, old, base_ts, changed })
+    }
+
+    /// Deletes the row whose version `seen` is.
+    pub fn delete(&self, table: &Table, seen: &RowVersion<'_>) -> Result<(), WriteError> {
+        self.check_writable()?;
+        self.make_room(0, Charge::Essential)?;
+        let result = self.delete_charged(table, seen);
+        if result.is_err() {
+            self.engine.budget.release(allocation_bytes(0));
+        }
+        result
+    }
+
+    fn delete_charged(&self, table: &Table, seen: &RowVersion<'_>) -> Result<(), WriteError> {
+        let id = seen.row();
+        let guard = epoch::pin();
+        let slot = table.slot(id).expect("a row that was read has a slot");
+        let mut latched = slot.latch();
+        let request =
+            RowRequest { table, row: id, strength: RowLockStrength::Update, policy: WaitPolicy::Block };
+        let admitted = self.admit_row(&request, &latched)?;
+        self.check_seen(&admitted, seen.version.as_ptr())?;
+        let head = admitted.head;
+        let base_ts = admitted.ts.unwrap_or(Lsn::ZERO);
+        let flags = TOMBSTONE | head.flags() & KEY_CHANGED;
+        let version = self.link(&mut latched, head, &[], head.layout(), flags);
+        let mut dead = Vec::new();
+        self.prune_latched(&latched, head, &mut dead);
+        drop(latched);
+        bury(table, id, &dead, true, &guard);
+        let mut work = self.work.borrow_mut();
+        work.writes.push(Write { table, row: id, version, kind: WriteKind::Delete });
+        work.redo.delete(table.id(), id, base_ts);
+        Ok(())
+    }
+
+    /// Charges memory for a version and, for a large transaction, sends what redo is due.
+    fn make_room(&self, row_bytes: usize, charge: Charge) -> Result<(), WriteError> {
+        if row_bytes > ROW_BYTES_MAX {
+            return Err(WriteError::RowTooLarge { row_bytes, maximum_bytes: ROW_BYTES_MAX });
+        }
+        self.send_fragments()?;
+        if self.engine.budget.charge(allocation_bytes(row_bytes), charge) {
+            Ok(())
+        } else {
+            Err(WriteError::OutOfMemory)
+        }
+    }
+
+    fn send_fragments(&self) -> Result<(), WriteError> {
+        let mut work = self.work.borrow_mut();
+        if work.redo.buffered_bytes() < FRAGMENT_CHECK_BYTES {
+            return Ok(());
+        }
+        loop {
+            let sent = self.engine.with_writer(|writer| writer.send_fragments(&mut work.redo));
+            match sent {
+                Ok(()) => return Ok(()),
+                Err(LogError::RingFull { .. }) => self.engine.make_log_room(),
+                Err(error) => return Err(WriteError::LogUnavailable(LogUnavailable::from(error))),
+            }
+        }
+    }
+
+    /// Puts a new version in front of `head`.
+    fn link(
+        &self,
+        latched: &mut Latched<'_>,
+        head: &Version,
+        row: &[u8],
+        layout: u8,
+        flags: u8,
+    ) -> NonNull<Version> {
+        let version = Version::allocate(NewVersion {
+            stamp: Stamp::uncommitted(self.slot, self.command().0),
+            previous: head,
+            layout,
+            flags: flags | head.flags() & QUEUED,
+            revision: head.revision().wrapping_add(1),
+            row,
+        });
+        let word = RowLockWord(head.lock.load(Ordering::SeqCst));
+        if word.in_table() {
+            own_header(version).lock.store(word.0, Ordering::SeqCst);
+        }
+        latched.set_head(version.as_ptr());
+        version
+    }
+
+    /// Prunes behind a version just linked, with the view at hand. Answers how many versions are left.
+    fn prune_latched(&self, latched: &Latched<'_>, old: &Version, dead: &mut Vec<NonNull<Version>>) -> usize {
+        if old.previous().is_null() {
+            return 2;
+        }
+        let view = self.engine.views.get();
+        // SAFETY: linked, under the latch.
+        let head = unsafe { latched.head().as_ref() };
+        unlink_unneeded(head, &view, self.engine.slots, dead)
+    }
+
+    #[cold]
+    fn prune_with_fresh_view(&self, table: &Table, row: RowId, guard: &Guard) {
+        let engine = &*self.engine;
+        if engine.views.get().floor().0 + VIEW_GRAIN_BYTES <= engine.log.tail().0 {
+            let view = engine.views.refresh(&engine.log, engine.slots);
+            prune_row(table, row, &view, engine.slots, guard);
+        }
+    }
+
+    /// Takes a version of this call off its chain again.
+    fn unlink(
+        &self,
+        table: &Table,
+        row: RowId,
+        version: NonNull<Version>,
+        previous: *const Version,
+        guard: &Guard,
+    ) {
+        let slot = table.slot(row).expect("the row was linked just now");
+        let mut latched = slot.latch();
+        debug_assert!(std::ptr::eq(latched.head(), version.as_ptr()));
+        latched.set_head(previous);
+        own_header(version).set_stamp(Stamp::ABORTED);
+        drop(latched);
+        remove_dead_entries(table, row, version, guard);
+        // SAFETY: unlinked above; handed over once.
+        unsafe { retire(version.as_ptr(), table.budget(), guard) };
+    }
+
+    fn unlink_update(
+        &self,
+        table: &Table,
+        row: RowId,
+        version: NonNull<Version>,
+        old: &Version,
+        guard: &Guard,
+    ) {
+        let new = own_header(version);
+        // As in a rollback: cursors may have met entries of the version that goes, and somebody may have queued.
+        old.set_flags(KEY_CHANGED);
+        let word = RowLockWord(new.lock.load(Ordering::SeqCst));
+        if word.in_table() {
+            old.lock.store(word.0, Ordering::SeqCst);
+        }
+        self.unlink(table, row, version, old, guard);
+        if self.slot().is_contended() {
+            self.settle_row_lock(table, row);
+        }
+    }
+
+    // Index entries
+
+    /// Inserts the row's entry into an index, judging uniqueness.
+    pub(super) fn insert_entry(
+        &self,
+        table: &Table,
+        index: &TableIndex,
+        row: RowId,
+        view: &RowView<'_>,
+        guard: &Guard,
+    ) -> Result<(), WriteError> {
+        let mut key = self.key.take();
+        let result = self.insert_entry_with(table, index, row, view, &mut key, guard);
+        self.key.set(key);
+        result
+    }
+
+    fn insert_entry_with(
+        &self,
+        table: &Table,
+        index: &TableIndex,
+        row: RowId,
+        view: &RowView<'_>,
+        key: &mut Vec<u8>,
+        _guard: &Guard,
+    ) -> Result<(), WriteError> {
+        let KeyOutcome::Key { has_null } = index.key_program.key(view, key)? else { return Ok(()) };
+        let failed = |error| match error {
+            IndexError::OutOfMemory => WriteError::OutOfMemory,
+            IndexError::KeyTooLong { key_bytes, maximum_bytes } => {
+                WriteError::KeyTooLong { index: index.id, key_bytes, maximum_bytes }
+            }
+        };
+        if !index.checks(has_null) {
+            index.tree.insert(key, row).map_err(failed)?;
+            return Ok(());
+        }
+        loop {
+            let judged = index.tree.insert_checked(key, row, |other| {
+                if other == row {
+                    return ControlFlow::Continue(());
+                }
+                self.judge_key(table, index, other, key)
+            });
+            match judged.map_err(failed)? {
+                CheckedInsert::Added(_) | CheckedInsert::Existed => return Ok(()),
+                CheckedInsert::Stopped(Conflict::Duplicate(existing)) => {
+                    return Err(WriteError::Duplicate { index: index.id, existing });
+                }
+                CheckedInsert::Stopped(Conflict::InFlight(slot)) => {
+                    if let Some(error) = self.wait_for_transaction(slot) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Is the newest version of `row` live with this key? Runs under a leaf latch, pinned.
+    fn judge_key(
+        &self,
+        table: &Table,
+        index: &TableIndex,
+        row: RowId,
+        key: &[u8],
+    ) -> ControlFlow<Conflict> {
+        let mut at = table.slot(row).map_or(std::ptr::null(), |slot| slot.head());
+        let mut scratch = Vec::new();
+        let mut in_flight = None;
+        while let Some(version) = NonNull::new(at.cast_mut()) {
+            // SAFETY: reached from the head under the caller's pin.
+            let (header, bytes) = unsafe { (version.as_ref(), Version::payload(version)) };
+            let has_key = !header.is_tombstone()
+                && index.key_program.matches(&table.view(header.layout(), bytes), key, &mut scratch);
+            match standing(header, self.engine.slots, self.slot) {
+                // Its end decides which of its versions, or the committed one below, counts.
+                Standing::InFlight(slot) => {
+                    if has_key {
+                        return ControlFlow::Break(Conflict::InFlight(slot));
+                    }
+                    in_flight = Some(slot);
+                }
+                Standing::Aborted => {}
+                Standing::Own(_) | Standing::Committed(_) if !has_key => return ControlFlow::Continue(()),
+                Standing::Own(_) => return ControlFlow::Break(Conflict::Duplicate(row)),
+                Standing::Committed(ts) => {
+                    self.note_seen(ts);
+                    let conflict = in_flight.map_or(Conflict::Duplicate(row), Conflict::InFlight);
+                    return ControlFlow::Break(conflict);
+                }
+            }
+            at = header.previous();
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Queues for the end of the transaction in `slot`; `None` if it has ended meanwhile.
+    fn wait_for_transaction(&self, slot: u32) -> Option<WriteError> {
+        let other = self.engine.slots.get(slot);
+        let holder = Owner { id: other.id(), session: other.session(), slot };
+        let wake = self.wake();
+        let acquired = self.engine.locks.acquire(
+            LockRequest {
+                owner: self.owner(),
+                tag: LockTag::Transaction(holder.id),
+                mode: LockMode::Transaction { exclusive: false },
+                policy: WaitPolicy::Block,
+                wake: &wake,
+            },
+            &[(holder, LockMode::Transaction { exclusive: true })],
+        );
+        match acquired {
+            Acquired::Wait(ticket) => Some(WriteError::MustWait(ticket)),
+            Acquired::Deadlock(report) => Some(WriteError::Deadlock(report)),
+            Acquired::WouldBlock => Some(WriteError::WouldBlock),
+            Acquired::Granted | Acquired::HolderGone => {
+                std::hint::spin_loop();
+                None
+            }
+        }
+    }
+}
+
+/// Redo below this is surely not due for a fragment.
+const FRAGMENT_CHECK_BYTES: usize = 32 << 10;
+
+/// The header of a version that this call has linked and nobody else can unlink.
+fn own_header<'a>(version: NonNull<Version>) -> &'a Version {
+    // SAFETY: an uncommitted version is unlinked by its own transaction only, which is in this call.
+    unsafe { version.as_ref() }
+}
+
+impl From<LogError> for LogUnavailable {
+    fn from(error: LogError) -> LogUnavailable {
+        match error {
+            LogError::DiskFull => LogUnavailable::DiskFull,
+            LogError::TooLarge => LogUnavailable::TooLarge,
+            LogError::Stopped | LogError::RingFull { .. } => LogUnavailable::Stopped,
+        }
+    }
+}
