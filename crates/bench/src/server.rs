@@ -43,17 +43,26 @@ pub struct SpawnedServer {
 impl SpawnedServer {
     /// The binary that is running now, which is server and laboratory in one.
     pub fn this_binary() -> io::Result<SpawnedServer> {
-        Ok(SpawnedServer { program: std::env::current_exe()? })
+        Ok(SpawnedServer {
+            program: std::env::current_exe()?,
+        })
     }
 }
 
 impl EmbeddedServer for SpawnedServer {
     fn start(&self, data: Option<&Path>, arguments: &[String]) -> Result<Box<dyn RunningServer>, String> {
         let temporary = data.is_none().then(temporary_directory);
-        let directory = data.map(Path::to_path_buf).or_else(|| temporary.clone()).expect("one of the two is there");
+        let directory = data
+            .map(Path::to_path_buf)
+            .or_else(|| temporary.clone())
+            .expect("one of the two is there");
         fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let mut command = Command::new(&self.program);
-        command.arg("serve").arg("--data").arg(&directory).args(["--listen", "127.0.0.1:0"]);
+        command
+            .arg("serve")
+            .arg("--data")
+            .arg(&directory)
+            .args(["--listen", "127.0.0.1:0"]);
         command.args(arguments);
         let mut process = ListeningProcess::spawn(command)?;
         process.temporary = temporary;
@@ -91,9 +100,14 @@ pub struct ListeningProcess {
 impl ListeningProcess {
     /// Spawns and waits for the announcement.
     pub fn spawn(mut command: Command) -> Result<ListeningProcess, String> {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let program = command.get_program().to_string_lossy().into_owned();
-        let mut child = command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?;
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("cannot start {program}: {error}"))?;
         let stderr = child.stderr.take().expect("standard error is piped");
         let (sender, receiver) = mpsc::channel();
         // Reads to the end of the child's life, so that the child never blocks on a full pipe.
@@ -102,7 +116,12 @@ impl ListeningProcess {
                 let _ = sender.send(line); // nobody listens any more once the address is known
             }
         });
-        let mut process = ListeningProcess { child, url: String::new(), temporary: None, remarks: Vec::new() };
+        let mut process = ListeningProcess {
+            child,
+            url: String::new(),
+            temporary: None,
+            remarks: Vec::new(),
+        };
         let deadline = Instant::now() + START_TIMEOUT;
         let mut said = Vec::new();
         loop {
@@ -116,7 +135,9 @@ impl ListeningProcess {
                 },
                 Err(_) => {
                     let said = said[said.len().saturating_sub(10)..].join("\n  ");
-                    return Err(format!("{program} did not say that it is listening. It said:\n  {said}"));
+                    return Err(format!(
+                        "{program} did not say that it is listening. It said:\n  {said}"
+                    ));
                 }
             }
         }
@@ -145,7 +166,10 @@ impl ListeningProcess {
         }
         let killed = self.child.kill().and_then(|()| self.child.wait());
         killed.map_err(|error| format!("cannot kill the server: {error}"))?;
-        Err(format!("the server did not stop within {} s and was killed", STOP_TIMEOUT.as_secs()))
+        Err(format!(
+            "the server did not stop within {} s and was killed",
+            STOP_TIMEOUT.as_secs()
+        ))
     }
 }
 

@@ -21,19 +21,14 @@ pub struct BenchCommand {
     pub experiment: Experiment,
 }
 
+/// The commands; their texts stand on their argument structures, in short and long form.
 #[derive(Subcommand, Debug)]
 pub enum Experiment {
-    /// Order entry: the five transactions of TPC-C as interactive SQL, with proofs
     Tpcc(TpccArgs),
-    /// Proves after a crash that every acknowledged order is there and no half transaction is
     Verify(VerifyArgs),
-    /// One-row select by primary key, prepared, on many connections
     Point(PointArgs),
-    /// Multi-row inserts of 200-byte rows on many connections
     Ingest(IngestArgs),
-    /// A server that answers constant bytes: what the wire alone can do on this machine
     Canned(CannedArgs),
-    /// mote and PostgreSQL side by side, interleaved, with targets
     Compare(CompareArgs),
 }
 
@@ -149,7 +144,12 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "URL")]
     pub target: String,
     /// What the run wrote
-    #[arg(long, value_name = "FILE", required_unless_present = "check_only", conflicts_with = "check_only")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "check_only",
+        conflicts_with = "check_only"
+    )]
     pub ledger: Option<PathBuf>,
     /// Check the consistency conditions alone, of any loaded database
     #[arg(long)]
@@ -302,18 +302,36 @@ mod tests {
             assert!(experiment.get_about().is_some(), "{}", experiment.get_name());
             for argument in experiment.get_arguments() {
                 let id = argument.get_id();
-                assert!(argument.get_help().is_some(), "{} {id} has no help", experiment.get_name());
+                assert!(
+                    argument.get_help().is_some(),
+                    "{} {id} has no help",
+                    experiment.get_name()
+                );
             }
         }
     }
 
     #[test]
     fn parses_a_typical_line() {
-        let line = ["bench", "tpcc", "-w", "10", "-c", "64", "--mix", "deck", "--target", "postgres://h/d"];
+        let line = [
+            "bench",
+            "tpcc",
+            "-w",
+            "10",
+            "-c",
+            "64",
+            "--mix",
+            "deck",
+            "--target",
+            "postgres://h/d",
+        ];
         let Experiment::Tpcc(args) = Cli::try_parse_from(line).expect("valid").bench.experiment else {
             panic!("not tpcc")
         };
-        assert_eq!((args.warehouses, args.connections, args.mix), (10, 64, MixMode::Deck));
+        assert_eq!(
+            (args.warehouses, args.connections, args.mix),
+            (10, 64, MixMode::Deck)
+        );
         assert!(Cli::try_parse_from(["bench", "tpcc", "-w", "0"]).is_err());
     }
 }

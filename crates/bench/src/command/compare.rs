@@ -47,7 +47,11 @@ impl Figures {
         let mut values = self.0.get(&(figure.to_string(), system))?.clone();
         values.sort_by(f64::total_cmp);
         let middle = values.len() / 2;
-        Some(if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 })
+        Some(if values.len() % 2 == 1 {
+            values[middle]
+        } else {
+            (values[middle - 1] + values[middle]) / 2.0
+        })
     }
 }
 
@@ -74,15 +78,37 @@ impl Judgement {
         target: f64,
         at_least: bool,
     ) -> Judgement {
-        let ratio = measured.zip(reference).filter(|(_, reference)| *reference > 0.0).map(|(m, r)| m / r);
-        let pass = ratio.map(|ratio| if at_least { ratio >= target } else { ratio <= target });
-        Judgement { what: what.into(), measured, reference, reference_name, ratio, target, at_least, pass }
+        let ratio = measured
+            .zip(reference)
+            .filter(|(_, reference)| *reference > 0.0)
+            .map(|(m, r)| m / r);
+        let pass = ratio.map(|ratio| {
+            if at_least {
+                ratio >= target
+            } else {
+                ratio <= target
+            }
+        });
+        Judgement {
+            what: what.into(),
+            measured,
+            reference,
+            reference_name,
+            ratio,
+            target,
+            at_least,
+            pass,
+        }
     }
 
     /// Judges a figure by itself: the ratio is to its target.
     fn absolute(what: impl Into<String>, measured: Option<f64>, target: f64) -> Judgement {
         let judged = Judgement::ratio(what, (measured, Some(target)), "limit", 1.0, false);
-        Judgement { reference: None, ..judged }.with_target(target)
+        Judgement {
+            reference: None,
+            ..judged
+        }
+        .with_target(target)
     }
 
     fn with_target(mut self, target: f64) -> Judgement {
@@ -92,12 +118,27 @@ impl Judgement {
 }
 
 pub fn run(args: &CompareArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
-    let mut systems = vec![System { name: "mote", subject: Subject::new(&args.target, embedded)? }];
+    let mut systems = vec![System {
+        name: "mote",
+        subject: Subject::new(&args.target, embedded)?,
+    }];
     if let Some(url) = &args.postgres {
-        let reference = TargetArgs { target: Some(url.clone()), server_pid: None, data: None, serve_option: Vec::new() };
-        systems.push(System { name: "postgres", subject: Subject::new(&reference, embedded)? });
+        let reference = TargetArgs {
+            target: Some(url.clone()),
+            server_pid: None,
+            data: None,
+            serve_option: Vec::new(),
+        };
+        systems.push(System {
+            name: "postgres",
+            subject: Subject::new(&reference, embedded)?,
+        });
     }
-    let canned = args.only.contains(&Measurement::Point).then(start_canned).transpose()?;
+    let canned = args
+        .only
+        .contains(&Measurement::Point)
+        .then(start_canned)
+        .transpose()?;
     let mut laboratory = Laboratory {
         args,
         figures: Figures::default(),
@@ -111,7 +152,8 @@ pub fn run(args: &CompareArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
             laboratory.load(system)?;
         }
         if args.only.contains(&Measurement::Point) {
-            point::set_up(&system.subject.target, POINT_ROWS).map_err(|error| format!("{}: {error}", system.name))?;
+            point::set_up(&system.subject.target, POINT_ROWS)
+                .map_err(|error| format!("{}: {error}", system.name))?;
         }
     }
     for round in 0..args.rounds.max(1) {
@@ -160,7 +202,8 @@ fn in_turn(systems: &[System], round: usize) -> Vec<&System> {
 }
 
 fn start_canned() -> Result<ListeningProcess, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program's binary: {error}"))?;
+    let program =
+        std::env::current_exe().map_err(|error| format!("cannot find this program's binary: {error}"))?;
     let mut command = Command::new(program);
     command.args(["bench", "canned", "--listen", "127.0.0.1:0"]);
     ListeningProcess::spawn(command)
@@ -228,7 +271,11 @@ impl Laboratory<'_> {
             self.figures.add("load rows/s", system.name, load.rows_per_s);
         }
         if let (Some(before), Some(after)) = (before, server_memory(system)) {
-            self.figures.add("memory MB per warehouse", system.name, (after - before) / 1e6 / warehouses);
+            self.figures.add(
+                "memory MB per warehouse",
+                system.name,
+                (after - before) / 1e6 / warehouses,
+            );
         }
         Ok(())
     }
@@ -237,15 +284,31 @@ impl Laboratory<'_> {
         let settings = self.settings(connections, LoadMode::Never, check);
         let experiment = tpcc::experiment(settings, &system.subject.target, system.subject.processes, self)
             .map_err(|error| format!("{} at {connections} connections: {error}", system.name))?;
-        let Some(outcome) = &experiment.outcome else { return Ok(()) };
+        let Some(outcome) = &experiment.outcome else {
+            return Ok(());
+        };
         let summary = super::tpcc::summarize(outcome);
         let nopm = summary.first_kind_per_minute();
-        self.say(&format!("  {:<9} tpcc  {connections:>4} connections  NOPM {:>12}", system.name, table::grouped(nopm)));
-        self.figures.add(format!("NOPM at {connections}"), system.name, nopm);
+        self.say(&format!(
+            "  {:<9} tpcc  {connections:>4} connections  NOPM {:>12}",
+            system.name,
+            table::grouped(nopm)
+        ));
+        self.figures
+            .add(format!("NOPM at {connections}"), system.name, nopm);
         if let Some(each) = summary.server_cpu_us_per_transaction {
-            self.figures.add(format!("CPU us per transaction at {connections}"), system.name, each);
+            self.figures.add(
+                format!("CPU us per transaction at {connections}"),
+                system.name,
+                each,
+            );
         }
-        self.conditions.extend(experiment.conditions.into_iter().map(|verdict| (system.name, verdict)));
+        self.conditions.extend(
+            experiment
+                .conditions
+                .into_iter()
+                .map(|verdict| (system.name, verdict)),
+        );
         Ok(())
     }
 
@@ -267,34 +330,64 @@ impl Laboratory<'_> {
             statements: point::shared_statements(),
         };
         let live = &self.live;
-        let outcome = point::run(&plan, POINT_ROWS, self.args.seed, &mut |second| live.second(second))
-            .map_err(|error| format!("{name} at {connections} connections: {error}"))?;
+        let outcome = point::run(&plan, POINT_ROWS, self.args.seed, &mut |second| {
+            live.second(second)
+        })
+        .map_err(|error| format!("{name} at {connections} connections: {error}"))?;
         let rate = Summary::new(&outcome, point::KINDS, None, None).transactions_per_s;
-        self.say(&format!("  {name:<9} point {connections:>4} connections  per s {:>10}", table::grouped(rate)));
-        self.figures.add(format!("selects/s at {connections}"), name, rate);
+        self.say(&format!(
+            "  {name:<9} point {connections:>4} connections  per s {:>10}",
+            table::grouped(rate)
+        ));
+        self.figures
+            .add(format!("selects/s at {connections}"), name, rate);
         Ok(())
     }
 
     fn judge(&self) -> Vec<Judgement> {
-        let both = |figure: &str, reference| (self.figures.median(figure, "mote"), self.figures.median(figure, reference));
+        let both = |figure: &str, reference| {
+            (
+                self.figures.median(figure, "mote"),
+                self.figures.median(figure, reference),
+            )
+        };
         let mut judgements = Vec::new();
         if self.args.only.contains(&Measurement::Tpcc) {
             for (connections, target) in TPCC_CONNECTIONS.into_iter().zip([4.0, 8.0]) {
                 let figure = format!("NOPM at {connections}");
-                judgements.push(Judgement::ratio(&figure, both(&figure, "postgres"), "postgres", target, true));
+                judgements.push(Judgement::ratio(
+                    &figure,
+                    both(&figure, "postgres"),
+                    "postgres",
+                    target,
+                    true,
+                ));
             }
             let figure = format!("CPU us per transaction at {}", TPCC_CONNECTIONS[0]);
-            judgements.push(Judgement::ratio(&figure, both(&figure, "postgres"), "postgres", 1.0 / 6.0, false));
+            judgements.push(Judgement::ratio(
+                &figure,
+                both(&figure, "postgres"),
+                "postgres",
+                1.0 / 6.0,
+                false,
+            ));
         }
         if self.args.only.contains(&Measurement::Point) {
             let [few, many] = POINT_CONNECTIONS.map(|connections| format!("selects/s at {connections}"));
             judgements.push(Judgement::ratio(&few, both(&few, "canned"), "canned", 0.7, true));
-            let own = (self.figures.median(&many, "mote"), self.figures.median(&few, "mote"));
+            let own = (
+                self.figures.median(&many, "mote"),
+                self.figures.median(&few, "mote"),
+            );
             judgements.push(Judgement::ratio(&many, own, "mote at 64", 0.9, true));
         }
         if self.args.only.contains(&Measurement::Memory) {
             let figure = "memory MB per warehouse";
-            judgements.push(Judgement::absolute(figure, self.figures.median(figure, "mote"), 110.0));
+            judgements.push(Judgement::absolute(
+                figure,
+                self.figures.median(figure, "mote"),
+                110.0,
+            ));
         }
         judgements
     }
@@ -309,8 +402,10 @@ impl Laboratory<'_> {
                 json!({"figure": figure, "system": system, "rounds": values, "median": median})
             })
             .collect();
-        let targets: BTreeMap<_, _> =
-            systems.iter().map(|system| (system.name, system.subject.target.to_string())).collect();
+        let targets: BTreeMap<_, _> = systems
+            .iter()
+            .map(|system| (system.name, system.subject.target.to_string()))
+            .collect();
         json!({
             "experiment": "compare",
             "disclaimer": DISCLAIMER,
@@ -353,7 +448,18 @@ fn text(judgements: &[Judgement], conditions: &[(&'static str, ConditionVerdict)
             ]
         })
         .collect();
-    let mut out = table::table(&["measurement", "mote", "reference", "which", "ratio", "target", "verdict"], &rows);
+    let mut out = table::table(
+        &[
+            "measurement",
+            "mote",
+            "reference",
+            "which",
+            "ratio",
+            "target",
+            "verdict",
+        ],
+        &rows,
+    );
     for (system, verdict) in conditions.iter().filter(|(_, verdict)| !verdict.pass) {
         out += &format!("{system}: {}\n", table::condition_line(verdict));
     }
@@ -375,9 +481,18 @@ mod tests {
         assert_eq!(figures.median("x", "mote"), Some(20.0));
         assert_eq!(figures.median("x", "postgres"), Some(5.0));
         let pair = (figures.median("x", "mote"), figures.median("x", "postgres"));
-        assert_eq!(Judgement::ratio("x", pair, "postgres", 4.0, true).pass, Some(true));
-        assert_eq!(Judgement::ratio("x", pair, "postgres", 4.1, true).pass, Some(false));
-        assert_eq!(Judgement::ratio("x", (pair.0, None), "postgres", 4.0, true).pass, None);
+        assert_eq!(
+            Judgement::ratio("x", pair, "postgres", 4.0, true).pass,
+            Some(true)
+        );
+        assert_eq!(
+            Judgement::ratio("x", pair, "postgres", 4.1, true).pass,
+            Some(false)
+        );
+        assert_eq!(
+            Judgement::ratio("x", (pair.0, None), "postgres", 4.0, true).pass,
+            None
+        );
         assert_eq!(Judgement::absolute("m", Some(111.0), 110.0).pass, Some(false));
         assert_eq!(Judgement::absolute("m", Some(90.0), 110.0).target, 110.0);
     }

@@ -62,10 +62,16 @@ impl Subject {
         let Some(url) = &args.target else {
             let own = embedded.start(args.data.as_deref(), &args.serve_option)?;
             let target = Target::parse(own.url())?;
-            return Ok(Subject { target, processes: ProcessTree::new(own.pid()), own: Some(own) });
+            return Ok(Subject {
+                target,
+                processes: ProcessTree::new(own.pid()),
+                own: Some(own),
+            });
         };
         if args.data.is_some() || !args.serve_option.is_empty() {
-            return Err("--data and --serve-option are for the experiment's own server, not for --target".into());
+            return Err(
+                "--data and --serve-option are for the experiment's own server, not for --target".into(),
+            );
         }
         let target = Target::parse(url)?;
         let pid = args.server_pid.or_else(|| local_server(&target));
@@ -73,7 +79,11 @@ impl Subject {
         if args.server_pid.is_some() && processes.is_none() {
             return Err(format!("there is no process {}", pid.unwrap_or(0)));
         }
-        Ok(Subject { target, processes, own: None })
+        Ok(Subject {
+            target,
+            processes,
+            own: None,
+        })
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -18,23 +18,33 @@ use crate::workload::{ingest, point};
 pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let subject = Subject::new(&args.target, embedded)?;
     if !args.no_load {
-        point::set_up(&subject.target, args.rows).map_err(|error| format!("cannot set up the table: {error}"))?;
+        point::set_up(&subject.target, args.rows)
+            .map_err(|error| format!("cannot set up the table: {error}"))?;
     }
     let plan = LoopPlan {
         target: &subject.target,
         server: subject.processes,
         connections: args.connections.max(1),
-        driver_threads: args.driver_threads.unwrap_or_else(default_driver_threads).clamp(1, args.connections.max(1)),
+        driver_threads: args
+            .driver_threads
+            .unwrap_or_else(default_driver_threads)
+            .clamp(1, args.connections.max(1)),
         warmup_s: args.warmup,
         duration_s: args.duration,
         kinds: point::KINDS,
         statements: point::shared_statements(),
     };
     let live = Live::new("per min", args.output.progress, args.output.quiet);
-    let outcome = point::run(&plan, args.rows, args.seed, &mut |second: &SeriesPoint| live.second(second))?;
+    let outcome = point::run(&plan, args.rows, args.seed, &mut |second: &SeriesPoint| {
+        live.second(second)
+    })?;
     let summary = Summary::new(&outcome, point::KINDS, None, None);
     print!("{}", table::latency_table(&summary));
-    println!("\n{:<36} {:>14}", "selects per second", table::grouped(summary.transactions_per_s));
+    println!(
+        "\n{:<36} {:>14}",
+        "selects per second",
+        table::grouped(summary.transactions_per_s)
+    );
     let settings = json!({"connections": args.connections, "rows": args.rows, "seed": args.seed,
         "warmup_s": args.warmup, "duration_s": args.duration, "driver_threads": plan.driver_threads});
     finish("point", subject, &args.output, &summary, &outcome, settings, true)
@@ -50,14 +60,19 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
         target: &subject.target,
         server: subject.processes,
         connections: args.connections.max(1),
-        driver_threads: args.driver_threads.unwrap_or_else(default_driver_threads).clamp(1, args.connections.max(1)),
+        driver_threads: args
+            .driver_threads
+            .unwrap_or_else(default_driver_threads)
+            .clamp(1, args.connections.max(1)),
         warmup_s: args.warmup,
         duration_s: args.duration,
         kinds: ingest::KINDS,
         statements: ingest::shared_statements(args.rows),
     };
     let live = Live::new("per min", args.output.progress, args.output.quiet);
-    let outcome = ingest::run(&plan, args.rows, args.seed, &mut |second: &SeriesPoint| live.second(second))?;
+    let outcome = ingest::run(&plan, args.rows, args.seed, &mut |second: &SeriesPoint| {
+        live.second(second)
+    })?;
     let summary = Summary::new(&outcome, ingest::KINDS, None, None);
     let acknowledged = summary.kinds[0].count * args.rows as u64;
     let stored = ingest::count(&subject.target).map_err(|error| format!("cannot count the rows: {error}"))?;
@@ -65,10 +80,21 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
     print!("{}", table::latency_table(&summary));
     let rows_per_s = summary.transactions_per_s * args.rows as f64;
     println!("\n{:<36} {:>14}", "rows per second", table::grouped(rows_per_s));
-    println!("{} {stored} rows stored, {acknowledged} acknowledged in the measured time", table::pass(complete));
+    println!(
+        "{} {stored} rows stored, {acknowledged} acknowledged in the measured time",
+        table::pass(complete)
+    );
     let settings = json!({"connections": args.connections, "rows_per_insert": args.rows, "seed": args.seed,
         "warmup_s": args.warmup, "duration_s": args.duration, "driver_threads": plan.driver_threads});
-    finish("ingest", subject, &args.output, &summary, &outcome, settings, complete)
+    finish(
+        "ingest",
+        subject,
+        &args.output,
+        &summary,
+        &outcome,
+        settings,
+        complete,
+    )
 }
 
 /// The common end: errors, resources, JSON, stopping the server.
@@ -81,7 +107,11 @@ fn finish(
     settings: serde_json::Value,
     proven: bool,
 ) -> Result<bool, String> {
-    print!("{}\n{}", table::resource_lines(summary), table::error_table(summary));
+    print!(
+        "{}\n{}",
+        table::resource_lines(summary),
+        table::error_table(summary)
+    );
     let remarks = subject.remarks();
     for remark in &remarks {
         println!("WARNING: {remark}");

@@ -17,7 +17,10 @@ const CEILING_PER_WAREHOUSE: f64 = 12.86;
 pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
     let settings = settings(args)?;
     let subject = Subject::new(&args.target, embedded)?;
-    let mut console = Console { live: Live::new("NOPM", args.output.progress, args.output.quiet), quiet: args.output.quiet };
+    let mut console = Console {
+        live: Live::new("NOPM", args.output.progress, args.output.quiet),
+        quiet: args.output.quiet,
+    };
     let experiment = tpcc::experiment(settings, &subject.target, subject.processes, &mut console)?;
     let summary = experiment.outcome.as_ref().map(summarize);
     let remarks = subject.remarks();
@@ -50,7 +53,10 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
     Ok(Settings {
         warehouses: args.warehouses,
         connections: args.connections,
-        driver_threads: args.driver_threads.unwrap_or_else(default_driver_threads).clamp(1, args.connections),
+        driver_threads: args
+            .driver_threads
+            .unwrap_or_else(default_driver_threads)
+            .clamp(1, args.connections),
         warmup_s: args.warmup,
         duration_s: args.duration,
         seed: args.seed,
@@ -102,7 +108,10 @@ fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) 
     }
     if let (Some(after), Some(load)) = (experiment.memory_after_load_bytes, &experiment.load) {
         let each = after as f64 / 1e6 / load.warehouses as f64;
-        out += &format!("server memory after load: {:.0} MB, {each:.1} MB per warehouse\n", after as f64 / 1e6);
+        out += &format!(
+            "server memory after load: {:.0} MB, {each:.1} MB per warehouse\n",
+            after as f64 / 1e6
+        );
     }
     if let Some(summary) = summary {
         out += &format!(
@@ -120,7 +129,10 @@ fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) 
         for limit in experiment.limits() {
             let (p90_s, limit_s) = (limit.p90_s, limit.limit_s);
             let verdict = table::pass(limit.pass);
-            out += &format!("{verdict} {:<12} 90th percentile {p90_s:.3} s (at most {limit_s:.0} s)\n", limit.kind);
+            out += &format!(
+                "{verdict} {:<12} 90th percentile {p90_s:.3} s (at most {limit_s:.0} s)\n",
+                limit.kind
+            );
         }
     }
     for verdict in &experiment.conditions {
@@ -135,7 +147,11 @@ fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) 
 
 fn headline(experiment: &Experiment, summary: &Summary) -> String {
     let nopm = summary.first_kind_per_minute();
-    let mut out = format!("{:<36} {:>14}\n", "new orders per minute (NOPM)", table::grouped(nopm));
+    let mut out = format!(
+        "{:<36} {:>14}\n",
+        "new orders per minute (NOPM)",
+        table::grouped(nopm)
+    );
     if experiment.settings.pace == Some(1.0) {
         let share = 100.0 * nopm / (CEILING_PER_WAREHOUSE * experiment.warehouses as f64);
         out += &format!("{:<36} {share:>14.1}\n", "of the terminals' ceiling, %");
@@ -146,7 +162,11 @@ fn headline(experiment: &Experiment, summary: &Summary) -> String {
         table::grouped(summary.transactions_per_s * 60.0)
     );
     if let Some(rate) = summary.first_kind_per_server_cpu_s {
-        out += &format!("{:<36} {:>14}\n", "new orders per server CPU second", table::grouped(rate));
+        out += &format!(
+            "{:<36} {:>14}\n",
+            "new orders per server CPU second",
+            table::grouped(rate)
+        );
     }
     out
 }

@@ -10,7 +10,8 @@ use crate::workload::tpcc::{consistency, ledger};
 pub fn run(args: &VerifyArgs) -> Result<bool, String> {
     let target = Target::parse(&args.target)?;
     let record = args.ledger.as_deref().map(ledger::Ledger::read).transpose()?;
-    let mut admin = Admin::connect(&target).map_err(|error| format!("cannot connect to {target}: {error}"))?;
+    let mut admin =
+        Admin::connect(&target).map_err(|error| format!("cannot connect to {target}: {error}"))?;
     let verdict = record
         .map(|record| ledger::verify(&record, &mut admin))
         .transpose()
@@ -21,9 +22,12 @@ pub fn run(args: &VerifyArgs) -> Result<bool, String> {
     let conditions = if args.no_check {
         Vec::new()
     } else {
-        consistency::check_all(&mut admin, |verdict| println!("{}", table::condition_line(verdict)))
+        consistency::check_all(&mut admin, |verdict| {
+            println!("{}", table::condition_line(verdict))
+        })
     };
-    let pass = verdict.as_ref().is_none_or(ledger::LedgerVerdict::pass) && conditions.iter().all(|condition| condition.pass);
+    let pass = verdict.as_ref().is_none_or(ledger::LedgerVerdict::pass)
+        && conditions.iter().all(|condition| condition.pass);
     println!("\n{}", table::pass(pass));
     if let Some(path) = &args.json {
         let document = json!({

@@ -41,7 +41,10 @@ impl Admin {
         self.query_each(sql, |row, columns| {
             let mut values = Vec::with_capacity(columns);
             for _ in 0..columns {
-                values.push(row.bytes()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+                values.push(
+                    row.bytes()?
+                        .map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
+                );
             }
             rows.push(values);
             Ok(())
@@ -51,7 +54,12 @@ impl Admin {
 
     /// The single value of a query, as text.
     pub fn value(&mut self, sql: &str) -> DriverResult<Option<String>> {
-        Ok(self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+        Ok(self
+            .query(sql)?
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next())
+            .flatten())
     }
 
     /// Streams rows to `each`, which gets the row and its number of columns.
@@ -67,7 +75,10 @@ impl Admin {
             let frame = self.session.next_frame(&Wait::Blocking)?;
             match frame.kind {
                 b'D' if failure.is_none() => {
-                    let columns = frame.body.first_chunk::<2>().map_or(0, |count| u16::from_be_bytes(*count));
+                    let columns = frame
+                        .body
+                        .first_chunk::<2>()
+                        .map_or(0, |count| u16::from_be_bytes(*count));
                     failure = each(&mut Row::new(frame.body), columns as usize).err();
                 }
                 b'E' => failure = Some(DriverError::Server(Box::new(wire::decode_error(frame.body)))),

@@ -82,11 +82,16 @@ pub struct FiberHandle<'y> {
 impl Wait<'_> {
     /// Announces a socket and returns its token, or `None` when the socket shall block.
     pub fn register(&self, fd: RawFd) -> io::Result<Option<usize>> {
-        let Wait::Fiber(handle) = self else { return Ok(None) };
+        let Wait::Fiber(handle) = self else {
+            return Ok(None);
+        };
         let mut owners = handle.shared.owners.borrow_mut();
         let token = owners.len();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        handle.shared.registry.register(&mut SourceFd(&fd), Token(token), interest)?;
+        handle
+            .shared
+            .registry
+            .register(&mut SourceFd(&fd), Token(token), interest)?;
         owners.push(None);
         Ok(Some(token))
     }
@@ -158,7 +163,14 @@ impl FiberLoop {
             owners: RefCell::new(Vec::new()),
             woken: RefCell::new(Vec::new()),
         });
-        Ok(FiberLoop { poll, shared, clock, fibers: Vec::new(), timers: BinaryHeap::new(), live: 0 })
+        Ok(FiberLoop {
+            poll,
+            shared,
+            clock,
+            fibers: Vec::new(),
+            timers: BinaryHeap::new(),
+            live: 0,
+        })
     }
 
     /// Adds a fiber; it first runs inside [`FiberLoop::run`].
@@ -166,7 +178,12 @@ impl FiberLoop {
         let (id, shared, clock) = (self.fibers.len(), Rc::clone(&self.shared), self.clock);
         let stack = DefaultStack::new(STACK_BYTES)?;
         let fiber = Coroutine::with_stack(stack, move |yielder: &Yielder<(), Park>, ()| {
-            body(&Wait::Fiber(FiberHandle { yielder, shared, id, clock }));
+            body(&Wait::Fiber(FiberHandle {
+                yielder,
+                shared,
+                id,
+                clock,
+            }));
         });
         self.fibers.push(Some(fiber));
         self.live += 1;
@@ -200,7 +217,11 @@ impl FiberLoop {
                 break;
             }
             let timer = self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-            let end = if now < stop_at { stop_at } else { stop_at.saturating_add(stop.grace_ns) };
+            let end = if now < stop_at {
+                stop_at
+            } else {
+                stop_at.saturating_add(stop.grace_ns)
+            };
             let deadline = timer.min(next_tick).min(end);
             let timeout = Duration::from_nanos(deadline.saturating_sub(self.clock.now_ns())).min(POLL_MAX);
             match self.poll.poll(&mut events, Some(timeout)) {
@@ -224,7 +245,9 @@ impl FiberLoop {
 
     fn run_woken(&mut self) {
         loop {
-            let Some(id) = self.shared.woken.borrow_mut().pop() else { return };
+            let Some(id) = self.shared.woken.borrow_mut().pop() else {
+                return;
+            };
             self.resume(id);
         }
     }
@@ -242,7 +265,9 @@ impl FiberLoop {
     }
 
     fn resume(&mut self, id: usize) {
-        let Some(fiber) = self.fibers[id].as_mut() else { return };
+        let Some(fiber) = self.fibers[id].as_mut() else {
+            return;
+        };
         match fiber.resume(()) {
             CoroutineResult::Yield(Park::Event) => {}
             CoroutineResult::Yield(Park::Until(at)) => self.timers.push(Reverse((at, id))),
@@ -259,7 +284,11 @@ mod tests {
     use super::*;
 
     fn stop_at(at_ns: u64) -> Stop {
-        Stop { at_ns: Arc::new(AtomicU64::new(at_ns)), grace_ns: 50_000_000, flag: Arc::new(AtomicBool::new(false)) }
+        Stop {
+            at_ns: Arc::new(AtomicU64::new(at_ns)),
+            grace_ns: 50_000_000,
+            flag: Arc::new(AtomicBool::new(false)),
+        }
     }
 
     #[test]
@@ -282,7 +311,9 @@ mod tests {
             sleeper_log.borrow_mut().push("woken");
         };
         fibers.spawn(sleeper).expect("stack");
-        let abandoned = fibers.run(&stop_at(10_000_000_000), 1_000_000_000, |_| {}).expect("loop");
+        let abandoned = fibers
+            .run(&stop_at(10_000_000_000), 1_000_000_000, |_| {})
+            .expect("loop");
         assert_eq!(abandoned, 0);
         assert_eq!(*log.borrow(), vec!["early", "woken", "late"]);
     }
@@ -292,7 +323,14 @@ mod tests {
         let clock = RunClock::start();
         let mut fibers = FiberLoop::new(clock).expect("epoll");
         fibers.spawn(|wait| wait.park()).expect("stack");
-        fibers.spawn(move |wait| wait.until(clock.now_ns() + 3_600_000_000_000)).expect("stack");
-        assert_eq!(fibers.run(&stop_at(10_000_000), 1_000_000_000, |_| {}).expect("loop"), 1);
+        fibers
+            .spawn(move |wait| wait.until(clock.now_ns() + 3_600_000_000_000))
+            .expect("stack");
+        assert_eq!(
+            fibers
+                .run(&stop_at(10_000_000), 1_000_000_000, |_| {})
+                .expect("loop"),
+            1
+        );
     }
 }

@@ -23,7 +23,11 @@ impl Exchange {
 
     fn with_nonce(client_nonce: String) -> Exchange {
         let first_bare = format!("n=,r={client_nonce}");
-        Exchange { client_nonce, first_bare, server_signature: Vec::new() }
+        Exchange {
+            client_nonce,
+            first_bare,
+            server_signature: Vec::new(),
+        }
     }
 
     pub fn client_first(&self) -> String {
@@ -42,12 +46,20 @@ impl Exchange {
                 _ => return Err(bad()),
             }
         }
-        let nonce = nonce.filter(|nonce| nonce.starts_with(&self.client_nonce)).ok_or_else(bad)?;
+        let nonce = nonce
+            .filter(|nonce| nonce.starts_with(&self.client_nonce))
+            .ok_or_else(bad)?;
         let salt = salt.ok_or_else(bad)?;
         let iterations = iterations.ok_or_else(bad)?;
 
         let mut salted = [0u8; digest::SHA256_OUTPUT_LEN];
-        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, iterations, &salt, password.as_bytes(), &mut salted);
+        pbkdf2::derive(
+            pbkdf2::PBKDF2_HMAC_SHA256,
+            iterations,
+            &salt,
+            password.as_bytes(),
+            &mut salted,
+        );
         let client_key = sign(&salted, b"Client Key");
         let stored_key = digest::digest(&digest::SHA256, &client_key);
         let without_proof = format!("c=biws,r={nonce}");
@@ -69,7 +81,9 @@ impl Exchange {
 }
 
 fn sign(key: &[u8], message: &[u8]) -> Vec<u8> {
-    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message).as_ref().to_vec()
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message)
+        .as_ref()
+        .to_vec()
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -111,7 +125,10 @@ mod tests {
     fn base64_round_trip() {
         for length in 0..20usize {
             let bytes: Vec<u8> = (0..length as u8).map(|i| i.wrapping_mul(37)).collect();
-            assert_eq!(base64_decode(&base64_encode(&bytes)).as_deref(), Some(bytes.as_slice()));
+            assert_eq!(
+                base64_decode(&base64_encode(&bytes)).as_deref(),
+                Some(bytes.as_slice())
+            );
         }
         assert_eq!(base64_encode(b"ab"), "YWI=");
         assert!(base64_decode("a").is_none());
@@ -122,10 +139,18 @@ mod tests {
     fn rfc_7677_example() {
         let mut exchange = Exchange::with_nonce("rOprNGfwEbeRWgbNEkqO".into());
         exchange.first_bare = "n=user,r=rOprNGfwEbeRWgbNEkqO".into();
-        let server_first = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
-        let answer = exchange.client_final("pencil", server_first).expect("well formed");
-        assert!(answer.ends_with("p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="), "{answer}");
-        exchange.verify_server("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=").expect("the server's proof");
+        let server_first =
+            "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
+        let answer = exchange
+            .client_final("pencil", server_first)
+            .expect("well formed");
+        assert!(
+            answer.ends_with("p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="),
+            "{answer}"
+        );
+        exchange
+            .verify_server("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+            .expect("the server's proof");
         assert!(exchange.verify_server("v=AAAA").is_err());
     }
 }

@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::{DriverError, DriverResult, ServerError};
+use super::fiber::Wait;
 use super::scram::Exchange;
 use super::statement::{BindWriter, StatementId, StatementSet};
 use super::url::{Host, Target};
 use super::wire::{self, Frame, Frames, Row};
-use super::fiber::Wait;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const INPUT_BYTES_INITIAL: usize = 4096;
@@ -169,13 +169,20 @@ impl Session {
                 b'R' => self.authenticate(target, &body, &mut exchange, wait)?,
                 b'S' => {
                     if let Some(version) = body.strip_prefix(b"server_version\0") {
-                        self.server_version = String::from_utf8_lossy(version).trim_end_matches('\0').to_string();
+                        self.server_version = String::from_utf8_lossy(version)
+                            .trim_end_matches('\0')
+                            .to_string();
                     }
                 }
                 b'E' => return Err(DriverError::Server(Box::new(wire::decode_error(&body)))),
                 b'K' | b'N' => {}
                 b'Z' => return Ok(()),
-                _ => return Err(DriverError::protocol(format!("message '{}' during startup", kind as char))),
+                _ => {
+                    return Err(DriverError::protocol(format!(
+                        "message '{}' during startup",
+                        kind as char
+                    )));
+                }
             }
         }
     }
@@ -190,7 +197,10 @@ impl Session {
         let malformed = || DriverError::protocol("malformed authentication request");
         let (method, rest) = body.split_first_chunk::<4>().ok_or_else(malformed)?;
         let password = || {
-            target.password.as_deref().ok_or_else(|| DriverError::protocol("the server asks for a password"))
+            target
+                .password
+                .as_deref()
+                .ok_or_else(|| DriverError::protocol("the server asks for a password"))
         };
         match i32::from_be_bytes(*method) {
             0 => return Ok(()),
@@ -213,12 +223,20 @@ impl Session {
             }
             11 => {
                 let server_first = std::str::from_utf8(rest).map_err(|_| malformed())?;
-                let answer = exchange.as_mut().ok_or_else(malformed)?.client_final(password()?, server_first)?;
-                wire::message(&mut self.output, b'p', |out| out.extend_from_slice(answer.as_bytes()));
+                let answer = exchange
+                    .as_mut()
+                    .ok_or_else(malformed)?
+                    .client_final(password()?, server_first)?;
+                wire::message(&mut self.output, b'p', |out| {
+                    out.extend_from_slice(answer.as_bytes())
+                });
             }
             12 => {
                 let server_final = std::str::from_utf8(rest).map_err(|_| malformed())?;
-                return exchange.as_ref().ok_or_else(malformed)?.verify_server(server_final);
+                return exchange
+                    .as_ref()
+                    .ok_or_else(malformed)?
+                    .verify_server(server_final);
             }
             other => {
                 return Err(DriverError::protocol(format!(
@@ -277,7 +295,9 @@ impl Session {
                         self.consumed = scanned + length;
                         return match error {
                             Some(error) => Err(DriverError::Server(error)),
-                            None => Ok(Reply { bytes: &self.input[..self.consumed] }),
+                            None => Ok(Reply {
+                                bytes: &self.input[..self.consumed],
+                            }),
                         };
                     }
                     _ => {}
@@ -301,7 +321,10 @@ impl Session {
         };
         let start = self.consumed;
         self.consumed += length;
-        let frame = Frame { kind: self.input[start], body: &self.input[start + 5..start + length] };
+        let frame = Frame {
+            kind: self.input[start],
+            body: &self.input[start + 5..start + length],
+        };
         if frame.kind == b'Z' {
             self.status = frame.body.first().copied().unwrap_or(b'I');
         }
@@ -328,7 +351,8 @@ impl Session {
             match self.socket.read(&mut self.input[self.filled..]) {
                 Ok(0) => {
                     self.usable = false;
-                    let closed = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection");
+                    let closed =
+                        io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection");
                     return Err(closed.into());
                 }
                 Ok(count) => {
@@ -397,7 +421,9 @@ impl<'a> Reply<'a> {
     }
 
     pub fn rows(&self) -> impl Iterator<Item = Row<'a>> + use<'a> {
-        Frames(self.bytes).filter(|frame| frame.kind == b'D').map(|frame| Row::new(frame.body))
+        Frames(self.bytes)
+            .filter(|frame| frame.kind == b'D')
+            .map(|frame| Row::new(frame.body))
     }
 
     /// The first row of any statement in the batch.
@@ -407,11 +433,15 @@ impl<'a> Reply<'a> {
 
     /// The first row, which the data guarantees to exist.
     pub fn row(&self, what: &'static str) -> DriverResult<Row<'a>> {
-        self.first_row().ok_or_else(|| DriverError::protocol(format!("{what} does not exist in the database")))
+        self.first_row()
+            .ok_or_else(|| DriverError::protocol(format!("{what} does not exist in the database")))
     }
 
     /// Rows affected by the last statement of the batch.
     pub fn affected(&self) -> u64 {
-        Frames(self.bytes).filter(|frame| frame.kind == b'C').last().map_or(0, |frame| wire::tag_rows(frame.body))
+        Frames(self.bytes)
+            .filter(|frame| frame.kind == b'C')
+            .last()
+            .map_or(0, |frame| wire::tag_rows(frame.body))
     }
 }

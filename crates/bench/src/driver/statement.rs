@@ -73,9 +73,15 @@ pub struct StatementSet {
 impl StatementSet {
     pub fn new(definitions: Vec<Definition>) -> StatementSet {
         assert!(definitions.len() <= 256);
-        let prepared =
-            definitions.iter().enumerate().map(|(number, definition)| Prepared::new(number, definition)).collect();
-        StatementSet { definitions, prepared }
+        let prepared = definitions
+            .iter()
+            .enumerate()
+            .map(|(number, definition)| Prepared::new(number, definition))
+            .collect();
+        StatementSet {
+            definitions,
+            prepared,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -102,7 +108,11 @@ impl StatementSet {
         let prepared = &self.prepared[id.0 as usize];
         let at = wire::begin(out, b'B');
         out.extend_from_slice(&prepared.bind_head);
-        BindWriter { at, out, missing: prepared.params }
+        BindWriter {
+            at,
+            out,
+            missing: prepared.params,
+        }
     }
 
     /// Ends what [`StatementSet::bind`] began.
@@ -122,12 +132,22 @@ impl Prepared {
         let mut bind_head = vec![0]; // the unnamed portal
         wire::put_string(&mut bind_head, &format!("S_{number}"));
         wire::put_i16(&mut bind_head, definition.params.len() as i16);
-        definition.params.iter().for_each(|param| wire::put_i16(&mut bind_head, param.format()));
+        definition
+            .params
+            .iter()
+            .for_each(|param| wire::put_i16(&mut bind_head, param.format()));
         wire::put_i16(&mut bind_head, definition.params.len() as i16);
         let mut bind_tail = Vec::new();
         wire::put_i16(&mut bind_tail, definition.results.len() as i16);
-        definition.results.iter().for_each(|&format| wire::put_i16(&mut bind_tail, format as i16));
-        Prepared { bind_head, bind_tail, params: definition.params.len() }
+        definition
+            .results
+            .iter()
+            .for_each(|&format| wire::put_i16(&mut bind_tail, format as i16));
+        Prepared {
+            bind_head,
+            bind_tail,
+            params: definition.params.len(),
+        }
     }
 }
 
@@ -181,7 +201,10 @@ mod tests {
         let writer = set.bind(&mut out, id).int(7).text("x");
         set.end_bind(id, writer);
         let frames: Vec<_> = Frames(&out).collect();
-        assert_eq!(frames.iter().map(|frame| frame.kind).collect::<Vec<_>>(), vec![b'B', b'E']);
+        assert_eq!(
+            frames.iter().map(|frame| frame.kind).collect::<Vec<_>>(),
+            vec![b'B', b'E']
+        );
         let expect = b"\0S_0\0\0\x02\0\x01\0\0\0\x02\0\0\0\x04\0\0\0\x07\0\0\0\x01x\0\x01\0\x01";
         assert_eq!(frames[0].body, expect);
         let mut parses = Vec::new();

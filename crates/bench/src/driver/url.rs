@@ -38,12 +38,24 @@ impl Target {
             None => (credentials, None),
         };
         let (host, port) = split_port(address)?;
-        let user = if user.is_empty() { "postgres".to_string() } else { percent_decode(user)? };
+        let user = if user.is_empty() {
+            "postgres".to_string()
+        } else {
+            percent_decode(user)?
+        };
         let database = percent_decode(database)?;
         let mut target = Target {
-            host: Host::Name(if host.is_empty() { "127.0.0.1".to_string() } else { percent_decode(host)? }),
+            host: Host::Name(if host.is_empty() {
+                "127.0.0.1".to_string()
+            } else {
+                percent_decode(host)?
+            }),
             port,
-            database: if database.is_empty() { user.clone() } else { database },
+            database: if database.is_empty() {
+                user.clone()
+            } else {
+                database
+            },
             user,
             password,
         };
@@ -62,7 +74,11 @@ impl Target {
             "user" => self.user = value,
             "password" => self.password = Some(value),
             "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
-            "sslmode" => return Err(format!("sslmode={value}: this driver does not encrypt; use sslmode=disable")),
+            "sslmode" => {
+                return Err(format!(
+                    "sslmode={value}: this driver does not encrypt; use sslmode=disable"
+                ));
+            }
             _ => return Err(format!("unknown connection option \"{key}\"")),
         }
         Ok(())
@@ -81,12 +97,24 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.host {
             Host::Name(name) if name.contains(':') => {
-                write!(f, "postgres://{}@[{name}]:{}/{}", self.user, self.port, self.database)
+                write!(
+                    f,
+                    "postgres://{}@[{name}]:{}/{}",
+                    self.user, self.port, self.database
+                )
             }
-            Host::Name(name) => write!(f, "postgres://{}@{name}:{}/{}", self.user, self.port, self.database),
+            Host::Name(name) => write!(
+                f,
+                "postgres://{}@{name}:{}/{}",
+                self.user, self.port, self.database
+            ),
             Host::SocketDirectory(path) => {
                 let path = path.display();
-                write!(f, "postgres://{}@/{}?host={path}&port={}", self.user, self.database, self.port)
+                write!(
+                    f,
+                    "postgres://{}@/{}?host={path}&port={}",
+                    self.user, self.database, self.port
+                )
             }
         }
     }
@@ -104,7 +132,10 @@ fn split_port(address: &str) -> Result<(&str, u16), String> {
     if port.is_empty() {
         return Ok((host, 5432));
     }
-    Ok((host, port.parse().map_err(|_| format!("\"{port}\" is not a port"))?))
+    Ok((
+        host,
+        port.parse().map_err(|_| format!("\"{port}\" is not a port"))?,
+    ))
 }
 
 fn percent_decode(text: &str) -> Result<String, String> {
@@ -130,9 +161,13 @@ mod tests {
 
     #[test]
     fn full_url() {
-        let target = Target::parse("postgres://anna:p%40ss@db.example:6000/shop?sslmode=disable").expect("valid");
+        let target =
+            Target::parse("postgres://anna:p%40ss@db.example:6000/shop?sslmode=disable").expect("valid");
         assert_eq!(target.host, Host::Name("db.example".into()));
-        assert_eq!((target.port, target.user.as_str(), target.database.as_str()), (6000, "anna", "shop"));
+        assert_eq!(
+            (target.port, target.user.as_str(), target.database.as_str()),
+            (6000, "anna", "shop")
+        );
         assert_eq!(target.password.as_deref(), Some("p@ss"));
         assert!(!target.to_string().contains("p@ss"));
     }
@@ -140,7 +175,10 @@ mod tests {
     #[test]
     fn defaults_and_sockets() {
         let target = Target::parse("postgres://127.0.0.1").expect("valid");
-        assert_eq!((target.port, target.user.as_str(), target.database.as_str()), (5432, "postgres", "postgres"));
+        assert_eq!(
+            (target.port, target.user.as_str(), target.database.as_str()),
+            (5432, "postgres", "postgres")
+        );
         assert!(target.is_local());
         let socket = Target::parse("postgres:///bench?host=/tmp&port=5433").expect("valid");
         assert_eq!(socket.host, Host::SocketDirectory("/tmp".into()));

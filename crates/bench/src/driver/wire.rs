@@ -84,13 +84,26 @@ pub struct Frame<'a> {
 
 /// The frame at the front of `bytes` and its whole length, or `None` when it has not arrived completely.
 pub fn frame(bytes: &[u8]) -> DriverResult<Option<(Frame<'_>, usize)>> {
-    let Some(header) = bytes.first_chunk::<5>() else { return Ok(None) };
+    let Some(header) = bytes.first_chunk::<5>() else {
+        return Ok(None);
+    };
     let length = i32::from_be_bytes([header[1], header[2], header[3], header[4]]);
     if !(4..=0x3fff_ffff).contains(&length) {
-        return Err(DriverError::protocol(format!("message '{}' claims {length} bytes", header[0] as char)));
+        return Err(DriverError::protocol(format!(
+            "message '{}' claims {length} bytes",
+            header[0] as char
+        )));
     }
     let total = 1 + length as usize;
-    Ok((bytes.len() >= total).then(|| (Frame { kind: header[0], body: &bytes[5..total] }, total)))
+    Ok((bytes.len() >= total).then(|| {
+        (
+            Frame {
+                kind: header[0],
+                body: &bytes[5..total],
+            },
+            total,
+        )
+    }))
 }
 
 /// Iterates over the complete frames of a buffer.
@@ -114,7 +127,9 @@ pub struct Row<'a> {
 
 impl<'a> Row<'a> {
     pub fn new(body: &'a [u8]) -> Row<'a> {
-        Row { rest: body.get(2..).unwrap_or(&[]) }
+        Row {
+            rest: body.get(2..).unwrap_or(&[]),
+        }
     }
 
     /// The next column's bytes; `None` for SQL NULL. Reading past the last column is a protocol error.
@@ -139,7 +154,8 @@ impl<'a> Row<'a> {
     }
 
     fn required(&mut self) -> DriverResult<&'a [u8]> {
-        self.bytes()?.ok_or_else(|| DriverError::protocol("unexpected NULL"))
+        self.bytes()?
+            .ok_or_else(|| DriverError::protocol("unexpected NULL"))
     }
 
     pub fn text(&mut self) -> DriverResult<&'a str> {
@@ -148,19 +164,26 @@ impl<'a> Row<'a> {
 
     /// A binary int4.
     pub fn int(&mut self) -> DriverResult<i32> {
-        self.opt_int()?.ok_or_else(|| DriverError::protocol("unexpected NULL"))
+        self.opt_int()?
+            .ok_or_else(|| DriverError::protocol("unexpected NULL"))
     }
 
     pub fn opt_int(&mut self) -> DriverResult<Option<i32>> {
-        let Some(bytes) = self.bytes()? else { return Ok(None) };
-        let bytes: [u8; 4] = bytes.try_into().map_err(|_| DriverError::protocol("an int4 is not 4 bytes long"))?;
+        let Some(bytes) = self.bytes()? else {
+            return Ok(None);
+        };
+        let bytes: [u8; 4] = bytes
+            .try_into()
+            .map_err(|_| DriverError::protocol("an int4 is not 4 bytes long"))?;
         Ok(Some(i32::from_be_bytes(bytes)))
     }
 
     /// A binary int8.
     pub fn long(&mut self) -> DriverResult<i64> {
         let bytes = self.required()?;
-        let bytes: [u8; 8] = bytes.try_into().map_err(|_| DriverError::protocol("an int8 is not 8 bytes long"))?;
+        let bytes: [u8; 8] = bytes
+            .try_into()
+            .map_err(|_| DriverError::protocol("an int8 is not 8 bytes long"))?;
         Ok(i64::from_be_bytes(bytes))
     }
 
@@ -180,12 +203,15 @@ pub fn decode_numeric(bytes: &[u8]) -> DriverResult<f64> {
         return Err(bad());
     }
     // An integer mantissa and one division keep two-decimal amounts exact to the last bit of a double.
-    let mantissa = digits
-        .chunks_exact(2)
-        .fold(0f64, |sum, pair| sum * 10_000.0 + u16::from_be_bytes([pair[0], pair[1]]) as f64);
+    let mantissa = digits.chunks_exact(2).fold(0f64, |sum, pair| {
+        sum * 10_000.0 + u16::from_be_bytes([pair[0], pair[1]]) as f64
+    });
     let exponent = (weight as i32 + 1 - count as i32) * 4;
-    let magnitude =
-        if exponent < 0 { mantissa / 10f64.powi(-exponent) } else { mantissa * 10f64.powi(exponent) };
+    let magnitude = if exponent < 0 {
+        mantissa / 10f64.powi(-exponent)
+    } else {
+        mantissa * 10f64.powi(exponent)
+    };
     match sign {
         0x0000 => Ok(magnitude),
         0x4000 => Ok(-magnitude),
@@ -203,7 +229,9 @@ pub fn decode_error(body: &[u8]) -> ServerError {
         hint: None,
     };
     for field in body.split(|&byte| byte == 0) {
-        let Some((&kind, text)) = field.split_first() else { continue };
+        let Some((&kind, text)) = field.split_first() else {
+            continue;
+        };
         let text = String::from_utf8_lossy(text).into_owned();
         match kind {
             b'S' if error.severity.is_empty() => error.severity = text,
@@ -225,7 +253,9 @@ pub fn tag_rows(body: &[u8]) -> u64 {
     if digits == 0 || digits == tag.len() || tag[tag.len() - digits - 1] != b' ' {
         return 0;
     }
-    tag[tag.len() - digits..].iter().fold(0u64, |sum, byte| sum.wrapping_mul(10).wrapping_add((byte - b'0') as u64))
+    tag[tag.len() - digits..].iter().fold(0u64, |sum, byte| {
+        sum.wrapping_mul(10).wrapping_add((byte - b'0') as u64)
+    })
 }
 
 #[cfg(test)]
@@ -259,7 +289,10 @@ mod tests {
     #[test]
     fn numerics() {
         let check = |weight, sign, digits: &[u16], expect: f64| {
-            assert_eq!(decode_numeric(&numeric(weight, sign, digits)).expect("well formed"), expect);
+            assert_eq!(
+                decode_numeric(&numeric(weight, sign, digits)).expect("well formed"),
+                expect
+            );
         };
         check(0, 0, &[], 0.0);
         check(0, 0, &[12, 3400], 12.34);
@@ -292,7 +325,10 @@ mod tests {
     #[test]
     fn error_fields() {
         let error = decode_error(b"SERROR\0VERROR\0C40001\0Mcould not serialize\0Hretry\0\0");
-        assert_eq!((error.sqlstate.as_str(), error.message.as_str()), ("40001", "could not serialize"));
+        assert_eq!(
+            (error.sqlstate.as_str(), error.message.as_str()),
+            ("40001", "could not serialize")
+        );
         assert_eq!(error.hint.as_deref(), Some("retry"));
     }
 }

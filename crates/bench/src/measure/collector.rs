@@ -55,12 +55,19 @@ pub struct Interval {
 impl Interval {
     pub fn new(kinds: usize) -> Interval {
         let latency = (0..kinds).map(|_| interval_histogram()).collect();
-        Interval { tick: 0, at_ns: 0, latency, errors: 0, retries: 0 }
+        Interval {
+            tick: 0,
+            at_ns: 0,
+            latency,
+            errors: 0,
+            retries: 0,
+        }
     }
 
     pub fn merge(&mut self, other: &Interval) {
         for (mine, theirs) in self.latency.iter_mut().zip(&other.latency) {
-            mine.add(theirs).expect("all interval histograms have the same bounds");
+            mine.add(theirs)
+                .expect("all interval histograms have the same bounds");
         }
         self.errors += other.errors;
         self.retries += other.retries;
@@ -144,20 +151,27 @@ impl Collector {
 
     pub fn merge(&mut self, other: &Collector) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
-            mine.latency.add(&theirs.latency).expect("all run histograms have the same bounds");
+            mine.latency
+                .add(&theirs.latency)
+                .expect("all run histograms have the same bounds");
             mine.rolled_back += theirs.rolled_back;
             mine.skipped += theirs.skipped;
             mine.retries += theirs.retries;
             mine.errors += theirs.errors;
             mine.traffic.add(theirs.traffic);
         }
-        for (map, from) in [(&mut self.errors, &other.errors), (&mut self.retried, &other.retried)] {
+        for (map, from) in [
+            (&mut self.errors, &other.errors),
+            (&mut self.retried, &other.retried),
+        ] {
             for (sqlstate, number) in from {
                 *map.entry(sqlstate.clone()).or_default() += number;
             }
         }
         for (sqlstate, message) in &other.examples {
-            self.examples.entry(sqlstate.clone()).or_insert_with(|| message.clone());
+            self.examples
+                .entry(sqlstate.clone())
+                .or_insert_with(|| message.clone());
         }
         self.reconnects += other.reconnects;
     }
@@ -177,7 +191,14 @@ mod tests {
     use super::*;
 
     fn sample(latency_ns: u64) -> Sample {
-        Sample { kind: 0, latency_ns, rolled_back: false, skipped: 0, retries: 1, traffic: Traffic::default() }
+        Sample {
+            kind: 0,
+            latency_ns,
+            rolled_back: false,
+            skipped: 0,
+            retries: 1,
+            traffic: Traffic::default(),
+        }
     }
 
     #[test]
@@ -185,7 +206,11 @@ mod tests {
         let (mut left, mut right, mut whole) = (Collector::new(1), Collector::new(1), Collector::new(1));
         for i in 1..=10_000u64 {
             let latency_ns = i * 7_919 % 50_000_000;
-            if i % 3 == 0 { left.success(sample(latency_ns), true) } else { right.success(sample(latency_ns), true) }
+            if i % 3 == 0 {
+                left.success(sample(latency_ns), true)
+            } else {
+                right.success(sample(latency_ns), true)
+            }
             whole.success(sample(latency_ns), true);
         }
         left.merge(&right);
@@ -201,7 +226,10 @@ mod tests {
         assert_eq!(collector.kinds[0].latency.len(), 0);
         assert!(collector.errors.is_empty());
         let interval = collector.take_interval(3, 0);
-        assert_eq!((interval.tick, interval.latency[0].len(), interval.errors), (3, 1, 1));
+        assert_eq!(
+            (interval.tick, interval.latency[0].len(), interval.errors),
+            (3, 1, 1)
+        );
         assert_eq!(collector.take_interval(4, 0).latency[0].len(), 0);
     }
 

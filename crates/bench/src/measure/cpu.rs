@@ -25,12 +25,18 @@ fn parse_stat(text: &str) -> Option<ProcessStat> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
     let own_ticks = number(11)? + number(12)?;
-    Some(ProcessStat { parent: number(1)? as u32, ticks: own_ticks + number(13)? + number(14)?, own_ticks })
+    Some(ProcessStat {
+        parent: number(1)? as u32,
+        ticks: own_ticks + number(13)? + number(14)?,
+        own_ticks,
+    })
 }
 
 fn all_pids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 /// A server's processes, named by their root.
@@ -45,8 +51,10 @@ impl ProcessTree {
     }
 
     fn members(&self) -> Vec<(u32, ProcessStat)> {
-        let mut stats: HashMap<u32, ProcessStat> =
-            all_pids().into_iter().filter_map(|pid| Some((pid, read_stat(pid)?))).collect();
+        let mut stats: HashMap<u32, ProcessStat> = all_pids()
+            .into_iter()
+            .filter_map(|pid| Some((pid, read_stat(pid)?)))
+            .collect();
         let mut members = HashSet::from([self.root]);
         loop {
             let found: Vec<u32> = stats
@@ -59,7 +67,10 @@ impl ProcessTree {
             }
             members.extend(found);
         }
-        members.into_iter().filter_map(|pid| Some((pid, stats.remove(&pid)?))).collect()
+        members
+            .into_iter()
+            .filter_map(|pid| Some((pid, stats.remove(&pid)?)))
+            .collect()
     }
 
     /// Seconds of processor time since the processes began; `None` once the root has gone, and the sum with it.
@@ -71,7 +82,10 @@ impl ProcessTree {
 
     /// Memory that belongs to the tree, shared pages counted once where the kernel says so (Pss).
     pub fn memory_bytes(&self) -> u64 {
-        self.members().iter().map(|(pid, _)| proportional_set_bytes(*pid)).sum()
+        self.members()
+            .iter()
+            .map(|(pid, _)| proportional_set_bytes(*pid))
+            .sum()
     }
 }
 
@@ -93,7 +107,12 @@ pub fn listener_of(port: u16) -> Option<u32> {
     let inodes: HashSet<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
         .filter_map(|path| fs::read_to_string(path).ok())
-        .flat_map(|table| table.lines().filter_map(|line| listening_inode(line, port)).collect::<Vec<_>>())
+        .flat_map(|table| {
+            table
+                .lines()
+                .filter_map(|line| listening_inode(line, port))
+                .collect::<Vec<_>>()
+        })
         .map(|inode| format!("socket:[{inode}]"))
         .collect();
     if inodes.is_empty() {
@@ -102,7 +121,10 @@ pub fn listener_of(port: u16) -> Option<u32> {
     let mut pids = all_pids();
     pids.sort_unstable();
     pids.into_iter().find(|pid| {
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
         descriptors
             .filter_map(|entry| fs::read_link(entry.path()).ok())
             .any(|link| link.to_str().is_some_and(|link| inodes.contains(link)))

@@ -81,7 +81,13 @@ pub fn execute<F>(plan: RunPlan<'_>, populate: F) -> Result<RunOutcome, String>
 where
     F: Fn(&ThreadContext, &mut FiberLoop) -> std::io::Result<()> + Sync,
 {
-    let RunPlan { threads, timeline, kinds, server, watch } = plan;
+    let RunPlan {
+        threads,
+        timeline,
+        kinds,
+        server,
+        watch,
+    } = plan;
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
         for thread in 0..threads {
@@ -114,11 +120,16 @@ where
     let mut fibers = FiberLoop::new(timeline.clock).map_err(|error| format!("epoll: {error}"))?;
     populate(context, &mut fibers).map_err(|error| format!("cannot create terminals: {error}"))?;
     let tick = |now_ns: u64| {
-        let interval = context.collector.borrow_mut().take_interval(now_ns / TICK_NS, now_ns);
+        let interval = context
+            .collector
+            .borrow_mut()
+            .take_interval(now_ns / TICK_NS, now_ns);
         let _ = sender.send(Message::Interval(interval));
     };
     let stop = timeline.stop_signal(GRACE_NS);
-    let abandoned = fibers.run(&stop, TICK_NS, tick).map_err(|error| format!("epoll: {error}"))?;
+    let abandoned = fibers
+        .run(&stop, TICK_NS, tick)
+        .map_err(|error| format!("epoll: {error}"))?;
     drop(fibers);
     let totals = context.collector.replace(Collector::new(0));
     let _ = sender.send(Message::Done(Box::new(totals), abandoned));
@@ -134,7 +145,10 @@ struct Reading {
 
 impl Reading {
     fn now(server: Option<ProcessTree>) -> Reading {
-        Reading { driver_s: cpu::own_cpu_seconds(), server_s: server.and_then(|tree| tree.cpu_seconds()) }
+        Reading {
+            driver_s: cpu::own_cpu_seconds(),
+            server_s: server.and_then(|tree| tree.cpu_seconds()),
+        }
     }
 }
 
@@ -198,7 +212,9 @@ fn gather(
     if let Some(reason) = timeline.failure() {
         return Err(reason);
     }
-    let (from, until) = timeline.window().ok_or("the run ended before all terminals were connected")?;
+    let (from, until) = timeline
+        .window()
+        .ok_or("the run ended before all terminals were connected")?;
     let measured_s = (timeline.now_ns().min(until).saturating_sub(from)) as f64 / 1e9;
     let begin = at_begin.unwrap_or_else(|| Reading::now(server));
     let end = at_end.unwrap_or_else(|| Reading::now(server));
@@ -207,7 +223,10 @@ fn gather(
         totals,
         series,
         measured_s,
-        server_cpu_s: end.server_s.zip(begin.server_s).map(|(end, begin)| (end - begin).max(0.0)),
+        server_cpu_s: end
+            .server_s
+            .zip(begin.server_s)
+            .map(|(end, begin)| (end - begin).max(0.0)),
         driver_cpu_s,
         driver_saturation: driver_cpu_s / (measured_s.max(1e-9) * threads as f64),
         abandoned,
@@ -222,7 +241,11 @@ fn point(interval: &Interval, from_ns: u64, window_from_ns: u64) -> SeriesPoint 
             p50_us: percentile(0.50),
             p95_us: percentile(0.95),
             p99_us: percentile(0.99),
-            max_us: if latency.is_empty() { 0.0 } else { latency.max() as f64 / 1e3 },
+            max_us: if latency.is_empty() {
+                0.0
+            } else {
+                latency.max() as f64 / 1e3
+            },
         }
     });
     SeriesPoint {

@@ -46,7 +46,8 @@ impl Timeline {
         // AcqRel: the last one sees all others' work before it starts the clock.
         if self.connecting.fetch_sub(1, Ordering::AcqRel) == 1 {
             let now = self.now_ns().max(1);
-            self.end_ns.store(now + self.warmup_ns + self.duration_ns, Ordering::Relaxed);
+            self.end_ns
+                .store(now + self.warmup_ns + self.duration_ns, Ordering::Relaxed);
             self.begin_ns.store(now, Ordering::Release);
         }
         while self.begin_ns().is_none() && !self.stopped() {
@@ -60,11 +61,13 @@ impl Timeline {
 
     /// The measured window, once it is known.
     pub fn window(&self) -> Option<(u64, u64)> {
-        self.begin_ns().map(|begin| (begin + self.warmup_ns, begin + self.warmup_ns + self.duration_ns))
+        self.begin_ns()
+            .map(|begin| (begin + self.warmup_ns, begin + self.warmup_ns + self.duration_ns))
     }
 
     pub fn is_measured(&self, at_ns: u64) -> bool {
-        self.window().is_some_and(|(from, until)| (from..until).contains(&at_ns))
+        self.window()
+            .is_some_and(|(from, until)| (from..until).contains(&at_ns))
     }
 
     /// Whether terminals shall start nothing more.
@@ -78,7 +81,10 @@ impl Timeline {
 
     /// Ends the run early because it cannot go on; the first reason is kept.
     pub fn fail(&self, reason: String) {
-        self.failure.lock().expect("no panic while held").get_or_insert(reason);
+        self.failure
+            .lock()
+            .expect("no panic while held")
+            .get_or_insert(reason);
         self.stop.store(true, Ordering::Relaxed);
     }
 
@@ -88,7 +94,11 @@ impl Timeline {
 
     /// The loop's view of the end.
     pub fn stop_signal(&self, grace_ns: u64) -> Stop {
-        Stop { at_ns: Arc::clone(&self.end_ns), grace_ns, flag: Arc::clone(&self.stop) }
+        Stop {
+            at_ns: Arc::clone(&self.end_ns),
+            grace_ns,
+            flag: Arc::clone(&self.stop),
+        }
     }
 
     pub fn warmup_ns(&self) -> u64 {

@@ -33,8 +33,14 @@ pub fn tpcc(experiment: &Experiment, summary: &Summary, remarks: &[String]) -> S
         experiment.terminals
     ));
     let mut big = vec![
-        ("new orders per minute (NOPM)", grouped(summary.first_kind_per_minute())),
-        ("transactions per minute", grouped(summary.transactions_per_s * 60.0)),
+        (
+            "new orders per minute (NOPM)",
+            grouped(summary.first_kind_per_minute()),
+        ),
+        (
+            "transactions per minute",
+            grouped(summary.transactions_per_s * 60.0),
+        ),
     ];
     if let Some(rate) = summary.first_kind_per_server_cpu_s {
         big.push(("new orders per server CPU second", grouped(rate)));
@@ -92,7 +98,11 @@ impl Page {
     fn big(&mut self, figures: &[(&str, String)]) {
         self.put("<div class=big>");
         for (label, value) in figures {
-            self.put(&format!("<div>{}<small>{}</small></div>", escape(value), escape(label)));
+            self.put(&format!(
+                "<div>{}<small>{}</small></div>",
+                escape(value),
+                escape(label)
+            ));
         }
         self.put("</div>");
     }
@@ -120,19 +130,45 @@ impl Page {
 
     fn latencies(&mut self, summary: &Summary) {
         let header = [
-            "type", "count", "share %", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "rollbacks", "errors",
-            "retries", "round trips",
+            "type",
+            "count",
+            "share %",
+            "mean",
+            "p50",
+            "p90",
+            "p95",
+            "p99",
+            "p99.9",
+            "max",
+            "rollbacks",
+            "errors",
+            "retries",
+            "round trips",
         ];
         let rows: Vec<Vec<String>> = summary
             .kinds
             .iter()
             .map(|kind| {
-                let latencies =
-                    [kind.mean_ms, kind.p50_ms, kind.p90_ms, kind.p95_ms, kind.p99_ms, kind.p999_ms, kind.max_ms];
-                let mut row =
-                    vec![kind.name.to_string(), grouped(kind.count as f64), format!("{:.2}", kind.share_percent)];
+                let latencies = [
+                    kind.mean_ms,
+                    kind.p50_ms,
+                    kind.p90_ms,
+                    kind.p95_ms,
+                    kind.p99_ms,
+                    kind.p999_ms,
+                    kind.max_ms,
+                ];
+                let mut row = vec![
+                    kind.name.to_string(),
+                    grouped(kind.count as f64),
+                    format!("{:.2}", kind.share_percent),
+                ];
                 row.extend(latencies.iter().map(|latency| milliseconds(*latency)));
-                row.extend([kind.rollbacks, kind.errors, kind.retries].iter().map(u64::to_string));
+                row.extend(
+                    [kind.rollbacks, kind.errors, kind.retries]
+                        .iter()
+                        .map(u64::to_string),
+                );
                 row.push(format!("{:.1}", kind.round_trips_per_transaction));
                 row
             })
@@ -147,17 +183,24 @@ impl Page {
         self.put(&chart(&[("NOPM", nopm)], false));
         let percentile = |kind: usize, value: fn(&SeriesKind) -> f64| -> Vec<(f64, f64)> {
             let with_work = series.iter().filter(|point| point.kinds[kind].count > 0);
-            with_work.map(|point| (point.second, value(&point.kinds[kind]) / 1e3)).collect()
+            with_work
+                .map(|point| (point.second, value(&point.kinds[kind]) / 1e3))
+                .collect()
         };
         // Queueing a delivery takes no time; its line would only stretch the scale.
         let kinds = [0, 1, 2, 3, 5];
         for (title, value) in [
-            ("99th percentile by type, ms (logarithmic)", (|kind| kind.p99_us) as fn(&SeriesKind) -> f64),
+            (
+                "99th percentile by type, ms (logarithmic)",
+                (|kind| kind.p99_us) as fn(&SeriesKind) -> f64,
+            ),
             ("Median by type, ms (logarithmic)", |kind| kind.p50_us),
         ] {
             self.heading(title);
-            let lines: Vec<(&str, Vec<(f64, f64)>)> =
-                kinds.iter().map(|&kind| (KIND_NAMES[kind], percentile(kind, value))).collect();
+            let lines: Vec<(&str, Vec<(f64, f64)>)> = kinds
+                .iter()
+                .map(|&kind| (KIND_NAMES[kind], percentile(kind, value)))
+                .collect();
             self.put(&chart(&lines, true));
         }
     }
@@ -172,7 +215,12 @@ impl Page {
             .iter()
             .map(|error| {
                 let example = error.example.clone().unwrap_or_default();
-                vec![error.sqlstate.clone(), error.failed.to_string(), error.retried.to_string(), example]
+                vec![
+                    error.sqlstate.clone(),
+                    error.failed.to_string(),
+                    error.retried.to_string(),
+                    example,
+                ]
             })
             .collect();
         self.rows(&["SQLSTATE", "failed", "retried", "first message"], &rows);
@@ -186,9 +234,16 @@ impl Page {
                 .conditions
                 .iter()
                 .map(|condition| {
-                    let violations = condition.violations.map_or("-".to_string(), |number| number.to_string());
+                    let violations = condition
+                        .violations
+                        .map_or("-".to_string(), |number| number.to_string());
                     let says = format!("{}. {}", condition.number, condition.says);
-                    vec![says, verdict(condition.pass), violations, format!("{:.2}", condition.seconds)]
+                    vec![
+                        says,
+                        verdict(condition.pass),
+                        violations,
+                        format!("{:.2}", condition.seconds),
+                    ]
                 })
                 .collect();
             self.rows(&["condition", "verdict", "violations", "seconds"], &rows);
@@ -200,7 +255,12 @@ impl Page {
                 .iter()
                 .map(|line| {
                     let bounds = format!("{:.2} to {:.2} {}", line.low, line.high, line.unit);
-                    vec![line.what.to_string(), verdict(line.pass), format!("{:.3}", line.value), bounds]
+                    vec![
+                        line.what.to_string(),
+                        verdict(line.pass),
+                        format!("{:.3}", line.value),
+                        bounds,
+                    ]
                 })
                 .collect();
             self.rows(&["input", "verdict", "value", "allowed"], &rows);
@@ -219,7 +279,11 @@ impl Page {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
 }
 
 /// At most three decimals, without zeros at the end.
@@ -245,18 +309,29 @@ fn chart(lines: &[(&str, Vec<(f64, f64)>)], logarithmic: bool) -> String {
         return "<p>too short for a chart</p>".to_string();
     }
     // A logarithmic scale spans whole decades; a linear one starts at zero.
-    let (low, high) =
-        if logarithmic { (low.max(1e-3).log10().floor(), high.max(1e-2).log10().ceil()) } else { (0.0, high * 1.05) };
+    let (low, high) = if logarithmic {
+        (low.max(1e-3).log10().floor(), high.max(1e-2).log10().ceil())
+    } else {
+        (0.0, high * 1.05)
+    };
     let span = (high - low).max(1e-9);
     let scale = |y: f64| if logarithmic { y.max(1e-3).log10() } else { y };
     let to_x = |x: f64| LEFT + (x - first) / (last - first) * (WIDTH - LEFT - 10.0);
     let to_y = |y: f64| 10.0 + (high - y) / span * (HEIGHT - BOTTOM - 10.0);
     let mut svg = format!("<svg viewBox='0 0 {WIDTH} {}' role=img>", HEIGHT + 20.0);
-    let steps = if logarithmic { (high - low).round().max(1.0) as usize } else { 4 };
+    let steps = if logarithmic {
+        (high - low).round().max(1.0) as usize
+    } else {
+        4
+    };
     for step in 0..=steps {
         let value = low + span * step as f64 / steps as f64;
         let (y, shown) = (to_y(value), if logarithmic { 10f64.powf(value) } else { value });
-        let label = if shown >= 1000.0 { grouped(shown) } else { shorten(shown) };
+        let label = if shown >= 1000.0 {
+            grouped(shown)
+        } else {
+            shorten(shown)
+        };
         write!(
             svg,
             "<line x1='{LEFT}' x2='{}' y1='{y:.1}' y2='{y:.1}' stroke='#8884'/><text x='{}' y='{:.1}' \
@@ -269,18 +344,29 @@ fn chart(lines: &[(&str, Vec<(f64, f64)>)], logarithmic: bool) -> String {
     }
     for step in 0..=6 {
         let x = first + (last - first) * step as f64 / 6.0;
-        write!(svg, "<text x='{:.1}' y='{}' text-anchor=middle>{x:.0} s</text>", to_x(x), HEIGHT - BOTTOM + 18.0)
-            .expect("writing to a String cannot fail");
+        write!(
+            svg,
+            "<text x='{:.1}' y='{}' text-anchor=middle>{x:.0} s</text>",
+            to_x(x),
+            HEIGHT - BOTTOM + 18.0
+        )
+        .expect("writing to a String cannot fail");
     }
     if first < 0.0 {
         let x = to_x(0.0);
-        write!(svg, "<line x1='{x:.1}' x2='{x:.1}' y1='10' y2='{}' stroke='#8888' stroke-dasharray='4 4'/>", HEIGHT - BOTTOM)
-            .expect("writing to a String cannot fail");
+        write!(
+            svg,
+            "<line x1='{x:.1}' x2='{x:.1}' y1='10' y2='{}' stroke='#8888' stroke-dasharray='4 4'/>",
+            HEIGHT - BOTTOM
+        )
+        .expect("writing to a String cannot fail");
     }
     for (index, (name, points)) in lines.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
-        let path: Vec<String> =
-            points.iter().map(|&(x, y)| format!("{:.1},{:.1}", to_x(x), to_y(scale(y)))).collect();
+        let path: Vec<String> = points
+            .iter()
+            .map(|&(x, y)| format!("{:.1},{:.1}", to_x(x), to_y(scale(y))))
+            .collect();
         let at = LEFT + 150.0 * index as f64;
         write!(
             svg,
@@ -304,16 +390,25 @@ mod tests {
 
     #[test]
     fn charts_stay_inside_their_frame() {
-        let points = (0..60).map(|i| (i as f64 - 10.0, 10f64.powi(i % 5 - 2))).collect::<Vec<_>>();
+        let points = (0..60)
+            .map(|i| (i as f64 - 10.0, 10f64.powi(i % 5 - 2)))
+            .collect::<Vec<_>>();
         for logarithmic in [false, true] {
             let svg = chart(&[("a<b", points.clone())], logarithmic);
             assert!(svg.contains("a&lt;b"));
             assert!(!svg.contains("NaN") && !svg.contains("inf"));
-            let polyline = svg.split("points='").nth(1).and_then(|rest| rest.split('\'').next()).expect("a line");
+            let polyline = svg
+                .split("points='")
+                .nth(1)
+                .and_then(|rest| rest.split('\'').next())
+                .expect("a line");
             for pair in polyline.split(' ') {
                 let (x, y) = pair.split_once(',').expect("a pair");
                 let (x, y): (f64, f64) = (x.parse().expect("x"), y.parse().expect("y"));
-                assert!((LEFT..=WIDTH).contains(&x) && (0.0..=HEIGHT).contains(&y), "{pair}");
+                assert!(
+                    (LEFT..=WIDTH).contains(&x) && (0.0..=HEIGHT).contains(&y),
+                    "{pair}"
+                );
             }
         }
         assert!(chart(&[("x", vec![(1.0, 1.0)])], false).contains("too short"));

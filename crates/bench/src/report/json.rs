@@ -12,9 +12,18 @@ use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER, Experiment};
 pub fn environment() -> Value {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
-    let model = cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(':').nth(1));
-    let memory = read("/proc/meminfo").lines().next().unwrap_or_default().to_string();
-    let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let model = cpuinfo
+        .lines()
+        .find(|line| line.starts_with("model name"))
+        .and_then(|line| line.split(':').nth(1));
+    let memory = read("/proc/meminfo")
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_string();
+    let started = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     json!({
         "driver_version": env!("CARGO_PKG_VERSION"),
         "unix_time_s": started.as_secs(),

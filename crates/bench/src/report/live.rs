@@ -14,7 +14,10 @@ pub struct Live {
 
 impl Live {
     pub fn new(label: &'static str, force: bool, quiet: bool) -> Live {
-        Live { visible: !quiet && (force || io::stderr().is_terminal()), label }
+        Live {
+            visible: !quiet && (force || io::stderr().is_terminal()),
+            label,
+        }
     }
 
     pub fn visible(&self) -> bool {
@@ -53,8 +56,20 @@ mod tests {
 
     #[test]
     fn rates_are_per_time_not_per_interval() {
-        let kind = SeriesKind { count: 500, p50_us: 1500.0, p95_us: 0.0, p99_us: 2500.0, max_us: 9000.0 };
-        let point = SeriesPoint { second: 3.0, seconds: 0.5, kinds: vec![kind], errors: 0, retries: 2 };
+        let kind = SeriesKind {
+            count: 500,
+            p50_us: 1500.0,
+            p95_us: 0.0,
+            p99_us: 2500.0,
+            max_us: 9000.0,
+        };
+        let point = SeriesPoint {
+            second: 3.0,
+            seconds: 0.5,
+            kinds: vec![kind],
+            errors: 0,
+            retries: 2,
+        };
         let text = line(&point, "NOPM");
         assert!(text.contains("60,000"), "{text}");
         assert!(text.contains("1,000"), "{text}");

@@ -73,7 +73,11 @@ impl Summary {
     ) -> Summary {
         let totals = &outcome.totals;
         let count_without = |left_out: Option<usize>| -> u64 {
-            let kept = totals.kinds.iter().enumerate().filter(|(index, _)| Some(*index) != left_out);
+            let kept = totals
+                .kinds
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| Some(*index) != left_out);
             kept.map(|(_, kind)| kind.latency.len()).sum()
         };
         let asked = count_without(done_later).max(1) as f64;
@@ -83,26 +87,40 @@ impl Summary {
             .zip(&totals.kinds)
             .enumerate()
             .map(|(index, (name, kind))| {
-                let share = if Some(index) == done_later { 0.0 } else { 100.0 * kind.latency.len() as f64 / asked };
+                let share = if Some(index) == done_later {
+                    0.0
+                } else {
+                    100.0 * kind.latency.len() as f64 / asked
+                };
                 KindSummary::new(name, kind, share)
             })
             .collect();
         let all_traffic = totals.kinds.iter().fold((0u64, 0u64), |(trips, bytes), kind| {
             let traffic = kind.traffic;
-            (trips + traffic.round_trips, bytes + traffic.bytes_sent + traffic.bytes_received)
+            (
+                trips + traffic.round_trips,
+                bytes + traffic.bytes_sent + traffic.bytes_received,
+            )
         });
         let first = totals.kinds.first().map_or(0, |kind| kind.latency.len()) as f64;
         let mut summary = Summary {
             measured_s: outcome.measured_s,
             kinds,
-            transactions_per_s: if outcome.measured_s > 0.0 { count_without(queued) as f64 / outcome.measured_s } else { 0.0 },
+            transactions_per_s: if outcome.measured_s > 0.0 {
+                count_without(queued) as f64 / outcome.measured_s
+            } else {
+                0.0
+            },
             errors: errors(totals),
             retries: totals.retried.values().sum(),
             reconnects: totals.reconnects,
             abandoned: outcome.abandoned,
             server_cpu_s: outcome.server_cpu_s,
             server_cpu_us_per_transaction: outcome.server_cpu_s.map(|seconds| seconds * 1e6 / done),
-            first_kind_per_server_cpu_s: outcome.server_cpu_s.filter(|s| *s > 0.0).map(|seconds| first / seconds),
+            first_kind_per_server_cpu_s: outcome
+                .server_cpu_s
+                .filter(|s| *s > 0.0)
+                .map(|seconds| first / seconds),
             driver_cpu_s: outcome.driver_cpu_s,
             driver_saturation: outcome.driver_saturation,
             round_trips_per_transaction: all_traffic.0 as f64 / done,
@@ -122,7 +140,10 @@ impl Summary {
             ));
         }
         if self.abandoned > 0 {
-            self.warnings.push(format!("{} terminals got no answer at the end and were abandoned", self.abandoned));
+            self.warnings.push(format!(
+                "{} terminals got no answer at the end and were abandoned",
+                self.abandoned
+            ));
         }
         if self.server_cpu_s.is_none() {
             self.warnings.push("the server's processor time is unknown: it runs elsewhere, was restarted, or --server-pid is needed".to_string());
@@ -132,7 +153,11 @@ impl Summary {
     /// Per minute.
     pub fn first_kind_per_minute(&self) -> f64 {
         let count = self.kinds.first().map_or(0, |kind| kind.count);
-        if self.measured_s > 0.0 { count as f64 * 60.0 / self.measured_s } else { 0.0 }
+        if self.measured_s > 0.0 {
+            count as f64 * 60.0 / self.measured_s
+        } else {
+            0.0
+        }
     }
 }
 
@@ -152,7 +177,11 @@ impl KindSummary {
             p95_ms: at(0.95),
             p99_ms: at(0.99),
             p999_ms: at(0.999),
-            max_ms: if count == 0 { 0.0 } else { latency.max() as f64 / 1e6 },
+            max_ms: if count == 0 {
+                0.0
+            } else {
+                latency.max() as f64 / 1e6
+            },
             rollbacks: totals.rolled_back,
             skipped: totals.skipped,
             errors: totals.errors,
@@ -172,12 +201,14 @@ fn errors(totals: &crate::measure::Collector) -> Vec<ErrorSummary> {
     for (sqlstate, number) in &totals.retried {
         by_state.entry(sqlstate).or_default().1 += number;
     }
-    let entries = by_state.into_iter().map(|(sqlstate, (failed, retried))| ErrorSummary {
-        sqlstate: sqlstate.to_string(),
-        failed,
-        retried,
-        example: totals.examples.get(sqlstate).cloned(),
-    });
+    let entries = by_state
+        .into_iter()
+        .map(|(sqlstate, (failed, retried))| ErrorSummary {
+            sqlstate: sqlstate.to_string(),
+            failed,
+            retried,
+            example: totals.examples.get(sqlstate).cloned(),
+        });
     entries.collect()
 }
 
@@ -190,11 +221,21 @@ mod tests {
     #[test]
     fn shares_rates_and_traffic() {
         let mut totals = Collector::new(3);
-        let traffic = Traffic { round_trips: 4, bytes_sent: 100, bytes_received: 300 };
+        let traffic = Traffic {
+            round_trips: 4,
+            bytes_sent: 100,
+            bytes_received: 300,
+        };
         for (kind, count) in [(0, 60), (1, 40), (2, 40)] {
             for _ in 0..count {
-                let sample =
-                    Sample { kind, latency_ns: 2_000_000, rolled_back: false, skipped: 0, retries: 0, traffic };
+                let sample = Sample {
+                    kind,
+                    latency_ns: 2_000_000,
+                    rolled_back: false,
+                    skipped: 0,
+                    retries: 0,
+                    traffic,
+                };
                 totals.success(sample, true);
             }
         }

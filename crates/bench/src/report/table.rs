@@ -20,7 +20,11 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
         for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width - cell.chars().count());
             let separator = if column == 0 { "" } else { " | " };
-            if column == 0 { out.push_str(&format!("{cell}{pad}")) } else { out.push_str(&format!("{separator}{pad}{cell}")) }
+            if column == 0 {
+                out.push_str(&format!("{cell}{pad}"))
+            } else {
+                out.push_str(&format!("{separator}{pad}{cell}"))
+            }
         }
         out.push('\n');
     };
@@ -61,8 +65,22 @@ pub fn milliseconds(value: f64) -> String {
 /// The table in BenchmarkSQL's form: one line per type.
 pub fn latency_table(summary: &Summary) -> String {
     let header = [
-        "type", "count", "share %", "mean ms", "p50", "p90", "p95", "p99", "p99.9", "max", "rollbacks", "errors",
-        "retries", "round trips", "bytes out", "bytes in",
+        "type",
+        "count",
+        "share %",
+        "mean ms",
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "p99.9",
+        "max",
+        "rollbacks",
+        "errors",
+        "retries",
+        "round trips",
+        "bytes out",
+        "bytes in",
     ];
     let rows: Vec<Vec<String>> = summary.kinds.iter().map(kind_row).collect();
     table(&header, &rows)
@@ -72,7 +90,11 @@ fn kind_row(kind: &KindSummary) -> Vec<String> {
     vec![
         kind.name.to_string(),
         grouped(kind.count as f64),
-        if kind.share_percent == 0.0 { "-".into() } else { format!("{:.2}", kind.share_percent) },
+        if kind.share_percent == 0.0 {
+            "-".into()
+        } else {
+            format!("{:.2}", kind.share_percent)
+        },
         milliseconds(kind.mean_ms),
         milliseconds(kind.p50_ms),
         milliseconds(kind.p90_ms),
@@ -99,7 +121,12 @@ pub fn error_table(summary: &Summary) -> String {
         .iter()
         .map(|error| {
             let example = error.example.clone().unwrap_or_default();
-            vec![error.sqlstate.clone(), error.failed.to_string(), error.retried.to_string(), example]
+            vec![
+                error.sqlstate.clone(),
+                error.failed.to_string(),
+                error.retried.to_string(),
+                example,
+            ]
         })
         .collect();
     table(&["SQLSTATE", "failed", "retried", "first message"], &rows)
@@ -116,8 +143,14 @@ pub fn resource_lines(summary: &Summary) -> String {
         line("server CPU per transaction, us", format!("{each:.1}"));
     }
     line("driver CPU, s", format!("{:.2}", summary.driver_cpu_s));
-    line("driver threads busy, %", format!("{:.0}", 100.0 * summary.driver_saturation));
-    line("round trips per transaction", format!("{:.1}", summary.round_trips_per_transaction));
+    line(
+        "driver threads busy, %",
+        format!("{:.0}", 100.0 * summary.driver_saturation),
+    );
+    line(
+        "round trips per transaction",
+        format!("{:.1}", summary.round_trips_per_transaction),
+    );
     line("bytes per transaction", grouped(summary.bytes_per_transaction));
     for warning in &summary.warnings {
         writeln!(out, "WARNING: {warning}").expect("writing to a String cannot fail");
@@ -135,14 +168,33 @@ pub fn condition_line(verdict: &ConditionVerdict) -> String {
         (None, Some(0)) => String::new(),
         (None, violations) => format!("  {} violations", violations.unwrap_or(-1)),
     };
-    let ConditionVerdict { number, says, seconds, .. } = verdict;
-    format!("{} condition {number:>2}  {says:<72} {seconds:>7.2} s{remark}", pass(verdict.pass))
+    let ConditionVerdict {
+        number,
+        says,
+        seconds,
+        ..
+    } = verdict;
+    format!(
+        "{} condition {number:>2}  {says:<72} {seconds:>7.2} s{remark}",
+        pass(verdict.pass)
+    )
 }
 
 pub fn audit_lines(verdicts: &[Verdict]) -> String {
     let lines = verdicts.iter().map(|verdict| {
-        let Verdict { what, value, low, high, unit, sample, .. } = verdict;
-        format!("{} {what:<38} {value:>7.3} {unit:<1} (in {low:.2} to {high:.2}, n = {sample})\n", pass(verdict.pass))
+        let Verdict {
+            what,
+            value,
+            low,
+            high,
+            unit,
+            sample,
+            ..
+        } = verdict;
+        format!(
+            "{} {what:<38} {value:>7.3} {unit:<1} (in {low:.2} to {high:.2}, n = {sample})\n",
+            pass(verdict.pass)
+        )
     });
     lines.collect()
 }
@@ -150,30 +202,74 @@ pub fn audit_lines(verdicts: &[Verdict]) -> String {
 pub fn ledger_lines(verdict: &LedgerVerdict) -> String {
     let mut out = String::new();
     let mut line = |ok: bool, what: String, orders: &[(i32, i32, i32)]| {
-        let examples: Vec<String> = orders.iter().take(5).map(|(w, d, o)| format!("{w}/{d}/{o}")).collect();
-        let shown = if examples.is_empty() { String::new() } else { format!(": {} ...", examples.join(", ")) };
+        let examples: Vec<String> = orders
+            .iter()
+            .take(5)
+            .map(|(w, d, o)| format!("{w}/{d}/{o}"))
+            .collect();
+        let shown = if examples.is_empty() {
+            String::new()
+        } else {
+            format!(": {} ...", examples.join(", "))
+        };
         writeln!(out, "{} {what}{shown}", pass(ok)).expect("writing to a String cannot fail");
     };
-    let LedgerVerdict { missing, different, half, unaccounted, .. } = verdict;
+    let LedgerVerdict {
+        missing,
+        reissued,
+        different,
+        half,
+        unaccounted,
+        ..
+    } = verdict;
     line(
         missing.is_empty(),
-        format!("{} of {} acknowledged orders are missing", missing.len(), verdict.acknowledged),
+        format!(
+            "{} of {} acknowledged orders are missing",
+            missing.len(),
+            verdict.acknowledged
+        ),
         missing,
     );
-    line(different.is_empty(), format!("{} acknowledged orders are stored differently", different.len()), different);
-    line(half.is_empty(), format!("{} orders are half there", half.len()), half);
+    line(
+        reissued.is_empty(),
+        format!(
+            "{} order numbers were acknowledged twice: the first order is lost",
+            reissued.len()
+        ),
+        reissued,
+    );
+    line(
+        different.is_empty(),
+        format!("{} acknowledged orders are stored differently", different.len()),
+        different,
+    );
+    line(
+        half.is_empty(),
+        format!("{} orders are half there", half.len()),
+        half,
+    );
     let allowed = match verdict.unaccounted_allowed {
         Some(allowed) => format!("at most {allowed} could be"),
         None => "the driver was killed, so this proves nothing".to_string(),
     };
     line(
-        verdict.unaccounted_allowed.is_none_or(|allowed| unaccounted.len() <= allowed),
-        format!("{} orders are in the database that nobody has a record of ({allowed})", unaccounted.len()),
+        verdict
+            .unaccounted_allowed
+            .is_none_or(|allowed| unaccounted.len() <= allowed),
+        format!(
+            "{} orders are in the database that nobody has a record of ({allowed})",
+            unaccounted.len()
+        ),
         unaccounted,
     );
     let (committed, absent) = (verdict.unknown_committed, verdict.unknown_absent);
-    writeln!(out, "     {} orders had lost their answer: {committed} exist, {absent} do not", committed + absent)
-        .expect("writing to a String cannot fail");
+    writeln!(
+        out,
+        "     {} orders had lost their answer: {committed} exist, {absent} do not",
+        committed + absent
+    )
+    .expect("writing to a String cannot fail");
     out
 }
 
@@ -183,7 +279,13 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let text = table(&["a", "number"], &[vec!["long name".into(), "1".into()], vec!["b".into(), "12345678".into()]]);
+        let text = table(
+            &["a", "number"],
+            &[
+                vec!["long name".into(), "1".into()],
+                vec!["b".into(), "12345678".into()],
+            ],
+        );
         let lengths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
         assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
     }

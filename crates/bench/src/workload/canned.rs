@@ -39,7 +39,8 @@ impl CannedServer {
     /// Serves until `stop` is set. The flag stands alone, so Relaxed suffices; it is looked at every 200 ms.
     pub fn serve(mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut poll = Poll::new()?;
-        poll.registry().register(&mut self.listener, LISTENER, Interest::READABLE)?;
+        poll.registry()
+            .register(&mut self.listener, LISTENER, Interest::READABLE)?;
         let mut events = Events::with_capacity(1024);
         let mut connections: HashMap<usize, Connection> = HashMap::new();
         let mut next_token = 1;
@@ -53,7 +54,8 @@ impl CannedServer {
                 if event.token() == LISTENER {
                     while let Some(mut stream) = accept(&self.listener)? {
                         let interest = Interest::READABLE | Interest::WRITABLE;
-                        poll.registry().register(&mut stream, Token(next_token), interest)?;
+                        poll.registry()
+                            .register(&mut stream, Token(next_token), interest)?;
                         connections.insert(next_token, Connection::new(stream));
                         next_token += 1;
                     }
@@ -61,7 +63,9 @@ impl CannedServer {
                 }
                 let token = event.token().0;
                 // A client that breaks the protocol or goes away costs its connection, nothing else.
-                let alive = connections.get_mut(&token).is_some_and(|connection| connection.advance().unwrap_or(false));
+                let alive = connections
+                    .get_mut(&token)
+                    .is_some_and(|connection| connection.advance().unwrap_or(false));
                 if !alive {
                     connections.remove(&token);
                 }
@@ -94,7 +98,13 @@ struct Connection {
 impl Connection {
     fn new(stream: TcpStream) -> Connection {
         let output = Vec::with_capacity(1024);
-        Connection { stream, input: vec![0; 4096], filled: 0, output, responder: Responder::default() }
+        Connection {
+            stream,
+            input: vec![0; 4096],
+            filled: 0,
+            output,
+            responder: Responder::default(),
+        }
     }
 
     /// Reads, answers and writes what is possible now. False when the connection is over.
@@ -117,7 +127,10 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            let Some(used) = self.responder.respond(&self.input[..self.filled], &mut self.output) else {
+            let Some(used) = self
+                .responder
+                .respond(&self.input[..self.filled], &mut self.output)
+            else {
                 self.write()?;
                 return Ok(false);
             };
@@ -160,7 +173,9 @@ impl Responder {
         let mut used = 0;
         while !self.started {
             let rest = &input[used..];
-            let Some(header) = rest.first_chunk::<8>() else { return Some(used) };
+            let Some(header) = rest.first_chunk::<8>() else {
+                return Some(used);
+            };
             let length = i32::from_be_bytes([header[0], header[1], header[2], header[3]]);
             let code = i32::from_be_bytes([header[4], header[5], header[6], header[7]]);
             if !(8..=10_000).contains(&length) || code == CANCEL_REQUEST {
@@ -276,9 +291,17 @@ fn text_row(output: &mut Vec<u8>, values: &[Option<&str>]) {
 
 fn simple_query(body: &[u8], output: &mut Vec<u8>) {
     let text = String::from_utf8_lossy(body.strip_suffix(&[0]).unwrap_or(body)).to_ascii_lowercase();
-    let word: String = text.trim_start().chars().take_while(|letter| letter.is_ascii_alphabetic()).collect();
+    let word: String = text
+        .trim_start()
+        .chars()
+        .take_while(|letter| letter.is_ascii_alphabetic())
+        .collect();
     if word != "select" {
-        let tag = if word.is_empty() { "OK".to_string() } else { word.to_ascii_uppercase() };
+        let tag = if word.is_empty() {
+            "OK".to_string()
+        } else {
+            word.to_ascii_uppercase()
+        };
         wire::message(output, b'C', |out| wire::put_string(out, &tag));
     } else if text.contains("partstrat") {
         // pgbench asks where its accounts table is and whether it is partitioned: first schema, not partitioned.
@@ -297,8 +320,8 @@ fn simple_query(body: &[u8], output: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::point;
     use crate::driver::{Session, Target, Wait};
+    use crate::workload::point;
 
     #[test]
     fn the_driver_is_content() {
@@ -322,9 +345,15 @@ mod tests {
 
     #[test]
     fn answers_pgbench_before_its_run() {
-        let mut responder = Responder { started: true, binary: false };
+        let mut responder = Responder {
+            started: true,
+            binary: false,
+        };
         let (mut input, mut output) = (Vec::new(), Vec::new());
-        wire::query(&mut input, "select o.n, p.partstrat, pg_catalog.count(i.inhparent) from pg_catalog.pg_class");
+        wire::query(
+            &mut input,
+            "select o.n, p.partstrat, pg_catalog.count(i.inhparent) from pg_catalog.pg_class",
+        );
         assert_eq!(responder.respond(&input, &mut output), Some(input.len()));
         let kinds: Vec<u8> = wire::Frames(&output).map(|frame| frame.kind).collect();
         assert_eq!(kinds, b"TDCZ");

@@ -28,10 +28,18 @@ pub fn run(
     make: &(dyn Fn(usize) -> Step + Sync),
 ) -> Result<RunOutcome, String> {
     let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
-    let timeline =
-        Arc::new(Timeline::new(plan.connections, nanoseconds(plan.warmup_s), nanoseconds(plan.duration_s)));
-    let run_plan =
-        RunPlan { threads: plan.driver_threads, timeline, kinds: plan.kinds, server: plan.server, watch };
+    let timeline = Arc::new(Timeline::new(
+        plan.connections,
+        nanoseconds(plan.warmup_s),
+        nanoseconds(plan.duration_s),
+    ));
+    let run_plan = RunPlan {
+        threads: plan.driver_threads,
+        timeline,
+        kinds: plan.kinds,
+        server: plan.server,
+        watch,
+    };
     run::execute(run_plan, |context, fibers| {
         for number in (context.thread..plan.connections).step_by(context.threads) {
             let (context, target) = (context.clone(), plan.target.clone());
@@ -67,7 +75,14 @@ fn connection(
             Ok(()) => {
                 let traffic = session.traffic.since(before);
                 let latency_ns = now - due;
-                let sample = Sample { kind: 0, latency_ns, rolled_back: false, skipped: 0, retries: 0, traffic };
+                let sample = Sample {
+                    kind: 0,
+                    latency_ns,
+                    rolled_back: false,
+                    skipped: 0,
+                    retries: 0,
+                    traffic,
+                };
                 collector.success(sample, measured);
             }
             Err(error) if error.is_fatal() => return timeline.fail(format!("connection lost: {error}")),

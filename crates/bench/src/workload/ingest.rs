@@ -26,10 +26,19 @@ pub fn statement_set(rows: usize) -> StatementSet {
     for row in 0..rows {
         let first = row * 4 + 1;
         let comma = if row == 0 { "" } else { ", " };
-        sql.push_str(&format!("{comma}(${first}, ${}, ${}, ${})", first + 1, first + 2, first + 3));
+        sql.push_str(&format!(
+            "{comma}(${first}, ${}, ${}, ${})",
+            first + 1,
+            first + 2,
+            first + 3
+        ));
         params.extend([Param::Long, Param::Int, Param::Timestamp, Param::Text]);
     }
-    StatementSet::new(vec![Definition { sql: Cow::Owned(sql), params: Cow::Owned(params), results: &[] }])
+    StatementSet::new(vec![Definition {
+        sql: Cow::Owned(sql),
+        params: Cow::Owned(params),
+        results: &[],
+    }])
 }
 
 pub fn set_up(target: &Target) -> DriverResult<()> {
@@ -53,7 +62,9 @@ pub fn run(
     seed: u64,
     watch: &mut dyn FnMut(&SeriesPoint),
 ) -> Result<RunOutcome, String> {
-    closed_loop::run(plan, watch, &|number| step(rows, number, Prng::fork(seed, number as u64)))
+    closed_loop::run(plan, watch, &|number| {
+        step(rows, number, Prng::fork(seed, number as u64))
+    })
 }
 
 fn step(rows: usize, connection: usize, mut prng: Prng) -> Step {
@@ -61,13 +72,22 @@ fn step(rows: usize, connection: usize, mut prng: Prng) -> Step {
     let stride = 1 << 20;
     let mut next: i64 = 0;
     let mut payload = Vec::new();
-    put_letters(&mut payload, &mut prng, PAYLOAD_BYTES as i64, PAYLOAD_BYTES as i64);
+    put_letters(
+        &mut payload,
+        &mut prng,
+        PAYLOAD_BYTES as i64,
+        PAYLOAD_BYTES as i64,
+    );
     let payload = String::from_utf8(payload).expect("letters are ASCII");
     Box::new(move |session, wait| {
         let stamp = Stamp::now();
         session.send(INSERT, |mut v| {
             for _ in 0..rows {
-                v = v.long(next * stride + connection as i64).int(connection as i32).text(stamp.as_str()).text(&payload);
+                v = v
+                    .long(next * stride + connection as i64)
+                    .int(connection as i32)
+                    .text(stamp.as_str())
+                    .text(&payload);
                 next += 1;
             }
             v

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use mote_common::prng::Prng;
 
 use super::closed_loop::{self, LoopPlan, Step};
-use crate::driver::{Admin, Definition, DriverError, DriverResult, Format, Param, StatementId, StatementSet, Target};
+use crate::driver::{
+    Admin, Definition, DriverError, DriverResult, Format, Param, StatementId, StatementSet, Target,
+};
 use crate::measure::RunOutcome;
 use crate::measure::run::SeriesPoint;
 
@@ -38,11 +40,14 @@ pub fn set_up(target: &Target, rows: i32) -> DriverResult<()> {
         "CREATE TABLE pgbench_accounts (aid integer NOT NULL, bid integer, abalance integer, filler char(84))",
     )?;
     let mut aid = 0;
-    admin.copy_in("COPY pgbench_accounts (aid, bid, abalance, filler) FROM STDIN", |out| {
-        aid += 1;
-        out.extend_from_slice(format!("{aid}\t1\t0\t\n").as_bytes());
-        aid < rows
-    })?;
+    admin.copy_in(
+        "COPY pgbench_accounts (aid, bid, abalance, filler) FROM STDIN",
+        |out| {
+            aid += 1;
+            out.extend_from_slice(format!("{aid}\t1\t0\t\n").as_bytes());
+            aid < rows
+        },
+    )?;
     admin.execute("ALTER TABLE pgbench_accounts ADD PRIMARY KEY (aid)")?;
     match admin.execute("VACUUM ANALYZE pgbench_accounts") {
         Ok(()) | Err(DriverError::Server(_)) => Ok(()), // maintenance that a server may not know

@@ -169,7 +169,12 @@ mod tests {
         assert_eq!(numbers, (1..=12).collect::<Vec<u32>>());
         for condition in &CONDITIONS {
             let opened = condition.violations.matches('(').count();
-            assert_eq!(opened, condition.violations.matches(')').count(), "condition {}", condition.number);
+            assert_eq!(
+                opened,
+                condition.violations.matches(')').count(),
+                "condition {}",
+                condition.number
+            );
             assert!(!condition.violations.contains("  "));
         }
     }

@@ -36,7 +36,9 @@ impl NewOrderInput {
     }
 
     pub fn all_local(&self) -> bool {
-        self.lines().iter().all(|line| line.supply_warehouse == self.warehouse)
+        self.lines()
+            .iter()
+            .all(|line| line.supply_warehouse == self.warehouse)
     }
 }
 
@@ -115,7 +117,11 @@ impl Source {
             district: self.district(),
             customer: self.constants.customer_id(&mut self.prng),
             count,
-            lines: [LineInput { item: 0, supply_warehouse: warehouse, quantity: 0 }; LINES_MAX],
+            lines: [LineInput {
+                item: 0,
+                supply_warehouse: warehouse,
+                quantity: 0,
+            }; LINES_MAX],
         };
         for line in &mut input.lines[..count] {
             line.item = self.constants.item_id(&mut self.prng);
@@ -145,8 +151,11 @@ impl Source {
     pub fn payment(&mut self, warehouse: i32) -> PaymentInput {
         let district = self.district();
         let remote = self.prng.chance(15, 100);
-        let (customer_warehouse, customer_district) =
-            if remote { (self.other_warehouse(warehouse), self.district()) } else { (warehouse, district) };
+        let (customer_warehouse, customer_district) = if remote {
+            (self.other_warehouse(warehouse), self.district())
+        } else {
+            (warehouse, district)
+        };
         let input = PaymentInput {
             warehouse,
             district,
@@ -160,18 +169,29 @@ impl Source {
     }
 
     pub fn order_status(&mut self, warehouse: i32) -> OrderStatusInput {
-        let input = OrderStatusInput { warehouse, district: self.district(), customer: self.customer_key() };
+        let input = OrderStatusInput {
+            warehouse,
+            district: self.district(),
+            customer: self.customer_key(),
+        };
         self.audit.order_status(&input);
         input
     }
 
     /// Stock-level terminals stay in one district for their whole life (clause 2.8.1.1).
     pub fn stock_level(&mut self, warehouse: i32, district: i32) -> StockLevelInput {
-        StockLevelInput { warehouse, district, threshold: self.prng.between(10, 20) as i32 }
+        StockLevelInput {
+            warehouse,
+            district,
+            threshold: self.prng.between(10, 20) as i32,
+        }
     }
 
     pub fn delivery(&mut self, warehouse: i32) -> DeliveryInput {
-        DeliveryInput { warehouse, carrier: self.prng.between(1, 10) as i32 }
+        DeliveryInput {
+            warehouse,
+            carrier: self.prng.between(1, 10) as i32,
+        }
     }
 }
 
@@ -182,7 +202,12 @@ mod tests {
     fn source(warehouses: i32) -> Source {
         let mut prng = Prng::new(17);
         let constants = NurandConstants::for_load(&mut prng);
-        Source { prng, constants, warehouses, audit: InputAudit::default() }
+        Source {
+            prng,
+            constants,
+            warehouses,
+            audit: InputAudit::default(),
+        }
     }
 
     #[test]
@@ -190,14 +215,27 @@ mod tests {
         let mut source = source(5);
         for _ in 0..20_000 {
             let input = source.new_order(3);
-            let valid: Vec<_> = input.lines().iter().filter(|line| line.item != UNUSED_ITEM).collect();
+            let valid: Vec<_> = input
+                .lines()
+                .iter()
+                .filter(|line| line.item != UNUSED_ITEM)
+                .collect();
             assert!(valid.windows(2).all(|pair| {
                 (pair[0].supply_warehouse, pair[0].item) <= (pair[1].supply_warehouse, pair[1].item)
             }));
             assert!(valid.len() + 1 >= input.count);
-            assert!(input.lines().iter().all(|line| (1..=5).contains(&line.supply_warehouse)));
+            assert!(
+                input
+                    .lines()
+                    .iter()
+                    .all(|line| (1..=5).contains(&line.supply_warehouse))
+            );
         }
-        assert!(source.audit.verdicts(5).iter().all(|verdict| verdict.pass), "{:?}", source.audit.verdicts(5));
+        assert!(
+            source.audit.verdicts(5).iter().all(|verdict| verdict.pass),
+            "{:?}",
+            source.audit.verdicts(5)
+        );
     }
 
     #[test]
@@ -219,6 +257,12 @@ mod tests {
             source.order_status(7);
         }
         let verdicts = source.audit.verdicts(10);
-        assert!(verdicts.iter().filter(|verdict| verdict.sample > 0).all(|verdict| verdict.pass), "{verdicts:?}");
+        assert!(
+            verdicts
+                .iter()
+                .filter(|verdict| verdict.sample > 0)
+                .all(|verdict| verdict.pass),
+            "{verdicts:?}"
+        );
     }
 }

@@ -35,7 +35,10 @@ impl InputAudit {
         self.new_orders += 1;
         self.rolled_back += rolls_back as u64;
         self.lines += input.count as u64;
-        let remote = input.lines().iter().filter(|line| line.supply_warehouse != input.warehouse);
+        let remote = input
+            .lines()
+            .iter()
+            .filter(|line| line.supply_warehouse != input.warehouse);
         self.remote_lines += remote.count() as u64;
     }
 
@@ -65,14 +68,44 @@ impl InputAudit {
     /// One warehouse has no remote inputs, so those lines are left out for it.
     pub fn verdicts(&self, warehouses: i32) -> Vec<Verdict> {
         let mut verdicts = vec![
-            share("new orders rolled back", self.rolled_back, self.new_orders, 0.9, 1.1),
+            share(
+                "new orders rolled back",
+                self.rolled_back,
+                self.new_orders,
+                0.9,
+                1.1,
+            ),
             mean_lines(self.lines, self.new_orders),
-            share("payments by last name", self.payments_by_name, self.payments, 57.0, 63.0),
-            share("order statuses by last name", self.order_statuses_by_name, self.order_statuses, 57.0, 63.0),
+            share(
+                "payments by last name",
+                self.payments_by_name,
+                self.payments,
+                57.0,
+                63.0,
+            ),
+            share(
+                "order statuses by last name",
+                self.order_statuses_by_name,
+                self.order_statuses,
+                57.0,
+                63.0,
+            ),
         ];
         if warehouses > 1 {
-            verdicts.push(share("order lines from a remote warehouse", self.remote_lines, self.lines, 0.95, 1.05));
-            verdicts.push(share("payments of remote customers", self.remote_payments, self.payments, 14.0, 16.0));
+            verdicts.push(share(
+                "order lines from a remote warehouse",
+                self.remote_lines,
+                self.lines,
+                0.95,
+                1.05,
+            ));
+            verdicts.push(share(
+                "payments of remote customers",
+                self.remote_payments,
+                self.payments,
+                14.0,
+                16.0,
+            ));
         }
         verdicts
     }
@@ -84,8 +117,19 @@ fn share(what: &'static str, hits: u64, sample: u64, low: f64, high: f64) -> Ver
     let value = 100.0 * hits as f64 / sample.max(1) as f64;
     let middle = (low + high) / 200.0;
     let slack = 400.0 * (middle * (1.0 - middle) / sample.max(1) as f64).sqrt();
-    let (low, high) = (low.min(100.0 * middle - slack).max(0.0), high.max(100.0 * middle + slack));
-    Verdict { what, value, low, high, unit: "%", sample, pass: (low..=high).contains(&value) }
+    let (low, high) = (
+        low.min(100.0 * middle - slack).max(0.0),
+        high.max(100.0 * middle + slack),
+    );
+    Verdict {
+        what,
+        value,
+        low,
+        high,
+        unit: "%",
+        sample,
+        pass: (low..=high).contains(&value),
+    }
 }
 
 /// Lines per order are uniform in 5..=15: mean 10, standard deviation the square root of 10.
@@ -94,7 +138,15 @@ fn mean_lines(lines: u64, orders: u64) -> Verdict {
     let slack = (4.0 * (10.0 / orders.max(1) as f64).sqrt()).max(0.5);
     let (low, high) = (10.0 - slack, 10.0 + slack);
     let pass = orders == 0 || (low..=high).contains(&value);
-    Verdict { what: "lines per order", value, low, high, unit: "", sample: orders, pass }
+    Verdict {
+        what: "lines per order",
+        value,
+        low,
+        high,
+        unit: "",
+        sample: orders,
+        pass,
+    }
 }
 
 #[cfg(test)]

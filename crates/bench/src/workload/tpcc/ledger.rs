@@ -44,7 +44,9 @@ impl LedgerWriter {
             writeln!(file, "D {w} {d} {first}")?;
         }
         file.flush()?;
-        Ok(LedgerWriter { file: Mutex::new((file, None)) })
+        Ok(LedgerWriter {
+            file: Mutex::new((file, None)),
+        })
     }
 
     fn write(&self, line: std::fmt::Arguments<'_>) {
@@ -55,7 +57,11 @@ impl LedgerWriter {
     }
 
     pub fn acknowledged(&self, (w, d, o): OrderKey, facts: OrderFacts) {
-        let OrderFacts { customer, lines, amount_cents } = facts;
+        let OrderFacts {
+            customer,
+            lines,
+            amount_cents,
+        } = facts;
         self.write(format_args!("A {w} {d} {o} {customer} {lines} {amount_cents}\n"));
     }
 
@@ -86,6 +92,8 @@ impl LedgerWriter {
 pub struct Ledger {
     pub first_orders: HashMap<(i32, i32), i32>,
     pub acknowledged: HashMap<OrderKey, OrderFacts>,
+    /// Order numbers that were acknowledged twice: the server gave a number out again, so the first order is lost.
+    pub reissued: Vec<OrderKey>,
     pub unknown: HashSet<OrderKey>,
     /// `None` when the driver did not live to write it.
     pub abandoned: Option<usize>,
@@ -117,15 +125,25 @@ impl Ledger {
 
     fn record(&mut self, line: &str) -> Option<()> {
         let (kind, rest) = line.split_once(' ')?;
-        let fields: Vec<i64> = rest.split(' ').map(|field| field.parse().ok()).collect::<Option<_>>()?;
+        let fields: Vec<i64> = rest
+            .split(' ')
+            .map(|field| field.parse().ok())
+            .collect::<Option<_>>()?;
         let small = |value: i64| i32::try_from(value).ok();
         match (kind, fields.as_slice()) {
             ("D", &[w, d, first]) => {
                 self.first_orders.insert((small(w)?, small(d)?), small(first)?);
             }
             ("A", &[w, d, o, customer, lines, amount_cents]) => {
-                let facts = OrderFacts { customer: small(customer)?, lines: small(lines)?, amount_cents };
-                self.acknowledged.insert((small(w)?, small(d)?, small(o)?), facts);
+                let facts = OrderFacts {
+                    customer: small(customer)?,
+                    lines: small(lines)?,
+                    amount_cents,
+                };
+                let key = (small(w)?, small(d)?, small(o)?);
+                if self.acknowledged.insert(key, facts).is_some() {
+                    self.reissued.push(key);
+                }
             }
             ("U", &[w, d, o]) => {
                 self.unknown.insert((small(w)?, small(d)?, small(o)?));
@@ -143,6 +161,8 @@ pub struct LedgerVerdict {
     pub acknowledged: usize,
     /// Acknowledged orders that the database does not have. Each one is a lost transaction.
     pub missing: Vec<OrderKey>,
+    /// Order numbers that were acknowledged twice; the first order of each is lost.
+    pub reissued: Vec<OrderKey>,
     /// Acknowledged orders that the database has with another customer, number of lines or amount.
     pub different: Vec<OrderKey>,
     /// Orders of the database whose lines do not add up: half transactions.
@@ -157,8 +177,11 @@ pub struct LedgerVerdict {
 
 impl LedgerVerdict {
     pub fn pass(&self) -> bool {
-        let accounted = self.unaccounted_allowed.is_none_or(|allowed| self.unaccounted.len() <= allowed);
-        self.missing.is_empty() && self.different.is_empty() && self.half.is_empty() && accounted
+        let accounted = self
+            .unaccounted_allowed
+            .is_none_or(|allowed| self.unaccounted.len() <= allowed);
+        let kept = self.missing.is_empty() && self.reissued.is_empty();
+        kept && self.different.is_empty() && self.half.is_empty() && accounted
     }
 }
 
@@ -179,9 +202,15 @@ struct StoredOrder {
 
 fn read_orders(ledger: &Ledger, admin: &mut Admin) -> DriverResult<HashMap<OrderKey, StoredOrder>> {
     let lowest = ledger.first_orders.values().min().copied().unwrap_or(1);
-    let in_run = |key: &OrderKey| ledger.first_orders.get(&(key.0, key.1)).is_none_or(|first| key.2 >= *first);
+    let in_run = |key: &OrderKey| {
+        ledger
+            .first_orders
+            .get(&(key.0, key.1))
+            .is_none_or(|first| key.2 >= *first)
+    };
     let mut orders: HashMap<OrderKey, StoredOrder> = HashMap::new();
-    let headers = format!("SELECT o_w_id, o_d_id, o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_id >= {lowest}");
+    let headers =
+        format!("SELECT o_w_id, o_d_id, o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_id >= {lowest}");
     admin.query_each(&headers, |row, _| {
         let key = (parsed(row.text()?)?, parsed(row.text()?)?, parsed(row.text()?)?);
         if in_run(&key) {
@@ -207,12 +236,14 @@ fn read_orders(ledger: &Ledger, admin: &mut Admin) -> DriverResult<HashMap<Order
 }
 
 fn parsed<T: std::str::FromStr>(text: &str) -> DriverResult<T> {
-    text.parse().map_err(|_| DriverError::protocol(format!("\"{text}\" is not a number")))
+    text.parse()
+        .map_err(|_| DriverError::protocol(format!("\"{text}\" is not a number")))
 }
 
 fn compare(ledger: &Ledger, orders: &HashMap<OrderKey, StoredOrder>) -> LedgerVerdict {
     let mut verdict = LedgerVerdict {
         acknowledged: ledger.acknowledged.len(),
+        reissued: ledger.reissued.clone(),
         unaccounted_allowed: ledger.abandoned,
         ..LedgerVerdict::default()
     };
@@ -241,10 +272,20 @@ fn compare(ledger: &Ledger, orders: &HashMap<OrderKey, StoredOrder>) -> LedgerVe
     }
     // An order number that was lost with its transaction is given out again: only one that nobody had acknowledged
     // to them counts as the unknown one.
-    let open = || ledger.unknown.iter().filter(|key| !ledger.acknowledged.contains_key(key));
+    let open = || {
+        ledger
+            .unknown
+            .iter()
+            .filter(|key| !ledger.acknowledged.contains_key(key))
+    };
     verdict.unknown_committed = open().filter(|key| orders.contains_key(key)).count();
     verdict.unknown_absent = open().count() - verdict.unknown_committed;
-    for list in [&mut verdict.missing, &mut verdict.different, &mut verdict.half, &mut verdict.unaccounted] {
+    for list in [
+        &mut verdict.missing,
+        &mut verdict.different,
+        &mut verdict.half,
+        &mut verdict.unaccounted,
+    ] {
         list.sort_unstable();
     }
     verdict
@@ -257,7 +298,12 @@ mod tests {
     const TEXT: &str = "mote-ledger 1\nD 1 1 3001\nA 1 1 3001 7 5 1234\nA 1 1 3002 8 6 99\nU 1 1 3003\nE 0\n";
 
     fn stored(customer: i32, lines: i32, amount_cents: i64) -> StoredOrder {
-        StoredOrder { customer, lines_announced: lines, lines_found: lines, amount_cents }
+        StoredOrder {
+            customer,
+            lines_announced: lines,
+            lines_found: lines,
+            amount_cents,
+        }
     }
 
     #[test]
@@ -265,25 +311,52 @@ mod tests {
         let ledger = Ledger::parse(TEXT.as_bytes()).expect("well formed");
         assert_eq!(ledger.acknowledged.len(), 2);
         assert_eq!(ledger.abandoned, Some(0));
-        let torn = Ledger::parse("mote-ledger 1\nA 1 1 3001 7 5 1234\nA 1 1 30".as_bytes()).expect("torn end");
+        let torn =
+            Ledger::parse("mote-ledger 1\nA 1 1 3001 7 5 1234\nA 1 1 30".as_bytes()).expect("torn end");
         assert_eq!((torn.acknowledged.len(), torn.abandoned), (1, None));
         assert!(Ledger::parse("mote-ledger 1\nA 1 1 30\nE 0\n".as_bytes()).is_err());
         assert!(Ledger::parse("other\n".as_bytes()).is_err());
     }
 
     #[test]
+    fn an_order_number_given_out_twice_is_a_lost_order() {
+        let text = format!("{}A 1 1 3001 9 5 77\nE 0\n", TEXT.trim_end_matches("E 0\n"));
+        let ledger = Ledger::parse(text.as_bytes()).expect("well formed");
+        let orders = HashMap::from([((1, 1, 3001), stored(9, 5, 77)), ((1, 1, 3002), stored(8, 6, 99))]);
+        let verdict = compare(&ledger, &orders);
+        assert_eq!(verdict.reissued, vec![(1, 1, 3001)]);
+        assert!(verdict.missing.is_empty() && verdict.different.is_empty() && !verdict.pass());
+    }
+
+    #[test]
     fn finds_each_kind_of_damage() {
         let ledger = Ledger::parse(TEXT.as_bytes()).expect("well formed");
-        let good = HashMap::from([((1, 1, 3001), stored(7, 5, 1234)), ((1, 1, 3002), stored(8, 6, 99))]);
+        let good = HashMap::from([
+            ((1, 1, 3001), stored(7, 5, 1234)),
+            ((1, 1, 3002), stored(8, 6, 99)),
+        ]);
         let check = |change: &dyn Fn(&mut HashMap<OrderKey, StoredOrder>)| {
             let mut orders = good.clone();
             change(&mut orders);
             compare(&ledger, &orders)
         };
         assert!(check(&|_| {}).pass());
-        assert_eq!(check(&|orders| _ = orders.remove(&(1, 1, 3002))).missing, vec![(1, 1, 3002)]);
-        assert_eq!(check(&|orders| _ = orders.insert((1, 1, 3002), stored(9, 6, 99))).different.len(), 1);
-        assert_eq!(check(&|orders| _ = orders.insert((1, 1, 3009), stored(9, 6, 99))).unaccounted.len(), 1);
+        assert_eq!(
+            check(&|orders| _ = orders.remove(&(1, 1, 3002))).missing,
+            vec![(1, 1, 3002)]
+        );
+        assert_eq!(
+            check(&|orders| _ = orders.insert((1, 1, 3002), stored(9, 6, 99)))
+                .different
+                .len(),
+            1
+        );
+        assert_eq!(
+            check(&|orders| _ = orders.insert((1, 1, 3009), stored(9, 6, 99)))
+                .unaccounted
+                .len(),
+            1
+        );
         let half = check(&|orders| orders.get_mut(&(1, 1, 3001)).expect("present").lines_found = 4);
         assert!(!half.pass());
         assert_eq!(half.half, vec![(1, 1, 3001)]);

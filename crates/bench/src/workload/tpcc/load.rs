@@ -58,16 +58,21 @@ pub fn inspect(admin: &mut Admin) -> DriverResult<Option<LoadedDatabase>> {
         Err(error) => return Err(error),
     };
     let value = |name: &str| {
-        let row = rows.iter().find(|row| row.first().and_then(Option::as_deref) == Some(name))?;
+        let row = rows
+            .iter()
+            .find(|row| row.first().and_then(Option::as_deref) == Some(name))?;
         row.get(1)?.as_deref()?.parse::<i64>().ok()
     };
     // "loaded" is written last: a load that was interrupted does not count.
-    Ok(match (value("warehouses"), value("nURandCLast"), value("loaded")) {
-        (Some(warehouses), Some(load_c_last), Some(1)) => {
-            Some(LoadedDatabase { warehouses: warehouses as i32, load_c_last })
-        }
-        _ => None,
-    })
+    Ok(
+        match (value("warehouses"), value("nURandCLast"), value("loaded")) {
+            (Some(warehouses), Some(load_c_last), Some(1)) => Some(LoadedDatabase {
+                warehouses: warehouses as i32,
+                load_c_last,
+            }),
+            _ => None,
+        },
+    )
 }
 
 pub fn load(plan: &LoadPlan<'_>) -> DriverResult<LoadReport> {
@@ -85,7 +90,9 @@ pub fn load(plan: &LoadPlan<'_>) -> DriverResult<LoadReport> {
         ("nURandCC_ID", constants.c_id),
         ("nURandCI_ID", constants.ol_i_id),
     ] {
-        admin.execute(&format!("INSERT INTO bmsql_config (cfg_name, cfg_value) VALUES ('{name}', '{value}')"))?;
+        admin.execute(&format!(
+            "INSERT INTO bmsql_config (cfg_name, cfg_value) VALUES ('{name}', '{value}')"
+        ))?;
     }
     let started = Instant::now();
     let (rows, bytes) = copy_all(plan, constants)?;
@@ -119,7 +126,11 @@ pub fn load(plan: &LoadPlan<'_>) -> DriverResult<LoadReport> {
 /// Runs statements one after the other behind a spinner.
 fn timed(plan: &LoadPlan<'_>, admin: &mut Admin, what: &str, statements: &[&str]) -> DriverResult<f64> {
     let started = Instant::now();
-    let bar = bar(plan.progress, statements.len() as u64, "{spinner} {msg} {pos}/{len} [{elapsed}]");
+    let bar = bar(
+        plan.progress,
+        statements.len() as u64,
+        "{spinner} {msg} {pos}/{len} [{elapsed}]",
+    );
     bar.set_message(what.to_string());
     for statement in statements {
         bar.tick();
@@ -131,7 +142,11 @@ fn timed(plan: &LoadPlan<'_>, admin: &mut Admin, what: &str, statements: &[&str]
 }
 
 fn bar(visible: bool, length: u64, template: &str) -> ProgressBar {
-    let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target = if visible {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
     let style = ProgressStyle::with_template(template).expect("constant templates are valid");
     ProgressBar::with_draw_target(Some(length), target).with_style(style)
 }
@@ -154,7 +169,8 @@ fn copy_all(plan: &LoadPlan<'_>, constants: NurandConstants) -> DriverResult<(u6
                 let worker = || -> DriverResult<()> {
                     let mut admin = Admin::connect(plan.target)?;
                     while let Some(&(table, warehouse)) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let (unit_rows, unit_bytes) = copy_unit(&mut admin, plan.seed, table, warehouse, constants, &bar)?;
+                        let (unit_rows, unit_bytes) =
+                            copy_unit(&mut admin, plan.seed, table, warehouse, constants, &bar)?;
                         rows.fetch_add(unit_rows, Ordering::Relaxed);
                         bytes.fetch_add(unit_bytes, Ordering::Relaxed);
                     }

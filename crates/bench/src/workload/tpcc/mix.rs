@@ -24,8 +24,14 @@ pub const KINDS: [Kind; 6] = [
 ];
 
 /// In the order of [`KINDS`].
-pub const KIND_NAMES: &[&str] =
-    &["NEW_ORDER", "PAYMENT", "ORDER_STATUS", "STOCK_LEVEL", "DELIVERY", "DELIVERY_BG"];
+pub const KIND_NAMES: &[&str] = &[
+    "NEW_ORDER",
+    "PAYMENT",
+    "ORDER_STATUS",
+    "STOCK_LEVEL",
+    "DELIVERY",
+    "DELIVERY_BG",
+];
 
 /// How transactions are chosen (clause 5.2.4.2 allows both).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, serde::Serialize)]
@@ -53,7 +59,10 @@ pub struct Mix {
 
 impl Mix {
     pub fn new(mode: MixMode) -> Mix {
-        Mix { mode, deck: Vec::new() }
+        Mix {
+            mode,
+            deck: Vec::new(),
+        }
     }
 
     pub fn next(&mut self, prng: &mut Prng) -> Kind {
@@ -61,7 +70,10 @@ impl Mix {
             MixMode::Weights => weighted(prng.below(1000)),
             MixMode::Deck => {
                 if self.deck.is_empty() {
-                    self.deck.extend(DECK.iter().flat_map(|&(kind, cards)| std::iter::repeat_n(kind, cards)));
+                    self.deck.extend(
+                        DECK.iter()
+                            .flat_map(|&(kind, cards)| std::iter::repeat_n(kind, cards)),
+                    );
                     prng.shuffle(&mut self.deck);
                 }
                 self.deck.pop().expect("a fresh deck is not empty")

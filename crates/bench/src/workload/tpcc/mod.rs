@@ -136,18 +136,36 @@ pub struct LimitVerdict {
 impl Experiment {
     /// The specification's limits, which are meant for true terminals only.
     pub fn limits(&self) -> Vec<LimitVerdict> {
-        let (Some(outcome), Some(_)) = (&self.outcome, self.settings.pace) else { return Vec::new() };
-        let verdicts = KINDS.iter().zip(KIND_NAMES).zip(&outcome.totals.kinds).map(|((kind, name), totals)| {
-            let (p90_s, limit_s) = (totals.latency.value_at_quantile(0.9) as f64 / 1e9, kind.limit_s());
-            LimitVerdict { kind: name, p90_s, limit_s, pass: p90_s <= limit_s }
-        });
+        let (Some(outcome), Some(_)) = (&self.outcome, self.settings.pace) else {
+            return Vec::new();
+        };
+        let verdicts =
+            KINDS
+                .iter()
+                .zip(KIND_NAMES)
+                .zip(&outcome.totals.kinds)
+                .map(|((kind, name), totals)| {
+                    let (p90_s, limit_s) =
+                        (totals.latency.value_at_quantile(0.9) as f64 / 1e9, kind.limit_s());
+                    LimitVerdict {
+                        kind: name,
+                        p90_s,
+                        limit_s,
+                        pass: p90_s <= limit_s,
+                    }
+                });
         verdicts.collect()
     }
 
     pub fn pass(&self) -> bool {
         let in_time = self.limits().iter().all(|limit| limit.pass);
-        let ran = self.outcome.as_ref().is_none_or(|outcome| outcome.totals.kinds[0].latency.len() > 0);
-        ran && in_time && self.conditions.iter().all(|verdict| verdict.pass) && self.audit.iter().all(|verdict| verdict.pass)
+        let ran = self
+            .outcome
+            .as_ref()
+            .is_none_or(|outcome| outcome.totals.kinds[0].latency.len() > 0);
+        ran && in_time
+            && self.conditions.iter().all(|verdict| verdict.pass)
+            && self.audit.iter().all(|verdict| verdict.pass)
     }
 }
 
@@ -168,7 +186,8 @@ pub fn experiment(
     observer: &mut dyn Observer,
 ) -> Result<Experiment, String> {
     let fail = |what: &str, error: crate::driver::DriverError| format!("{what}: {error}");
-    let mut admin = Admin::connect(target).map_err(|error| fail(&format!("cannot connect to {target}"), error))?;
+    let mut admin =
+        Admin::connect(target).map_err(|error| fail(&format!("cannot connect to {target}"), error))?;
     let mut experiment = Experiment {
         target: target.to_string(),
         server_version: admin.server_version().to_string(),
@@ -183,14 +202,18 @@ pub fn experiment(
         settings,
     };
     let settings = &experiment.settings;
-    let mut loaded = load::inspect(&mut admin).map_err(|error| fail("cannot look for a loaded database", error))?;
+    let mut loaded =
+        load::inspect(&mut admin).map_err(|error| fail("cannot look for a loaded database", error))?;
     let wanted = match settings.load {
         LoadMode::Always | LoadMode::Only => true,
         LoadMode::Auto => loaded.is_none_or(|loaded| loaded.warehouses != settings.warehouses),
         LoadMode::Never => false,
     };
     if wanted {
-        observer.phase(&format!("loading {} warehouses into {target}", settings.warehouses));
+        observer.phase(&format!(
+            "loading {} warehouses into {target}",
+            settings.warehouses
+        ));
         let plan = LoadPlan {
             target,
             warehouses: settings.warehouses,
@@ -212,8 +235,8 @@ pub fn experiment(
     if experiment.settings.check {
         observer.phase("checking the twelve consistency conditions");
         // A fresh connection: the run may have been one in which the server was restarted.
-        let mut admin =
-            Admin::connect(target).map_err(|error| fail("cannot connect for the consistency conditions", error))?;
+        let mut admin = Admin::connect(target)
+            .map_err(|error| fail("cannot connect for the consistency conditions", error))?;
         experiment.conditions = consistency::check_all(&mut admin, |verdict| observer.condition(verdict));
     }
     Ok(experiment)
@@ -246,8 +269,11 @@ fn run_measured(
         audit: Mutex::new(InputAudit::default()),
     });
     let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
-    let timeline =
-        Arc::new(Timeline::new(terminals, nanoseconds(settings.warmup_s), nanoseconds(settings.duration_s)));
+    let timeline = Arc::new(Timeline::new(
+        terminals,
+        nanoseconds(settings.warmup_s),
+        nanoseconds(settings.duration_s),
+    ));
     observer.phase(&format!(
         "{terminals} terminals on {} connections: {} s warm-up, {} s measured",
         settings.connections, settings.warmup_s, settings.duration_s
@@ -267,13 +293,24 @@ fn run_measured(
         }
         observer.second(point);
     };
-    let plan =
-        RunPlan { threads: settings.driver_threads, timeline, kinds: KIND_NAMES, server, watch: &mut watch };
+    let plan = RunPlan {
+        threads: settings.driver_threads,
+        timeline,
+        kinds: KIND_NAMES,
+        server,
+        watch: &mut watch,
+    };
     let outcome = run::execute(plan, |context, fibers| crew.populate(context, fibers))?;
     if let Some(ledger) = &shared.ledger {
-        ledger.finish(outcome.abandoned).map_err(|error| format!("the ledger could not be written: {error}"))?;
+        ledger
+            .finish(outcome.abandoned)
+            .map_err(|error| format!("the ledger could not be written: {error}"))?;
     }
-    experiment.audit = shared.audit.lock().expect("no panic while held").verdicts(loaded.warehouses);
+    experiment.audit = shared
+        .audit
+        .lock()
+        .expect("no panic while held")
+        .verdicts(loaded.warehouses);
     experiment.terminals = terminals;
     experiment.outcome = Some(outcome);
     Ok(())
@@ -281,16 +318,22 @@ fn run_measured(
 
 /// Starts the ledger with the first order number that each district will give.
 fn open_ledger(settings: &Settings, admin: &mut Admin) -> Result<Option<LedgerWriter>, String> {
-    let Some(path) = &settings.ledger else { return Ok(None) };
+    let Some(path) = &settings.ledger else {
+        return Ok(None);
+    };
     let rows = admin
         .query("SELECT d_w_id, d_id, d_next_o_id FROM bmsql_district ORDER BY d_w_id, d_id")
         .map_err(|error| format!("cannot read the districts: {error}"))?;
     let number = |value: &Option<String>| value.as_deref().and_then(|text| text.parse::<i32>().ok());
-    let first_orders: Option<Vec<(i32, i32, i32)>> =
-        rows.iter().map(|row| Some((number(&row[0])?, number(&row[1])?, number(&row[2])?))).collect();
+    let first_orders: Option<Vec<(i32, i32, i32)>> = rows
+        .iter()
+        .map(|row| Some((number(&row[0])?, number(&row[1])?, number(&row[2])?)))
+        .collect();
     let first_orders = first_orders.ok_or("a district's numbers are not numbers")?;
     let ledger = LedgerWriter::create(path, &first_orders);
-    ledger.map(Some).map_err(|error| format!("{}: {error}", path.display()))
+    ledger
+        .map(Some)
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Makes the terminals of each driver thread.
@@ -311,7 +354,11 @@ impl Crew<'_> {
         let sessions = self.settings.connections.div_ceil(context.threads).max(1);
         let common_pool = Rc::new(self.pool(sessions));
         for number in (context.thread..self.terminals).step_by(context.threads) {
-            let pool = if keyed { Rc::clone(&common_pool) } else { Rc::new(self.pool(1)) };
+            let pool = if keyed {
+                Rc::clone(&common_pool)
+            } else {
+                Rc::new(self.pool(1))
+            };
             let terminal = Terminal {
                 runner: self.runner(context, pool),
                 source: Source {
@@ -329,7 +376,10 @@ impl Crew<'_> {
         }
         for _ in 0..DELIVERY_WORKERS {
             let Some(queue) = deliveries.clone() else { break };
-            let worker = DeliveryWorker { runner: self.runner(context, Rc::clone(&common_pool)), queue };
+            let worker = DeliveryWorker {
+                runner: self.runner(context, Rc::clone(&common_pool)),
+                queue,
+            };
             fibers.spawn(move |wait| worker.run(wait))?;
         }
         Ok(())
@@ -340,6 +390,11 @@ impl Crew<'_> {
     }
 
     fn runner(&self, context: &ThreadContext, pool: Rc<Pool>) -> Runner {
-        Runner { context: context.clone(), shared: Arc::clone(&self.shared), pool, scratch: Scratch::default() }
+        Runner {
+            context: context.clone(),
+            shared: Arc::clone(&self.shared),
+            pool,
+            scratch: Scratch::default(),
+        }
     }
 }

@@ -12,7 +12,11 @@ pub struct NurandConstants {
 
 impl NurandConstants {
     pub fn for_load(prng: &mut Prng) -> NurandConstants {
-        NurandConstants { c_last: prng.between(0, 255), c_id: prng.between(0, 1023), ol_i_id: prng.between(0, 8191) }
+        NurandConstants {
+            c_last: prng.between(0, 255),
+            c_id: prng.between(0, 1023),
+            ol_i_id: prng.between(0, 8191),
+        }
     }
 
     /// Clause 2.1.6.1: the run's constant for C_LAST differs from the load's by 65 to 119, but not by 96 or 112, so
@@ -52,7 +56,9 @@ impl NurandConstants {
     }
 }
 
-const SYLLABLES: [&str; 10] = ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
+const SYLLABLES: [&str; 10] = [
+    "BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING",
+];
 
 /// A last name is three syllables, one per decimal digit of its number. At most 15 bytes, so no allocation.
 #[derive(Clone, Copy)]
@@ -63,7 +69,10 @@ pub struct LastName {
 
 impl LastName {
     pub fn new(number: u32) -> LastName {
-        let mut name = LastName { bytes: [0; 15], length: 0 };
+        let mut name = LastName {
+            bytes: [0; 15],
+            length: 0,
+        };
         for digit in [number / 100 % 10, number / 10 % 10, number % 10] {
             let syllable = SYLLABLES[digit as usize].as_bytes();
             let start = name.length as usize;
@@ -148,7 +157,10 @@ mod tests {
         assert_eq!(hits[0], 0);
         hits.sort_unstable_by(|a, b| b.cmp(a));
         let top: u32 = hits[..300].iter().sum();
-        assert!(top as f64 > 0.3 * draws as f64, "the top tenth has only {top} of {draws}");
+        assert!(
+            top as f64 > 0.3 * draws as f64,
+            "the top tenth has only {top} of {draws}"
+        );
     }
 
     #[test]

@@ -119,7 +119,10 @@ pub fn row_source(table: Table, seed: u64, warehouse: i32, constants: NurandCons
         Table::NewOrder => {
             let undelivered = CUSTOMERS - FIRST_UNDELIVERED + 1;
             counted(DISTRICTS * undelivered, move |out, n| {
-                let (d, o) = ((n - 1) / undelivered + 1, (n - 1) % undelivered + FIRST_UNDELIVERED);
+                let (d, o) = (
+                    (n - 1) / undelivered + 1,
+                    (n - 1) % undelivered + FIRST_UNDELIVERED,
+                );
                 write(out, format_args!("{w}\t{d}\t{o}\n"));
             })
         }
@@ -129,7 +132,11 @@ pub fn row_source(table: Table, seed: u64, warehouse: i32, constants: NurandCons
         }
         Table::OrderLine => {
             let mut orders = Orders::new(seed, w);
-            Box::new(move |out| orders.next().map_or(0, |order| put_lines(out, &mut prng, w, &order)))
+            Box::new(move |out| {
+                orders
+                    .next()
+                    .map_or(0, |order| put_lines(out, &mut prng, w, &order))
+            })
         }
     }
 }
@@ -171,7 +178,12 @@ struct Order {
 impl Orders {
     fn new(seed: u64, warehouse: i32) -> Orders {
         let prng = Table::Order.generator(seed, warehouse);
-        Orders { prng, district: 0, order: CUSTOMERS, customers: (1..=CUSTOMERS).collect() }
+        Orders {
+            prng,
+            district: 0,
+            order: CUSTOMERS,
+            customers: (1..=CUSTOMERS).collect(),
+        }
     }
 
     fn next(&mut self) -> Option<Order> {
@@ -195,8 +207,17 @@ impl Orders {
 }
 
 fn put_order(out: &mut Vec<u8>, w: i32, order: &Order) -> u64 {
-    let Order { district, id, customer, carrier, lines } = order;
-    write(out, format_args!("{w}\t{district}\t{id}\t{customer}\t{LOADED_AT}\t"));
+    let Order {
+        district,
+        id,
+        customer,
+        carrier,
+        lines,
+    } = order;
+    write(
+        out,
+        format_args!("{w}\t{district}\t{id}\t{customer}\t{LOADED_AT}\t"),
+    );
     match carrier {
         Some(carrier) => write(out, format_args!("{carrier}")),
         None => out.extend_from_slice(b"\\N"),
@@ -208,7 +229,10 @@ fn put_order(out: &mut Vec<u8>, w: i32, order: &Order) -> u64 {
 fn put_lines(out: &mut Vec<u8>, prng: &mut Prng, w: i32, order: &Order) -> u64 {
     for number in 1..=order.lines {
         let item = prng.between(1, ITEMS as i64);
-        write(out, format_args!("{w}\t{}\t{}\t{number}\t{item}\t{w}\t", order.district, order.id));
+        write(
+            out,
+            format_args!("{w}\t{}\t{}\t{number}\t{item}\t{w}\t", order.district, order.id),
+        );
         if order.carrier.is_some() {
             write(out, format_args!("{LOADED_AT}\t5\t0.00\t"));
         } else {
@@ -251,26 +275,42 @@ fn put_warehouse(out: &mut Vec<u8>, prng: &mut Prng, w: i32) {
     write(out, format_args!("{w}\t"));
     put_letters(out, prng, 6, 10);
     put_address(out, prng);
-    write(out, format_args!("\t0.{:04}\t300000.00\n", prng.between(0, 2_000)));
+    write(
+        out,
+        format_args!("\t0.{:04}\t300000.00\n", prng.between(0, 2_000)),
+    );
 }
 
 fn put_district(out: &mut Vec<u8>, prng: &mut Prng, w: i32, d: i32) {
     write(out, format_args!("{w}\t{d}\t"));
     put_letters(out, prng, 6, 10);
     put_address(out, prng);
-    write(out, format_args!("\t0.{:04}\t30000.00\t{}\n", prng.between(0, 2_000), CUSTOMERS + 1));
+    write(
+        out,
+        format_args!("\t0.{:04}\t30000.00\t{}\n", prng.between(0, 2_000), CUSTOMERS + 1),
+    );
 }
 
 fn put_customer(out: &mut Vec<u8>, prng: &mut Prng, w: i32, d: i32, c: i32, constants: NurandConstants) {
-    let number = if c <= 1000 { c as i64 - 1 } else { nurand(prng, 255, 0, 999, constants.c_last) };
-    write(out, format_args!("{w}\t{d}\t{c}\t{}\tOE\t", LastName::new(number as u32).as_str()));
+    let number = if c <= 1000 {
+        c as i64 - 1
+    } else {
+        nurand(prng, 255, 0, 999, constants.c_last)
+    };
+    write(
+        out,
+        format_args!("{w}\t{d}\t{c}\t{}\tOE\t", LastName::new(number as u32).as_str()),
+    );
     put_letters(out, prng, 8, 16);
     put_address(out, prng);
     out.push(b'\t');
     put_digits(out, prng, 16);
     let credit = if prng.chance(1, 10) { "BC" } else { "GC" };
     let discount = prng.between(0, 5_000);
-    write(out, format_args!("\t{LOADED_AT}\t{credit}\t50000.00\t0.{discount:04}\t-10.00\t10.00\t1\t0\t"));
+    write(
+        out,
+        format_args!("\t{LOADED_AT}\t{credit}\t50000.00\t0.{discount:04}\t-10.00\t10.00\t1\t0\t"),
+    );
     put_letters(out, prng, 300, 500);
     out.push(b'\n');
 }
@@ -299,7 +339,11 @@ mod tests {
     use super::*;
 
     fn load(table: Table, seed: u64, warehouse: i32) -> (u64, Vec<u8>) {
-        let constants = NurandConstants { c_last: 100, c_id: 200, ol_i_id: 300 };
+        let constants = NurandConstants {
+            c_last: 100,
+            c_id: 200,
+            ol_i_id: 300,
+        };
         let mut source = row_source(table, seed, warehouse, constants);
         let (mut rows, mut out) = (0, Vec::new());
         loop {
@@ -326,7 +370,12 @@ mod tests {
         let sum: u64 = String::from_utf8(load(Table::Order, 9, 1).1)
             .expect("ASCII")
             .lines()
-            .map(|line| line.split('\t').nth(6).and_then(|count| count.parse::<u64>().ok()).expect("a count"))
+            .map(|line| {
+                line.split('\t')
+                    .nth(6)
+                    .and_then(|count| count.parse::<u64>().ok())
+                    .expect("a count")
+            })
             .sum();
         assert_eq!(load(Table::OrderLine, 9, 1).0, sum);
     }
@@ -334,8 +383,14 @@ mod tests {
     #[test]
     fn the_first_thousand_names_come_in_order() {
         let text = String::from_utf8(load(Table::Customer, 3, 1).1).expect("ASCII");
-        let names: Vec<&str> = text.lines().map(|line| line.split('\t').nth(3).expect("a name")).collect();
-        assert_eq!((names[0], names[371], names[999]), ("BARBARBAR", "PRICALLYOUGHT", "EINGEINGEING"));
+        let names: Vec<&str> = text
+            .lines()
+            .map(|line| line.split('\t').nth(3).expect("a name"))
+            .collect();
+        assert_eq!(
+            (names[0], names[371], names[999]),
+            ("BARBARBAR", "PRICALLYOUGHT", "EINGEINGEING")
+        );
         assert_eq!(names.len(), 30_000);
     }
 }

@@ -18,7 +18,9 @@ use super::input_audit::InputAudit;
 use super::ledger::{LedgerWriter, OrderFacts};
 use super::mix::{Kind, Mix, think_s};
 use super::transactions::new_order::OrderProgress;
-use super::transactions::{Client, Outcome, Scratch, delivery, new_order, order_status, payment, stock_level};
+use super::transactions::{
+    Client, Outcome, Scratch, delivery, new_order, order_status, payment, stock_level,
+};
 use crate::driver::session::Traffic;
 use crate::driver::{DriverError, DriverResult, Wait};
 use crate::measure::{Sample, ThreadContext};
@@ -66,7 +68,11 @@ impl Runner {
                         kind: kind as usize,
                         latency_ns: now.saturating_sub(due_ns),
                         rolled_back: outcome == Outcome::RolledBack,
-                        skipped: if let Outcome::CommittedWithSkips(skipped) = outcome { skipped } else { 0 },
+                        skipped: if let Outcome::CommittedWithSkips(skipped) = outcome {
+                            skipped
+                        } else {
+                            0
+                        },
                         retries,
                         traffic,
                     };
@@ -76,11 +82,17 @@ impl Runner {
             };
             if error.is_retryable() && retries < self.shared.retries_max && !self.context.timeline.stopped() {
                 retries += 1;
-                self.context.collector.borrow_mut().retry(error.sqlstate(), measured);
+                self.context
+                    .collector
+                    .borrow_mut()
+                    .retry(error.sqlstate(), measured);
                 continue;
             }
             let message = || error.to_string();
-            self.context.collector.borrow_mut().failure(kind as usize, error.sqlstate(), message, measured);
+            self.context
+                .collector
+                .borrow_mut()
+                .failure(kind as usize, error.sqlstate(), message, measured);
             if error.is_fatal() {
                 wait.until(now + RECONNECT_PAUSE_NS);
             }
@@ -93,7 +105,11 @@ impl Runner {
         let mut session = self.pool.acquire(wait)?;
         let before = session.traffic;
         let mut progress = OrderProgress::default();
-        let mut client = Client { session: &mut session, wait, scratch: &mut self.scratch };
+        let mut client = Client {
+            session: &mut session,
+            wait,
+            scratch: &mut self.scratch,
+        };
         let result = match input {
             Input::NewOrder(input) => new_order::execute(&mut client, input, &mut progress),
             Input::Payment(input) => payment::execute(&mut client, input),
@@ -123,7 +139,9 @@ fn record_order(
     progress: &OrderProgress,
     result: &DriverResult<Outcome>,
 ) {
-    let (Some(ledger), Input::NewOrder(input)) = (ledger, input) else { return };
+    let (Some(ledger), Input::NewOrder(input)) = (ledger, input) else {
+        return;
+    };
     let key = (input.warehouse, input.district, progress.order);
     match result {
         Ok(Outcome::Committed) => {
@@ -174,7 +192,12 @@ impl Terminal {
                 self.pause(think * pace, wait);
             }
         }
-        self.runner.shared.audit.lock().expect("no panic while held").merge(&self.source.audit);
+        self.runner
+            .shared
+            .audit
+            .lock()
+            .expect("no panic while held")
+            .merge(&self.source.audit);
     }
 
     fn connect(&mut self, wait: &Wait<'_>) -> Result<(), DriverError> {
@@ -220,9 +243,14 @@ impl Terminal {
             retries: 0,
             traffic: Traffic::default(),
         };
-        self.runner.context.collector.borrow_mut().success(queued, timeline.is_measured(now));
+        self.runner
+            .context
+            .collector
+            .borrow_mut()
+            .success(queued, timeline.is_measured(now));
         if self.deliveries.is_none() {
-            self.runner.perform(Kind::DeliveryBackground, due, &Input::Delivery(input), wait);
+            self.runner
+                .perform(Kind::DeliveryBackground, due, &Input::Delivery(input), wait);
         }
     }
 }
@@ -240,7 +268,8 @@ impl DeliveryWorker {
             let next = self.queue.borrow_mut().pop_front();
             match next {
                 Some((due, input)) => {
-                    self.runner.perform(Kind::DeliveryBackground, due, &Input::Delivery(input), wait);
+                    self.runner
+                        .perform(Kind::DeliveryBackground, due, &Input::Delivery(input), wait);
                 }
                 None if timeline.is_over() => return,
                 None => wait.until(timeline.now_ns() + DELIVERY_POLL_NS),

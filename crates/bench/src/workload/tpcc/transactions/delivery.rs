@@ -18,7 +18,11 @@ pub fn execute(client: &mut Client<'_, '_>, input: &DeliveryInput) -> DriverResu
         }
     }
     client.commit()?;
-    Ok(if skipped == 0 { Outcome::Committed } else { Outcome::CommittedWithSkips(skipped) })
+    Ok(if skipped == 0 {
+        Outcome::Committed
+    } else {
+        Outcome::CommittedWithSkips(skipped)
+    })
 }
 
 /// Deletes the district's oldest NEW-ORDER row and returns its order. A row that a concurrent delivery has taken in
@@ -32,7 +36,11 @@ fn claim_oldest(client: &mut Client<'_, '_>, w: i32, d: i32) -> DriverResult<Opt
             return Ok(None);
         };
         let order = row.int()?;
-        if client.run(st::DELIVERY_DELETE, |v| v.int(w).int(d).int(order))?.affected() == 1 {
+        if client
+            .run(st::DELIVERY_DELETE, |v| v.int(w).int(d).int(order))?
+            .affected()
+            == 1
+        {
             return Ok(Some(order));
         }
     }
@@ -46,11 +54,22 @@ fn deliver(
     stamp: &Stamp,
 ) -> DriverResult<()> {
     let w = input.warehouse;
-    client.run(st::DELIVERY_CARRIER, |v| v.int(input.carrier).int(w).int(d).int(order))?;
-    let customer =
-        client.run(st::DELIVERY_ORDER_CUSTOMER, |v| v.int(w).int(d).int(order))?.row("the order")?.int()?;
-    client.run(st::DELIVERY_LINES, |v| v.text(stamp.as_str()).int(w).int(d).int(order))?;
-    let amount = client.run(st::DELIVERY_AMOUNT, |v| v.int(w).int(d).int(order))?.row("a sum")?.numeric()?;
-    client.run(st::DELIVERY_CUSTOMER, |v| v.float(amount).int(w).int(d).int(customer))?;
+    client.run(st::DELIVERY_CARRIER, |v| {
+        v.int(input.carrier).int(w).int(d).int(order)
+    })?;
+    let customer = client
+        .run(st::DELIVERY_ORDER_CUSTOMER, |v| v.int(w).int(d).int(order))?
+        .row("the order")?
+        .int()?;
+    client.run(st::DELIVERY_LINES, |v| {
+        v.text(stamp.as_str()).int(w).int(d).int(order)
+    })?;
+    let amount = client
+        .run(st::DELIVERY_AMOUNT, |v| v.int(w).int(d).int(order))?
+        .row("a sum")?
+        .numeric()?;
+    client.run(st::DELIVERY_CUSTOMER, |v| {
+        v.float(amount).int(w).int(d).int(customer)
+    })?;
     Ok(())
 }

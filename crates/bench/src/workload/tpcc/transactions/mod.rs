@@ -54,13 +54,21 @@ impl Client<'_, '_> {
     }
 
     /// One statement, one round trip.
-    fn run(&mut self, id: StatementId, values: impl FnOnce(BindWriter<'_>) -> BindWriter<'_>) -> DriverResult<Reply<'_>> {
+    fn run(
+        &mut self,
+        id: StatementId,
+        values: impl FnOnce(BindWriter<'_>) -> BindWriter<'_>,
+    ) -> DriverResult<Reply<'_>> {
         self.session.send(id, values);
         self.session.round_trip(self.wait)
     }
 
     /// BEGIN and the first statement in one round trip.
-    fn begin(&mut self, id: StatementId, values: impl FnOnce(BindWriter<'_>) -> BindWriter<'_>) -> DriverResult<Reply<'_>> {
+    fn begin(
+        &mut self,
+        id: StatementId,
+        values: impl FnOnce(BindWriter<'_>) -> BindWriter<'_>,
+    ) -> DriverResult<Reply<'_>> {
         self.session.send(st::BEGIN, |none| none);
         self.run(id, values)
     }
@@ -81,7 +89,13 @@ impl Client<'_, '_> {
 
     /// Finds the customer's number. Of several with the same last name it is the one in the middle by first name,
     /// rounded up (clause 2.5.2.2). `first` says whether this is the transaction's first statement.
-    fn customer_id(&mut self, warehouse: i32, district: i32, key: &CustomerKey, first: bool) -> DriverResult<i32> {
+    fn customer_id(
+        &mut self,
+        warehouse: i32,
+        district: i32,
+        key: &CustomerKey,
+        first: bool,
+    ) -> DriverResult<i32> {
         let name = match key {
             CustomerKey::Id(id) => return Ok(*id),
             CustomerKey::Name(name) => name,
@@ -91,7 +105,9 @@ impl Client<'_, '_> {
         }
         let mut ids = std::mem::take(&mut self.scratch.numbers);
         ids.clear();
-        let reply = self.run(st::CUSTOMERS_BY_NAME, |v| v.int(warehouse).int(district).text(name.as_str()))?;
+        let reply = self.run(st::CUSTOMERS_BY_NAME, |v| {
+            v.int(warehouse).int(district).text(name.as_str())
+        })?;
         for mut row in reply.rows() {
             ids.push(row.int()?);
         }
@@ -146,7 +162,11 @@ fn civil(day: i64) -> (i64, u64, u64) {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * of_year + 2) / 153;
     let date = (of_year - (153 * march_month + 2) / 5 + 1) as u64;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 } as u64;
+    let month = if march_month < 10 {
+        march_month + 3
+    } else {
+        march_month - 9
+    } as u64;
     (era * 400 + year_of_era + (month <= 2) as i64, month, date)
 }
 
@@ -158,6 +178,9 @@ mod tests {
     fn stamps() {
         assert_eq!(Stamp::at_ms(0).as_str(), "1970-01-01 00:00:00.000");
         assert_eq!(Stamp::at_ms(951_827_696_789).as_str(), "2000-02-29 12:34:56.789");
-        assert_eq!(Stamp::at_ms(1_795_564_799_001).as_str(), "2026-11-24 23:59:59.001");
+        assert_eq!(
+            Stamp::at_ms(1_795_564_799_001).as_str(),
+            "2026-11-24 23:59:59.001"
+        );
     }
 }

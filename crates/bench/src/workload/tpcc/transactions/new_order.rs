@@ -33,21 +33,35 @@ pub fn execute(
     progress: &mut OrderProgress,
 ) -> DriverResult<Outcome> {
     let (w, d, c) = (input.warehouse, input.district, input.customer);
-    let mut row = client.begin(st::NEW_ORDER_DISTRICT, |v| v.int(w).int(d))?.row("the district")?;
+    let mut row = client
+        .begin(st::NEW_ORDER_DISTRICT, |v| v.int(w).int(d))?
+        .row("the district")?;
     let (district_tax, order) = (row.numeric()?, row.int()?);
     progress.order = order;
-    let mut row = client.run(st::NEW_ORDER_CUSTOMER, |v| v.int(w).int(d).int(c))?.row("the customer")?;
+    let mut row = client
+        .run(st::NEW_ORDER_CUSTOMER, |v| v.int(w).int(d).int(c))?
+        .row("the customer")?;
     let discount = row.numeric()?;
     row.skip(2)?;
     let warehouse_tax = row.numeric()?;
     client.run(st::NEW_ORDER_ADVANCE, |v| v.int(w).int(d))?;
     let stamp = Stamp::now();
     client.run(st::NEW_ORDER_INSERT_ORDER, |v| {
-        v.int(order).int(d).int(w).int(c).text(stamp.as_str()).int(input.count as i32).int(input.all_local() as i32)
+        v.int(order)
+            .int(d)
+            .int(w)
+            .int(c)
+            .text(stamp.as_str())
+            .int(input.count as i32)
+            .int(input.all_local() as i32)
     })?;
     client.run(st::NEW_ORDER_INSERT_NEW_ORDER, |v| v.int(order).int(d).int(w))?;
 
-    let mut priced = [PricedLine { amount: 0.0, stock_after: 0, district_info: [b' '; 24] }; LINES_MAX];
+    let mut priced = [PricedLine {
+        amount: 0.0,
+        stock_after: 0,
+        district_info: [b' '; 24],
+    }; LINES_MAX];
     for (line, priced) in input.lines().iter().zip(&mut priced) {
         let reply = client.run(st::NEW_ORDER_ITEM, |v| v.int(line.item))?;
         let Some(mut row) = reply.first_row() else {
@@ -55,8 +69,11 @@ pub fn execute(
             return Ok(Outcome::RolledBack);
         };
         let price = row.numeric()?;
-        let mut row =
-            client.run(st::NEW_ORDER_STOCK, |v| v.int(line.supply_warehouse).int(line.item))?.row("the stock")?;
+        let mut row = client
+            .run(st::NEW_ORDER_STOCK, |v| {
+                v.int(line.supply_warehouse).int(line.item)
+            })?
+            .row("the stock")?;
         let quantity = row.int()?;
         row.skip(d as usize)?; // S_DATA and the districts before ours
         let info = row.bytes()?.unwrap_or(b"");
@@ -70,7 +87,11 @@ pub fn execute(
     for (line, priced) in input.lines().iter().zip(&priced) {
         let remote = (line.supply_warehouse != w) as i32;
         client.queue(st::NEW_ORDER_UPDATE_STOCK, |v| {
-            v.int(priced.stock_after).int(line.quantity).int(remote).int(line.supply_warehouse).int(line.item)
+            v.int(priced.stock_after)
+                .int(line.quantity)
+                .int(remote)
+                .int(line.supply_warehouse)
+                .int(line.item)
         });
     }
     client.flush()?;
@@ -78,7 +99,13 @@ pub fn execute(
         let info = std::str::from_utf8(&priced.district_info)
             .map_err(|_| DriverError::protocol("S_DIST is not ASCII"))?;
         client.queue(st::NEW_ORDER_INSERT_LINE, |v| {
-            let v = v.int(order).int(d).int(w).int(number as i32 + 1).int(line.item).int(line.supply_warehouse);
+            let v = v
+                .int(order)
+                .int(d)
+                .int(w)
+                .int(number as i32 + 1)
+                .int(line.item)
+                .int(line.supply_warehouse);
             v.int(line.quantity).float(priced.amount).text(info)
         });
     }
@@ -92,7 +119,11 @@ pub fn execute(
 
 /// Clause 2.4.2.2: stock never falls below 10; 91 pieces arrive when it would.
 fn restocked(stock: i32, ordered: i32) -> i32 {
-    if stock >= ordered + 10 { stock - ordered } else { stock - ordered + 91 }
+    if stock >= ordered + 10 {
+        stock - ordered
+    } else {
+        stock - ordered + 91
+    }
 }
 
 #[cfg(test)]

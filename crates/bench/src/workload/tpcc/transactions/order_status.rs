@@ -11,11 +11,15 @@ pub fn execute(client: &mut Client<'_, '_>, input: &OrderStatusInput) -> DriverR
     if matches!(input.customer, CustomerKey::Id(_)) {
         client.queue(st::BEGIN, |none| none);
     }
-    let mut row = client.run(st::ORDER_STATUS_CUSTOMER, |v| v.int(w).int(d).int(c))?.row("the customer")?;
+    let mut row = client
+        .run(st::ORDER_STATUS_CUSTOMER, |v| v.int(w).int(d).int(c))?
+        .row("the customer")?;
     row.skip(3)?;
     row.numeric()?;
     let mut row = client
-        .run(st::ORDER_STATUS_ORDER, |v| v.int(w).int(d).int(c).int(w).int(d).int(c))?
+        .run(st::ORDER_STATUS_ORDER, |v| {
+            v.int(w).int(d).int(c).int(w).int(d).int(c)
+        })?
         .row("the customer's last order")?;
     let order = row.int()?;
     let reply = client.run(st::ORDER_STATUS_LINES, |v| v.int(w).int(d).int(order))?;

@@ -15,11 +15,17 @@ pub fn execute(client: &mut Client<'_, '_>, input: &PaymentInput) -> DriverResul
     let (customer_w, customer_d) = (input.customer_warehouse, input.customer_district);
     client.begin(st::PAYMENT_UPDATE_DISTRICT, |v| v.float(amount).int(w).int(d))?;
     let mut names = std::mem::take(&mut client.scratch.text);
-    let district = client.run(st::PAYMENT_DISTRICT, |v| v.int(w).int(d))?.row("the district")?.text()?;
+    let district = client
+        .run(st::PAYMENT_DISTRICT, |v| v.int(w).int(d))?
+        .row("the district")?
+        .text()?;
     names.clear();
     names.push_str(district);
     client.run(st::PAYMENT_UPDATE_WAREHOUSE, |v| v.float(amount).int(w))?;
-    let warehouse = client.run(st::PAYMENT_WAREHOUSE, |v| v.int(w))?.row("the warehouse")?.text()?;
+    let warehouse = client
+        .run(st::PAYMENT_WAREHOUSE, |v| v.int(w))?
+        .row("the warehouse")?
+        .text()?;
     // H_DATA is the warehouse's name, four spaces, the district's.
     names.insert_str(0, "    ");
     names.insert_str(0, warehouse);
@@ -33,21 +39,38 @@ pub fn execute(client: &mut Client<'_, '_>, input: &PaymentInput) -> DriverResul
     if bad_credit {
         let mut data = std::mem::take(&mut client.scratch.more_text);
         let mut row = client
-            .run(st::PAYMENT_CUSTOMER_DATA, |v| v.int(customer_w).int(customer_d).int(c))?
+            .run(st::PAYMENT_CUSTOMER_DATA, |v| {
+                v.int(customer_w).int(customer_d).int(c)
+            })?
             .row("the customer")?;
         prepend_payment(&mut data, input, c, row.text()?);
         client.run(st::PAYMENT_UPDATE_CUSTOMER_DATA, |v| {
-            v.float(amount).float(amount).text(&data).int(customer_w).int(customer_d).int(c)
+            v.float(amount)
+                .float(amount)
+                .text(&data)
+                .int(customer_w)
+                .int(customer_d)
+                .int(c)
         })?;
         client.scratch.more_text = data;
     } else {
         client.run(st::PAYMENT_UPDATE_CUSTOMER, |v| {
-            v.float(amount).float(amount).int(customer_w).int(customer_d).int(c)
+            v.float(amount)
+                .float(amount)
+                .int(customer_w)
+                .int(customer_d)
+                .int(c)
         })?;
     }
     let stamp = Stamp::now();
     client.run(st::PAYMENT_INSERT_HISTORY, |v| {
-        let v = v.int(c).int(customer_d).int(customer_w).int(d).int(w).text(stamp.as_str());
+        let v = v
+            .int(c)
+            .int(customer_d)
+            .int(customer_w)
+            .int(d)
+            .int(w)
+            .text(stamp.as_str());
         v.float(amount).text(&names)
     })?;
     client.scratch.text = names;

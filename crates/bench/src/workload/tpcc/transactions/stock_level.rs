@@ -8,7 +8,9 @@ use crate::workload::tpcc::statements as st;
 pub fn execute(client: &mut Client<'_, '_>, input: &StockLevelInput) -> DriverResult<Outcome> {
     let (w, d) = (input.warehouse, input.district);
     client
-        .begin(st::STOCK_LEVEL_COUNT, |v| v.int(w).int(input.threshold).int(w).int(d))?
+        .begin(st::STOCK_LEVEL_COUNT, |v| {
+            v.int(w).int(input.threshold).int(w).int(d)
+        })?
         .row("a count")?
         .long()?;
     client.commit()?;
