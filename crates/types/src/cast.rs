@@ -6,7 +6,6 @@
 use crate::catalog::{self, ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
 use crate::datetime::{self, DAY_US, civil};
 use crate::datum::{Array, Datum, Interval};
-use crate::format::text::trim_blanks;
 use crate::format::{input_text, output_text};
 use crate::json::Json;
 use crate::numeric::Numeric;
@@ -51,7 +50,10 @@ pub use table::CAST_TABLE;
 
 /// The `pg_cast` entry for a pair of types.
 pub fn find_cast(from: Oid, to: Oid) -> Option<&'static CastEntry> {
-    CAST_TABLE.binary_search_by_key(&(from, to), |entry| (entry.source, entry.target)).ok().map(|slot| &CAST_TABLE[slot])
+    CAST_TABLE
+        .binary_search_by_key(&(from, to), |entry| (entry.source, entry.target))
+        .ok()
+        .map(|slot| &CAST_TABLE[slot])
 }
 
 /// The least demanding context in which `from` converts to `to`, or `None` where no conversion exists.
@@ -66,7 +68,9 @@ pub fn can_cast(from: Oid, to: Oid) -> Option<CastContext> {
         return Some(entry.context);
     }
     match (from, to) {
-        (oid::INT2VECTOR, oid::INT2_ARRAY) | (oid::OIDVECTOR, oid::OID_ARRAY) => return Some(CastContext::Implicit),
+        (oid::INT2VECTOR, oid::INT2_ARRAY) | (oid::OIDVECTOR, oid::OID_ARRAY) => {
+            return Some(CastContext::Implicit);
+        }
         _ => {}
     }
     if let (Some(from), Some(to)) = (element_type(from), element_type(to)) {
@@ -84,7 +88,11 @@ pub fn can_cast(from: Oid, to: Oid) -> Option<CastContext> {
 
 /// The error for a pair without a conversion.
 pub fn cannot_cast(from: ColumnType, to: ColumnType) -> SqlError {
-    let message = format!("cannot cast type {} to {}", ColumnType::new(from.oid).name(), ColumnType::new(to.oid).name());
+    let message = format!(
+        "cannot cast type {} to {}",
+        ColumnType::new(from.oid).name(),
+        ColumnType::new(to.oid).name()
+    );
     SqlError::new(state::CANNOT_COERCE, message)
 }
 
@@ -116,7 +124,7 @@ fn convert(
     settings: &FormatSettings,
 ) -> SqlResult<Datum> {
     if let Datum::Text(value) = datum {
-        return convert_text(value, from, to, explicit, settings);
+        return convert_text(value, from, to, settings);
     }
     if let Datum::Array(array) = datum
         && let Some(element) = to.element()
@@ -134,9 +142,11 @@ fn convert(
         Datum::Float4(value) => convert_float4(*value, from, to),
         Datum::Float8(value) => convert_float8(*value, from, to),
         Datum::Numeric(value) => convert_numeric(value, from, to),
-        Datum::Date(_) | Datum::Time(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) | Datum::Interval(_) => {
-            convert_datetime(datum, from, to, settings)
-        }
+        Datum::Date(_)
+        | Datum::Time(_)
+        | Datum::Timestamp(_)
+        | Datum::TimestampTz(_)
+        | Datum::Interval(_) => convert_datetime(datum, from, to, settings),
         Datum::Jsonb(value) => convert_json(value, from, to),
         _ => Err(cannot_cast(from, to)),
     }
@@ -147,32 +157,40 @@ fn convert_text(
     value: &CompactString,
     from: ColumnType,
     to: ColumnType,
-    explicit: bool,
     settings: &FormatSettings,
 ) -> SqlResult<Datum> {
     match (from.oid, to.oid) {
-        (oid::CHAR, oid::INT4) => Ok(Datum::Int4(value.bytes().next().map_or(0, |byte| byte as i8 as i32))),
-        (_, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING) => Ok(Datum::Text(value.clone())),
+        (oid::CHAR, oid::INT4) => Ok(Datum::Int4(
+            value.bytes().next().map_or(0, |byte| byte as i8 as i32),
+        )),
+        (_, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING) => {
+            Ok(Datum::Text(value.clone()))
+        }
         (oid::JSON, oid::JSONB) => Ok(Datum::Jsonb(Box::new(Json::parse(value)?))),
         // The modifier of the target waits for the caller, except that intervals need it while reading.
         (_, oid::INTERVAL) => input_text(to, value, settings),
-        _ => {
-            let _ = explicit;
-            input_text(ColumnType::new(to.oid), value, settings)
-        }
+        _ => input_text(ColumnType::new(to.oid), value, settings),
     }
 }
 
 fn to_text(datum: &Datum, from: ColumnType, to: ColumnType, settings: &FormatSettings) -> SqlResult<Datum> {
     if let (Datum::Bool(value), oid::TEXT | oid::VARCHAR | oid::BPCHAR) = (datum, to.oid) {
-        return Ok(Datum::Text(CompactString::const_new(if *value { "true" } else { "false" })));
+        return Ok(Datum::Text(CompactString::const_new(if *value {
+            "true"
+        } else {
+            "false"
+        })));
     }
     if let (Datum::Int4(value), oid::CHAR) = (datum, to.oid) {
-        let byte = i8::try_from(*value).map_err(|_| {
-            SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "\"char\" out of range")
-        })? as u8;
+        let byte = i8::try_from(*value)
+            .map_err(|_| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "\"char\" out of range"))?
+            as u8;
         // Bytes above 127 are not UTF-8 on their own and cannot be text here.
-        let text = if byte == 0 { String::new() } else { (byte as char).to_string() };
+        let text = if byte == 0 {
+            String::new()
+        } else {
+            (byte as char).to_string()
+        };
         return Ok(Datum::Text(text.into()));
     }
     let mut out = Vec::new();
@@ -191,11 +209,25 @@ fn convert_array(
     explicit: bool,
     settings: &FormatSettings,
 ) -> SqlResult<Datum> {
-    let context = if explicit { CastContext::Explicit } else { CastContext::Assignment };
-    let from = ColumnType { oid: array.element, typmod: from.typmod };
-    let elements: SqlResult<Vec<Datum>> =
-        array.elements.iter().map(|item| cast(item, from, element, context, settings)).collect();
-    Ok(Datum::Array(Box::new(Array { element: element.oid, dims: array.dims.clone(), elements: elements? })))
+    let context = if explicit {
+        CastContext::Explicit
+    } else {
+        CastContext::Assignment
+    };
+    let from = ColumnType {
+        oid: array.element,
+        typmod: from.typmod,
+    };
+    let elements: SqlResult<Vec<Datum>> = array
+        .elements
+        .iter()
+        .map(|item| cast(item, from, element, context, settings))
+        .collect();
+    Ok(Datum::Array(Box::new(Array {
+        element: element.oid,
+        dims: array.dims.clone(),
+        elements: elements?,
+    })))
 }
 
 #[cold]
@@ -228,15 +260,18 @@ fn convert_integer(datum: &Datum, from: ColumnType, to: ColumnType) -> SqlResult
 fn float_to_integer(value: f64, name: &str, min: f64, end: f64) -> SqlResult<i64> {
     let rounded = value.round_ties_even();
     // NaN fails both comparisons.
-    if rounded >= min && rounded < end { Ok(rounded as i64) } else { Err(integer_out_of_range(name)) }
+    if rounded >= min && rounded < end {
+        Ok(rounded as i64)
+    } else {
+        Err(integer_out_of_range(name))
+    }
 }
 
 fn float_to_integer_datum(value: f64, to: Oid) -> Option<SqlResult<Datum>> {
     Some(match to {
         oid::INT2 => float_to_integer(value, "smallint", -32_768.0, 32_768.0).map(|v| Datum::Int2(v as i16)),
-        oid::INT4 => {
-            float_to_integer(value, "integer", -2_147_483_648.0, 2_147_483_648.0).map(|v| Datum::Int4(v as i32))
-        }
+        oid::INT4 => float_to_integer(value, "integer", -2_147_483_648.0, 2_147_483_648.0)
+            .map(|v| Datum::Int4(v as i32)),
         oid::INT8 => {
             const END: f64 = 9_223_372_036_854_775_808.0;
             float_to_integer(value, "bigint", -END, END).map(Datum::Int8)
@@ -264,10 +299,16 @@ fn convert_float8(value: f64, from: ColumnType, to: ColumnType) -> SqlResult<Dat
 fn float8_to_float4(value: f64) -> SqlResult<f32> {
     let narrow = value as f32;
     if narrow.is_infinite() && value.is_finite() {
-        return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow"));
+        return Err(SqlError::new(
+            state::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
     }
     if narrow == 0.0 && value != 0.0 {
-        return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: underflow"));
+        return Err(SqlError::new(
+            state::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: underflow",
+        ));
     }
     Ok(narrow)
 }
@@ -283,7 +324,12 @@ fn convert_numeric(value: &Numeric, from: ColumnType, to: ColumnType) -> SqlResu
     })
 }
 
-fn convert_datetime(datum: &Datum, from: ColumnType, to: ColumnType, settings: &FormatSettings) -> SqlResult<Datum> {
+fn convert_datetime(
+    datum: &Datum,
+    from: ColumnType,
+    to: ColumnType,
+    settings: &FormatSettings,
+) -> SqlResult<Datum> {
     let zone = &settings.time_zone;
     Ok(match (datum, to.oid) {
         (Datum::Date(days), oid::TIMESTAMP) => Datum::Timestamp(date_to_timestamp(*days)?),
@@ -294,7 +340,9 @@ fn convert_datetime(datum: &Datum, from: ColumnType, to: ColumnType, settings: &
         (Datum::Timestamp(us), oid::TIME) => timestamp_to_time(*us),
         (Datum::Timestamp(us), oid::TIMESTAMPTZ) => Datum::TimestampTz(timestamp_to_timestamptz(*us, zone)?),
         (Datum::TimestampTz(us), oid::TIMESTAMP) => Datum::Timestamp(timestamptz_to_timestamp(*us, zone)?),
-        (Datum::TimestampTz(us), oid::DATE) => Datum::Date(timestamp_to_date(timestamptz_to_timestamp(*us, zone)?)),
+        (Datum::TimestampTz(us), oid::DATE) => {
+            Datum::Date(timestamp_to_date(timestamptz_to_timestamp(*us, zone)?))
+        }
         (Datum::TimestampTz(us), oid::TIME) => timestamp_to_time(timestamptz_to_timestamp(*us, zone)?),
         (Datum::Time(us), oid::INTERVAL) => Datum::interval(0, 0, *us),
         (Datum::Interval(interval), oid::TIME) => Datum::Time(interval.us.rem_euclid(DAY_US)),
@@ -307,9 +355,8 @@ pub fn date_to_timestamp(days: i32) -> SqlResult<i64> {
     match days {
         datetime::DATE_INFINITY => Ok(datetime::TIMESTAMP_INFINITY),
         datetime::DATE_NEGATIVE_INFINITY => Ok(datetime::TIMESTAMP_NEGATIVE_INFINITY),
-        _ => datetime::checked_timestamp((days as i64).checked_mul(DAY_US)).map_err(|_| {
-            SqlError::new(state::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")
-        }),
+        _ => datetime::checked_timestamp((days as i64).checked_mul(DAY_US))
+            .map_err(|_| SqlError::new(state::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")),
     }
 }
 
@@ -322,7 +369,11 @@ pub fn timestamp_to_date(us: i64) -> i32 {
 }
 
 fn timestamp_to_time(us: i64) -> Datum {
-    if datetime::is_finite_timestamp(us) { Datum::Time(civil::split_timestamp(us).1) } else { Datum::Null }
+    if datetime::is_finite_timestamp(us) {
+        Datum::Time(civil::split_timestamp(us).1)
+    } else {
+        Datum::Null
+    }
 }
 
 /// The instant at which a zone's clock shows `us`.
@@ -350,7 +401,9 @@ fn convert_json(value: &Json, from: ColumnType, to: ColumnType) -> SqlResult<Dat
     if to.oid == oid::JSON {
         let mut out = Vec::new();
         value.write(&mut out);
-        return Ok(Datum::Text(CompactString::from_utf8(out).expect("json output is UTF-8")));
+        return Ok(Datum::Text(
+            CompactString::from_utf8(out).expect("json output is UTF-8"),
+        ));
     }
     match value {
         Json::Bool(value) if to.oid == oid::BOOL => Ok(Datum::Bool(*value)),
@@ -393,7 +446,10 @@ pub fn coerce_typmod(datum: Datum, ty: ColumnType, explicit: bool) -> SqlResult<
         }
         Datum::Interval(interval) => Ok(Datum::Interval(Box::new(coerce_interval(*interval, ty.typmod)))),
         Datum::Array(mut array) => {
-            let element = ColumnType { oid: array.element, typmod: ty.typmod };
+            let element = ColumnType {
+                oid: array.element,
+                typmod: ty.typmod,
+            };
             for item in &mut array.elements {
                 *item = coerce_typmod(std::mem::take(item), element, explicit)?;
             }
@@ -404,12 +460,16 @@ pub fn coerce_typmod(datum: Datum, ty: ColumnType, explicit: bool) -> SqlResult<
 }
 
 fn coerce_length(mut value: CompactString, ty: ColumnType, explicit: bool) -> SqlResult<CompactString> {
-    let Some(length) = ty.max_length() else { return Ok(value) };
+    let Some(length) = ty.max_length() else {
+        return Ok(value);
+    };
     // Characters are at least a byte each: no need to count when the bytes fit.
     if value.len() <= length {
         return Ok(value);
     }
-    let Some((cut, _)) = value.char_indices().nth(length) else { return Ok(value) };
+    let Some((cut, _)) = value.char_indices().nth(length) else {
+        return Ok(value);
+    };
     if !explicit && value[cut..].bytes().any(|byte| byte != b' ') {
         let message = format!("value too long for type {}", ty.name());
         return Err(SqlError::new(state::STRING_DATA_RIGHT_TRUNCATION, message));
@@ -434,17 +494,16 @@ fn coerce_interval(interval: Interval, typmod: i32) -> Interval {
                 }
             }
         } else if range & SECOND == 0 {
-            let unit = if range & MINUTE != 0 { datetime::MINUTE_US } else { datetime::HOUR_US };
+            let unit = if range & MINUTE != 0 {
+                datetime::MINUTE_US
+            } else {
+                datetime::HOUR_US
+            };
             kept.us = kept.us / unit * unit;
         }
     }
     kept.us = datetime::round_to_precision(kept.us, precision);
     kept
-}
-
-/// The number a text holds, for `LIMIT`-like places that take text constants.
-pub fn text_to_int8(text: &str) -> Option<i64> {
-    trim_blanks(text).parse().ok()
 }
 
 #[cfg(test)]

@@ -59,7 +59,11 @@ fn compare_mixed(a: &Datum, b: &Datum) -> Ordering {
     } else if let (Some(a), Some(b)) = (as_numeric(a), as_numeric(b)) {
         return a.cmp(&b);
     }
-    panic!("compared {} with {}: the binder must have made the types equal", a.variant_name(), b.variant_name())
+    panic!(
+        "compared {} with {}: the binder must have made the types equal",
+        a.variant_name(),
+        b.variant_name()
+    )
 }
 
 /// Any number as a double, as PostgreSQL's implicit casts would.
@@ -108,7 +112,10 @@ fn compare_arrays(a: &Array, b: &Array) -> Ordering {
     let key = |array: &Array| (array.elements.len(), array.dims.len());
     let lengths = |array: &Array| array.dims.iter().map(|dim| dim.length).collect::<Vec<_>>();
     let bounds = |array: &Array| array.dims.iter().map(|dim| dim.lower_bound).collect::<Vec<_>>();
-    key(a).cmp(&key(b)).then_with(|| lengths(a).cmp(&lengths(b))).then_with(|| bounds(a).cmp(&bounds(b)))
+    key(a)
+        .cmp(&key(b))
+        .then_with(|| lengths(a).cmp(&lengths(b)))
+        .then_with(|| bounds(a).cmp(&bounds(b)))
 }
 
 fn compare_records(a: &Record, b: &Record) -> Ordering {
@@ -154,7 +161,9 @@ pub fn hash<H: Hasher>(datum: &Datum, state: &mut H) {
         Datum::Jsonb(value) => value.hash_into(state),
         Datum::Array(array) => array.elements.iter().for_each(|element| hash(element, state)),
         Datum::Record(record) => record.fields.iter().for_each(|field| hash(field, state)),
-        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => unreachable!("hashed as i64 above"),
+        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => {
+            unreachable!("hashed as i64 above")
+        }
     }
 }
 
@@ -191,10 +200,20 @@ mod tests {
 
     #[test]
     fn orders_each_type() {
-        ascending(&[Datum::Float8(f64::NEG_INFINITY), Datum::Float8(0.0), Datum::Float8(f64::NAN), Datum::Null]);
+        ascending(&[
+            Datum::Float8(f64::NEG_INFINITY),
+            Datum::Float8(0.0),
+            Datum::Float8(f64::NAN),
+            Datum::Null,
+        ]);
         ascending(&["", "B", "a", "ab", "\u{e9}"].map(Datum::from));
-        ascending(&[Datum::interval(0, 29, 0), Datum::interval(1, 0, 0), Datum::interval(0, 30, 1)]);
-        let array = |elements: &[i32]| Datum::array(oid::INT4, elements.iter().map(|&e| Datum::Int4(e)).collect());
+        ascending(&[
+            Datum::interval(0, 29, 0),
+            Datum::interval(1, 0, 0),
+            Datum::interval(0, 30, 1),
+        ]);
+        let array =
+            |elements: &[i32]| Datum::array(oid::INT4, elements.iter().map(|&e| Datum::Int4(e)).collect());
         ascending(&[array(&[]), array(&[1]), array(&[1, 2]), array(&[2])]);
     }
 

@@ -77,8 +77,19 @@ impl Array {
     /// A one-dimensional array with subscripts from 1; no elements make the empty array.
     pub fn from_elements(element: Oid, elements: Vec<Datum>) -> Array {
         let length = elements.len() as i32;
-        let dims = if length == 0 { Vec::new() } else { vec![Dimension { length, lower_bound: 1 }] };
-        Array { element, dims, elements }
+        let dims = if length == 0 {
+            Vec::new()
+        } else {
+            vec![Dimension {
+                length,
+                lower_bound: 1,
+            }]
+        };
+        Array {
+            element,
+            dims,
+            elements,
+        }
     }
 
     /// The flat position of an element, or `None` when a subscript is out of bounds or their number is wrong.
@@ -99,7 +110,8 @@ impl Array {
 
     /// `array[i, j, ...]`; NULL outside the bounds, as SQL has it.
     pub fn get(&self, subscripts: &[i32]) -> Datum {
-        self.position(subscripts).map_or(Datum::Null, |position| self.elements[position].clone())
+        self.position(subscripts)
+            .map_or(Datum::Null, |position| self.elements[position].clone())
     }
 }
 
@@ -262,7 +274,11 @@ mod tests {
 
     #[test]
     fn short_values_do_not_allocate() {
-        for datum in [Datum::text("abcdefghijklmnopqrstuvwx"), Datum::Numeric(Numeric::from(12)), Datum::Null] {
+        for datum in [
+            Datum::text("abcdefghijklmnopqrstuvwx"),
+            Datum::Numeric(Numeric::from(12)),
+            Datum::Null,
+        ] {
             assert_eq!(datum.clone().heap_bytes(), 0);
         }
     }
@@ -271,7 +287,16 @@ mod tests {
     fn subscripts_respect_lower_bounds() {
         let array = Array {
             element: oid::INT4,
-            dims: vec![Dimension { length: 2, lower_bound: 0 }, Dimension { length: 2, lower_bound: 5 }],
+            dims: vec![
+                Dimension {
+                    length: 2,
+                    lower_bound: 0,
+                },
+                Dimension {
+                    length: 2,
+                    lower_bound: 5,
+                },
+            ],
             elements: (1..=4).map(Datum::Int4).collect(),
         };
         assert_eq!(array.get(&[1, 5]).as_i64(), Some(3));

@@ -49,7 +49,10 @@ impl Json {
     /// The member of an object.
     pub fn get(&self, key: &str) -> Option<&Json> {
         let Json::Object(pairs) = self else { return None };
-        pairs.binary_search_by(|pair| key_order(&pair.0, key)).ok().map(|slot| &pairs[slot].1)
+        pairs
+            .binary_search_by(|pair| key_order(&pair.0, key))
+            .ok()
+            .map(|slot| &pairs[slot].1)
     }
 
     /// Appends the text form `jsonb` prints: one blank behind `:` and `,`.
@@ -103,7 +106,10 @@ impl Json {
             (Json::String(a), Json::String(b)) => a.as_bytes().cmp(b.as_bytes()),
             (Json::Array(a), Json::Array(b)) => a.len().cmp(&b.len()).then_with(|| {
                 let pairs = a.iter().zip(b);
-                pairs.map(|(x, y)| x.compare(y)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+                pairs
+                    .map(|(x, y)| x.compare(y))
+                    .find(|order| order.is_ne())
+                    .unwrap_or(Ordering::Equal)
             }),
             (Json::Object(a), Json::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
                 let pairs = a.iter().zip(b);
@@ -133,10 +139,14 @@ impl Json {
 
     pub fn heap_bytes(&self) -> usize {
         match self {
-            Json::Array(items) => items.iter().map(|item| size_of::<Json>() + item.heap_bytes()).sum(),
-            Json::Object(pairs) => {
-                pairs.iter().map(|(key, value)| size_of::<(CompactString, Json)>() + key.len() + value.heap_bytes()).sum()
-            }
+            Json::Array(items) => items
+                .iter()
+                .map(|item| size_of::<Json>() + item.heap_bytes())
+                .sum(),
+            Json::Object(pairs) => pairs
+                .iter()
+                .map(|(key, value)| size_of::<(CompactString, Json)>() + key.len() + value.heap_bytes())
+                .sum(),
             Json::String(value) if value.is_heap_allocated() => value.capacity(),
             Json::Number(value) => value.heap_bytes(),
             _ => 0,
@@ -192,7 +202,12 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, build: bool) -> Parser<'a> {
-        Parser { text, position: 0, depth: 0, build }
+        Parser {
+            text,
+            position: 0,
+            depth: 0,
+            build,
+        }
     }
 
     fn document(mut self) -> SqlResult<Json> {
@@ -282,7 +297,11 @@ impl<'a> Parser<'a> {
                 Some(b',') => self.position += 1,
                 Some(b'}') => {
                     self.position += 1;
-                    return Ok(if self.build { Json::object(pairs) } else { Json::Null });
+                    return Ok(if self.build {
+                        Json::object(pairs)
+                    } else {
+                        Json::Null
+                    });
                 }
                 _ => return Err(self.expected("Expected \",\" or \"}\", but found")),
             }
@@ -291,7 +310,11 @@ impl<'a> Parser<'a> {
 
     fn word(&mut self) -> SqlResult<Json> {
         let rest = &self.text[self.position..];
-        for (word, value) in [("true", Json::Bool(true)), ("false", Json::Bool(false)), ("null", Json::Null)] {
+        for (word, value) in [
+            ("true", Json::Bool(true)),
+            ("false", Json::Bool(false)),
+            ("null", Json::Null),
+        ] {
             if self.token() == word {
                 self.position += word.len();
                 return Ok(value);
@@ -349,7 +372,10 @@ impl<'a> Parser<'a> {
         let mut out = CompactString::default();
         loop {
             let start = self.position;
-            while bytes.get(self.position).is_some_and(|&b| b >= 0x20 && b != b'"' && b != b'\\') {
+            while bytes
+                .get(self.position)
+                .is_some_and(|&b| b >= 0x20 && b != b'"' && b != b'\\')
+            {
                 self.position += 1;
             }
             out.push_str(&self.text[start..self.position]);
@@ -364,7 +390,10 @@ impl<'a> Parser<'a> {
                     return Err(self.error(detail));
                 }
                 None => {
-                    return Err(self.error(format!("Token \"{}\" is invalid.", &self.text[start.saturating_sub(1)..])));
+                    return Err(self.error(format!(
+                        "Token \"{}\" is invalid.",
+                        &self.text[start.saturating_sub(1)..]
+                    )));
                 }
             }
         }
@@ -392,7 +421,10 @@ impl<'a> Parser<'a> {
     fn unicode_escape(&mut self) -> SqlResult<char> {
         let first = self.hex4()?;
         if first == 0 && self.build {
-            let error = SqlError::new(state::UNTRANSLATABLE_CHARACTER, "unsupported Unicode escape sequence");
+            let error = SqlError::new(
+                state::UNTRANSLATABLE_CHARACTER,
+                "unsupported Unicode escape sequence",
+            );
             return Err(error.detail("\\u0000 cannot be converted to text."));
         }
         if !self.build {
@@ -448,12 +480,20 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, detail: String) -> SqlError {
-        let error = SqlError::new(state::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type json");
+        let error = SqlError::new(
+            state::INVALID_TEXT_REPRESENTATION,
+            "invalid input syntax for type json",
+        );
         let end = (self.position + self.token().len()).min(self.text.len());
-        let line_start = self.text[..self.position.min(end)].rfind('\n').map_or(0, |at| at + 1);
+        let line_start = self.text[..self.position.min(end)]
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
         let line = self.text[..line_start].matches('\n').count() + 1;
         let rest = if end < self.text.len() { "..." } else { "" };
-        error.detail(detail).context(format!("JSON data, line {line}: {}{rest}", &self.text[line_start..end]))
+        error.detail(detail).context(format!(
+            "JSON data, line {line}: {}{rest}",
+            &self.text[line_start..end]
+        ))
     }
 }
 
@@ -470,7 +510,10 @@ mod tests {
     #[test]
     fn prints_as_jsonb_does() {
         let cases = [
-            (r#" {"bb":1,"a":[1,2.50,{"x":null}],"bb":2} "#, r#"{"a": [1, 2.50, {"x": null}], "bb": 2}"#),
+            (
+                r#" {"bb":1,"a":[1,2.50,{"x":null}],"bb":2} "#,
+                r#"{"a": [1, 2.50, {"x": null}], "bb": 2}"#,
+            ),
             ("[]", "[]"),
             ("1e3", "1000"),
             (r#""\u00e9\ud83d\ude00\n\/""#, "\"\u{e9}\u{1f600}\\n/\""),
@@ -483,17 +526,44 @@ mod tests {
 
     #[test]
     fn rejects_what_is_not_json() {
-        for text in ["", "{", "[1,]", "{\"a\"}", "01", "1.", "tru", "\"\u{1}\"", "\"\\x\"", "1 2", "{\"a\":1,}", "-"] {
+        for text in [
+            "",
+            "{",
+            "[1,]",
+            "{\"a\"}",
+            "01",
+            "1.",
+            "tru",
+            "\"\u{1}\"",
+            "\"\\x\"",
+            "1 2",
+            "{\"a\":1,}",
+            "-",
+        ] {
             assert_eq!(Json::parse(text).unwrap_err().state().as_str(), "22P02", "{text}");
             assert!(check_text(text).is_err());
         }
-        assert_eq!(Json::parse("nope").unwrap_err().fields().detail.as_deref(), Some("Token \"nope\" is invalid."));
+        assert_eq!(
+            Json::parse("nope").unwrap_err().fields().detail.as_deref(),
+            Some("Token \"nope\" is invalid.")
+        );
         assert!(Json::parse(&"[".repeat(100_000)).is_err());
     }
 
     #[test]
     fn orders_kinds_as_postgresql_does() {
-        let sorted = ["null", "\"a\"", "1", "false", "true", "[]", "[1]", "[0, 0]", "{}", "{\"a\": 1}"];
+        let sorted = [
+            "null",
+            "\"a\"",
+            "1",
+            "false",
+            "true",
+            "[]",
+            "[1]",
+            "[0, 0]",
+            "{}",
+            "{\"a\": 1}",
+        ];
         for pair in sorted.windows(2) {
             let (a, b) = (Json::parse(pair[0]).unwrap(), Json::parse(pair[1]).unwrap());
             assert_eq!(a.compare(&b), Ordering::Less, "{pair:?}");

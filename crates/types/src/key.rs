@@ -30,7 +30,12 @@ pub struct KeyColumn {
 impl KeyColumn {
     /// Ascending, NULLs last: what an index column is unless it says otherwise.
     pub const fn new(ty: ColumnType, nullable: bool) -> KeyColumn {
-        KeyColumn { ty, nullable, descending: false, nulls_first: false }
+        KeyColumn {
+            ty,
+            nullable,
+            descending: false,
+            nulls_first: false,
+        }
     }
 }
 
@@ -51,7 +56,11 @@ pub enum KeyBound {
 pub fn encode_key(datum: &Datum, column: &KeyColumn, out: &mut Vec<u8>) {
     if datum.is_null() {
         debug_assert!(column.nullable);
-        out.push(if column.nulls_first { MARKER_NULL_FIRST } else { MARKER_NULL_LAST });
+        out.push(if column.nulls_first {
+            MARKER_NULL_FIRST
+        } else {
+            MARKER_NULL_LAST
+        });
         return;
     }
     if column.nullable {
@@ -109,12 +118,20 @@ fn flip_i64(value: i64) -> [u8; 8] {
 
 /// Sets the sign bit of positive floats and inverts negative ones, after -0 and NaN are made canonical.
 fn float8_key(value: f64) -> [u8; 8] {
-    let bits = if value.is_nan() { f64::NAN.to_bits() & !(1 << 63) } else { (value + 0.0).to_bits() };
+    let bits = if value.is_nan() {
+        f64::NAN.to_bits() & !(1 << 63)
+    } else {
+        (value + 0.0).to_bits()
+    };
     (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
 }
 
 fn float4_key(value: f32) -> [u8; 4] {
-    let bits = if value.is_nan() { f32::NAN.to_bits() & !(1 << 31) } else { (value + 0.0).to_bits() };
+    let bits = if value.is_nan() {
+        f32::NAN.to_bits() & !(1 << 31)
+    } else {
+        (value + 0.0).to_bits()
+    };
     (if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }).to_be_bytes()
 }
 
@@ -153,7 +170,11 @@ pub fn write_numeric(value: &Numeric, out: &mut Vec<u8>) {
         out.push(CLASS_ZERO);
         return;
     }
-    out.push(if value.is_negative() { CLASS_NEGATIVE } else { CLASS_POSITIVE });
+    out.push(if value.is_negative() {
+        CLASS_NEGATIVE
+    } else {
+        CLASS_POSITIVE
+    });
     let start = out.len();
     value.with_digits(|weight, digits| {
         out.extend_from_slice(&((weight + 0x8000) as u16).to_be_bytes());
@@ -178,12 +199,22 @@ pub fn write_interval(value: &Interval, out: &mut Vec<u8>) {
 /// Where a search value lies among the possible keys of a column. A comparison such as `x > 1.005` on a
 /// `numeric(12,2)` column must not be encoded: it becomes a range from just above `Between(100)`.
 pub fn key_bound(datum: &Datum, ty: ColumnType) -> KeyBound {
-    let (Datum::Numeric(value), Some(scale)) = (datum, fixed_numeric_scale(ty)) else { return KeyBound::Exact };
-    if value.is_nan() || value.to_scaled_i64(scale).is_some_and(|scaled| scaled != i64::MAX) {
+    let (Datum::Numeric(value), Some(scale)) = (datum, fixed_numeric_scale(ty)) else {
+        return KeyBound::Exact;
+    };
+    if value.is_nan()
+        || value
+            .to_scaled_i64(scale)
+            .is_some_and(|scaled| scaled != i64::MAX)
+    {
         return KeyBound::Exact;
     }
     if value.is_infinite() {
-        return if value.is_negative() { KeyBound::BelowAll } else { KeyBound::AboveAll };
+        return if value.is_negative() {
+            KeyBound::BelowAll
+        } else {
+            KeyBound::AboveAll
+        };
     }
     let truncated = value.trunc(scale);
     match truncated.to_scaled_i64(scale) {

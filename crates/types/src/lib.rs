@@ -40,3 +40,6 @@ pub use numeric::Numeric;
 pub use oid::Oid;
 pub use settings::{ByteaOutput, DateOrder, DateStyle, FormatSettings, IntervalStyle};
 pub use storage::{KeyEncoding, StorageClass, decode_storage, encode_storage, key_encoding, storage_class};
+
+#[cfg(test)]
+mod golden_tests;

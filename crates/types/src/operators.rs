@@ -95,7 +95,11 @@ macro_rules! float_operators {
 
             #[inline]
             fn checked(result: $float, operands_infinite: bool) -> SqlResult<$float> {
-                if result.is_infinite() && !operands_infinite { Err(float_overflow()) } else { Ok(result) }
+                if result.is_infinite() && !operands_infinite {
+                    Err(float_overflow())
+                } else {
+                    Ok(result)
+                }
             }
 
             #[inline]
@@ -111,7 +115,11 @@ macro_rules! float_operators {
             #[inline]
             pub fn mul(a: $float, b: $float) -> SqlResult<$float> {
                 let result = checked(a * b, a.is_infinite() || b.is_infinite())?;
-                if result == 0.0 && a != 0.0 && b != 0.0 { Err(float_underflow()) } else { Ok(result) }
+                if result == 0.0 && a != 0.0 && b != 0.0 {
+                    Err(float_underflow())
+                } else {
+                    Ok(result)
+                }
             }
 
             #[inline]
@@ -120,7 +128,11 @@ macro_rules! float_operators {
                     return Err(division_by_zero());
                 }
                 let result = checked(a / b, a.is_infinite())?;
-                if result == 0.0 && a != 0.0 && !b.is_infinite() { Err(float_underflow()) } else { Ok(result) }
+                if result == 0.0 && a != 0.0 && !b.is_infinite() {
+                    Err(float_underflow())
+                } else {
+                    Ok(result)
+                }
             }
         }
     };
@@ -153,7 +165,11 @@ impl Arithmetic {
 
 #[cold]
 fn no_operator(operator: &str, a: &Datum, b: &Datum) -> SqlError {
-    let message = format!("operator does not exist: {} {operator} {}", a.variant_name(), b.variant_name());
+    let message = format!(
+        "operator does not exist: {} {operator} {}",
+        a.variant_name(),
+        b.variant_name()
+    );
     SqlError::new(state::UNDEFINED_FUNCTION, message)
 }
 
@@ -165,12 +181,16 @@ pub fn arithmetic(op: Arithmetic, a: &Datum, b: &Datum, settings: &FormatSetting
     match (a, b) {
         (Datum::Int2(a), Datum::Int2(b)) => int2_arithmetic(op, *a, *b).map(Datum::Int2),
         (Datum::Int2(_) | Datum::Int4(_), Datum::Int2(_) | Datum::Int4(_)) => {
-            let (a, b) = (a.as_i64().expect("integer") as i32, b.as_i64().expect("integer") as i32);
+            let (a, b) = (
+                a.as_i64().expect("integer") as i32,
+                b.as_i64().expect("integer") as i32,
+            );
             int4_arithmetic(op, a, b).map(Datum::Int4)
         }
-        (Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_), Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_)) => {
-            int8_arithmetic(op, a.as_i64().expect("integer"), b.as_i64().expect("integer")).map(Datum::Int8)
-        }
+        (
+            Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_),
+            Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_),
+        ) => int8_arithmetic(op, a.as_i64().expect("integer"), b.as_i64().expect("integer")).map(Datum::Int8),
         (Datum::Float4(x), Datum::Float4(y)) => match op {
             Arithmetic::Add => float4::add(*x, *y),
             Arithmetic::Subtract => float4::sub(*x, *y),
@@ -187,7 +207,12 @@ pub fn arithmetic(op: Arithmetic, a: &Datum, b: &Datum, settings: &FormatSetting
 fn is_number(datum: &Datum) -> bool {
     matches!(
         datum,
-        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Float4(_) | Datum::Float8(_) | Datum::Numeric(_)
+        Datum::Int2(_)
+            | Datum::Int4(_)
+            | Datum::Int8(_)
+            | Datum::Float4(_)
+            | Datum::Float8(_)
+            | Datum::Numeric(_)
     )
 }
 
@@ -223,7 +248,9 @@ fn wide_arithmetic(op: Arithmetic, a: &Datum, b: &Datum) -> SqlResult<Datum> {
         }
         .map(Datum::Numeric);
     }
-    let (Some(x), Some(y)) = (as_f64(a), as_f64(b)) else { return Err(no_operator(op.symbol(), a, b)) };
+    let (Some(x), Some(y)) = (as_f64(a), as_f64(b)) else {
+        return Err(no_operator(op.symbol(), a, b));
+    };
     match op {
         Arithmetic::Add => float8::add(x, y),
         Arithmetic::Subtract => float8::sub(x, y),
@@ -319,18 +346,20 @@ pub fn bitwise(op: Bitwise, a: &Datum, b: &Datum) -> SqlResult<Datum> {
     if a.is_null() || b.is_null() {
         return Ok(Datum::Null);
     }
-    let (Some(x), Some(y)) = (a.as_i64(), b.as_i64()) else { return Err(no_operator("&", a, b)) };
-    let (width, is_shift) = match (a, b) {
-        (Datum::Int2(_), Datum::Int2(_)) => (16, false),
-        (Datum::Int8(_), _) | (_, Datum::Int8(_)) => (64, false),
-        _ => (32, false),
+    let (Some(x), Some(y)) = (a.as_i64(), b.as_i64()) else {
+        return Err(no_operator("&", a, b));
+    };
+    let width = match (a, b) {
+        (Datum::Int2(_), Datum::Int2(_)) => 16,
+        (Datum::Int8(_), _) | (_, Datum::Int8(_)) => 64,
+        _ => 32,
     };
     let shift_width = match a {
         Datum::Int8(_) => 64,
         // PostgreSQL shifts int2 in a C int.
         _ => 32,
     };
-    let is_shift = is_shift || matches!(op, Bitwise::ShiftLeft | Bitwise::ShiftRight);
+    let is_shift = matches!(op, Bitwise::ShiftLeft | Bitwise::ShiftRight);
     let shift = (y as u32) & (shift_width - 1);
     let value = match op {
         Bitwise::And => x & y,

@@ -23,8 +23,10 @@ impl Escape {
         let mut chars = text.chars();
         match (chars.next(), chars.next()) {
             (first, None) => Ok(Escape(first)),
-            _ => Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, "invalid escape string")
-                .hint("Escape string must be empty or one character.")),
+            _ => Err(
+                SqlError::new(state::INVALID_ESCAPE_SEQUENCE, "invalid escape string")
+                    .hint("Escape string must be empty or one character."),
+            ),
         }
     }
 }
@@ -172,7 +174,9 @@ fn match_pieces(pieces: &[Piece], text: &[u8]) -> bool {
 fn next_start(piece: Option<&Piece>, text: &[u8], from: usize) -> Option<usize> {
     let start = from + char_length(*text.get(from)?);
     match piece {
-        Some(Piece::Literal(bytes)) => memchr::memmem::find(&text[start..], bytes).map(|offset| start + offset),
+        Some(Piece::Literal(bytes)) => {
+            memchr::memmem::find(&text[start..], bytes).map(|offset| start + offset)
+        }
         _ => Some(start),
     }
 }
@@ -200,7 +204,10 @@ pub fn similar_to_regex(pattern: &str, escape: Escape) -> SqlResult<String> {
                     out.push(escaped);
                 }
                 None => {
-                    return Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, "invalid escape string"));
+                    return Err(SqlError::new(
+                        state::INVALID_ESCAPE_SEQUENCE,
+                        "invalid escape string",
+                    ));
                 }
             }
             continue;
@@ -264,7 +271,11 @@ mod tests {
             ("be_r", "b_%r", true),
         ];
         for (text, pattern, expect) in cases {
-            assert_eq!(like(text, pattern, Escape::default()).unwrap(), expect, "{text} {pattern}");
+            assert_eq!(
+                like(text, pattern, Escape::default()).unwrap(),
+                expect,
+                "{text} {pattern}"
+            );
         }
         assert!(ilike("HawkEye", "h%EYE", Escape::default()).unwrap());
         assert!(like("a%", "a#%", Escape(Some('#'))).unwrap());
@@ -305,18 +316,26 @@ mod tests {
             }
         }
         let words = |alphabet: &[char], length: usize| {
-            (0..alphabet.len().pow(length as u32)).map(move |mut n| {
-                (0..length).map(|_| {
-                    let c = alphabet[n % alphabet.len()];
-                    n /= alphabet.len();
-                    c
-                }).collect::<String>()
-            }).collect::<Vec<_>>()
+            (0..alphabet.len().pow(length as u32))
+                .map(move |mut n| {
+                    (0..length)
+                        .map(|_| {
+                            let c = alphabet[n % alphabet.len()];
+                            n /= alphabet.len();
+                            c
+                        })
+                        .collect::<String>()
+                })
+                .collect::<Vec<_>>()
         };
         for pattern in (0..=4).flat_map(|n| words(&['a', 'b', '%', '_'], n)) {
             for text in (0..=4).flat_map(|n| words(&['a', 'b'], n)) {
                 let expect = oracle(text.as_bytes(), pattern.as_bytes());
-                assert_eq!(like(&text, &pattern, Escape::default()).unwrap(), expect, "{text} {pattern}");
+                assert_eq!(
+                    like(&text, &pattern, Escape::default()).unwrap(),
+                    expect,
+                    "{text} {pattern}"
+                );
             }
         }
     }

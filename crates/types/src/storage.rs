@@ -139,7 +139,11 @@ pub fn encode_storage(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
 
 fn encode_numeric(value: &Numeric, ty: ColumnType, out: &mut Vec<u8>) {
     if let Some(scale) = fixed_numeric_scale(ty) {
-        let scaled = if value.is_nan() { FIXED_NUMERIC_NAN } else { fixed_numeric(value, scale) };
+        let scaled = if value.is_nan() {
+            FIXED_NUMERIC_NAN
+        } else {
+            fixed_numeric(value, scale)
+        };
         out.extend_from_slice(&scaled.to_le_bytes());
         return;
     }
@@ -148,7 +152,9 @@ fn encode_numeric(value: &Numeric, ty: ColumnType, out: &mut Vec<u8>) {
 }
 
 fn fixed_numeric(value: &Numeric, scale: i32) -> i64 {
-    value.to_scaled_i64(scale).expect("the value was coerced to numeric(p,s) with p <= 18")
+    value
+        .to_scaled_i64(scale)
+        .expect("the value was coerced to numeric(p,s) with p <= 18")
 }
 
 fn encode_interval(value: &Interval, out: &mut Vec<u8>) {
@@ -284,21 +290,34 @@ fn decode_array(bytes: &[u8]) -> Array {
     let mut reader = Reader(bytes);
     let element = Oid(reader.i32() as u32);
     let dims: Vec<Dimension> = (0..reader.take(1)[0])
-        .map(|_| Dimension { length: reader.i32(), lower_bound: reader.i32() })
+        .map(|_| Dimension {
+            length: reader.i32(),
+            lower_bound: reader.i32(),
+        })
         .collect();
     let mut elements = Vec::new();
     while !reader.0.is_empty() {
         elements.push(reader.delimited(ColumnType::new(element)));
     }
-    Array { element, dims, elements }
+    Array {
+        element,
+        dims,
+        elements,
+    }
 }
 
 fn decode_record(bytes: &[u8]) -> Record {
     let mut reader = Reader(bytes);
     let count = reader.i32() as usize;
-    let mut record = Record { types: Vec::with_capacity(count), fields: Vec::with_capacity(count) };
+    let mut record = Record {
+        types: Vec::with_capacity(count),
+        fields: Vec::with_capacity(count),
+    };
     for _ in 0..count {
-        let ty = ColumnType { oid: Oid(reader.i32() as u32), typmod: reader.i32() };
+        let ty = ColumnType {
+            oid: Oid(reader.i32() as u32),
+            typmod: reader.i32(),
+        };
         record.types.push(ty);
         record.fields.push(reader.delimited(ty));
     }

@@ -6,7 +6,12 @@ use super::{CastContext, CastEntry, CastMethod};
 use mote_common::Oid;
 
 const fn entry(source: u32, target: u32, context: CastContext, method: CastMethod) -> CastEntry {
-    CastEntry { source: Oid(source), target: Oid(target), context, method }
+    CastEntry {
+        source: Oid(source),
+        target: Oid(target),
+        context,
+        method,
+    }
 }
 
 #[rustfmt::skip]

@@ -8,7 +8,9 @@ mod builtin;
 mod names;
 
 pub use builtin::BUILTIN_TYPES;
-pub use names::{format_type, interval_mask, parse_type, type_by_name, typmod_from_args, typmod_out, unsupported_type_name};
+pub use names::{
+    format_type, interval_mask, parse_type, type_by_name, typmod_from_args, typmod_out, unsupported_type_name,
+};
 
 use crate::oid::{self, Oid};
 
@@ -57,15 +59,24 @@ impl ColumnType {
     }
 
     pub const fn varchar(length: i32) -> ColumnType {
-        ColumnType { oid: oid::VARCHAR, typmod: length + VARHDRSZ }
+        ColumnType {
+            oid: oid::VARCHAR,
+            typmod: length + VARHDRSZ,
+        }
     }
 
     pub const fn bpchar(length: i32) -> ColumnType {
-        ColumnType { oid: oid::BPCHAR, typmod: length + VARHDRSZ }
+        ColumnType {
+            oid: oid::BPCHAR,
+            typmod: length + VARHDRSZ,
+        }
     }
 
     pub const fn numeric(precision: i32, scale: i32) -> ColumnType {
-        ColumnType { oid: oid::NUMERIC, typmod: numeric_typmod(precision, scale) }
+        ColumnType {
+            oid: oid::NUMERIC,
+            typmod: numeric_typmod(precision, scale),
+        }
     }
 
     /// The declared length in characters of `varchar(n)` and `char(n)`.
@@ -76,18 +87,26 @@ impl ColumnType {
 
     /// Precision and scale of `numeric(p,s)`.
     pub fn numeric_precision_scale(self) -> Option<(i32, i32)> {
-        (self.oid == oid::NUMERIC).then(|| numeric_precision_scale(self.typmod)).flatten()
+        (self.oid == oid::NUMERIC)
+            .then(|| numeric_precision_scale(self.typmod))
+            .flatten()
     }
 
     /// The element type of an array type (and of `int2vector`, `oidvector`); the modifier is the elements'.
     pub fn element(self) -> Option<ColumnType> {
-        element_type(self.oid).map(|oid| ColumnType { oid, typmod: self.typmod })
+        element_type(self.oid).map(|oid| ColumnType {
+            oid,
+            typmod: self.typmod,
+        })
     }
 
     /// The array type over this type.
     pub fn array_of(self) -> Option<ColumnType> {
         let array = type_info(self.oid)?.array;
-        (array != Oid::INVALID).then_some(ColumnType { oid: array, typmod: self.typmod })
+        (array != Oid::INVALID).then_some(ColumnType {
+            oid: array,
+            typmod: self.typmod,
+        })
     }
 
     pub fn is_array(self) -> bool {
@@ -157,7 +176,10 @@ pub mod category {
 }
 
 pub fn type_info(oid: Oid) -> Option<&'static TypeInfo> {
-    BUILTIN_TYPES.binary_search_by_key(&oid, |info| info.oid).ok().map(|slot| &BUILTIN_TYPES[slot])
+    BUILTIN_TYPES
+        .binary_search_by_key(&oid, |info| info.oid)
+        .ok()
+        .map(|slot| &BUILTIN_TYPES[slot])
 }
 
 /// The element type of a true array type or of the two vector types; `name`, though subscriptable, is neither.

@@ -31,10 +31,38 @@ const ALIASES: &[(&str, Oid)] = &[
 
 /// PostgreSQL types mote does not have: they answer 0A000, not "does not exist".
 const UNSUPPORTED: &[&str] = &[
-    "bit", "bit varying", "box", "cidr", "circle", "datemultirange", "daterange", "inet", "int4multirange",
-    "int4range", "int8multirange", "int8range", "line", "lseg", "macaddr", "macaddr8", "money",
-    "nummultirange", "numrange", "path", "point", "polygon", "time with time zone", "timetz", "tsmultirange",
-    "tsquery", "tsrange", "tstzmultirange", "tstzrange", "tsvector", "varbit", "xml",
+    "bit",
+    "bit varying",
+    "box",
+    "cidr",
+    "circle",
+    "datemultirange",
+    "daterange",
+    "inet",
+    "int4multirange",
+    "int4range",
+    "int8multirange",
+    "int8range",
+    "line",
+    "lseg",
+    "macaddr",
+    "macaddr8",
+    "money",
+    "nummultirange",
+    "numrange",
+    "path",
+    "point",
+    "polygon",
+    "time with time zone",
+    "timetz",
+    "tsmultirange",
+    "tsquery",
+    "tsrange",
+    "tstzmultirange",
+    "tstzrange",
+    "tsvector",
+    "varbit",
+    "xml",
 ];
 
 /// True for a type PostgreSQL has and mote does not.
@@ -56,7 +84,10 @@ pub fn type_by_name(name: &str) -> Option<Oid> {
     if let Ok(slot) = ALIASES.binary_search_by_key(&name, |alias| alias.0) {
         return Some(ALIASES[slot].1);
     }
-    BUILTIN_TYPES.iter().find(|info| info.name == name).map(|info| info.oid)
+    BUILTIN_TYPES
+        .iter()
+        .find(|info| info.name == name)
+        .map(|info| info.oid)
 }
 
 /// The SQL name of a type, with its modifier unless that is -1.
@@ -64,13 +95,19 @@ pub fn format_type(oid: Oid, typmod: i32) -> String {
     if oid == Oid::INVALID {
         return "-".to_owned();
     }
-    let Some(info) = type_info(oid) else { return "???".to_owned() };
+    let Some(info) = type_info(oid) else {
+        return "???".to_owned();
+    };
     if info.category == category::ARRAY && info.input == "array_in" {
         return format!("{}[]", format_type(info.elem, typmod));
     }
     // Without a length, `bpchar` must not read as `character`, which would mean `character(1)`.
     if oid == oid::BPCHAR && typmod < 0 {
-        return if typmod == -1 { "bpchar".to_owned() } else { "character".to_owned() };
+        return if typmod == -1 {
+            "bpchar".to_owned()
+        } else {
+            "character".to_owned()
+        };
     }
     let modifier = typmod_out(oid, typmod);
     match info.sql_name.split_once(' ') {
@@ -149,7 +186,10 @@ pub fn typmod_from_args(oid: Oid, args: &[i32]) -> SqlResult<i32> {
         oid::INTERVAL => interval_typmod(args),
         _ => Err(SqlError::new(
             state::SYNTAX_ERROR,
-            format!("type modifier is not allowed for type \"{}\"", type_info(oid).map_or("???", |i| i.name)),
+            format!(
+                "type modifier is not allowed for type \"{}\"",
+                type_info(oid).map_or("???", |i| i.name)
+            ),
         )),
     }
 }
@@ -162,9 +202,9 @@ fn string_typmod(name: &str, args: &[i32]) -> SqlResult<i32> {
     const LENGTH_MAX: i32 = 10 * 1024 * 1024;
     match *args {
         [length] if length < 1 => Err(invalid(format!("length for type {name} must be at least 1"))),
-        [length] if length > LENGTH_MAX => {
-            Err(invalid(format!("length for type {name} cannot exceed {LENGTH_MAX}")))
-        }
+        [length] if length > LENGTH_MAX => Err(invalid(format!(
+            "length for type {name} cannot exceed {LENGTH_MAX}"
+        ))),
         [length] => Ok(length + VARHDRSZ),
         _ => Err(invalid("invalid type modifier")),
     }
@@ -177,10 +217,14 @@ fn numeric_typmod_from_args(args: &[i32]) -> SqlResult<i32> {
         _ => return Err(invalid("invalid NUMERIC type modifier")),
     };
     if !(1..=1000).contains(&precision) {
-        return Err(invalid(format!("NUMERIC precision {precision} must be between 1 and 1000")));
+        return Err(invalid(format!(
+            "NUMERIC precision {precision} must be between 1 and 1000"
+        )));
     }
     if !(-1000..=1000).contains(&scale) {
-        return Err(invalid(format!("NUMERIC scale {scale} must be between -1000 and 1000")));
+        return Err(invalid(format!(
+            "NUMERIC scale {scale} must be between -1000 and 1000"
+        )));
     }
     Ok(numeric_typmod(precision, scale))
 }
@@ -188,9 +232,9 @@ fn numeric_typmod_from_args(args: &[i32]) -> SqlResult<i32> {
 /// Above six digits PostgreSQL lowers the precision with a warning; the value is what matters here.
 fn precision_typmod(name: &str, suffix: &str, args: &[i32]) -> SqlResult<i32> {
     match *args {
-        [precision] if precision < 0 => {
-            Err(invalid(format!("{name}({precision}){suffix} precision must not be negative")))
-        }
+        [precision] if precision < 0 => Err(invalid(format!(
+            "{name}({precision}){suffix} precision must not be negative"
+        ))),
         [precision] => Ok(precision.min(6)),
         _ => Err(invalid("invalid type modifier")),
     }
@@ -202,9 +246,9 @@ fn interval_typmod(args: &[i32]) -> SqlResult<i32> {
     match *args {
         [range] if range != FULL_RANGE => Ok(((range & 0x7fff) << 16) | FULL_PRECISION),
         [_] => Ok(-1),
-        [_, precision] if precision < 0 => {
-            Err(invalid(format!("INTERVAL({precision}) precision must not be negative")))
-        }
+        [_, precision] if precision < 0 => Err(invalid(format!(
+            "INTERVAL({precision}) precision must not be negative"
+        ))),
         [range, precision] => Ok(((range & 0x7fff) << 16) | precision.min(6)),
         _ => Err(invalid("invalid INTERVAL type modifier")),
     }
@@ -213,8 +257,14 @@ fn interval_typmod(args: &[i32]) -> SqlResult<i32> {
 /// The fields behind `interval`: `year`, `day to second`.
 fn interval_range(fields: &str) -> Option<i32> {
     use interval_mask::*;
-    const ORDER: [(&str, i32); 6] =
-        [("year", YEAR), ("month", MONTH), ("day", DAY), ("hour", HOUR), ("minute", MINUTE), ("second", SECOND)];
+    const ORDER: [(&str, i32); 6] = [
+        ("year", YEAR),
+        ("month", MONTH),
+        ("day", DAY),
+        ("hour", HOUR),
+        ("minute", MINUTE),
+        ("second", SECOND),
+    ];
     let slot = |name: &str| ORDER.iter().position(|field| field.0 == name);
     let (first, last) = match fields.split_once(" to ") {
         Some((first, last)) => (slot(first)?, slot(last)?),
@@ -274,7 +324,11 @@ pub fn parse_type(text: &str) -> SqlResult<ColumnType> {
         false => typmod_from_args(oid, &args)?,
     };
     let ty = ColumnType { oid, typmod };
-    if is_array { ty.array_of().ok_or_else(|| no_such_type(text.trim())) } else { Ok(ty) }
+    if is_array {
+        ty.array_of().ok_or_else(|| no_such_type(text.trim()))
+    } else {
+        Ok(ty)
+    }
 }
 
 fn no_such_type(name: &str) -> SqlError {
@@ -283,5 +337,8 @@ fn no_such_type(name: &str) -> SqlError {
 
 /// Lower case with runs of blanks made one, except inside the quotes of `"char"`.
 fn fold(text: &str) -> String {
-    text.to_ascii_lowercase().split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+    text.to_ascii_lowercase()
+        .split_ascii_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -54,7 +54,10 @@ fn reads_types_as_sql_writes_them() {
     for (text, expect) in cases {
         assert_eq!(parse_type(text).expect(text).name(), expect);
     }
-    assert_eq!(parse_type("nosuch").unwrap_err().message(), "type \"nosuch\" does not exist");
+    assert_eq!(
+        parse_type("nosuch").unwrap_err().message(),
+        "type \"nosuch\" does not exist"
+    );
     assert_eq!(parse_type("inet").unwrap_err().state().as_str(), "0A000");
     assert_eq!(
         parse_type("numeric(0,1)").unwrap_err().message(),

@@ -38,7 +38,10 @@ pub fn subtract(a: &Datum, b: &Datum, zone: &TimeZone) -> Option<SqlResult<Datum
             if is_finite_date(*x) && is_finite_date(*y) {
                 x.checked_sub(*y).map(Datum::Int4).ok_or_else(date_out_of_range)
             } else {
-                Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "cannot subtract infinite dates"))
+                Err(SqlError::new(
+                    state::DATETIME_FIELD_OVERFLOW,
+                    "cannot subtract infinite dates",
+                ))
             }
         }
         (Datum::Date(days), other) if other.as_i64().is_some() => add_days(*days, -other.as_i64()?),
@@ -46,12 +49,12 @@ pub fn subtract(a: &Datum, b: &Datum, zone: &TimeZone) -> Option<SqlResult<Datum
             subtract_timestamps(*x, *y).map(boxed)
         }
         // Mixed operands meet on the common type, as the implicit casts have it.
-        (Datum::Date(x), Datum::Timestamp(y)) => {
-            date_to_timestamp(*x).and_then(|x| subtract_timestamps(x, *y)).map(boxed)
-        }
-        (Datum::Timestamp(x), Datum::Date(y)) => {
-            date_to_timestamp(*y).and_then(|y| subtract_timestamps(*x, y)).map(boxed)
-        }
+        (Datum::Date(x), Datum::Timestamp(y)) => date_to_timestamp(*x)
+            .and_then(|x| subtract_timestamps(x, *y))
+            .map(boxed),
+        (Datum::Timestamp(x), Datum::Date(y)) => date_to_timestamp(*y)
+            .and_then(|y| subtract_timestamps(*x, y))
+            .map(boxed),
         (Datum::Date(_) | Datum::Timestamp(_), Datum::TimestampTz(_))
         | (Datum::TimestampTz(_), Datum::Date(_) | Datum::Timestamp(_)) => instant_of(a, zone)
             .and_then(|x| subtract_timestamps(x, instant_of(b, zone)?))
@@ -93,9 +96,9 @@ fn add_days(days: i32, count: i64) -> SqlResult<Datum> {
 /// A moment plus an interval: date and timestamp give timestamp, time wraps at midnight.
 fn add_interval(moment: &Datum, interval: &Interval, zone: &TimeZone) -> Option<SqlResult<Datum>> {
     Some(match moment {
-        Datum::Date(days) => {
-            date_to_timestamp(*days).and_then(|us| timestamp_plus(us, interval)).map(Datum::Timestamp)
-        }
+        Datum::Date(days) => date_to_timestamp(*days)
+            .and_then(|us| timestamp_plus(us, interval))
+            .map(Datum::Timestamp),
         Datum::Timestamp(us) => timestamp_plus(*us, interval).map(Datum::Timestamp),
         Datum::TimestampTz(us) => timestamptz_plus(*us, interval, zone).map(Datum::TimestampTz),
         Datum::Time(us) => {
@@ -110,7 +113,11 @@ pub fn timestamp_plus(us: i64, interval: &Interval) -> SqlResult<i64> {
     if !is_finite_timestamp(us) {
         return Ok(us);
     }
-    let us = if interval.months == 0 { us } else { add_months(us, interval.months)? };
+    let us = if interval.months == 0 {
+        us
+    } else {
+        add_months(us, interval.months)?
+    };
     let us = us.checked_add(interval.days as i64 * DAY_US);
     checked_timestamp(checked_timestamp(us)?.checked_add(interval.us))
 }
@@ -141,10 +148,17 @@ fn add_months(us: i64, months: i32) -> SqlResult<i64> {
 /// Days and the rest of a day: what subtraction gives, without months.
 pub fn subtract_timestamps(x: i64, y: i64) -> SqlResult<Interval> {
     if !is_finite_timestamp(x) || !is_finite_timestamp(y) {
-        return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "cannot subtract infinite timestamps"));
+        return Err(SqlError::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            "cannot subtract infinite timestamps",
+        ));
     }
     let us = x.checked_sub(y).ok_or_else(interval_out_of_range)?;
-    Ok(Interval { months: 0, days: (us / DAY_US) as i32, us: us % DAY_US })
+    Ok(Interval {
+        months: 0,
+        days: (us / DAY_US) as i32,
+        us: us % DAY_US,
+    })
 }
 
 pub fn add_intervals(a: &Interval, b: &Interval) -> SqlResult<Interval> {
@@ -192,7 +206,11 @@ fn round_fraction(value: f64) -> f64 {
 
 fn scale_interval(interval: &Interval, scale: impl Fn(f64) -> f64) -> SqlResult<Datum> {
     let whole = |value: f64, min: f64, max: f64| {
-        if value.is_nan() || value < min || value > max { Err(interval_out_of_range()) } else { Ok(value) }
+        if value.is_nan() || value < min || value > max {
+            Err(interval_out_of_range())
+        } else {
+            Ok(value)
+        }
     };
     let (int_min, int_max) = (i32::MIN as f64, i32::MAX as f64);
     let exact_months = scale(interval.months as f64);

@@ -38,9 +38,17 @@ pub fn civil_from_days(days: i64) -> Civil {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
     let year = year_of_era + era * 400 + (month <= 2) as i64;
-    Civil { year: year as i32, month: month as i32, day: day as i32 }
+    Civil {
+        year: year as i32,
+        month: month as i32,
+        day: day as i32,
+    }
 }
 
 pub fn is_leap_year(year: i32) -> bool {

@@ -38,8 +38,12 @@ enum Field {
 
 fn field_by_name(lower: &str) -> Option<Field> {
     Some(match lower {
-        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => Field::Microseconds,
-        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => Field::Milliseconds,
+        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => {
+            Field::Microseconds
+        }
+        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => {
+            Field::Milliseconds
+        }
         "s" | "sec" | "secs" | "second" | "seconds" => Field::Second,
         "m" | "min" | "mins" | "minute" | "minutes" => Field::Minute,
         "h" | "hr" | "hrs" | "hour" | "hours" => Field::Hour,
@@ -65,18 +69,36 @@ fn field_by_name(lower: &str) -> Option<Field> {
 }
 
 fn unsupported_unit(unit: &str, ty: oid::Oid) -> SqlError {
-    let message = format!("unit \"{unit}\" not supported for type {}", ColumnType::new(ty).name());
+    let message = format!(
+        "unit \"{unit}\" not supported for type {}",
+        ColumnType::new(ty).name()
+    );
     SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
+}
+
+fn unrecognized_unit(unit: &str, ty: oid::Oid) -> SqlError {
+    let message = format!(
+        "unit \"{unit}\" not recognized for type {}",
+        ColumnType::new(ty).name()
+    );
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
+/// For a unit that is known but not here: PostgreSQL does not recognize those it keeps for dates alone.
+fn wrong_unit(field: Field, unit: &str, ty: oid::Oid) -> SqlError {
+    let dates_only = (Field::DayOfWeek..=Field::Epoch).contains(&field);
+    if dates_only {
+        unrecognized_unit(unit, ty)
+    } else {
+        unsupported_unit(unit, ty)
+    }
 }
 
 fn parse_field(unit: &str, ty: oid::Oid) -> SqlResult<(Field, String)> {
     let lower = unit.to_lowercase();
     match field_by_name(&lower) {
         Some(field) => Ok((field, lower)),
-        None => {
-            let message = format!("unit \"{lower}\" not recognized for type {}", ColumnType::new(ty).name());
-            Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message))
-        }
+        None => Err(unrecognized_unit(&lower, ty)),
     }
 }
 
@@ -89,7 +111,10 @@ pub fn extract(unit: &str, value: &Datum, zone: &TimeZone) -> SqlResult<Option<N
         Datum::TimestampTz(us) => extract_timestamp(unit, *us, Some(zone)),
         Datum::Time(us) => extract_time(unit, *us).map(Some),
         Datum::Interval(interval) => extract_interval(unit, interval).map(Some),
-        _ => Err(SqlError::internal(format!("extract from {}", value.variant_name()))),
+        _ => Err(SqlError::internal(format!(
+            "extract from {}",
+            value.variant_name()
+        ))),
     }
 }
 
@@ -110,13 +135,19 @@ fn infinite_part(field: Field, negative: bool) -> Option<Numeric> {
             | Field::Julian
             | Field::Epoch
     );
-    grows.then_some(if negative { Numeric::NEGATIVE_INFINITY } else { Numeric::INFINITY })
+    grows.then_some(if negative {
+        Numeric::NEGATIVE_INFINITY
+    } else {
+        Numeric::INFINITY
+    })
 }
 
 fn extract_date(unit: &str, days: i32) -> SqlResult<Option<Numeric>> {
     let (field, lower) = parse_field(unit, oid::DATE)?;
-    if matches!(field, Field::Microseconds | Field::Milliseconds | Field::Second | Field::Minute | Field::Hour)
-        || field >= Field::Timezone
+    if matches!(
+        field,
+        Field::Microseconds | Field::Milliseconds | Field::Second | Field::Minute | Field::Hour
+    ) || field >= Field::Timezone
     {
         return Err(unsupported_unit(&lower, oid::DATE));
     }
@@ -158,7 +189,11 @@ fn date_field(field: Field, days: i64) -> Option<i64> {
 
 /// Centuries and millennia count from 1 and from -1.
 fn century(year: i64, span: i64) -> i64 {
-    if year > 0 { (year + span - 1) / span } else { -((span - 1 - (year - 1)) / span) }
+    if year > 0 {
+        (year + span - 1) / span
+    } else {
+        -((span - 1 - (year - 1)) / span)
+    }
 }
 
 /// The fields of a time of day, with the decimals PostgreSQL shows.
@@ -174,7 +209,11 @@ fn time_field(field: Field, us: i64) -> Option<Numeric> {
 }
 
 fn extract_timestamp(unit: &str, us: i64, zone: Option<&TimeZone>) -> SqlResult<Option<Numeric>> {
-    let ty = if zone.is_some() { oid::TIMESTAMPTZ } else { oid::TIMESTAMP };
+    let ty = if zone.is_some() {
+        oid::TIMESTAMPTZ
+    } else {
+        oid::TIMESTAMP
+    };
     let (field, lower) = parse_field(unit, ty)?;
     if !is_finite_timestamp(us) {
         return Ok(infinite_part(field, us < 0));
@@ -188,9 +227,10 @@ fn extract_timestamp(unit: &str, us: i64, zone: Option<&TimeZone>) -> SqlResult<
         return Ok(Some(Numeric::from(part)));
     }
     match (field, offset_s) {
-        (Field::Epoch, _) => {
-            Ok(Some(Numeric::from_scaled_i128(us as i128 + UNIX_EPOCH_OFFSET_S as i128 * SECOND_US as i128, 6)))
-        }
+        (Field::Epoch, _) => Ok(Some(Numeric::from_scaled_i128(
+            us as i128 + UNIX_EPOCH_OFFSET_S as i128 * SECOND_US as i128,
+            6,
+        ))),
         (Field::Julian, _) => {
             let fraction = Numeric::from(time).div(&Numeric::from(DAY_US))?;
             Numeric::from(civil::julian_day(days)).add(&fraction).map(Some)
@@ -206,7 +246,7 @@ fn extract_time(unit: &str, us: i64) -> SqlResult<Numeric> {
     let (field, lower) = parse_field(unit, oid::TIME)?;
     match field {
         Field::Epoch => Ok(Numeric::from_scaled_i64(us, 6)),
-        _ => time_field(field, us).ok_or_else(|| unsupported_unit(&lower, oid::TIME)),
+        _ => time_field(field, us).ok_or_else(|| wrong_unit(field, &lower, oid::TIME)),
     }
 }
 
@@ -227,9 +267,12 @@ fn extract_interval(unit: &str, interval: &Interval) -> SqlResult<Numeric> {
         Field::Epoch => {
             // A year counts 365.25 days, a month 30: quarters of a day make both whole.
             let quarter_days = years as i128 * 1461 + (months as i128 * 30 + interval.days as i128) * 4;
-            return Ok(Numeric::from_scaled_i128(quarter_days * (DAY_US / 4) as i128 + interval.us as i128, 6));
+            return Ok(Numeric::from_scaled_i128(
+                quarter_days * (DAY_US / 4) as i128 + interval.us as i128,
+                6,
+            ));
         }
-        _ => return Err(unsupported_unit(&lower, oid::INTERVAL)),
+        _ => return Err(wrong_unit(field, &lower, oid::INTERVAL)),
     }))
 }
 
@@ -244,7 +287,10 @@ pub fn date_trunc(unit: &str, value: &Datum, zone: &TimeZone) -> SqlResult<Datum
             truncate_instant(unit, us, zone).map(Datum::TimestampTz)
         }
         Datum::Interval(interval) => truncate_interval(unit, interval).map(|i| Datum::Interval(Box::new(i))),
-        _ => Err(SqlError::internal(format!("date_trunc of {}", value.variant_name()))),
+        _ => Err(SqlError::internal(format!(
+            "date_trunc of {}",
+            value.variant_name()
+        ))),
     }
 }
 
@@ -287,15 +333,22 @@ fn truncate_local(unit: &str, us: i64, ty: oid::Oid) -> SqlResult<i64> {
         // The first century began with year 1.
         Field::Century => first_of((year - 1).div_euclid(100) * 100 + 1, 1),
         Field::Millennium => first_of((year - 1).div_euclid(1000) * 1000 + 1, 1),
-        _ => return Err(unsupported_unit(&lower, ty)),
+        _ => return Err(wrong_unit(field, &lower, ty)),
     };
     checked_timestamp(start.checked_mul(DAY_US))
 }
 
 fn truncate_interval(unit: &str, interval: &Interval) -> SqlResult<Interval> {
     let (field, lower) = parse_field(unit, oid::INTERVAL)?;
-    let keep_us = |unit: i64| Interval { us: interval.us / unit * unit, ..*interval };
-    let keep_months = |unit: i32| Interval { months: interval.months / unit * unit, days: 0, us: 0 };
+    let keep_us = |unit: i64| Interval {
+        us: interval.us / unit * unit,
+        ..*interval
+    };
+    let keep_months = |unit: i32| Interval {
+        months: interval.months / unit * unit,
+        days: 0,
+        us: 0,
+    };
     Ok(match field {
         Field::Microseconds => *interval,
         Field::Milliseconds => keep_us(1_000),
@@ -310,20 +363,25 @@ fn truncate_interval(unit: &str, interval: &Interval) -> SqlResult<Interval> {
         Field::Century => keep_months(1_200),
         Field::Millennium => keep_months(12_000),
         Field::Week => {
-            return Err(unsupported_unit(&lower, oid::INTERVAL)
-                .detail("Months usually have fractional weeks."));
+            return Err(
+                unsupported_unit(&lower, oid::INTERVAL).detail("Months usually have fractional weeks.")
+            );
         }
-        _ => return Err(unsupported_unit(&lower, oid::INTERVAL)),
+        _ => return Err(wrong_unit(field, &lower, oid::INTERVAL)),
     })
 }
 
 /// `age(x, y)` of two readings of one clock: years, months and days on the calendar, then time.
 pub fn age(x: i64, y: i64) -> SqlResult<Interval> {
     if !is_finite_timestamp(x) || !is_finite_timestamp(y) {
-        return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp out of range"));
+        return Err(SqlError::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            "timestamp out of range",
+        ));
     }
     let (later, earlier) = if x >= y { (x, y) } else { (y, x) };
-    let ((later_days, later_us), (earlier_days, earlier_us)) = (split_timestamp(later), split_timestamp(earlier));
+    let ((later_days, later_us), (earlier_days, earlier_us)) =
+        (split_timestamp(later), split_timestamp(earlier));
     let (a, b) = (civil_from_days(later_days), civil_from_days(earlier_days));
     let mut us = later_us - earlier_us;
     let mut days = a.day - b.day;
@@ -337,14 +395,25 @@ pub fn age(x: i64, y: i64) -> SqlResult<Interval> {
         days += civil::days_in_month(b.year, b.month);
         months -= 1;
     }
-    Ok(if x >= y { Interval { months, days, us } } else { Interval { months: -months, days: -days, us: -us } })
+    Ok(if x >= y {
+        Interval { months, days, us }
+    } else {
+        Interval {
+            months: -months,
+            days: -days,
+            us: -us,
+        }
+    })
 }
 
 /// 24 hours become a day, with one sign.
 pub fn justify_hours(interval: &Interval) -> SqlResult<Interval> {
     let carry = (interval.us / DAY_US) as i32;
     let mut us = interval.us % DAY_US;
-    let mut days = interval.days.checked_add(carry).ok_or_else(interval_out_of_range)?;
+    let mut days = interval
+        .days
+        .checked_add(carry)
+        .ok_or_else(interval_out_of_range)?;
     if days > 0 && us < 0 {
         us += DAY_US;
         days -= 1;
@@ -352,13 +421,20 @@ pub fn justify_hours(interval: &Interval) -> SqlResult<Interval> {
         us -= DAY_US;
         days += 1;
     }
-    Ok(Interval { months: interval.months, days, us })
+    Ok(Interval {
+        months: interval.months,
+        days,
+        us,
+    })
 }
 
 /// 30 days become a month, with one sign.
 pub fn justify_days(interval: &Interval) -> SqlResult<Interval> {
     let mut days = interval.days % 30;
-    let mut months = interval.months.checked_add(interval.days / 30).ok_or_else(interval_out_of_range)?;
+    let mut months = interval
+        .months
+        .checked_add(interval.days / 30)
+        .ok_or_else(interval_out_of_range)?;
     if months > 0 && days < 0 {
         days += 30;
         months -= 1;
@@ -366,16 +442,26 @@ pub fn justify_days(interval: &Interval) -> SqlResult<Interval> {
         days -= 30;
         months += 1;
     }
-    Ok(Interval { months, days, us: interval.us })
+    Ok(Interval {
+        months,
+        days,
+        us: interval.us,
+    })
 }
 
 /// Both, then the signs of all three made one.
 pub fn justify_interval(interval: &Interval) -> SqlResult<Interval> {
     let carry = (interval.us / DAY_US) as i32;
     let mut us = interval.us % DAY_US;
-    let total_days = interval.days.checked_add(carry).ok_or_else(interval_out_of_range)?;
+    let total_days = interval
+        .days
+        .checked_add(carry)
+        .ok_or_else(interval_out_of_range)?;
     let mut days = total_days % 30;
-    let mut months = interval.months.checked_add(total_days / 30).ok_or_else(interval_out_of_range)?;
+    let mut months = interval
+        .months
+        .checked_add(total_days / 30)
+        .ok_or_else(interval_out_of_range)?;
     if months > 0 && (days < 0 || (days == 0 && us < 0)) {
         days += 30;
         months -= 1;

@@ -10,7 +10,11 @@ use mote_common::SqlResult;
 pub fn write_interval(value: &Interval, out: &mut Vec<u8>) {
     let mut is_first = true;
     let mut after_negative = false;
-    let fields = [(value.months / 12, "year"), (value.months % 12, "mon"), (value.days, "day")];
+    let fields = [
+        (value.months / 12, "year"),
+        (value.months % 12, "mon"),
+        (value.days, "day"),
+    ];
     for (amount, unit) in fields {
         if amount == 0 {
             continue;
@@ -132,8 +136,12 @@ enum Unit {
 
 fn unit_by_name(lower: &str) -> Option<Unit> {
     Some(match lower {
-        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => Unit::Microsecond,
-        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => Unit::Millisecond,
+        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => {
+            Unit::Microsecond
+        }
+        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => {
+            Unit::Millisecond
+        }
         "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
         "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
         "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,
@@ -189,25 +197,40 @@ impl Sum {
     fn add_us(&mut self, whole: i64, scale: i64, fraction: f64) -> Result<(), Failure> {
         let rest = (fraction * scale as f64).round_ties_even() as i64;
         let us = whole.checked_mul(scale).and_then(|us| us.checked_add(rest));
-        self.interval.us = us.and_then(|us| self.interval.us.checked_add(us)).ok_or(Failure::Overflow)?;
+        self.interval.us = us
+            .and_then(|us| self.interval.us.checked_add(us))
+            .ok_or(Failure::Overflow)?;
         Ok(())
     }
 
     fn add_days(&mut self, whole: i64, scale: i64, fraction: f64) -> Result<(), Failure> {
         let exact = fraction * scale as f64;
-        let days = whole.checked_mul(scale).and_then(|days| days.checked_add(exact.trunc() as i64));
-        let days = days.and_then(|days| days.checked_add(self.interval.days as i64)).ok_or(Failure::Overflow)?;
+        let days = whole
+            .checked_mul(scale)
+            .and_then(|days| days.checked_add(exact.trunc() as i64));
+        let days = days
+            .and_then(|days| days.checked_add(self.interval.days as i64))
+            .ok_or(Failure::Overflow)?;
         self.interval.days = i32::try_from(days).map_err(|_| Failure::Overflow)?;
         self.add_us(0, DAY_US, exact.fract())
     }
 
     fn add_months(&mut self, whole: i64, scale: i64, fraction: f64) -> Result<(), Failure> {
         let rest = (fraction * scale as f64).round_ties_even() as i64;
-        let months = whole.checked_mul(scale).and_then(|months| months.checked_add(rest));
-        let months = months.and_then(|m| m.checked_add(self.interval.months as i64)).ok_or(Failure::Overflow)?;
+        let months = whole
+            .checked_mul(scale)
+            .and_then(|months| months.checked_add(rest));
+        let months = months
+            .and_then(|m| m.checked_add(self.interval.months as i64))
+            .ok_or(Failure::Overflow)?;
         let is_field = i32::try_from(whole).is_ok();
-        self.interval.months =
-            i32::try_from(months).map_err(|_| if is_field { Failure::Range } else { Failure::Overflow })?;
+        self.interval.months = i32::try_from(months).map_err(|_| {
+            if is_field {
+                Failure::Range
+            } else {
+                Failure::Overflow
+            }
+        })?;
         Ok(())
     }
 }
@@ -273,19 +296,31 @@ fn split_number(text: &str) -> Result<(i64, f64), Failure> {
     if (whole.is_empty() && (fraction.is_empty() || is_signed)) || fraction.contains('.') {
         return Err(Failure::Syntax);
     }
-    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| Failure::Overflow)? };
+    let whole: i64 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().map_err(|_| Failure::Overflow)?
+    };
     let fraction: f64 = if fraction.is_empty() {
         0.0
     } else {
         format!("0.{fraction}").parse().map_err(|_| Failure::Syntax)?
     };
-    Ok(if negative { (-whole, -fraction) } else { (whole, fraction) })
+    Ok(if negative {
+        (-whole, -fraction)
+    } else {
+        (whole, fraction)
+    })
 }
 
 /// The unit of a number that names none: the lowest field of the declared range, or seconds.
 fn default_unit(typmod: i32) -> Unit {
     use crate::catalog::interval_mask::*;
-    let range = if typmod < 0 { FULL_RANGE } else { (typmod >> 16) & 0x7fff };
+    let range = if typmod < 0 {
+        FULL_RANGE
+    } else {
+        (typmod >> 16) & 0x7fff
+    };
     match range {
         FULL_RANGE => Unit::Second,
         _ if range & SECOND != 0 => Unit::Second,
@@ -338,7 +373,11 @@ fn parse_units(text: &str, typmod: i32) -> Result<Interval, Failure> {
     let Interval { months, days, us } = sum.interval;
     if is_ago {
         let negated = || {
-            Some(Interval { months: months.checked_neg()?, days: days.checked_neg()?, us: us.checked_neg()? })
+            Some(Interval {
+                months: months.checked_neg()?,
+                days: days.checked_neg()?,
+                us: us.checked_neg()?,
+            })
         };
         return negated().ok_or(Failure::Overflow);
     }
@@ -353,8 +392,10 @@ fn add_clock(text: &str, typmod: i32, sum: &mut Sum) -> Result<(), Failure> {
         Some((clock, fraction)) => (clock, Some(fraction)),
         None => (text.trim_start_matches(SIGNS), None),
     };
-    let parts: Result<Vec<i64>, Failure> =
-        clock.split(':').map(|part| part.parse().map_err(|_| Failure::Syntax)).collect();
+    let parts: Result<Vec<i64>, Failure> = clock
+        .split(':')
+        .map(|part| part.parse().map_err(|_| Failure::Syntax))
+        .collect();
     let is_minutes_seconds =
         fraction.is_some() || (typmod >= 0 && (typmod >> 16) & 0x7fff == MINUTE | SECOND);
     let (hours, minutes, seconds) = match parts?[..] {
@@ -385,7 +426,10 @@ fn add_clock(text: &str, typmod: i32, sum: &mut Sum) -> Result<(), Failure> {
 
 fn add_year_month(text: &str, sum: &mut Sum) -> Result<(), Failure> {
     let negative = text.starts_with('-');
-    let (years, months) = text.trim_start_matches(SIGNS).split_once('-').ok_or(Failure::Syntax)?;
+    let (years, months) = text
+        .trim_start_matches(SIGNS)
+        .split_once('-')
+        .ok_or(Failure::Syntax)?;
     let years: i64 = years.parse().map_err(|_| Failure::Syntax)?;
     let months: i64 = months.parse().map_err(|_| Failure::Overflow)?;
     if months > 11 {
@@ -409,7 +453,9 @@ fn parse_iso8601(text: &str) -> Result<Interval, Failure> {
             rest = time;
             continue;
         }
-        let length = rest.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).ok_or(Failure::Syntax)?;
+        let length = rest
+            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')))
+            .ok_or(Failure::Syntax)?;
         let (number, behind) = rest.split_at(length);
         let unit = match (behind.as_bytes()[0], in_time) {
             (b'Y', false) => Unit::Year,
@@ -426,5 +472,9 @@ fn parse_iso8601(text: &str) -> Result<Interval, Failure> {
         any = true;
         rest = &behind[1..];
     }
-    if any { Ok(sum.interval) } else { Err(Failure::Syntax) }
+    if any {
+        Ok(sum.interval)
+    } else {
+        Err(Failure::Syntax)
+    }
 }

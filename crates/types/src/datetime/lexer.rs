@@ -75,7 +75,9 @@ impl<'a> Lexer<'a> {
                 self.take_while(|b| b.is_ascii_digit());
                 Token::Number(&self.text[start..self.at])
             }
-            Some(separator @ (b'-' | b'/' | b'.')) if self.peek(1).is_some_and(|b| b.is_ascii_alphanumeric()) => {
+            Some(separator @ (b'-' | b'/' | b'.'))
+                if self.peek(1).is_some_and(|b| b.is_ascii_alphanumeric()) =>
+            {
                 self.date(digits, separator)
             }
             _ => Token::Number(digits),
@@ -98,7 +100,13 @@ impl<'a> Lexer<'a> {
         {
             self.at += 1;
             let is_number = self.peek(0).is_some_and(|b| b.is_ascii_digit());
-            fields.push(self.take_while(|b| if is_number { b.is_ascii_digit() } else { b.is_ascii_alphabetic() }));
+            fields.push(self.take_while(|b| {
+                if is_number {
+                    b.is_ascii_digit()
+                } else {
+                    b.is_ascii_alphabetic()
+                }
+            }));
         }
         Token::Date(fields)
     }
@@ -120,7 +128,8 @@ impl<'a> Lexer<'a> {
             }
             return Token::Word(lower);
         }
-        let signed_digit = matches!(next, Some(b'+' | b'-')) && self.peek(1).is_some_and(|b| b.is_ascii_digit());
+        let signed_digit =
+            matches!(next, Some(b'+' | b'-')) && self.peek(1).is_some_and(|b| b.is_ascii_digit());
         if matches!(next, Some(b'/' | b'_')) || (letters.len() >= 3 && (digit_follows || signed_digit)) {
             self.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'+' | b'-' | b':'));
             return Token::ZoneName(&self.text[start..self.at]);

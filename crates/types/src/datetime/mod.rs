@@ -68,7 +68,8 @@ pub fn is_finite_date(days: i32) -> bool {
 
 /// A computed timestamp, if it is one.
 pub(crate) fn checked_timestamp(us: Option<i64>) -> Result<i64, SqlError> {
-    us.filter(|us| (TIMESTAMP_MIN..TIMESTAMP_END).contains(us)).ok_or_else(timestamp_out_of_range)
+    us.filter(|us| (TIMESTAMP_MIN..TIMESTAMP_END).contains(us))
+        .ok_or_else(timestamp_out_of_range)
 }
 
 /// Rounds microseconds to a declared precision of 0..=6 decimals of a second, half away from zero.
@@ -78,7 +79,11 @@ pub fn round_to_precision(us: i64, precision: i32) -> i64 {
     }
     let unit = 10i64.pow(6 - precision as u32);
     let half = unit / 2;
-    if us >= 0 { us.saturating_add(half) / unit * unit } else { -(us.saturating_neg().saturating_add(half) / unit * unit) }
+    if us >= 0 {
+        us.saturating_add(half) / unit * unit
+    } else {
+        -(us.saturating_neg().saturating_add(half) / unit * unit)
+    }
 }
 
 #[cfg(test)]

@@ -78,7 +78,11 @@ pub fn write_timestamptz(us: i64, zone: &TimeZone, out: &mut Vec<u8>) {
         return write_instant(us, None, out);
     }
     let offset_s = zone.offset_at_utc_s(us);
-    write_instant(us.saturating_add(offset_s as i64 * SECOND_US), Some(offset_s), out);
+    write_instant(
+        us.saturating_add(offset_s as i64 * SECOND_US),
+        Some(offset_s),
+        out,
+    );
 }
 
 fn write_instant(us: i64, offset_s: Option<i32>, out: &mut Vec<u8>) {
@@ -104,11 +108,11 @@ pub(super) fn write_offset(offset_s: i32, out: &mut Vec<u8>) {
     out.push(if offset_s < 0 { b'-' } else { b'+' });
     let s = offset_s.unsigned_abs() as u64;
     write_padded(s / 3600, 2, out);
-    if s % 3600 != 0 {
+    if !s.is_multiple_of(3600) {
         out.push(b':');
         write_padded(s / 60 % 60, 2, out);
     }
-    if s % 60 != 0 {
+    if !s.is_multiple_of(60) {
         out.push(b':');
         write_padded(s % 60, 2, out);
     }

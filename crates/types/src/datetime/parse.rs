@@ -3,7 +3,7 @@
 //! ISO input takes a short path without tokens. Everything else fills `Fields`; which number is day, month or year
 //! follows from its width, from month names, and from the DateOrder setting.
 
-use super::civil::{self, Civil, days_from_civil, days_in_month};
+use super::civil::{self, days_from_civil, days_in_month};
 use super::lexer::{Token, tokenize};
 use super::zone::{OFFSET_S_END, TimeZone, abbreviation_offset_s};
 use super::*;
@@ -38,9 +38,10 @@ fn error(failure: Failure, type_name: &str, text: &str) -> SqlError {
             state::INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
             format!("time zone displacement out of range: \"{text}\""),
         ),
-        Failure::UnknownZone(name) => {
-            SqlError::new(state::INVALID_PARAMETER_VALUE, format!("time zone \"{name}\" not recognized"))
-        }
+        Failure::UnknownZone(name) => SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            format!("time zone \"{name}\" not recognized"),
+        ),
     }
 }
 
@@ -87,15 +88,37 @@ struct Moment {
 }
 
 const MONTHS: [&str; 12] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
     "december",
 ];
-const WEEKDAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+const WEEKDAYS: [&str; 7] = [
+    "sunday",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+];
 
 /// 1..=12 for a full English name or its first three letters, in lower case.
 pub(super) fn month_by_name(lower: &str) -> Option<i32> {
-    let found = MONTHS.iter().position(|name| lower == *name || lower == &name[..3]);
-    found.map(|slot| slot as i32 + 1).or((lower == "sept").then_some(9))
+    let found = MONTHS
+        .iter()
+        .position(|name| lower == *name || lower == &name[..3]);
+    found
+        .map(|slot| slot as i32 + 1)
+        .or((lower == "sept").then_some(9))
 }
 
 fn is_weekday(lower: &str) -> bool {
@@ -118,7 +141,10 @@ pub fn parse_date(text: &str, settings: &FormatSettings) -> SqlResult<i32> {
         None => moment.date.ok_or_else(|| error(Failure::Syntax, "date", text))?,
     };
     if !(DATE_MIN as i64..=DATE_MAX as i64).contains(&days) {
-        return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("date out of range: \"{text}\"")));
+        return Err(SqlError::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            format!("date out of range: \"{text}\""),
+        ));
     }
     Ok(days as i32)
 }
@@ -152,8 +178,12 @@ pub fn parse_timestamp(text: &str, settings: &FormatSettings) -> SqlResult<i64> 
 
 pub fn parse_timestamptz(text: &str, settings: &FormatSettings) -> SqlResult<i64> {
     let name = "timestamp with time zone";
-    let out_of_range =
-        || SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{text}\""));
+    let out_of_range = || {
+        SqlError::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            format!("timestamp out of range: \"{text}\""),
+        )
+    };
     let (local, zone) = match iso_timestamp(text.as_bytes()) {
         Some((us, [])) => (us, None),
         Some((us, rest)) if iso_offset(rest).is_some() => (us, iso_offset(rest).map(Zone::Offset)),
@@ -164,7 +194,10 @@ pub fn parse_timestamptz(text: &str, settings: &FormatSettings) -> SqlResult<i64
                 Some(Special::Epoch) => return Ok(-UNIX_EPOCH_OFFSET_S * SECOND_US),
                 Some(Special::Infinity) => return Ok(TIMESTAMP_INFINITY),
                 Some(Special::NegativeInfinity) => return Ok(TIMESTAMP_NEGATIVE_INFINITY),
-                None => (unchecked_local_us(&moment, name, text)?.ok_or_else(out_of_range)?, moment.zone),
+                None => (
+                    unchecked_local_us(&moment, name, text)?.ok_or_else(out_of_range)?,
+                    moment.zone,
+                ),
             }
         }
     };
@@ -178,14 +211,19 @@ pub fn parse_timestamptz(text: &str, settings: &FormatSettings) -> SqlResult<i64
 
 fn local_us(moment: &Moment, name: &str, text: &str) -> SqlResult<i64> {
     checked_timestamp(unchecked_local_us(moment, name, text)?).map_err(|_| {
-        SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{text}\""))
+        SqlError::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            format!("timestamp out of range: \"{text}\""),
+        )
     })
 }
 
 /// The clock's reading, which the zone may still bring into range; `None` where 64 bits cannot hold it.
 fn unchecked_local_us(moment: &Moment, name: &str, text: &str) -> SqlResult<Option<i64>> {
     let days = moment.date.ok_or_else(|| error(Failure::Syntax, name, text))?;
-    Ok(days.checked_mul(DAY_US).and_then(|us| us.checked_add(moment.time_us.unwrap_or(0))))
+    Ok(days
+        .checked_mul(DAY_US)
+        .and_then(|us| us.checked_add(moment.time_us.unwrap_or(0))))
 }
 
 /// Exactly two digits.
@@ -231,7 +269,9 @@ fn iso_timestamp(bytes: &[u8]) -> Option<(i64, &[u8])> {
         if length == 0 || length > 6 {
             return None;
         }
-        let fraction = digits[..length].iter().fold(0i64, |value, b| value * 10 + (b - b'0') as i64);
+        let fraction = digits[..length]
+            .iter()
+            .fold(0i64, |value, b| value * 10 + (b - b'0') as i64);
         us += fraction * 10i64.pow(6 - length as u32);
         rest = &digits[length..];
     } else if rest.first().is_some_and(u8::is_ascii_digit) {
@@ -257,8 +297,13 @@ fn iso_offset(bytes: &[u8]) -> Option<i32> {
 }
 
 fn decode(text: &str, settings: &FormatSettings, time_only: bool) -> Decoded<Moment> {
-    let tokens = tokenize(text).filter(|tokens| !tokens.is_empty()).ok_or(Failure::Syntax)?;
-    let mut fields = Fields { time_only, ..Fields::default() };
+    let tokens = tokenize(text)
+        .filter(|tokens| !tokens.is_empty())
+        .ok_or(Failure::Syntax)?;
+    let mut fields = Fields {
+        time_only,
+        ..Fields::default()
+    };
     for (slot, token) in tokens.iter().enumerate() {
         match token {
             Token::Word(word) => decode_word(word, tokens.get(slot + 1), &mut fields, settings)?,
@@ -271,7 +316,8 @@ fn decode(text: &str, settings: &FormatSettings, time_only: bool) -> Decoded<Mom
                 set_once(&mut fields.days, julian - civil::julian_day(0))?
             }
             Token::ZoneName(name) => {
-                let zone = TimeZone::find(name).ok_or_else(|| Failure::UnknownZone(name.to_ascii_lowercase()))?;
+                let zone =
+                    TimeZone::find(name).ok_or_else(|| Failure::UnknownZone(name.to_ascii_lowercase()))?;
                 set_once(&mut fields.zone, Zone::Rules(zone))?;
             }
             Token::Number(number) => decode_number(number, &mut fields, settings.date_order)?,
@@ -287,7 +333,12 @@ fn set_once<T>(field: &mut Option<T>, value: T) -> Decoded<()> {
     }
 }
 
-fn decode_word(word: &str, next: Option<&Token>, fields: &mut Fields, settings: &FormatSettings) -> Decoded<()> {
+fn decode_word(
+    word: &str,
+    next: Option<&Token>,
+    fields: &mut Fields,
+    settings: &FormatSettings,
+) -> Decoded<()> {
     if let Some(month) = month_by_name(word) {
         // `1 Jan 2024`: a number taken for the month was the day.
         if let (Some(number), None, false) = (fields.month, fields.day, fields.month_by_name) {
@@ -390,7 +441,8 @@ fn set_day_of_year(year: &str, day: &str, fields: &mut Fields) -> Decoded<()> {
 /// Digits that stand alone: a date or time run together, or one field of a date.
 fn decode_number(text: &str, fields: &mut Fields, order: DateOrder) -> Decoded<()> {
     let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let has_date = fields.days.is_some() || (fields.year.is_some() && fields.month.is_some() && fields.day.is_some());
+    let has_date =
+        fields.days.is_some() || (fields.year.is_some() && fields.month.is_some() && fields.day.is_some());
     let is_time = has_date || fields.time_only && matches!(digits.len(), 4 | 6);
     if is_time && fields.time_us.is_none() {
         return decode_packed_time(digits, fraction, fields);
@@ -438,7 +490,8 @@ fn decode_packed_time(digits: &str, fraction: &str, fields: &mut Fields) -> Deco
 /// Microseconds of a fraction's digits, rounded half to even as `rint` does.
 pub(super) fn fraction_us(digits: &str) -> i64 {
     if digits.len() <= 6 {
-        return digits.bytes().fold(0, |value, b| value * 10 + (b - b'0') as i64) * 10i64.pow(6 - digits.len() as u32);
+        return digits.bytes().fold(0, |value, b| value * 10 + (b - b'0') as i64)
+            * 10i64.pow(6 - digits.len() as u32);
     }
     let value: f64 = format!("0.{digits}").parse().expect("digits are a number");
     (value * 1e6).round_ties_even() as i64
@@ -449,11 +502,16 @@ fn decode_time(text: &str) -> Decoded<i64> {
     let mut parts = clock.split(':');
     let mut part = || match parts.next() {
         Some("") => Err(Failure::Syntax),
-        Some(digits) => digits.parse::<u32>().map(|value| Some(value as i64)).map_err(|_| Failure::FieldOverflow),
+        Some(digits) => digits
+            .parse::<u32>()
+            .map(|value| Some(value as i64))
+            .map_err(|_| Failure::FieldOverflow),
         None => Ok(None),
     };
     let (hour, minute, second) = (part()?, part()?, part()?);
-    let (Some(hour), Some(minute), None) = (hour, minute, part()?) else { return Err(Failure::Syntax) };
+    let (Some(hour), Some(minute), None) = (hour, minute, part()?) else {
+        return Err(Failure::Syntax);
+    };
     if second.is_none() && !fraction.is_empty() {
         return Err(Failure::Syntax);
     }
@@ -471,7 +529,11 @@ fn decode_offset(text: &str) -> Decoded<i32> {
     let (sign, digits) = text.split_at(1);
     let parts: Vec<&str> = match digits {
         _ if digits.contains(':') => digits.split(':').collect(),
-        _ if digits.len() > 4 => vec![&digits[..digits.len() - 4], &digits[digits.len() - 4..digits.len() - 2], &digits[digits.len() - 2..]],
+        _ if digits.len() > 4 => vec![
+            &digits[..digits.len() - 4],
+            &digits[digits.len() - 4..digits.len() - 2],
+            &digits[digits.len() - 2..],
+        ],
         _ if digits.len() > 2 => vec![&digits[..digits.len() - 2], &digits[digits.len() - 2..]],
         _ => vec![digits],
     };
@@ -489,7 +551,11 @@ fn decode_offset(text: &str) -> Decoded<i32> {
     if seconds >= OFFSET_S_END as i64 {
         return Err(Failure::ZoneOverflow);
     }
-    Ok(if sign == "-" { -seconds as i32 } else { seconds as i32 })
+    Ok(if sign == "-" {
+        -seconds as i32
+    } else {
+        seconds as i32
+    })
 }
 
 fn finish(fields: Fields) -> Decoded<Moment> {
@@ -500,7 +566,11 @@ fn finish(fields: Fields) -> Decoded<Moment> {
             return Err(Failure::FieldOverflow);
         }
         let past_twelve = us % (12 * HOUR_US);
-        time_us = Some(if is_pm { past_twelve + 12 * HOUR_US } else { past_twelve });
+        time_us = Some(if is_pm {
+            past_twelve + 12 * HOUR_US
+        } else {
+            past_twelve
+        });
     }
     let date = match (fields.days, fields.year, fields.month, fields.day) {
         (Some(days), None, None, None) => Some(days),
@@ -512,7 +582,12 @@ fn finish(fields: Fields) -> Decoded<Moment> {
     if fields.special.is_some() && (date.is_some() || time_us.is_some() && !takes_time) {
         return Err(Failure::Syntax);
     }
-    Ok(Moment { date, time_us, zone: fields.zone, special: fields.special })
+    Ok(Moment {
+        date,
+        time_us,
+        zone: fields.zone,
+        special: fields.special,
+    })
 }
 
 fn finish_date(fields: &Fields) -> Decoded<i64> {
@@ -535,7 +610,6 @@ fn finish_date(fields: &Fields) -> Decoded<i64> {
     if day > days_in_month(year, month) {
         return Err(Failure::FieldOverflow);
     }
-    let Civil { year, month, day } = Civil { year, month, day };
     Ok(days_from_civil(year, month, day))
 }
 

@@ -13,7 +13,12 @@ use mote_common::SqlResult;
 #[derive(Clone, PartialEq, Debug)]
 enum Node {
     Literal(char),
-    Field { key: &'static str, style: Case, fill: bool, ordinal: Option<Case> },
+    Field {
+        key: &'static str,
+        style: Case,
+        fill: bool,
+        ordinal: Option<Case>,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,10 +30,10 @@ enum Case {
 
 /// Longest first among those with a common beginning.
 const KEYWORDS: &[&str] = &[
-    "Y,YYY", "SSSSS", "MONTH", "A.D.", "A.M.", "B.C.", "P.M.", "HH12", "HH24", "IDDD", "IYYY", "SSSS", "YYYY", "DAY",
-    "DDD", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "IYY", "MON", "TZH", "TZM", "YYY", "AD", "AM", "BC", "CC", "DD",
-    "DY", "HH", "ID", "IW", "IY", "MI", "MM", "MS", "OF", "PM", "RM", "SS", "TZ", "US", "WW", "YY", "D", "I", "J", "Q",
-    "W", "Y",
+    "Y,YYY", "SSSSS", "MONTH", "A.D.", "A.M.", "B.C.", "P.M.", "HH12", "HH24", "IDDD", "IYYY", "SSSS",
+    "YYYY", "DAY", "DDD", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "IYY", "MON", "TZH", "TZM", "YYY", "AD",
+    "AM", "BC", "CC", "DD", "DY", "HH", "ID", "IW", "IY", "MI", "MM", "MS", "OF", "PM", "RM", "SS", "TZ",
+    "US", "WW", "YY", "D", "I", "J", "Q", "W", "Y",
 ];
 
 fn starts_with(text: &str, key: &str) -> bool {
@@ -64,7 +69,12 @@ fn compile(template: &str) -> Vec<Node> {
             if ordinal.is_some() {
                 rest = &rest[2..];
             }
-            nodes.push(Node::Field { key, style, fill, ordinal });
+            nodes.push(Node::Field {
+                key,
+                style,
+                fill,
+                ordinal,
+            });
             fill = true;
             continue;
         }
@@ -112,16 +122,28 @@ struct Source {
 pub fn to_char(value: &Datum, template: &str, zone: &TimeZone) -> SqlResult<Option<String>> {
     let at = |us: i64, zone: Option<(i32, String)>| {
         let (days, us) = split_timestamp(us);
-        Source { date: civil_from_days(days), days, us, zone, is_interval: false }
+        Source {
+            date: civil_from_days(days),
+            days,
+            us,
+            zone,
+            is_interval: false,
+        }
     };
     let source = match value {
         Datum::Date(days) if is_finite_date(*days) => at(*days as i64 * DAY_US, None),
         Datum::Timestamp(us) if is_finite_timestamp(*us) => at(*us, None),
         Datum::TimestampTz(us) if is_finite_timestamp(*us) => {
             let offset_s = zone.offset_at_utc_s(*us);
-            at(us + offset_s as i64 * SECOND_US, Some((offset_s, zone.abbreviation_at(*us))))
+            at(
+                us + offset_s as i64 * SECOND_US,
+                Some((offset_s, zone.abbreviation_at(*us))),
+            )
         }
-        Datum::Time(us) => interval_source(&Interval { us: *us, ..Interval::default() }),
+        Datum::Time(us) => interval_source(&Interval {
+            us: *us,
+            ..Interval::default()
+        }),
         Datum::Interval(interval) => interval_source(interval),
         _ => return Ok(None),
     };
@@ -129,7 +151,12 @@ pub fn to_char(value: &Datum, template: &str, zone: &TimeZone) -> SqlResult<Opti
     for node in compile(template) {
         match node {
             Node::Literal(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-            Node::Field { key, style, fill, ordinal } => {
+            Node::Field {
+                key,
+                style,
+                fill,
+                ordinal,
+            } => {
                 let start = out.len();
                 write_field(key, style, fill, &source, &mut out)?;
                 if let Some(case) = ordinal {
@@ -138,12 +165,24 @@ pub fn to_char(value: &Datum, template: &str, zone: &TimeZone) -> SqlResult<Opti
             }
         }
     }
-    Ok(Some(String::from_utf8(out).expect("templates and names are UTF-8")))
+    Ok(Some(
+        String::from_utf8(out).expect("templates and names are UTF-8"),
+    ))
 }
 
 fn interval_source(interval: &Interval) -> Source {
-    let date = Civil { year: interval.months / 12, month: interval.months % 12, day: interval.days };
-    Source { date, days: interval.days as i64, us: interval.us, zone: None, is_interval: true }
+    let date = Civil {
+        year: interval.months / 12,
+        month: interval.months % 12,
+        day: interval.days,
+    };
+    Source {
+        date,
+        days: interval.days as i64,
+        us: interval.us,
+        zone: None,
+        is_interval: true,
+    }
 }
 
 fn write_number(value: i64, width: usize, fill: bool, out: &mut Vec<u8>) {
@@ -169,22 +208,44 @@ fn write_name(name: &str, style: Case, width: usize, fill: bool, out: &mut Vec<u
 }
 
 fn invalid_for_interval() -> SqlError {
-    SqlError::new(state::INVALID_DATETIME_FORMAT, "invalid format specification for an interval value")
-        .hint("Intervals are not tied to specific calendar dates.")
+    SqlError::new(
+        state::INVALID_DATETIME_FORMAT,
+        "invalid format specification for an interval value",
+    )
+    .hint("Intervals are not tied to specific calendar dates.")
 }
 
-const ROMAN_MONTHS: [&str; 12] = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"];
+const ROMAN_MONTHS: [&str; 12] = [
+    "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii",
+];
 
 fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Vec<u8>) -> SqlResult<()> {
     let (date, us) = (source.date, source.us);
     let calendar_only = matches!(
         key,
-        "MONTH" | "MON" | "DAY" | "DY" | "D" | "ID" | "TZ" | "TZH" | "TZM" | "OF" | "AD" | "BC" | "A.D." | "B.C."
+        "MONTH"
+            | "MON"
+            | "DAY"
+            | "DY"
+            | "D"
+            | "ID"
+            | "TZ"
+            | "TZH"
+            | "TZM"
+            | "OF"
+            | "AD"
+            | "BC"
+            | "A.D."
+            | "B.C."
     );
     if source.is_interval && calendar_only {
         return Err(invalid_for_interval());
     }
-    let year = if source.is_interval || date.year > 0 { date.year } else { 1 - date.year } as i64;
+    let year = if source.is_interval || date.year > 0 {
+        date.year
+    } else {
+        1 - date.year
+    } as i64;
     let iso_year = || {
         let year = civil::iso_week(source.days).0 as i64;
         if year > 0 { year } else { 1 - year }
@@ -205,7 +266,13 @@ fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Ve
             write_number(us % SECOND_US / 10i64.pow(6 - digits as u32), digits, true, out)
         }
         "AM" | "PM" => write_name(if hour % 24 >= 12 { "pm" } else { "am" }, style, 0, false, out),
-        "A.M." | "P.M." => write_name(if hour % 24 >= 12 { "p.m." } else { "a.m." }, style, 0, false, out),
+        "A.M." | "P.M." => write_name(
+            if hour % 24 >= 12 { "p.m." } else { "a.m." },
+            style,
+            0,
+            false,
+            out,
+        ),
         "AD" | "BC" => write_name(if date.year <= 0 { "bc" } else { "ad" }, style, 0, false, out),
         "A.D." | "B.C." => write_name(if date.year <= 0 { "b.c." } else { "a.d." }, style, 0, false, out),
         "Y,YYY" => {
@@ -227,7 +294,11 @@ fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Ve
         "DAY" => write_name(weekday_name(weekday()), style, 9, fill, out),
         "DY" => write_name(&weekday_name(weekday())[..3], style, 3, false, out),
         "DD" => number(date.day as i64, 2, out),
-        "DDD" if source.is_interval => number(date.year as i64 * 365 + date.month as i64 * 30 + source.days, 3, out),
+        "DDD" if source.is_interval => number(
+            date.year as i64 * 365 + date.month as i64 * 30 + source.days,
+            3,
+            out,
+        ),
         "DDD" => number(civil::day_of_year(date) as i64, 3, out),
         "IDDD" => {
             let (year, _) = civil::iso_week(source.days);
@@ -241,7 +312,15 @@ fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Ve
         "CC" if source.is_interval => number(date.year as i64 / 100, 2, out),
         "CC" => {
             let year = date.year as i64;
-            number(if year > 0 { (year - 1) / 100 + 1 } else { year / 100 - 1 }, 2, out)
+            number(
+                if year > 0 {
+                    (year - 1) / 100 + 1
+                } else {
+                    year / 100 - 1
+                },
+                2,
+                out,
+            )
         }
         "J" => number(civil::julian_day(source.days), 1, out),
         "Q" => number((date.month as i64 - 1) / 3 + 1, 1, out),
@@ -257,7 +336,10 @@ fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Ve
 
 /// TZ, TZH, TZM and OF; nothing for values without a zone, whose offset counts as zero.
 fn write_zone(key: &str, style: Case, source: &Source, out: &mut Vec<u8>) {
-    let (offset_s, name) = source.zone.as_ref().map_or((0, ""), |(offset_s, name)| (*offset_s, name.as_str()));
+    let (offset_s, name) = source
+        .zone
+        .as_ref()
+        .map_or((0, ""), |(offset_s, name)| (*offset_s, name.as_str()));
     let sign = if offset_s < 0 { b'-' } else { b'+' };
     let s = offset_s.unsigned_abs() as u64;
     match key {
@@ -267,7 +349,7 @@ fn write_zone(key: &str, style: Case, source: &Source, out: &mut Vec<u8>) {
         _ => {
             out.push(sign);
             write_padded(s / 3_600, 2, out);
-            if key == "OF" && s % 3_600 != 0 {
+            if key == "OF" && !s.is_multiple_of(3_600) {
                 out.push(b':');
                 write_padded(s / 60 % 60, 2, out);
             }
@@ -284,8 +366,16 @@ fn write_ordinal(start: usize, case: Case, out: &mut Vec<u8>) {
         (Some(b'3'), false) => b"rd",
         _ => b"th",
     };
-    let suffix: Vec<u8> =
-        suffix.iter().map(|b| if case == Case::Upper { b.to_ascii_uppercase() } else { *b }).collect();
+    let suffix: Vec<u8> = suffix
+        .iter()
+        .map(|b| {
+            if case == Case::Upper {
+                b.to_ascii_uppercase()
+            } else {
+                *b
+            }
+        })
+        .collect();
     out.extend_from_slice(&suffix);
 }
 
@@ -341,23 +431,39 @@ pub fn parse_with_template(text: &str, template: &str) -> SqlResult<(i64, Option
 }
 
 fn next_is_offset(nodes: &[Node]) -> bool {
-    matches!(nodes.first(), Some(Node::Field { key: "TZH" | "OF", .. }))
+    matches!(
+        nodes.first(),
+        Some(Node::Field {
+            key: "TZH" | "OF",
+            ..
+        })
+    )
 }
 
 fn invalid_value(key: &str, text: &str, detail: &str) -> SqlError {
     let shown: String = text.chars().take(key.len()).collect();
-    SqlError::new(state::INVALID_DATETIME_FORMAT, format!("invalid value \"{shown}\" for \"{key}\"")).detail(detail)
+    SqlError::new(
+        state::INVALID_DATETIME_FORMAT,
+        format!("invalid value \"{shown}\" for \"{key}\""),
+    )
+    .detail(detail)
 }
 
 fn read_field<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed) -> SqlResult<&'a str> {
-    let letters = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let letters = text
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
     match key {
         "MONTH" | "MON" => {
             let word = text[..letters].to_ascii_lowercase();
             let full = month_by_name(&word).map(|month| (month, letters));
             let short = || word.get(..3).and_then(month_by_name).map(|month| (month, 3));
             let (month, length) = full.or_else(short).ok_or_else(|| {
-                invalid_value(key, text, "The given value did not match any of the allowed values for this field.")
+                invalid_value(
+                    key,
+                    text,
+                    "The given value did not match any of the allowed values for this field.",
+                )
             })?;
             parsed.month = Some(month as i64);
             return Ok(&text[length..]);
@@ -396,10 +502,16 @@ fn read_number<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed
         _ => 2,
     };
     let sign_length = (key == "TZH" && text.starts_with(['+', '-'])) as usize;
-    let digits = text[sign_length..].find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len() - sign_length);
+    let digits = text[sign_length..]
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len() - sign_length);
     // Digits run on where nothing tells them from the next field's, except that fractions are read whole.
     let is_fraction = matches!(key, "MS" | "US") || key.starts_with("FF");
-    let taken = if adjacent || key != "YYYY" || is_fraction { digits.min(width) } else { digits };
+    let taken = if adjacent || key != "YYYY" || is_fraction {
+        digits.min(width)
+    } else {
+        digits
+    };
     let (number, rest) = text[sign_length..].split_at(taken);
     let value: i64 = number
         .parse()
@@ -419,11 +531,21 @@ fn read_number<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed
         "MI" => parsed.minute = value,
         "SS" => parsed.second = value,
         "SSSS" | "SSSSS" => parsed.seconds_of_day = Some(value),
-        "TZH" => parsed.offset_s = Some(if text.starts_with('-') { -value * 3_600 } else { value * 3_600 }),
+        "TZH" => {
+            parsed.offset_s = Some(if text.starts_with('-') {
+                -value * 3_600
+            } else {
+                value * 3_600
+            })
+        }
         "TZM" => parsed.offset_minutes = value,
         _ if is_fraction => parsed.us += value * 10i64.pow(6 - number.len().min(6) as u32),
         "D" | "ID" | "Q" | "W" => {}
-        _ => return Err(SqlError::unsupported(format_args!("template pattern {key} in to_timestamp"))),
+        _ => {
+            return Err(SqlError::unsupported(format_args!(
+                "template pattern {key} in to_timestamp"
+            )));
+        }
     }
     Ok(rest)
 }
@@ -445,7 +567,9 @@ fn finish_parsed(parsed: &Parsed, text: &str) -> SqlResult<(i64, Option<i32>)> {
     if hour > 23 || parsed.minute > 59 || parsed.second > 59 {
         return Err(out_of_range());
     }
-    let seconds = parsed.seconds_of_day.unwrap_or((hour * 60 + parsed.minute) * 60 + parsed.second);
+    let seconds = parsed
+        .seconds_of_day
+        .unwrap_or((hour * 60 + parsed.minute) * 60 + parsed.second);
     // Nothing said about the date means 1 BC, as in PostgreSQL.
     let year = parsed.year.unwrap_or(0);
     let year = if parsed.is_bc { 1 - year } else { year };
@@ -457,13 +581,16 @@ fn finish_parsed(parsed: &Parsed, text: &str) -> SqlResult<(i64, Option<i32>)> {
         (None, Some(_)) => return Err(out_of_range()),
         (None, None) => {
             let (month, day) = (parsed.month.unwrap_or(1), parsed.day.unwrap_or(1));
-            if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year as i32, month as i32) as i64 {
+            if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year as i32, month as i32) as i64
+            {
                 return Err(out_of_range());
             }
             days_from_civil(year as i32, month as i32, day as i32)
         }
     };
-    let local = days.checked_mul(DAY_US).and_then(|us| us.checked_add(seconds * SECOND_US + parsed.us));
+    let local = days
+        .checked_mul(DAY_US)
+        .and_then(|us| us.checked_add(seconds * SECOND_US + parsed.us));
     let offset_s = parsed.offset_s.map(|s| {
         let minutes_s = parsed.offset_minutes * 60;
         (if s < 0 { s - minutes_s } else { s + minutes_s }) as i32

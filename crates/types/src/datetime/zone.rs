@@ -24,12 +24,46 @@ enum Rules {
 
 /// Abbreviations PostgreSQL's default set knows, with their offsets in minutes east.
 const ABBREVIATIONS: &[(&str, i32)] = &[
-    ("acdt", 630), ("acst", 570), ("aedt", 660), ("aest", 600), ("akdt", -480), ("akst", -540), ("awst", 480),
-    ("bst", 60), ("cdt", -300), ("cest", 120), ("cet", 60), ("cst", -360), ("edt", -240), ("eest", 180),
-    ("eet", 120), ("est", -300), ("gmt", 0), ("hkt", 480), ("hst", -600), ("idt", 180), ("ist", 120), ("jst", 540),
-    ("kst", 540), ("mdt", -360), ("msk", 180), ("mst", -420), ("ndt", -150), ("nst", -210), ("nzdt", 780),
-    ("nzst", 720), ("pdt", -420), ("pst", -480), ("sast", 120), ("uct", 0), ("ut", 0), ("utc", 0), ("wet", 0),
-    ("west", 60), ("z", 0), ("zulu", 0),
+    ("acdt", 630),
+    ("acst", 570),
+    ("aedt", 660),
+    ("aest", 600),
+    ("akdt", -480),
+    ("akst", -540),
+    ("awst", 480),
+    ("bst", 60),
+    ("cdt", -300),
+    ("cest", 120),
+    ("cet", 60),
+    ("cst", -360),
+    ("edt", -240),
+    ("eest", 180),
+    ("eet", 120),
+    ("est", -300),
+    ("gmt", 0),
+    ("hkt", 480),
+    ("hst", -600),
+    ("idt", 180),
+    ("ist", 120),
+    ("jst", 540),
+    ("kst", 540),
+    ("mdt", -360),
+    ("msk", 180),
+    ("mst", -420),
+    ("ndt", -150),
+    ("nst", -210),
+    ("nzdt", 780),
+    ("nzst", 720),
+    ("pdt", -420),
+    ("pst", -480),
+    ("sast", 120),
+    ("uct", 0),
+    ("ut", 0),
+    ("utc", 0),
+    ("wet", 0),
+    ("west", 60),
+    ("z", 0),
+    ("zulu", 0),
 ];
 
 /// Offsets must stay below 16 hours, as PostgreSQL has it.
@@ -37,13 +71,23 @@ pub(super) const OFFSET_S_END: i32 = 16 * 3600;
 
 impl TimeZone {
     pub fn utc() -> TimeZone {
-        TimeZone { name: "UTC".into(), rules: Rules::Fixed { east_s: 0 } }
+        TimeZone {
+            name: "UTC".into(),
+            rules: Rules::Fixed { east_s: 0 },
+        }
     }
 
     pub fn fixed(east_s: i32) -> TimeZone {
         // POSIX names count west of Greenwich, hence the sign behind the bracket.
-        let name = format!("<{}>{}", offset_text(east_s, '+', '-'), offset_text(east_s, '-', ' ').trim_start());
-        TimeZone { name: name.into(), rules: Rules::Fixed { east_s } }
+        let name = format!(
+            "<{}>{}",
+            offset_text(east_s, '+', '-'),
+            offset_text(east_s, '-', '+')
+        );
+        TimeZone {
+            name: name.into(),
+            rules: Rules::Fixed { east_s },
+        }
     }
 
     /// What `SET TIME ZONE` accepts: a zone's name, hours east of Greenwich, or a POSIX name such as `UTC+3`.
@@ -62,29 +106,49 @@ impl TimeZone {
     /// What `AT TIME ZONE` accepts: an abbreviation, a zone's name, or a POSIX offset, which counts west.
     pub fn parse_for_at(text: &str) -> SqlResult<TimeZone> {
         if let Some(east_s) = abbreviation_offset_s(text) {
-            return Ok(TimeZone { name: text.into(), rules: Rules::Fixed { east_s } });
+            return Ok(TimeZone {
+                name: text.into(),
+                rules: Rules::Fixed { east_s },
+            });
         }
-        TimeZone::find(text).or_else(|| posix_offset(text).map(TimeZone::fixed)).ok_or_else(|| {
-            SqlError::new(state::INVALID_PARAMETER_VALUE, format!("time zone \"{text}\" not recognized"))
-        })
+        TimeZone::find(text)
+            .or_else(|| posix_offset(text).map(TimeZone::fixed))
+            .ok_or_else(|| {
+                SqlError::new(
+                    state::INVALID_PARAMETER_VALUE,
+                    format!("time zone \"{text}\" not recognized"),
+                )
+            })
     }
 
     /// A zone of the tz database (any case), or a POSIX name without rules: letters, then hours west.
     pub fn find(text: &str) -> Option<TimeZone> {
-        if matches!(text.to_ascii_lowercase().as_str(), "utc" | "gmt" | "uct" | "zulu" | "z") {
+        if matches!(
+            text.to_ascii_lowercase().as_str(),
+            "utc" | "gmt" | "uct" | "zulu" | "z"
+        ) {
             let name = text.to_ascii_uppercase();
-            return Some(TimeZone { name: name.into(), rules: Rules::Fixed { east_s: 0 } });
+            return Some(TimeZone {
+                name: name.into(),
+                rules: Rules::Fixed { east_s: 0 },
+            });
         }
         if let Ok(zone) = jiff::tz::db().get(text) {
             let name = zone.iana_name().unwrap_or(text).into();
-            return Some(TimeZone { name, rules: Rules::Named(zone) });
+            return Some(TimeZone {
+                name,
+                rules: Rules::Named(zone),
+            });
         }
         let letters = text.find(|c: char| !c.is_ascii_alphabetic())?;
         if letters < 3 {
             return None;
         }
         let east_s = posix_offset(&text[letters..])?;
-        Some(TimeZone { name: text.into(), rules: Rules::Fixed { east_s } })
+        Some(TimeZone {
+            name: text.into(),
+            rules: Rules::Fixed { east_s },
+        })
     }
 
     pub fn name(&self) -> &str {
@@ -136,7 +200,9 @@ impl TimeZone {
 /// Seconds east of an abbreviation, in any case.
 pub(super) fn abbreviation_offset_s(text: &str) -> Option<i32> {
     let lower = text.to_ascii_lowercase();
-    let slot = ABBREVIATIONS.binary_search_by_key(&lower.as_str(), |entry| entry.0).ok()?;
+    let slot = ABBREVIATIONS
+        .binary_search_by_key(&lower.as_str(), |entry| entry.0)
+        .ok()?;
     Some(ABBREVIATIONS[slot].1 * 60)
 }
 
@@ -150,7 +216,10 @@ fn posix_offset(text: &str) -> Option<i32> {
     let mut seconds = 0;
     let mut unit = 3600;
     for part in digits.split(':') {
-        let value: i32 = part.parse().ok().filter(|_| part.len() <= 3 && part.bytes().all(|b| b.is_ascii_digit()))?;
+        let value: i32 = part
+            .parse()
+            .ok()
+            .filter(|_| part.len() <= 3 && part.bytes().all(|b| b.is_ascii_digit()))?;
         seconds += value * unit;
         unit /= 60;
     }
@@ -177,7 +246,11 @@ fn local_datetime(local_us: i64) -> jiff::civil::DateTime {
     let (days, us) = civil::split_timestamp(local_us);
     let date = civil::civil_from_days(days);
     // Outside jiff's years the calendar repeats every 400 years; only the offset matters here.
-    let year = if (-9000..=9000).contains(&date.year) { date.year } else { 8000 + date.year.rem_euclid(400) };
+    let year = if (-9000..=9000).contains(&date.year) {
+        date.year
+    } else {
+        8000 + date.year.rem_euclid(400)
+    };
     let s = us / super::SECOND_US;
     jiff::civil::DateTime::new(
         year as i16,

@@ -31,7 +31,15 @@ pub(crate) fn too_many_dimensions(found: usize) -> SqlError {
 pub fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult<Datum> {
     let element = ty.element().expect("only array types come here");
     let (bounds, body) = parse_bounds(text)?;
-    let mut parser = ArrayParser { text, rest: body, element, settings, elements: Vec::new(), lengths: Vec::new(), leaf: None };
+    let mut parser = ArrayParser {
+        text,
+        rest: body,
+        element,
+        settings,
+        elements: Vec::new(),
+        lengths: Vec::new(),
+        leaf: None,
+    };
     if !parser.skip_blanks().starts_with('{') {
         let detail = if bounds.is_some() {
             "Array contents must start with \"{\"."
@@ -48,15 +56,28 @@ pub fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult
     let elements = parser.elements;
     let dims = match bounds {
         _ if elements.is_empty() && bounds.is_none() => Vec::new(),
-        None => lengths.iter().map(|&length| Dimension { length, lower_bound: 1 }).collect(),
+        None => lengths
+            .iter()
+            .map(|&length| Dimension {
+                length,
+                lower_bound: 1,
+            })
+            .collect(),
         Some(bounds) => {
             if bounds.iter().map(|dim| dim.length).ne(lengths.iter().copied()) {
-                return Err(malformed(text, "Specified array dimensions do not match array contents."));
+                return Err(malformed(
+                    text,
+                    "Specified array dimensions do not match array contents.",
+                ));
             }
             bounds
         }
     };
-    Ok(Datum::Array(Box::new(Array { element: element.oid, dims, elements })))
+    Ok(Datum::Array(Box::new(Array {
+        element: element.oid,
+        dims,
+        elements,
+    })))
 }
 
 /// `[lower:upper]...=` in front of the braces.
@@ -64,20 +85,34 @@ fn parse_bounds(text: &str) -> SqlResult<(Option<Vec<Dimension>>, &str)> {
     let mut rest = text.trim_start();
     let mut dims = Vec::new();
     while let Some(inner) = rest.strip_prefix('[') {
-        let (bounds, behind) = inner.split_once(']').ok_or_else(|| malformed(text, "Missing \"]\" after array dimensions."))?;
+        let (bounds, behind) = inner
+            .split_once(']')
+            .ok_or_else(|| malformed(text, "Missing \"]\" after array dimensions."))?;
         let (lower, upper) = match bounds.split_once(':') {
             Some((lower, upper)) => (lower.trim().parse::<i32>(), upper.trim().parse::<i32>()),
             None => (Ok(1), bounds.trim().parse::<i32>()),
         };
         let (Ok(lower_bound), Ok(upper)) = (lower, upper) else {
-            return Err(malformed(text, "\"[\" must introduce explicitly-specified array dimensions."));
+            return Err(malformed(
+                text,
+                "\"[\" must introduce explicitly-specified array dimensions.",
+            ));
         };
         if upper < lower_bound {
-            return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, "upper bound cannot be less than lower bound"));
+            return Err(SqlError::new(
+                state::ARRAY_SUBSCRIPT_ERROR,
+                "upper bound cannot be less than lower bound",
+            ));
         }
-        let length = upper.checked_sub(lower_bound).and_then(|length| length.checked_add(1)).ok_or_else(|| {
-            SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})"))
-        })?;
+        let length = upper
+            .checked_sub(lower_bound)
+            .and_then(|length| length.checked_add(1))
+            .ok_or_else(|| {
+                SqlError::new(
+                    state::PROGRAM_LIMIT_EXCEEDED,
+                    format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})"),
+                )
+            })?;
         dims.push(Dimension { length, lower_bound });
         if dims.len() > DIMENSIONS_MAX {
             return Err(too_many_dimensions(dims.len()));
@@ -107,12 +142,17 @@ struct ArrayParser<'a> {
 
 impl<'a> ArrayParser<'a> {
     fn skip_blanks(&mut self) -> &'a str {
-        self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+        self.rest = self
+            .rest
+            .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
         self.rest
     }
 
     fn ragged(&self) -> SqlError {
-        malformed(self.text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
+        malformed(
+            self.text,
+            "Multidimensional arrays must have sub-arrays with matching dimensions.",
+        )
     }
 
     fn unexpected(&self, what: &str) -> SqlError {
@@ -186,7 +226,11 @@ impl<'a> ArrayParser<'a> {
     }
 
     fn element(&mut self) -> SqlResult<Datum> {
-        let (value, quoted) = if self.rest.starts_with('"') { (self.quoted()?, true) } else { self.bare()? };
+        let (value, quoted) = if self.rest.starts_with('"') {
+            (self.quoted()?, true)
+        } else {
+            self.bare()?
+        };
         if !quoted && value.eq_ignore_ascii_case("null") {
             return Ok(Datum::Null);
         }
@@ -249,19 +293,31 @@ impl<'a> ArrayParser<'a> {
 /// `int2vector` and `oidvector`: numbers with blanks between, subscripts from 0.
 pub fn parse_vector(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult<Datum> {
     let element = ty.element().expect("vector types have elements");
-    let elements: SqlResult<Vec<Datum>> =
-        text.split_ascii_whitespace().map(|item| input_text(element, item, settings)).collect();
+    let elements: SqlResult<Vec<Datum>> = text
+        .split_ascii_whitespace()
+        .map(|item| input_text(element, item, settings))
+        .collect();
     Ok(vector(element.oid, elements?))
 }
 
 /// A vector datum of its elements.
 pub fn vector(element: oid::Oid, elements: Vec<Datum>) -> Datum {
-    let dims = vec![Dimension { length: elements.len() as i32, lower_bound: 0 }];
-    Datum::Array(Box::new(Array { element, dims, elements }))
+    let dims = vec![Dimension {
+        length: elements.len() as i32,
+        lower_bound: 0,
+    }];
+    Datum::Array(Box::new(Array {
+        element,
+        dims,
+        elements,
+    }))
 }
 
 pub fn write(array: &Array, ty: ColumnType, settings: &FormatSettings, out: &mut Vec<u8>) {
-    let element = ColumnType { oid: array.element, typmod: ty.typmod };
+    let element = ColumnType {
+        oid: array.element,
+        typmod: ty.typmod,
+    };
     if matches!(ty.oid, oid::INT2VECTOR | oid::OIDVECTOR) {
         for (slot, item) in array.elements.iter().enumerate() {
             if slot > 0 {
@@ -276,7 +332,12 @@ pub fn write(array: &Array, ty: ColumnType, settings: &FormatSettings, out: &mut
     }
     if array.dims.iter().any(|dim| dim.lower_bound != 1) {
         for dim in &array.dims {
-            let _ = write!(out, "[{}:{}]", dim.lower_bound, dim.lower_bound as i64 + dim.length as i64 - 1);
+            let _ = write!(
+                out,
+                "[{}:{}]",
+                dim.lower_bound,
+                dim.lower_bound as i64 + dim.length as i64 - 1
+            );
         }
         out.push(b'=');
     }

@@ -96,7 +96,11 @@ fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         }
         oid::JSONB => match reader.array::<1>()?[0] {
             JSONB_VERSION => Datum::Jsonb(Box::new(Json::parse(utf8(reader.rest())?)?)),
-            version => return Err(SqlError::internal(format!("unsupported jsonb version number {version}"))),
+            version => {
+                return Err(SqlError::internal(format!(
+                    "unsupported jsonb version number {version}"
+                )));
+            }
         },
         oid::NAME => Datum::Text(read_name(reader.rest())?),
         oid::VOID => Datum::Text(CompactString::default()),
@@ -121,7 +125,11 @@ fn read_name(bytes: &[u8]) -> SqlResult<CompactString> {
 
 fn read_date(days: i32) -> SqlResult<i32> {
     let valid = !datetime::is_finite_date(days) || (datetime::DATE_MIN..=datetime::DATE_MAX).contains(&days);
-    if valid { Ok(days) } else { Err(datetime::date_out_of_range()) }
+    if valid {
+        Ok(days)
+    } else {
+        Err(datetime::date_out_of_range())
+    }
 }
 
 fn read_time(us: i64) -> SqlResult<i64> {
@@ -133,7 +141,11 @@ fn read_time(us: i64) -> SqlResult<i64> {
 }
 
 fn read_timestamp(us: i64) -> SqlResult<i64> {
-    if datetime::is_finite_timestamp(us) { datetime::checked_timestamp(Some(us)) } else { Ok(us) }
+    if datetime::is_finite_timestamp(us) {
+        datetime::checked_timestamp(Some(us))
+    } else {
+        Ok(us)
+    }
 }
 
 fn read_array(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
@@ -163,23 +175,40 @@ fn read_array(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
     let mut dims = Vec::with_capacity(dimensions as usize);
     let mut count = 1usize;
     for _ in 0..dimensions {
-        let dim = Dimension { length: reader.i32()?, lower_bound: reader.i32()? };
+        let dim = Dimension {
+            length: reader.i32()?,
+            lower_bound: reader.i32()?,
+        };
         let length = usize::try_from(dim.length).map_err(|_| incorrect("invalid array dimension"))?;
-        count = count.checked_mul(length).filter(|&count| count <= super::array::ELEMENTS_MAX).ok_or_else(|| {
-            let message = format!("array size exceeds the maximum allowed ({})", super::array::ELEMENTS_MAX);
-            SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
-        })?;
+        count = count
+            .checked_mul(length)
+            .filter(|&count| count <= super::array::ELEMENTS_MAX)
+            .ok_or_else(|| {
+                let message = format!(
+                    "array size exceeds the maximum allowed ({})",
+                    super::array::ELEMENTS_MAX
+                );
+                SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
+            })?;
         dims.push(dim);
     }
     if dims.is_empty() || count == 0 {
-        return Ok(Datum::Array(Box::new(Array { element, dims: Vec::new(), elements: Vec::new() })));
+        return Ok(Datum::Array(Box::new(Array {
+            element,
+            dims: Vec::new(),
+            elements: Vec::new(),
+        })));
     }
     // Each element has a length word at least, so a lying count cannot make a large allocation.
     let mut elements = Vec::with_capacity(count.min(reader.0.len() / 4));
     for _ in 0..count {
         elements.push(read_delimited(expected, reader)?);
     }
-    Ok(Datum::Array(Box::new(Array { element, dims, elements })))
+    Ok(Datum::Array(Box::new(Array {
+        element,
+        dims,
+        elements,
+    })))
 }
 
 fn read_delimited(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
@@ -194,7 +223,10 @@ fn read_delimited(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
 
 fn read_record(reader: &mut Reader<'_>) -> SqlResult<Datum> {
     let count = usize::try_from(reader.i32()?).map_err(|_| insufficient())?;
-    let mut record = Record { types: Vec::new(), fields: Vec::new() };
+    let mut record = Record {
+        types: Vec::new(),
+        fields: Vec::new(),
+    };
     for _ in 0..count {
         let ty = ColumnType::new(Oid(reader.i32()? as u32));
         record.fields.push(read_delimited(ty, reader)?);
@@ -253,7 +285,10 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
 }
 
 fn write_array(array: &Array, ty: ColumnType, out: &mut Vec<u8>) {
-    let element = ColumnType { oid: array.element, typmod: ty.typmod };
+    let element = ColumnType {
+        oid: array.element,
+        typmod: ty.typmod,
+    };
     out.extend_from_slice(&(array.dims.len() as i32).to_be_bytes());
     out.extend_from_slice(&(array.elements.iter().any(Datum::is_null) as i32).to_be_bytes());
     out.extend_from_slice(&array.element.0.to_be_bytes());

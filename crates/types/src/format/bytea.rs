@@ -22,7 +22,9 @@ fn parse_hex(digits: &str) -> SqlResult<Box<[u8]>> {
         if high.is_none() && matches!(c, ' ' | '\t' | '\n' | '\r') {
             continue;
         }
-        let digit = c.to_digit(16).ok_or_else(|| invalid(format!("invalid hexadecimal digit: \"{c}\"")))? as u8;
+        let digit = c
+            .to_digit(16)
+            .ok_or_else(|| invalid(format!("invalid hexadecimal digit: \"{c}\"")))? as u8;
         match high.take() {
             None => high = Some(digit),
             Some(first) => out.push(first << 4 | digit),
@@ -30,7 +32,9 @@ fn parse_hex(digits: &str) -> SqlResult<Box<[u8]>> {
     }
     match high {
         None => Ok(out.into()),
-        Some(_) => Err(invalid("invalid hexadecimal data: odd number of digits".to_owned())),
+        Some(_) => Err(invalid(
+            "invalid hexadecimal data: odd number of digits".to_owned(),
+        )),
     }
 }
 
@@ -44,7 +48,13 @@ fn parse_escape(text: &str) -> SqlResult<Box<[u8]>> {
                 out.push(b'\\');
                 rest
             }
-            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', rest @ ..] => {
+            [
+                b'\\',
+                a @ b'0'..=b'3',
+                b @ b'0'..=b'7',
+                c @ b'0'..=b'7',
+                rest @ ..,
+            ] => {
                 out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
                 rest
             }

@@ -76,7 +76,10 @@ struct StackText {
 
 impl StackText {
     fn new() -> StackText {
-        StackText { bytes: [0; 32], length: 0 }
+        StackText {
+            bytes: [0; 32],
+            length: 0,
+        }
     }
 
     fn as_str(&self) -> &str {
@@ -100,8 +103,12 @@ impl Write for StackText {
 
 /// True where `d.ddde+x` is an integer that needs exactly one bit more than the mantissa has: half way.
 fn is_midpoint(scientific: &str, mantissa_bits: u32) -> bool {
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return false };
-    let Ok(exponent) = exponent.parse::<i32>() else { return false };
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        return false;
+    };
+    let Ok(exponent) = exponent.parse::<i32>() else {
+        return false;
+    };
     if !(mantissa_bits as i32 / 4..=40).contains(&exponent) {
         return false;
     }
@@ -122,14 +129,18 @@ fn is_midpoint(scientific: &str, mantissa_bits: u32) -> bool {
     if !(0..=27).contains(&zeros) {
         return false;
     }
-    let Some(odd) = value.checked_mul(5u128.pow(zeros as u32)) else { return false };
+    let Some(odd) = value.checked_mul(5u128.pow(zeros as u32)) else {
+        return false;
+    };
     let odd = odd >> odd.trailing_zeros();
     128 - odd.leading_zeros() == mantissa_bits + 1
 }
 
 /// Lays out `[-]d[.ddd]e[-]x`: positional while -4 <= x < `digits`, else with a two-digit exponent.
 fn write_general(scientific: &str, digits: i32, trim: bool, out: &mut Vec<u8>) {
-    let (mantissa, exponent) = scientific.split_once('e').expect("a finite float prints with an exponent");
+    let (mantissa, exponent) = scientific
+        .split_once('e')
+        .expect("a finite float prints with an exponent");
     let exponent: i32 = exponent.parse().expect("the exponent is an integer");
     let (sign, mantissa) = match mantissa.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -174,17 +185,25 @@ fn special_or_number(text: &str) -> Option<Result<f64, &str>> {
         _ => (false, trimmed),
     };
     if unsigned.eq_ignore_ascii_case("infinity") || unsigned.eq_ignore_ascii_case("inf") {
-        return Some(Ok(if negative { f64::NEG_INFINITY } else { f64::INFINITY }));
+        return Some(Ok(if negative {
+            f64::NEG_INFINITY
+        } else {
+            f64::INFINITY
+        }));
     }
     if trimmed.eq_ignore_ascii_case("nan") {
         return Some(Ok(f64::NAN));
     }
-    unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.').then_some(Err(trimmed))
+    unsigned
+        .starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        .then_some(Err(trimmed))
 }
 
 /// Underflow: a zero whose text has a digit other than zero before the exponent.
 fn has_nonzero_digit(text: &str) -> bool {
-    text.bytes().take_while(|byte| !matches!(byte, b'e' | b'E')).any(|byte| matches!(byte, b'1'..=b'9'))
+    text.bytes()
+        .take_while(|byte| !matches!(byte, b'e' | b'E'))
+        .any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
 #[cold]

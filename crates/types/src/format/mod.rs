@@ -38,7 +38,11 @@ fn invalid_utf8(bytes: &[u8]) -> SqlError {
         0xf0..=0xf7 => 4,
         _ => 1,
     };
-    let shown: Vec<String> = bytes.iter().take(expected).map(|byte| format!("0x{byte:02x}")).collect();
+    let shown: Vec<String> = bytes
+        .iter()
+        .take(expected)
+        .map(|byte| format!("0x{byte:02x}"))
+        .collect();
     SqlError::new(
         state::CHARACTER_NOT_IN_REPERTOIRE,
         format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),

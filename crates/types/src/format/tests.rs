@@ -36,9 +36,19 @@ struct Case {
 fn cases() -> impl Iterator<Item = Case> {
     GOLDEN.lines().map(|line| {
         let fields: Vec<String> = line.split('|').map(unescape).collect();
-        let [name, zone, input, expect] = &fields[..] else { panic!("bad line {line}") };
-        let settings = FormatSettings { time_zone: TimeZone::parse(zone).unwrap(), ..FormatSettings::default() };
-        Case { ty: parse_type(name).unwrap(), settings, input: input.clone(), expect: expect.clone() }
+        let [name, zone, input, expect] = &fields[..] else {
+            panic!("bad line {line}")
+        };
+        let settings = FormatSettings {
+            time_zone: TimeZone::parse(zone).unwrap(),
+            ..FormatSettings::default()
+        };
+        Case {
+            ty: parse_type(name).unwrap(),
+            settings,
+            input: input.clone(),
+            expect: expect.clone(),
+        }
     })
 }
 
@@ -59,7 +69,11 @@ fn input_and_output_are_postgresqls() {
             _ => &case.expect,
         };
         if got != expect {
-            wrong.push(format!("{} {:?}: got {got:?}, PostgreSQL {expect:?}", case.ty.name(), case.input));
+            wrong.push(format!(
+                "{} {:?}: got {got:?}, PostgreSQL {expect:?}",
+                case.ty.name(),
+                case.input
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
@@ -68,20 +82,34 @@ fn input_and_output_are_postgresqls() {
 /// What was read survives text and binary, in every setting that changes the text.
 #[test]
 fn text_and_binary_round_trip() {
-    let mut others = FormatSettings::default();
-    others.bytea_output = ByteaOutput::Escape;
-    others.interval_style = IntervalStyle::Iso8601;
-    others.time_zone = TimeZone::parse("Asia/Kolkata").unwrap();
+    let others = FormatSettings {
+        bytea_output: ByteaOutput::Escape,
+        interval_style: IntervalStyle::Iso8601,
+        time_zone: TimeZone::parse("Asia/Kolkata").unwrap(),
+        ..FormatSettings::default()
+    };
     for case in cases() {
-        let Ok(datum) = input_text(case.ty, &case.input, &case.settings) else { continue };
+        let Ok(datum) = input_text(case.ty, &case.input, &case.settings) else {
+            continue;
+        };
         let expect = output_to_string(&datum, case.ty, &case.settings);
         let other = output_to_string(&datum, case.ty, &others);
         let again = input_text(case.ty, &other, &others).unwrap_or_else(|error| panic!("{other}: {error}"));
-        assert_eq!(output_to_string(&again, case.ty, &case.settings), expect, "{} {other:?}", case.ty.name());
+        assert_eq!(
+            output_to_string(&again, case.ty, &case.settings),
+            expect,
+            "{} {other:?}",
+            case.ty.name()
+        );
         let mut bytes = Vec::new();
         output_binary(&datum, case.ty, &mut bytes);
         let again = input_binary(case.ty, &bytes).unwrap_or_else(|error| panic!("{expect}: {error}"));
-        assert_eq!(output_to_string(&again, case.ty, &case.settings), expect, "{}", case.ty.name());
+        assert_eq!(
+            output_to_string(&again, case.ty, &case.settings),
+            expect,
+            "{}",
+            case.ty.name()
+        );
     }
 }
 
@@ -96,12 +124,18 @@ fn floats_read_back_the_same() {
         float::write_float8(wide, 1, &mut out);
         let text = String::from_utf8(out).unwrap();
         let back = float::parse_float8(&text).unwrap();
-        assert!(back == wide || back.is_nan() && wide.is_nan(), "seed {seed} round {round}: {text}");
+        assert!(
+            back == wide || back.is_nan() && wide.is_nan(),
+            "seed {seed} round {round}: {text}"
+        );
         let mut out = Vec::new();
         float::write_float4(narrow, 1, &mut out);
         let text = String::from_utf8(out).unwrap();
         let back = float::parse_float4(&text).unwrap();
-        assert!(back == narrow || back.is_nan() && narrow.is_nan(), "seed {seed} round {round}: {text}");
+        assert!(
+            back == narrow || back.is_nan() && narrow.is_nan(),
+            "seed {seed} round {round}: {text}"
+        );
     }
 }
 
@@ -121,9 +155,18 @@ fn fewer_float_digits_on_request() {
 #[test]
 fn bytes_that_are_no_text_are_refused() {
     let message = |bytes: &[u8]| utf8(bytes).unwrap_err().message().to_owned();
-    assert_eq!(message(b"a\xff"), "invalid byte sequence for encoding \"UTF8\": 0xff");
-    assert_eq!(message(b"\xe4\xb8"), "invalid byte sequence for encoding \"UTF8\": 0xe4 0xb8");
-    assert_eq!(message(b"a\0"), "invalid byte sequence for encoding \"UTF8\": 0x00");
+    assert_eq!(
+        message(b"a\xff"),
+        "invalid byte sequence for encoding \"UTF8\": 0xff"
+    );
+    assert_eq!(
+        message(b"\xe4\xb8"),
+        "invalid byte sequence for encoding \"UTF8\": 0xe4 0xb8"
+    );
+    assert_eq!(
+        message(b"a\0"),
+        "invalid byte sequence for encoding \"UTF8\": 0x00"
+    );
     assert_eq!(utf8("\u{e9}".as_bytes()).unwrap(), "\u{e9}");
 }
 
@@ -133,10 +176,18 @@ fn arbitrary_binary_input_is_survived() {
     let seed = 0x62696e61;
     let mut prng = Prng::new(seed);
     for round in 0..20_000 {
-        let info = &crate::catalog::BUILTIN_TYPES[prng.below(crate::catalog::BUILTIN_TYPES.len() as u64) as usize];
+        let info =
+            &crate::catalog::BUILTIN_TYPES[prng.below(crate::catalog::BUILTIN_TYPES.len() as u64) as usize];
         let length = prng.below(40) as usize;
-        let bytes: Vec<u8> =
-            (0..length).map(|_| if prng.chance(1, 2) { 0 } else { prng.next_u64() as u8 }).collect();
+        let bytes: Vec<u8> = (0..length)
+            .map(|_| {
+                if prng.chance(1, 2) {
+                    0
+                } else {
+                    prng.next_u64() as u8
+                }
+            })
+            .collect();
         if let Ok(datum) = input_binary(ColumnType::new(info.oid), &bytes) {
             let text = output_to_string(&datum, ColumnType::new(info.oid), &FormatSettings::default());
             assert!(text.len() < 1_000_000, "seed {seed} round {round}");
@@ -161,7 +212,12 @@ fn arbitrary_text_input_is_survived() {
                     chars.remove(at);
                 }
                 1 => chars.extend(other.input.chars()),
-                _ => chars.insert(at, *b"0129-+:. TZeP{}[],\"\\"[..].get(prng.below(20) as usize).unwrap_or(&b'x') as char),
+                _ => chars.insert(
+                    at,
+                    *b"0129-+:. TZeP{}[],\"\\"[..]
+                        .get(prng.below(20) as usize)
+                        .unwrap_or(&b'x') as char,
+                ),
             }
         }
         let text: String = chars.into_iter().collect();

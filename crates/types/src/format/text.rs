@@ -44,7 +44,11 @@ pub fn input_text_with_length_check(
         oid::VARCHAR => Datum::Text(CompactString::new(text)),
         oid::BPCHAR => Datum::Text(CompactString::new(text)),
         oid::NAME => return Ok(Datum::Text(CompactString::new(truncate_name(text)))),
-        oid::CHAR => return Ok(Datum::Text(CompactString::new(&text[..text.chars().next().map_or(0, char::len_utf8)]))),
+        oid::CHAR => {
+            return Ok(Datum::Text(CompactString::new(
+                &text[..text.chars().next().map_or(0, char::len_utf8)],
+            )));
+        }
         oid::BYTEA => return bytea::parse(text).map(Datum::Bytea),
         oid::DATE => return datetime::parse_date(text, settings).map(Datum::Date),
         oid::TIME => Datum::Time(datetime::parse_time(text, settings)?),
@@ -167,7 +171,11 @@ fn write_oid(value: u32, ty: ColumnType, out: &mut Vec<u8>) {
         let name = crate::catalog::format_type(oid::Oid(value), -1);
         if name != "???" {
             // A type's name without modifier: `character`, not `bpchar`.
-            let name = if value == oid::BPCHAR.0 { "character" } else { &name };
+            let name = if value == oid::BPCHAR.0 {
+                "character"
+            } else {
+                &name
+            };
             return out.extend_from_slice(name.as_bytes());
         }
     } else if value == 0 && is_reg_type(ty.oid) {
@@ -206,7 +214,11 @@ fn parse_signed(text: &str) -> Option<Option<i64>> {
         // Accumulated negatively: the range reaches one further that way.
         value = value.and_then(|value| value.checked_mul(10)?.checked_sub((byte - b'0') as i64));
     }
-    Some(if negative { value } else { value.and_then(i64::checked_neg) })
+    Some(if negative {
+        value
+    } else {
+        value.and_then(i64::checked_neg)
+    })
 }
 
 pub fn parse_int8(text: &str) -> SqlResult<i64> {
@@ -216,12 +228,16 @@ pub fn parse_int8(text: &str) -> SqlResult<i64> {
 
 pub fn parse_int4(text: &str) -> SqlResult<i32> {
     let value = parse_signed(text).ok_or_else(|| invalid_syntax("integer", text))?;
-    value.and_then(|value| i32::try_from(value).ok()).ok_or_else(|| out_of_range("integer", text))
+    value
+        .and_then(|value| i32::try_from(value).ok())
+        .ok_or_else(|| out_of_range("integer", text))
 }
 
 pub fn parse_int2(text: &str) -> SqlResult<i16> {
     let value = parse_signed(text).ok_or_else(|| invalid_syntax("smallint", text))?;
-    value.and_then(|value| i16::try_from(value).ok()).ok_or_else(|| out_of_range("smallint", text))
+    value
+        .and_then(|value| i16::try_from(value).ok())
+        .ok_or_else(|| out_of_range("smallint", text))
 }
 
 /// Any unique prefix of true, false, yes, no, on, off; or 1 or 0.
@@ -263,7 +279,10 @@ fn parse_reg(ty: ColumnType, text: &str) -> SqlResult<Datum> {
     if trim_blanks(text).starts_with(|c: char| c.is_ascii_digit()) {
         return parse_oid(text, ColumnType::OID).map(Datum::Oid);
     }
-    Err(SqlError::unsupported(format_args!("{} input by name without a catalog", ty.name())))
+    Err(SqlError::unsupported(format_args!(
+        "{} input by name without a catalog",
+        ty.name()
+    )))
 }
 
 fn parse_regtype(text: &str) -> SqlResult<u32> {
@@ -281,19 +300,25 @@ fn parse_lsn(text: &str) -> SqlResult<i64> {
         let good = (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit());
         good.then(|| u64::from_str_radix(part, 16).expect("checked as hexadecimal"))
     };
-    let parts = text.split_once('/').and_then(|(high, low)| Some((part(high)?, part(low)?)));
+    let parts = text
+        .split_once('/')
+        .and_then(|(high, low)| Some((part(high)?, part(low)?)));
     let (high, low) = parts.ok_or_else(|| invalid_syntax("pg_lsn", text))?;
     Ok((high << 32 | low) as i64)
 }
 
 fn parse_tid(text: &str) -> SqlResult<i64> {
-    let inner = trim_blanks(text).strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let inner = trim_blanks(text)
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'));
     let parts = inner.and_then(|inner| inner.split_once(','));
     let parsed = parts.and_then(|(block, offset)| {
         let (block, offset) = (block.parse::<u64>().ok()?, offset.parse::<u16>().ok()?);
         (block < 1 << 32).then_some((block << 16) | offset as u64)
     });
-    parsed.map(|value| value as i64).ok_or_else(|| invalid_syntax("tid", text))
+    parsed
+        .map(|value| value as i64)
+        .ok_or_else(|| invalid_syntax("tid", text))
 }
 
 /// Thirty-two hexadecimal digits; hyphens behind any group of four, braces around.

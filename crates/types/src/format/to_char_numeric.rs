@@ -44,7 +44,10 @@ fn compile(template: &str) -> SqlResult<Picture> {
     let mut picture = Picture::default();
     let mut rest = template;
     while let Some(c) = rest.chars().next() {
-        let starts = |key: &str| rest.get(..key.len()).is_some_and(|head| head.eq_ignore_ascii_case(key));
+        let starts = |key: &str| {
+            rest.get(..key.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(key))
+        };
         let mut length = 2;
         match () {
             _ if starts("FM") => picture.fill_off = true,
@@ -57,7 +60,10 @@ fn compile(template: &str) -> SqlResult<Picture> {
             _ if starts("SG") => picture.nodes.push(Node::AlwaysSign),
             _ if starts("PR") => picture.brackets = true,
             _ if starts("RN") || starts("TH") => {
-                return Err(SqlError::unsupported(format_args!("template pattern {} for numbers", &rest[..2])));
+                return Err(SqlError::unsupported(format_args!(
+                    "template pattern {} for numbers",
+                    &rest[..2]
+                )));
             }
             _ if starts("V") => return Err(SqlError::unsupported("template pattern V for numbers")),
             _ => {
@@ -127,15 +133,26 @@ pub fn to_char(value: &Numeric, template: &str) -> SqlResult<String> {
     let text = rounded.abs().to_string();
     let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
     let whole = if whole == "0" { "" } else { whole };
-    let overflow = !value.is_finite() || whole.len() > picture.whole;
-    Ok(Layout { picture: &picture, negative, whole, decimals, overflow }.render())
+    let overflow = !value.is_finite() || whole.len().max(1) > picture.whole;
+    Ok(Layout {
+        picture: &picture,
+        negative,
+        whole,
+        decimals,
+        overflow,
+    }
+    .render())
 }
 
 fn scientific(value: &Numeric, picture: &Picture) -> SqlResult<String> {
     if !value.is_finite() {
         return Ok(" ".to_owned() + &"#".repeat(picture.whole + picture.decimals + 5));
     }
-    let exponent = value.with_digits(|weight, digits| digits.first().map_or(0, |&first| weight * 4 + first.ilog10() as i32));
+    let exponent = value.with_digits(|weight, digits| {
+        digits
+            .first()
+            .map_or(0, |&first| weight * 4 + first.ilog10() as i32)
+    });
     let scale = |value: &Numeric, exponent: i32| -> SqlResult<Numeric> {
         let power = Numeric::parse(&format!("1e{}", -exponent))?;
         Ok(value.mul(&power)?.round(picture.decimals as i32))
@@ -155,7 +172,11 @@ fn scientific(value: &Numeric, picture: &Picture) -> SqlResult<String> {
         " "
     };
     let exponent_sign = if exponent < 0 { '-' } else { '+' };
-    Ok(format!("{sign}{}e{exponent_sign}{:02}", mantissa.abs(), exponent.abs()))
+    Ok(format!(
+        "{sign}{}e{exponent_sign}{:02}",
+        mantissa.abs(),
+        exponent.abs()
+    ))
 }
 
 struct Layout<'a> {
@@ -169,19 +190,23 @@ struct Layout<'a> {
 
 impl Layout<'_> {
     fn render(&self) -> String {
-        let Picture { nodes, whole: places, decimals, fill_off, brackets, has_point, .. } = self.picture;
-        let has_own_sign =
-            nodes.iter().any(|n| matches!(n, Node::Sign | Node::Minus | Node::Plus | Node::AlwaysSign));
-        let first_zero = nodes.iter().take_while(|n| **n != Node::Point).filter(|n| is_place(n)).position(|n| *n == Node::Zero);
-        // The place from which digits (or their zeros) are written.
-        let from_value = places.saturating_sub(self.whole.len());
-        let mut first = first_zero.map_or(from_value, |zero| zero.min(from_value));
-        if !has_point && *places > 0 {
-            first = first.min(places - 1);
-        }
-        if self.overflow {
-            first = 0;
-        }
+        let Picture {
+            nodes,
+            whole: places,
+            decimals,
+            fill_off,
+            brackets,
+            has_point,
+            ..
+        } = self.picture;
+        let has_own_sign = nodes
+            .iter()
+            .any(|n| matches!(n, Node::Sign | Node::Minus | Node::AlwaysSign));
+        let first_zero = nodes
+            .iter()
+            .take_while(|n| **n != Node::Point)
+            .filter(|n| is_place(n))
+            .position(|n| *n == Node::Zero);
         // Decimals that FM may drop: trailing zeros behind the last `0` of the picture.
         let last_zero = nodes
             .iter()
@@ -192,6 +217,17 @@ impl Layout<'_> {
             .map(|(slot, _)| slot + 1)
             .last()
             .unwrap_or(0);
+        // The place from which digits (or their zeros) are written.
+        let from_value = places.saturating_sub(self.whole.len());
+        let mut first = first_zero.map_or(from_value, |zero| zero.min(from_value));
+        // A zero shows one digit unless decimals show it.
+        let is_zero = self.whole.is_empty() && self.decimals.bytes().all(|b| b == b'0');
+        if (!has_point || *fill_off && is_zero && last_zero == 0) && *places > 0 {
+            first = first.min(places - 1);
+        }
+        if self.overflow {
+            first = 0;
+        }
         let shown = if *fill_off {
             self.decimals.trim_end_matches('0').len().max(last_zero)
         } else {
@@ -237,7 +273,7 @@ impl Layout<'_> {
                     out.push('.');
                 }
                 Node::Group(mark) => {
-                    if place > first || (place == first && place > 0 && first < from_value) {
+                    if place > first {
                         out.push(*mark);
                     } else if !fill_off {
                         out.push(' ');
@@ -266,7 +302,9 @@ impl Layout<'_> {
     }
 
     fn push_sign(&self, explicit: bool, out: &mut String) {
-        let Picture { fill_off, brackets, .. } = self.picture;
+        let Picture {
+            fill_off, brackets, ..
+        } = self.picture;
         match (self.negative, brackets) {
             (true, true) => out.push('<'),
             (true, false) => out.push('-'),
@@ -281,11 +319,17 @@ impl Layout<'_> {
             return '#';
         }
         let leading = self.picture.whole - self.whole.len();
-        place.checked_sub(leading).map_or('0', |slot| self.whole.as_bytes()[slot] as char)
+        place
+            .checked_sub(leading)
+            .map_or('0', |slot| self.whole.as_bytes()[slot] as char)
     }
 
     fn decimal_digit(&self, slot: usize) -> char {
-        if self.overflow { '#' } else { self.decimals.as_bytes().get(slot).map_or('0', |&b| b as char) }
+        if self.overflow {
+            '#'
+        } else {
+            self.decimals.as_bytes().get(slot).map_or('0', |&b| b as char)
+        }
     }
 }
 

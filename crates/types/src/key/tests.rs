@@ -16,31 +16,77 @@ fn numeric(text: &str) -> Datum {
 /// Every pair of datums compares as their keys do, ascending and descending.
 fn check_order(ty: ColumnType, data: &[Datum]) {
     let ascending = KeyColumn::new(ty, true);
-    let descending = KeyColumn { descending: true, nulls_first: true, ..ascending };
+    let descending = KeyColumn {
+        descending: true,
+        nulls_first: true,
+        ..ascending
+    };
     for a in data {
         for b in data {
             let expect = compare(a, b);
             assert_eq!(key(a, &ascending).cmp(&key(b, &ascending)), expect, "{a:?} {b:?}");
-            assert_eq!(key(a, &descending).cmp(&key(b, &descending)), expect.reverse(), "{a:?} {b:?}");
+            assert_eq!(
+                key(a, &descending).cmp(&key(b, &descending)),
+                expect.reverse(),
+                "{a:?} {b:?}"
+            );
         }
     }
 }
 
 #[test]
 fn integers_and_floats_keep_their_order() {
-    check_order(ColumnType::INT2, &[Datum::Int2(i16::MIN), Datum::Int2(-1), Datum::Int2(0), Datum::Int2(5), Datum::Null]);
+    check_order(
+        ColumnType::INT2,
+        &[
+            Datum::Int2(i16::MIN),
+            Datum::Int2(-1),
+            Datum::Int2(0),
+            Datum::Int2(5),
+            Datum::Null,
+        ],
+    );
     check_order(ColumnType::INT4, &[i32::MIN, -1, 0, 1, i32::MAX].map(Datum::Int4));
     check_order(ColumnType::INT8, &[i64::MIN, -1, 0, 1, i64::MAX].map(Datum::Int8));
     check_order(ColumnType::OID, &[0, 1, u32::MAX].map(Datum::Oid));
-    check_order(ColumnType::BOOL, &[Datum::Bool(false), Datum::Bool(true), Datum::Null]);
-    let floats = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1e-300, 1.0, f64::MAX, f64::INFINITY, f64::NAN, -f64::NAN];
+    check_order(
+        ColumnType::BOOL,
+        &[Datum::Bool(false), Datum::Bool(true), Datum::Null],
+    );
+    let floats = [
+        f64::NEG_INFINITY,
+        -1.5,
+        -0.0,
+        0.0,
+        1e-300,
+        1.0,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NAN,
+        -f64::NAN,
+    ];
     check_order(ColumnType::FLOAT8, &floats.map(Datum::Float8));
-    check_order(ColumnType::FLOAT4, &floats.map(|value| Datum::Float4(value as f32)));
+    check_order(
+        ColumnType::FLOAT4,
+        &floats.map(|value| Datum::Float4(value as f32)),
+    );
 }
 
 #[test]
 fn strings_keep_their_order() {
-    let texts = ["", "\0", "\0\0", "\0a", "a", "a\0", "a\0b", "ab", "b", "\u{e9}", "\u{10ffff}"];
+    let texts = [
+        "",
+        "\0",
+        "\0\0",
+        "\0a",
+        "a",
+        "a\0",
+        "a\0b",
+        "ab",
+        "b",
+        "\u{e9}",
+        "\u{10ffff}",
+    ];
     check_order(ColumnType::TEXT, &texts.map(Datum::from));
     let bytes: [&[u8]; 6] = [b"", b"\0", b"\0\xff", b"\xff", b"\xff\xff", b"\x01"];
     check_order(ColumnType::BYTEA, &bytes.map(Datum::bytea));
@@ -50,16 +96,50 @@ fn strings_keep_their_order() {
 #[test]
 fn numerics_keep_their_order_without_scale() {
     let texts = [
-        "-Infinity", "-1e100", "-10000.1", "-10000", "-9999.9999", "-1.01", "-1", "-0.5", "-1e-50", "0", "1e-50", "0.01",
-        "0.5", "1", "1.0", "1.00000000000000000000", "1.01", "9999", "10000", "10001", "1e100", "Infinity", "NaN",
+        "-Infinity",
+        "-1e100",
+        "-10000.1",
+        "-10000",
+        "-9999.9999",
+        "-1.01",
+        "-1",
+        "-0.5",
+        "-1e-50",
+        "0",
+        "1e-50",
+        "0.01",
+        "0.5",
+        "1",
+        "1.0",
+        "1.00000000000000000000",
+        "1.01",
+        "9999",
+        "10000",
+        "10001",
+        "1e100",
+        "Infinity",
+        "NaN",
     ];
     check_order(ColumnType::NUMERIC, &texts.map(numeric));
-    let fixed = ["-9999999999.99", "-1", "0", "0.01", "5.00", "9999999999.99", "NaN"];
+    let fixed = [
+        "-9999999999.99",
+        "-1",
+        "0",
+        "0.01",
+        "5.00",
+        "9999999999.99",
+        "NaN",
+    ];
     check_order(ColumnType::numeric(12, 2), &fixed.map(numeric));
     let seed = 0x6b657973;
     let mut prng = Prng::new(seed);
     let random: Vec<Datum> = (0..150)
-        .map(|_| Datum::Numeric(Numeric::from_scaled_i64(prng.next_u64() as i64 >> prng.below(63), prng.below(18) as i32)))
+        .map(|_| {
+            Datum::Numeric(Numeric::from_scaled_i64(
+                prng.next_u64() as i64 >> prng.below(63),
+                prng.below(18) as i32,
+            ))
+        })
         .collect();
     check_order(ColumnType::NUMERIC, &random);
 }
@@ -67,9 +147,23 @@ fn numerics_keep_their_order_without_scale() {
 #[test]
 fn times_keep_their_order() {
     check_order(ColumnType::DATE, &[i32::MIN, -1, 0, i32::MAX].map(Datum::Date));
-    check_order(ColumnType::TIMESTAMPTZ, &[i64::MIN, -1, 0, i64::MAX].map(Datum::TimestampTz));
-    let intervals = [(-1, 0, 0), (0, -30, 0), (0, 0, 0), (0, 0, 1), (0, 30, 0), (1, 0, 0), (1, 0, 1)];
-    check_order(ColumnType::INTERVAL, &intervals.map(|(m, d, us)| Datum::interval(m, d, us)));
+    check_order(
+        ColumnType::TIMESTAMPTZ,
+        &[i64::MIN, -1, 0, i64::MAX].map(Datum::TimestampTz),
+    );
+    let intervals = [
+        (-1, 0, 0),
+        (0, -30, 0),
+        (0, 0, 0),
+        (0, 0, 1),
+        (0, 30, 0),
+        (1, 0, 0),
+        (1, 0, 1),
+    ];
+    check_order(
+        ColumnType::INTERVAL,
+        &intervals.map(|(m, d, us)| Datum::interval(m, d, us)),
+    );
 }
 
 #[test]
@@ -79,7 +173,11 @@ fn layout_is_the_contract() {
     let nullable = KeyColumn::new(ColumnType::INT4, true);
     assert_eq!(key(&Datum::Int4(1), &nullable), [0x01, 0x80, 0, 0, 1]);
     assert_eq!(key(&Datum::Null, &nullable), [0x02]);
-    let descending = KeyColumn { descending: true, nulls_first: true, ..nullable };
+    let descending = KeyColumn {
+        descending: true,
+        nulls_first: true,
+        ..nullable
+    };
     assert_eq!(key(&Datum::Int4(1), &descending), [0x01, 0x7f, 0xff, 0xff, 0xfe]);
     assert_eq!(key(&Datum::Null, &descending), [0x00]);
     let text = KeyColumn::new(ColumnType::TEXT, false);
@@ -121,7 +219,9 @@ fn storage_gives_the_same_keys() {
             KeyEncoding::Float if stored.len() == 4 => {
                 from_storage.extend(float4_key(f32::from_le_bytes(stored[..].try_into().unwrap())))
             }
-            KeyEncoding::Float => from_storage.extend(float8_key(f64::from_le_bytes(stored[..].try_into().unwrap()))),
+            KeyEncoding::Float => {
+                from_storage.extend(float8_key(f64::from_le_bytes(stored[..].try_into().unwrap())))
+            }
             KeyEncoding::Raw16 => from_storage = stored,
             KeyEncoding::Escaped => write_escaped(&stored, &mut from_storage),
             KeyEncoding::Prefixed => {

@@ -15,7 +15,10 @@ pub(super) const RESULT_SCALE_MAX: i32 = 1000;
 
 #[cold]
 pub(super) fn overflow() -> SqlError {
-    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
+    SqlError::new(
+        state::NUMERIC_VALUE_OUT_OF_RANGE,
+        "value overflows numeric format",
+    )
 }
 
 #[cold]
@@ -25,7 +28,11 @@ fn division_by_zero() -> SqlError {
 
 /// Refuses what PostgreSQL's format cannot hold; drops decimals beyond its display limit.
 pub(super) fn checked(decimal: Decimal) -> SqlResult<Numeric> {
-    let decimal = if decimal.dscale > DSCALE_MAX { decimal.rounded(DSCALE_MAX) } else { decimal };
+    let decimal = if decimal.dscale > DSCALE_MAX {
+        decimal.rounded(DSCALE_MAX)
+    } else {
+        decimal
+    };
     if decimal.weight > WEIGHT_MAX {
         return Err(overflow());
     }
@@ -35,11 +42,15 @@ pub(super) fn checked(decimal: Decimal) -> SqlResult<Numeric> {
 impl Numeric {
     #[inline]
     pub fn add(&self, other: &Numeric) -> SqlResult<Numeric> {
-        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0) {
+        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0)
+        {
             if a == b
                 && let Some(sum) = x.checked_add(*y)
             {
-                return Ok(Numeric(Repr::Small { scale: *a, value: sum }));
+                return Ok(Numeric(Repr::Small {
+                    scale: *a,
+                    value: sum,
+                }));
             }
             let (x, y, scale) = aligned(*a, *x, *b, *y);
             return Ok(Numeric::from_scaled_i128(x + y, scale));
@@ -63,11 +74,15 @@ impl Numeric {
 
     #[inline]
     pub fn sub(&self, other: &Numeric) -> SqlResult<Numeric> {
-        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0) {
+        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0)
+        {
             if a == b
                 && let Some(difference) = x.checked_sub(*y)
             {
-                return Ok(Numeric(Repr::Small { scale: *a, value: difference }));
+                return Ok(Numeric(Repr::Small {
+                    scale: *a,
+                    value: difference,
+                }));
             }
             let (x, y, scale) = aligned(*a, *x, *b, *y);
             return Ok(Numeric::from_scaled_i128(x - y, scale));
@@ -77,8 +92,12 @@ impl Numeric {
 
     #[inline]
     pub fn mul(&self, other: &Numeric) -> SqlResult<Numeric> {
-        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0) {
-            return Ok(Numeric::from_scaled_i128(*x as i128 * *y as i128, *a as i32 + *b as i32));
+        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0)
+        {
+            return Ok(Numeric::from_scaled_i128(
+                *x as i128 * *y as i128,
+                *a as i32 + *b as i32,
+            ));
         }
         self.mul_slow(other)
     }
@@ -98,7 +117,8 @@ impl Numeric {
 
     /// The quotient with at least 16 significant digits and at least the operands' scales.
     pub fn div(&self, other: &Numeric) -> SqlResult<Numeric> {
-        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0) {
+        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0)
+        {
             if *y == 0 {
                 return Err(division_by_zero());
             }
@@ -134,7 +154,11 @@ impl Numeric {
             return Err(division_by_zero());
         }
         let negative = self.is_negative() != other.is_negative();
-        Ok(if negative { Numeric::NEGATIVE_INFINITY } else { Numeric::INFINITY })
+        Ok(if negative {
+            Numeric::NEGATIVE_INFINITY
+        } else {
+            Numeric::INFINITY
+        })
     }
 
     /// The quotient's integer part: SQL's `div()`.
@@ -148,7 +172,8 @@ impl Numeric {
 
     /// The remainder with the dividend's sign.
     pub fn modulo(&self, other: &Numeric) -> SqlResult<Numeric> {
-        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0) {
+        if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0)
+        {
             if *y == 0 {
                 return Err(division_by_zero());
             }
@@ -180,7 +205,11 @@ impl Numeric {
     }
 
     pub fn abs(&self) -> Numeric {
-        if self.is_negative() { self.neg() } else { self.clone() }
+        if self.is_negative() {
+            self.neg()
+        } else {
+            self.clone()
+        }
     }
 
     /// -1, 0 or 1; NaN for NaN.
@@ -188,7 +217,11 @@ impl Numeric {
         if self.is_nan() {
             return Numeric::NAN;
         }
-        Numeric::from(if self.is_zero() { 0 } else { 1 - 2 * self.is_negative() as i32 })
+        Numeric::from(if self.is_zero() {
+            0
+        } else {
+            1 - 2 * self.is_negative() as i32
+        })
     }
 
     /// Half away from zero at `scale` decimals; a negative scale rounds left of the point.
@@ -211,12 +244,20 @@ impl Numeric {
 
     pub fn ceil(&self) -> Numeric {
         let truncated = self.trunc(0);
-        if self.is_finite() && *self > truncated { truncated.step(1) } else { truncated }
+        if self.is_finite() && *self > truncated {
+            truncated.step(1)
+        } else {
+            truncated
+        }
     }
 
     pub fn floor(&self) -> Numeric {
         let truncated = self.trunc(0);
-        if self.is_finite() && *self < truncated { truncated.step(-1) } else { truncated }
+        if self.is_finite() && *self < truncated {
+            truncated.step(-1)
+        } else {
+            truncated
+        }
     }
 
     fn step(&self, by: i64) -> Numeric {
@@ -232,7 +273,8 @@ impl Numeric {
     }
 
     fn map_decimal(&self, change: impl FnOnce(Decimal) -> Decimal) -> Numeric {
-        self.to_decimal().map_or_else(|| self.clone(), |decimal| Numeric::from_decimal(change(decimal)))
+        self.to_decimal()
+            .map_or_else(|| self.clone(), |decimal| Numeric::from_decimal(change(decimal)))
     }
 
     /// SQL's `gcd()`.
@@ -261,7 +303,11 @@ fn aligned(a: u8, x: i64, b: u8, y: i64) -> (i128, i128, i32) {
 /// `value / divisor`, half away from zero; the divisor is positive.
 pub(super) fn divide_half_away(value: i128, divisor: i128) -> i128 {
     let (quotient, rest) = (value / divisor, value % divisor);
-    if rest.abs() >= divisor - rest.abs() { quotient + value.signum() } else { quotient }
+    if rest.abs() >= divisor - rest.abs() {
+        quotient + value.signum()
+    } else {
+        quotient
+    }
 }
 
 /// The base-10,000 weight and first digit a value would have.
@@ -283,7 +329,10 @@ fn leading(value: i64, scale: u8) -> (i32, u32) {
 }
 
 fn leading_of(decimal: &Decimal) -> (i32, u32) {
-    (decimal.weight, decimal.digits.first().copied().unwrap_or(0) as u32)
+    (
+        decimal.weight,
+        decimal.digits.first().copied().unwrap_or(0) as u32,
+    )
 }
 
 /// PostgreSQL's choice of decimals for a quotient: 16 significant digits, never fewer than the operands show.

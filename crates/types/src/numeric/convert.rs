@@ -91,7 +91,10 @@ impl Numeric {
 
     fn to_integer(&self, name: &str, min: i64, max: i64) -> SqlResult<i64> {
         let special = |what: &str| {
-            Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("cannot convert {what} to {name}")))
+            Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                format!("cannot convert {what} to {name}"),
+            ))
         };
         let value = match &self.0 {
             Repr::NaN => return special("NaN"),
@@ -99,7 +102,11 @@ impl Numeric {
             Repr::Small { scale, value } => {
                 i64::try_from(divide_half_away(*value as i128, POW10[*scale as usize] as i128)).ok()
             }
-            Repr::Big(decimal) => decimal.clone().rounded(0).to_scaled_i128(0).and_then(|v| i64::try_from(v).ok()),
+            Repr::Big(decimal) => decimal
+                .clone()
+                .rounded(0)
+                .to_scaled_i128(0)
+                .and_then(|v| i64::try_from(v).ok()),
         };
         value
             .filter(|value| (min..=max).contains(value))
@@ -164,15 +171,23 @@ impl Numeric {
             return Numeric::NAN;
         }
         if value.is_infinite() {
-            return if value > 0.0 { Numeric::INFINITY } else { Numeric::NEGATIVE_INFINITY };
+            return if value > 0.0 {
+                Numeric::INFINITY
+            } else {
+                Numeric::NEGATIVE_INFINITY
+            };
         }
-        Numeric::parse(&text.to_string()).expect("a finite float prints as digits").trim_scale()
+        Numeric::parse(&text.to_string())
+            .expect("a finite float prints as digits")
+            .trim_scale()
     }
 
     /// Rounds to the declared scale and checks the declared precision.
     #[inline]
     pub fn apply_typmod(&self, typmod: i32) -> SqlResult<Numeric> {
-        let Some((precision, scale)) = numeric_precision_scale(typmod) else { return Ok(self.clone()) };
+        let Some((precision, scale)) = numeric_precision_scale(typmod) else {
+            return Ok(self.clone());
+        };
         if let Repr::Small { scale: own, value } = &self.0
             && *own as i32 == scale
             && precision <= SMALL_SCALE_MAX
@@ -191,14 +206,18 @@ impl Numeric {
         if self.is_infinite() {
             return failure(format!("{field} cannot hold an infinite value."));
         }
-        let Some(decimal) = self.to_decimal() else { return Ok(self.clone()) };
+        let Some(decimal) = self.to_decimal() else {
+            return Ok(self.clone());
+        };
         let rounded = decimal.rounded(scale);
         let whole_digits = precision - scale;
         match rounded.decimal_exponent() {
             Some(exponent) if exponent >= whole_digits as i64 => {
                 let ten = if whole_digits == 0 { "" } else { "10^" };
                 let bound = if whole_digits == 0 { 1 } else { whole_digits };
-                failure(format!("{field} must round to an absolute value less than {ten}{bound}."))
+                failure(format!(
+                    "{field} must round to an absolute value less than {ten}{bound}."
+                ))
             }
             _ => Ok(Numeric::from_decimal(rounded)),
         }
@@ -232,12 +251,19 @@ fn parse_special(negative: bool, signed: bool, bytes: &[u8]) -> Option<Numeric> 
         return Some(Numeric::NAN);
     }
     let infinite = bytes.eq_ignore_ascii_case(b"infinity") || bytes.eq_ignore_ascii_case(b"inf");
-    infinite.then_some(if negative { Numeric::NEGATIVE_INFINITY } else { Numeric::INFINITY })
+    infinite.then_some(if negative {
+        Numeric::NEGATIVE_INFINITY
+    } else {
+        Numeric::INFINITY
+    })
 }
 
 /// Digits, point, exponent. `None` is a syntax error.
 fn parse_digits(negative: bool, bytes: &[u8]) -> Option<SqlResult<Numeric>> {
-    let mantissa_len = bytes.iter().position(|b| matches!(b, b'e' | b'E')).unwrap_or(bytes.len());
+    let mantissa_len = bytes
+        .iter()
+        .position(|b| matches!(b, b'e' | b'E'))
+        .unwrap_or(bytes.len());
     let mantissa = &bytes[..mantissa_len];
     let mut digits = Vec::with_capacity(mantissa.len());
     let mut point = None;
@@ -268,10 +294,14 @@ fn parse_digits(negative: bool, bytes: &[u8]) -> Option<SqlResult<Numeric>> {
     }
     // Beyond the display limit digits are rounded away; far beyond it nothing is left to round.
     if is_zero || point < -(DSCALE_MAX as i64) - 8 {
-        return Some(Ok(Numeric::from_decimal(Decimal::zero(dscale.min(DSCALE_MAX as i64) as i32))));
+        return Some(Ok(Numeric::from_decimal(Decimal::zero(
+            dscale.min(DSCALE_MAX as i64) as i32,
+        ))));
     }
     let dscale = dscale.min(i32::MAX as i64) as i32;
-    Some(checked(Decimal::from_decimal_digits(negative, &digits, point, dscale)))
+    Some(checked(Decimal::from_decimal_digits(
+        negative, &digits, point, dscale,
+    )))
 }
 
 fn parse_exponent(bytes: &[u8]) -> Option<SqlResult<i64>> {
@@ -287,7 +317,11 @@ fn parse_exponent(bytes: &[u8]) -> Option<SqlResult<i64>> {
         let value = value * 10 + (digit - b'0') as i64;
         (value < i32::MAX as i64 / 2).then_some(value)
     });
-    Some(value.map(|value| if negative { -value } else { value }).ok_or_else(overflow))
+    Some(
+        value
+            .map(|value| if negative { -value } else { value })
+            .ok_or_else(overflow),
+    )
 }
 
 fn write_small(value: i64, scale: usize, out: &mut Vec<u8>) {

@@ -23,7 +23,10 @@ pub(super) struct Decimal {
 
 impl Decimal {
     pub fn zero(dscale: i32) -> Decimal {
-        Decimal { dscale, ..Decimal::default() }
+        Decimal {
+            dscale,
+            ..Decimal::default()
+        }
     }
 
     pub fn is_zero(&self) -> bool {
@@ -58,11 +61,21 @@ impl Decimal {
         for (slot, group) in digits.iter_mut().enumerate() {
             for k in 0..DIGITS as usize {
                 let position = (slot * DIGITS as usize + k) as i64 - lead;
-                let digit = usize::try_from(position).ok().and_then(|p| decimal.get(p)).copied().unwrap_or(0);
+                let digit = usize::try_from(position)
+                    .ok()
+                    .and_then(|p| decimal.get(p))
+                    .copied()
+                    .unwrap_or(0);
                 *group = *group * 10 + digit as u16;
             }
         }
-        Decimal { negative, weight: weight as i32, dscale, digits }.normalised()
+        Decimal {
+            negative,
+            weight: weight as i32,
+            dscale,
+            digits,
+        }
+        .normalised()
     }
 
     pub fn normalised(mut self) -> Decimal {
@@ -106,7 +119,11 @@ impl Decimal {
 
     /// The digit that counts `10000^exponent`.
     fn digit_at(&self, exponent: i32) -> u16 {
-        usize::try_from(self.weight - exponent).ok().and_then(|slot| self.digits.get(slot)).copied().unwrap_or(0)
+        usize::try_from(self.weight - exponent)
+            .ok()
+            .and_then(|slot| self.digits.get(slot))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Exponent of the last stored digit.
@@ -122,7 +139,9 @@ impl Decimal {
             (false, false) => {}
         }
         // Normalised: no leading zeros, and a longer run of digits with equal prefix is larger.
-        self.weight.cmp(&other.weight).then_with(|| self.digits.cmp(&other.digits))
+        self.weight
+            .cmp(&other.weight)
+            .then_with(|| self.digits.cmp(&other.digits))
     }
 
     pub fn cmp(&self, other: &Decimal) -> Ordering {
@@ -142,12 +161,21 @@ impl Decimal {
     pub fn add(&self, other: &Decimal) -> Decimal {
         let dscale = self.dscale.max(other.dscale);
         let mut sum = if self.negative == other.negative {
-            Decimal { negative: self.negative, ..self.add_abs(other) }
+            Decimal {
+                negative: self.negative,
+                ..self.add_abs(other)
+            }
         } else {
             match self.cmp_abs(other) {
                 Ordering::Equal => Decimal::zero(0),
-                Ordering::Greater => Decimal { negative: self.negative, ..self.sub_abs(other) },
-                Ordering::Less => Decimal { negative: other.negative, ..other.sub_abs(self) },
+                Ordering::Greater => Decimal {
+                    negative: self.negative,
+                    ..self.sub_abs(other)
+                },
+                Ordering::Less => Decimal {
+                    negative: other.negative,
+                    ..other.sub_abs(self)
+                },
             }
         };
         sum.dscale = dscale;
@@ -173,7 +201,13 @@ impl Decimal {
             digits[(high - exponent) as usize] = (sum % BASE) as u16;
             carry = sum / BASE;
         }
-        Decimal { negative: false, weight: high, dscale: 0, digits }.normalised()
+        Decimal {
+            negative: false,
+            weight: high,
+            dscale: 0,
+            digits,
+        }
+        .normalised()
     }
 
     /// `|self| - |other|`, which must not be negative.
@@ -193,7 +227,13 @@ impl Decimal {
             digits[(high - exponent) as usize] = difference as u16;
         }
         debug_assert_eq!(borrow, 0);
-        Decimal { negative: false, weight: high, dscale: 0, digits }.normalised()
+        Decimal {
+            negative: false,
+            weight: high,
+            dscale: 0,
+            digits,
+        }
+        .normalised()
     }
 
     /// The exact product, shown with `dscale` decimals after rounding to them.
@@ -201,8 +241,11 @@ impl Decimal {
         if self.is_zero() || other.is_zero() {
             return Decimal::zero(dscale);
         }
-        let (short, long) =
-            if self.digits.len() <= other.digits.len() { (self, other) } else { (other, self) };
+        let (short, long) = if self.digits.len() <= other.digits.len() {
+            (self, other)
+        } else {
+            (other, self)
+        };
         let mut sums = vec![0u64; short.digits.len() + long.digits.len()];
         for (i, &a) in short.digits.iter().enumerate() {
             for (j, &b) in long.digits.iter().enumerate() {
@@ -217,9 +260,14 @@ impl Decimal {
             carry = total / BASE as u64;
         }
         debug_assert_eq!(carry, 0);
-        Decimal { negative: self.negative != other.negative, weight: self.weight + other.weight + 1, dscale, digits }
-            .normalised()
-            .rounded(dscale)
+        Decimal {
+            negative: self.negative != other.negative,
+            weight: self.weight + other.weight + 1,
+            dscale,
+            digits,
+        }
+        .normalised()
+        .rounded(dscale)
     }
 
     /// The quotient to `rscale` decimals, rounded half away from zero or truncated. `other` is not zero.
@@ -239,9 +287,18 @@ impl Decimal {
         } else {
             divide_long(&dividend, &other.digits)
         };
-        let quotient = Decimal { negative: self.negative != other.negative, weight, dscale: rscale, digits };
+        let quotient = Decimal {
+            negative: self.negative != other.negative,
+            weight,
+            dscale: rscale,
+            digits,
+        };
         let quotient = quotient.normalised();
-        if round { quotient.rounded(rscale) } else { quotient.truncated(rscale) }
+        if round {
+            quotient.rounded(rscale)
+        } else {
+            quotient.truncated(rscale)
+        }
     }
 
     /// Half away from zero, at `rscale` decimals (negative: left of the point).
@@ -377,7 +434,9 @@ fn divide_long(dividend: &[u32], divisor: &[u16]) -> Vec<u16> {
     }
     u[0] = carry;
     let n = v.len();
-    (0..u.len() - n).map(|j| divide_step(&mut u[j..=j + n], &v)).collect()
+    (0..u.len() - n)
+        .map(|j| divide_step(&mut u[j..=j + n], &v))
+        .collect()
 }
 
 /// One quotient digit; leaves the remainder in `u`, which is one digit longer than `v`.

@@ -30,7 +30,10 @@ const _: () = assert!(size_of::<Numeric>() == 16);
 #[derive(Clone, Debug)]
 enum Repr {
     /// `value / 10^scale`, shown with `scale` decimals.
-    Small { scale: u8, value: i64 },
+    Small {
+        scale: u8,
+        value: i64,
+    },
     Big(Box<Decimal>),
     NegativeInfinity,
     PositiveInfinity,
@@ -66,7 +69,10 @@ impl Numeric {
     #[inline]
     pub fn from_scaled_i64(value: i64, scale: i32) -> Numeric {
         if scale <= SMALL_SCALE_MAX {
-            Numeric(Repr::Small { scale: scale as u8, value })
+            Numeric(Repr::Small {
+                scale: scale as u8,
+                value,
+            })
         } else {
             Numeric(Repr::Big(Box::new(Decimal::from_i128(value as i128, scale))))
         }
@@ -89,7 +95,10 @@ impl Numeric {
             && let Some(value) = decimal.to_scaled_i128(decimal.dscale)
             && let Ok(value) = i64::try_from(value)
         {
-            return Numeric(Repr::Small { scale: decimal.dscale as u8, value });
+            return Numeric(Repr::Small {
+                scale: decimal.dscale as u8,
+                value,
+            });
         }
         Numeric(Repr::Big(Box::new(decimal)))
     }
@@ -224,10 +233,14 @@ impl Ord for Numeric {
                 x.cmp(&y)
             }
             (Repr::Big(a), Repr::Big(b)) => a.cmp(b),
-            _ => self.class().cmp(&other.class()).then_with(|| match (self.to_decimal(), other.to_decimal()) {
-                (Some(a), Some(b)) => a.cmp(&b),
-                _ => Ordering::Equal,
-            }),
+            _ => {
+                self.class()
+                    .cmp(&other.class())
+                    .then_with(|| match (self.to_decimal(), other.to_decimal()) {
+                        (Some(a), Some(b)) => a.cmp(&b),
+                        _ => Ordering::Equal,
+                    })
+            }
         }
     }
 }

@@ -188,7 +188,10 @@ fn reads_and_prints() {
         ("NaN", "NaN"),
         ("-inf", "-Infinity"),
         ("+Infinity", "Infinity"),
-        ("123456789012345678901234567890.123456789", "123456789012345678901234567890.123456789"),
+        (
+            "123456789012345678901234567890.123456789",
+            "123456789012345678901234567890.123456789",
+        ),
         ("0.000000000000000000000000001", "0.000000000000000000000000001"),
         ("9223372036854775807", "9223372036854775807"),
         ("-9223372036854775808", "-9223372036854775808"),
@@ -196,12 +199,20 @@ fn reads_and_prints() {
     for (text, expect) in cases {
         assert_eq!(n(text).to_string(), expect, "{text}");
     }
-    for text in ["", "abc", "1..2", "1e", "1e+", "--1", "1 2", "+NaN", ".", "0x10", "1_000"] {
+    for text in [
+        "", "abc", "1..2", "1e", "1e+", "--1", "1 2", "+NaN", ".", "0x10", "1_000",
+    ] {
         let error = Numeric::parse(text).unwrap_err();
-        assert_eq!(error.message(), format!("invalid input syntax for type numeric: \"{text}\""));
+        assert_eq!(
+            error.message(),
+            format!("invalid input syntax for type numeric: \"{text}\"")
+        );
         assert_eq!(error.state().as_str(), "22P02");
     }
-    assert_eq!(Numeric::parse("1e200000").unwrap_err().message(), "value overflows numeric format");
+    assert_eq!(
+        Numeric::parse("1e200000").unwrap_err().message(),
+        "value overflows numeric format"
+    );
     assert_eq!(n("1e-20000").scale(), Some(DSCALE_MAX));
 }
 
@@ -224,7 +235,10 @@ fn declared_precision_is_checked() {
         detail("1", 2, 2),
         "A field with precision 2, scale 2 must round to an absolute value less than 1."
     );
-    assert_eq!(detail("Infinity", 5, 2), "A field with precision 5, scale 2 cannot hold an infinite value.");
+    assert_eq!(
+        detail("Infinity", 5, 2),
+        "A field with precision 5, scale 2 cannot hold an infinite value."
+    );
 }
 
 #[test]
@@ -232,10 +246,23 @@ fn converts_integers_and_floats() {
     assert_eq!(n("2.5").to_i32().unwrap(), 3);
     assert_eq!(n("-2.5").to_i32().unwrap(), -3);
     assert_eq!(n("32767.4").to_i16().unwrap(), 32767);
-    assert_eq!(n("32767.5").to_i16().unwrap_err().message(), "smallint out of range");
+    assert_eq!(
+        n("32767.5").to_i16().unwrap_err().message(),
+        "smallint out of range"
+    );
     assert_eq!(n("1e30").to_i64().unwrap_err().message(), "bigint out of range");
-    assert_eq!(n("NaN").to_i64().unwrap_err().message(), "cannot convert NaN to bigint");
-    for (value, expect) in [(0.1, "0.1"), (1e20, "100000000000000000000"), (1.0 / 3.0, "0.333333333333333"), (-2.5e-7, "-0.00000025"), (123456789.12345679, "123456789.123457"), (0.0, "0")] {
+    assert_eq!(
+        n("NaN").to_i64().unwrap_err().message(),
+        "cannot convert NaN to bigint"
+    );
+    for (value, expect) in [
+        (0.1, "0.1"),
+        (1e20, "100000000000000000000"),
+        (1.0 / 3.0, "0.333333333333333"),
+        (-2.5e-7, "-0.00000025"),
+        (123456789.12345679, "123456789.123457"),
+        (0.0, "0"),
+    ] {
         assert_eq!(Numeric::from_f64(value).to_string(), expect);
     }
     assert_eq!(Numeric::from_f32(0.1).to_string(), "0.1");
@@ -278,7 +305,11 @@ fn random(prng: &mut Prng) -> (Numeric, i128, u32) {
     let whole = value.unsigned_abs() / 10u128.pow(scale);
     let fraction = value.unsigned_abs() % 10u128.pow(scale);
     let sign = if value < 0 { "-" } else { "" };
-    let point = if scale > 0 { format!(".{fraction:0width$}", width = scale as usize) } else { String::new() };
+    let point = if scale > 0 {
+        format!(".{fraction:0width$}", width = scale as usize)
+    } else {
+        String::new()
+    };
     (n(&format!("{sign}{whole}{point}")), value, scale)
 }
 
@@ -291,15 +322,35 @@ fn agrees_with_exact_integers() {
         let scale = p.max(q);
         let (x_wide, y_wide) = (x * 10i128.pow(scale - p), y * 10i128.pow(scale - q));
         let context = format!("seed {seed} round {round}: {a} and {b}");
-        assert_eq!(a.add(&b).unwrap(), Numeric::from_scaled_i128(x_wide + y_wide, scale as i32), "{context}");
-        assert_eq!(a.sub(&b).unwrap(), Numeric::from_scaled_i128(x_wide - y_wide, scale as i32), "{context}");
+        assert_eq!(
+            a.add(&b).unwrap(),
+            Numeric::from_scaled_i128(x_wide + y_wide, scale as i32),
+            "{context}"
+        );
+        assert_eq!(
+            a.sub(&b).unwrap(),
+            Numeric::from_scaled_i128(x_wide - y_wide, scale as i32),
+            "{context}"
+        );
         let product = a.mul(&b).unwrap();
-        assert_eq!(product, Numeric::from_scaled_i128(x * y, (p + q) as i32), "{context}");
+        assert_eq!(
+            product,
+            Numeric::from_scaled_i128(x * y, (p + q) as i32),
+            "{context}"
+        );
         assert_eq!(product.scale(), Some((p + q) as i32), "{context}");
         assert_eq!(a.cmp(&b), x_wide.cmp(&y_wide), "{context}");
         if y != 0 {
-            assert_eq!(a.modulo(&b).unwrap(), Numeric::from_scaled_i128(x_wide % y_wide, scale as i32), "{context}");
-            assert_eq!(a.div_trunc(&b).unwrap(), Numeric::from(x_wide / y_wide), "{context}");
+            assert_eq!(
+                a.modulo(&b).unwrap(),
+                Numeric::from_scaled_i128(x_wide % y_wide, scale as i32),
+                "{context}"
+            );
+            assert_eq!(
+                a.div_trunc(&b).unwrap(),
+                Numeric::from(x_wide / y_wide),
+                "{context}"
+            );
             let (fast, slow) = (a.div(&b).unwrap(), slow_quotient(&a, &b));
             assert_eq!(fast.to_string(), slow.to_string(), "{context}");
         }
@@ -310,7 +361,11 @@ fn agrees_with_exact_integers() {
 fn slow_quotient(a: &Numeric, b: &Numeric) -> Numeric {
     let quotient = a.div(b).unwrap();
     let rscale = quotient.scale().unwrap();
-    Numeric::from_decimal(a.to_decimal().unwrap().div(&b.to_decimal().unwrap(), rscale, true))
+    Numeric::from_decimal(
+        a.to_decimal()
+            .unwrap()
+            .div(&b.to_decimal().unwrap(), rscale, true),
+    )
 }
 
 /// (a * b) / b = a, and (a / b) * b + a % b = a with whole quotients, on long numbers.
@@ -322,7 +377,13 @@ fn long_division_inverts_multiplication() {
         let mut long = |max: u64| {
             let length = 1 + prng.below(max) as usize;
             let mut text: String = (0..length)
-                .map(|_| if prng.chance(1, 4) { ['0', '9'][prng.below(2) as usize] } else { (b'0' + prng.below(10) as u8) as char })
+                .map(|_| {
+                    if prng.chance(1, 4) {
+                        ['0', '9'][prng.below(2) as usize]
+                    } else {
+                        (b'0' + prng.below(10) as u8) as char
+                    }
+                })
                 .collect();
             text.insert(0, '1');
             if prng.chance(1, 2) {
@@ -333,14 +394,25 @@ fn long_division_inverts_multiplication() {
         };
         let (a, b) = (long(90), long(60));
         let product = a.mul(&b).unwrap();
-        let back = Numeric::from_decimal(product.to_decimal().unwrap().div(&b.to_decimal().unwrap(), 120, true));
+        let back = Numeric::from_decimal(product.to_decimal().unwrap().div(
+            &b.to_decimal().unwrap(),
+            120,
+            true,
+        ));
         assert_eq!(back, a, "seed {seed} round {round}");
         let (quotient, rest) = (a.div_trunc(&b).unwrap(), a.modulo(&b).unwrap());
-        assert_eq!(quotient.mul(&b).unwrap().add(&rest).unwrap(), a, "seed {seed} round {round}");
+        assert_eq!(
+            quotient.mul(&b).unwrap().add(&rest).unwrap(),
+            a,
+            "seed {seed} round {round}"
+        );
         assert!(rest < b, "seed {seed} round {round}");
         let mut bytes = Vec::new();
         product.write_binary(&mut bytes);
-        assert_eq!(Numeric::read_binary(&bytes).unwrap().to_string(), product.to_string());
+        assert_eq!(
+            Numeric::read_binary(&bytes).unwrap().to_string(),
+            product.to_string()
+        );
     }
 }
 
@@ -370,12 +442,29 @@ fn rounding_agrees_with_integers() {
 fn wire_format_is_postgresqls() {
     let mut bytes = Vec::new();
     n("-12345.678").write_binary(&mut bytes);
-    let words: Vec<i16> = bytes.chunks(2).map(|c| i16::from_be_bytes([c[0], c[1]])).collect();
+    let words: Vec<i16> = bytes
+        .chunks(2)
+        .map(|c| i16::from_be_bytes([c[0], c[1]]))
+        .collect();
     assert_eq!(words, [3, 1, 0x4000, 3, 1, 2345, 6780]);
-    for text in ["0", "0.00", "NaN", "Infinity", "-Infinity", "1", "-0.0001", "1e30", "10000", "99999999.99"] {
+    for text in [
+        "0",
+        "0.00",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1",
+        "-0.0001",
+        "1e30",
+        "10000",
+        "99999999.99",
+    ] {
         let mut bytes = Vec::new();
         n(text).write_binary(&mut bytes);
-        assert_eq!(Numeric::read_binary(&bytes).unwrap().to_string(), n(text).to_string());
+        assert_eq!(
+            Numeric::read_binary(&bytes).unwrap().to_string(),
+            n(text).to_string()
+        );
     }
     assert!(Numeric::read_binary(&[0, 1, 0, 0, 0, 0, 0, 0]).is_err());
     assert!(Numeric::read_binary(&[0, 1, 0, 0, 0, 0, 0, 0, 0x27, 0x10]).is_err());

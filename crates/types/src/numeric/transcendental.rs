@@ -24,7 +24,12 @@ fn clamp_scale(scale: i32, operands: &[&Decimal]) -> i32 {
 
 /// The value as a float: fine for estimates only.
 fn estimate(decimal: &Decimal) -> f64 {
-    decimal.digits.iter().take(5).rev().fold(0.0, |value, &digit| value / 10_000.0 + digit as f64)
+    decimal
+        .digits
+        .iter()
+        .take(5)
+        .rev()
+        .fold(0.0, |value, &digit| value / 10_000.0 + digit as f64)
         * 10f64.powi(decimal.weight.clamp(-70, 70) * DIGITS)
         * if decimal.negative { -1.0 } else { 1.0 }
 }
@@ -40,7 +45,11 @@ fn invalid_power(message: &str) -> SqlError {
 impl Numeric {
     pub fn sqrt(&self) -> SqlResult<Numeric> {
         let Some(value) = self.to_decimal() else {
-            return if self.is_negative() { Err(invalid_power("cannot take square root of a negative number")) } else { Ok(self.clone()) };
+            return if self.is_negative() {
+                Err(invalid_power("cannot take square root of a negative number"))
+            } else {
+                Ok(self.clone())
+            };
         };
         if value.negative {
             return Err(invalid_power("cannot take square root of a negative number"));
@@ -57,20 +66,30 @@ impl Numeric {
 
     pub fn exp(&self) -> SqlResult<Numeric> {
         let Some(value) = self.to_decimal() else {
-            return Ok(if matches!(self.0, Repr::NegativeInfinity) { Numeric::ZERO } else { self.clone() });
+            return Ok(if matches!(self.0, Repr::NegativeInfinity) {
+                Numeric::ZERO
+            } else {
+                self.clone()
+            });
         };
         let estimate = estimate(&value);
         let digits = (estimate * LOG10_E).clamp(-2_000.0, 2_000.0);
         let rscale = clamp_scale(SIGNIFICANT_DIGITS_MIN - digits as i32, &[&value]);
         if estimate.abs() >= RESULT_EXPONENT_MAX {
-            return if estimate > 0.0 { Err(overflow()) } else { Ok(Numeric::from_decimal(Decimal::zero(rscale))) };
+            return if estimate > 0.0 {
+                Err(overflow())
+            } else {
+                Ok(Numeric::from_decimal(Decimal::zero(rscale)))
+            };
         }
         checked(exponential(&value, rscale))
     }
 
     /// The natural logarithm.
     pub fn ln(&self) -> SqlResult<Numeric> {
-        let Some(value) = self.positive_for_log()? else { return Ok(self.clone()) };
+        let Some(value) = self.positive_for_log()? else {
+            return Ok(self.clone());
+        };
         let rscale = clamp_scale(SIGNIFICANT_DIGITS_MIN - ln_decimal_weight(&value), &[&value]);
         checked(logarithm(&value, rscale))
     }
@@ -92,7 +111,10 @@ impl Numeric {
             (Some(_), None) => return Ok(Numeric::INFINITY),
         };
         let (base_weight, weight) = (ln_decimal_weight(&base), ln_decimal_weight(&argument));
-        let rscale = clamp_scale(SIGNIFICANT_DIGITS_MIN - (weight - base_weight), &[&base, &argument]);
+        let rscale = clamp_scale(
+            SIGNIFICANT_DIGITS_MIN - (weight - base_weight),
+            &[&base, &argument],
+        );
         let base_scale = (rscale + weight - base_weight - base_weight + GUARD).max(rscale + GUARD);
         let denominator = logarithm(&base, base_scale + GUARD);
         if denominator.is_zero() {
@@ -123,11 +145,11 @@ impl Numeric {
             return Err(invalid_power("zero raised to a negative power is undefined"));
         }
         if base.negative && !is_integer {
-            return Err(invalid_power("a negative number raised to a non-integer power yields a complex result"));
+            return Err(invalid_power(
+                "a negative number raised to a non-integer power yields a complex result",
+            ));
         }
-        if is_integer
-            && let Some(n) = power.to_scaled_i128(0).and_then(|n| i32::try_from(n).ok())
-        {
+        if is_integer && let Some(n) = power.to_scaled_i128(0).and_then(|n| i32::try_from(n).ok()) {
             let rscale = clamp_scale(SIGNIFICANT_DIGITS_MIN, &[&base]);
             return integer_power(&base, n, rscale);
         }
@@ -135,7 +157,13 @@ impl Numeric {
             return Ok(Numeric::from_decimal(Decimal::zero(SIGNIFICANT_DIGITS_MIN)));
         }
         let negative = base.negative && power.to_scaled_i128(0).is_some_and(|n| n % 2 != 0);
-        let mut result = real_power(&Decimal { negative: false, ..base }, &power)?;
+        let mut result = real_power(
+            &Decimal {
+                negative: false,
+                ..base
+            },
+            &power,
+        )?;
         result.negative = negative && !result.is_zero();
         checked(result)
     }
@@ -144,7 +172,11 @@ impl Numeric {
     fn power_special(&self, exponent: &Numeric) -> SqlResult<Numeric> {
         let one = Numeric::ONE;
         if self.is_nan() || exponent.is_nan() {
-            return Ok(if *self == one || exponent.is_zero() { one } else { Numeric::NAN });
+            return Ok(if *self == one || exponent.is_zero() {
+                one
+            } else {
+                Numeric::NAN
+            });
         }
         if *self == one || exponent.is_zero() {
             return Ok(one);
@@ -162,12 +194,20 @@ impl Numeric {
         if exponent.is_negative() {
             return Ok(Numeric::ZERO);
         }
-        let is_odd = exponent.modulo(&Numeric::from(2)).is_ok_and(|rest| rest.abs() == one);
+        let is_odd = exponent
+            .modulo(&Numeric::from(2))
+            .is_ok_and(|rest| rest.abs() == one);
         let is_integer = exponent.trunc(0) == *exponent;
         if self.is_negative() && !is_integer {
-            return Err(invalid_power("a negative number raised to a non-integer power yields a complex result"));
+            return Err(invalid_power(
+                "a negative number raised to a non-integer power yields a complex result",
+            ));
         }
-        Ok(if self.is_negative() && is_odd { Numeric::NEGATIVE_INFINITY } else { Numeric::INFINITY })
+        Ok(if self.is_negative() && is_odd {
+            Numeric::NEGATIVE_INFINITY
+        } else {
+            Numeric::INFINITY
+        })
     }
 }
 
@@ -176,7 +216,10 @@ fn square_root(value: &Decimal, rscale: i32) -> Decimal {
     let scale = rscale + GUARD;
     // Scaled by an even power of 10,000 to where a float can hold it.
     let shift = value.weight.div_euclid(2);
-    let scaled = Decimal { weight: value.weight - 2 * shift, ..value.clone() };
+    let scaled = Decimal {
+        weight: value.weight - 2 * shift,
+        ..value.clone()
+    };
     let guess = Numeric::from_f64(estimate(&scaled).sqrt());
     let mut root = guess.to_decimal().expect("the root of a finite number is finite");
     root.weight += shift;
@@ -206,7 +249,9 @@ fn exponential(value: &Decimal, rscale: i32) -> Decimal {
     let mut sum = Decimal::from_u128(false, 1, 0);
     let mut term = sum.clone();
     for n in 1u128.. {
-        term = term.mul(&reduced, scale + 8).div(&Decimal::from_u128(false, n, 0), scale + 8, true);
+        term = term
+            .mul(&reduced, scale + 8)
+            .div(&Decimal::from_u128(false, n, 0), scale + 8, true);
         if term.is_zero() {
             break;
         }
@@ -243,7 +288,8 @@ fn logarithm(value: &Decimal, rscale: i32) -> Decimal {
         }
         sum = sum.add(&term);
     }
-    sum.mul(&Decimal::from_u128(false, 2u128 << doublings, 0), scale).rounded(rscale)
+    sum.mul(&Decimal::from_u128(false, 2u128 << doublings, 0), scale)
+        .rounded(rscale)
 }
 
 /// The decimal weight of ln(value), as PostgreSQL estimates it for the result's scale.
@@ -290,7 +336,8 @@ fn integer_power(base: &Decimal, n: i32, rscale: i32) -> SqlResult<Numeric> {
     if result_exponent + 1.0 < -rscale as f64 || result_exponent + 1.0 < -(RESULT_SCALE_MAX as f64) {
         return checked(Decimal::zero(rscale));
     }
-    let significant = (1 + rscale + result_exponent as i32).max(1) + 8 + (n.unsigned_abs().ilog10() as i32 + 1) * 2;
+    let significant =
+        (1 + rscale + result_exponent as i32).max(1) + 8 + (n.unsigned_abs().ilog10() as i32 + 1) * 2;
     let mut power = n.unsigned_abs();
     let mut square = base.clone();
     let mut result = Decimal::from_u128(false, 1, 0);
@@ -304,10 +351,18 @@ fn integer_power(base: &Decimal, n: i32, rscale: i32) -> SqlResult<Numeric> {
         }
         square = significant_product(&square, &square, significant);
         if square.weight > 3 * 32_767 {
-            return if n > 0 { Err(overflow()) } else { checked(Decimal::zero(rscale)) };
+            return if n > 0 {
+                Err(overflow())
+            } else {
+                checked(Decimal::zero(rscale))
+            };
         }
         if square.is_zero() {
-            return if n > 0 { checked(Decimal::zero(rscale)) } else { Err(overflow()) };
+            return if n > 0 {
+                checked(Decimal::zero(rscale))
+            } else {
+                Err(overflow())
+            };
         }
     }
     if n < 0 {
@@ -322,7 +377,11 @@ fn significant_product(a: &Decimal, b: &Decimal, significant: i32) -> Decimal {
     let exact = a.min_scale() + b.min_scale();
     // A negative scale would cut the integer part; that is right for huge results too.
     let product = a.mul(b, exact);
-    if scale < exact { product.rounded(scale) } else { product }
+    if scale < exact {
+        product.rounded(scale)
+    } else {
+        product
+    }
 }
 
 /// base^power through exp(power * ln(base)); the base is positive.

@@ -27,7 +27,14 @@ impl Numeric {
         };
         out.extend((decimal.digits.len() as u16).to_be_bytes());
         out.extend((decimal.weight as i16).to_be_bytes());
-        out.extend(if decimal.negative { SIGN_NEGATIVE } else { SIGN_POSITIVE }.to_be_bytes());
+        out.extend(
+            if decimal.negative {
+                SIGN_NEGATIVE
+            } else {
+                SIGN_POSITIVE
+            }
+            .to_be_bytes(),
+        );
         out.extend((decimal.dscale as u16).to_be_bytes());
         for digit in &decimal.digits {
             out.extend(digit.to_be_bytes());
@@ -43,7 +50,9 @@ impl Numeric {
         };
         let (words, rest) = bytes.as_chunks::<2>();
         let words: Vec<u16> = words.iter().map(|&word| u16::from_be_bytes(word)).collect();
-        let [count, weight, sign, dscale, digits @ ..] = &words[..] else { return Err(invalid("length")) };
+        let [count, weight, sign, dscale, digits @ ..] = &words[..] else {
+            return Err(invalid("length"));
+        };
         if digits.len() != *count as usize || !rest.is_empty() {
             return Err(invalid("length"));
         }
@@ -68,6 +77,8 @@ impl Numeric {
             digits: digits.to_vec(),
         };
         // Digits beyond the declared scale are dropped, not rounded: the sender has truncated already.
-        Ok(Numeric::from_decimal(decimal.normalised().truncated(*dscale as i32)))
+        Ok(Numeric::from_decimal(
+            decimal.normalised().truncated(*dscale as i32),
+        ))
     }
 }

@@ -46,7 +46,11 @@ fn values_come_back() {
         if let Some(width) = storage_class(ty).width() {
             assert_eq!(bytes.len(), width, "{name}");
         }
-        assert_eq!(output_to_string(&decode_storage(ty, &bytes), ty, &settings), text, "{name}");
+        assert_eq!(
+            output_to_string(&decode_storage(ty, &bytes), ty, &settings),
+            text,
+            "{name}"
+        );
     }
 }
 
