@@ -7,6 +7,7 @@ use crate::compare::as_numeric;
 use crate::datetime::{TimeZone, fields, to_char};
 use crate::datum::{Datum, Interval};
 use crate::format::{input_text, output_to_string, to_char_numeric};
+use crate::numeric::Numeric;
 use crate::operators::{Arithmetic, arithmetic};
 use crate::settings::FormatSettings;
 use mote_common::SqlResult;
@@ -76,6 +77,22 @@ impl Session {
             "to_timestamp" => self.show_plain(&Datum::TimestampTz(to_char::to_timestamp(
                 args[0], args[1], zone,
             )?)),
+            "numeric" => {
+                let a = Numeric::parse(args[1])?;
+                let b = || Numeric::parse(args[2]);
+                match args[0] {
+                    "sqrt" => a.sqrt()?,
+                    "ln" => a.ln()?,
+                    "log10" => a.log10()?,
+                    "exp" => a.exp()?,
+                    "log" => a.log_of(&b()?)?,
+                    "power" => a.power(&b()?)?,
+                    "div" => a.div(&b()?)?,
+                    "mod" => a.modulo(&b()?)?,
+                    _ => a.mul(&b()?)?,
+                }
+                .to_string()
+            }
             "cast" => {
                 let (from, to) = (parse_type(args[0]).unwrap(), parse_type(args[2]).unwrap());
                 let datum = input_text(from, args[1], &self.0)?;

@@ -94,10 +94,11 @@ impl Numeric {
     pub fn mul(&self, other: &Numeric) -> SqlResult<Numeric> {
         if let (Repr::Small { scale: a, value: x }, Repr::Small { scale: b, value: y }) = (&self.0, &other.0)
         {
-            return Ok(Numeric::from_scaled_i128(
-                *x as i128 * *y as i128,
-                *a as i32 + *b as i32,
-            ));
+            let scale = *a as i32 + *b as i32;
+            return Ok(match x.checked_mul(*y) {
+                Some(product) => Numeric::from_scaled_i64(product, scale),
+                None => Numeric::from_scaled_i128(*x as i128 * *y as i128, scale),
+            });
         }
         self.mul_slow(other)
     }
