@@ -1,0 +1,97 @@
+//! An engine's tables against the model, and its indexes against its tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mote_common::{Lsn, RowId, TableId};
+use mote_engine::index::{Direction, KeyRange};
+use mote_engine::{Access, Engine, Isolation, KeyOutcome, Snapshot, Table, TableIndex, Transaction};
+
+use crate::model::{Model, Row, RowKey};
+use crate::schema;
+
+/// Compares everything a new reader sees with the model at `ts`.
+pub fn contents(engine: &Arc<Engine>, model: &Model, tables: &[TableId], ts: Lsn) -> Result<(), String> {
+    let reader = engine.begin(Isolation::RepeatableRead, true).map_err(|error| format!("begin: {error:?}"))?;
+    let snapshot = reader.begin_statement(Access::Read);
+    let expected = model.contents(ts);
+    let mut found = BTreeMap::new();
+    for &id in tables {
+        let table = engine.table(id).ok_or_else(|| format!("table {} is gone", id.0))?;
+        let rows = visible_rows(&reader, &table, &snapshot);
+        indexes(&reader, &table, &snapshot, &rows)?;
+        found.extend(rows.into_iter().map(|(row, content)| (RowKey { table: id, row }, content)));
+    }
+    for key in expected.keys().chain(found.keys()) {
+        let (found, expected) = (found.get(key), expected.get(key).copied());
+        if found != expected {
+            return Err(format!("{key:?} at {ts}: found {}, expected {}", show(found), show(expected)));
+        }
+    }
+    Ok(())
+}
+
+pub fn show(row: Option<&Row>) -> String {
+    match row {
+        Some(row) => format!("key {}, group {:?}, {} bytes of text", row.key, row.group, row.text.len()),
+        None => "no row".into(),
+    }
+}
+
+fn visible_rows(reader: &Transaction, table: &Table, snapshot: &Snapshot) -> BTreeMap<RowId, Row> {
+    let ids = (0..table.segment_count())
+        .flat_map(|segment| (0..RowId::SEGMENT_ROWS as u16).map(move |offset| RowId::new(segment, offset)));
+    ids.filter_map(|id| {
+        let row = reader.fetch(table, id, snapshot)?;
+        Some((id, schema::decode(&table.view(row.layout(), row.bytes()))))
+    })
+    .collect()
+}
+
+/// Every visible row has its entry, every entry whose key is that of its visible row is counted once, and unique keys
+/// are unique.
+fn indexes(
+    reader: &Transaction,
+    table: &Table,
+    snapshot: &Snapshot,
+    rows: &BTreeMap<RowId, Row>,
+) -> Result<(), String> {
+    let all = table.indexes();
+    if all.len() != 2 {
+        return Err(format!("table {}: {} indexes, expected 2", table.id().0, all.len()));
+    }
+    for index in all {
+        let mut expected = BTreeSet::new();
+        for &id in rows.keys() {
+            let row = reader.fetch(table, id, snapshot).ok_or("a row vanished under its snapshot")?;
+            let mut key = Vec::new();
+            match index.key_program.key(&table.view(row.layout(), row.bytes()), &mut key) {
+                Ok(KeyOutcome::Key { .. }) => _ = expected.insert((key, id)),
+                Ok(KeyOutcome::NotCovered) => {}
+                Err(error) => return Err(format!("a key could not be made: {error:?}")),
+            }
+        }
+        let found = entries(&index, &expected);
+        if let Some((_, id)) = expected.difference(&found).next() {
+            return Err(format!("index {}: row {id:?} has no entry", index.id.0));
+        }
+        let keys: BTreeSet<_> = expected.iter().map(|(key, _)| key).collect();
+        if index.unique && keys.len() != expected.len() {
+            return Err(format!("unique index {}: two visible rows have one key", index.id.0));
+        }
+    }
+    Ok(())
+}
+
+/// The entries of an index that are expected, each seen once; others belong to versions nobody sees.
+fn entries(index: &TableIndex, expected: &BTreeSet<(Vec<u8>, RowId)>) -> BTreeSet<(Vec<u8>, RowId)> {
+    let mut cursor = index.tree.cursor(KeyRange::all(), Direction::Forward);
+    let mut found = BTreeSet::new();
+    while let Some((key, id)) = cursor.next(&index.tree) {
+        let entry = (key.to_vec(), id);
+        if expected.contains(&entry) {
+            found.insert(entry);
+        }
+    }
+    found
+}

@@ -1,0 +1,299 @@
+//! One session: a transaction stepped action by action, its own writes remembered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mote_common::prng::Prng;
+use mote_common::{Lsn, RowId, TableId};
+use mote_engine::{
+    Access, BeginOptions, CommitError, Engine, Isolation, LogUnavailable, RowLockStrength, SavepointId, Snapshot,
+    Table, Ticket, Transaction, WaitPolicy, Wake, WriteError,
+};
+
+use crate::check::show;
+use crate::model::{Model, Row, RowKey, Version};
+use crate::schema;
+
+/// Told by the engine that a wait is over.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(&self, _ticket: Ticket) {
+        // Relaxed: everything happens on one thread.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a session is trying to do; repeated with the same arguments while it must wait.
+#[derive(Clone)]
+enum Action {
+    Insert { table: TableId, row: Row },
+    Update { key: RowKey, row: Row },
+    Delete { key: RowKey },
+    Lock { key: RowKey, strength: RowLockStrength },
+}
+
+pub struct Session {
+    transaction: Transaction,
+    isolation: Isolation,
+    read_only: bool,
+    changes: Vec<(RowKey, Version)>,
+    savepoints: Vec<(SavepointId, usize)>,
+    woken: Arc<Woken>,
+    waiting: Option<(Ticket, Action, Snapshot)>,
+}
+
+/// How a step of a session ended.
+pub enum Step {
+    Done,
+    /// It waits for somebody.
+    Waits,
+    /// The transaction is over: its commit, if it wrote and did commit.
+    Ended { committed: Option<(Lsn, Vec<(RowKey, Version)>)> },
+    /// The engine has stopped.
+    Stopped,
+}
+
+type Outcome = Result<Step, String>;
+
+impl Session {
+    /// `None`: the engine has stopped.
+    pub fn begin(engine: &Arc<Engine>, prng: &mut Prng, number: u32) -> Option<Session> {
+        let isolation = if prng.chance(1, 3) { Isolation::RepeatableRead } else { Isolation::ReadCommitted };
+        let read_only = prng.chance(1, 8);
+        let session_floor = Lsn::ZERO;
+        let options = BeginOptions { isolation, read_only, session: number, session_floor };
+        let transaction = engine.begin_with(options).ok()?;
+        let woken = Arc::new(Woken::default());
+        transaction.set_wake(woken.clone());
+        let (changes, savepoints) = (Vec::new(), Vec::new());
+        Some(Session { transaction, isolation, read_only, changes, savepoints, woken, waiting: None })
+    }
+
+    /// Waits, and nobody has called yet.
+    pub fn is_asleep(&self) -> bool {
+        self.waiting.is_some() && !self.woken.0.load(Ordering::Relaxed)
+    }
+
+    /// One action, or another attempt at the one that waits.
+    pub fn step(mut self, engine: &Arc<Engine>, model: &Model, prng: &mut Prng, tables: &[TableId]) -> (Option<Session>, Outcome) {
+        if let Some((ticket, action, snapshot)) = self.waiting.take() {
+            if !self.woken.0.swap(false, Ordering::Relaxed) {
+                // Chosen although asleep: statement_timeout.
+                self.transaction.cancel_wait(ticket);
+                return self.abort();
+            }
+            return self.attempt(engine, model, action, snapshot);
+        }
+        match prng.below(12) {
+            0 => return self.end(prng),
+            1 => {
+                self.savepoints.push((self.transaction.savepoint(), self.changes.len()));
+                (Some(self), Ok(Step::Done))
+            }
+            2 if !self.savepoints.is_empty() => {
+                let at = prng.below(self.savepoints.len() as u64) as usize;
+                let (id, changes) = self.savepoints[at];
+                self.transaction.rollback_to(id);
+                self.savepoints.truncate(at + 1);
+                self.changes.truncate(changes);
+                (Some(self), Ok(Step::Done))
+            }
+            3..6 => self.read(engine, model, prng),
+            _ if self.read_only => self.read(engine, model, prng),
+            _ => {
+                let Some(action) = choose_action(model, prng, tables) else { return (Some(self), Ok(Step::Done)) };
+                let snapshot = self.transaction.begin_statement(Access::Write);
+                self.attempt(engine, model, action, snapshot)
+            }
+        }
+    }
+
+    fn end(self, prng: &mut Prng) -> (Option<Session>, Outcome) {
+        if prng.chance(1, 5) {
+            return self.abort();
+        }
+        let Session { transaction, changes, .. } = self;
+        let outcome = match transaction.commit() {
+            Ok(receipt) => match (receipt.commit_ts, changes.is_empty()) {
+                (Some(ts), false) => Ok(Step::Ended { committed: Some((ts, changes)) }),
+                (None, true) | (Some(_), true) => Ok(Step::Ended { committed: None }),
+                (None, false) => Err("a commit that wrote has no timestamp".into()),
+            },
+            Err(CommitError::LogUnavailable { reason: LogUnavailable::Stopped, .. }) => Ok(Step::Stopped),
+            Err(CommitError::LogUnavailable { reason: LogUnavailable::DiskFull, .. }) => {
+                Ok(Step::Ended { committed: None })
+            }
+            Err(other) => Err(format!("commit: {other:?}")),
+        };
+        (None, outcome)
+    }
+
+    fn abort(self) -> (Option<Session>, Outcome) {
+        self.transaction.abort();
+        (None, Ok(Step::Ended { committed: None }))
+    }
+
+    /// Reads some rows at one snapshot and compares each with the model.
+    fn read(self, engine: &Arc<Engine>, model: &Model, prng: &mut Prng) -> (Option<Session>, Outcome) {
+        let snapshot = self.transaction.begin_statement(Access::Read);
+        for _ in 0..4 {
+            let Some(key) = model.some_row(|count| prng.below(count)) else { break };
+            if let Err(error) = self.expect(engine, model, key, &snapshot) {
+                return (None, Err(error));
+            }
+        }
+        drop(snapshot);
+        self.transaction.end_statement();
+        (Some(self), Ok(Step::Done))
+    }
+
+    /// What this session must see of a row: its own last change, or the model's version.
+    fn visible<'a>(&'a self, model: &'a Model, key: RowKey, ts: Lsn) -> Option<&'a Row> {
+        match self.changes.iter().rev().find(|(changed, _)| *changed == key) {
+            Some((_, version)) => version.as_ref(),
+            None => model.version(key, ts),
+        }
+    }
+
+    fn expect(&self, engine: &Arc<Engine>, model: &Model, key: RowKey, snapshot: &Snapshot) -> Result<(), String> {
+        let Some(table) = engine.table(key.table) else { return Err(format!("{key:?}: the table is gone")) };
+        let found = self.transaction.fetch(&table, key.row, snapshot);
+        let found = found.map(|row| schema::decode(&table.view(row.layout(), row.bytes())));
+        let expected = self.visible(model, key, snapshot.timestamp());
+        if found.as_ref() == expected {
+            Ok(())
+        } else {
+            let own = self.changes.iter().any(|(changed, _)| *changed == key);
+            Err(format!(
+                "{key:?} at {}, command {}: found {}, expected {}; isolation {:?}, own change {own}",
+                snapshot.timestamp(),
+                snapshot.command().0,
+                show(found.as_ref()),
+                show(expected),
+                self.isolation
+            ))
+        }
+    }
+
+    fn attempt(
+        mut self,
+        engine: &Arc<Engine>,
+        model: &Model,
+        action: Action,
+        snapshot: Snapshot,
+    ) -> (Option<Session>, Outcome) {
+        let result = match self.perform(engine, model, &action, &snapshot) {
+            Ok(result) => result,
+            Err(error) => return (None, Err(error)),
+        };
+        match result {
+            Ok(change) => {
+                self.changes.extend(change);
+                drop(snapshot);
+                self.transaction.end_statement();
+                (Some(self), Ok(Step::Done))
+            }
+            Err(WriteError::MustWait(ticket)) => {
+                self.waiting = Some((ticket, action, snapshot));
+                (Some(self), Ok(Step::Waits))
+            }
+            // READ COMMITTED looks again at a newer snapshot; that the row is gone is an answer.
+            Err(WriteError::Changed) if self.isolation == Isolation::ReadCommitted => {
+                drop(snapshot);
+                let snapshot = self.transaction.begin_statement(Access::Write);
+                self.attempt(engine, model, action, snapshot)
+            }
+            Err(WriteError::Deleted) if self.isolation == Isolation::ReadCommitted => (Some(self), Ok(Step::Done)),
+            Err(WriteError::LogUnavailable(LogUnavailable::Stopped)) => (None, Ok(Step::Stopped)),
+            Err(
+                WriteError::Serialization
+                | WriteError::Deadlock(_)
+                | WriteError::Duplicate { .. }
+                | WriteError::LogUnavailable(LogUnavailable::DiskFull),
+            ) => {
+                drop(snapshot);
+                self.abort()
+            }
+            Err(other) => (None, Err(format!("a write answered {other:?}"))),
+        }
+    }
+
+    /// The outer error is a failed check.
+    #[allow(clippy::type_complexity)] // two kinds of failure, and there is no third user of the type
+    fn perform(
+        &self,
+        engine: &Arc<Engine>,
+        model: &Model,
+        action: &Action,
+        snapshot: &Snapshot,
+    ) -> Result<Result<Option<(RowKey, Version)>, WriteError>, String> {
+        let table_of = |id: TableId| engine.table(id).ok_or_else(|| format!("table {} is gone", id.0));
+        Ok(match action {
+            Action::Insert { table, row } => {
+                let storage = table_of(*table)?;
+                let inserted = self.transaction.insert(&storage, &schema::encode(&storage, row));
+                inserted.map(|id| Some((RowKey { table: *table, row: id }, Some(row.clone()))))
+            }
+            Action::Update { key, row } => {
+                self.expect(engine, model, *key, snapshot)?;
+                let table = table_of(key.table)?;
+                self.update(&table, key.row, snapshot, row).map(|done| done.then(|| (*key, Some(row.clone()))))
+            }
+            Action::Delete { key } => {
+                self.expect(engine, model, *key, snapshot)?;
+                let table = table_of(key.table)?;
+                match self.transaction.fetch(&table, key.row, snapshot) {
+                    Some(seen) => self.transaction.delete(&table, &seen).map(|()| Some((*key, None))),
+                    None => Ok(None),
+                }
+            }
+            Action::Lock { key, strength } => {
+                let table = table_of(key.table)?;
+                let seen = self.transaction.fetch(&table, key.row, snapshot);
+                match seen {
+                    Some(seen) => self
+                        .transaction
+                        .lock_row(&table, key.row, Some(&seen), *strength, WaitPolicy::Block)
+                        .map(|_| None),
+                    None => Ok(None),
+                }
+            }
+        })
+    }
+
+    fn update(&self, table: &Table, row: RowId, snapshot: &Snapshot, new: &Row) -> Result<bool, WriteError> {
+        match self.transaction.fetch(table, row, snapshot) {
+            Some(seen) => self.transaction.update(table, &seen, &schema::encode(table, new)).map(|()| true),
+            None => Ok(false),
+        }
+    }
+}
+
+fn choose_action(model: &Model, prng: &mut Prng, tables: &[TableId]) -> Option<Action> {
+    if prng.chance(1, 3) {
+        let table = tables[prng.below(tables.len() as u64) as usize];
+        return Some(Action::Insert { table, row: random_row(prng) });
+    }
+    let key = model.some_row(|count| prng.below(count))?;
+    Some(match prng.below(6) {
+        0 => Action::Delete { key },
+        1 => {
+            let strengths = [
+                RowLockStrength::KeyShare,
+                RowLockStrength::Share,
+                RowLockStrength::NoKeyUpdate,
+                RowLockStrength::Update,
+            ];
+            Action::Lock { key, strength: strengths[prng.below(4) as usize] }
+        }
+        _ => Action::Update { key, row: random_row(prng) },
+    })
+}
+
+fn random_row(prng: &mut Prng) -> Row {
+    let length = if prng.chance(1, 40) { prng.below(60_000) } else { prng.below(200) };
+    let text = vec![prng.below(3) as u8; length as usize];
+    Row { key: prng.between(-40, 40), group: prng.chance(3, 4).then(|| prng.between(0, 5)), text }
+}
