@@ -30,6 +30,19 @@ pub enum Experiment {
     Ingest(IngestArgs),
     Canned(CannedArgs),
     Compare(CompareArgs),
+    Sweep(SweepArgs),
+}
+
+impl TargetArgs {
+    /// A server that is there already.
+    pub fn server(url: &str) -> TargetArgs {
+        TargetArgs {
+            target: Some(url.to_string()),
+            server_pid: None,
+            data: None,
+            serve_option: Vec::new(),
+        }
+    }
 }
 
 #[derive(Args, Debug, Clone)]
@@ -262,6 +275,46 @@ pub struct CompareArgs {
     pub warmup: f64,
     /// Seconds that count, in each measurement
     #[arg(long, short, default_value_t = 20.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Decides data and inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Threads that drive the connections; default: half of the processors
+    #[arg(long, value_name = "N")]
+    pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Order entry over a ladder of connections, on one system or two side by side.
+///
+/// Shows where throughput peaks and how much of the peak is left beyond it: a system that runs a process per connection
+/// loses most of it. Each step is a closed loop as in `mote bench tpcc`; the database is loaded once and the consistency
+/// conditions are checked after the last step.
+#[derive(Args, Debug)]
+pub struct SweepArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// A second server, measured in turn with the first
+    #[arg(long, value_name = "URL")]
+    pub postgres: Option<String>,
+    /// The ladder
+    #[arg(
+        long,
+        short,
+        value_delimiter = ',',
+        default_value = "1,4,16,64,250,500",
+        value_name = "N,N,..."
+    )]
+    pub connections: Vec<usize>,
+    /// Size of the database
+    #[arg(long, short, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    pub warehouses: i32,
+    /// Seconds before counting begins, in each step
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    pub warmup: f64,
+    /// Seconds that count, in each step
+    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
     pub duration: f64,
     /// Decides data and inputs
     #[arg(long, default_value_t = 1)]

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::args::{CompareArgs, Measurement, TargetArgs};
+use super::tpcc::processors;
 use super::{Subject, default_driver_threads};
 use crate::driver::{Admin, Target};
 use crate::measure::cpu::ProcessTree;
@@ -123,15 +124,9 @@ pub fn run(args: &CompareArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         subject: Subject::new(&args.target, embedded)?,
     }];
     if let Some(url) = &args.postgres {
-        let reference = TargetArgs {
-            target: Some(url.clone()),
-            server_pid: None,
-            data: None,
-            serve_option: Vec::new(),
-        };
         systems.push(System {
             name: "postgres",
-            subject: Subject::new(&reference, embedded)?,
+            subject: Subject::new(&TargetArgs::server(url), embedded)?,
         });
     }
     let canned = args
@@ -241,7 +236,6 @@ impl Laboratory<'_> {
     }
 
     fn settings(&self, connections: usize, load: LoadMode, check: bool) -> Settings {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Settings {
             warehouses: self.args.warehouses,
             connections,
@@ -254,7 +248,7 @@ impl Laboratory<'_> {
             pace: None,
             retries_max: 10,
             load,
-            load_connections: 2 * processors,
+            load_connections: 2 * processors(),
             foreign_keys: true,
             check,
             ledger: None,

@@ -1,13 +1,14 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
 //! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `verify`, `simple` (point, ingest,
-//! canned), `compare`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
+//! canned), `compare`, `sweep`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
 mod tpcc;
 mod verify;
 mod simple;
 mod compare;
+mod sweep;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Ingest(args) => simple::ingest(&args, embedded),
         Experiment::Canned(args) => simple::canned(&args),
         Experiment::Compare(args) => compare::run(&args, embedded),
+        Experiment::Sweep(args) => sweep::run(&args, embedded),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -42,6 +42,10 @@ pub fn summarize(outcome: &crate::measure::RunOutcome) -> Summary {
     Summary::new(outcome, KIND_NAMES, Some(queued), Some(done))
 }
 
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 fn settings(args: &TpccArgs) -> Result<Settings, String> {
     if args.connections == 0 {
         return Err("--connections must be at least 1".into());
@@ -49,7 +53,6 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
     if !(args.duration > 0.0 && args.warmup >= 0.0 && args.pace.is_none_or(|pace| pace > 0.0)) {
         return Err("--duration and --pace must be positive, --warmup at least 0".into());
     }
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Settings {
         warehouses: args.warehouses,
         connections: args.connections,
@@ -65,7 +68,7 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
         pace: args.pace,
         retries_max: args.retries,
         load: args.load,
-        load_connections: args.load_connections.unwrap_or(2 * processors).max(1),
+        load_connections: args.load_connections.unwrap_or(2 * processors()).max(1),
         foreign_keys: !args.no_foreign_keys,
         check: !args.no_check,
         ledger: args.ledger.clone(),
@@ -105,6 +108,9 @@ fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) 
     let mut out = format!("server {} at {}\n", experiment.server_version, experiment.target);
     if let Some(load) = &experiment.load {
         out += &load_lines(load);
+    }
+    if experiment.load.is_none() {
+        out += "database reused as earlier runs left it\n";
     }
     if let (Some(after), Some(load)) = (experiment.memory_after_load_bytes, &experiment.load) {
         let each = after as f64 / 1e6 / load.warehouses as f64;
