@@ -248,7 +248,7 @@ impl Host for LocalHost {
     }
 
     fn wait_stable(&mut self, lsn: Lsn) -> WaitEnd {
-        self.database.engine().flush_to(lsn);
+        self.database.engine().wait_stable(lsn);
         WaitEnd::Decided
     }
 

@@ -79,7 +79,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
         .map_err(|e| format!("could not create directory {}: {e}", arguments.data.display()))?;
     let started = Instant::now();
     let database = Database::open(&arguments.data, engine_config(arguments), &names).map_err(|e| e.to_string())?;
-    database.engine().start_background();
+    database.engine().start_background().map_err(|e| format!("could not start a thread: {e}"))?;
     eprintln!("mote: opened {} in {:.1} s", arguments.data.display(), started.elapsed().as_secs_f64());
     let result = listen_until_signal(&database, config, &mut signals);
     database.close();

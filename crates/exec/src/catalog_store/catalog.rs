@@ -11,6 +11,7 @@ use mote_sql::catalog::{
     Column, Constraint, ConstraintKind, ForeignKey, Identity, IndexDescription, IndexKey, IndexKeyTarget,
     ReferentialAction, Relation, RelationKind,
 };
+use mote_sql::plan::expr::Expr;
 use mote_types::ColumnType;
 
 use super::stored::{
@@ -275,7 +276,9 @@ fn describe_action(action: StoredAction) -> ReferentialAction {
 }
 
 fn describe_index(stored: &StoredIndex, relation: &Relation) -> SqlResult<IndexDescription> {
-    let bind = |text: &str| mote_sql::bind_relation_expression(text, relation, None);
+    let bind = |text: &str| -> SqlResult<Expr> {
+        Err(SqlError::unsupported(format_args!("an index on the expression {text} of {}", relation.name)))
+    };
     let keys = stored.keys.iter().map(|key| {
         let target = match (key.column, &key.expression) {
             (Some(column), _) => IndexKeyTarget::Column(column),

@@ -15,6 +15,6 @@ mod store;
 pub(crate) mod write;
 pub mod stored;
 
-pub use catalog::{Catalog, Entry};
+pub use catalog::{Catalog, Entry, RelationEntry};
 pub use session::SessionCatalog;
 pub use store::{CatalogStore, Publication};

@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, RowId, SqlError, SqlResult, TableId};
 use mote_engine::{
-    Access, BeginOptions, Engine, RowLockStrength, RowView, RowWriter, SQL_CATALOG_TABLE, Transaction, WaitPolicy,
+    Access, BeginOptions, Engine, RowLockStrength, RowWriter, SQL_CATALOG_TABLE, Transaction, WaitPolicy,
     WriteError,
 };
 use std::sync::Arc;
@@ -20,9 +20,8 @@ pub(crate) fn read_all(engine: &Arc<Engine>) -> SqlResult<Vec<(StoredObject, Row
     let snapshot = transaction.begin_statement(Access::Write);
     let mut objects = Vec::new();
     let mut scan = table.scan();
-    while let Some(row) = scan.next(&transaction, &snapshot) {
-        let layout = table.layout(row.layout()).ok_or_else(|| damaged("unknown layout"))?;
-        let bytes = RowView::new(&layout, row.bytes()).variable(0);
+    while let Some(row) = scan.next(&table, &transaction, &snapshot) {
+        let bytes = table.view(row.layout(), row.bytes()).variable(0);
         let object = StoredObject::decode(bytes).map_err(|error| damaged(&error.to_string()))?;
         objects.push((object, row.row()));
     }
@@ -44,7 +43,7 @@ pub(crate) fn write_first(engine: &Arc<Engine>, objects: &[StoredObject]) -> Sql
         insert(&transaction, &table, object).map_err(write_error::lock_error)?;
     }
     let receipt = transaction.commit().map_err(write_error::commit_error)?;
-    engine.flush_to(receipt.seen);
+    engine.wait_stable(receipt.seen);
     Ok(())
 }
 
@@ -73,8 +72,7 @@ fn insert(
     table: &mote_engine::Table,
     object: &StoredObject,
 ) -> Result<RowId, WriteError> {
-    let layout = table.newest_layout();
-    let mut writer = RowWriter::new(&layout);
+    let mut writer = RowWriter::new(table.newest_layout());
     writer.set_variable(0, &object.encode());
     transaction.insert(table, writer.finish()?)
 }
@@ -121,8 +119,7 @@ fn replace(
     transaction.advance_command();
     let locked = transaction.lock_row(table, row, None, RowLockStrength::NoKeyUpdate, WaitPolicy::Block)?;
     let newest = locked.newest.ok_or(WriteError::Deleted)?;
-    let layout = table.newest_layout();
-    let mut writer = RowWriter::new(&layout);
+    let mut writer = RowWriter::new(table.newest_layout());
     writer.set_variable(0, &object.encode());
     transaction.update(table, &newest, writer.finish()?)
 }

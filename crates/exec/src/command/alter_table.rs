@@ -10,7 +10,7 @@ use super::{constraint, create_table, internal, schema};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredForeignKey, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::row_codec;
+use crate::row_codec::ColumnCodec;
 use crate::session::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("ALTER TABLE");
@@ -379,16 +379,14 @@ pub(super) fn describe_key(
     let storage = context.database.engine().table(TableId(table.table))?;
     let snapshot = context.transaction.snapshot();
     let version = context.transaction.fetch(&storage, row, &snapshot)?;
-    let layout = storage.layout(version.layout())?;
-    let newest = storage.newest_layout();
-    let view = mote_engine::RowView::new(&layout, version.bytes()).under(&newest);
+    let view = storage.view(version.layout(), version.bytes());
     let mut names = Vec::new();
     let mut values = Vec::new();
     for &position in columns {
         let column = &table.columns[position as usize];
         let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
         names.push(column.name.clone());
-        values.push(shown(&row_codec::decode_column(&view, position as usize, ty), column, context));
+        values.push(shown(&ColumnCodec::new(position as usize, ty).read(&view), column, context));
     }
     Some(format!("({})=({})", names.join(", "), values.join(", ")))
 }

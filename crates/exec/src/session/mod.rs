@@ -19,7 +19,7 @@ mod transaction;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mote_common::{Oid, SqlError, SqlResult, error::state as sqlstate};
+use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
 use mote_engine::{Isolation, Transaction, Wake};
 use mote_sql::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
@@ -66,6 +66,8 @@ pub struct Session {
     wake: Arc<dyn Wake>,
     transaction: Option<Transaction>,
     block: TransactionBlock,
+    /// The highest timestamp this session has met: later snapshots are not older.
+    seen: Lsn,
     statements: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
     spare: Vec<Execution>,
@@ -136,6 +138,7 @@ impl Session {
                 savepoints: Vec::new(),
                 started: false,
             },
+            seen: Lsn::ZERO,
             statements: HashMap::new(),
             portals: HashMap::new(),
             spare: Vec::new(),

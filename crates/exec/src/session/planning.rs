@@ -10,11 +10,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mote_common::{Oid, SqlError, SqlResult, error::state};
+use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
+use mote_engine::TableLockMode;
 use mote_sql::PlanSettings;
 use mote_sql::ast::ParsedStatement;
 use mote_sql::catalog::CatalogView;
-use mote_sql::plan::{OutputColumn, Plan, PlanBody};
+use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
 use parking_lot::Mutex;
 
 use super::portal::{CachedPlan, Prepared};
@@ -151,7 +152,12 @@ impl Session {
             PlanBody::Query(_) => Some(Arc::new(Program::compile(&plan)?)),
             PlanBody::Utility(_) => None,
         };
-        Ok(Arc::new(CachedPlan { plan: Arc::new(plan), program, generation: AtomicU64::new(generation) }))
+        let locks = plan.relations.iter().filter_map(|access| {
+            let relation = self.state.catalog.relation(access.relation)?;
+            (relation.table != TableId(0)).then(|| (relation.table, lock_mode(access.lock)))
+        });
+        let locks = locks.collect();
+        Ok(Arc::new(CachedPlan { plan: Arc::new(plan), program, locks, generation: AtomicU64::new(generation) }))
     }
 
     /// The statement's plan, made again if the catalog moved under it.
@@ -199,6 +205,14 @@ impl Session {
             PlanBody::Query(_) => Ok(plan.returns_rows.then(|| plan.output.clone())),
             PlanBody::Utility(statement) => command::describe(statement, self),
         }
+    }
+}
+
+fn lock_mode(lock: RelationLock) -> TableLockMode {
+    match lock {
+        RelationLock::AccessShare => TableLockMode::AccessShare,
+        RelationLock::RowShare => TableLockMode::RowShare,
+        RelationLock::RowExclusive => TableLockMode::RowExclusive,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use mote_common::Oid;
+use mote_common::{Oid, TableId};
+use mote_engine::TableLockMode;
 use mote_sql::ast::ParsedStatement;
 use mote_sql::plan::Plan;
 use mote_types::{ColumnType, Datum};
@@ -14,6 +15,8 @@ pub struct CachedPlan {
     pub plan: Arc<Plan>,
     /// Compiled form; utilities have none.
     pub program: Option<Arc<Program>>,
+    /// Storage to lock before a run. Valid as long as the plan is: a table's storage is part of its description.
+    pub locks: Vec<(TableId, TableLockMode)>,
     /// The catalog's generation when the plan was last known to be current.
     pub generation: std::sync::atomic::AtomicU64,
 }

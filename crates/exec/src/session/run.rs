@@ -6,7 +6,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Access, TableLockMode, WaitPolicy, WriteError};
 use mote_sql::ast::{ParsedStatement, Statement};
-use mote_sql::plan::{Command, Plan, PlanBody, QueryPlan, RelationLock};
+use mote_sql::plan::{Command, Plan, PlanBody, QueryPlan};
 use mote_types::Datum;
 
 use super::block::BlockState;
@@ -164,12 +164,8 @@ impl Session {
         loop {
             let plan = portal.plan.clone();
             self.check_privileges(&plan.plan)?;
-            for access in &plan.plan.relations {
-                let Some(entry) = self.state.catalog.entry(access.relation) else { continue };
-                if entry.described.table.0 == 0 {
-                    continue;
-                }
-                self.lock_table(entry.described.table, lock_mode(access.lock), host)?;
+            for &(table, mode) in &plan.locks {
+                self.lock_table(table, mode, host)?;
             }
             let current = self.validate(&portal.prepared.clone(), host)?;
             if Arc::ptr_eq(&current.plan, &plan.plan) {
@@ -336,14 +332,6 @@ pub(super) fn query_tag(command: Command, rows: u64) -> CommandTag {
         Command::Update => CommandTag::Update(rows),
         Command::Delete => CommandTag::Delete(rows),
         Command::Merge => CommandTag::Merge(rows),
-    }
-}
-
-fn lock_mode(lock: RelationLock) -> TableLockMode {
-    match lock {
-        RelationLock::AccessShare => TableLockMode::AccessShare,
-        RelationLock::RowShare => TableLockMode::RowShare,
-        RelationLock::RowExclusive => TableLockMode::RowExclusive,
     }
 }
 

@@ -42,8 +42,12 @@ impl Session {
             self.block.characteristics = self.default_characteristics();
         }
         let chosen = self.block.characteristics;
-        let options =
-            BeginOptions { isolation: chosen.isolation, read_only: chosen.read_only, session: self.state.pid };
+        let options = BeginOptions {
+            isolation: chosen.isolation,
+            read_only: chosen.read_only,
+            session: self.state.pid,
+            session_floor: self.seen,
+        };
         let transaction = self.database.engine().begin_with(options).map_err(write_error::begin_error)?;
         transaction.set_wake(self.wake.clone());
         self.transaction = Some(transaction);
@@ -51,12 +55,11 @@ impl Session {
     }
 
     fn default_characteristics(&self) -> Characteristics {
-        let is_on = |name: &str| self.state.settings.get(name).is_ok_and(|value| value == "on");
-        let isolation = self.state.settings.get("default_transaction_isolation").unwrap_or("read committed");
+        let effective = &self.state.settings.effective;
         Characteristics {
-            isolation: isolation_from_text(isolation),
-            read_only: is_on("default_transaction_read_only"),
-            deferrable: is_on("default_transaction_deferrable"),
+            isolation: effective.default_isolation,
+            read_only: effective.default_read_only,
+            deferrable: effective.default_deferrable,
         }
     }
 
@@ -254,7 +257,8 @@ impl Session {
 
     /// Holds replies back until what the transaction wrote and saw is safe at the session's level.
     fn gate(&mut self, receipt: CommitReceipt, host: &mut dyn Host) {
-        let until: Lsn = receipt.seen.max(receipt.commit_ts.unwrap_or(Lsn::ZERO));
+        let until = receipt.seen;
+        self.seen = self.seen.max(until);
         match self.state.settings.effective.synchronous_commit {
             SynchronousCommit::Local => {
                 if until > Lsn::ZERO {
@@ -323,14 +327,18 @@ impl Session {
         self.block.started = false;
         self.block.savepoints.clear();
         self.state.savepoint_depth = 0;
-        let reported = self.state.settings.end_transaction(committed);
-        self.settings_changed(reported, host);
+        if self.state.settings.has_undo() {
+            let reported = self.state.settings.end_transaction(committed);
+            self.settings_changed(reported, host);
+        }
     }
 
     /// Portals do not outlive their transaction.
     fn close_portals_at_end(&mut self) {
-        let names: Vec<String> = self.portals.keys().cloned().collect();
-        names.iter().for_each(|name| self.close_portal(name));
+        // The map goes back afterwards: its memory is used by the next transaction.
+        let mut portals = std::mem::take(&mut self.portals);
+        portals.drain().for_each(|(_, portal)| self.retire(portal));
+        self.portals = portals;
     }
 
     /// Tells the client and refreshes what is derived from settings.
@@ -348,14 +356,6 @@ fn isolation_from_ast(level: IsolationLevel) -> Isolation {
         IsolationLevel::ReadUncommitted | IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
         IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
         IsolationLevel::Serializable => Isolation::Serializable,
-    }
-}
-
-fn isolation_from_text(level: &str) -> Isolation {
-    match level {
-        "repeatable read" => Isolation::RepeatableRead,
-        "serializable" => Isolation::Serializable,
-        _ => Isolation::ReadCommitted,
     }
 }
 

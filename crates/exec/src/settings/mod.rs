@@ -7,10 +7,11 @@
 mod table;
 
 use mote_common::{SqlError, SqlResult, error::state};
+use mote_engine::Isolation;
 use mote_types::datetime::TimeZone;
 use mote_types::{ByteaOutput, DateOrder, DateStyle, FormatSettings, IntervalStyle};
 
-pub use table::{Context, Kind, SETTINGS, Setting, lookup};
+pub use table::{Context, Kind, SETTINGS, Setting, lookup, parse_bool};
 
 /// How long an acknowledged commit has to be safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +31,9 @@ pub struct Effective {
     pub synchronous_commit: SynchronousCommit,
     pub work_mem_bytes: usize,
     pub search_path: Vec<String>,
+    pub default_isolation: Isolation,
+    pub default_read_only: bool,
+    pub default_deferrable: bool,
     pub format: FormatSettings,
     /// Lowest severity sent to the client: 0 = debug5 ... 9 = error.
     pub client_min_messages: Severity,
@@ -138,11 +142,13 @@ impl Settings {
         reported
     }
 
+    /// True if the transaction changed settings.
+    pub fn has_undo(&self) -> bool {
+        !self.undo.is_empty()
+    }
+
     /// The transaction ended. Returns what the client must be told.
     pub fn end_transaction(&mut self, committed: bool) -> Vec<Reported> {
-        if self.undo.is_empty() {
-            return Vec::new();
-        }
         self.revert(|undo| !committed || undo.local)
     }
 
@@ -254,6 +260,13 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
         },
         work_mem_bytes: table::integer(get("work_mem")).unwrap_or(4096).max(64) as usize * 1024,
         search_path: parse_name_list(get("search_path")),
+        default_isolation: match get("default_transaction_isolation") {
+            "repeatable read" => Isolation::RepeatableRead,
+            "serializable" => Isolation::Serializable,
+            _ => Isolation::ReadCommitted,
+        },
+        default_read_only: get("default_transaction_read_only") == "on",
+        default_deferrable: get("default_transaction_deferrable") == "on",
         format,
         client_min_messages: match get("client_min_messages") {
             "error" => Severity::Error,
