@@ -64,7 +64,12 @@ impl EmbeddedServer for SpawnedServer {
             .arg(&directory)
             .args(["--listen", "127.0.0.1:0"]);
         command.args(arguments);
-        let mut process = ListeningProcess::spawn(command)?;
+        let started = ListeningProcess::spawn(command);
+        if let (Err(_), Some(directory)) = (&started, &temporary) {
+            // The reason why it did not start matters more than what could not be removed.
+            let _ = fs::remove_dir_all(directory);
+        }
+        let mut process = started?;
         process.temporary = temporary;
         if is_in_memory(&directory) {
             process.remarks.push(format!(

@@ -40,6 +40,7 @@ impl TargetArgs {
             target: Some(url.to_string()),
             server_pid: None,
             data: None,
+            serve_program: None,
             serve_option: Vec::new(),
         }
     }
@@ -60,6 +61,9 @@ pub struct TargetArgs {
     /// Choose a directory on the disk whose durability shall count: /tmp may be memory.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Binary to start as the experiment's own server; default: this one. For comparing builds
+    #[arg(long, value_name = "FILE")]
+    pub serve_program: Option<PathBuf>,
     /// One more argument for the experiment's own server, as in --serve-option=--workers=2; may be repeated
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub serve_option: Vec<String>,

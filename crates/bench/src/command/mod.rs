@@ -62,7 +62,12 @@ struct Subject {
 impl Subject {
     fn new(args: &TargetArgs, embedded: &dyn EmbeddedServer) -> Result<Subject, String> {
         let Some(url) = &args.target else {
-            let own = embedded.start(args.data.as_deref(), &args.serve_option)?;
+            let other = args
+                .serve_program
+                .clone()
+                .map(|program| SpawnedServer { program });
+            let starter = other.as_ref().map_or(embedded, |other| other);
+            let own = starter.start(args.data.as_deref(), &args.serve_option)?;
             let target = Target::parse(own.url())?;
             return Ok(Subject {
                 target,
@@ -70,9 +75,9 @@ impl Subject {
                 own: Some(own),
             });
         };
-        if args.data.is_some() || !args.serve_option.is_empty() {
+        if args.data.is_some() || args.serve_program.is_some() || !args.serve_option.is_empty() {
             return Err(
-                "--data and --serve-option are for the experiment's own server, not for --target".into(),
+                "--data, --serve-program and --serve-option are for the experiment's own server, not for --target".into(),
             );
         }
         let target = Target::parse(url)?;
