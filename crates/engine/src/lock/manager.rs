@@ -433,7 +433,8 @@ impl LockTable {
         let Some(queue) = self.queues.get_mut(&tag) else { return };
         queue.holders.retain_mut(|holder| {
             if holder.owner == owner {
-                holder.modes &= keep;
+                // Set, not masked: a strong row lock may come down to a weaker one that never stood here.
+                holder.modes = keep;
             }
             holder.modes != 0
         });

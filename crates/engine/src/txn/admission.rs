@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 
 /// What was admitted.
 pub(super) struct Admitted<'a> {
-    /// The newest version.
+    /// The newest version; for a lock that an uncommitted version of somebody else tolerates, the newest below it.
     pub(super) head: &'a Version,
     /// Its timestamp; `None` for an own one.
     pub(super) ts: Option<Lsn>,
@@ -82,13 +82,30 @@ impl Transaction {
                         row: request.row,
                         strength: request.strength,
                     });
-                    return Ok(Admitted { head, ts, in_table: true });
+                    return Ok(match writer {
+                        None => Admitted { head, ts, in_table: true },
+                        Some(_) => self.admitted_below(head),
+                    });
                 }
                 Acquired::Wait(ticket) => return Err(WriteError::MustWait(ticket)),
                 Acquired::WouldBlock => return Err(WriteError::WouldBlock),
                 Acquired::Deadlock(report) => return Err(WriteError::Deadlock(report)),
                 Acquired::HolderGone => std::hint::spin_loop(),
             }
+        }
+    }
+
+    /// The newest committed version below an uncommitted one whose writer tolerates our lock.
+    fn admitted_below<'a>(&self, head: &'a Version) -> Admitted<'a> {
+        let mut at = head;
+        loop {
+            if let Standing::Committed(ts) = standing(at, self.engine.slots, self.slot) {
+                self.note_seen(ts);
+                return Admitted { head: at, ts: Some(ts), in_table: true };
+            }
+            // SAFETY: links change under the row latch only, which we hold. An update that changes no key has a
+            // committed version below it; an insert tolerates nobody.
+            at = unsafe { at.previous().as_ref() }.expect("an update has an older version");
         }
     }
 

@@ -75,14 +75,9 @@ impl ActiveView {
         self.points.first().map_or(self.floor, |&point| point.min(self.floor)).min(self.borders_from)
     }
 
-    /// Everything from here on is kept.
-    pub(crate) fn floor(&self) -> Lsn {
-        self.floor
-    }
-
-    #[cfg(test)]
-    pub(crate) fn points(&self) -> &[Lsn] {
-        &self.points
+    /// Active timestamps that can each keep a version, not counting borders of blocks.
+    pub(crate) fn active_count(&self) -> usize {
+        self.points.len()
     }
 }
 

@@ -35,12 +35,9 @@ impl Snapshot {
 
     /// The same snapshot for another command of its transaction.
     pub(super) fn at_command(&self, command: u32) -> Snapshot {
-        Snapshot { command, ..self.clone_parts() }
-    }
-
-    fn clone_parts(&self) -> Snapshot {
-        self.registered().acquire();
-        Snapshot { ..*self }
+        let mut snapshot = self.clone();
+        snapshot.command = command;
+        snapshot
     }
 
     fn registered(&self) -> &'static SnapshotEntry {
@@ -50,7 +47,8 @@ impl Snapshot {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Snapshot {
-        self.clone_parts()
+        self.registered().acquire();
+        Snapshot { slots: self.slots, slot: self.slot, entry: self.entry, command: self.command, ts: self.ts }
     }
 }
 

@@ -33,10 +33,8 @@ use std::ops::ControlFlow;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-/// A chain that stays this long although nothing could be pruned asks for a fresh view of what is active.
-const CHAIN_REFRESH: usize = 3;
-/// The log must have grown by this since the last view for another one to be worth a walk.
-const VIEW_GRAIN_BYTES: u64 = 512;
+/// A chain longer than the active snapshots account for, by this much, asks for a fresh view of what is active.
+const CHAIN_SLACK: usize = 3;
 
 /// An update whose version is on the chain and whose index entries are still missing.
 struct LinkedUpdate<'g> {
@@ -163,10 +161,10 @@ impl Transaction {
         }
         let version = self.link(&mut latched, old, row, layout.number(), flags);
         let mut dead = Vec::new();
-        let remaining = self.prune_latched(&latched, old, &mut dead);
+        let too_long = self.prune_latched(&latched, old, &mut dead);
         drop(latched);
         bury(table, id, &dead, keys_differ(own_header(version)), guard);
-        if remaining > CHAIN_REFRESH && dead.is_empty() {
+        if too_long {
             self.prune_with_fresh_view(table, id, guard);
         }
         Ok(LinkedUpdate { version, old, base_ts, changed })
@@ -259,24 +257,23 @@ impl Transaction {
         version
     }
 
-    /// Prunes behind a version just linked, with the view at hand. Answers how many versions are left.
-    fn prune_latched(&self, latched: &Latched<'_>, old: &Version, dead: &mut Vec<NonNull<Version>>) -> usize {
+    /// Prunes behind a version just linked, with the view at hand. Answers whether a fresh one might do better.
+    fn prune_latched(&self, latched: &Latched<'_>, old: &Version, dead: &mut Vec<NonNull<Version>>) -> bool {
         if old.previous().is_null() {
-            return 2;
+            return false;
         }
         let view = self.engine.views.get();
         // SAFETY: linked, under the latch.
         let head = unsafe { latched.head().as_ref() };
-        unlink_unneeded(head, &view, self.engine.slots, dead)
+        let remaining = unlink_unneeded(head, &view, self.engine.slots, dead);
+        remaining > CHAIN_SLACK + view.active_count()
     }
 
     #[cold]
     fn prune_with_fresh_view(&self, table: &Table, row: RowId, guard: &Guard) {
         let engine = &*self.engine;
-        if engine.views.get().floor().0 + VIEW_GRAIN_BYTES <= engine.log.tail().0 {
-            let view = engine.views.refresh(&engine.log, engine.slots);
-            prune_row(table, row, &view, engine.slots, guard);
-        }
+        let view = engine.views.refresh(&engine.log, engine.slots);
+        prune_row(table, row, &view, engine.slots, guard);
     }
 
     /// Takes a version of this call off its chain again.

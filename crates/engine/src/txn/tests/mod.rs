@@ -1,1 +1,271 @@
-//! Tests of transactions.
+//! Tests of transactions, from one thread and from many.
+//!
+//!  - `visibility`: anomalies by name, savepoints, rollback, commands.
+//!  - `uniqueness`: duplicates, waits for keys, races.
+//!  - `locks`: queues, hand-over, deadlocks, table and advisory locks.
+//!  - `collection`: pruning, the collector, memory.
+//!  - `objects`: tables, layouts, indexes, sequences; recovery.
+//!  - `stress`: many threads, invariants at the end.
+
+mod collection;
+mod locks;
+mod objects;
+mod stress;
+mod uniqueness;
+mod visibility;
+
+use super::*;
+use crate::engine::{Engine, EngineConfig};
+use crate::index::KeyRange;
+use crate::index::Direction;
+use crate::lock::{Ticket, Wake};
+use crate::log::LogConfig;
+use crate::table::{
+    ColumnStorage, IndexDefinition, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeyValue,
+    RowWriter, StorageClass, Table, TableDefinition, TableIndex,
+};
+use mote_common::env::sim::{SimDisk, env};
+use mote_common::{IndexId, RowId, SqlError};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+
+/// No test has index expressions.
+pub(super) struct NoExpressions;
+
+impl KeyExpressionProvider for NoExpressions {
+    fn compile(&self, _definition: &[u8]) -> Result<Arc<dyn KeyExpressions>, SqlError> {
+        Err(SqlError::unsupported("index expressions"))
+    }
+}
+
+/// Lets a thread sleep until its ticket is decided.
+#[derive(Default)]
+pub(super) struct Bell {
+    rung: Mutex<Vec<Ticket>>,
+    signal: Condvar,
+}
+
+impl Wake for Bell {
+    fn wake(&self, ticket: Ticket) {
+        self.rung.lock().push(ticket);
+        self.signal.notify_all();
+    }
+}
+
+impl Bell {
+    pub(super) fn has_rung(&self, ticket: Ticket) -> bool {
+        self.rung.lock().contains(&ticket)
+    }
+
+    pub(super) fn wait(&self, ticket: Ticket) {
+        let mut rung = self.rung.lock();
+        while !rung.contains(&ticket) {
+            let timeout = self.signal.wait_for(&mut rung, std::time::Duration::from_secs(20));
+            assert!(!timeout.timed_out(), "a ticket was never decided");
+        }
+    }
+}
+
+/// A database in simulated memory with one table: id int primary key, value int, text.
+pub(super) struct Fixture {
+    pub(super) engine: Arc<Engine>,
+    pub(super) table: Arc<Table>,
+    pub(super) primary: Arc<TableIndex>,
+    pub(super) disk: SimDisk,
+}
+
+pub(super) fn config() -> EngineConfig {
+    EngineConfig {
+        memory_limit_bytes: 256 << 20,
+        transactions_max: 256,
+        recovery_threads: 1,
+        log: LogConfig { segment_bytes: 4 << 20, ring_bytes: 4 << 20, segments_ahead: 1, writers_max: 40 },
+        ..EngineConfig::default()
+    }
+}
+
+pub(super) fn open(disk: &SimDisk) -> Arc<Engine> {
+    open_with(disk, config())
+}
+
+pub(super) fn open_with(disk: &SimDisk, config: EngineConfig) -> Arc<Engine> {
+    let (world, _) = env(disk, 1);
+    Engine::open(world, config, Arc::new(NoExpressions)).expect("the database opens")
+}
+
+pub(super) fn table_definition() -> TableDefinition {
+    TableDefinition::new(vec![
+        ColumnStorage::new(StorageClass::Fixed4, false),
+        ColumnStorage::new(StorageClass::Fixed8, false),
+        ColumnStorage::new(StorageClass::Variable, true),
+    ])
+}
+
+pub(super) fn index_on(table: &Table, column: u16, class: KeyClass, unique: bool) -> IndexDefinition {
+    IndexDefinition {
+        id: IndexId(0),
+        table: table.id(),
+        columns: vec![KeyColumn::ascending(column, class, false)],
+        unique,
+        nulls_not_distinct: false,
+        expressions: None,
+    }
+}
+
+impl Fixture {
+    pub(super) fn new() -> Fixture {
+        Fixture::with(config())
+    }
+
+    pub(super) fn with(config: EngineConfig) -> Fixture {
+        let disk = SimDisk::new(1);
+        let engine = open_with(&disk, config);
+        let transaction = engine.begin(Isolation::ReadCommitted, false).expect("a slot is free");
+        transaction.begin_statement(Access::Write);
+        let id = transaction.create_table(&table_definition()).expect("tables can be made");
+        let table = engine.table(id).expect("made above");
+        let definition = index_on(&table, 0, KeyClass::Signed4, true);
+        let mut build = transaction.create_index(&definition).expect("indexes can be made");
+        assert_eq!(transaction.build_index(&mut build, 1000), Ok(BuildProgress::Done));
+        transaction.commit().expect("the log takes it");
+        engine.log().flush_step();
+        let primary = table.index(build.id()).expect("built above");
+        Fixture { engine, table, primary, disk }
+    }
+
+    pub(super) fn begin(&self) -> Transaction {
+        self.begin_at(Isolation::ReadCommitted)
+    }
+
+    pub(super) fn begin_at(&self, isolation: Isolation) -> Transaction {
+        self.engine.begin(isolation, false).expect("a slot is free")
+    }
+
+    /// A transaction of a session with its own bell.
+    pub(super) fn session(&self, session: u32) -> (Transaction, Arc<Bell>) {
+        let options = BeginOptions { session, ..BeginOptions::default() };
+        let transaction = self.engine.begin_with(options).expect("a slot is free");
+        let bell = Arc::new(Bell::default());
+        transaction.set_wake(bell.clone());
+        (transaction, bell)
+    }
+
+    pub(super) fn row(&self, id: i32, value: i64) -> Vec<u8> {
+        let layout = self.table.newest_layout();
+        let mut writer = RowWriter::new(layout);
+        writer.set_fixed4(0, id as u32);
+        writer.set_fixed8(1, value as u64);
+        writer.set_variable(2, b"some text");
+        writer.finish().expect("small").to_vec()
+    }
+
+    /// Inserts and commits.
+    pub(super) fn load(&self, rows: impl IntoIterator<Item = (i32, i64)>) {
+        let transaction = self.begin();
+        transaction.begin_statement(Access::Write);
+        for (id, value) in rows {
+            transaction.insert(&self.table, &self.row(id, value)).expect("no conflict");
+        }
+        transaction.commit().expect("the log takes it");
+        self.engine.log().flush_step();
+    }
+
+    pub(super) fn key(&self, id: i32) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.primary.key_program.columns()[0].append(KeyValue::Signed(id as i64), &mut key);
+        key
+    }
+
+    /// Looks a row up through the primary key, as an index scan does.
+    pub(super) fn find<'s>(
+        &self,
+        transaction: &Transaction,
+        snapshot: &'s Snapshot,
+        id: i32,
+    ) -> Option<RowVersion<'s>> {
+        let key = self.key(id);
+        let mut rows = Vec::new();
+        self.primary.tree.get_all(&key, &mut rows);
+        let mut scratch = Vec::new();
+        rows.into_iter().find_map(|row| {
+            let version = transaction.fetch(&self.table, row, snapshot)?;
+            let view = self.table.view(version.layout(), version.bytes());
+            let matches =
+                !version.needs_key_check() || self.primary.key_program.matches(&view, &key, &mut scratch);
+            matches.then_some(version)
+        })
+    }
+
+    pub(super) fn value(&self, version: &RowVersion<'_>) -> i64 {
+        self.table.view(version.layout(), version.bytes()).fixed8(1) as i64
+    }
+
+    /// The value of a row in a statement of its own.
+    pub(super) fn read(&self, transaction: &Transaction, id: i32) -> Option<i64> {
+        let snapshot = transaction.begin_statement(Access::Write);
+        self.find(transaction, &snapshot, id).map(|version| self.value(&version))
+    }
+
+    /// UPDATE ... SET value = value WHERE id = id, as one statement without re-check.
+    pub(super) fn set(&self, transaction: &Transaction, id: i32, value: i64) -> Result<(), WriteError> {
+        let snapshot = transaction.begin_statement(Access::Write);
+        let version = self.find(transaction, &snapshot, id).ok_or(WriteError::Deleted)?;
+        transaction.update(&self.table, &version, &self.row(id, value))
+    }
+
+    pub(super) fn remove(&self, transaction: &Transaction, id: i32) -> Result<(), WriteError> {
+        let snapshot = transaction.begin_statement(Access::Write);
+        let version = self.find(transaction, &snapshot, id).ok_or(WriteError::Deleted)?;
+        transaction.delete(&self.table, &version)
+    }
+
+    pub(super) fn add(&self, transaction: &Transaction, id: i32, value: i64) -> Result<RowId, WriteError> {
+        transaction.begin_statement(Access::Write);
+        transaction.insert(&self.table, &self.row(id, value))
+    }
+
+    /// Everything a fresh transaction sees, by a range scan of the primary key.
+    pub(super) fn contents(&self) -> Vec<(i32, i64)> {
+        let transaction = self.begin();
+        let snapshot = transaction.begin_statement(Access::Write);
+        let mut cursor = self.primary.tree.cursor(KeyRange::all(), Direction::Forward);
+        let mut contents = Vec::new();
+        let mut scratch = Vec::new();
+        while let Some((key, row)) = cursor.next(&self.primary.tree) {
+            let Some(version) = transaction.fetch(&self.table, row, &snapshot) else { continue };
+            let view = self.table.view(version.layout(), version.bytes());
+            if version.needs_key_check() && !self.primary.key_program.matches(&view, key, &mut scratch) {
+                continue;
+            }
+            contents.push((view.fixed4(0) as i32, view.fixed8(1) as i64));
+        }
+        contents
+    }
+
+    pub(super) fn chain_length(&self, row: RowId) -> usize {
+        let _guard = crate::epoch::pin();
+        let mut length = 0;
+        let mut at = self.table.slot(row).expect("a row").head();
+        // SAFETY: pinned before the head was loaded.
+        while let Some(version) = unsafe { at.as_ref() } {
+            length += 1;
+            at = version.previous();
+        }
+        length
+    }
+
+    /// Flushes and collects until nothing is left to collect.
+    pub(super) fn settle(&self) {
+        for _ in 0..10 {
+            self.engine.log().flush_step();
+            self.engine.collect(1_000_000);
+        }
+    }
+}
+
+pub(super) fn ticket_of<T: std::fmt::Debug>(result: Result<T, WriteError>) -> Ticket {
+    match result {
+        Err(WriteError::MustWait(ticket)) => ticket,
+        other => panic!("expected a wait, got {other:?}"),
+    }
+}
