@@ -91,7 +91,7 @@ fn temporary_directory() -> PathBuf {
 /// Whether a directory is on tmpfs.
 fn is_in_memory(directory: &Path) -> bool {
     const TMPFS_MAGIC: i64 = 0x0102_1994;
-    rustix::fs::statfs(directory).is_ok_and(|status| status.f_type as i64 == TMPFS_MAGIC)
+    rustix::fs::statfs(directory).is_ok_and(|status| status.f_type == TMPFS_MAGIC)
 }
 
 /// A child that announces its address on standard error.

@@ -8,6 +8,7 @@
 //!     trying to read: the loop is single-threaded, so the answer's edge cannot be consumed in between.
 //!  2. A wake-up is a hint. Every waiter re-checks what it waits for (read again, look at the clock).
 //!  3. When the loop stops, all timers fire; fibers that still wait for a server after the grace period are unwound.
+//!
 //! Not here: what a fiber does (`workload`), and when a run ends (`measure::timeline`).
 
 use std::cell::RefCell;
@@ -106,10 +107,10 @@ impl Wait<'_> {
 
     /// Sleeps until `deadline_ns` on the run's clock, or until the run stops.
     pub fn until(&self, deadline_ns: u64) {
-        if let Wait::Fiber(handle) = self {
-            if handle.clock.now_ns() < deadline_ns {
-                handle.yielder.suspend(Park::Until(deadline_ns));
-            }
+        if let Wait::Fiber(handle) = self
+            && handle.clock.now_ns() < deadline_ns
+        {
+            handle.yielder.suspend(Park::Until(deadline_ns));
         }
     }
 

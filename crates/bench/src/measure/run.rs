@@ -199,12 +199,12 @@ fn gather(
                 break;
             }
             let (_, interval) = entry.remove();
-            if let Some((from, until)) = timeline.window() {
-                if last_ns < until {
-                    let point = point(&interval, last_ns, from);
-                    watch(&point);
-                    series.push(point);
-                }
+            if let Some((from, until)) = timeline.window()
+                && last_ns < until
+            {
+                let point = point(&interval, last_ns, from);
+                watch(&point);
+                series.push(point);
             }
             last_ns = interval.at_ns;
         }

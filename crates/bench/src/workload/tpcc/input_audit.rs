@@ -119,7 +119,7 @@ fn share(what: &'static str, hits: u64, sample: u64, low: f64, high: f64) -> Ver
     let slack = 400.0 * (middle * (1.0 - middle) / sample.max(1) as f64).sqrt();
     let (low, high) = (
         low.min(100.0 * middle - slack).max(0.0),
-        high.max(100.0 * middle + slack),
+        high.max(100.0 * middle + slack).min(100.0),
     );
     Verdict {
         what,

@@ -162,7 +162,7 @@ impl Experiment {
         let ran = self
             .outcome
             .as_ref()
-            .is_none_or(|outcome| outcome.totals.kinds[0].latency.len() > 0);
+            .is_none_or(|outcome| !outcome.totals.kinds[0].latency.is_empty());
         ran && in_time
             && self.conditions.iter().all(|verdict| verdict.pass)
             && self.audit.iter().all(|verdict| verdict.pass)
