@@ -4,7 +4,8 @@
 //!  1. `lexer`, `parser`, `ast`: text becomes a tree of what was written.
 //!  2. `catalog`: what is known about the database, behind a trait; built-in functions, operators and casts.
 //!  3. `bind`: names become numbered columns, expressions get types.
-//!  4. `plan`: the finished form, which `exec` runs and caches.
+//!  4. `optimize`: which index, which join order, which sub-queries become joins.
+//!  5. `plan`: the finished form, which `exec` runs and caches.
 //!
 //! Promises: a finished plan is immutable, shareable and free of session state; errors carry PostgreSQL's SQLSTATE,
 //! wording and position. Leaves out: execution, storage, the wire.
@@ -13,5 +14,61 @@ pub mod ast;
 pub mod bind;
 pub mod catalog;
 pub mod lexer;
+pub mod optimize;
 pub mod parser;
 pub mod plan;
+
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlResult};
+
+pub use bind::{
+    RelationExpression, bind_expression_over_relation, bind_free_expression, parse_type_name, resolve_type_name,
+};
+pub use optimize::ConstantFolder;
+
+use ast::{ParsedStatement, Statement};
+use catalog::CatalogView;
+use plan::{Plan, PlanBody};
+
+/// What shapes a plan besides the statement, its parameter types and the catalog.
+#[derive(Clone, Copy, Default)]
+pub struct PlanSettings<'a> {
+    /// The text the statement was parsed from: positions in errors count characters of it.
+    pub text: &'a str,
+    /// Computes immutable calls over constants; without it nothing is folded.
+    pub folder: Option<&'a dyn ConstantFolder>,
+}
+
+/// Turns a statement into a plan. A parameter type of zero means: infer it.
+///
+/// Queries and modifying statements are bound and optimised; all others become [`PlanBody::Utility`], whose output
+/// columns the executor describes.
+pub fn plan_statement(
+    statement: &ParsedStatement,
+    parameter_types: &[Oid],
+    catalog: &dyn CatalogView,
+    settings: &PlanSettings<'_>,
+) -> SqlResult<Plan> {
+    match &statement.statement {
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Merge(_) => {
+            let bound = bind::bind_statement(&statement.statement, parameter_types, catalog, settings.text)?;
+            optimize::optimize(bound, settings.folder)
+        }
+        utility => Ok(Plan {
+            body: PlanBody::Utility(Arc::new(utility.clone())),
+            parameters: Vec::new(),
+            output: Vec::new(),
+            returns_rows: matches!(
+                utility,
+                Statement::Show(_) | Statement::Explain(_) | Statement::Execute(_) | Statement::Fetch(_)
+            ),
+            dependencies: Vec::new(),
+            relations: Vec::new(),
+        }),
+    }
+}

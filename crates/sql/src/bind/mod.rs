@@ -46,10 +46,21 @@ pub use relation_expression::{RelationExpression, bind_expression_over_relation,
 pub use type_name::{parse_type_name, resolve_type_name};
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
+pub(crate) use select::{conjuncts, items_of};
 use scope::Level;
 
 /// Query levels, views and expressions may nest this deep together before 54001.
 const DEPTH_MAX: u32 = 1200;
+
+/// Binds a query or a modifying statement.
+pub(crate) fn bind_statement(
+    statement: &ast::Statement,
+    parameter_types: &[Oid],
+    catalog: &dyn CatalogView,
+    text: &str,
+) -> SqlResult<Bound> {
+    Binder::new(catalog, text, parameter_types).bind(statement)
+}
 
 /// The state of binding one statement.
 pub(crate) struct Binder<'a> {

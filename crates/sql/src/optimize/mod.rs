@@ -1,0 +1,412 @@
+//! From meaning to plan: which index, which join order, which sub-queries become joins.
+//!
+//! Read in this order:
+//!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
+//!  2. `simplify`, `rewrite`: smaller and flatter queries of the same meaning.
+//!  3. `estimate`, `scan`, `join`: rows and costs; one relation; several.
+//!  4. `select`, `modify`: what stands above the joins.
+//!
+//! How positions come about: every node under construction has a *layout*, the list of (item, column) that its row
+//! holds. [`Planner::resolve`] turns variables of the layout into positions and leaves the others; a nested loop turns
+//! the variables that its right side still has and its left side provides into execution parameters, and a sub-plan does
+//! the same with all that are left. A finished plan has no variable.
+
+use mote_common::{SqlError, SqlResult};
+use mote_types::{ColumnType, oid};
+
+use crate::bind::query::{
+    Bound, BoundCte, BoundCteStatement, BoundQuery, BoundStatement, CTID, ItemKind, RangeItem, ROW_MARK,
+    TABLE_OID, XMIN, collect_subplans, visit_called, visit_item,
+};
+use crate::plan::expr::{ExecParameterId, Expr};
+use crate::plan::node::Node;
+use crate::plan::{Command, CtePlan, OutputColumn, Plan, PlanBody, QueryPlan};
+
+mod estimate;
+mod join;
+mod modify;
+mod rewrite;
+mod scan;
+mod select;
+mod simplify;
+
+pub use simplify::ConstantFolder;
+
+/// A column of a row under construction.
+pub(super) type Slot = (u16, u16);
+
+/// A node under construction.
+pub(super) struct Joined {
+    pub node: Node,
+    pub layout: Vec<Slot>,
+    /// The FROM items inside.
+    pub items: Vec<u16>,
+    pub rows: f64,
+    pub cost: f64,
+    /// In the order the caller wished for.
+    pub ordered: bool,
+}
+
+/// A sub-query that has been planned: its number among the plan's, and what must be set before each run.
+#[derive(Clone)]
+struct PlannedSubquery {
+    plan: u16,
+    bindings: Vec<(ExecParameterId, Expr)>,
+}
+
+pub(super) struct Planner<'a> {
+    pub items: Vec<RangeItem>,
+    pub subqueries: Vec<Option<BoundQuery>>,
+    planned: Vec<Option<PlannedSubquery>>,
+    subplans: Vec<Node>,
+    ctes: Vec<BoundCte>,
+    /// Numbers of WITH queries in the plan, by their number in the statement.
+    cte_numbers: Vec<Option<u16>>,
+    cte_plans: Vec<CtePlan>,
+    next_parameter: u16,
+    folder: Option<&'a dyn ConstantFolder>,
+    /// Columns wanted of each item, in the order they were first asked for.
+    needed: Vec<Vec<u16>>,
+    /// Base relations of the level being planned carry row marks.
+    marks: bool,
+    writes: bool,
+}
+
+/// Turns a bound statement into a plan.
+pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<Plan> {
+    let Bound { statement, items, subqueries, ctes, parameters, dependencies, accesses } = bound;
+    let count = items.len();
+    let mut planner = Planner {
+        planned: vec![None; subqueries.len()],
+        cte_numbers: vec![None; ctes.len()],
+        items,
+        subqueries,
+        subplans: Vec::new(),
+        ctes,
+        cte_plans: Vec::new(),
+        next_parameter: 0,
+        folder,
+        needed: vec![Vec::new(); count],
+        marks: false,
+        writes: false,
+    };
+    planner.with_queries()?;
+    let (root, command, output, returns_rows, rows) = match statement {
+        BoundStatement::Query(query) => {
+            let output = output_columns(&query.targets);
+            let planned = planner.query(query, false)?;
+            (planned.node, Command::Select, output, true, planned.rows)
+        }
+        BoundStatement::Modify(modify) => {
+            let command = modify.command;
+            let output = modify.returning.as_deref().map(output_columns);
+            let returns_rows = output.is_some();
+            let planned = planner.modify(*modify)?;
+            (planned.node, command, output.unwrap_or_default(), returns_rows, planned.rows)
+        }
+    };
+    let mut query = QueryPlan {
+        root,
+        command,
+        writes: planner.writes,
+        subplans: planner.subplans,
+        ctes: planner.cte_plans,
+        exec_parameters: planner.next_parameter,
+        visible_columns: output.len() as u16,
+        estimated_rows: rows,
+    };
+    check_finished(&mut query)?;
+    Ok(Plan {
+        body: PlanBody::Query(Box::new(query)),
+        parameters,
+        output,
+        returns_rows,
+        dependencies,
+        relations: accesses,
+    })
+}
+
+fn output_columns(targets: &[crate::bind::query::BoundTarget]) -> Vec<OutputColumn> {
+    let column = |target: &crate::bind::query::BoundTarget| OutputColumn {
+        name: target.name.to_string(),
+        ty: target.expr.ty(),
+        table: target.origin.0,
+        attribute: target.origin.1,
+    };
+    targets.iter().map(column).collect()
+}
+
+/// A variable that is left over is a bug here; it must not reach the executor.
+fn check_finished(query: &mut QueryPlan) -> SqlResult<()> {
+    let mut left_over = None;
+    let nodes = query.subplans.iter_mut().chain(query.ctes.iter_mut().map(|cte| &mut cte.node));
+    for node in nodes.chain([&mut query.root]) {
+        node.visit_exprs_mut(&mut |root| {
+            root.visit(&mut |expr| {
+                if let Expr::Variable { relation, column, .. } = expr {
+                    left_over = Some((*relation, *column));
+                }
+            });
+        });
+    }
+    match left_over {
+        None => Ok(()),
+        Some((item, column)) => {
+            Err(SqlError::internal(format!("variable {item}.{column} was not resolved to a position")))
+        }
+    }
+}
+
+impl Planner<'_> {
+    /// Decides which WITH queries are inlined, and plans the others.
+    fn with_queries(&mut self) -> SqlResult<()> {
+        for number in 0..self.ctes.len() {
+            let cte = &mut self.ctes[number];
+            let references = cte.references;
+            let inline = match cte.materialized {
+                Some(true) => false,
+                Some(false) => references == 1,
+                None => references == 1,
+            };
+            let statement = std::mem::replace(&mut cte.statement, BoundCteStatement::Pending);
+            let name = cte.name.to_string();
+            let (node, modifies) = match statement {
+                BoundCteStatement::Query(Some(mut query)) => {
+                    // Nobody reads it: PostgreSQL does not run it either.
+                    if references == 0 {
+                        continue;
+                    }
+                    if inline && query.locks.is_empty() && !self.is_volatile(&mut query) {
+                        self.inline_cte(number as u16, query);
+                        continue;
+                    }
+                    (self.query(*query, true)?.node, false)
+                }
+                BoundCteStatement::Recursive(Some(pair), distinct) => {
+                    if references == 0 {
+                        continue;
+                    }
+                    let position = self.cte_plans.len() as u16;
+                    self.cte_numbers[number] = Some(position);
+                    // Reserves the number before the parts, which may refer to it.
+                    self.cte_plans.push(CtePlan { name, node: Node::Empty { width: 0 }, modifies: false });
+                    let (base, step) = *pair;
+                    let base = Box::new(self.query(base, true)?.node);
+                    let step = Box::new(self.query(step, true)?.node);
+                    let mut node = Node::RecursiveUnion { cte: position, distinct, base, step };
+                    self.forbid_correlation(&mut node)?;
+                    self.cte_plans[position as usize].node = node;
+                    continue;
+                }
+                BoundCteStatement::Modify(Some(modify)) => (self.modify(*modify)?.node, true),
+                _ => continue,
+            };
+            let mut node = node;
+            self.forbid_correlation(&mut node)?;
+            self.cte_numbers[number] = Some(self.cte_plans.len() as u16);
+            self.cte_plans.push(CtePlan { name, node, modifies });
+        }
+        Ok(())
+    }
+
+    fn forbid_correlation(&mut self, node: &mut Node) -> SqlResult<()> {
+        match self.bind_free(node, &mut |_| true).is_empty() {
+            true => Ok(()),
+            false => Err(SqlError::unsupported("WITH query that refers to an outer query")),
+        }
+    }
+
+    fn is_volatile(&mut self, query: &mut BoundQuery) -> bool {
+        let mut volatile = false;
+        let (items, subqueries) = (&mut self.items, &mut self.subqueries);
+        crate::bind::query::visit_deep(query, items, subqueries, &mut |expr| volatile |= expr.is_volatile());
+        volatile
+    }
+
+    /// The one reference to a WITH query becomes a derived table.
+    fn inline_cte(&mut self, number: u16, query: Box<BoundQuery>) {
+        let referring = self.items.iter_mut().find(|item| matches!(item.kind, ItemKind::Cte(n) if n == number));
+        if let Some(item) = referring {
+            item.kind = ItemKind::Subquery(Some(query));
+        }
+    }
+
+    pub(super) fn cte_number(&self, number: u16) -> SqlResult<u16> {
+        self.cte_numbers[number as usize].ok_or_else(|| SqlError::internal("a WITH query is read before it is planned"))
+    }
+
+    /// Adds an item that the planner invents.
+    pub(super) fn new_item(&mut self, kind: ItemKind) -> u16 {
+        self.items.push(RangeItem { alias: "".into(), kind, columns: Vec::new() });
+        self.needed.push(Vec::new());
+        (self.items.len() - 1) as u16
+    }
+
+    /// Notes the columns an expression reads, those read by its sub-queries included.
+    pub(super) fn need(&mut self, expr: &Expr) {
+        let needed = &mut self.needed;
+        let mut called = Vec::new();
+        let mut note = |expr: &Expr| {
+            if let Expr::Variable { relation, column, .. } = expr {
+                let columns = &mut needed[*relation as usize];
+                if !columns.contains(column) {
+                    columns.push(*column);
+                }
+            }
+        };
+        expr.visit(&mut |inner| note(inner));
+        collect_subplans(expr, &mut called);
+        if !called.is_empty() {
+            visit_called(&called, &mut self.items, &mut self.subqueries, &mut |expr| {
+                expr.visit(&mut |inner| note(inner));
+            });
+        }
+    }
+
+    /// Notes what the inside of a derived table or function call reads of its neighbours.
+    pub(super) fn need_lateral(&mut self, item: u16) {
+        let needed = &mut self.needed;
+        visit_item(item, &mut self.items, &mut self.subqueries, &mut |expr| {
+            expr.visit(&mut |inner| {
+                if let Expr::Variable { relation, column, .. } = inner {
+                    let columns = &mut needed[*relation as usize];
+                    if !columns.contains(column) {
+                        columns.push(*column);
+                    }
+                }
+            });
+        });
+    }
+
+    /// The items an expression reads, directly or through its sub-queries.
+    pub(super) fn items_read(&mut self, expr: &Expr) -> Vec<u16> {
+        let mut read = Vec::new();
+        let mut note = |expr: &Expr| {
+            if let Expr::Variable { relation, .. } = expr
+                && !read.contains(relation)
+            {
+                read.push(*relation);
+            }
+        };
+        expr.visit(&mut |inner| note(inner));
+        let mut called = Vec::new();
+        collect_subplans(expr, &mut called);
+        if !called.is_empty() {
+            visit_called(&called, &mut self.items, &mut self.subqueries, &mut |expr| {
+                expr.visit(&mut |inner| note(inner));
+            });
+        }
+        read
+    }
+
+    /// The items that the inside of a FROM item reads.
+    pub(super) fn items_read_inside(&mut self, item: u16) -> Vec<u16> {
+        let mut read = Vec::new();
+        visit_item(item, &mut self.items, &mut self.subqueries, &mut |expr| {
+            expr.visit(&mut |inner| {
+                if let Expr::Variable { relation, .. } = inner
+                    && !read.contains(relation)
+                {
+                    read.push(*relation);
+                }
+            });
+        });
+        read
+    }
+
+    /// Plans the sub-queries of an expression and turns variables of the layout into positions.
+    pub(super) fn resolve(&mut self, expr: &mut Expr, layout: &[Slot]) -> SqlResult<()> {
+        self.plan_subqueries(expr)?;
+        expr.rewrite(&mut |inner| match inner {
+            Expr::Variable { relation, column, ty, .. } => layout
+                .iter()
+                .position(|slot| *slot == (*relation, *column))
+                .map(|index| Expr::Column { index: index as u16, ty: *ty }),
+            _ => None,
+        });
+        Ok(())
+    }
+
+    fn plan_subqueries(&mut self, expr: &mut Expr) -> SqlResult<()> {
+        let mut result = Ok(());
+        expr.for_each_child_mut(&mut |child| {
+            if result.is_ok() {
+                result = self.plan_subqueries(child);
+            }
+        });
+        result?;
+        if let Expr::SubPlan(call) = expr {
+            let exists = matches!(call.kind, crate::plan::expr::SubPlanKind::Exists);
+            let planned = self.plan_subquery(call.plan, exists)?;
+            call.plan = planned.plan;
+            call.bindings = planned.bindings;
+        }
+        Ok(())
+    }
+
+    fn plan_subquery(&mut self, number: u16, exists: bool) -> SqlResult<PlannedSubquery> {
+        if let Some(planned) = &self.planned[number as usize] {
+            return Ok(planned.clone());
+        }
+        let query = self.subqueries[number as usize].take();
+        let mut query = query.ok_or_else(|| SqlError::internal("a sub-query is planned twice"))?;
+        if exists && query.distinct.is_none() && query.has_plain_rows() {
+            query.targets.clear();
+            query.order_by.clear();
+        }
+        let marks = std::mem::replace(&mut self.marks, false);
+        let planned = self.query(query, false);
+        self.marks = marks;
+        let mut node = planned?.node;
+        let bindings = self.bind_free(&mut node, &mut |_| true);
+        let planned = PlannedSubquery { plan: self.subplans.len() as u16, bindings };
+        self.subplans.push(node);
+        self.planned[number as usize] = Some(planned.clone());
+        Ok(planned)
+    }
+
+    /// Turns the variables of `accept`ed items that a tree still has into execution parameters.
+    pub(super) fn bind_free(
+        &mut self,
+        node: &mut Node,
+        accept: &mut dyn FnMut(u16) -> bool,
+    ) -> Vec<(ExecParameterId, Expr)> {
+        let mut bindings: Vec<(ExecParameterId, Expr)> = Vec::new();
+        let next = &mut self.next_parameter;
+        node.visit_exprs_mut(&mut |root| {
+            root.rewrite(&mut |expr| {
+                let Expr::Variable { relation, ty, .. } = expr else { return None };
+                if !accept(*relation) {
+                    return None;
+                }
+                let known = bindings.iter().find(|(_, bound)| bound.same(expr)).map(|(id, _)| *id);
+                let id = known.unwrap_or_else(|| {
+                    let id = ExecParameterId(*next);
+                    *next += 1;
+                    bindings.push((id, expr.clone()));
+                    id
+                });
+                Some(Expr::ExecParameter { id, ty: *ty })
+            });
+        });
+        bindings
+    }
+
+    /// The type of an item's column, special ones included.
+    pub(super) fn column_type(&self, item: u16, column: u16) -> ColumnType {
+        match column {
+            ROW_MARK => ColumnType::INT8,
+            CTID => ColumnType::new(oid::TID),
+            XMIN => ColumnType::new(oid::XID),
+            TABLE_OID => ColumnType::OID,
+            crate::bind::query::WHOLE_ROW => ColumnType::RECORD,
+            _ => {
+                let item = &self.items[item as usize];
+                match &item.kind {
+                    ItemKind::Relation(relation) => relation.columns[column as usize].ty,
+                    _ => item.columns.get(column as usize).map_or(ColumnType::UNKNOWN, |column| column.ty),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Access paths of one base relation: which index, bound by what, in which order.
+//!
+//! A condition can bind an index key if one side is the key's column (or its expression) and the other does not read
+//! the relation. Equality binds a prefix of the keys; the key behind it may be bounded; what is left is a filter.
+//! Leaves out: joins, which ask again with the outer side's columns as values (`join`).
+
+use mote_types::{ColumnType, Datum, oid};
+
+use super::Planner;
+use super::estimate::{DESCENT_COST, FETCH_COST, prefix_rows, selectivity, table_rows};
+use crate::bind::query::FIRST_SYSTEM_COLUMN;
+use crate::catalog::operator::{Comparison, comparison_of, exact_operator};
+use crate::catalog::{IndexDescription, IndexKey, IndexKeyTarget, Relation};
+use crate::plan::expr::{Expr, SortKey};
+use crate::plan::node::{AnyOf, IndexBound, IndexEquality};
+
+/// A way to read a base relation.
+#[derive(Clone)]
+pub(super) struct Access {
+    /// None: sequential.
+    pub index: Option<u16>,
+    pub equals: Vec<IndexEquality>,
+    pub lower: Option<IndexBound>,
+    pub upper: Option<IndexBound>,
+    pub backward: bool,
+    pub single_row: bool,
+    /// Positions of the conditions that the index decides.
+    pub used: Vec<usize>,
+    /// Rows after all given conditions, and the cost of getting them.
+    pub rows: f64,
+    pub cost: f64,
+    /// The wanted order comes for free.
+    pub ordered: bool,
+}
+
+/// What a condition says about one key.
+enum Binding {
+    Equal(Expr),
+    IsNull,
+    Any(AnyOf),
+    Bound(Comparison, Expr),
+}
+
+/// Does the expression read this item?
+fn reads(expr: &Expr, item: u16) -> bool {
+    expr.any(&mut |inner| match inner {
+        Expr::Variable { relation, .. } => *relation == item,
+        // A sub-plan may read anything: its query is not looked into here.
+        Expr::SubPlan(_) => false,
+        _ => false,
+    })
+}
+
+fn is_text_family(ty: oid::Oid) -> bool {
+    matches!(ty, oid::TEXT | oid::VARCHAR | oid::NAME)
+}
+
+/// The value in the key's own type, if the comparison allows that.
+fn key_value(value: &Expr, key: ColumnType, equality: bool) -> Option<Expr> {
+    let from = value.ty();
+    if from.oid == key.oid || (is_text_family(from.oid) && is_text_family(key.oid)) {
+        return Some(value.clone());
+    }
+    let rank = |ty: oid::Oid| match ty {
+        oid::INT2 => Some((2, i64::from(i16::MIN), i64::from(i16::MAX))),
+        oid::INT4 => Some((4, i64::from(i32::MIN), i64::from(i32::MAX))),
+        oid::INT8 => Some((8, i64::MIN, i64::MAX)),
+        _ => None,
+    };
+    let ((from_size, ..), (key_size, low, high)) = (rank(from.oid)?, rank(key.oid)?);
+    let target = ColumnType::new(key.oid);
+    let cast =
+        Expr::Cast { argument: Box::new(value.clone()), from, ty: target, explicit: false, location: -1 };
+    if from_size <= key_size {
+        return Some(cast);
+    }
+    // A value too wide for the key equals none of its values: NULL finds no row.
+    if !equality {
+        return None;
+    }
+    let bound = |limit: i64| match from.oid {
+        oid::INT8 => Expr::Constant(Datum::Int8(limit), ColumnType::INT8),
+        _ => Expr::Constant(Datum::Int4(limit as i32), ColumnType::INT4),
+    };
+    let test = |name: &str, limit: i64| {
+        let function = exact_operator(name, from.oid, from.oid)?.function;
+        let arguments = vec![value.clone(), bound(limit)];
+        Some(Expr::Call { function, arguments, ty: ColumnType::BOOL, location: -1 })
+    };
+    let fits = Expr::And(vec![test(">=", low)?, test("<=", high)?]);
+    Some(Expr::Case { branches: vec![(fits, cast)], otherwise: None, ty: target })
+}
+
+impl Planner<'_> {
+    /// Is this expression the index key?
+    fn is_key(&self, expr: &Expr, item: u16, key: &IndexKey) -> bool {
+        match (&key.target, expr) {
+            (IndexKeyTarget::Column(column), Expr::Variable { relation, column: c, .. }) => {
+                *relation == item && c == column
+            }
+            (IndexKeyTarget::Expression(_, stored), _) => {
+                !matches!(expr, Expr::Variable { .. } | Expr::Constant(..))
+                    && over_item(stored, item).same(expr)
+            }
+            _ => false,
+        }
+    }
+
+    fn binding(&self, condition: &Expr, item: u16, key: &IndexKey) -> Option<Binding> {
+        match condition {
+            Expr::Call { function, arguments, .. } => {
+                let [left, right] = arguments.as_slice() else { return None };
+                let (comparison, operator) = comparison_of(*function)?;
+                let (comparison, value, declared) = if self.is_key(left, item, key) && !reads(right, item) {
+                    (comparison, right, operator.left)
+                } else if self.is_key(right, item, key) && !reads(left, item) {
+                    (comparison.commuted(), left, operator.right)
+                } else {
+                    return None;
+                };
+                // The comparison must be the key type's own, not one of a type the column was turned into.
+                let own = declared == key.ty.oid
+                    || (is_text_family(declared) && is_text_family(key.ty.oid))
+                    || (key.ty.is_array() && declared == oid::ANYARRAY)
+                    || mote_types::catalog::is_oid_like(key.ty.oid) && declared == oid::OID;
+                if !own || self.is_unstable(value) {
+                    return None;
+                }
+                let equality = comparison == Comparison::Equal;
+                let value = match mote_types::catalog::is_oid_like(key.ty.oid) {
+                    true if mote_types::catalog::is_oid_like(value.ty().oid) => value.clone(),
+                    _ => key_value(value, key.ty, equality)?,
+                };
+                match comparison {
+                    Comparison::Equal => Some(Binding::Equal(value)),
+                    Comparison::NotEqual => None,
+                    other => Some(Binding::Bound(other, value)),
+                }
+            }
+            Expr::IsNull(argument) if self.is_key(argument, item, key) => Some(Binding::IsNull),
+            Expr::InList { argument, list, negated: false, .. } if self.is_key(argument, item, key) => {
+                let list = list.iter().map(|value| {
+                    let stable = !reads(value, item) && !self.is_unstable(value);
+                    stable.then(|| key_value(value, key.ty, true)).flatten()
+                });
+                Some(Binding::Any(AnyOf::List(list.collect::<Option<_>>()?)))
+            }
+            Expr::ArrayComparison { function, argument, array, all: false }
+                if self.is_key(argument, item, key) && !reads(array, item) && !self.is_unstable(array) =>
+            {
+                let (comparison, _) = comparison_of(*function)?;
+                let element = array.ty().element()?;
+                let same = element.oid == key.ty.oid
+                    || (is_text_family(element.oid) && is_text_family(key.ty.oid));
+                let usable = same && comparison == Comparison::Equal;
+                usable.then(|| Binding::Any(AnyOf::Array((**array).clone())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Values that change from row to row cannot be looked up once.
+    fn is_unstable(&self, value: &Expr) -> bool {
+        value.is_volatile()
+    }
+
+    /// The best way to read `item` under these conditions; `sort` is an order that would be welcome.
+    pub(super) fn best_access(
+        &self,
+        item: u16,
+        relation: &Relation,
+        conditions: &[&Expr],
+        sort: &[SortKey],
+        limited: bool,
+    ) -> Access {
+        let rows = table_rows(relation);
+        let all: f64 = conditions.iter().map(|condition| selectivity(condition, &self.items)).product();
+        let output = (rows * all).max(1.0);
+        let sort_cost = |rows: f64| if sort.is_empty() { 0.0 } else { rows * (rows + 1.0).log2() * 0.2 };
+        let mut best = Access {
+            index: None,
+            equals: Vec::new(),
+            lower: None,
+            upper: None,
+            backward: false,
+            single_row: false,
+            used: Vec::new(),
+            rows: output,
+            cost: rows + sort_cost(output),
+            ordered: false,
+        };
+        for (position, index) in relation.indexes.iter().enumerate() {
+            if !index.valid || !self.predicate_implied(index, item, conditions) {
+                continue;
+            }
+            if let Some(access) = self.index_access(item, relation, position as u16, conditions, sort, limited)
+            {
+                let mut access = access;
+                if !access.ordered {
+                    access.cost += sort_cost(access.rows);
+                }
+                if access.cost < best.cost {
+                    best = access;
+                }
+            }
+        }
+        best
+    }
+
+    fn index_access(
+        &self,
+        item: u16,
+        relation: &Relation,
+        position: u16,
+        conditions: &[&Expr],
+        sort: &[SortKey],
+        limited: bool,
+    ) -> Option<Access> {
+        let index = &relation.indexes[position as usize];
+        let mut equals = Vec::new();
+        let mut used = Vec::new();
+        let mut has_any = false;
+        let mut all_values = true;
+        let mut fan_out = 1.0;
+        let (mut lower, mut upper) = (None, None);
+        for key in &index.keys {
+            let mut found = None;
+            for (slot, condition) in conditions.iter().enumerate() {
+                match self.binding(condition, item, key) {
+                    Some(Binding::Equal(value)) => {
+                        found = Some((slot, IndexEquality::Value(value)));
+                        break;
+                    }
+                    Some(Binding::IsNull) if found.is_none() => {
+                        found = Some((slot, IndexEquality::IsNull));
+                    }
+                    Some(Binding::Any(list)) if found.is_none() && !has_any => {
+                        found = Some((slot, IndexEquality::AnyOf(list)));
+                    }
+                    _ => {}
+                }
+            }
+            match found {
+                Some((slot, equality)) => {
+                    match &equality {
+                        IndexEquality::Value(_) => {}
+                        IndexEquality::IsNull => all_values = false,
+                        IndexEquality::AnyOf(any) => {
+                            all_values = false;
+                            has_any = true;
+                            fan_out = match any {
+                                AnyOf::List(list) => list.len() as f64,
+                                AnyOf::Array(_) => 10.0,
+                            };
+                        }
+                    }
+                    used.push(slot);
+                    equals.push(equality);
+                }
+                None => {
+                    (lower, upper) = self.bounds(item, key, conditions, &mut used);
+                    break;
+                }
+            }
+        }
+        let single_row = index.unique && all_values && equals.len() == index.keys.len();
+        let (ordered, backward) = match has_any {
+            true => (false, false),
+            false => self.index_order(item, index, equals.len(), single_row, sort),
+        };
+        if equals.is_empty() && lower.is_none() && upper.is_none() && !(ordered && !sort.is_empty()) {
+            return None;
+        }
+        let mut visited = match equals.len() {
+            0 => table_rows(relation),
+            bound => prefix_rows(relation, index, bound) * fan_out,
+        };
+        for bound in [&lower, &upper] {
+            if bound.is_some() {
+                visited *= 1.0 / 3.0;
+            }
+        }
+        let rest: f64 = (0..conditions.len())
+            .filter(|slot| !used.contains(slot))
+            .map(|slot| selectivity(conditions[slot], &self.items))
+            .product();
+        let rows = if single_row { 1.0 } else { (visited * rest).max(1.0) };
+        let mut cost = DESCENT_COST * fan_out + visited.max(1.0) * FETCH_COST;
+        // With LIMIT an ordered scan stops early.
+        if ordered && limited && !sort.is_empty() && !single_row {
+            cost = DESCENT_COST + (visited * FETCH_COST).min(100.0 / rest.max(0.001));
+        }
+        let index = Some(position);
+        let ordered = ordered && !sort.is_empty();
+        Some(Access { index, equals, lower, upper, backward, single_row, used, rows, cost, ordered })
+    }
+
+    /// Bounds on the key behind the equal ones, in terms of values (whatever the key's direction).
+    fn bounds(
+        &self,
+        item: u16,
+        key: &IndexKey,
+        conditions: &[&Expr],
+        used: &mut Vec<usize>,
+    ) -> (Option<IndexBound>, Option<IndexBound>) {
+        let (mut lower, mut upper) = (None, None);
+        for (slot, condition) in conditions.iter().enumerate() {
+            let Some(Binding::Bound(comparison, value)) = self.binding(condition, item, key) else { continue };
+            let (side, inclusive) = match comparison {
+                Comparison::Greater => (&mut lower, false),
+                Comparison::GreaterOrEqual => (&mut lower, true),
+                Comparison::Less => (&mut upper, false),
+                Comparison::LessOrEqual => (&mut upper, true),
+                Comparison::Equal | Comparison::NotEqual => continue,
+            };
+            if side.is_none() {
+                *side = Some(IndexBound { value, inclusive });
+                used.push(slot);
+            }
+        }
+        (lower, upper)
+    }
+
+    /// Does the index yield the wanted order behind `bound` equal keys, and in which direction?
+    fn index_order(
+        &self,
+        item: u16,
+        index: &IndexDescription,
+        bound: usize,
+        single_row: bool,
+        sort: &[SortKey],
+    ) -> (bool, bool) {
+        if single_row || sort.is_empty() {
+            return (true, false);
+        }
+        let mut backward = None;
+        let mut key = bound;
+        for wanted in sort {
+            // A column bound by equality has one value: any order will do.
+            if index.keys[..bound].iter().any(|key| self.is_key(&wanted.expr, item, key)) {
+                continue;
+            }
+            let Some(next) = index.keys.get(key) else { return (false, false) };
+            if !self.is_key(&wanted.expr, item, next) {
+                return (false, false);
+            }
+            let reversed = next.descending != wanted.descending;
+            let nulls = next.nulls_first != wanted.nulls_first;
+            if reversed != nulls || backward.is_some_and(|known| known != reversed) {
+                return (false, false);
+            }
+            backward = Some(reversed);
+            key += 1;
+        }
+        (true, backward.unwrap_or(false))
+    }
+
+    /// The index on which `column` is the first key behind keys bound by equality: for min and max.
+    pub(super) fn extremum_access(
+        &self,
+        item: u16,
+        relation: &Relation,
+        conditions: &[&Expr],
+        sort: &SortKey,
+    ) -> Option<Access> {
+        let mut best: Option<Access> = None;
+        for (position, index) in relation.indexes.iter().enumerate() {
+            if !index.valid || !self.predicate_implied(index, item, conditions) {
+                continue;
+            }
+            let sort = std::slice::from_ref(sort);
+            let Some(access) = self.index_access(item, relation, position as u16, conditions, sort, true)
+            else {
+                continue;
+            };
+            let better = best.as_ref().is_none_or(|known| access.equals.len() > known.equals.len());
+            if access.ordered && better {
+                best = Some(access);
+            }
+        }
+        best
+    }
+
+    /// A partial index serves if each part of its predicate is among the conditions, or follows from one.
+    fn predicate_implied(&self, index: &IndexDescription, item: u16, conditions: &[&Expr]) -> bool {
+        let Some((_, predicate)) = &index.predicate else { return true };
+        let implied = |part: &Expr| {
+            conditions.iter().any(|condition| condition.same(part))
+                || match part {
+                    Expr::IsNotNull(column) => {
+                        conditions.iter().any(|condition| rejects_null(condition, column))
+                    }
+                    _ => false,
+                }
+        };
+        crate::bind::conjuncts(over_item(predicate, item)).iter().all(implied)
+    }
+}
+
+/// A stored expression over the relation's row as one over the item's variables.
+fn over_item(stored: &Expr, item: u16) -> Expr {
+    let mut expr = stored.clone();
+    expr.rewrite(&mut |inner| match inner {
+        Expr::Column { index, ty } if *index < FIRST_SYSTEM_COLUMN => {
+            Some(Expr::Variable { relation: item, column: *index, ty: *ty, location: -1 })
+        }
+        _ => None,
+    });
+    expr
+}
+
+/// True if the condition cannot hold where `column` is NULL: a strict comparison of it.
+fn rejects_null(condition: &Expr, column: &Expr) -> bool {
+    match condition {
+        Expr::Call { function, arguments, .. } => {
+            function.signature().strict && arguments.iter().any(|argument| argument.same(column))
+        }
+        Expr::InList { argument, negated: false, .. } => argument.same(column),
+        _ => false,
+    }
+}

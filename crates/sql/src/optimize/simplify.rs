@@ -1,0 +1,121 @@
+//! Expressions made smaller before planning: constant folding, boolean algebra.
+//!
+//! Nothing is evaluated here: a [`ConstantFolder`] of the layer above computes immutable calls over constants. Folding
+//! is best effort: what fails to fold fails again, with its error, when it is executed.
+
+use mote_types::{ColumnType, Datum};
+
+use crate::catalog::function::Volatility;
+use crate::plan::expr::Expr;
+
+/// Evaluates immutable expressions over constants. `None`: leave it as it is (also for errors).
+pub trait ConstantFolder {
+    fn fold(&self, expr: &Expr) -> Option<Datum>;
+}
+
+/// Simplifies an expression in place.
+pub fn simplify(expr: &mut Expr, folder: Option<&dyn ConstantFolder>) {
+    expr.for_each_child_mut(&mut |child| simplify(child, folder));
+    let taken = std::mem::replace(expr, Expr::And(Vec::new()));
+    *expr = step(taken, folder);
+}
+
+fn truth(value: bool) -> Expr {
+    Expr::Constant(Datum::Bool(value), ColumnType::BOOL)
+}
+
+fn constant(expr: &Expr) -> Option<&Datum> {
+    match expr {
+        Expr::Constant(datum, _) => Some(datum),
+        _ => None,
+    }
+}
+
+fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
+    match expr {
+        Expr::And(list) => junction(list, true),
+        Expr::Or(list) => junction(list, false),
+        Expr::Not(inner) => match *inner {
+            Expr::Constant(Datum::Bool(value), _) => truth(!value),
+            Expr::Not(twice) => *twice,
+            Expr::InList { function, argument, list, negated } => {
+                Expr::InList { function, argument, list, negated: !negated }
+            }
+            Expr::IsNull(argument) => Expr::IsNotNull(argument),
+            Expr::IsNotNull(argument) => Expr::IsNull(argument),
+            other => Expr::Not(Box::new(other)),
+        },
+        Expr::IsNull(inner) if constant(&inner).is_some() => {
+            truth(constant(&inner).is_some_and(Datum::is_null))
+        }
+        Expr::IsNotNull(inner) if constant(&inner).is_some() => {
+            truth(!constant(&inner).is_some_and(Datum::is_null))
+        }
+        Expr::Call { function, arguments, ty, location } => {
+            let signature = function.signature();
+            let some_null =
+                signature.strict && arguments.iter().any(|a| constant(a).is_some_and(Datum::is_null));
+            if some_null && !signature.returns_set && signature.volatility != Volatility::Volatile {
+                return Expr::Constant(Datum::Null, ty);
+            }
+            let foldable = signature.volatility == Volatility::Immutable
+                && !signature.returns_set
+                && arguments.iter().all(|argument| constant(argument).is_some());
+            fold(Expr::Call { function, arguments, ty, location }, foldable, folder)
+        }
+        Expr::Cast { argument, from, ty, explicit, location } => {
+            if constant(&argument).is_some_and(Datum::is_null) {
+                return Expr::Constant(Datum::Null, ty);
+            }
+            let foldable = constant(&argument).is_some();
+            fold(Expr::Cast { argument, from, ty, explicit, location }, foldable, folder)
+        }
+        Expr::Coalesce { mut arguments, ty } => {
+            arguments.retain(|argument| !constant(argument).is_some_and(Datum::is_null));
+            if let Some(first) = arguments.iter().position(|argument| constant(argument).is_some()) {
+                arguments.truncate(first + 1);
+            }
+            match arguments.len() {
+                0 => Expr::Constant(Datum::Null, ty),
+                1 => arguments.remove(0),
+                _ => Expr::Coalesce { arguments, ty },
+            }
+        }
+        Expr::Array { elements, ty, multidimensional } => {
+            let foldable = elements.iter().all(|element| constant(element).is_some());
+            fold(Expr::Array { elements, ty, multidimensional }, foldable, folder)
+        }
+        other => other,
+    }
+}
+
+fn fold(expr: Expr, foldable: bool, folder: Option<&dyn ConstantFolder>) -> Expr {
+    if !foldable {
+        return expr;
+    }
+    let ty = expr.ty();
+    match folder.and_then(|folder| folder.fold(&expr)) {
+        Some(datum) => Expr::Constant(datum, ty),
+        None => expr,
+    }
+}
+
+/// AND (`conjunction`) or OR of simplified operands.
+fn junction(list: Vec<Expr>, conjunction: bool) -> Expr {
+    let mut flat = Vec::with_capacity(list.len());
+    for operand in list {
+        match operand {
+            Expr::Constant(Datum::Bool(value), _) if value == conjunction => {}
+            Expr::Constant(Datum::Bool(value), _) => return truth(value),
+            Expr::And(inner) if conjunction => flat.extend(inner),
+            Expr::Or(inner) if !conjunction => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    match flat.len() {
+        0 => truth(conjunction),
+        1 => flat.remove(0),
+        _ if conjunction => Expr::And(flat),
+        _ => Expr::Or(flat),
+    }
+}
