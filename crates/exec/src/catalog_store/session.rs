@@ -154,6 +154,19 @@ impl SessionCatalog {
         })
     }
 
+    /// Oid of the index of this name; without a schema, of the first one on the search path.
+    pub fn index_oid(&self, schema: Option<&str>, name: &str) -> Option<Oid> {
+        let catalog = self.current();
+        let in_schema = |schema: &str| {
+            let schema = Oid(catalog.schema_by_name(self.database, schema)?.object.oid);
+            catalog.name(schema, name).filter(|&oid| catalog.index_owner(oid).is_some())
+        };
+        match schema {
+            Some(schema) => in_schema(schema),
+            None => self.effective_path().iter().find_map(|schema| in_schema(schema)),
+        }
+    }
+
     /// Oid of a schema of this database.
     pub fn schema_oid(&self, name: &str) -> Option<Oid> {
         self.current().schema_by_name(self.database, name).map(|schema| Oid(schema.object.oid))

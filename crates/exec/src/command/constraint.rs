@@ -4,10 +4,12 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{self, Constraint, ConstraintKind, KeyConstraint, MatchType, deparse};
+use mote_sql::plan::expr::Expr;
+use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::{ColumnType, can_cast};
 
 use super::create_index::{self, IndexSpecification};
-use super::schema;
+use super::{internal, schema};
 use crate::catalog_store::stored::{
     StoredAction, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredIndexKey, StoredRelation,
 };
@@ -188,13 +190,11 @@ fn add_check(
     let entry = context.session.catalog.entry(Oid(table.oid)).ok_or_else(|| {
         SqlError::internal("a table is in the catalog before its checks are added")
     })?;
-    let columns = mote_sql::bind_expression_over_relation(&text, &entry.described, &context.session.catalog)?;
-    if columns.ty.oid != mote_types::oid::BOOL {
-        return Err(SqlError::new(
-            state::DATATYPE_MISMATCH,
-            format!("argument of CHECK must be type boolean, not type {}", columns.ty.name()),
-        ));
-    }
+    let condition = internal::on_large_stack(context, |session| {
+        let catalog = &session.catalog;
+        bind_expression_over_relation(&text, &entry.described, RelationExpression::Check, None, catalog)
+    })?;
+    let columns = columns_of(&condition);
     let name = match &constraint.name {
         Some(name) => {
             require_new_name(table, name)?;
@@ -203,7 +203,7 @@ fn add_check(
         None => {
             let taken = |name: &str| constraint_name_taken(table, name);
             let mut parts = vec![table.name.as_str()];
-            if let [only] = columns.columns[..] {
+            if let [only] = columns[..] {
                 parts.push(&table.columns[only as usize].name);
             }
             schema::choose_name(Oid(table.schema), &parts, "check", taken, context)
@@ -221,6 +221,21 @@ fn add_check(
         validated: !constraint.not_valid,
     });
     Ok(())
+}
+
+/// Positions of the columns that an expression over a relation's row reads, each once.
+pub(super) fn columns_of(expression: &Expr) -> Vec<u16> {
+    let mut columns = Vec::new();
+    // `any` visits all parts as long as the answer is no.
+    expression.any(&mut |part| {
+        if let Expr::Column { index, .. } = part
+            && !columns.contains(index)
+        {
+            columns.push(*index);
+        }
+        false
+    });
+    columns
 }
 
 fn add_foreign_key(

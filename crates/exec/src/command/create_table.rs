@@ -7,10 +7,10 @@ use mote_sql::ast::{
     ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OnCommit, OptionValue,
     Persistence, TableElement, TypeName, deparse,
 };
-use mote_types::{ColumnType, StorageClass, oid, storage_class};
+use mote_types::{CastContext, ColumnType, StorageClass, can_cast, oid, storage_class};
 
 use super::constraint::{self, PendingForeignKey};
-use super::schema;
+use super::{internal, schema};
 use crate::catalog_store::stored::{StoredColumn, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -210,7 +210,7 @@ pub(super) fn define_column(
     let serial = serial_type(type_name);
     let ty = match serial {
         Some(ty) => ty,
-        None => mote_sql::resolve_type_name(type_name)?,
+        None => mote_sql::resolve_type_name(type_name, &context.session.catalog)?,
     };
     refuse_pseudo_type(&column.name, ty)?;
     let mut stored = StoredColumn {
@@ -257,9 +257,27 @@ pub(super) fn default_text(
     value: &Expr,
     column: &str,
     ty: ColumnType,
-    context: &StatementContext<'_>,
+    context: &mut StatementContext<'_>,
 ) -> SqlResult<String> {
-    mote_sql::bind_free_expression(value, Some((column, ty)), &context.session.catalog)?;
+    internal::on_large_stack(context, |session| {
+        let bound = mote_sql::bind_free_expression(value, None, "", &session.catalog)?;
+        let from = bound.ty();
+        let fits = from.oid == ty.oid
+            || from.oid == oid::UNKNOWN
+            || matches!(can_cast(from.oid, ty.oid), Some(CastContext::Implicit | CastContext::Assignment));
+        if !fits {
+            return Err(SqlError::new(
+                state::DATATYPE_MISMATCH,
+                format!(
+                    "column \"{column}\" is of type {} but default expression is of type {}",
+                    ty.name(),
+                    from.name()
+                ),
+            )
+            .hint("You will need to rewrite or cast the expression."));
+        }
+        mote_sql::bind_free_expression(value, Some(ty), "", &session.catalog)
+    })?;
     Ok(deparse::expression(value))
 }
 

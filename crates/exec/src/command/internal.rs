@@ -1,35 +1,146 @@
-//! Queries that definitions run for themselves: "is there a row that breaks the new rule?"
+//! Queries that definitions and COPY run: "is there a row that breaks the new rule?", "the rows of this query".
 //!
-//! They are planned and executed like a client's, in the caller's transaction, at the snapshot of its statement.
+//! They are planned and executed like a client's, in the caller's transaction, at a snapshot that begins once their
+//! locks are held.
 
 use std::sync::Arc;
 
-use mote_common::{SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::{Access, TableLockMode};
 use mote_sql::PlanSettings;
+use mote_sql::ast::ParsedStatement;
+use mote_sql::catalog::CatalogView;
+use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
 use mote_types::Datum;
 
+use super::{privileges, schema};
 use crate::context::StatementContext;
 use crate::query::{Execution, Program};
+use crate::session::SessionState;
 
-/// The first row of a query, if any.
-pub(super) fn first_row(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Option<Vec<Datum>>> {
+/// Takes the rows of a query, with the context to hand them on.
+pub(super) type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;
+
+/// A query that is planned, allowed and locked.
+pub(super) struct Query {
+    plan: Plan,
+    writes: bool,
+}
+
+impl Query {
+    /// Plans the statement, checks the user's privileges and takes the locks.
+    pub fn prepare(
+        statement: &ParsedStatement,
+        text: &str,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Query> {
+        loop {
+            let plan = plan(statement, text, context)?;
+            let PlanBody::Query(query) = &plan.body else {
+                return Err(SqlError::internal("a utility statement is no query"));
+            };
+            let writes = query.writes;
+            if !context.session.superuser {
+                for access in &plan.relations {
+                    privileges::check_relation(context.session, access)?;
+                }
+            }
+            for access in &plan.relations {
+                lock(access.relation, access.lock, context)?;
+            }
+            // A table may have changed while we waited for its lock.
+            let current = plan.dependencies.iter().all(|dependency| {
+                let relation = context.session.catalog.relation(dependency.object);
+                relation.is_some_and(|relation| relation.version == dependency.version)
+            });
+            if current {
+                return Ok(Query { plan, writes });
+            }
+        }
+    }
+
+    pub fn output(&self) -> &[OutputColumn] {
+        &self.plan.output
+    }
+
+    pub fn returns_rows(&self) -> bool {
+        self.plan.returns_rows
+    }
+
+    /// Runs it to its end.
+    pub fn run(&mut self, context: &mut StatementContext<'_>, emit: &mut Emit<'_>) -> SqlResult<u64> {
+        self.run_limited(context, 0, emit)
+    }
+
+    /// Runs until `max_rows` rows came out (0: all).
+    fn run_limited(
+        &mut self,
+        context: &mut StatementContext<'_>,
+        max_rows: u64,
+        emit: &mut Emit<'_>,
+    ) -> SqlResult<u64> {
+        let mut execution = Execution::new(Arc::new(Program::compile(&self.plan)?));
+        context.transaction.begin_statement(if self.writes { Access::Write } else { Access::Read });
+        execution.start(&[], context)?;
+        Ok(execution.run(context, max_rows, emit)?.rows)
+    }
+}
+
+fn plan(statement: &ParsedStatement, text: &str, context: &mut StatementContext<'_>) -> SqlResult<Plan> {
     let mut planned = None;
     let catalog = &context.session.catalog;
     context.host.on_large_stack(&mut || {
-        planned = Some(mote_sql::parser::parse(text).and_then(|mut statements| {
-            let statement = statements.pop().ok_or_else(|| SqlError::internal("an internal query is empty"))?;
-            let settings = PlanSettings { folder: Some(&crate::expr::FOLDER), text };
-            mote_sql::plan_statement(&statement, &[], catalog, &settings)
-        }));
+        let settings = PlanSettings { folder: Some(&crate::expr::FOLDER), text };
+        planned = Some(mote_sql::plan_statement(statement, &[], catalog, &settings));
     });
-    let plan = planned.expect("the host runs the work")?;
-    let mut execution = Execution::new(Arc::new(Program::compile(&plan)?));
-    context.transaction.advance_command();
-    execution.start(&[], context)?;
+    planned.expect("the host runs the work")
+}
+
+fn lock(relation: Oid, lock: RelationLock, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let Some(entry) = context.session.catalog.entry(relation) else { return Ok(()) };
+    if entry.described.table.0 == 0 {
+        return Ok(());
+    }
+    let mode = match lock {
+        RelationLock::AccessShare => TableLockMode::AccessShare,
+        RelationLock::RowShare => TableLockMode::RowShare,
+        RelationLock::RowExclusive => TableLockMode::RowExclusive,
+    };
+    schema::lock_entry(&entry, mode, context)
+}
+
+/// The only statement of a text that this layer wrote itself.
+pub(super) fn parse(text: &str, context: &mut StatementContext<'_>) -> SqlResult<ParsedStatement> {
+    let mut parsed = None;
+    context.host.on_large_stack(&mut || parsed = Some(mote_sql::parser::parse(text)));
+    let mut statements = parsed.expect("the host runs the work")?;
+    statements.pop().ok_or_else(|| SqlError::internal("an internal query is empty"))
+}
+
+/// The first row of a query, if any. No privileges are asked for: the definition that runs it has them.
+pub(super) fn first_row(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Option<Vec<Datum>>> {
+    let statement = parse(text, context)?;
+    let plan = plan(&statement, text, context)?;
     let mut first = None;
-    execution.run(context, 1, &mut |_, row| {
+    // The tail snapshot: what is checked are all rows there are, not those of some time before the lock.
+    Query { plan, writes: true }.run_limited(context, 1, &mut |_, row| {
         first = Some(row.to_vec());
         Ok(())
     })?;
     Ok(first)
+}
+
+/// Parsing and binding recurse as deep as the text nests: they get a stack that suits the grammar's bound.
+pub(super) fn on_large_stack<T>(
+    context: &mut StatementContext<'_>,
+    work: impl FnOnce(&mut SessionState) -> SqlResult<T>,
+) -> SqlResult<T> {
+    let mut work = Some(work);
+    let mut result = None;
+    let session = &mut *context.session;
+    context.host.on_large_stack(&mut || {
+        let work = work.take().expect("the host runs the work once");
+        result = Some(work(session));
+    });
+    result.expect("the host runs the work")
 }

@@ -17,6 +17,8 @@ mod maintenance;
 pub mod privileges;
 mod schema;
 mod set;
+#[cfg(test)]
+mod test_support;
 mod truncate;
 
 use std::sync::Arc;

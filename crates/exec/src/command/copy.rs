@@ -1,0 +1,110 @@
+//! COPY: rows in bulk, between a table or query and the client or a file of the server.
+//!
+//! Read in this order: `options`; for FROM `lines` (bytes to lines), `fields` (a line to fields), `binary`, `insert` (values
+//! to stored rows) and `from`, which puts them together; for TO `to`.
+//!
+//! Promises: formats, options and messages of PostgreSQL 15; a row is checked and written as INSERT would.
+//! Leaves out: PROGRAM, encodings other than UTF-8, ON_ERROR and later options.
+
+mod binary;
+mod fields;
+mod from;
+mod insert;
+mod lines;
+mod options;
+mod to;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_sql::ast::{self, CopySource, Name, RelationName};
+use mote_sql::catalog::{CatalogView, Relation};
+
+use super::schema;
+use crate::context::StatementContext;
+use crate::session::CommandTag;
+use options::CopyOptions;
+
+pub(super) fn run(
+    copy: &ast::Copy,
+    text: &Arc<str>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let options = CopyOptions::parse(&copy.options, copy.from, text)?;
+    let rows = match (&copy.source, copy.from) {
+        (CopySource::Table(name), true) => from::run(copy, name, &options, context)?,
+        (CopySource::Table(name), false) => to::table(copy, name, &options, context)?,
+        (CopySource::Query(query), _) => to::query(query, text, copy, &options, context)?,
+    };
+    Ok(CommandTag::Copy(rows))
+}
+
+/// The relation of COPY TO. Tables made by code may be copied, too.
+fn copied_relation(name: &RelationName, context: &StatementContext<'_>) -> SqlResult<Arc<Relation>> {
+    let catalog = &context.session.catalog;
+    catalog
+        .relation_by_name(name.schema.as_deref(), &name.name)
+        .ok_or_else(|| schema::undefined_table(name))
+}
+
+/// Positions of the columns that are copied: those listed, or all but generated ones.
+fn copied_columns(listed: &[Name], relation: &Relation) -> SqlResult<Vec<usize>> {
+    let live = relation.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+    if listed.is_empty() {
+        return Ok(live.filter(|(_, column)| column.generated.is_none()).map(|(position, _)| position).collect());
+    }
+    let mut positions = Vec::with_capacity(listed.len());
+    for name in listed {
+        let found = live.clone().find(|(_, column)| column.name == **name);
+        let (position, column) = found.ok_or_else(|| {
+            SqlError::new(
+                state::UNDEFINED_COLUMN,
+                format!("column \"{name}\" of relation \"{}\" does not exist", relation.name),
+            )
+        })?;
+        if column.generated.is_some() {
+            return Err(SqlError::new(
+                state::INVALID_COLUMN_REFERENCE,
+                format!("column \"{name}\" is a generated column"),
+            )
+            .detail("Generated columns cannot be used in COPY."));
+        }
+        if positions.contains(&position) {
+            return Err(SqlError::new(
+                state::DUPLICATE_COLUMN,
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        positions.push(position);
+    }
+    Ok(positions)
+}
+
+/// Files of the server are for superusers.
+fn require_file_access(reads: bool, context: &StatementContext<'_>) -> SqlResult<()> {
+    if context.session.superuser {
+        return Ok(());
+    }
+    let (role, direction) =
+        if reads { ("pg_read_server_files", "from") } else { ("pg_write_server_files", "to") };
+    Err(SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("must be superuser or have privileges of the {role} role to COPY {direction} a file"),
+    )
+    .hint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."))
+}
+
+#[cold]
+fn file_error(error: &std::io::Error, message: String) -> SqlError {
+    let (code, reason) = match error.kind() {
+        ErrorKind::NotFound => (state::UNDEFINED_FILE, "No such file or directory".to_string()),
+        ErrorKind::PermissionDenied => (state::INSUFFICIENT_PRIVILEGE, "Permission denied".to_string()),
+        _ => (state::IO_ERROR, error.to_string()),
+    };
+    SqlError::new(code, format!("{message}: {reason}"))
+}

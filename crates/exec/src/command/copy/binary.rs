@@ -1,0 +1,115 @@
+//! The binary form of COPY: header, tuples of length-prefixed fields, trailer.
+//!
+//! Layout: 11 bytes of signature, 4 of flags, 4 with the length of an extension; per tuple the number of fields (2 bytes)
+//! and per field its length (4 bytes, -1 = NULL) and its bytes; at the end -1 as a number of fields. All big-endian.
+
+use mote_common::SqlResult;
+use mote_types::{Datum, input_binary};
+
+use super::from::{Place, Target};
+use super::lines::{Input, LINE_BYTES_MAX, malformed};
+use crate::host::Host;
+
+pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
+/// Flag bits a reader may not ignore; none of them has a meaning any more.
+const CRITICAL_FLAGS: u32 = 0xffff_0000;
+
+/// Reads tuples.
+pub(super) struct Tuples {
+    input: Input,
+    field: Vec<u8>,
+    /// 1-based number of the current tuple.
+    pub number: u64,
+}
+
+impl Tuples {
+    pub fn new(input: Input) -> Tuples {
+        Tuples { input, field: Vec::new(), number: 0 }
+    }
+
+    pub fn header(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+        match self.bytes(SIGNATURE.len(), host)? {
+            Some(bytes) if bytes == SIGNATURE => {}
+            _ => return Err(malformed("COPY file signature not recognized")),
+        }
+        let flags = self.int4(host)?.ok_or_else(|| malformed("invalid COPY file header (missing flags)"))?;
+        if flags as u32 & CRITICAL_FLAGS != 0 {
+            return Err(malformed("unrecognized critical flags in COPY file header"));
+        }
+        let extension = self.int4(host)?.ok_or_else(|| malformed("invalid COPY file header (missing length)"))?;
+        let wrong = || malformed("invalid COPY file header (wrong length)");
+        let length = usize::try_from(extension).ok().filter(|length| *length <= LINE_BYTES_MAX).ok_or_else(wrong)?;
+        self.bytes(length, host)?.ok_or_else(wrong)?;
+        Ok(())
+    }
+
+    /// Reads the next tuple into the row. False behind the trailer.
+    pub fn next(
+        &mut self,
+        targets: &[Target],
+        row: &mut [Datum],
+        place: &mut Place,
+        host: &mut dyn Host,
+    ) -> SqlResult<bool> {
+        place.column = None;
+        self.number += 1;
+        // PostgreSQL takes an end without a trailer for the end of the data.
+        let Some(count) = self.int2(host)? else { return Ok(false) };
+        if count == -1 {
+            if self.bytes(1, host)?.is_some() {
+                return Err(malformed("received copy data after EOF marker"));
+            }
+            return Ok(false);
+        }
+        if count as i64 != targets.len() as i64 {
+            return Err(malformed(format!("row field count is {count}, expected {}", targets.len())));
+        }
+        for target in targets {
+            row[target.position] = self.value(target, host).inspect_err(|_| {
+                place.column = Some((target.name.clone(), None));
+            })?;
+        }
+        Ok(true)
+    }
+
+    fn value(&mut self, target: &Target, host: &mut dyn Host) -> SqlResult<Datum> {
+        let length = self.int4(host)?.ok_or_else(unexpected_end)?;
+        if length == -1 {
+            return Ok(Datum::Null);
+        }
+        let length = usize::try_from(length).map_err(|_| malformed("invalid field size"))?;
+        if length > LINE_BYTES_MAX {
+            return Err(malformed("invalid field size"));
+        }
+        let bytes = self.bytes(length, host)?.ok_or_else(unexpected_end)?;
+        input_binary(target.ty, bytes)
+    }
+
+    fn int2(&mut self, host: &mut dyn Host) -> SqlResult<Option<i16>> {
+        let bytes = self.bytes(2, host)?;
+        Ok(bytes.map(|bytes| i16::from_be_bytes(bytes.try_into().expect("two bytes were asked for"))))
+    }
+
+    fn int4(&mut self, host: &mut dyn Host) -> SqlResult<Option<i32>> {
+        let bytes = self.bytes(4, host)?;
+        Ok(bytes.map(|bytes| i32::from_be_bytes(bytes.try_into().expect("four bytes were asked for"))))
+    }
+
+    /// The next bytes; None when the input ends before them.
+    fn bytes(&mut self, count: usize, host: &mut dyn Host) -> SqlResult<Option<&[u8]>> {
+        while self.input.available().len() < count {
+            if !self.input.fill(host)? {
+                return Ok(None);
+            }
+        }
+        self.field.clear();
+        self.field.extend_from_slice(&self.input.available()[..count]);
+        self.input.consume(count);
+        Ok(Some(&self.field))
+    }
+}
+
+#[cold]
+fn unexpected_end() -> mote_common::SqlError {
+    malformed("unexpected EOF in COPY data")
+}

@@ -1,0 +1,332 @@
+//! COPY FROM: lines or tuples, fields, values, rows.
+//!
+//! Everything that can be decided once is decided before the first byte is asked for; a row then costs its fields'
+//! input functions and the insert. The statement lets others run every few rows (`burn`) and may wait for the client
+//! or for a lock between any two; nothing of the engine is borrowed there but the layout that rows are written with,
+//! which the table's lock keeps in force.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_engine::{Access, RowWriter, TableLockMode};
+use mote_sql::ast::{self, CopyTarget};
+use mote_sql::catalog::{Relation, RelationKind};
+use mote_sql::plan::{RelationAccess, RelationLock, privilege};
+use mote_types::format::utf8;
+use mote_types::{ColumnType, Datum, FormatSettings, input_text};
+
+use super::binary::Tuples;
+use super::fields::Fields;
+use super::insert::{Sink, table_of};
+use super::lines::{Input, Lines, Origin, malformed};
+use super::options::{CopyOptions, Format, Header};
+use super::super::{internal, privileges, schema};
+use crate::context::StatementContext;
+use crate::modify::foreign_key;
+use crate::query::runtime::{Runtime, Values};
+
+/// Bytes of a value or a line that a message shows.
+const SHOWN_BYTES_MAX: usize = 100;
+
+/// A copied column.
+pub(super) struct Target {
+    pub position: usize,
+    pub name: String,
+    pub ty: ColumnType,
+    force_not_null: bool,
+    force_null: bool,
+}
+
+/// What a failing row's CONTEXT is made from.
+#[derive(Default)]
+pub(super) struct Place {
+    /// The column at work, with its value unless that is NULL.
+    pub column: Option<(String, Option<String>)>,
+}
+
+pub(super) fn run(
+    copy: &ast::Copy,
+    name: &ast::RelationName,
+    options: &CopyOptions,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<u64> {
+    let relation = lock_target(name, context)?;
+    let targets = targets(copy, &relation, options)?;
+    let table = table_of(&relation, context)?;
+    let given: Vec<usize> = targets.iter().map(|target| target.position).collect();
+    let sink = internal::on_large_stack(context, |session| {
+        Sink::new(&relation, table, &given, copy.filter.as_ref(), &session.catalog)
+    })?;
+    let origin = open(&copy.target, targets.len(), options, context)?;
+    // What was committed while we waited for the lock counts, for foreign keys and functions in defaults.
+    context.transaction.begin_statement(Access::Write);
+    let rows = Rows {
+        relation,
+        targets,
+        format: context.session.settings.effective.format.clone(),
+        place: Place::default(),
+        line_valid: false,
+    };
+    if options.format == Format::Binary {
+        copy_binary(rows, sink, Tuples::new(Input::new(origin)), context)
+    } else {
+        copy_lines(rows, sink, Lines::new(Input::new(origin), options), options, context)
+    }
+}
+
+fn lock_target(name: &ast::RelationName, context: &mut StatementContext<'_>) -> SqlResult<Arc<Relation>> {
+    let entry = schema::lock_relation(name, TableLockMode::RowExclusive, context)?
+        .ok_or_else(|| schema::undefined_table(name))?;
+    let relation = entry.described.clone();
+    let access = RelationAccess {
+        relation: relation.oid,
+        lock: RelationLock::RowExclusive,
+        privileges: privilege::INSERT,
+        check_as: mote_common::Oid::INVALID,
+    };
+    privileges::check_relation(context.session, &access)?;
+    let wrong = |message: String| SqlError::new(state::WRONG_OBJECT_TYPE, message);
+    match relation.kind {
+        RelationKind::Table => Ok(relation),
+        RelationKind::View => Err(wrong(format!("cannot copy to view \"{}\"", relation.name))
+            .hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.")),
+        RelationKind::Sequence => Err(wrong(format!("cannot copy to sequence \"{}\"", relation.name))),
+        _ => Err(wrong(format!("cannot copy to non-table relation \"{}\"", relation.name))),
+    }
+}
+
+fn targets(copy: &ast::Copy, relation: &Relation, options: &CopyOptions) -> SqlResult<Vec<Target>> {
+    let positions = super::copied_columns(&copy.columns, relation)?;
+    let names: Vec<&str> = positions.iter().map(|&p| relation.columns[p].name.as_str()).collect();
+    let force_not_null = options.force_not_null.flags("FORCE_NOT_NULL", &names)?;
+    let force_null = options.force_null.flags("FORCE_NULL", &names)?;
+    let target = |(slot, &position): (usize, &usize)| Target {
+        position,
+        name: relation.columns[position].name.clone(),
+        ty: relation.columns[position].ty,
+        force_not_null: force_not_null[slot],
+        force_null: force_null[slot],
+    };
+    Ok(positions.iter().enumerate().map(target).collect())
+}
+
+fn open(
+    target: &CopyTarget,
+    columns: usize,
+    options: &CopyOptions,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Origin> {
+    let path = match target {
+        CopyTarget::Client => {
+            context.host.start_copy_in(columns, options.format == Format::Binary)?;
+            return Ok(Origin::Client);
+        }
+        CopyTarget::Program(_) => return Err(SqlError::unsupported("COPY PROGRAM")),
+        CopyTarget::File(path) => path,
+    };
+    super::require_file_access(true, context)?;
+    let failed = |error: std::io::Error| {
+        super::file_error(&error, format!("could not open file \"{path}\" for reading"))
+            .hint("COPY FROM instructs the PostgreSQL server process to read a file. You may want a client-side facility such as psql's \\copy.")
+    };
+    let file = File::open(&**path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_dir() {
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{path}\" is a directory")));
+    }
+    Ok(Origin::File { file, path: path.to_string() })
+}
+
+/// What both forms need to turn fields into a row.
+struct Rows {
+    relation: Arc<Relation>,
+    targets: Vec<Target>,
+    format: FormatSettings,
+    place: Place,
+    /// The line itself may be shown: a row is being read or checked.
+    line_valid: bool,
+}
+
+impl Rows {
+    fn new_row(&self) -> Vec<Datum> {
+        vec![Datum::Null; self.relation.columns.len()]
+    }
+
+    /// Reads the fields of a line into the row.
+    fn read_line(&mut self, line: &[u8], fields: &mut Fields, row: &mut [Datum]) -> SqlResult<()> {
+        let text = utf8(line)?;
+        fields.split(line)?;
+        if fields.len() > self.targets.len() && !(self.targets.is_empty() && line.is_empty()) {
+            return Err(malformed("extra data after last expected column"));
+        }
+        for (slot, target) in self.targets.iter().enumerate() {
+            if slot >= fields.len() {
+                return Err(malformed(format!("missing data for column \"{}\"", target.name)));
+            }
+            row[target.position] = if fields.is_null(slot) && !target.force_not_null {
+                Datum::Null
+            } else {
+                let value = fields.text(slot, text)?;
+                if target.force_null && fields.is_null_text(value) {
+                    Datum::Null
+                } else {
+                    match input_text(target.ty, value, &self.format) {
+                        Ok(datum) => datum,
+                        Err(error) => {
+                            self.place.column = Some((target.name.clone(), Some(shortened(value))));
+                            return Err(error);
+                        }
+                    }
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// `COPY t, line 3, column a: "abc"`.
+    #[cold]
+    fn in_context(&self, error: SqlError, line: u64, text: Option<&[u8]>) -> SqlError {
+        let table = &self.relation.name;
+        let place = match (&self.place.column, text) {
+            (Some((column, Some(value))), _) => {
+                format!("COPY {table}, line {line}, column {column}: \"{value}\"")
+            }
+            (Some((column, None)), _) => format!("COPY {table}, line {line}, column {column}"),
+            (None, Some(text)) if self.line_valid => {
+                format!("COPY {table}, line {line}: \"{}\"", shortened(&String::from_utf8_lossy(text)))
+            }
+            _ => format!("COPY {table}, line {line}"),
+        };
+        error.context(place)
+    }
+}
+
+fn shortened(text: &str) -> String {
+    if text.len() <= SHOWN_BYTES_MAX {
+        return text.to_string();
+    }
+    let mut end = SHOWN_BYTES_MAX;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}...", &text[..end])
+}
+
+fn copy_lines(
+    mut rows: Rows,
+    mut sink: Sink,
+    mut lines: Lines,
+    options: &CopyOptions,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<u64> {
+    let mut fields = Fields::new(options);
+    let mut values = Values::default();
+    let snapshot = context.transaction.snapshot();
+    let mut runtime = Runtime::new(context, &snapshot, &mut values);
+    let count = copy_all_lines(&mut rows, &mut sink, &mut lines, &mut fields, options, &mut runtime);
+    let count = count.map_err(|error| rows.in_context(error, lines.number, Some(lines.line())))?;
+    foreign_key::run_pending(&mut runtime)?;
+    Ok(count)
+}
+
+fn copy_all_lines(
+    rows: &mut Rows,
+    sink: &mut Sink,
+    lines: &mut Lines,
+    fields: &mut Fields,
+    options: &CopyOptions,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<u64> {
+    let table = sink.table().clone();
+    let layout = table.newest_layout().clone();
+    let mut writer = RowWriter::new(&layout);
+    let mut row = rows.new_row();
+    let mut count = 0;
+    if options.header != Header::None {
+        if !lines.next(runtime.context().host)? {
+            return Ok(0);
+        }
+        if options.header == Header::Match {
+            check_header(rows, fields, lines.line())?;
+        }
+    }
+    loop {
+        rows.line_valid = false;
+        if !lines.next(runtime.context().host)? {
+            return Ok(count);
+        }
+        rows.line_valid = true;
+        rows.read_line(lines.line(), fields, &mut row)?;
+        if sink.insert(&mut row, &mut writer, runtime)? {
+            count += 1;
+        }
+        runtime.burn(1)?;
+    }
+}
+
+/// HEADER MATCH: the first line must name the columns.
+fn check_header(rows: &Rows, fields: &mut Fields, line: &[u8]) -> SqlResult<()> {
+    let text = utf8(line)?;
+    fields.split(line)?;
+    if fields.len() != rows.targets.len() {
+        return Err(malformed(format!(
+            "wrong number of fields in header line: got {}, expected {}",
+            fields.len(),
+            rows.targets.len()
+        )));
+    }
+    for (slot, target) in rows.targets.iter().enumerate() {
+        let name = fields.text(slot, text)?;
+        let mismatch = |got: String| {
+            malformed(format!(
+                "column name mismatch in header line field {}: got {got}, expected \"{}\"",
+                slot + 1,
+                target.name
+            ))
+        };
+        if fields.is_null(slot) {
+            return Err(mismatch(format!("null value (\"{name}\")")));
+        }
+        if name != target.name {
+            return Err(mismatch(format!("\"{name}\"")));
+        }
+    }
+    Ok(())
+}
+
+fn copy_binary(
+    mut rows: Rows,
+    mut sink: Sink,
+    mut tuples: Tuples,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<u64> {
+    let mut values = Values::default();
+    let snapshot = context.transaction.snapshot();
+    let mut runtime = Runtime::new(context, &snapshot, &mut values);
+    tuples.header(runtime.context().host)?;
+    let count = copy_all_tuples(&mut rows, &mut sink, &mut tuples, &mut runtime);
+    let count = count.map_err(|error| rows.in_context(error, tuples.number, None))?;
+    foreign_key::run_pending(&mut runtime)?;
+    Ok(count)
+}
+
+fn copy_all_tuples(
+    rows: &mut Rows,
+    sink: &mut Sink,
+    tuples: &mut Tuples,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<u64> {
+    let table = sink.table().clone();
+    let layout = table.newest_layout().clone();
+    let mut writer = RowWriter::new(&layout);
+    let mut row = rows.new_row();
+    let mut count = 0;
+    while tuples.next(&rows.targets, &mut row, &mut rows.place, runtime.context().host)? {
+        if sink.insert(&mut row, &mut writer, runtime)? {
+            count += 1;
+        }
+        runtime.burn(1)?;
+    }
+    Ok(count)
+}
