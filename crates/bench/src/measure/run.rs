@@ -152,7 +152,84 @@ impl Reading {
     }
 }
 
-/// The main thread's part: merges intervals as they complete and reads processor times at the window's edges.
+/// Processor times at the edges of the measured window.
+#[derive(Default)]
+struct WindowReadings {
+    begin: Option<Reading>,
+    end: Option<Reading>,
+}
+
+impl WindowReadings {
+    /// Reads at an edge that has been reached; returns when to look again at the latest.
+    fn observe(&mut self, timeline: &Timeline, server: Option<ProcessTree>) -> u64 {
+        let now = timeline.now_ns();
+        let mut next = now + TICK_NS / 5;
+        let Some((from, until)) = timeline.window() else {
+            return next;
+        };
+        for (edge, reading) in [(from, &mut self.begin), (until, &mut self.end)] {
+            if now < edge {
+                next = next.min(edge);
+            } else if reading.is_none() {
+                *reading = Some(Reading::now(server));
+            }
+        }
+        next
+    }
+
+    /// Driver's and server's seconds within the window.
+    fn spent(&self, server: Option<ProcessTree>) -> (f64, Option<f64>) {
+        let begin = self.begin.unwrap_or_else(|| Reading::now(server));
+        let end = self.end.unwrap_or_else(|| Reading::now(server));
+        let server_s = end
+            .server_s
+            .zip(begin.server_s)
+            .map(|(end, begin)| (end - begin).max(0.0));
+        (end.driver_s - begin.driver_s, server_s)
+    }
+}
+
+/// Puts the threads' intervals together, second by second.
+struct SeriesBuilder {
+    threads: usize,
+    kinds: usize,
+    /// By tick: how many threads have reported, and their sum.
+    open: BTreeMap<u64, (usize, Interval)>,
+    last_ns: u64,
+    points: Vec<SeriesPoint>,
+}
+
+impl SeriesBuilder {
+    fn add(&mut self, interval: &Interval) {
+        let kinds = self.kinds;
+        let entry = self
+            .open
+            .entry(interval.tick)
+            .or_insert_with(|| (0, Interval::new(kinds)));
+        entry.0 += 1;
+        entry.1.merge(interval);
+    }
+
+    /// Turns seconds that all threads have reported into points, as long as they belong to the run.
+    fn complete(&mut self, window: Option<(u64, u64)>, watch: &mut dyn FnMut(&SeriesPoint)) {
+        while let Some(entry) = self.open.first_entry() {
+            if entry.get().0 < self.threads {
+                return;
+            }
+            let (_, interval) = entry.remove();
+            if let Some((from, until)) = window
+                && self.last_ns < until
+            {
+                let point = point(&interval, self.last_ns, from);
+                watch(&point);
+                self.points.push(point);
+            }
+            self.last_ns = interval.at_ns;
+        }
+    }
+}
+
+/// The main thread's part: listens to the driver threads and reads processor times at the window's edges.
 fn gather(
     receiver: &mpsc::Receiver<Message>,
     timeline: &Timeline,
@@ -162,29 +239,20 @@ fn gather(
     watch: &mut dyn FnMut(&SeriesPoint),
 ) -> Result<RunOutcome, String> {
     let mut totals = Collector::new(kinds);
-    let mut series = Vec::new();
-    let mut open: BTreeMap<u64, (usize, Interval)> = BTreeMap::new();
-    let (mut at_begin, mut at_end) = (None, None);
-    let (mut done, mut abandoned, mut last_ns) = (0, 0, timeline.now_ns());
+    let (open, last_ns) = (BTreeMap::new(), timeline.now_ns());
+    let mut series = SeriesBuilder {
+        threads,
+        kinds,
+        open,
+        last_ns,
+        points: Vec::new(),
+    };
+    let mut readings = WindowReadings::default();
+    let (mut done, mut abandoned) = (0, 0);
     while done < threads {
-        let now = timeline.now_ns();
-        let mut next = now + TICK_NS / 5;
-        if let Some((from, until)) = timeline.window() {
-            for (edge, reading) in [(from, &mut at_begin), (until, &mut at_end)] {
-                if reading.is_none() && now >= edge {
-                    *reading = Some(Reading::now(server));
-                } else if now < edge {
-                    next = next.min(edge);
-                }
-            }
-        }
+        let next = readings.observe(timeline, server);
         match receiver.recv_timeout(Duration::from_nanos(next.saturating_sub(timeline.now_ns()))) {
-            Ok(Message::Interval(interval)) => {
-                let tick = interval.tick;
-                let entry = open.entry(tick).or_insert_with(|| (0, Interval::new(kinds)));
-                entry.0 += 1;
-                entry.1.merge(&interval);
-            }
+            Ok(Message::Interval(interval)) => series.add(&interval),
             Ok(Message::Done(collector, left)) => {
                 totals.merge(&collector);
                 abandoned += left;
@@ -194,20 +262,7 @@ fn gather(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        while let Some(entry) = open.first_entry() {
-            if entry.get().0 < threads {
-                break;
-            }
-            let (_, interval) = entry.remove();
-            if let Some((from, until)) = timeline.window()
-                && last_ns < until
-            {
-                let point = point(&interval, last_ns, from);
-                watch(&point);
-                series.push(point);
-            }
-            last_ns = interval.at_ns;
-        }
+        series.complete(timeline.window(), watch);
     }
     if let Some(reason) = timeline.failure() {
         return Err(reason);
@@ -215,18 +270,13 @@ fn gather(
     let (from, until) = timeline
         .window()
         .ok_or("the run ended before all terminals were connected")?;
-    let measured_s = (timeline.now_ns().min(until).saturating_sub(from)) as f64 / 1e9;
-    let begin = at_begin.unwrap_or_else(|| Reading::now(server));
-    let end = at_end.unwrap_or_else(|| Reading::now(server));
-    let driver_cpu_s = end.driver_s - begin.driver_s;
+    let measured_s = timeline.now_ns().min(until).saturating_sub(from) as f64 / 1e9;
+    let (driver_cpu_s, server_cpu_s) = readings.spent(server);
     Ok(RunOutcome {
         totals,
-        series,
+        series: series.points,
         measured_s,
-        server_cpu_s: end
-            .server_s
-            .zip(begin.server_s)
-            .map(|(end, begin)| (end - begin).max(0.0)),
+        server_cpu_s,
         driver_cpu_s,
         driver_saturation: driver_cpu_s / (measured_s.max(1e-9) * threads as f64),
         abandoned,

@@ -1,9 +1,8 @@
 //! One self-contained HTML page: figures, charts drawn as SVG, settings, proofs. No script, no external file.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 
+use super::chart::chart;
 use super::summary::Summary;
 use super::table::{grouped, milliseconds};
 use crate::measure::run::{SeriesKind, SeriesPoint};
@@ -19,8 +18,6 @@ font-size:.8rem;font-weight:400;color:#59636e}.pass{color:#1a7f37}.fail{color:#c
 svg{width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#59636e}.warn{color:#9a6700}\
 footer{margin-top:2rem;color:#59636e;font-size:.85rem}@media(prefers-color-scheme:dark){body{color:#e6edf3;\
 background:#0d1117}th,td{border-color:#30363d}.big small,footer,svg text{color:#8d96a0;fill:#8d96a0}}";
-
-const COLOURS: [&str; 6] = ["#2f6feb", "#d1580d", "#1a7f37", "#8250df", "#bf3989", "#8a6d00"];
 
 /// The page of a TPC-C experiment.
 pub fn tpcc(experiment: &Experiment, summary: &Summary, remarks: &[String]) -> String {
@@ -278,139 +275,11 @@ impl Page {
     }
 }
 
-fn escape(text: &str) -> String {
+/// Text as HTML shows it.
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
         .replace('\'', "&#39;")
-}
-
-/// At most three decimals, without zeros at the end.
-fn shorten(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 70.0;
-const BOTTOM: f64 = 40.0;
-
-/// A line chart over seconds; time zero, where the warm-up ends, gets a mark.
-fn chart(lines: &[(&str, Vec<(f64, f64)>)], logarithmic: bool) -> String {
-    let points = || lines.iter().flat_map(|(_, points)| points.iter().copied());
-    let (mut first, mut last, mut low, mut high) = (f64::MAX, f64::MIN, f64::MAX, f64::MIN);
-    for (x, y) in points() {
-        (first, last) = (first.min(x), last.max(x));
-        (low, high) = (low.min(y), high.max(y));
-    }
-    if first >= last {
-        return "<p>too short for a chart</p>".to_string();
-    }
-    // A logarithmic scale spans whole decades; a linear one starts at zero.
-    let (low, high) = if logarithmic {
-        (low.max(1e-3).log10().floor(), high.max(1e-2).log10().ceil())
-    } else {
-        (0.0, high * 1.05)
-    };
-    let span = (high - low).max(1e-9);
-    let scale = |y: f64| if logarithmic { y.max(1e-3).log10() } else { y };
-    let to_x = |x: f64| LEFT + (x - first) / (last - first) * (WIDTH - LEFT - 10.0);
-    let to_y = |y: f64| 10.0 + (high - y) / span * (HEIGHT - BOTTOM - 10.0);
-    let mut svg = format!("<svg viewBox='0 0 {WIDTH} {}' role=img>", HEIGHT + 20.0);
-    let steps = if logarithmic {
-        (high - low).round().max(1.0) as usize
-    } else {
-        4
-    };
-    for step in 0..=steps {
-        let value = low + span * step as f64 / steps as f64;
-        let (y, shown) = (to_y(value), if logarithmic { 10f64.powf(value) } else { value });
-        let label = if shown >= 1000.0 {
-            grouped(shown)
-        } else {
-            shorten(shown)
-        };
-        write!(
-            svg,
-            "<line x1='{LEFT}' x2='{}' y1='{y:.1}' y2='{y:.1}' stroke='#8884'/><text x='{}' y='{:.1}' \
-             text-anchor=end>{label}</text>",
-            WIDTH - 10.0,
-            LEFT - 6.0,
-            y + 4.0
-        )
-        .expect("writing to a String cannot fail");
-    }
-    for step in 0..=6 {
-        let x = first + (last - first) * step as f64 / 6.0;
-        write!(
-            svg,
-            "<text x='{:.1}' y='{}' text-anchor=middle>{x:.0} s</text>",
-            to_x(x),
-            HEIGHT - BOTTOM + 18.0
-        )
-        .expect("writing to a String cannot fail");
-    }
-    if first < 0.0 {
-        let x = to_x(0.0);
-        write!(
-            svg,
-            "<line x1='{x:.1}' x2='{x:.1}' y1='10' y2='{}' stroke='#8888' stroke-dasharray='4 4'/>",
-            HEIGHT - BOTTOM
-        )
-        .expect("writing to a String cannot fail");
-    }
-    for (index, (name, points)) in lines.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
-        let path: Vec<String> = points
-            .iter()
-            .map(|&(x, y)| format!("{:.1},{:.1}", to_x(x), to_y(scale(y))))
-            .collect();
-        let at = LEFT + 150.0 * index as f64;
-        write!(
-            svg,
-            "<polyline fill=none stroke='{colour}' stroke-width='1.5' points='{}'/><rect x='{at}' y='{}' width='12' \
-             height='3' fill='{colour}'/><text x='{}' y='{}'>{}</text>",
-            path.join(" "),
-            HEIGHT + 6.0,
-            at + 18.0,
-            HEIGHT + 11.0,
-            escape(name)
-        )
-        .expect("writing to a String cannot fail");
-    }
-    svg.push_str("</svg>\n");
-    svg
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn charts_stay_inside_their_frame() {
-        let points = (0..60)
-            .map(|i| (i as f64 - 10.0, 10f64.powi(i % 5 - 2)))
-            .collect::<Vec<_>>();
-        for logarithmic in [false, true] {
-            let svg = chart(&[("a<b", points.clone())], logarithmic);
-            assert!(svg.contains("a&lt;b"));
-            assert!(!svg.contains("NaN") && !svg.contains("inf"));
-            let polyline = svg
-                .split("points='")
-                .nth(1)
-                .and_then(|rest| rest.split('\'').next())
-                .expect("a line");
-            for pair in polyline.split(' ') {
-                let (x, y) = pair.split_once(',').expect("a pair");
-                let (x, y): (f64, f64) = (x.parse().expect("x"), y.parse().expect("y"));
-                assert!(
-                    (LEFT..=WIDTH).contains(&x) && (0.0..=HEIGHT).contains(&y),
-                    "{pair}"
-                );
-            }
-        }
-        assert!(chart(&[("x", vec![(1.0, 1.0)])], false).contains("too short"));
-    }
 }

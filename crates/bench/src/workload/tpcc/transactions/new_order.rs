@@ -27,11 +27,39 @@ struct PricedLine {
     district_info: [u8; 24],
 }
 
+/// Discount and taxes, read while the order is opened.
+struct Rates {
+    discount: f64,
+    warehouse_tax: f64,
+    district_tax: f64,
+}
+
+type PricedLines = [PricedLine; LINES_MAX];
+
 pub fn execute(
     client: &mut Client<'_, '_>,
     input: &NewOrderInput,
     progress: &mut OrderProgress,
 ) -> DriverResult<Outcome> {
+    let rates = open_order(client, input, progress)?;
+    let Some(priced) = price_lines(client, input, progress)? else {
+        client.run(st::ROLLBACK, |none| none)?;
+        return Ok(Outcome::RolledBack);
+    };
+    write_lines(client, input, progress.order, &priced)?;
+    let factor = (1.0 - rates.discount) * (1.0 + rates.warehouse_tax + rates.district_tax);
+    progress.total = progress.amount_cents as f64 / 100.0 * factor;
+    progress.commit_sent = true;
+    client.commit()?;
+    Ok(Outcome::Committed)
+}
+
+/// Takes the district's next number and inserts the order's header: five round trips.
+fn open_order(
+    client: &mut Client<'_, '_>,
+    input: &NewOrderInput,
+    progress: &mut OrderProgress,
+) -> DriverResult<Rates> {
     let (w, d, c) = (input.warehouse, input.district, input.customer);
     let mut row = client
         .begin(st::NEW_ORDER_DISTRICT, |v| v.int(w).int(d))?
@@ -47,35 +75,39 @@ pub fn execute(
     client.run(st::NEW_ORDER_ADVANCE, |v| v.int(w).int(d))?;
     let stamp = Stamp::now();
     client.run(st::NEW_ORDER_INSERT_ORDER, |v| {
-        v.int(order)
-            .int(d)
-            .int(w)
-            .int(c)
-            .text(stamp.as_str())
-            .int(input.count as i32)
-            .int(input.all_local() as i32)
+        let v = v.int(order).int(d).int(w).int(c).text(stamp.as_str());
+        v.int(input.count as i32).int(input.all_local() as i32)
     })?;
     client.run(st::NEW_ORDER_INSERT_NEW_ORDER, |v| v.int(order).int(d).int(w))?;
+    Ok(Rates {
+        discount,
+        warehouse_tax,
+        district_tax,
+    })
+}
 
+/// Reads item and stock of every line: two round trips each. `None` when an item does not exist.
+fn price_lines(
+    client: &mut Client<'_, '_>,
+    input: &NewOrderInput,
+    progress: &mut OrderProgress,
+) -> DriverResult<Option<PricedLines>> {
     let mut priced = [PricedLine {
         amount: 0.0,
         stock_after: 0,
         district_info: [b' '; 24],
     }; LINES_MAX];
     for (line, priced) in input.lines().iter().zip(&mut priced) {
-        let reply = client.run(st::NEW_ORDER_ITEM, |v| v.int(line.item))?;
-        let Some(mut row) = reply.first_row() else {
-            client.run(st::ROLLBACK, |none| none)?;
-            return Ok(Outcome::RolledBack);
+        let Some(mut row) = client.run(st::NEW_ORDER_ITEM, |v| v.int(line.item))?.first_row() else {
+            return Ok(None);
         };
         let price = row.numeric()?;
-        let mut row = client
-            .run(st::NEW_ORDER_STOCK, |v| {
-                v.int(line.supply_warehouse).int(line.item)
-            })?
-            .row("the stock")?;
+        let reply = client.run(st::NEW_ORDER_STOCK, |v| {
+            v.int(line.supply_warehouse).int(line.item)
+        })?;
+        let mut row = reply.row("the stock")?;
         let quantity = row.int()?;
-        row.skip(d as usize)?; // S_DATA and the districts before ours
+        row.skip(input.district as usize)?; // S_DATA and the districts before ours
         let info = row.bytes()?.unwrap_or(b"");
         let length = info.len().min(24);
         priced.district_info[..length].copy_from_slice(&info[..length]);
@@ -83,38 +115,38 @@ pub fn execute(
         priced.stock_after = restocked(quantity, line.quantity);
         progress.amount_cents += (priced.amount * 100.0).round() as i64;
     }
+    Ok(Some(priced))
+}
 
-    for (line, priced) in input.lines().iter().zip(&priced) {
+/// Updates all stock rows in one round trip and inserts all lines in another.
+fn write_lines(
+    client: &mut Client<'_, '_>,
+    input: &NewOrderInput,
+    order: i32,
+    priced: &PricedLines,
+) -> DriverResult<()> {
+    let (w, d) = (input.warehouse, input.district);
+    for (line, priced) in input.lines().iter().zip(priced) {
         let remote = (line.supply_warehouse != w) as i32;
         client.queue(st::NEW_ORDER_UPDATE_STOCK, |v| {
-            v.int(priced.stock_after)
-                .int(line.quantity)
-                .int(remote)
-                .int(line.supply_warehouse)
-                .int(line.item)
+            let v = v.int(priced.stock_after).int(line.quantity).int(remote);
+            v.int(line.supply_warehouse).int(line.item)
         });
     }
     client.flush()?;
-    for (number, (line, priced)) in input.lines().iter().zip(&priced).enumerate() {
+    for (number, (line, priced)) in input.lines().iter().zip(priced).enumerate() {
         let info = std::str::from_utf8(&priced.district_info)
             .map_err(|_| DriverError::protocol("S_DIST is not ASCII"))?;
         client.queue(st::NEW_ORDER_INSERT_LINE, |v| {
-            let v = v
-                .int(order)
-                .int(d)
-                .int(w)
-                .int(number as i32 + 1)
-                .int(line.item)
-                .int(line.supply_warehouse);
-            v.int(line.quantity).float(priced.amount).text(info)
+            let v = v.int(order).int(d).int(w).int(number as i32 + 1).int(line.item);
+            v.int(line.supply_warehouse)
+                .int(line.quantity)
+                .float(priced.amount)
+                .text(info)
         });
     }
     client.flush()?;
-    progress.total =
-        progress.amount_cents as f64 / 100.0 * (1.0 - discount) * (1.0 + warehouse_tax + district_tax);
-    progress.commit_sent = true;
-    client.commit()?;
-    Ok(Outcome::Committed)
+    Ok(())
 }
 
 /// Clause 2.4.2.2: stock never falls below 10; 91 pieces arrive when it would.
