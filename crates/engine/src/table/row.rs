@@ -287,7 +287,8 @@ impl<'a> RowWriter<'a> {
         };
         self.row.clear();
         let has_nulls = self.null_count > 0;
-        self.row.push(u8::from(has_nulls) * FLAG_NULLS | width_code << OFFSET_WIDTH_SHIFT);
+        let nulls_flag = if has_nulls { FLAG_NULLS } else { 0 };
+        self.row.push(nulls_flag | (width_code << OFFSET_WIDTH_SHIFT));
         if has_nulls {
             self.row.extend_from_slice(&self.nulls);
         }

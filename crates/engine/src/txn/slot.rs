@@ -230,12 +230,14 @@ impl SlotTable {
 
     fn open(&self, number: u32, id: TransactionId, session: u32, tail: Lsn) {
         let slot = self.get(number);
-        slot.begin.store(tail.0 + 1, Ordering::SeqCst);
+        // Relaxed: whoever meets this transaction (by a stamp, a lock, a table it holds) does so through something
+        // that was published after the store of `state` below.
+        slot.begin.store(tail.0 + 1, Ordering::Relaxed);
         slot.session.store(session, Ordering::Relaxed);
         slot.contended.store(0, Ordering::Relaxed);
         // Clones dropped on two threads at once may leave a word behind.
         slot.snapshots.iter().for_each(SnapshotEntry::clear);
-        slot.id.store(id.0, Ordering::SeqCst);
+        slot.id.store(id.0, Ordering::Relaxed);
         slot.state.store(STATE_ACTIVE, Ordering::SeqCst);
     }
 
@@ -244,8 +246,8 @@ impl SlotTable {
     pub(crate) fn give(&self, number: u32) {
         let slot = self.get(number);
         slot.snapshots.iter().for_each(SnapshotEntry::widen);
-        slot.begin.store(0, Ordering::SeqCst);
-        slot.id.store(0, Ordering::SeqCst);
+        slot.begin.store(0, Ordering::Relaxed);
+        slot.id.store(0, Ordering::Relaxed);
         slot.state.store(STATE_LEFT, Ordering::SeqCst);
         self.finish(number);
     }
