@@ -22,8 +22,8 @@ bench: build ## load, run and prove TPC-C on a server of its own: WAREHOUSES= CO
 	@target/release/mote bench tpcc --warehouses $(WAREHOUSES) --connections $(CONNECTIONS) --duration $(SECONDS)
 
 bench-compare: build ## mote and PostgreSQL 18 side by side: measured, target, ratio
-	@scripts/postgres18.sh install
-	@target/release/mote bench compare --rounds $(ROUNDS)
+	@url=$$(scripts/postgres18.sh start) && target/release/mote bench compare --postgres "$$url" --rounds $(ROUNDS); \
+		status=$$?; scripts/postgres18.sh stop; exit $$status
 
 sim: ## the simulator: SEEDS=
 	@$(CARGO) run --profile sim -p mote-sim -- --seeds $(SEEDS)
