@@ -1,0 +1,122 @@
+//! pg_catalog and information_schema: relations whose rows are made by code when they are read.
+//!
+//! Read in this order: `definition` (what a relation is: OID, columns, row function), `facts` (what row functions can
+//! reach), `row` (how a row is written), then `rows/*` by theme. `builtin` holds facts of PostgreSQL that no other part
+//! of the server needs; `text` turns stored objects back into SQL; `names` finds objects for the `reg*` types.
+//!
+//! Promises: columns, their order and their types are PostgreSQL 15's; rows show the session's own view of the catalog,
+//! uncommitted DDL of its own included, and nothing of other databases except where PostgreSQL shows it. Every relation
+//! of PostgreSQL exists here; one of which mote has no objects has no rows. Types that mote lacks are shown as the
+//! nearest one it has (see `definition`).
+//! Leaves out: rewriting rows (they cannot be written), statistics that the engine does not count (shown as zero).
+
+mod builtin;
+mod definition;
+mod facts;
+pub(crate) mod names;
+mod row;
+mod rows;
+pub(crate) mod text;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::catalog::Relation;
+use mote_types::Datum;
+
+use crate::context::StatementContext;
+use crate::node::virtual_scan::VirtualTables;
+pub(crate) use builtin::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
+use definition::RowFunction;
+pub(crate) use facts::Facts;
+
+/// The relations that are made by code.
+pub static TABLES: Tables = Tables;
+
+pub struct Tables;
+
+impl VirtualTables for Tables {
+    fn rows(&self, relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+        let Some(entry) = REGISTRY.by_oid.get(&relation) else {
+            return Err(SqlError::internal(format!("relation {relation} has no definition")));
+        };
+        match entry.rows {
+            Some(make) => make(&Facts::new(context.session, context.database.engine())),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+struct Entry {
+    relation: Arc<Relation>,
+    rows: Option<RowFunction>,
+}
+
+struct Registry {
+    by_oid: HashMap<Oid, Entry>,
+    by_name: HashMap<&'static str, Oid>,
+    /// In order of OIDs, for pg_class and pg_attribute.
+    all: Vec<Arc<Relation>>,
+}
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    let mut registry = Registry { by_oid: HashMap::new(), by_name: HashMap::new(), all: Vec::new() };
+    for (schema, definition) in definition::all() {
+        let relation = Arc::new(definition.relation(schema));
+        registry.by_name.insert(definition.name, relation.oid);
+        registry.all.push(relation.clone());
+        registry.by_oid.insert(relation.oid, Entry { relation, rows: definition.rows });
+    }
+    registry.all.sort_by_key(|relation| relation.oid);
+    registry
+});
+
+/// A relation of pg_catalog or information_schema.
+pub fn relation_by_name(schema: &str, name: &str) -> Option<Arc<Relation>> {
+    if !is_system_schema(schema) {
+        return None;
+    }
+    let entry = REGISTRY.by_oid.get(REGISTRY.by_name.get(name)?)?;
+    (entry.relation.schema == schema).then(|| entry.relation.clone())
+}
+
+pub fn relation(oid: Oid) -> Option<Arc<Relation>> {
+    Some(REGISTRY.by_oid.get(&oid)?.relation.clone())
+}
+
+/// The schemas whose relations live here.
+pub fn is_system_schema(name: &str) -> bool {
+    schema_oid(name).is_some()
+}
+
+/// The OID of a built-in schema.
+pub fn schema_oid(name: &str) -> Option<Oid> {
+    match name {
+        "pg_catalog" => Some(CATALOG_SCHEMA),
+        "information_schema" => Some(INFORMATION_SCHEMA),
+        _ => None,
+    }
+}
+
+/// The name of a built-in schema.
+pub fn schema_name(oid: Oid) -> Option<&'static str> {
+    match oid {
+        CATALOG_SCHEMA => Some("pg_catalog"),
+        INFORMATION_SCHEMA => Some("information_schema"),
+        _ => None,
+    }
+}
+
+/// All relations made by code, in order of their OIDs.
+fn all_relations() -> &'static [Arc<Relation>] {
+    &REGISTRY.all
+}
+
+/// Whether PostgreSQL has this relation as a view rather than a table.
+fn shown_as_view(oid: Oid) -> bool {
+    // Tables of pg_catalog have fixed numbers below 10000; views and information_schema get theirs at initdb.
+    oid.0 >= 10_000
+}

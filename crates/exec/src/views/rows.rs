@@ -1,0 +1,21 @@
+//! Row functions by theme.
+//!
+//! Read in this order: `relations`, `attributes`, `constraints`, `descriptions` (objects of users), `types`, `functions`
+//! (constants of the binary), `cluster`, `settings` (what all databases share), `listings` (views for people),
+//! `activity` (statistics and locks), then `schema`, `schema_columns`, `schema_constraints` (information_schema).
+//!
+//! Promise: a row has exactly its relation's columns, in order; `tests` checks variants and NOT NULL for every row.
+
+pub mod activity;
+pub mod attributes;
+pub mod cluster;
+pub mod constraints;
+pub mod descriptions;
+pub mod functions;
+pub mod listings;
+pub mod relations;
+pub mod schema;
+pub mod schema_columns;
+pub mod schema_constraints;
+pub mod settings;
+pub mod types;

@@ -1,0 +1,177 @@
+//! pg_attribute and pg_attrdef.
+
+use mote_common::{Oid, SqlResult};
+use mote_sql::catalog::{Column, Identity};
+use mote_types::{ColumnType, Datum, TypeInfo, oid, type_info};
+
+use crate::catalog_store::stored::StoredKind;
+use crate::views::all_relations;
+use crate::views::facts::{Facts, KnownIndex};
+use crate::views::row::{NONE, NULL, row};
+use crate::views::rows::relations::attribute_numbers;
+
+/// What pg_attribute says about one column.
+struct Attribute<'f> {
+    relation: Oid,
+    name: &'f str,
+    ty: ColumnType,
+    number: i16,
+    not_null: bool,
+    has_default: bool,
+    identity: &'static str,
+    generated: &'static str,
+    dropped: bool,
+}
+
+impl<'f> Attribute<'f> {
+    fn of_column(relation: Oid, number: i16, column: &'f Column) -> Attribute<'f> {
+        Attribute {
+            relation,
+            name: &column.name,
+            ty: column.ty,
+            number,
+            not_null: column.not_null,
+            has_default: column.default.is_some() || column.generated.is_some(),
+            identity: match column.identity {
+                Some(Identity::Always) => "a",
+                Some(Identity::ByDefault) => "d",
+                None => NONE,
+            },
+            generated: if column.generated.is_some() { "s" } else { NONE },
+            dropped: column.dropped,
+        }
+    }
+
+    fn plain(relation: Oid, number: i16, name: &'f str, ty: ColumnType, not_null: bool) -> Attribute<'f> {
+        Attribute {
+            relation,
+            name,
+            ty,
+            number,
+            not_null,
+            has_default: false,
+            identity: NONE,
+            generated: NONE,
+            dropped: false,
+        }
+    }
+
+    fn row(self) -> Vec<Datum> {
+        let info: Option<&TypeInfo> = type_info(self.ty.oid);
+        let is_array = info.is_some_and(|info| info.input == "array_in");
+        let dropped_name = format!("........pg.dropped.{}........", self.number);
+        row![
+            self.relation,
+            if self.dropped { dropped_name.as_str() } else { self.name },
+            if self.dropped { Oid::INVALID } else { self.ty.oid },
+            if self.number < 0 || self.dropped { 0 } else { -1 },
+            info.map_or(-1, |info| info.len),
+            self.number,
+            is_array as i32,
+            -1,
+            self.ty.typmod,
+            info.is_some_and(|info| info.by_value),
+            info.map_or('i', |info| info.align as char),
+            info.map_or('x', |info| info.storage as char),
+            NONE,
+            self.not_null && !self.dropped,
+            self.has_default && !self.dropped,
+            false,
+            self.identity,
+            self.generated,
+            self.dropped,
+            true,
+            0,
+            info.map_or(Oid::INVALID, |info| info.collation),
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+        ]
+    }
+}
+
+/// Columns that every table has and nobody declared.
+const SYSTEM_COLUMNS: &[(i16, &str, Oid)] =
+    &[(-6, "tableoid", oid::OID), (-2, "xmin", oid::XID), (-1, "ctid", oid::TID)];
+
+pub fn attribute(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
+    for relation in all_relations() {
+        for (position, column) in relation.columns.iter().enumerate() {
+            rows.push(Attribute::of_column(relation.oid, position as i16 + 1, column).row());
+        }
+    }
+    for known in facts.relations() {
+        let relation = known.relation;
+        if known.stored.kind == StoredKind::Sequence {
+            rows.extend(sequence_attributes(relation.oid));
+            continue;
+        }
+        if known.stored.kind == StoredKind::Table {
+            for &(number, name, ty) in SYSTEM_COLUMNS {
+                rows.push(Attribute::plain(relation.oid, number, name, ColumnType::new(ty), true).row());
+            }
+        }
+        for (position, column) in relation.columns.iter().enumerate() {
+            rows.push(Attribute::of_column(relation.oid, position as i16 + 1, column).row());
+        }
+    }
+    for known in facts.indexes() {
+        rows.extend(index_attributes(known));
+    }
+    Ok(rows)
+}
+
+fn sequence_attributes(relation: Oid) -> impl Iterator<Item = Vec<Datum>> {
+    let columns =
+        [("last_value", ColumnType::INT8), ("log_cnt", ColumnType::INT8), ("is_called", ColumnType::BOOL)];
+    columns.into_iter().enumerate().map(move |(position, (name, ty))| {
+        Attribute::plain(relation, position as i16 + 1, name, ty, true).row()
+    })
+}
+
+fn index_attributes(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Vec<Datum>> {
+    let mut rows = Vec::new();
+    let mut expressions = 0;
+    for (position, number) in attribute_numbers(index).enumerate() {
+        let column = usize::try_from(number - 1).ok().and_then(|column| table.columns.get(column));
+        let name = match column {
+            Some(column) => column.name.clone(),
+            None => {
+                expressions += 1;
+                expression_name(expressions)
+            }
+        };
+        let ty = index.keys.get(position).map(|key| key.ty).or(column.map(|column| column.ty));
+        let ty = ty.unwrap_or(ColumnType::TEXT);
+        rows.push(Attribute::plain(index.oid, position as i16 + 1, &name, ty, false).row());
+    }
+    rows
+}
+
+/// As PostgreSQL names the columns of an index over expressions.
+fn expression_name(ordinal: u32) -> String {
+    if ordinal == 1 { "expr".into() } else { format!("expr{}", ordinal - 1) }
+}
+
+/// A default has no OID of its own in mote: it is known by its relation's OID and column number. psql and drivers join
+/// on (adrelid, adnum).
+pub fn attrdef(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
+    for known in facts.relations() {
+        for (position, column) in known.relation.columns.iter().enumerate() {
+            let text = column.default.as_ref().or(column.generated.as_ref());
+            if let Some(text) = text.filter(|_| !column.dropped) {
+                let number = position as i16 + 1;
+                rows.push(row![default_oid(known.relation.oid, number), known.relation.oid, number, text]);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Unique within the catalog: above what the OID counter reaches in practice.
+pub fn default_oid(relation: Oid, number: i16) -> Oid {
+    Oid(0x8000_0000 | (relation.0 << 11) & 0x7fff_f800 | number as u32 & 0x7ff)
+}

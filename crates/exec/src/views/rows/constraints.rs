@@ -1,0 +1,246 @@
+//! pg_constraint and pg_depend.
+
+use mote_common::{Oid, SqlResult};
+use mote_sql::catalog::{Constraint, ConstraintKind, ForeignKey, IndexKeyTarget, ReferentialAction, Relation};
+use mote_sql::catalog::operator::exact_operator;
+use mote_types::{ColumnType, Datum, oid};
+
+use crate::catalog_store::stored::StoredKind;
+use crate::views::facts::Facts;
+use crate::views::row::{NULL, int2_array, oid_array, row};
+
+pub fn constraint(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
+    for known in facts.relations() {
+        for constraint in &known.relation.constraints {
+            rows.push(constraint_row(facts, known.relation, constraint));
+        }
+    }
+    Ok(rows)
+}
+
+fn constraint_row(facts: &Facts<'_>, table: &Relation, constraint: &Constraint) -> Vec<Datum> {
+    let key = match &constraint.kind {
+        ConstraintKind::ForeignKey(key) => Some(key),
+        _ => None,
+    };
+    let columns = constrained_columns(table, constraint);
+    let check = match &constraint.kind {
+        ConstraintKind::Check(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let equalities = key.map(|key| equality_operators(facts, table, key));
+    let equalities = || equalities.clone().unwrap_or(NULL);
+    row![
+        constraint.oid,
+        &constraint.name,
+        table.schema_oid,
+        kind_letter(&constraint.kind),
+        constraint.deferrable,
+        constraint.initially_deferred,
+        constraint.validated,
+        table.oid,
+        Oid::INVALID,
+        index_of(constraint),
+        Oid::INVALID,
+        key.map_or(Oid::INVALID, |key| key.referenced),
+        key.map_or(' ', |key| action_letter(key.on_update)),
+        key.map_or(' ', |key| action_letter(key.on_delete)),
+        key.map_or(' ', |key| if key.match_full { 'f' } else { 's' }),
+        true,
+        0,
+        check.is_none(),
+        if columns.is_empty() { NULL } else { numbers(&columns) },
+        key.map(|key| numbers(&key.referenced_columns)),
+        equalities(),
+        equalities(),
+        equalities(),
+        NULL,
+        NULL,
+        check,
+    ]
+}
+
+fn numbers(positions: &[u16]) -> Datum {
+    int2_array(positions.iter().map(|&position| position as i16 + 1))
+}
+
+/// pg_constraint.contype.
+pub fn kind_letter(kind: &ConstraintKind) -> char {
+    match kind {
+        ConstraintKind::Check(_) => 'c',
+        ConstraintKind::Unique { .. } => 'u',
+        ConstraintKind::PrimaryKey { .. } => 'p',
+        ConstraintKind::ForeignKey(_) => 'f',
+    }
+}
+
+fn action_letter(action: ReferentialAction) -> char {
+    match action {
+        ReferentialAction::NoAction => 'a',
+        ReferentialAction::Restrict => 'r',
+        ReferentialAction::Cascade => 'c',
+        ReferentialAction::SetNull => 'n',
+        ReferentialAction::SetDefault => 'd',
+    }
+}
+
+/// The index that a constraint rests on.
+pub fn index_of(constraint: &Constraint) -> Oid {
+    match &constraint.kind {
+        ConstraintKind::Check(_) => Oid::INVALID,
+        ConstraintKind::Unique { index } | ConstraintKind::PrimaryKey { index } => *index,
+        ConstraintKind::ForeignKey(key) => key.referenced_index,
+    }
+}
+
+/// Positions of the columns that a constraint is about. Of a check, those that its text names.
+pub fn constrained_columns(table: &Relation, constraint: &Constraint) -> Vec<u16> {
+    match &constraint.kind {
+        ConstraintKind::ForeignKey(key) => key.columns.clone(),
+        ConstraintKind::Unique { index } | ConstraintKind::PrimaryKey { index } => {
+            let found = table.indexes.iter().find(|candidate| candidate.oid == *index);
+            let keys = found.map_or(&[][..], |index| &index.keys);
+            let column = |key: &mote_sql::catalog::IndexKey| match key.target {
+                IndexKeyTarget::Column(position) => Some(position),
+                IndexKeyTarget::Expression(..) => None,
+            };
+            keys.iter().filter_map(column).collect()
+        }
+        ConstraintKind::Check(text) => {
+            let words = words(text);
+            let named = table.columns.iter().enumerate().filter(|(_, column)| {
+                !column.dropped && words.iter().any(|word| *word == column.name)
+            });
+            named.map(|(position, _)| position as u16).collect()
+        }
+    }
+}
+
+/// The identifiers of an expression's text, quoted ones without their quotes; string literals are left out.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_alphabetic() || matches!(c, '_' | '"' | '\'')) {
+        rest = &rest[start..];
+        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let (word, after) = match quote {
+            Some(quote) => {
+                let inner = &rest[1..];
+                let end = inner.find(quote).unwrap_or(inner.len());
+                (&inner[..end], inner.get(end + 1..).unwrap_or(""))
+            }
+            None => {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                rest.split_at(end)
+            }
+        };
+        if quote != Some('\'') {
+            words.push(word);
+        }
+        rest = after;
+    }
+    words
+}
+
+/// The equality of each pair of columns; one of the referenced type where the pair has none of its own.
+fn equality_operators(facts: &Facts<'_>, table: &Relation, key: &ForeignKey) -> Datum {
+    let types = |relation: &Relation, positions: &[u16]| -> Vec<ColumnType> {
+        positions.iter().filter_map(|&p| relation.columns.get(p as usize)).map(|column| column.ty).collect()
+    };
+    let referencing = types(table, &key.columns);
+    let referenced = match facts.relation(key.referenced) {
+        Some(known) => types(known.relation, &key.referenced_columns),
+        None => referencing.clone(),
+    };
+    let as_text = |ty: ColumnType| if ty.oid == oid::VARCHAR { oid::TEXT } else { ty.oid };
+    oid_array(referenced.iter().zip(&referencing).map(|(&right, &left)| {
+        let (right, left) = (as_text(right), as_text(left));
+        let operator = exact_operator("=", right, left).or_else(|| exact_operator("=", right, right));
+        operator.map_or(Oid::INVALID, |operator| operator.oid)
+    }))
+}
+
+const CLASS: Oid = Oid(1259);
+const CONSTRAINT: Oid = Oid(2606);
+const NAMESPACE: Oid = Oid(2615);
+const DEFAULTS: Oid = Oid(2604);
+
+/// One dependency: class, object, column; on class, object, column; how.
+fn depends(object: (Oid, Oid, i32), on: (Oid, Oid, i32), how: char) -> Vec<Datum> {
+    row![object.0, object.1, object.2, on.0, on.1, on.2, how]
+}
+
+/// What psql and pg_dump ask for: relations on schemas, indexes and constraints on tables, sequences on their columns.
+pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
+    for known in facts.relations() {
+        let table = known.relation;
+        rows.push(depends((CLASS, table.oid, 0), (NAMESPACE, table.schema_oid, 0), 'n'));
+        for constraint in &table.constraints {
+            rows.extend(constraint_dependencies(table, constraint));
+        }
+        for index in &table.indexes {
+            let owner = table.constraints.iter().find(|constraint| match constraint.kind {
+                ConstraintKind::Unique { index: of } | ConstraintKind::PrimaryKey { index: of } => of == index.oid,
+                _ => false,
+            });
+            rows.push(match owner {
+                Some(owner) => depends((CLASS, index.oid, 0), (CONSTRAINT, owner.oid, 0), 'i'),
+                None => depends((CLASS, index.oid, 0), (CLASS, table.oid, 0), 'a'),
+            });
+        }
+        rows.extend(column_dependencies(table));
+        if let (StoredKind::Sequence, Some(sequence)) = (known.stored.kind, &known.stored.sequence)
+            && let Some((owner, position)) = sequence.owned_by
+        {
+            // Identity sequences belong to the column's definition, serial ones only follow it.
+            let identity = facts.relation(Oid(owner)).is_some_and(|owner| {
+                let column = owner.relation.columns.get(position as usize);
+                column.is_some_and(|column| column.identity.is_some())
+            });
+            let how = if identity { 'i' } else { 'a' };
+            rows.push(depends((CLASS, table.oid, 0), (CLASS, Oid(owner), position as i32 + 1), how));
+        }
+    }
+    Ok(rows)
+}
+
+fn constraint_dependencies(table: &Relation, constraint: &Constraint) -> Vec<Vec<Datum>> {
+    let this = (CONSTRAINT, constraint.oid, 0);
+    let columns = constrained_columns(table, constraint);
+    let mut rows: Vec<Vec<Datum>> =
+        columns.iter().map(|&position| depends(this, (CLASS, table.oid, position as i32 + 1), 'a')).collect();
+    if let ConstraintKind::ForeignKey(key) = &constraint.kind {
+        let referenced = key.referenced_columns.iter();
+        rows.extend(referenced.map(|&p| depends(this, (CLASS, key.referenced, p as i32 + 1), 'n')));
+        rows.push(depends(this, (CLASS, key.referenced_index, 0), 'n'));
+    }
+    rows
+}
+
+fn column_dependencies(table: &Relation) -> Vec<Vec<Datum>> {
+    let mut rows = Vec::new();
+    for (position, column) in table.columns.iter().enumerate() {
+        if column.dropped || (column.default.is_none() && column.generated.is_none()) {
+            continue;
+        }
+        let number = position as i16 + 1;
+        let default = (DEFAULTS, super::attributes::default_oid(table.oid, number), 0);
+        rows.push(depends(default, (CLASS, table.oid, number as i32), 'a'));
+        if let Some(sequence) = column.owned_sequence.filter(|_| column.default.is_some()) {
+            rows.push(depends(default, (CLASS, sequence, 0), 'n'));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn words_are_identifiers() {
+        assert_eq!(words("((a > 0) AND (\"B c\" <> 'a b'::text))"), ["a", "AND", "B c", "text"]);
+    }
+}

@@ -1,0 +1,173 @@
+//! pg_proc, pg_operator, pg_aggregate: what the binder can resolve, and the functions that read and write types.
+
+use mote_common::{Oid, SqlResult};
+use mote_sql::catalog::function::{AGGREGATES, FUNCTIONS, FunctionSignature, Volatility, WINDOWS};
+use mote_sql::catalog::operator::OPERATORS;
+use mote_types::{ColumnType, Datum, oid};
+
+use crate::views::builtin::{
+    BOOTSTRAP_ROLE, CATALOG_SCHEMA, LANGUAGE_INTERNAL, SUPPORT_FUNCTIONS, SupportFunction,
+};
+use crate::views::facts::Facts;
+use crate::views::row::{NULL, oid_vector, row};
+
+/// What pg_proc says about one function.
+struct Procedure<'f> {
+    oid: Oid,
+    name: &'f str,
+    kind: char,
+    arguments: Vec<Oid>,
+    variadic: Oid,
+    defaults: i16,
+    result: Oid,
+    returns_set: bool,
+    strict: bool,
+    volatility: char,
+    source: &'f str,
+}
+
+impl Procedure<'_> {
+    fn row(self) -> Vec<Datum> {
+        // The type of a variadic parameter is the array of its elements.
+        let array = ColumnType::new(self.variadic).array_of().map(|array| array.oid);
+        let mut arguments = self.arguments;
+        if let (Some(last), Some(array)) = (arguments.last_mut(), array) {
+            *last = array;
+        }
+        row![
+            self.oid,
+            self.name,
+            CATALOG_SCHEMA,
+            BOOTSTRAP_ROLE,
+            LANGUAGE_INTERNAL,
+            1.0f32,
+            if self.returns_set { 1000.0f32 } else { 0.0 },
+            self.variadic,
+            Oid::INVALID,
+            self.kind,
+            false,
+            false,
+            self.strict,
+            self.returns_set,
+            self.volatility,
+            's',
+            arguments.len() as i16,
+            self.defaults,
+            self.result,
+            oid_vector(arguments),
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            self.source,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+        ]
+    }
+}
+
+pub fn procs(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows: Vec<Vec<Datum>> = FUNCTIONS.iter().map(|function| scalar(function).row()).collect();
+    for aggregate in AGGREGATES {
+        let arguments = aggregate.arguments.to_vec();
+        rows.push(folding(aggregate.oid, aggregate.name, 'a', arguments, aggregate.result).row());
+    }
+    for window in WINDOWS {
+        let arguments = window.arguments.to_vec();
+        rows.push(folding(window.oid, window.name, 'w', arguments, window.result).row());
+    }
+    rows.extend(SUPPORT_FUNCTIONS.iter().map(|function| support(function).row()));
+    Ok(rows)
+}
+
+fn scalar(function: &FunctionSignature) -> Procedure<'_> {
+    Procedure {
+        oid: function.oid,
+        name: function.name,
+        kind: 'f',
+        arguments: function.arguments.to_vec(),
+        variadic: function.variadic.unwrap_or(Oid::INVALID),
+        defaults: function.defaults as i16,
+        result: function.result,
+        returns_set: function.returns_set,
+        strict: function.strict,
+        volatility: match function.volatility {
+            Volatility::Immutable => 'i',
+            Volatility::Stable => 's',
+            Volatility::Volatile => 'v',
+        },
+        source: function.body,
+    }
+}
+
+/// An aggregate or window function.
+fn folding(oid: Oid, name: &str, kind: char, arguments: Vec<Oid>, result: Oid) -> Procedure<'_> {
+    Procedure {
+        oid,
+        name,
+        kind,
+        arguments,
+        variadic: Oid::INVALID,
+        defaults: 0,
+        result,
+        returns_set: false,
+        strict: false,
+        volatility: 'i',
+        source: if kind == 'a' { "aggregate_dummy" } else { name },
+    }
+}
+
+fn support(function: &SupportFunction) -> Procedure<'_> {
+    Procedure {
+        oid: function.oid,
+        name: function.name,
+        kind: 'f',
+        arguments: function.arguments.iter().map(|&argument| Oid(argument)).collect(),
+        variadic: Oid::INVALID,
+        defaults: 0,
+        result: function.result,
+        returns_set: false,
+        strict: true,
+        volatility: if function.stable { 's' } else { 'i' },
+        source: function.name,
+    }
+}
+
+pub fn operators(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = OPERATORS.iter().map(|operator| {
+        let is_equality = operator.name == "=" && operator.result == oid::BOOL;
+        row![
+            operator.oid,
+            operator.name,
+            CATALOG_SCHEMA,
+            BOOTSTRAP_ROLE,
+            if operator.left == Oid::INVALID { 'l' } else { 'b' },
+            is_equality,
+            is_equality,
+            operator.left,
+            operator.right,
+            operator.result,
+            operator.commutator,
+            operator.negator,
+            operator.function.signature().oid,
+            Oid::INVALID,
+            Oid::INVALID,
+        ]
+    });
+    Ok(rows.collect())
+}
+
+/// Aggregates are code, not transition functions: the columns that would name those are `-`.
+pub fn aggregates(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let none = Oid::INVALID;
+    let rows = AGGREGATES.iter().map(|aggregate| {
+        row![
+            aggregate.oid, 'n', 0i16, none, none, none, none, none, none, none, none, false, false, 'r', 'r', none,
+            aggregate.result, 0, none, 0, NULL, NULL,
+        ]
+    });
+    Ok(rows.collect())
+}

@@ -1,0 +1,266 @@
+//! pg_class, pg_index, pg_sequence.
+
+use mote_common::{Oid, SqlResult};
+use mote_sql::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation, RelationKind};
+use mote_types::Datum;
+
+use crate::catalog_store::stored::StoredKind;
+use crate::views::builtin::{BTREE, HEAP, default_operator_class};
+use crate::views::facts::{Facts, Known, KnownIndex, collation_of};
+use crate::views::row::{NULL, int2_vector, oid_vector, row, text_array_or_null, xid};
+use crate::views::text::acl_item;
+use crate::views::{all_relations, shown_as_view};
+
+/// Bits of pg_index.indoption.
+const OPTION_DESCENDING: i16 = 1;
+const OPTION_NULLS_FIRST: i16 = 2;
+/// A page, for the sizes that PostgreSQL counts in pages.
+const PAGE_BYTES: i64 = 8192;
+
+/// What pg_class says about one relation.
+struct Class<'f> {
+    oid: Oid,
+    name: &'f str,
+    schema: Oid,
+    owner: Oid,
+    access_method: Oid,
+    storage: Oid,
+    rows: f32,
+    kind: char,
+    columns: i16,
+    has_index: bool,
+    checks: i16,
+    has_rules: bool,
+    has_triggers: bool,
+    temporary: bool,
+    acl: Datum,
+    options: Datum,
+}
+
+impl Class<'_> {
+    fn row(self) -> Vec<Datum> {
+        let pages = (self.rows.max(0.0) as i64 * 64 / PAGE_BYTES) as i32;
+        let is_table = self.kind == 'r';
+        row![
+            self.oid,
+            self.name,
+            self.schema,
+            Oid::INVALID,
+            Oid::INVALID,
+            self.owner,
+            self.access_method,
+            self.storage,
+            Oid::INVALID,
+            pages,
+            self.rows,
+            0,
+            Oid::INVALID,
+            self.has_index,
+            false,
+            if self.temporary { 't' } else { 'p' },
+            self.kind,
+            self.columns,
+            self.checks,
+            self.has_rules,
+            self.has_triggers,
+            false,
+            false,
+            false,
+            true,
+            if is_table { 'd' } else { 'n' },
+            false,
+            Oid::INVALID,
+            xid(if is_table { 3 } else { 0 }),
+            xid(if is_table { 1 } else { 0 }),
+            self.acl,
+            self.options,
+            NULL,
+        ]
+    }
+}
+
+pub fn class(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows: Vec<Vec<Datum>> = all_relations().iter().map(|relation| builtin_class(relation)).collect();
+    for known in facts.relations() {
+        rows.push(user_class(facts, known));
+    }
+    for known in facts.indexes() {
+        rows.push(index_class(facts, known));
+    }
+    Ok(rows)
+}
+
+fn builtin_class(relation: &Relation) -> Vec<Datum> {
+    let view = shown_as_view(relation.oid);
+    let class = Class {
+        oid: relation.oid,
+        name: &relation.name,
+        schema: relation.schema_oid,
+        owner: relation.owner,
+        access_method: if view { Oid::INVALID } else { HEAP },
+        storage: Oid::INVALID,
+        rows: 0.0,
+        kind: if view { 'v' } else { 'r' },
+        columns: relation.columns.len() as i16,
+        has_index: false,
+        checks: 0,
+        has_rules: view,
+        has_triggers: false,
+        temporary: false,
+        acl: text_acl(["=r/postgres"]),
+        options: NULL,
+    };
+    class.row()
+}
+
+fn text_acl<const N: usize>(items: [&str; N]) -> Datum {
+    Datum::array(mote_types::oid::ACLITEM, items.into_iter().map(Datum::text).collect())
+}
+
+/// The ACL column of any object: NULL while nothing was granted.
+pub fn acl(facts: &Facts<'_>, items: &[mote_sql::catalog::AclItem]) -> Datum {
+    if items.is_empty() {
+        return NULL;
+    }
+    let items = items.iter().map(|item| Datum::from(acl_item(facts, item))).collect();
+    Datum::array(mote_types::oid::ACLITEM, items)
+}
+
+/// pg_class.relkind.
+pub fn kind_letter(kind: RelationKind) -> char {
+    match kind {
+        RelationKind::Table => 'r',
+        RelationKind::View => 'v',
+        RelationKind::Index => 'i',
+        RelationKind::Sequence => 'S',
+        RelationKind::Virtual => 'v',
+    }
+}
+
+fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<Datum> {
+    let is_table = stored.kind == StoredKind::Table;
+    let foreign = |constraint: &mote_sql::catalog::Constraint| {
+        matches!(constraint.kind, ConstraintKind::ForeignKey(_))
+    };
+    let check =
+        |constraint: &&mote_sql::catalog::Constraint| matches!(constraint.kind, ConstraintKind::Check(_));
+    let class = Class {
+        oid: relation.oid,
+        name: &relation.name,
+        schema: relation.schema_oid,
+        owner: relation.owner,
+        access_method: if is_table { HEAP } else { Oid::INVALID },
+        storage: if stored.kind == StoredKind::View { Oid::INVALID } else { relation.oid },
+        rows: match stored.kind {
+            StoredKind::Table => facts.rows_of(relation) as f32,
+            StoredKind::View => 0.0,
+            StoredKind::Sequence => 1.0,
+        },
+        kind: kind_letter(relation.kind),
+        columns: relation.columns.len() as i16,
+        has_index: !relation.indexes.is_empty(),
+        checks: relation.constraints.iter().filter(check).count() as i16,
+        has_rules: stored.kind == StoredKind::View,
+        has_triggers: relation.constraints.iter().any(foreign) || !relation.referenced_by.is_empty(),
+        temporary: relation.temporary,
+        acl: acl(facts, &relation.acl),
+        options: text_array_or_null(&relation.options),
+    };
+    class.row()
+}
+
+fn index_class(facts: &Facts<'_>, KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
+    let class = Class {
+        oid: index.oid,
+        name: &index.name,
+        schema: table.schema_oid,
+        owner: table.owner,
+        access_method: BTREE,
+        storage: index.oid,
+        rows: facts.rows_of(table) as f32,
+        kind: 'i',
+        columns: (index.keys.len() + index.include.len()) as i16,
+        has_index: false,
+        checks: 0,
+        has_rules: false,
+        has_triggers: false,
+        temporary: table.temporary,
+        acl: NULL,
+        options: NULL,
+    };
+    class.row()
+}
+
+pub fn index(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    Ok(facts.indexes().map(|known| index_row(known)).collect())
+}
+
+fn index_row(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
+    let immediate = !table.constraints.iter().any(|constraint| {
+        constraint.deferrable
+            && matches!(constraint.kind,
+                ConstraintKind::Unique { index: of } | ConstraintKind::PrimaryKey { index: of } if of == index.oid)
+    });
+    let expressions: Vec<&str> = index.keys.iter().filter_map(expression).collect();
+    row![
+        index.oid,
+        table.oid,
+        (index.keys.len() + index.include.len()) as i16,
+        index.keys.len() as i16,
+        index.unique,
+        index.nulls_not_distinct,
+        index.primary,
+        false,
+        immediate,
+        false,
+        index.valid,
+        false,
+        true,
+        true,
+        false,
+        int2_vector(attribute_numbers(index)),
+        oid_vector(index.keys.iter().map(|key| collation_of(key.ty))),
+        oid_vector(index.keys.iter().map(|key| default_operator_class(key.ty.oid))),
+        int2_vector(index.keys.iter().map(options)),
+        if expressions.is_empty() { NULL } else { Datum::from(expressions.join(", ")) },
+        index.predicate.as_ref().map(|(text, _)| text.as_str()),
+    ]
+}
+
+fn expression(key: &IndexKey) -> Option<&str> {
+    match &key.target {
+        IndexKeyTarget::Column(_) => None,
+        IndexKeyTarget::Expression(text, _) => Some(text),
+    }
+}
+
+fn options(key: &IndexKey) -> i16 {
+    let descending = if key.descending { OPTION_DESCENDING } else { 0 };
+    descending | if key.nulls_first { OPTION_NULLS_FIRST } else { 0 }
+}
+
+/// Columns of an index by attribute number, 0 for an expression, included ones last.
+pub fn attribute_numbers(index: &IndexDescription) -> impl Iterator<Item = i16> + '_ {
+    let keys = index.keys.iter().map(|key| match key.target {
+        IndexKeyTarget::Column(position) => position as i16 + 1,
+        IndexKeyTarget::Expression(..) => 0,
+    });
+    keys.chain(index.include.iter().map(|&position| position as i16 + 1))
+}
+
+pub fn sequence(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let sequences = facts.relations_of_kind(StoredKind::Sequence).filter_map(|known| {
+        let sequence = known.stored.sequence.as_ref()?;
+        Some(row![
+            known.relation.oid,
+            Oid(sequence.type_oid),
+            sequence.start,
+            sequence.increment,
+            sequence.maximum,
+            sequence.minimum,
+            sequence.cache,
+            sequence.cycle,
+        ])
+    });
+    Ok(sequences.collect())
+}

@@ -1,0 +1,139 @@
+//! pg_type, pg_cast, pg_am, pg_opclass, pg_opfamily, pg_collation, pg_language: constants of the binary.
+
+use mote_common::{Oid, SqlResult};
+use mote_sql::catalog::cast::{CASTS, CastUse};
+use mote_types::catalog::BUILTIN_TYPES;
+use mote_types::{Datum, TypeInfo};
+
+use crate::views::builtin::{
+    BOOTSTRAP_ROLE, BTREE, CATALOG_SCHEMA, COLLATIONS, HEAP, LANGUAGE_INTERNAL, OPERATOR_CLASSES, support_function,
+};
+use crate::views::facts::Facts;
+use crate::views::row::{NULL, row};
+
+pub fn types(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    Ok(BUILTIN_TYPES.iter().map(type_row).collect())
+}
+
+/// The OID of a support function; `-` is shown for none.
+fn support(name: &str) -> Oid {
+    support_function(name).unwrap_or(Oid::INVALID)
+}
+
+fn type_row(info: &TypeInfo) -> Vec<Datum> {
+    let is_array = info.input == "array_in";
+    row![
+        info.oid,
+        info.name,
+        CATALOG_SCHEMA,
+        BOOTSTRAP_ROLE,
+        info.len,
+        info.by_value,
+        info.kind as char,
+        info.category as char,
+        info.preferred,
+        true,
+        info.delim as char,
+        Oid::INVALID,
+        support(info.subscript),
+        info.elem,
+        info.array,
+        support(info.input),
+        support(info.output),
+        support(info.receive),
+        support(info.send),
+        support(info.modin),
+        support(info.modout),
+        if is_array { support("array_typanalyze") } else { Oid::INVALID },
+        info.align as char,
+        info.storage as char,
+        false,
+        Oid::INVALID,
+        -1,
+        0,
+        info.collation,
+        NULL,
+        NULL,
+        NULL,
+    ]
+}
+
+pub fn casts(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = CASTS.iter().map(|cast| {
+        let context = match cast.context {
+            CastUse::Implicit => 'i',
+            CastUse::Assignment => 'a',
+            CastUse::Explicit => 'e',
+        };
+        let method = match (cast.binary, cast.function) {
+            (true, _) => 'b',
+            (false, Oid::INVALID) => 'i',
+            _ => 'f',
+        };
+        row![cast.oid, cast.source, cast.target, cast.function, context, method]
+    });
+    Ok(rows.collect())
+}
+
+pub fn access_methods(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    Ok(vec![
+        row![HEAP, "heap", support("heap_tableam_handler"), 't'],
+        row![BTREE, "btree", support("bthandler"), 'i'],
+    ])
+}
+
+pub fn opclasses(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = OPERATOR_CLASSES.iter().map(|class| {
+        row![
+            class.oid,
+            BTREE,
+            class.name,
+            CATALOG_SCHEMA,
+            BOOTSTRAP_ROLE,
+            class.family,
+            class.input,
+            class.default,
+            class.key,
+        ]
+    });
+    Ok(rows.collect())
+}
+
+pub fn opfamilies(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut families: Vec<(Oid, &str)> =
+        OPERATOR_CLASSES.iter().map(|class| (class.family, class.family_name)).collect();
+    families.sort_unstable();
+    families.dedup();
+    let rows = families.into_iter().map(|(oid, name)| row![oid, BTREE, name, CATALOG_SCHEMA, BOOTSTRAP_ROLE]);
+    Ok(rows.collect())
+}
+
+pub fn collations(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = COLLATIONS.iter().map(|collation| {
+        row![
+            collation.oid,
+            collation.name,
+            CATALOG_SCHEMA,
+            BOOTSTRAP_ROLE,
+            collation.provider,
+            true,
+            collation.encoding,
+            collation.locale,
+            collation.locale,
+            NULL,
+            NULL,
+        ]
+    });
+    Ok(rows.collect())
+}
+
+pub fn languages(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let language = |oid: Oid, name: &str, trusted: bool| {
+        row![oid, name, BOOTSTRAP_ROLE, false, trusted, Oid::INVALID, Oid::INVALID, Oid::INVALID, NULL]
+    };
+    Ok(vec![
+        language(LANGUAGE_INTERNAL, "internal", false),
+        language(Oid(13), "c", false),
+        language(Oid(14), "sql", true),
+    ])
+}
