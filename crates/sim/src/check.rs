@@ -1,4 +1,4 @@
-//! An engine's tables against the model, and its indexes against its tables.
+//! An engine's tables against the model, and its indexes against its tables, while no transaction runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,20 +12,31 @@ use crate::schema;
 
 /// Compares everything a new reader sees with the model at `ts`.
 pub fn contents(engine: &Arc<Engine>, model: &Model, tables: &[TableId], ts: Lsn) -> Result<(), String> {
-    let reader = engine.begin(Isolation::RepeatableRead, true).map_err(|error| format!("begin: {error:?}"))?;
+    let reader = engine
+        .begin(Isolation::RepeatableRead, true)
+        .map_err(|error| format!("begin: {error:?}"))?;
     let snapshot = reader.begin_statement(Access::Read);
-    let expected = model.contents(ts);
+    let expected = model.contents(tables, ts);
     let mut found = BTreeMap::new();
     for &id in tables {
-        let table = engine.table(id).ok_or_else(|| format!("table {} is gone", id.0))?;
+        let table = engine
+            .table(id)
+            .ok_or_else(|| format!("table {} is gone", id.0))?;
         let rows = visible_rows(&reader, &table, &snapshot);
         indexes(&reader, &table, &snapshot, &rows)?;
-        found.extend(rows.into_iter().map(|(row, content)| (RowKey { table: id, row }, content)));
+        found.extend(
+            rows.into_iter()
+                .map(|(row, content)| (RowKey { table: id, row }, content)),
+        );
     }
     for key in expected.keys().chain(found.keys()) {
         let (found, expected) = (found.get(key), expected.get(key).copied());
         if found != expected {
-            return Err(format!("{key:?} at {ts}: found {}, expected {}", show(found), show(expected)));
+            return Err(format!(
+                "{key:?} at {ts}: found {}, expected {}",
+                show(found),
+                show(expected)
+            ));
         }
     }
     Ok(())
@@ -33,7 +44,12 @@ pub fn contents(engine: &Arc<Engine>, model: &Model, tables: &[TableId], ts: Lsn
 
 pub fn show(row: Option<&Row>) -> String {
     match row {
-        Some(row) => format!("key {}, group {:?}, {} bytes of text", row.key, row.group, row.text.len()),
+        Some(row) => format!(
+            "key {}, group {:?}, {} bytes of text",
+            row.key,
+            row.group,
+            row.text.len()
+        ),
         None => "no row".into(),
     }
 }
@@ -48,8 +64,8 @@ fn visible_rows(reader: &Transaction, table: &Table, snapshot: &Snapshot) -> BTr
     .collect()
 }
 
-/// Every visible row has its entry, every entry whose key is that of its visible row is counted once, and unique keys
-/// are unique.
+/// Every visible row has its entry and there is no other - nobody runs, and everything dead was collected - and unique
+/// keys are unique.
 fn indexes(
     reader: &Transaction,
     table: &Table,
@@ -58,40 +74,57 @@ fn indexes(
 ) -> Result<(), String> {
     let all = table.indexes();
     if all.len() != 2 {
-        return Err(format!("table {}: {} indexes, expected 2", table.id().0, all.len()));
+        return Err(format!(
+            "table {}: {} indexes, expected 2",
+            table.id().0,
+            all.len()
+        ));
     }
     for index in all {
         let mut expected = BTreeSet::new();
         for &id in rows.keys() {
-            let row = reader.fetch(table, id, snapshot).ok_or("a row vanished under its snapshot")?;
+            let row = reader
+                .fetch(table, id, snapshot)
+                .ok_or("a row vanished under its snapshot")?;
             let mut key = Vec::new();
-            match index.key_program.key(&table.view(row.layout(), row.bytes()), &mut key) {
+            match index
+                .key_program
+                .key(&table.view(row.layout(), row.bytes()), &mut key)
+            {
                 Ok(KeyOutcome::Key { .. }) => _ = expected.insert((key, id)),
                 Ok(KeyOutcome::NotCovered) => {}
                 Err(error) => return Err(format!("a key could not be made: {error:?}")),
             }
         }
-        let found = entries(&index, &expected);
+        let found = entries(&index)?;
+        if let Some((_, id)) = found.difference(&expected).next() {
+            return Err(format!("index {}: an entry is left of row {id:?}", index.id.0));
+        }
         if let Some((_, id)) = expected.difference(&found).next() {
             return Err(format!("index {}: row {id:?} has no entry", index.id.0));
         }
         let keys: BTreeSet<_> = expected.iter().map(|(key, _)| key).collect();
         if index.unique && keys.len() != expected.len() {
-            return Err(format!("unique index {}: two visible rows have one key", index.id.0));
+            return Err(format!(
+                "unique index {}: two visible rows have one key",
+                index.id.0
+            ));
         }
     }
     Ok(())
 }
 
-/// The entries of an index that are expected, each seen once; others belong to versions nobody sees.
-fn entries(index: &TableIndex, expected: &BTreeSet<(Vec<u8>, RowId)>) -> BTreeSet<(Vec<u8>, RowId)> {
+/// All entries of an index; none may come twice.
+fn entries(index: &TableIndex) -> Result<BTreeSet<(Vec<u8>, RowId)>, String> {
     let mut cursor = index.tree.cursor(KeyRange::all(), Direction::Forward);
     let mut found = BTreeSet::new();
     while let Some((key, id)) = cursor.next(&index.tree) {
-        let entry = (key.to_vec(), id);
-        if expected.contains(&entry) {
-            found.insert(entry);
+        if !found.insert((key.to_vec(), id)) {
+            return Err(format!(
+                "index {}: the entry of row {id:?} comes twice",
+                index.id.0
+            ));
         }
     }
-    found
+    Ok(found)
 }

@@ -43,7 +43,10 @@ fn run_seeds(first: u64, count: u64, options: Options) -> ExitCode {
             Ok(report) => total.add(&report),
             Err(error) => {
                 eprintln!("seed {seed}: {error}");
-                eprintln!("repeat with: cargo run -p mote-sim -- --seed {seed} --lives {} --steps {}", options.lives, options.steps);
+                eprintln!(
+                    "repeat with: cargo run -p mote-sim -- --seed {seed} --lives {} --steps {}",
+                    options.lives, options.steps
+                );
                 return ExitCode::FAILURE;
             }
         }

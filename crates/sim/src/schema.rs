@@ -2,8 +2,10 @@
 
 use mote_common::{IndexId, TableId};
 use mote_engine::{
-    ColumnStorage, IndexDefinition, KeyClass, KeyColumn, RowView, RowWriter, StorageClass, Table, TableDefinition,
+    ColumnStorage, IndexDefinition, KeyClass, KeyColumn, RowView, RowWriter, StorageClass, Table,
+    TableDefinition,
 };
+use mote_engine::{SequenceDefinition, SequenceId};
 
 use crate::model::Row;
 
@@ -25,7 +27,26 @@ pub fn group_index(table: TableId) -> IndexDefinition {
 
 fn index(table: TableId, column: KeyColumn, unique: bool) -> IndexDefinition {
     let (id, columns) = (IndexId(0), vec![column]);
-    IndexDefinition { id, table, columns, unique, nulls_not_distinct: false, expressions: None }
+    IndexDefinition {
+        id,
+        table,
+        columns,
+        unique,
+        nulls_not_distinct: false,
+        expressions: None,
+    }
+}
+
+pub fn sequence() -> SequenceDefinition {
+    let (minimum, maximum) = (1, i64::MAX);
+    SequenceDefinition {
+        id: SequenceId(0),
+        start: 1,
+        increment: 1,
+        minimum,
+        maximum,
+        cycle: false,
+    }
 }
 
 pub fn encode(table: &Table, row: &Row) -> Vec<u8> {

@@ -1,13 +1,14 @@
 //! One session: a transaction stepped action by action, its own writes remembered.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mote_common::prng::Prng;
 use mote_common::{Lsn, RowId, TableId};
 use mote_engine::{
-    Access, BeginOptions, CommitError, Engine, Isolation, LogUnavailable, RowLockStrength, SavepointId, Snapshot,
-    Table, Ticket, Transaction, WaitPolicy, Wake, WriteError,
+    Access, BeginOptions, CommitError, Engine, Isolation, LogUnavailable, RowLockStrength, RowVersion,
+    SavepointId, Snapshot, Table, Ticket, Transaction, WaitPolicy, Wake, WriteError,
 };
 
 use crate::check::show;
@@ -40,6 +41,8 @@ pub struct Session {
     read_only: bool,
     changes: Vec<(RowKey, Version)>,
     savepoints: Vec<(SavepointId, usize)>,
+    /// The highest commit timestamp its reads met: the reply that ends it must wait for that.
+    met: Cell<Lsn>,
     woken: Arc<Woken>,
     waiting: Option<(Ticket, Action, Snapshot)>,
 }
@@ -50,7 +53,9 @@ pub enum Step {
     /// It waits for somebody.
     Waits,
     /// The transaction is over: its commit, if it wrote and did commit.
-    Ended { committed: Option<(Lsn, Vec<(RowKey, Version)>)> },
+    Ended {
+        committed: Option<(Lsn, Vec<(RowKey, Version)>)>,
+    },
     /// The engine has stopped.
     Stopped,
 }
@@ -60,15 +65,34 @@ type Outcome = Result<Step, String>;
 impl Session {
     /// `None`: the engine has stopped.
     pub fn begin(engine: &Arc<Engine>, prng: &mut Prng, number: u32) -> Option<Session> {
-        let isolation = if prng.chance(1, 3) { Isolation::RepeatableRead } else { Isolation::ReadCommitted };
+        let isolation = if prng.chance(1, 3) {
+            Isolation::RepeatableRead
+        } else {
+            Isolation::ReadCommitted
+        };
         let read_only = prng.chance(1, 8);
         let session_floor = Lsn::ZERO;
-        let options = BeginOptions { isolation, read_only, session: number, session_floor };
+        let options = BeginOptions {
+            isolation,
+            read_only,
+            session: number,
+            session_floor,
+        };
         let transaction = engine.begin_with(options).ok()?;
         let woken = Arc::new(Woken::default());
         transaction.set_wake(woken.clone());
         let (changes, savepoints) = (Vec::new(), Vec::new());
-        Some(Session { transaction, isolation, read_only, changes, savepoints, woken, waiting: None })
+        let met = Cell::new(Lsn::ZERO);
+        Some(Session {
+            transaction,
+            isolation,
+            read_only,
+            changes,
+            savepoints,
+            met,
+            woken,
+            waiting: None,
+        })
     }
 
     /// Waits, and nobody has called yet.
@@ -77,7 +101,13 @@ impl Session {
     }
 
     /// One action, or another attempt at the one that waits.
-    pub fn step(mut self, engine: &Arc<Engine>, model: &Model, prng: &mut Prng, tables: &[TableId]) -> (Option<Session>, Outcome) {
+    pub fn step(
+        mut self,
+        engine: &Arc<Engine>,
+        model: &Model,
+        prng: &mut Prng,
+        tables: &[TableId],
+    ) -> (Option<Session>, Outcome) {
         if let Some((ticket, action, snapshot)) = self.waiting.take() {
             if !self.woken.0.swap(false, Ordering::Relaxed) {
                 // Chosen although asleep: statement_timeout.
@@ -89,7 +119,8 @@ impl Session {
         match prng.below(12) {
             0 => return self.end(prng),
             1 => {
-                self.savepoints.push((self.transaction.savepoint(), self.changes.len()));
+                self.savepoints
+                    .push((self.transaction.savepoint(), self.changes.len()));
                 (Some(self), Ok(Step::Done))
             }
             2 if !self.savepoints.is_empty() => {
@@ -100,10 +131,12 @@ impl Session {
                 self.changes.truncate(changes);
                 (Some(self), Ok(Step::Done))
             }
-            3..6 => self.read(engine, model, prng),
-            _ if self.read_only => self.read(engine, model, prng),
+            3..6 => self.read(engine, model, prng, tables),
+            _ if self.read_only => self.read(engine, model, prng, tables),
             _ => {
-                let Some(action) = choose_action(model, prng, tables) else { return (Some(self), Ok(Step::Done)) };
+                let Some(action) = choose_action(model, prng, tables) else {
+                    return (Some(self), Ok(Step::Done));
+                };
                 let snapshot = self.transaction.begin_statement(Access::Write);
                 self.attempt(engine, model, action, snapshot)
             }
@@ -114,32 +147,66 @@ impl Session {
         if prng.chance(1, 5) {
             return self.abort();
         }
-        let Session { transaction, changes, .. } = self;
+        let Session {
+            transaction,
+            changes,
+            met,
+            ..
+        } = self;
         let outcome = match transaction.commit() {
+            Ok(receipt) if receipt.seen < met.get() => Err(format!(
+                "the receipt says {} was seen, but a read met {}",
+                receipt.seen,
+                met.get()
+            )),
             Ok(receipt) => match (receipt.commit_ts, changes.is_empty()) {
-                (Some(ts), false) => Ok(Step::Ended { committed: Some((ts, changes)) }),
+                (Some(ts), false) => Ok(Step::Ended {
+                    committed: Some((ts, changes)),
+                }),
                 (None, true) | (Some(_), true) => Ok(Step::Ended { committed: None }),
                 (None, false) => Err("a commit that wrote has no timestamp".into()),
             },
-            Err(CommitError::LogUnavailable { reason: LogUnavailable::Stopped, .. }) => Ok(Step::Stopped),
-            Err(CommitError::LogUnavailable { reason: LogUnavailable::DiskFull, .. }) => {
-                Ok(Step::Ended { committed: None })
-            }
+            Err(CommitError::LogUnavailable {
+                reason: LogUnavailable::Stopped,
+                ..
+            }) => Ok(Step::Stopped),
+            Err(CommitError::LogUnavailable {
+                reason: LogUnavailable::DiskFull,
+                ..
+            }) => Ok(Step::Ended { committed: None }),
             Err(other) => Err(format!("commit: {other:?}")),
         };
         (None, outcome)
     }
 
     fn abort(self) -> (Option<Session>, Outcome) {
-        self.transaction.abort();
+        let receipt = self.transaction.abort();
+        if receipt.seen < self.met.get() {
+            return (
+                None,
+                Err(format!(
+                    "an abort saw {}, but a read met {}",
+                    receipt.seen,
+                    self.met.get()
+                )),
+            );
+        }
         (None, Ok(Step::Ended { committed: None }))
     }
 
     /// Reads some rows at one snapshot and compares each with the model.
-    fn read(self, engine: &Arc<Engine>, model: &Model, prng: &mut Prng) -> (Option<Session>, Outcome) {
+    fn read(
+        self,
+        engine: &Arc<Engine>,
+        model: &Model,
+        prng: &mut Prng,
+        tables: &[TableId],
+    ) -> (Option<Session>, Outcome) {
         let snapshot = self.transaction.begin_statement(Access::Read);
         for _ in 0..4 {
-            let Some(key) = model.some_row(|count| prng.below(count)) else { break };
+            let Some(key) = model.some_row(tables, |count| prng.below(count)) else {
+                break;
+            };
             if let Err(error) = self.expect(engine, model, key, &snapshot) {
                 return (None, Err(error));
             }
@@ -157,11 +224,26 @@ impl Session {
         }
     }
 
-    fn expect(&self, engine: &Arc<Engine>, model: &Model, key: RowKey, snapshot: &Snapshot) -> Result<(), String> {
-        let Some(table) = engine.table(key.table) else { return Err(format!("{key:?}: the table is gone")) };
+    fn expect(
+        &self,
+        engine: &Arc<Engine>,
+        model: &Model,
+        key: RowKey,
+        snapshot: &Snapshot,
+    ) -> Result<(), String> {
+        let Some(table) = engine.table(key.table) else {
+            return Err(format!("{key:?}: the table is gone"));
+        };
         let found = self.transaction.fetch(&table, key.row, snapshot);
         let found = found.map(|row| schema::decode(&table.view(row.layout(), row.bytes())));
         let expected = self.visible(model, key, snapshot.timestamp());
+        if let Some((ts, version)) = model.version_at(key, snapshot.timestamp()) {
+            // A deletion that is stable may be forgotten: nobody waits for it any more.
+            let own = self.changes.iter().any(|(changed, _)| *changed == key);
+            if !own && (version.is_some() || ts > engine.log().stable()) {
+                self.met.set(self.met.get().max(ts));
+            }
+        }
         if found.as_ref() == expected {
             Ok(())
         } else {
@@ -175,6 +257,26 @@ impl Session {
                 self.isolation
             ))
         }
+    }
+
+    /// What a lock answers is the newest version that is committed, or one's own.
+    fn expect_newest(
+        &self,
+        model: &Model,
+        table: &Table,
+        key: RowKey,
+        newest: Option<RowVersion<'_>>,
+    ) -> Result<(), String> {
+        let found = newest.map(|row| schema::decode(&table.view(row.layout(), row.bytes())));
+        let expected = self.visible(model, key, Lsn::MAX);
+        if found.as_ref() == expected {
+            return Ok(());
+        }
+        Err(format!(
+            "{key:?} locked: found {}, expected {}",
+            show(found.as_ref()),
+            show(expected)
+        ))
     }
 
     fn attempt(
@@ -205,7 +307,9 @@ impl Session {
                 let snapshot = self.transaction.begin_statement(Access::Write);
                 self.attempt(engine, model, action, snapshot)
             }
-            Err(WriteError::Deleted) if self.isolation == Isolation::ReadCommitted => (Some(self), Ok(Step::Done)),
+            Err(WriteError::Deleted) if self.isolation == Isolation::ReadCommitted => {
+                (Some(self), Ok(Step::Done))
+            }
             Err(WriteError::LogUnavailable(LogUnavailable::Stopped)) => (None, Ok(Step::Stopped)),
             Err(
                 WriteError::Serialization
@@ -234,18 +338,30 @@ impl Session {
             Action::Insert { table, row } => {
                 let storage = table_of(*table)?;
                 let inserted = self.transaction.insert(&storage, &schema::encode(&storage, row));
-                inserted.map(|id| Some((RowKey { table: *table, row: id }, Some(row.clone()))))
+                inserted.map(|id| {
+                    Some((
+                        RowKey {
+                            table: *table,
+                            row: id,
+                        },
+                        Some(row.clone()),
+                    ))
+                })
             }
             Action::Update { key, row } => {
                 self.expect(engine, model, *key, snapshot)?;
                 let table = table_of(key.table)?;
-                self.update(&table, key.row, snapshot, row).map(|done| done.then(|| (*key, Some(row.clone()))))
+                self.update(&table, key.row, snapshot, row)
+                    .map(|done| done.then(|| (*key, Some(row.clone()))))
             }
             Action::Delete { key } => {
                 self.expect(engine, model, *key, snapshot)?;
                 let table = table_of(key.table)?;
                 match self.transaction.fetch(&table, key.row, snapshot) {
-                    Some(seen) => self.transaction.delete(&table, &seen).map(|()| Some((*key, None))),
+                    Some(seen) => self
+                        .transaction
+                        .delete(&table, &seen)
+                        .map(|()| Some((*key, None))),
                     None => Ok(None),
                 }
             }
@@ -253,10 +369,18 @@ impl Session {
                 let table = table_of(key.table)?;
                 let seen = self.transaction.fetch(&table, key.row, snapshot);
                 match seen {
-                    Some(seen) => self
-                        .transaction
-                        .lock_row(&table, key.row, Some(&seen), *strength, WaitPolicy::Block)
-                        .map(|_| None),
+                    Some(seen) => {
+                        let policy = WaitPolicy::Block;
+                        match self
+                            .transaction
+                            .lock_row(&table, key.row, Some(&seen), *strength, policy)
+                        {
+                            Ok(locked) => self
+                                .expect_newest(model, &table, *key, locked.newest)
+                                .map(|()| Ok(None))?,
+                            Err(error) => Err(error),
+                        }
+                    }
                     None => Ok(None),
                 }
             }
@@ -265,7 +389,10 @@ impl Session {
 
     fn update(&self, table: &Table, row: RowId, snapshot: &Snapshot, new: &Row) -> Result<bool, WriteError> {
         match self.transaction.fetch(table, row, snapshot) {
-            Some(seen) => self.transaction.update(table, &seen, &schema::encode(table, new)).map(|()| true),
+            Some(seen) => self
+                .transaction
+                .update(table, &seen, &schema::encode(table, new))
+                .map(|()| true),
             None => Ok(false),
         }
     }
@@ -274,9 +401,12 @@ impl Session {
 fn choose_action(model: &Model, prng: &mut Prng, tables: &[TableId]) -> Option<Action> {
     if prng.chance(1, 3) {
         let table = tables[prng.below(tables.len() as u64) as usize];
-        return Some(Action::Insert { table, row: random_row(prng) });
+        return Some(Action::Insert {
+            table,
+            row: random_row(prng),
+        });
     }
-    let key = model.some_row(|count| prng.below(count))?;
+    let key = model.some_row(tables, |count| prng.below(count))?;
     Some(match prng.below(6) {
         0 => Action::Delete { key },
         1 => {
@@ -286,14 +416,35 @@ fn choose_action(model: &Model, prng: &mut Prng, tables: &[TableId]) -> Option<A
                 RowLockStrength::NoKeyUpdate,
                 RowLockStrength::Update,
             ];
-            Action::Lock { key, strength: strengths[prng.below(4) as usize] }
+            Action::Lock {
+                key,
+                strength: strengths[prng.below(4) as usize],
+            }
         }
-        _ => Action::Update { key, row: random_row(prng) },
+        _ => {
+            let mut row = random_row(prng);
+            // Updates that keep the key take a weaker lock and are logged as patches.
+            if let Some(old) = model.version(key, Lsn::MAX).filter(|_| prng.chance(2, 3)) {
+                row.key = old.key;
+                if prng.chance(1, 2) {
+                    row.text.clone_from(&old.text);
+                }
+            }
+            Action::Update { key, row }
+        }
     })
 }
 
 fn random_row(prng: &mut Prng) -> Row {
-    let length = if prng.chance(1, 40) { prng.below(60_000) } else { prng.below(200) };
+    let length = if prng.chance(1, 15) {
+        prng.below(60_000)
+    } else {
+        prng.below(200)
+    };
     let text = vec![prng.below(3) as u8; length as usize];
-    Row { key: prng.between(-40, 40), group: prng.chance(3, 4).then(|| prng.between(0, 5)), text }
+    Row {
+        key: prng.between(-40, 40),
+        group: prng.chance(3, 4).then(|| prng.between(0, 5)),
+        text,
+    }
 }

@@ -7,9 +7,12 @@ use mote_common::env::sim::{FaultPlan, SimDisk, env};
 use mote_common::prng::Prng;
 use mote_common::{Lsn, SqlError, TableId};
 use mote_engine::checkpoint::{CheckpointConfig, Manifest};
+use mote_engine::log::LogConfig;
 use mote_engine::log::reader::{LogFiles, LogReader};
-use mote_engine::log::{FlushOutcome, LogConfig};
-use mote_engine::{BuildProgress, Engine, EngineConfig, Isolation, KeyExpressionProvider, KeyExpressions, OpenError};
+use mote_engine::{
+    BuildProgress, Engine, EngineConfig, Isolation, KeyExpressionProvider, KeyExpressions, OpenError,
+    SequenceError, SequenceId,
+};
 
 use crate::check;
 use crate::model::Model;
@@ -82,8 +85,17 @@ fn open(world: Env) -> Result<Arc<Engine>, OpenError> {
 
 fn config() -> EngineConfig {
     EngineConfig {
-        log: LogConfig { segment_bytes: SEGMENT_BYTES, ring_bytes: 2 << 20, segments_ahead: 1, writers_max: 4 },
-        checkpoint: CheckpointConfig { file_bytes: 100_000, manifest_bytes: 300_000, ..CheckpointConfig::default() },
+        log: LogConfig {
+            segment_bytes: SEGMENT_BYTES,
+            ring_bytes: 2 << 20,
+            segments_ahead: 1,
+            writers_max: 4,
+        },
+        checkpoint: CheckpointConfig {
+            file_bytes: 100_000,
+            manifest_bytes: 300_000,
+            ..CheckpointConfig::default()
+        },
         recovery_threads: 1,
         // A failed disk ends the life, not the process; every later call answers Stopped.
         fail_stop: Arc::new(|_| {}),
@@ -99,19 +111,26 @@ struct World {
     sessions: Vec<Session>,
     session_numbers: u32,
     tables: Vec<TableId>,
+    sequence: SequenceId,
+    /// Values that nextval gave, with what the reply that told them waited for.
+    values: Vec<(i64, Lsn)>,
     model: Model,
     report: Report,
 }
+
+const TABLES_MAX: usize = 4;
 
 impl World {
     fn new(seed: u64) -> Result<World, String> {
         let disk = SimDisk::new(seed);
         let (world, _clock) = env(&disk, seed);
         let engine = open(world).map_err(|error| format!("a new database: {error}"))?;
-        let mut tables = Vec::new();
+        let mut model = Model::default();
         for _ in 0..2 {
-            tables.push(create_table(&engine)?);
+            let (table, ts) = create_table(&engine)?;
+            model.commit_table(ts, table, true);
         }
+        let sequence = create_sequence(&engine)?;
         engine.log().flush_and_seal();
         Ok(World {
             seed,
@@ -120,23 +139,47 @@ impl World {
             engine,
             sessions: Vec::new(),
             session_numbers: 0,
-            tables,
-            model: Model::default(),
+            tables: model.tables(Lsn::MAX),
+            sequence,
+            values: Vec::new(),
+            model,
             report: Report::default(),
         })
     }
 
     fn live(&mut self, steps: u64) -> Result<(), String> {
-        if self.prng.chance(1, 4) {
-            self.disk.set_faults(FaultPlan { sync_fails_ppm: 8_000, ..FaultPlan::default() });
+        let fault = self.prng.below(12);
+        match fault {
+            0 | 1 => self.disk.set_faults(FaultPlan {
+                sync_fails_ppm: 8_000,
+                ..FaultPlan::default()
+            }),
+            2 => self.disk.set_faults(FaultPlan {
+                write_fails_ppm: 4_000,
+                ..FaultPlan::default()
+            }),
+            _ => {}
         }
         for _ in 0..self.prng.below(steps) {
+            if (3..6).contains(&fault) && self.prng.chance(1, 80) {
+                self.fill_or_empty_disk();
+            }
             if !self.step()? {
                 self.report.failed_disks += 1;
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Somebody else fills the disk, or frees space: writers get errors meanwhile, and nothing else happens.
+    fn fill_or_empty_disk(&mut self) {
+        let room = self.disk.used_bytes() + self.prng.below(400_000);
+        let capacity_bytes = self.prng.chance(1, 2).then_some(room);
+        self.disk.set_faults(FaultPlan {
+            capacity_bytes,
+            ..FaultPlan::default()
+        });
     }
 
     /// False: the engine has stopped.
@@ -148,9 +191,106 @@ impl World {
             9..17 => _ = self.engine.checkpoint_step(),
             17..20 => _ = self.engine.collect(64),
             20 => self.acknowledge_early(),
+            21 => self.next_value()?,
+            22 if self.prng.chance(1, 3) => self.change_tables()?,
             _ => return self.step_session(),
         }
         Ok(!self.engine.log().is_stopped())
+    }
+
+    /// nextval: values are never handed out twice, not even over a crash.
+    fn next_value(&mut self) -> Result<(), String> {
+        let Ok(transaction) = self.engine.begin(Isolation::ReadCommitted, false) else {
+            return Ok(());
+        };
+        let sequence = self
+            .engine
+            .sequence(self.sequence)
+            .ok_or("the sequence is gone")?;
+        let value = match transaction.sequence_next(&sequence) {
+            Ok(value) => value,
+            Err(SequenceError::LogUnavailable(_)) => return Ok(()),
+            Err(other) => return Err(format!("nextval: {other:?}")),
+        };
+        let seen = transaction.abort().seen;
+        if let Some((last, _)) = self.values.last()
+            && value <= *last
+        {
+            return Err(format!("nextval gave {value} after {last}"));
+        }
+        self.values.push((value, seen));
+        Ok(())
+    }
+
+    /// CREATE TABLE or DROP TABLE, while nobody else does anything: their locks are the executor's business.
+    fn change_tables(&mut self) -> Result<(), String> {
+        self.sessions.clear();
+        self.check_when_quiet()?;
+        if self.tables.len() < TABLES_MAX && self.prng.chance(1, 2) {
+            if let Ok((table, ts)) = create_table(&self.engine) {
+                self.model.commit_table(ts, table, true);
+            }
+        } else if self.tables.len() > 1 {
+            let victim = self.tables[self.prng.below(self.tables.len() as u64) as usize];
+            let Ok(transaction) = self.engine.begin(Isolation::ReadCommitted, false) else {
+                return Ok(());
+            };
+            let dropped = transaction.drop_table(victim);
+            if dropped.is_ok()
+                && let Ok(receipt) = transaction.commit()
+            {
+                let ts = receipt
+                    .commit_ts
+                    .ok_or("DROP TABLE committed without a timestamp")?;
+                self.model.commit_table(ts, victim, false);
+            }
+        }
+        self.tables = self.model.tables(Lsn::MAX);
+        Ok(())
+    }
+
+    /// No transaction runs: when the collector is done, the indexes hold what the tables hold.
+    fn check_when_quiet(&mut self) -> Result<(), String> {
+        for _ in 0..20 {
+            let tail = self.engine.log().tail();
+            if !self.engine.log().flush_to(tail) {
+                return Ok(());
+            }
+            self.engine.collect(usize::MAX);
+            if self.engine.collector_backlog() == 0 {
+                break;
+            }
+            // What is left waits for a later horizon.
+            if !self.move_log()? {
+                return Ok(());
+            }
+        }
+        let backlog = self.engine.collector_backlog();
+        if backlog != 0 {
+            return Err(format!(
+                "{backlog} rows stay with the collector though nobody runs"
+            ));
+        }
+        let now = self.engine.log().stable();
+        check::contents(&self.engine, &self.model, &self.tables, now)
+            .map_err(|error| format!("when quiet: {error}"))
+    }
+
+    /// setval to where the sequence is: a frame that changes nothing. False: the disk has no room for it.
+    fn move_log(&mut self) -> Result<bool, String> {
+        let Ok(transaction) = self.engine.begin(Isolation::ReadCommitted, false) else {
+            return Ok(false);
+        };
+        let sequence = self
+            .engine
+            .sequence(self.sequence)
+            .ok_or("the sequence is gone")?;
+        let (value, is_called) = self.values.last().map_or((1, false), |&(value, _)| (value, true));
+        match transaction.sequence_set(&sequence, value, is_called) {
+            Ok(()) => Ok(true),
+            Err(SequenceError::LogUnavailable(_)) => Ok(false),
+            Err(other) => Err(format!("setval: {other:?}")),
+        }
     }
 
     /// synchronous_commit = off: readers may see what is not stable.
@@ -166,9 +306,14 @@ impl World {
                 None => return Ok(false),
             }
         }
-        let awake: Vec<usize> = (0..self.sessions.len()).filter(|&i| !self.sessions[i].is_asleep()).collect();
+        let awake: Vec<usize> = (0..self.sessions.len())
+            .filter(|&i| !self.sessions[i].is_asleep())
+            .collect();
         if awake.is_empty() {
-            return Err(format!("all {} sessions wait and nobody wakes them", self.sessions.len()));
+            return Err(format!(
+                "all {} sessions wait and nobody wakes them",
+                self.sessions.len()
+            ));
         }
         let which = if self.prng.chance(1, 100) {
             self.prng.below(self.sessions.len() as u64) as usize
@@ -182,7 +327,9 @@ impl World {
             Step::Done => {}
             Step::Waits => self.report.waits += 1,
             Step::Ended { committed: None } => {}
-            Step::Ended { committed: Some((ts, changes)) } => {
+            Step::Ended {
+                committed: Some((ts, changes)),
+            } => {
                 self.report.commits += 1;
                 self.model.commit(ts, &changes);
             }
@@ -206,7 +353,10 @@ impl World {
         self.engine = open(world).map_err(|error| format!("recovery: {error}"))?;
         self.report.crashes += 1;
         self.report.lost_commits += self.model.cut(end) as u64;
-        check::contents(&self.engine, &self.model, &self.tables, end).map_err(|e| format!("after recovery: {e}"))?;
+        self.tables = self.model.tables(end);
+        self.values.retain(|(_, seen)| *seen <= end);
+        check::contents(&self.engine, &self.model, &self.tables, end)
+            .map_err(|e| format!("after recovery: {e}"))?;
         self.model.forget_history();
         Ok(())
     }
@@ -214,26 +364,50 @@ impl World {
 
 /// Where the surviving log ends, found without the engine.
 fn log_end(world: &Env) -> Result<Lsn, String> {
-    let manifest = Manifest::read(&*world.disk).map_err(|e| e.to_string())?.ok_or("no MANIFEST after a crash")?;
-    let files = LogFiles::open(&*world.disk, manifest.system_id, manifest.segment_bytes).map_err(|e| e.to_string())?;
+    let manifest = Manifest::read(&*world.disk)
+        .map_err(|e| e.to_string())?
+        .ok_or("no MANIFEST after a crash")?;
+    let files = LogFiles::open(&*world.disk, manifest.system_id, manifest.segment_bytes)
+        .map_err(|e| e.to_string())?;
     let mut reader = LogReader::new(&files, manifest.log_start);
     while reader.next_frame().map_err(|e| e.to_string())?.is_some() {}
     Ok(reader.position())
 }
 
-fn create_table(engine: &Arc<Engine>) -> Result<TableId, String> {
-    let transaction = engine.begin(Isolation::ReadCommitted, false).map_err(|e| format!("begin: {e:?}"))?;
-    let id = transaction.create_table(&schema::table()).map_err(|e| format!("create table: {e:?}"))?;
+fn create_table(engine: &Arc<Engine>) -> Result<(TableId, Lsn), String> {
+    let transaction = engine
+        .begin(Isolation::ReadCommitted, false)
+        .map_err(|e| format!("begin: {e:?}"))?;
+    let id = transaction
+        .create_table(&schema::table())
+        .map_err(|e| format!("create table: {e:?}"))?;
     for definition in [schema::key_index(id), schema::group_index(id)] {
-        let mut build = transaction.create_index(&definition).map_err(|e| format!("create index: {e:?}"))?;
-        let built = transaction.build_index(&mut build, usize::MAX).map_err(|e| format!("build index: {e:?}"))?;
+        let mut build = transaction
+            .create_index(&definition)
+            .map_err(|e| format!("create index: {e:?}"))?;
+        let built = transaction
+            .build_index(&mut build, usize::MAX)
+            .map_err(|e| format!("build index: {e:?}"))?;
         if built != BuildProgress::Done {
             return Err("the index of an empty table was not built at once".into());
         }
     }
+    let receipt = transaction.commit().map_err(|e| format!("commit: {e:?}"))?;
+    Ok((
+        id,
+        receipt
+            .commit_ts
+            .ok_or("CREATE TABLE committed without a timestamp")?,
+    ))
+}
+
+fn create_sequence(engine: &Arc<Engine>) -> Result<SequenceId, String> {
+    let transaction = engine
+        .begin(Isolation::ReadCommitted, false)
+        .map_err(|e| format!("begin: {e:?}"))?;
+    let id = transaction
+        .create_sequence(&schema::sequence())
+        .map_err(|e| format!("create sequence: {e:?}"))?;
     transaction.commit().map_err(|e| format!("commit: {e:?}"))?;
-    match engine.log().flush_step() {
-        FlushOutcome::Stopped => Err("the log stopped on a healthy disk".into()),
-        _ => Ok(id),
-    }
+    Ok(id)
 }
