@@ -28,6 +28,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
         Expr::Parameter { index, .. } => Expression::Parameter(*index as usize),
         Expr::ExecParameter { id, .. } => Expression::ExecParameter(id.0 as usize),
         Expr::Excluded { index, .. } => Expression::Excluded(*index as usize),
+        Expr::Variable { .. } => return Err(SqlError::internal("a column was not placed by the planner")),
         Expr::Call { function, arguments, ty, .. } => compile_call(*function, arguments, *ty)?,
         Expr::Cast { argument, from, ty, explicit, .. } => {
             Cast::compile(compile(argument)?, *from, *ty, *explicit)
@@ -219,6 +220,7 @@ pub fn type_of(expr: &Expr) -> ColumnType {
         | Expr::Column { ty, .. }
         | Expr::Parameter { ty, .. }
         | Expr::ExecParameter { ty, .. }
+        | Expr::Variable { ty, .. }
         | Expr::Call { ty, .. }
         | Expr::Cast { ty, .. }
         | Expr::Case { ty, .. }

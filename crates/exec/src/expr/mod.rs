@@ -1,7 +1,8 @@
 //! Expressions in the form that is evaluated: `plan::expr::Expr` compiled once per plan.
 //!
 //! Read in this order: this file (the tree and its evaluation), `compile` (from the plan's form to this one),
-//! `comparison` (=, <, IN, ANY, row-wise), `cast`, `array` (ARRAY[], subscripts, rows), `subplan`, `session_value`.
+//! `comparison` (=, <, IN, ANY, row-wise), `cast`, `array` (ARRAY[], subscripts, rows), `subplan`, `session_value`,
+//! `fold` (constants, for the planner).
 //!
 //! Promises
 //!  1. Three-valued logic and strictness are PostgreSQL's; CASE, COALESCE, AND and OR evaluate no more than they need.
@@ -14,6 +15,7 @@ mod array;
 mod cast;
 mod comparison;
 mod compile;
+mod fold;
 mod session_value;
 pub(crate) mod subplan;
 #[cfg(test)]
@@ -22,7 +24,8 @@ mod tests;
 pub(crate) use array::stack_arrays;
 pub(crate) use comparison::{Operation, equal, equal_rows, hash_row, order};
 pub use compile::{compile, compile_all, compile_option, type_of};
-pub(crate) use cast::convert;
+pub(crate) use cast::{convert, reg_input, reg_lookup, split_name};
+pub use fold::FOLDER;
 
 use mote_common::SqlResult;
 use mote_sql::plan::expr::{BooleanTest, SequenceCall, SessionValue};

@@ -31,8 +31,8 @@ pub fn body(name: &str) -> Option<Body> {
         "numeric_sqrt" => Body::Pure(|a| numeric(&a[0]).sqrt().map(Datum::Numeric)),
         "numeric_exp" => Body::Pure(|a| numeric(&a[0]).exp().map(Datum::Numeric)),
         "numeric_ln" => Body::Pure(|a| numeric(&a[0]).ln().map(Datum::Numeric)),
-        "numeric_log" => Body::Pure(|a| numeric(&a[0]).log(numeric(&a[1])).map(Datum::Numeric)),
-        "log" | "log10" => Body::Pure(|a| Numeric::from(10).log(numeric(&a[0])).map(Datum::Numeric)),
+        "numeric_log" => Body::Pure(|a| numeric(&a[0]).log_of(numeric(&a[1])).map(Datum::Numeric)),
+        "log" | "log10" => Body::Pure(|a| numeric(&a[0]).log10().map(Datum::Numeric)),
         "numeric_power" => Body::Pure(|a| numeric(&a[0]).power(numeric(&a[1])).map(Datum::Numeric)),
         "numeric_scale" => Body::Pure(|a| Ok(numeric(&a[0]).scale().map_or(Datum::Null, Datum::Int4))),
         "numeric_min_scale" => Body::Pure(|a| Ok(numeric(&a[0]).min_scale().map_or(Datum::Null, Datum::Int4))),
@@ -59,7 +59,10 @@ pub fn body(name: &str) -> Option<Body> {
         "dacos" => Body::Pure(|a| inverse(float8(&a[0]), f64::acos)),
         "datan" => float!(|x| x.atan()),
         "datan2" => Body::Pure(|a| Ok(Datum::Float8(float8(&a[0]).atan2(float8(&a[1]))))),
-        "drandom" => Body::Runtime(|runtime, _, _| Ok(Datum::Float8(random(runtime.context.session.clock_us())))),
+        "drandom" => Body::Runtime(|runtime, _, _| {
+            let session = runtime.session();
+            Ok(Datum::Float8(random(session.clock_us() as u64 ^ (session.pid as u64) << 40)))
+        }),
         "width_bucket_float8" => Body::Pure(|a| {
             width_bucket_float(float8(&a[0]), float8(&a[1]), float8(&a[2]), int4(&a[3]))
         }),
@@ -143,10 +146,9 @@ thread_local! {
 }
 
 /// random(): uniform in 0..1.
-fn random(seed_us: i64) -> f64 {
+fn random(seed: u64) -> f64 {
     RANDOM.with(|cell| {
-        let state = cell.get().unwrap_or_else(|| seed_us as u64 ^ cell as *const Cell<Option<u64>> as u64);
-        let mut prng = Prng::new(state);
+        let mut prng = Prng::new(cell.get().unwrap_or(seed));
         cell.set(Some(prng.next_u64()));
         prng.unit()
     })

@@ -1,7 +1,8 @@
 //! Bodies of the built-in functions, by the `body` names of `mote_sql::catalog::function`.
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `text`, `pattern`,
-//! `bytes`, `formatting`, `datetime`, `array`, `json`, `set_returning`, `aggregate`, `window`, `system`, `privilege`.
+//! `bytes`, `formatting`, `datetime`, `array`, `json`, `set_returning`, `aggregate`, `window`, `system`,
+//! `catalog_text`, `privilege`.
 //!
 //! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
 //! PostgreSQL's SQLSTATE and wording. Comparisons are not here: they compile to nodes of their own.
@@ -11,8 +12,10 @@ pub mod aggregate;
 pub mod arithmetic;
 pub mod array;
 pub mod bytes;
+mod catalog_text;
 pub mod datetime;
 pub mod formatting;
+mod hash;
 pub mod json;
 pub mod math;
 pub mod pattern;
@@ -157,7 +160,7 @@ fn datetime_comparison(name: &str) -> Option<Body> {
 }
 
 /// Settings for operations that do not depend on any.
-static PLAIN_SETTINGS: LazyLock<FormatSettings> = LazyLock::new(FormatSettings::default);
+pub(crate) static PLAIN_SETTINGS: LazyLock<FormatSettings> = LazyLock::new(FormatSettings::default);
 
 #[cold]
 #[inline(never)]

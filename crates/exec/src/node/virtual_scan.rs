@@ -64,7 +64,7 @@ fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usi
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         if self.rows.is_none() {
-            self.rows = Some(crate::views::TABLES.rows(self.program.relation.oid, runtime.context)?);
+            self.rows = Some(crate::views::TABLES.rows(self.program.relation.oid, runtime.context())?);
             self.position = 0;
         }
         loop {

@@ -18,10 +18,10 @@ use mote_types::Datum;
 
 use crate::context::StatementContext;
 use crate::expr::subplan::SubPlanState;
-use crate::modify::foreign_key;
+use crate::modify::foreign_key::{self, PendingChecks};
 use crate::node::cte_scan::{CteState, WorkTable};
 use crate::node::{NodeProgram, Operator, compile_node};
-use runtime::{Runtime, Values};
+use runtime::{Emit, Runtime, Values};
 
 /// A plan made executable: expressions compiled, columns and keys resolved.
 pub struct Program {
@@ -84,9 +84,6 @@ pub struct RunOutcome {
     pub finished: bool,
 }
 
-/// Takes the rows of a result. The context is handed back so that a row can go out through the host.
-pub type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;
-
 /// One run of a program; reusable.
 pub struct Execution {
     program: Arc<Program>,
@@ -134,7 +131,7 @@ impl Execution {
         emit: &mut Emit<'_>,
     ) -> SqlResult<RunOutcome> {
         let snapshot = self.snapshot.take().ok_or_else(|| SqlError::internal("execution was not started"))?;
-        let mut runtime = Runtime { context, snapshot: &snapshot, values: &mut self.values };
+        let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
         let result = if self.program.command == Command::Select || (max_rows == 0 && self.buffered.is_none()) {
             Self::pull(&self.program, self.root.as_mut(), &mut self.exhausted, &mut runtime, max_rows, emit)
         } else {
@@ -173,7 +170,7 @@ impl Execution {
                 break;
             }
             if program.returns_rows {
-                emit(runtime.context, &root.row()[..program.visible_columns])?;
+                emit(runtime.context(), &root.row()[..program.visible_columns])?;
             }
             emitted += 1;
         }
@@ -204,11 +201,25 @@ impl Execution {
             if max_rows > 0 && emitted == max_rows {
                 return Ok((emitted, false));
             }
-            emit(runtime.context, row)?;
+            emit(runtime.context(), row)?;
             rows.pop_front();
             emitted += 1;
         }
         Ok((emitted, true))
+    }
+
+    /// Runs a statement that another one needs (an action of a foreign key) to its end. What it leaves to check is
+    /// handed to the outer statement, which checks when it is through itself.
+    pub(crate) fn run_nested(
+        &mut self,
+        context: &mut StatementContext<'_>,
+        pending: &mut PendingChecks,
+    ) -> SqlResult<u64> {
+        let snapshot = self.snapshot.take().ok_or_else(|| SqlError::internal("execution was not started"))?;
+        let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
+        while self.root.next(&mut runtime)? {}
+        pending.append(&mut self.values.pending_checks);
+        Ok(self.values.affected)
     }
 
     /// Drops what the run held (snapshot, rows, parameters) and keeps the buffers for the next one.

@@ -5,24 +5,27 @@
 
 use std::sync::Arc;
 
-use mote_engine::{Snapshot, Table, TableIndex};
 use mote_common::{IndexId, Oid, RowId, SqlError, SqlResult, TableId};
-use mote_sql::catalog::Relation;
+use mote_engine::{Snapshot, Table, TableIndex, Transaction};
+use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::plan::node::ScanId;
 use mote_types::{Datum, FormatSettings};
 
 use crate::context::StatementContext;
+use crate::database::Database;
 use crate::expr::subplan::SubPlanState;
 use crate::modify::foreign_key::PendingChecks;
 use crate::node::cte_scan::{CteState, WorkTable};
+use crate::session::state::SessionState;
 
 /// Handed down through every node and expression.
 pub struct Runtime<'r, 'c> {
-    pub context: &'r mut StatementContext<'c>,
-    /// The statement's snapshot, registered as long as the execution lasts.
-    pub snapshot: &'r Snapshot,
+    statement: Option<(&'r mut StatementContext<'c>, &'r Snapshot)>,
     pub values: &'r mut Values,
 }
+
+/// Takes the rows of a result. The context is handed back so that a row can go out through the host.
+pub type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;
 
 /// The values of one execution of a program. Vectors keep their capacity from one execution to the next.
 #[derive(Default)]
@@ -63,30 +66,79 @@ impl Recheck {
     }
 }
 
-impl Runtime<'_, '_> {
+/// Why expressions without a statement never ask for one.
+const NO_STATEMENT: &str = "index expressions and folded constants are immutable: they need no statement";
+
+impl<'r, 'c> Runtime<'r, 'c> {
+    /// For a statement: `snapshot` is registered as long as the execution lasts.
+    pub fn new(
+        context: &'r mut StatementContext<'c>,
+        snapshot: &'r Snapshot,
+        values: &'r mut Values,
+    ) -> Runtime<'r, 'c> {
+        Runtime { statement: Some((context, snapshot)), values }
+    }
+
+    /// For immutable expressions outside of any statement.
+    pub fn detached(values: &'r mut Values) -> Runtime<'r, 'c> {
+        Runtime { statement: None, values }
+    }
+
+    /// The statement's context.
+    ///
+    /// # Panics
+    /// In a detached runtime.
+    #[inline]
+    pub fn context(&mut self) -> &mut StatementContext<'c> {
+        self.statement.as_mut().expect(NO_STATEMENT).0
+    }
+
+    #[inline]
+    pub fn session(&self) -> &SessionState {
+        self.statement.as_ref().expect(NO_STATEMENT).0.session
+    }
+
+    #[inline]
+    pub fn database(&self) -> &'c Arc<Database> {
+        self.statement.as_ref().expect(NO_STATEMENT).0.database
+    }
+
+    #[inline]
+    pub fn transaction(&self) -> &'c Transaction {
+        self.statement.as_ref().expect(NO_STATEMENT).0.transaction
+    }
+
+    #[inline]
+    pub fn snapshot(&self) -> &'r Snapshot {
+        self.statement.as_ref().expect(NO_STATEMENT).1
+    }
+
     pub fn format(&self) -> &FormatSettings {
-        &self.context.session.settings.effective.format
+        match &self.statement {
+            Some((context, _)) => &context.session.settings.effective.format,
+            None => &crate::functions::PLAIN_SETTINGS,
+        }
     }
 
     pub fn work_memory_bytes(&self) -> usize {
-        self.context.session.settings.effective.work_mem_bytes
+        self.session().settings.effective.work_mem_bytes
     }
 
     #[inline]
     pub fn burn(&mut self, units: u32) -> SqlResult<()> {
-        self.context.burn(units)
+        self.context().burn(units)
     }
 
     pub fn table(&self, id: TableId) -> SqlResult<Arc<Table>> {
-        self.context
-            .database
+        self.database()
             .engine()
             .table(id)
             .ok_or_else(|| SqlError::internal(format!("storage table {} does not exist", id.0)))
     }
 
     pub fn relation(&self, oid: Oid) -> SqlResult<Arc<Relation>> {
-        self.context
+        self.session()
+            .catalog
             .relation(oid)
             .ok_or_else(|| SqlError::internal(format!("cache lookup failed for relation {oid}")))
     }
@@ -94,10 +146,5 @@ impl Runtime<'_, '_> {
 
 /// The index of a table by its id.
 pub fn find_index(table: &Table, id: IndexId) -> SqlResult<Arc<TableIndex>> {
-    table
-        .indexes()
-        .iter()
-        .find(|index| index.id() == id)
-        .cloned()
-        .ok_or_else(|| SqlError::internal(format!("storage index {} does not exist", id.0)))
+    table.index(id).ok_or_else(|| SqlError::internal(format!("storage index {} does not exist", id.0)))
 }

@@ -1,0 +1,188 @@
+//! Casts: the common ones as nodes of their own, the rest through `mote_types::cast`, and the `reg*` types, whose text
+//! form needs the catalog.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::catalog::CatalogView;
+use mote_sql::catalog::function::{FUNCTIONS, function_by_oid};
+use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like};
+use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
+
+use super::Expression;
+use crate::query::runtime::Runtime;
+
+pub struct Cast {
+    argument: Expression,
+    from: ColumnType,
+    to: ColumnType,
+    explicit: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ToInt4,
+    ToInt8,
+    IntegerToNumeric,
+    General,
+}
+
+impl Cast {
+    /// A cast, or the bare argument where the datum stays the same.
+    pub(super) fn compile(argument: Expression, from: ColumnType, to: ColumnType, explicit: bool) -> Expression {
+        if is_relabelling(from, to) {
+            return argument;
+        }
+        let narrow = matches!(from.oid, oid::INT2 | oid::INT4);
+        let kind = match to.oid {
+            oid::INT4 if from.oid == oid::INT2 => Kind::ToInt4,
+            oid::INT8 if narrow => Kind::ToInt8,
+            oid::NUMERIC if to.typmod < 0 && (narrow || from.oid == oid::INT8) => Kind::IntegerToNumeric,
+            _ => Kind::General,
+        };
+        Expression::Cast(Box::new(Cast { argument, from, to, explicit, kind }))
+    }
+
+    pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        let value = self.argument.evaluate(row, runtime)?;
+        match (self.kind, value.as_i64()) {
+            (_, None) if value.is_null() => Ok(Datum::Null),
+            (Kind::ToInt4, Some(value)) => Ok(Datum::Int4(value as i32)),
+            (Kind::ToInt8, Some(value)) => Ok(Datum::Int8(value)),
+            (Kind::IntegerToNumeric, Some(value)) => Ok(Datum::Numeric(Numeric::from(value))),
+            _ => convert(runtime, &value, self.from, self.to, self.explicit),
+        }
+    }
+}
+
+/// Whether a value of one type is one of the other, byte for byte.
+fn is_relabelling(from: ColumnType, to: ColumnType) -> bool {
+    if from.oid == to.oid {
+        return to.typmod < 0 || from.typmod == to.typmod;
+    }
+    let strings = |oid| matches!(oid, oid::TEXT | oid::VARCHAR);
+    if strings(from.oid) && strings(to.oid) {
+        return to.typmod < 0;
+    }
+    // oid and the reg* types among each other.
+    is_oid_like(from.oid) && is_oid_like(to.oid) && to.typmod < 0
+}
+
+/// Converts a value between types.
+pub(crate) fn convert(
+    runtime: &mut Runtime<'_, '_>,
+    value: &Datum,
+    from: ColumnType,
+    to: ColumnType,
+    explicit: bool,
+) -> SqlResult<Datum> {
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    if is_reg_type(to.oid)
+        && let Datum::Text(name) = value
+    {
+        return reg_input(runtime, name, to.oid).map(|oid| Datum::Oid(oid.0));
+    }
+    if is_reg_type(from.oid)
+        && is_text_like(to.oid)
+        && let Datum::Oid(value) = value
+    {
+        let name = Datum::from(reg_output(runtime, Oid(*value), from.oid));
+        return cast(&name, ColumnType::TEXT, to, CastContext::Assignment, runtime.format());
+    }
+    let context = if explicit { CastContext::Explicit } else { CastContext::Assignment };
+    cast(value, from, to, context, runtime.format())
+}
+
+/// Splits `schema.name` at the first point outside of quotes; unquoted parts are folded to lower case.
+pub(crate) fn split_name(text: &str) -> (Option<String>, String) {
+    let mut parts: Vec<String> = vec![String::new()];
+    let mut quoted = false;
+    let mut characters = text.trim().chars().peekable();
+    while let Some(c) = characters.next() {
+        let part = parts.last_mut().expect("there is always a part");
+        match c {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                part.push('"');
+            }
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            c if quoted => part.push(c),
+            c => part.extend(c.to_lowercase()),
+        }
+    }
+    let name = parts.pop().unwrap_or_default();
+    (parts.pop(), name)
+}
+
+/// Reads the text form of a `reg*` value.
+pub(crate) fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> SqlResult<Oid> {
+    if text == "-" {
+        return Ok(Oid::INVALID);
+    }
+    if let Ok(number) = text.parse::<u32>() {
+        return Ok(Oid(number));
+    }
+    if ty == oid::REGTYPE {
+        return parse_type(text).map(|ty| ty.oid);
+    }
+    let found = reg_lookup(runtime, text, ty);
+    found.ok_or_else(|| {
+        let (code, kind) = match ty {
+            oid::REGCLASS => (state::UNDEFINED_TABLE, "relation"),
+            oid::REGNAMESPACE => (state::INVALID_SCHEMA_NAME, "schema"),
+            oid::REGROLE => (state::UNDEFINED_OBJECT, "role"),
+            oid::REGCOLLATION => (state::UNDEFINED_OBJECT, "collation"),
+            _ => (state::UNDEFINED_FUNCTION, "function"),
+        };
+        SqlError::new(code, format!("{kind} \"{text}\" does not exist"))
+    })
+}
+
+/// The object a `reg*` text names, if there is one.
+pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> Option<Oid> {
+    let (schema, name) = split_name(text);
+    let catalog = &runtime.session().catalog;
+    match ty {
+        oid::REGCLASS => {
+            let relation = catalog.relation_by_name(schema.as_deref(), &name);
+            relation.map(|relation| relation.oid).or_else(|| catalog.index_oid(schema.as_deref(), &name))
+        }
+        oid::REGTYPE => parse_type(text).ok().map(|ty| ty.oid),
+        oid::REGNAMESPACE => crate::views::schema_oid(&name).or_else(|| catalog.schema_oid(&name)),
+        oid::REGROLE => catalog.current().role_by_name(&name).map(|role| Oid(role.object.oid)),
+        oid::REGCOLLATION => None,
+        _ => {
+            let bare = name.split('(').next().unwrap_or(&name);
+            FUNCTIONS.iter().find(|function| function.name == bare).map(|function| function.oid)
+        }
+    }
+}
+
+/// The text form of a `reg*` value: the name, or the number where nothing bears it.
+pub(crate) fn reg_output(runtime: &mut Runtime<'_, '_>, value: Oid, ty: Oid) -> String {
+    if value == Oid::INVALID {
+        return "-".into();
+    }
+    let catalog = &runtime.session().catalog;
+    let name = match ty {
+        oid::REGCLASS => catalog.relation(value).map(|relation| {
+            let visible = catalog.relation_by_name(None, &relation.name).is_some_and(|other| other.oid == value);
+            let name = crate::functions::formatting::quote_identifier(&relation.name);
+            match visible {
+                true => name,
+                false => format!("{}.{name}", crate::functions::formatting::quote_identifier(&relation.schema)),
+            }
+        }),
+        oid::REGTYPE => mote_types::type_info(value).map(|_| format_type(value, -1)),
+        oid::REGNAMESPACE => crate::views::schema_name(value)
+            .map(str::to_string)
+            .or_else(|| catalog.current().schemas.get(&value).map(|schema| schema.object.name.clone())),
+        oid::REGROLE => catalog.current().roles.get(&value).map(|role| role.object.name.clone()),
+        oid::REGCOLLATION => None,
+        _ => function_by_oid(value).map(|function| function.signature().name.to_string()),
+    };
+    name.unwrap_or_else(|| value.0.to_string())
+}

@@ -1,0 +1,34 @@
+//! Constant folding for the planner: immutable expressions over constants, evaluated without a statement.
+
+use mote_sql::ConstantFolder;
+use mote_sql::plan::expr::Expr;
+use mote_types::{ColumnType, Datum, oid};
+
+use super::compile;
+use crate::query::runtime::{Runtime, Values};
+
+/// Hands the planner the executor's evaluation.
+pub struct Folder;
+
+pub static FOLDER: Folder = Folder;
+
+impl ConstantFolder for Folder {
+    fn fold(&self, expr: &Expr) -> Option<Datum> {
+        if let Expr::Cast { from, ty, .. } = expr
+            && (depends_on_session(*from) || depends_on_session(*ty))
+        {
+            return None;
+        }
+        let expression = compile(expr).ok()?;
+        let mut values = Values::default();
+        expression.evaluate(&[], &mut Runtime::detached(&mut values)).ok()
+    }
+}
+
+/// Types whose text or conversions depend on settings or the catalog: their casts are stable, not immutable.
+fn depends_on_session(ty: ColumnType) -> bool {
+    let ty = ty.element().map_or(ty.oid, |element| element.oid);
+    mote_types::catalog::is_reg_type(ty)
+        || matches!(ty, oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL | oid::RECORD)
+        || matches!(ty, oid::FLOAT4 | oid::FLOAT8 | oid::BYTEA)
+}

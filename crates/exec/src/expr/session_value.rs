@@ -1,0 +1,158 @@
+//! Values of the session and the statement, and the calls that move sequences.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult, SqlState};
+use mote_engine::{Sequence, SequenceError, SequenceId};
+use mote_sql::plan::expr::{SequenceCall, SessionValue};
+use mote_types::{ColumnType, Datum, datetime};
+
+use super::Expression;
+use crate::catalog_store::stored::StoredSequence;
+use crate::modify::write_error;
+use crate::query::runtime::Runtime;
+
+pub(super) fn evaluate(value: SessionValue, ty: ColumnType, runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+    let session = runtime.session();
+    let zone = &session.settings.effective.format.time_zone;
+    let local_us = zone.to_local_us(session.transaction_start_us);
+    let precise = |us: i64| datetime::round_to_precision(us, ty.typmod);
+    Ok(match value {
+        SessionValue::CurrentDate => Datum::Date(local_us.div_euclid(datetime::DAY_US) as i32),
+        SessionValue::LocalTime | SessionValue::CurrentTime => {
+            Datum::Time(precise(local_us.rem_euclid(datetime::DAY_US)))
+        }
+        SessionValue::TransactionTimestamp => Datum::TimestampTz(precise(session.transaction_start_us)),
+        SessionValue::LocalTimestamp => Datum::Timestamp(precise(local_us)),
+        SessionValue::StatementTimestamp => Datum::TimestampTz(session.statement_start_us),
+        SessionValue::ClockTimestamp => Datum::TimestampTz(session.clock_us()),
+        SessionValue::CurrentUser => Datum::from(session.user.as_str()),
+        SessionValue::SessionUser => Datum::from(session.session_user.as_str()),
+        SessionValue::CurrentSchema => {
+            session.catalog.creation_schema().map_or(Datum::Null, |(_, name)| Datum::from(name))
+        }
+        SessionValue::CurrentCatalog => Datum::from(session.database_name.as_str()),
+    })
+}
+
+/// nextval, currval, lastval, setval.
+pub(super) fn sequence(
+    call: SequenceCall,
+    arguments: &[Expression],
+    row: &[Datum],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Datum> {
+    if call == SequenceCall::LastValue {
+        return match runtime.session().sequences.last {
+            Some((_, value)) => Ok(Datum::Int8(value)),
+            None => Err(SqlError::new(
+                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "lastval is not yet defined in this session",
+            )),
+        };
+    }
+    let mut values = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        let value = argument.evaluate(row, runtime)?;
+        if value.is_null() {
+            return Ok(Datum::Null);
+        }
+        values.push(value);
+    }
+    let Some(Datum::Oid(oid)) = values.first() else {
+        return Err(SqlError::internal("a sequence call without a sequence"));
+    };
+    let oid = Oid(*oid);
+    let (name, sequence) = describe(oid, runtime)?;
+    match call {
+        SequenceCall::NextValue => next_value(oid, &name, &sequence, runtime),
+        SequenceCall::SetValue => set_value(oid, &name, &sequence, &values, runtime),
+        SequenceCall::CurrentValue | SequenceCall::LastValue => {
+            runtime.session().sequences.current.get(&oid).map(|&value| Datum::Int8(value)).ok_or_else(|| {
+                SqlError::new(
+                    state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    format!("currval of sequence \"{name}\" is not yet defined in this session"),
+                )
+            })
+        }
+    }
+}
+
+fn describe(oid: Oid, runtime: &Runtime<'_, '_>) -> SqlResult<(String, StoredSequence)> {
+    let entry = runtime.session().catalog.entry(oid);
+    let Some(entry) = entry else {
+        return Err(SqlError::new(
+            state::UNDEFINED_TABLE,
+            format!("could not open relation with OID {oid}"),
+        ));
+    };
+    match &entry.stored.sequence {
+        Some(sequence) => Ok((entry.stored.name.clone(), sequence.clone())),
+        None => Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a sequence", entry.stored.name),
+        )),
+    }
+}
+
+fn engine_sequence(stored: &StoredSequence, runtime: &Runtime<'_, '_>) -> SqlResult<Arc<Sequence>> {
+    let found = runtime.database().engine().sequence(SequenceId(stored.id));
+    found.ok_or_else(|| SqlError::internal(format!("storage sequence {} does not exist", stored.id)))
+}
+
+#[cold]
+fn sequence_error(error: SequenceError, name: &str) -> SqlError {
+    let exhausted = |edge: &str, bound: i64| {
+        SqlError::new(
+            SqlState::new("2200H"),
+            format!("nextval: reached {edge} value of sequence \"{name}\" ({bound})"),
+        )
+    };
+    match error {
+        SequenceError::MaximumReached(bound) => exhausted("maximum", bound),
+        SequenceError::MinimumReached(bound) => exhausted("minimum", bound),
+        SequenceError::OutOfBounds { value, minimum, maximum } => SqlError::new(
+            state::NUMERIC_VALUE_OUT_OF_RANGE,
+            format!("setval: value {value} is out of bounds for sequence \"{name}\" ({minimum}..{maximum})"),
+        ),
+        SequenceError::LogUnavailable(reason) => {
+            write_error::lock_error(mote_engine::WriteError::LogUnavailable(reason))
+        }
+    }
+}
+
+fn next_value(
+    oid: Oid,
+    name: &str,
+    stored: &StoredSequence,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Datum> {
+    let sequence = engine_sequence(stored, runtime)?;
+    let value =
+        runtime.transaction().sequence_next(&sequence).map_err(|error| sequence_error(error, name))?;
+    let sequences = &mut runtime.context().session.sequences;
+    sequences.current.insert(oid, value);
+    sequences.last = Some((oid, value));
+    Ok(Datum::Int8(value))
+}
+
+fn set_value(
+    oid: Oid,
+    name: &str,
+    stored: &StoredSequence,
+    values: &[Datum],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Datum> {
+    let value = values.get(1).and_then(Datum::as_i64).unwrap_or(0);
+    let is_called = values.get(2).and_then(Datum::as_bool).unwrap_or(true);
+    let sequence = engine_sequence(stored, runtime)?;
+    runtime
+        .transaction()
+        .sequence_set(&sequence, value, is_called)
+        .map_err(|error| sequence_error(error, name))?;
+    if is_called {
+        runtime.context().session.sequences.current.insert(oid, value);
+    }
+    Ok(Datum::Int8(value))
+}

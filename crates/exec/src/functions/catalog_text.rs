@@ -1,0 +1,159 @@
+//! Functions that look objects up in the catalog: names, visibility, comments, definitions as SQL.
+
+use mote_common::{Oid, SqlError, SqlResult, error::state};
+use mote_sql::catalog::CatalogView;
+use mote_types::{Datum, format_type, oid, type_info};
+
+use super::formatting::quote_identifier;
+use super::{Body, boolean, int4, oid as oid_value, text};
+use crate::expr::{reg_input, split_name};
+use crate::query::runtime::Runtime;
+use crate::views::{Facts, names, text as views_text};
+
+pub fn body(name: &str) -> Option<Body> {
+    Some(match name {
+        "format_type" => Body::Pure(|a| Ok(match (&a[0], &a[1]) {
+            (Datum::Null, _) => Datum::Null,
+            (ty, Datum::Null) => Datum::from(format_type(Oid(oid_value(ty)), -1)),
+            (ty, typmod) => Datum::from(format_type(Oid(oid_value(ty)), int4(typmod))),
+        })),
+        "pg_get_userbyid" => Body::Runtime(|runtime, _, a| {
+            Ok(Datum::from(facts(runtime).role_or_unknown(Oid(oid_value(&a[0])))))
+        }),
+        "pg_table_is_visible" => Body::Runtime(|runtime, _, a| Ok(is_visible(runtime, Oid(oid_value(&a[0]))))),
+        "pg_type_is_visible" => Body::Pure(|a| {
+            Ok(type_info(Oid(oid_value(&a[0]))).map_or(Datum::Null, |_| Datum::Bool(true)))
+        }),
+        "pg_function_is_visible" => Body::Pure(|a| {
+            Ok(names::function(Oid(oid_value(&a[0]))).map_or(Datum::Null, |_| Datum::Bool(true)))
+        }),
+        "pg_operator_is_visible" | "pg_opclass_is_visible" | "pg_conversion_is_visible"
+        | "pg_statistics_obj_is_visible" | "pg_ts_config_is_visible" | "pg_collation_is_visible"
+        | "pg_opfamily_is_visible" => Body::Pure(|_| Ok(Datum::Bool(true))),
+        "obj_description" | "obj_description_oid_name" => Body::Runtime(comment),
+        "shobj_description" => Body::Runtime(comment),
+        "col_description" => Body::Runtime(|runtime, _, a| {
+            let relation = runtime.session().catalog.relation(Oid(oid_value(&a[0])));
+            let position = usize::try_from(int4(&a[1]) - 1).ok();
+            let column = relation.as_ref().and_then(|relation| relation.columns.get(position?));
+            Ok(column.and_then(|column| column.comment.as_deref()).map_or(Datum::Null, Datum::from))
+        }),
+        "pg_get_constraintdef" => Body::Runtime(|runtime, _, a| Ok(constraint(runtime, oid_value(&a[0]), false))),
+        "pg_get_constraintdef_ext" => Body::Runtime(|runtime, _, a| {
+            Ok(constraint(runtime, oid_value(&a[0]), boolean(&a[1])))
+        }),
+        "pg_get_indexdef" => Body::Runtime(|runtime, _, a| Ok(index(runtime, oid_value(&a[0]), 0, false))),
+        "pg_get_indexdef_ext" => Body::Runtime(|runtime, _, a| {
+            Ok(index(runtime, oid_value(&a[0]), int4(&a[1]), boolean(&a[2])))
+        }),
+        "pg_get_viewdef" | "pg_get_viewdef_ext" | "pg_get_viewdef_wrap" => {
+            Body::Runtime(|runtime, _, a| Ok(view(runtime, Oid(oid_value(&a[0])))))
+        }
+        "pg_get_viewdef_name" | "pg_get_viewdef_name_ext" => Body::Runtime(|runtime, _, a| {
+            let relation = reg_input(runtime, text(&a[0]), oid::REGCLASS)?;
+            Ok(view(runtime, relation))
+        }),
+        "pg_get_expr" | "pg_get_expr_ext" => Body::Pure(|a| Ok(a[0].clone())),
+        "pg_get_serial_sequence" => Body::Runtime(|runtime, _, a| serial_sequence(runtime, text(&a[0]), text(&a[1]))),
+        "pg_get_function_arguments" | "pg_get_function_identity_arguments" => Body::Pure(|a| {
+            let function = names::function(Oid(oid_value(&a[0])));
+            Ok(function.map_or(Datum::Null, |function| Datum::from(function.argument_list())))
+        }),
+        "pg_get_function_result" => Body::Pure(|a| {
+            let function = names::function(Oid(oid_value(&a[0])));
+            Ok(function.map_or(Datum::Null, |function| Datum::from(format_type(function.result, -1))))
+        }),
+        // Rules, triggers, partitions, statistics objects and functions of users do not exist.
+        "pg_get_ruledef" | "pg_get_ruledef_ext" | "pg_get_triggerdef" | "pg_get_triggerdef_ext"
+        | "pg_get_functiondef" | "pg_get_partkeydef" | "pg_get_statisticsobjdef_columns" => {
+            Body::Pure(|_| Ok(Datum::Null))
+        }
+        "pg_tablespace_location" => Body::Pure(|_| Ok(Datum::from(""))),
+        "pg_relation_is_publishable" => Body::Pure(|_| Ok(Datum::Bool(false))),
+        _ => return None,
+    })
+}
+
+fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {
+    Facts::new(runtime.session(), runtime.database().engine())
+}
+
+fn is_visible(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
+    let facts = facts(runtime);
+    if let Some(known) = facts.relation(relation) {
+        let relation = known.relation;
+        return Datum::Bool(facts.is_visible(relation.oid, relation.schema_oid, &relation.name));
+    }
+    if let Some(known) = facts.index(relation) {
+        return Datum::Bool(facts.is_visible(relation, known.table.schema_oid, &known.index.name));
+    }
+    match runtime.session().catalog.relation(relation) {
+        Some(builtin) => Datum::Bool(facts.schema_is_searched(builtin.schema_oid)),
+        None => Datum::Null,
+    }
+}
+
+/// The comment of a relation, schema, role or database; the catalog's name, if given, tells which.
+fn comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum]) -> SqlResult<Datum> {
+    let object = Oid(oid_value(&a[0]));
+    let catalog = runtime.session().catalog.current();
+    let kind = a.get(1).and_then(Datum::as_str);
+    let wanted = |name: &str| kind.is_none_or(|kind| kind == name);
+    let mut found = None;
+    if wanted("pg_class") {
+        found = catalog.relation(object).and_then(|entry| entry.stored.comment.clone());
+    }
+    if found.is_none() && wanted("pg_namespace") {
+        found = catalog.schemas.get(&object).and_then(|entry| entry.object.comment.clone());
+    }
+    if found.is_none() && wanted("pg_database") {
+        found = catalog.databases.get(&object).and_then(|entry| entry.object.comment.clone());
+    }
+    if found.is_none() && wanted("pg_authid") {
+        found = catalog.roles.get(&object).and_then(|entry| entry.object.comment.clone());
+    }
+    Ok(found.map_or(Datum::Null, Datum::from))
+}
+
+fn constraint(runtime: &Runtime<'_, '_>, constraint: u32, pretty: bool) -> Datum {
+    let facts = facts(runtime);
+    for known in facts.relations() {
+        if let Some(found) = known.relation.constraints.iter().find(|candidate| candidate.oid.0 == constraint) {
+            return Datum::from(views_text::constraint_definition(&facts, known.relation, found, pretty));
+        }
+    }
+    Datum::Null
+}
+
+/// A whole index, or one of its columns, counted from 1.
+fn index(runtime: &Runtime<'_, '_>, index: u32, column: i32, pretty: bool) -> Datum {
+    let facts = facts(runtime);
+    let Some(known) = facts.index(Oid(index)) else { return Datum::Null };
+    if column == 0 {
+        return Datum::from(views_text::index_definition(&facts, known, pretty));
+    }
+    let shown = usize::try_from(column).ok().and_then(|column| views_text::index_column(known, column, pretty));
+    Datum::from(shown.unwrap_or_default())
+}
+
+fn view(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
+    let relation = runtime.session().catalog.relation(relation);
+    relation.and_then(|relation| views_text::view_definition(&relation)).map_or(Datum::Null, Datum::from)
+}
+
+fn serial_sequence(runtime: &mut Runtime<'_, '_>, table: &str, column: &str) -> SqlResult<Datum> {
+    let relation = reg_input(runtime, table, oid::REGCLASS)?;
+    let catalog = &runtime.session().catalog;
+    let Some(relation) = catalog.relation(relation) else { return Ok(Datum::Null) };
+    let Some(column) = relation.columns.iter().find(|candidate| !candidate.dropped && candidate.name == column) else {
+        let (_, name) = split_name(table);
+        return Err(SqlError::new(
+            state::UNDEFINED_COLUMN,
+            format!("column \"{column}\" of relation \"{name}\" does not exist"),
+        ));
+    };
+    let sequence = column.owned_sequence.and_then(|sequence| catalog.relation(sequence));
+    Ok(sequence.map_or(Datum::Null, |sequence| {
+        Datum::from(format!("{}.{}", quote_identifier(&sequence.schema), quote_identifier(&sequence.name)))
+    }))
+}

@@ -1,0 +1,294 @@
+//! Values made text for people and for SQL: to_char and to_number, quoting, format(), hexadecimal.
+
+use compact_str::CompactString;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::{ColumnType, Datum, Numeric, datetime, oid};
+use mote_types::format::to_char_numeric;
+
+use super::text::as_text;
+use super::{Body, CallSite, float8, int4, int8, numeric, text};
+use crate::query::runtime::Runtime;
+
+pub fn body(name: &str) -> Option<Body> {
+    Some(match name {
+        "numeric_to_char" => Body::Pure(|a| number_to_char(numeric(&a[0]), text(&a[1]))),
+        "int4_to_char" => Body::Pure(|a| number_to_char(&Numeric::from(int4(&a[0])), text(&a[1]))),
+        "int8_to_char" => Body::Pure(|a| number_to_char(&Numeric::from(int8(&a[0])), text(&a[1]))),
+        "float4_to_char" | "float8_to_char" => Body::Pure(|a| {
+            number_to_char(&Numeric::from_f64(float8(&a[0])), text(&a[1]))
+        }),
+        "numeric_to_number" => Body::Pure(|a| to_number(text(&a[0]), text(&a[1]))),
+        "timestamp_to_char" | "timestamptz_to_char" | "interval_to_char" => Body::Runtime(|runtime, _, a| {
+            let shown = datetime::to_char::to_char(&a[0], text(&a[1]), &runtime.format().time_zone)?;
+            Ok(shown.map_or(Datum::Null, Datum::from))
+        }),
+        "to_timestamp" => Body::Runtime(|runtime, _, a| {
+            let zone = &runtime.format().time_zone;
+            datetime::to_char::to_timestamp(text(&a[0]), text(&a[1]), zone).map(Datum::TimestampTz)
+        }),
+        "to_date" => Body::Pure(|a| datetime::to_char::to_date(text(&a[0]), text(&a[1])).map(Datum::Date)),
+        "to_hex32" => Body::Pure(|a| Ok(Datum::from(format!("{:x}", int4(&a[0]))))),
+        "to_hex64" => Body::Pure(|a| Ok(Datum::from(format!("{:x}", int8(&a[0]))))),
+        "quote_ident" => Body::Pure(|a| Ok(Datum::from(quote_identifier(text(&a[0]))))),
+        "quote_literal" => Body::Pure(|a| Ok(Datum::from(quote_literal(text(&a[0]))))),
+        "quote_nullable" => Body::Pure(|a| Ok(nullable_literal(&a[0]))),
+        "quote_literal_anyelement" => Body::Runtime(|runtime, site, a| {
+            let shown = as_text(runtime, &a[0], site.arguments[0])?;
+            Ok(Datum::from(quote_literal(&shown)))
+        }),
+        "quote_nullable_anyelement" => Body::Runtime(|runtime, site, a| match &a[0] {
+            Datum::Null => Ok(Datum::from("NULL")),
+            value => Ok(Datum::from(quote_literal(&as_text(runtime, value, site.arguments[0])?))),
+        }),
+        "text_format" | "text_format_nv" => Body::Runtime(format),
+        _ => return None,
+    })
+}
+
+fn number_to_char(value: &Numeric, template: &str) -> SqlResult<Datum> {
+    to_char_numeric::to_char(value, template).map(Datum::from)
+}
+
+/// to_number: reads the digits, point and sign that the template has places for, and skips the rest.
+fn to_number(value: &str, template: &str) -> SqlResult<Datum> {
+    let mut input = value.trim_start().chars().peekable();
+    let mut number = String::new();
+    let mut negative = false;
+    let take_sign = |input: &mut std::iter::Peekable<std::str::Chars<'_>>, negative: &mut bool| {
+        while let Some(&c) = input.peek() {
+            match c {
+                '-' | '<' => *negative = true,
+                '+' | '>' | ' ' => {}
+                _ => break,
+            }
+            input.next();
+        }
+    };
+    let upper = template.to_uppercase();
+    let mut pattern = upper.chars().peekable();
+    while let Some(c) = pattern.next() {
+        match c {
+            '9' | '0' => {
+                take_sign(&mut input, &mut negative);
+                if let Some(&digit) = input.peek()
+                    && digit.is_ascii_digit()
+                {
+                    number.push(digit);
+                    input.next();
+                }
+            }
+            '.' | 'D' => {
+                if input.next_if_eq(&'.').is_some() && !number.contains('.') {
+                    number.push('.');
+                }
+            }
+            ',' | 'G' => {
+                input.next_if_eq(&',');
+            }
+            'S' => take_sign(&mut input, &mut negative),
+            'M' | 'P' => {
+                pattern.next();
+                take_sign(&mut input, &mut negative);
+            }
+            'L' => {
+                input.next_if(|c| !c.is_ascii_digit() && *c != '-' && *c != '.');
+            }
+            'F' => {
+                pattern.next();
+            }
+            _ => {
+                input.next();
+            }
+        }
+    }
+    take_sign(&mut input, &mut negative);
+    if number.is_empty() || number == "." {
+        return Err(SqlError::new(
+            state::INVALID_TEXT_REPRESENTATION,
+            format!("invalid input syntax for type numeric: \"{value}\""),
+        ));
+    }
+    let parsed = Numeric::parse(&number)?;
+    Ok(Datum::Numeric(if negative { parsed.neg() } else { parsed }))
+}
+
+/// Words that must be quoted to be names: PostgreSQL's reserved words and those that cannot be functions or types.
+const RESERVED: &[&str] = &[
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "between",
+    "bigint", "binary", "bit", "boolean", "both", "case", "cast", "char", "character", "check", "coalesce",
+    "collate", "collation", "column", "concurrently", "constraint", "create", "cross", "current_catalog",
+    "current_date", "current_role", "current_schema", "current_time", "current_timestamp", "current_user", "dec",
+    "decimal", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "exists", "extract",
+    "false", "fetch", "float", "for", "foreign", "freeze", "from", "full", "grant", "greatest", "group",
+    "grouping", "having", "ilike", "in", "initially", "inner", "inout", "int", "integer", "intersect", "interval",
+    "into", "is", "isnull", "join", "lateral", "leading", "least", "left", "like", "limit", "localtime",
+    "localtimestamp", "national", "natural", "nchar", "none", "normalize", "not", "notnull", "null", "nullif",
+    "numeric", "offset", "on", "only", "or", "order", "out", "outer", "overlaps", "overlay", "placing", "position",
+    "precision", "primary", "real", "references", "returning", "right", "row", "select", "session_user", "setof",
+    "similar", "smallint", "some", "substring", "symmetric", "table", "tablesample", "then", "time", "timestamp",
+    "to", "trailing", "treat", "trim", "true", "union", "unique", "user", "using", "values", "varchar", "variadic",
+    "verbose", "when", "where", "window", "with", "xmlattributes", "xmlconcat", "xmlelement", "xmlexists",
+    "xmlforest", "xmlnamespaces", "xmlparse", "xmlpi", "xmlroot", "xmlserialize", "xmltable",
+];
+
+/// A name as SQL writes it: bare where that reads back the same.
+pub(crate) fn quote_identifier(name: &str) -> String {
+    let mut characters = name.chars();
+    let starts_well = characters.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_');
+    let plain = characters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if starts_well && plain && RESERVED.binary_search(&name).is_err() {
+        return name.to_string();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+pub(crate) fn quote_literal(value: &str) -> String {
+    let quoted = value.replace('\'', "''");
+    if value.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
+}
+
+fn nullable_literal(value: &Datum) -> Datum {
+    value.as_str().map_or_else(|| Datum::from("NULL"), |value| Datum::from(quote_literal(value)))
+}
+
+/// format(template, ...): %s, %I, %L, %%, with positions (`%1$s`), widths and the flag `-`.
+fn format(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+    if arguments[0].is_null() {
+        return Ok(Datum::Null);
+    }
+    let template = text(&arguments[0]).to_string();
+    let mut out = String::with_capacity(template.len());
+    let mut characters = template.chars().peekable();
+    let mut next_argument = 1;
+    while let Some(c) = characters.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        if characters.peek() == Some(&'%') {
+            characters.next();
+            out.push('%');
+            continue;
+        }
+        let specifier = Specifier::parse(&mut characters)?;
+        let width = match specifier.width {
+            Width::None => 0,
+            Width::Fixed(width) => width,
+            Width::Argument(position) => {
+                let position = position.unwrap_or(next_argument);
+                next_argument = position + 1;
+                argument(arguments, position)?.as_i64().unwrap_or(0)
+            }
+        };
+        let position = specifier.position.unwrap_or(next_argument);
+        next_argument = position + 1;
+        let value = argument(arguments, position)?;
+        let ty = site.arguments.get(position).copied().unwrap_or(ColumnType::TEXT);
+        let shown = specifier.show(runtime, value, ty)?;
+        let left = specifier.left || width < 0;
+        let padding = (width.unsigned_abs() as usize).saturating_sub(shown.chars().count());
+        if !left {
+            out.extend(std::iter::repeat_n(' ', padding));
+        }
+        out.push_str(&shown);
+        if left {
+            out.extend(std::iter::repeat_n(' ', padding));
+        }
+    }
+    Ok(Datum::from(out))
+}
+
+fn argument(arguments: &[Datum], position: usize) -> SqlResult<&Datum> {
+    arguments
+        .get(position)
+        .ok_or_else(|| SqlError::new(state::INVALID_PARAMETER_VALUE, "too few arguments for format()"))
+}
+
+enum Width {
+    None,
+    Fixed(i64),
+    /// `*` or `*n$`.
+    Argument(Option<usize>),
+}
+
+struct Specifier {
+    position: Option<usize>,
+    left: bool,
+    width: Width,
+    conversion: char,
+}
+
+impl Specifier {
+    fn parse(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> SqlResult<Specifier> {
+        let invalid = |message: &str| SqlError::new(state::INVALID_PARAMETER_VALUE, message);
+        let unterminated = || {
+            invalid("unterminated format() type specifier").hint("For a single \"%\" use \"%%\".")
+        };
+        let mut specifier = Specifier { position: None, left: false, width: Width::None, conversion: 's' };
+        let number = digits(characters);
+        match (number, characters.peek()) {
+            (Some(number), Some('$')) => {
+                characters.next();
+                if number == 0 {
+                    return Err(invalid("format specifies argument 0, but arguments are numbered from 1"));
+                }
+                specifier.position = Some(number as usize);
+            }
+            (Some(number), _) => specifier.width = Width::Fixed(number),
+            (None, _) => {}
+        }
+        while characters.peek() == Some(&'-') {
+            characters.next();
+            specifier.left = true;
+        }
+        if characters.peek() == Some(&'*') {
+            characters.next();
+            let position = digits(characters);
+            if position.is_some() && characters.next() != Some('$') {
+                return Err(invalid("width argument position must be ended by \"$\""));
+            }
+            specifier.width = Width::Argument(position.map(|position| position as usize));
+        } else if let Some(width) = digits(characters) {
+            specifier.width = Width::Fixed(width);
+        }
+        specifier.conversion = characters.next().ok_or_else(unterminated)?;
+        if !matches!(specifier.conversion, 's' | 'I' | 'L') {
+            let message = format!("unrecognized format() type specifier \"{}\"", specifier.conversion);
+            return Err(invalid(&message).hint("For a single \"%\" use \"%%\"."));
+        }
+        Ok(specifier)
+    }
+
+    fn show(&self, runtime: &mut Runtime<'_, '_>, value: &Datum, ty: ColumnType) -> SqlResult<CompactString> {
+        if value.is_null() {
+            return match self.conversion {
+                's' => Ok(CompactString::default()),
+                'L' => Ok(CompactString::const_new("NULL")),
+                _ => Err(SqlError::new(
+                    state::NULL_VALUE_NOT_ALLOWED,
+                    "null values cannot be formatted as an SQL identifier",
+                )),
+            };
+        }
+        let shown = if ty.oid == oid::BOOL {
+            CompactString::const_new(if value.as_bool() == Some(true) { "t" } else { "f" })
+        } else {
+            as_text(runtime, value, ty)?
+        };
+        Ok(match self.conversion {
+            's' => shown,
+            'I' => quote_identifier(&shown).into(),
+            _ => quote_literal(&shown).into(),
+        })
+    }
+}
+
+fn digits(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<i64> {
+    let mut number = None;
+    while let Some(digit) = characters.peek().and_then(|c| c.to_digit(10)) {
+        characters.next();
+        number = Some(number.unwrap_or(0i64).saturating_mul(10).saturating_add(digit as i64));
+    }
+    number
+}

@@ -1,0 +1,635 @@
+//! `json` and `jsonb`: access, construction, change, containment.
+//!
+//! `json` is text that was checked on input: its members are found by scanning, so that they keep their spelling.
+//! `jsonb` is a tree. What is built for `jsonb` is built as text first and parsed once.
+
+use compact_str::CompactString;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::json::{Json, write_quoted};
+use mote_types::format::output_to_string;
+use mote_types::{ColumnType, Datum, FormatSettings, oid};
+
+use super::{Body, CallSite, array_of as array_argument, boolean, int4, jsonb, text};
+use crate::query::runtime::Runtime;
+
+pub fn body(name: &str) -> Option<Body> {
+    Some(match name {
+        "to_json" => Body::Runtime(|runtime, site, a| Ok(to_json(&a[0], site.arguments[0], runtime.format()))),
+        "to_jsonb" => Body::Runtime(|runtime, site, a| {
+            binary(to_json(&a[0], site.arguments[0], runtime.format()))
+        }),
+        "array_to_json" | "row_to_json" => {
+            Body::Runtime(|runtime, site, a| Ok(to_json(&a[0], site.arguments[0], runtime.format())))
+        }
+        "array_to_json_pretty" | "row_to_json_pretty" => Body::Runtime(|runtime, site, a| {
+            let separator = if boolean(&a[1]) { ",\n " } else { "," };
+            Ok(composite_to_json(&a[0], site.arguments[0], separator, runtime.format()))
+        }),
+        "json_build_array" | "json_build_array_noargs" => Body::Runtime(build_array),
+        "jsonb_build_array" | "jsonb_build_array_noargs" => {
+            Body::Runtime(|runtime, site, a| binary(build_array(runtime, site, a)?))
+        }
+        "json_build_object" | "json_build_object_noargs" => Body::Runtime(build_object),
+        "jsonb_build_object" | "jsonb_build_object_noargs" => {
+            Body::Runtime(|runtime, site, a| binary(build_object(runtime, site, a)?))
+        }
+        "json_object_field" => Body::Pure(|a| Ok(raw_datum(raw_field(text(&a[0]), text(&a[1]))))),
+        "json_object_field_text" => Body::Pure(|a| raw_text(raw_field(text(&a[0]), text(&a[1])))),
+        "json_array_element" => Body::Pure(|a| Ok(raw_datum(raw_element(text(&a[0]), int4(&a[1]))))),
+        "json_array_element_text" => Body::Pure(|a| raw_text(raw_element(text(&a[0]), int4(&a[1])))),
+        "json_extract_path" => Body::Pure(|a| Ok(raw_datum(raw_path(text(&a[0]), &a[1])))),
+        "json_extract_path_text" => Body::Pure(|a| raw_text(raw_path(text(&a[0]), &a[1]))),
+        "json_array_length" => Body::Pure(|a| match raw_elements(text(&a[0])) {
+            Some(elements) => Ok(Datum::Int4(elements.len() as i32)),
+            None => Err(not_an_array("get array length of", text(&a[0]).trim_start().starts_with('{'))),
+        }),
+        "json_typeof" => Body::Pure(|a| Ok(Datum::from(raw_type(text(&a[0]))))),
+        "json_strip_nulls" => Body::Pure(|a| Ok(shown(&strip_nulls(&Json::parse(text(&a[0]))?)))),
+        "jsonb_object_field" => Body::Pure(|a| Ok(tree(jsonb(&a[0]).get(text(&a[1]))))),
+        "jsonb_object_field_text" => Body::Pure(|a| Ok(tree_text(jsonb(&a[0]).get(text(&a[1]))))),
+        "jsonb_array_element" => Body::Pure(|a| Ok(tree(element(jsonb(&a[0]), int4(&a[1]))))),
+        "jsonb_array_element_text" => Body::Pure(|a| Ok(tree_text(element(jsonb(&a[0]), int4(&a[1]))))),
+        "jsonb_extract_path" => Body::Pure(|a| Ok(tree(path(jsonb(&a[0]), &a[1])))),
+        "jsonb_extract_path_text" => Body::Pure(|a| Ok(tree_text(path(jsonb(&a[0]), &a[1])))),
+        "jsonb_array_length" => Body::Pure(|a| match jsonb(&a[0]) {
+            Json::Array(elements) => Ok(Datum::Int4(elements.len() as i32)),
+            other => Err(not_an_array("get array length of", matches!(other, Json::Object(_)))),
+        }),
+        "jsonb_typeof" => Body::Pure(|a| Ok(Datum::from(type_name(jsonb(&a[0]))))),
+        "jsonb_strip_nulls" => Body::Pure(|a| Ok(tree(Some(&strip_nulls(jsonb(&a[0])))))),
+        "jsonb_pretty" => Body::Pure(|a| {
+            let mut out = String::new();
+            pretty(jsonb(&a[0]), 0, &mut out);
+            Ok(Datum::from(out))
+        }),
+        "jsonb_concat" => Body::Pure(|a| Ok(tree(Some(&concatenate(jsonb(&a[0]), jsonb(&a[1])))))),
+        "jsonb_delete" => Body::Pure(|a| delete_keys(jsonb(&a[0]), &[text(&a[1])])),
+        "jsonb_delete_array" => Body::Pure(|a| {
+            let keys: Vec<&str> = array_argument(&a[1]).elements.iter().filter_map(Datum::as_str).collect();
+            delete_keys(jsonb(&a[0]), &keys)
+        }),
+        "jsonb_delete_idx" => Body::Pure(|a| delete_index(jsonb(&a[0]), int4(&a[1]))),
+        "jsonb_delete_path" => Body::Pure(|a| {
+            let keys = path_keys(&a[1]);
+            Ok(Datum::Jsonb(Box::new(replaced(jsonb(&a[0]), &keys, &mut |_| None))))
+        }),
+        "jsonb_set" => Body::Pure(|a| {
+            let create = a.get(3).and_then(Datum::as_bool).unwrap_or(true);
+            let keys = path_keys(&a[1]);
+            Ok(Datum::Jsonb(Box::new(set_path(jsonb(&a[0]), &keys, jsonb(&a[2]), create))))
+        }),
+        "jsonb_contains" => Body::Pure(|a| Ok(Datum::Bool(contains(jsonb(&a[0]), jsonb(&a[1]), true)))),
+        "jsonb_contained" => Body::Pure(|a| Ok(Datum::Bool(contains(jsonb(&a[1]), jsonb(&a[0]), true)))),
+        "jsonb_exists" => Body::Pure(|a| Ok(Datum::Bool(exists(jsonb(&a[0]), text(&a[1]))))),
+        "jsonb_exists_any" => Body::Pure(|a| {
+            let mut keys = array_argument(&a[1]).elements.iter().filter_map(Datum::as_str);
+            Ok(Datum::Bool(keys.any(|key| exists(jsonb(&a[0]), key))))
+        }),
+        "jsonb_exists_all" => Body::Pure(|a| {
+            let mut keys = array_argument(&a[1]).elements.iter().filter_map(Datum::as_str);
+            Ok(Datum::Bool(keys.all(|key| exists(jsonb(&a[0]), key))))
+        }),
+        _ => return None,
+    })
+}
+
+// Values to JSON.
+
+fn shown(json: &Json) -> Datum {
+    let mut out = Vec::new();
+    json.write(&mut out);
+    Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"))
+}
+
+fn binary(json_text: Datum) -> SqlResult<Datum> {
+    match &json_text {
+        Datum::Text(text) => Ok(Datum::Jsonb(Box::new(Json::parse(text)?))),
+        _ => Ok(Datum::Null),
+    }
+}
+
+/// A value as JSON text.
+pub(crate) fn to_json(value: &Datum, ty: ColumnType, format: &FormatSettings) -> Datum {
+    let mut out = Vec::new();
+    write_json(value, ty, ",", format, &mut out);
+    Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"))
+}
+
+fn composite_to_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSettings) -> Datum {
+    let mut out = Vec::new();
+    write_json(value, ty, separator, format, &mut out);
+    Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"))
+}
+
+fn write_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSettings, out: &mut Vec<u8>) {
+    match value {
+        Datum::Null => out.extend_from_slice(b"null"),
+        Datum::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        Datum::Text(value) if ty.oid == oid::JSON => out.extend_from_slice(value.as_bytes()),
+        Datum::Jsonb(json) => json.write(out),
+        Datum::Array(array) => {
+            let element = ColumnType::new(array.element);
+            let mut elements = array.elements.iter();
+            write_dimension(&array.dims, &mut elements, element, separator, format, out);
+        }
+        Datum::Record(record) => {
+            out.push(b'{');
+            for (number, (field, ty)) in record.fields.iter().zip(&record.types).enumerate() {
+                if number > 0 {
+                    out.extend_from_slice(separator.as_bytes());
+                }
+                out.extend_from_slice(format!("\"f{}\":", number + 1).as_bytes());
+                write_json(field, *ty, ",", format, out);
+            }
+            out.push(b'}');
+        }
+        Datum::Timestamp(_) | Datum::TimestampTz(_) => {
+            write_quoted(&output_to_string(value, ty, format).replacen(' ', "T", 1), out)
+        }
+        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Float4(_) | Datum::Float8(_) | Datum::Numeric(_) => {
+            let shown = output_to_string(value, ty, format);
+            let is_number = shown.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E'));
+            if is_number { out.extend_from_slice(shown.as_bytes()) } else { write_quoted(&shown, out) }
+        }
+        other => write_quoted(&output_to_string(other, ty, format), out),
+    }
+}
+
+fn write_dimension(
+    dims: &[mote_types::Dimension],
+    elements: &mut std::slice::Iter<'_, Datum>,
+    element: ColumnType,
+    separator: &str,
+    format: &FormatSettings,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'[');
+    for number in 0..dims.first().map_or(0, |dim| dim.length) {
+        if number > 0 {
+            out.extend_from_slice(separator.as_bytes());
+        }
+        if dims.len() > 1 {
+            write_dimension(&dims[1..], elements, element, ",", format, out);
+        } else if let Some(value) = elements.next() {
+            write_json(value, element, ",", format, out);
+        }
+    }
+    out.push(b']');
+}
+
+fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+    let mut out = vec![b'['];
+    for (number, (value, ty)) in arguments.iter().zip(&site.arguments).enumerate() {
+        if number > 0 {
+            out.extend_from_slice(b", ");
+        }
+        write_json(value, *ty, ",", runtime.format(), &mut out);
+    }
+    out.push(b']');
+    Ok(Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8")))
+}
+
+fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+    if arguments.len() % 2 != 0 {
+        return Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            "argument list must have even number of elements",
+        )
+        .hint(format!(
+            "The arguments of {}() must consist of alternating keys and values.",
+            site.name
+        )));
+    }
+    let mut out = vec![b'{'];
+    for (number, (pair, types)) in arguments.chunks(2).zip(site.arguments.chunks(2)).enumerate() {
+        if number > 0 {
+            out.extend_from_slice(b", ");
+        }
+        if pair[0].is_null() {
+            return Err(SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                format!("argument {} cannot be null", number * 2 + 1),
+            )
+            .hint("Object keys should be text."));
+        }
+        write_quoted(&output_to_string(&pair[0], types[0], runtime.format()), &mut out);
+        out.extend_from_slice(b" : ");
+        write_json(&pair[1], types[1], ",", runtime.format(), &mut out);
+    }
+    out.push(b'}');
+    Ok(Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8")))
+}
+
+/// What json_agg and jsonb_agg make of the elements' JSON texts.
+pub(crate) fn array_of(elements: &[Datum], as_binary: bool) -> Datum {
+    let joined: Vec<&str> = elements.iter().filter_map(Datum::as_str).collect();
+    let array = Datum::from(format!("[{}]", joined.join(", ")));
+    if as_binary { binary(array).unwrap_or_default() } else { array }
+}
+
+/// json_object_agg and jsonb_object_agg.
+pub struct JsonObjectBuilder {
+    binary: bool,
+    members: Vec<(CompactString, CompactString)>,
+}
+
+impl JsonObjectBuilder {
+    pub fn new(binary: bool) -> JsonObjectBuilder {
+        JsonObjectBuilder { binary, members: Vec::new() }
+    }
+
+    pub fn add(
+        &mut self,
+        key: &Datum,
+        key_type: ColumnType,
+        value: &Datum,
+        value_type: ColumnType,
+        runtime: &Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        if key.is_null() {
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "field name must not be null"));
+        }
+        let key = output_to_string(key, key_type, runtime.format());
+        let value = to_json(value, value_type, runtime.format());
+        self.members.push((key.into(), text(&value).into()));
+        Ok(())
+    }
+
+    pub fn finish(&self) -> Datum {
+        if self.members.is_empty() {
+            return Datum::Null;
+        }
+        let mut out = b"{ ".to_vec();
+        for (number, (key, value)) in self.members.iter().enumerate() {
+            if number > 0 {
+                out.extend_from_slice(b", ");
+            }
+            write_quoted(key, &mut out);
+            out.extend_from_slice(b" : ");
+            out.extend_from_slice(value.as_bytes());
+        }
+        out.extend_from_slice(b" }");
+        let object = Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"));
+        if self.binary { binary(object).unwrap_or_default() } else { object }
+    }
+}
+
+// `json`: members as they are spelled.
+
+/// The length of the JSON value at the start of checked text.
+fn raw_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut depth, mut in_string, mut at) = (0usize, false, 0);
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if in_string {
+            match byte {
+                b'\\' => at += 1,
+                b'"' => {
+                    in_string = false;
+                    if depth == 0 {
+                        return at + 1;
+                    }
+                }
+                _ => {}
+            }
+        } else {
+            match byte {
+                b'"' => in_string = true,
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' if depth == 0 => return at,
+                b']' | b'}' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return at + 1;
+                    }
+                }
+                b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' if depth == 0 => return at,
+                _ => {}
+            }
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Cuts the inside of an array or object into its raw values; keys and values alternate in an object.
+fn raw_parts(text: &str, open: char) -> Option<Vec<&str>> {
+    let inner = text.trim().strip_prefix(open)?;
+    let mut rest = &inner[..inner.len() - 1];
+    let mut parts = Vec::new();
+    loop {
+        rest = rest.trim_start_matches([',', ':', ' ', '\t', '\n', '\r']);
+        if rest.is_empty() {
+            return Some(parts);
+        }
+        let length = raw_length(rest);
+        parts.push(&rest[..length]);
+        rest = &rest[length..];
+    }
+}
+
+pub(super) fn raw_elements(text: &str) -> Option<Vec<&str>> {
+    raw_parts(text, '[')
+}
+
+/// Members of an object: decoded keys and raw values.
+pub(super) fn raw_members(text: &str) -> Option<Vec<(String, &str)>> {
+    let parts = raw_parts(text, '{')?;
+    Some(parts.chunks(2).map(|pair| (decoded(pair[0]), pair[1])).collect())
+}
+
+/// The text of a raw string literal.
+fn decoded(raw: &str) -> String {
+    match Json::parse(raw) {
+        Ok(Json::String(value)) => value.to_string(),
+        _ => raw.to_string(),
+    }
+}
+
+fn raw_field<'a>(json: &'a str, key: &str) -> Option<&'a str> {
+    raw_members(json)?.into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+}
+
+fn raw_element(json: &str, index: i32) -> Option<&str> {
+    let elements = raw_elements(json)?;
+    elements.get(index_of(index, elements.len())?).copied()
+}
+
+/// A subscript from the front, or a negative one from the end.
+fn index_of(index: i32, length: usize) -> Option<usize> {
+    let position = if index < 0 { length as i64 + index as i64 } else { index as i64 };
+    usize::try_from(position).ok()
+}
+
+fn raw_path<'a>(json: &'a str, path: &Datum) -> Option<&'a str> {
+    let mut current = json;
+    for step in &array_argument(path).elements {
+        let step = step.as_str()?;
+        current = match current.trim_start().starts_with('[') {
+            true => raw_element(current, step.parse().ok()?)?,
+            false => raw_field(current, step)?,
+        };
+    }
+    Some(current)
+}
+
+fn raw_datum(raw: Option<&str>) -> Datum {
+    raw.map_or(Datum::Null, |raw| Datum::from(raw.trim()))
+}
+
+/// The text of a raw value: strings without quotes, null as NULL.
+pub(super) fn raw_text(raw: Option<&str>) -> SqlResult<Datum> {
+    Ok(match raw.map(str::trim) {
+        None | Some("null") => Datum::Null,
+        Some(raw) if raw.starts_with('"') => Datum::from(decoded(raw)),
+        Some(raw) => Datum::from(raw),
+    })
+}
+
+fn raw_type(json: &str) -> &'static str {
+    match json.trim_start().bytes().next() {
+        Some(b'{') => "object",
+        Some(b'[') => "array",
+        Some(b'"') => "string",
+        Some(b't' | b'f') => "boolean",
+        Some(b'n') => "null",
+        _ => "number",
+    }
+}
+
+pub(super) fn not_an_array(verb: &str, is_object: bool) -> SqlError {
+    let kind = if is_object { "a non-array" } else { "a scalar" };
+    SqlError::new(state::INVALID_PARAMETER_VALUE, format!("cannot {verb} {kind}"))
+}
+
+// `jsonb`.
+
+pub(super) fn tree(json: Option<&Json>) -> Datum {
+    json.map_or(Datum::Null, |json| Datum::Jsonb(Box::new(json.clone())))
+}
+
+pub(super) fn tree_text(json: Option<&Json>) -> Datum {
+    match json {
+        None | Some(Json::Null) => Datum::Null,
+        Some(Json::String(value)) => Datum::Text(value.clone()),
+        Some(other) => shown(other),
+    }
+}
+
+fn type_name(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    }
+}
+
+fn element(json: &Json, index: i32) -> Option<&Json> {
+    let Json::Array(elements) = json else { return None };
+    elements.get(index_of(index, elements.len())?)
+}
+
+/// The member that a subscript names: a key of an object, a position in an array.
+pub(crate) fn member(json: &Json, key: &Datum) -> Option<Json> {
+    let found = match (json, key) {
+        (Json::Object(_), Datum::Text(key)) => json.get(key),
+        (Json::Array(_), Datum::Text(key)) => element(json, key.parse().ok()?),
+        (Json::Array(_), key) => element(json, key.as_i64()? as i32),
+        _ => None,
+    };
+    found.cloned()
+}
+
+fn path<'a>(json: &'a Json, path: &Datum) -> Option<&'a Json> {
+    let mut current = json;
+    for step in &array_argument(path).elements {
+        let step = step.as_str()?;
+        current = match current {
+            Json::Array(_) => element(current, step.parse().ok()?)?,
+            _ => current.get(step)?,
+        };
+    }
+    Some(current)
+}
+
+fn strip_nulls(json: &Json) -> Json {
+    match json {
+        Json::Object(members) => {
+            let kept = members.iter().filter(|(_, value)| !matches!(value, Json::Null));
+            Json::Object(kept.map(|(key, value)| (key.clone(), strip_nulls(value))).collect())
+        }
+        Json::Array(elements) => Json::Array(elements.iter().map(strip_nulls).collect()),
+        other => other.clone(),
+    }
+}
+
+fn pretty(json: &Json, depth: usize, out: &mut String) {
+    let indent = |depth: usize, out: &mut String| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n(' ', depth * 4));
+    };
+    let push = |json: &Json, out: &mut String| out.push_str(text(&shown(json)));
+    match json {
+        Json::Array(elements) => {
+            out.push('[');
+            for (number, element) in elements.iter().enumerate() {
+                if number > 0 {
+                    out.push(',');
+                }
+                indent(depth + 1, out);
+                pretty(element, depth + 1, out);
+            }
+            indent(depth, out);
+            out.push(']');
+        }
+        Json::Object(members) => {
+            out.push('{');
+            for (number, (key, value)) in members.iter().enumerate() {
+                if number > 0 {
+                    out.push(',');
+                }
+                indent(depth + 1, out);
+                push(&Json::String(key.clone()), out);
+                out.push_str(": ");
+                pretty(value, depth + 1, out);
+            }
+            indent(depth, out);
+            out.push('}');
+        }
+        scalar => push(scalar, out),
+    }
+}
+
+fn concatenate(left: &Json, right: &Json) -> Json {
+    match (left, right) {
+        (Json::Object(a), Json::Object(b)) => Json::object(a.iter().chain(b).cloned().collect()),
+        _ => {
+            let list = |json: &Json| match json {
+                Json::Array(elements) => elements.clone(),
+                other => vec![other.clone()],
+            };
+            Json::Array([list(left), list(right)].concat())
+        }
+    }
+}
+
+fn delete_keys(json: &Json, keys: &[&str]) -> SqlResult<Datum> {
+    let kept = match json {
+        Json::Object(members) => {
+            Json::Object(members.iter().filter(|(key, _)| !keys.contains(&key.as_str())).cloned().collect())
+        }
+        Json::Array(elements) => {
+            let unwanted = |element: &Json| matches!(element, Json::String(s) if keys.contains(&s.as_str()));
+            Json::Array(elements.iter().filter(|element| !unwanted(element)).cloned().collect())
+        }
+        _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "cannot delete from scalar")),
+    };
+    Ok(Datum::Jsonb(Box::new(kept)))
+}
+
+fn delete_index(json: &Json, index: i32) -> SqlResult<Datum> {
+    match json {
+        Json::Array(elements) => {
+            let mut elements = elements.clone();
+            if let Some(position) = index_of(index, elements.len()).filter(|&position| position < elements.len()) {
+                elements.remove(position);
+            }
+            Ok(Datum::Jsonb(Box::new(Json::Array(elements))))
+        }
+        Json::Object(_) => Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            "cannot delete from object using integer index",
+        )),
+        _ => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "cannot delete from scalar")),
+    }
+}
+
+fn path_keys(path: &Datum) -> Vec<String> {
+    array_argument(path).elements.iter().map(|key| key.as_str().unwrap_or("").to_string()).collect()
+}
+
+/// The document with the member at `keys` replaced by what `change` makes of it; None removes it.
+fn replaced(json: &Json, keys: &[String], change: &mut dyn FnMut(&Json) -> Option<Json>) -> Json {
+    let Some((key, deeper)) = keys.split_first() else { return json.clone() };
+    let mut step = |value: &Json| match deeper.is_empty() {
+        true => change(value),
+        false => Some(replaced(value, deeper, change)),
+    };
+    match json {
+        Json::Object(members) => {
+            let members = members.iter().filter_map(|(name, value)| match name == key {
+                true => step(value).map(|value| (name.clone(), value)),
+                false => Some((name.clone(), value.clone())),
+            });
+            Json::Object(members.collect())
+        }
+        Json::Array(elements) => {
+            let wanted = key.parse().ok().and_then(|index| index_of(index, elements.len()));
+            let elements = elements.iter().enumerate().filter_map(|(number, value)| match Some(number) == wanted {
+                true => step(value),
+                false => Some(value.clone()),
+            });
+            Json::Array(elements.collect())
+        }
+        scalar => scalar.clone(),
+    }
+}
+
+/// jsonb_set: replaces what is there, or adds the last step where its parent exists.
+fn set_path(json: &Json, keys: &[String], value: &Json, create: bool) -> Json {
+    let Some((last, parents)) = keys.split_last() else { return json.clone() };
+    let mut set = |parent: &Json| -> Option<Json> {
+        Some(match parent {
+            Json::Object(members) if create || parent.get(last).is_some() => {
+                let mut members = members.clone();
+                members.push((last.as_str().into(), value.clone()));
+                Json::object(members)
+            }
+            Json::Array(elements) => {
+                let mut elements = elements.clone();
+                match last.parse::<i32>().ok() {
+                    Some(index) => match index_of(index, elements.len()) {
+                        Some(position) if position < elements.len() => elements[position] = value.clone(),
+                        Some(_) if create => elements.push(value.clone()),
+                        None if create => elements.insert(0, value.clone()),
+                        _ => {}
+                    },
+                    None => return Some(Json::Array(elements)),
+                }
+                Json::Array(elements)
+            }
+            other => other.clone(),
+        })
+    };
+    if parents.is_empty() { set(json).unwrap_or(Json::Null) } else { replaced(json, parents, &mut set) }
+}
+
+/// Containment: objects by members, arrays as sets; at the top an array contains a scalar that is its element.
+fn contains(container: &Json, contained: &Json, top: bool) -> bool {
+    match (container, contained) {
+        (Json::Object(_), Json::Object(members)) => members
+            .iter()
+            .all(|(key, value)| container.get(key).is_some_and(|own| contains(own, value, false))),
+        (Json::Array(own), Json::Array(elements)) => {
+            elements.iter().all(|element| own.iter().any(|candidate| contains(candidate, element, false)))
+        }
+        (Json::Array(own), scalar) if top && !matches!(scalar, Json::Object(_)) => {
+            own.iter().any(|candidate| contains(candidate, scalar, false))
+        }
+        (a, b) => a.compare(b).is_eq(),
+    }
+}
+
+fn exists(json: &Json, key: &str) -> bool {
+    match json {
+        Json::Object(_) => json.get(key).is_some(),
+        Json::Array(elements) => elements.iter().any(|element| matches!(element, Json::String(s) if s == key)),
+        Json::String(value) => value == key,
+        _ => false,
+    }
+}

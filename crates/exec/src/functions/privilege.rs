@@ -1,0 +1,179 @@
+//! has_table_privilege and its kin: one body for all, guided by the call's name and argument types.
+//!
+//! The user comes first where it is given, then the object (by name or OID), for columns the column, last the privileges.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::catalog::{CatalogView, Relation};
+use mote_sql::plan::privilege;
+use mote_types::{Datum, oid};
+use std::sync::Arc;
+
+use super::{Body, CallSite, text};
+use crate::command::privileges::has_privileges;
+use crate::expr::{reg_lookup, split_name};
+use crate::query::runtime::Runtime;
+
+pub fn body(name: &str) -> Option<Body> {
+    let known = name.starts_with("pg_has_role_") || name.starts_with("has_") && name.contains("_privilege_");
+    known.then_some(Body::Runtime(check))
+}
+
+fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+    let of_column = site.name == "has_column_privilege";
+    let without_user = if of_column { 3 } else { 2 };
+    let (role, rest) = if arguments.len() > without_user {
+        (role_of(runtime, &arguments[0])?, &arguments[1..])
+    } else {
+        (Some(runtime.session().user_oid), arguments)
+    };
+    let wanted = text(&rest[rest.len() - 1]).to_string();
+    let Some(role) = role else { return Ok(Datum::Null) };
+    match site.name {
+        "pg_has_role" => {
+            let Some(other) = role_of(runtime, &rest[0])? else { return Ok(Datum::Null) };
+            Ok(Datum::Bool(is_superuser(runtime, role) || is_member(runtime, role, other)))
+        }
+        "has_table_privilege" | "has_sequence_privilege" | "has_any_column_privilege" | "has_column_privilege" => {
+            let Some(relation) = relation_of(runtime, &rest[0])? else { return Ok(Datum::Null) };
+            if of_column && !has_column(&relation, &rest[1])? {
+                return Ok(Datum::Null);
+            }
+            let session = runtime.session();
+            let any = parse(&wanted)?.into_iter().any(|bit| has_privileges(session, &relation, role, bit));
+            Ok(Datum::Bool(any))
+        }
+        // Databases, functions, types and schemas carry no ACL of their own yet: PUBLIC has PostgreSQL's defaults.
+        "has_schema_privilege" => {
+            let known = schema_of(runtime, &rest[0])?;
+            let Some(owner) = known else { return Ok(Datum::Null) };
+            let session = runtime.session();
+            let usage = parse(&wanted)?.iter().all(|&bit| bit == privilege::USAGE);
+            let superuser = is_superuser(runtime, role);
+            Ok(Datum::Bool(usage || superuser || owner == role && session.user_oid == role))
+        }
+        _ => {
+            parse(&wanted)?;
+            Ok(Datum::Bool(true))
+        }
+    }
+}
+
+fn is_superuser(runtime: &Runtime<'_, '_>, role: Oid) -> bool {
+    let catalog = runtime.session().catalog.current();
+    catalog.roles.get(&role).is_some_and(|entry| entry.object.superuser)
+}
+
+/// Whether a role is another one or belongs to it, directly or through others.
+fn is_member(runtime: &Runtime<'_, '_>, role: Oid, other: Oid) -> bool {
+    let catalog = runtime.session().catalog.current();
+    let mut reached = vec![role];
+    let mut next = 0;
+    while let Some(&current) = reached.get(next) {
+        next += 1;
+        let parents = catalog.roles.get(&current).map(|entry| entry.object.member_of.clone()).unwrap_or_default();
+        for parent in parents.into_iter().map(Oid) {
+            if !reached.contains(&parent) {
+                reached.push(parent);
+            }
+        }
+    }
+    reached.contains(&other)
+}
+
+fn role_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
+    match value {
+        Datum::Oid(role) => Ok(Some(Oid(*role))),
+        other => {
+            let name = text(other);
+            match runtime.session().catalog.current().role_by_name(name) {
+                Some(role) => Ok(Some(Oid(role.object.oid))),
+                None => Err(SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))),
+            }
+        }
+    }
+}
+
+fn relation_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Arc<Relation>>> {
+    match value {
+        Datum::Oid(relation) => Ok(runtime.session().catalog.relation(Oid(*relation))),
+        other => {
+            let name = text(other);
+            let found = reg_lookup(runtime, name, oid::REGCLASS);
+            match found.and_then(|oid| runtime.session().catalog.relation(oid)) {
+                Some(relation) => Ok(Some(relation)),
+                None => Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))),
+            }
+        }
+    }
+}
+
+/// The owner of a schema.
+fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
+    let catalog = runtime.session().catalog.current();
+    let by_oid = |schema: Oid| match crate::views::schema_name(schema) {
+        Some(_) => Some(crate::database::builtin::SUPERUSER),
+        None => catalog.schemas.get(&schema).map(|entry| Oid(entry.object.owner)),
+    };
+    match value {
+        Datum::Oid(schema) => Ok(by_oid(Oid(*schema))),
+        other => {
+            let (_, name) = split_name(text(other));
+            let found = reg_lookup(runtime, text(other), oid::REGNAMESPACE);
+            match found {
+                Some(schema) => Ok(by_oid(schema)),
+                None => {
+                    Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist")))
+                }
+            }
+        }
+    }
+}
+
+fn has_column(relation: &Relation, column: &Datum) -> SqlResult<bool> {
+    match column {
+        Datum::Text(name) => {
+            let found = relation.columns.iter().any(|column| !column.dropped && column.name == name.as_str());
+            if found {
+                return Ok(true);
+            }
+            Err(SqlError::new(
+                state::UNDEFINED_COLUMN,
+                format!("column \"{name}\" of relation \"{}\" does not exist", relation.name),
+            ))
+        }
+        number => {
+            let position = number.as_i64().unwrap_or(0);
+            let column = usize::try_from(position - 1).ok().and_then(|position| relation.columns.get(position));
+            Ok(column.is_some_and(|column| !column.dropped))
+        }
+    }
+}
+
+/// `SELECT, INSERT WITH GRANT OPTION` as bits; grant options belong to whoever holds the privilege as owner.
+fn parse(list: &str) -> SqlResult<Vec<u32>> {
+    let bit = |word: &str| -> SqlResult<u32> {
+        let upper = word.trim().to_uppercase();
+        Ok(match upper.trim_end_matches(" WITH GRANT OPTION") {
+            "SELECT" => privilege::SELECT,
+            "INSERT" => privilege::INSERT,
+            "UPDATE" => privilege::UPDATE,
+            "DELETE" => privilege::DELETE,
+            "TRUNCATE" => privilege::TRUNCATE,
+            "REFERENCES" => privilege::REFERENCES,
+            "TRIGGER" => privilege::TRIGGER,
+            "EXECUTE" => privilege::EXECUTE,
+            "USAGE" => privilege::USAGE,
+            "CREATE" => privilege::CREATE,
+            "TEMP" | "TEMPORARY" => privilege::TEMPORARY,
+            "CONNECT" => privilege::CONNECT,
+            _ => {
+                return Err(SqlError::new(
+                    state::INVALID_PARAMETER_VALUE,
+                    format!("unrecognized privilege type: \"{}\"", word.trim()),
+                ));
+            }
+        })
+    };
+    list.split(',').map(bit).collect()
+}

@@ -1,0 +1,315 @@
+//! The session, the server, advisory locks, sizes, the write-ahead log's positions.
+//!
+//! What shows the catalog as SQL text is in `catalog_text`, the text itself in `crate::views::text`.
+
+use mote_common::error::state;
+use mote_common::{Lsn, Oid, SqlError, SqlResult};
+use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
+use mote_sql::catalog::CatalogView;
+use mote_types::{Datum, Numeric, oid};
+
+use super::{Body, CallSite, boolean, catalog_text, float8, int4, int8, numeric, oid as oid_value, text};
+use crate::expr::reg_lookup;
+use crate::host::WaitEnd;
+use crate::modify::write_error;
+use crate::query::runtime::Runtime;
+
+pub fn body(name: &str) -> Option<Body> {
+    if let Some(body) = advisory(name).or_else(|| session(name)).or_else(|| storage(name)) {
+        return Some(body);
+    }
+    catalog_text::body(name)
+}
+
+fn session(name: &str) -> Option<Body> {
+    Some(match name {
+        "pgsql_version" => Body::Runtime(|runtime, _, _| {
+            let version = runtime.session().settings.get("server_version")?.to_string();
+            Ok(Datum::from(format!("PostgreSQL {version} (mote {})", env!("CARGO_PKG_VERSION"))))
+        }),
+        "pg_client_encoding" | "getdatabaseencoding" => Body::Pure(|_| Ok(Datum::from("UTF8"))),
+        "PG_encoding_to_char" => {
+            Body::Pure(|a| Ok(Datum::from(if int4(&a[0]) == 6 { "UTF8" } else { "" })))
+        }
+        "PG_char_to_encoding" => Body::Pure(|a| {
+            let utf8 = matches!(text(&a[0]).to_ascii_lowercase().as_str(), "utf8" | "utf-8" | "unicode");
+            Ok(Datum::Int4(if utf8 { 6 } else { -1 }))
+        }),
+        "current_schemas" => Body::Runtime(|runtime, _, a| {
+            let implicit = boolean(&a[0]);
+            let catalog = &runtime.session().catalog;
+            let listed = catalog.search_path.iter().any(|schema| schema == "pg_catalog");
+            let path = catalog.search_path().into_iter().filter(|schema| {
+                (implicit || listed || schema != "pg_catalog") && catalog.schema_exists(schema)
+            });
+            Ok(Datum::array(oid::NAME, path.map(Datum::from).collect()))
+        }),
+        "pg_backend_pid" => Body::Runtime(|runtime, _, _| Ok(Datum::Int4(runtime.session().pid as i32))),
+        "show_config_by_name" => Body::Runtime(|runtime, _, a| {
+            Ok(Datum::from(runtime.session().settings.get(text(&a[0]))?))
+        }),
+        "show_config_by_name_missing_ok" => Body::Runtime(|runtime, _, a| {
+            match runtime.session().settings.get(text(&a[0])) {
+                Ok(value) => Ok(Datum::from(value)),
+                Err(_) if boolean(&a[1]) => Ok(Datum::Null),
+                Err(error) => Err(error),
+            }
+        }),
+        "set_config_by_name" => Body::Runtime(set_config),
+        "pg_typeof" => Body::Runtime(|_, site, _| Ok(Datum::Oid(site.arguments[0].oid.0))),
+        "pg_num_nulls" => Body::Runtime(|_, site, a| Ok(count_nulls(site, a, true))),
+        "pg_num_nonnulls" => Body::Runtime(|_, site, a| Ok(count_nulls(site, a, false))),
+        "pg_column_size" => Body::Runtime(|_, site, a| {
+            let mut stored = Vec::new();
+            mote_types::encode_storage(&a[0], site.arguments[0], &mut stored);
+            Ok(Datum::Int4(stored.len() as i32))
+        }),
+        "hashtext" => Body::Pure(|a| Ok(Datum::Int4(super::hash::hash_any(text(&a[0]).as_bytes()) as i32))),
+        "pg_sleep" => Body::Runtime(sleep),
+        "pg_is_in_recovery" => Body::Pure(|_| Ok(Datum::Bool(false))),
+        "pg_reload_conf" => Body::Pure(|_| Ok(Datum::Bool(true))),
+        "pg_postmaster_start_time" | "pg_conf_load_time" => Body::Runtime(|runtime, _, _| {
+            Ok(Datum::TimestampTz(runtime.database().started_us()))
+        }),
+        "pg_current_xact_id" | "pg_current_xact_id_if_assigned" => {
+            Body::Runtime(|runtime, _, _| Ok(Datum::Int8(runtime.transaction().id().0 as i64)))
+        }
+        "xid_age" => Body::Runtime(|runtime, _, a| {
+            let now = runtime.transaction().id().0 as u32;
+            Ok(Datum::Int4(now.wrapping_sub(oid_value(&a[0])) as i32))
+        }),
+        "gen_random_uuid" => Body::Pure(|_| random_uuid()),
+        "inet_server_port" => Body::Pure(|_| Ok(Datum::Null)),
+        "row_security_active" | "row_security_active_name" => Body::Pure(|_| Ok(Datum::Bool(false))),
+        "pg_my_temp_schema" => Body::Pure(|_| Ok(Datum::Oid(0))),
+        "pg_is_other_temp_schema" => Body::Pure(|_| Ok(Datum::Bool(false))),
+        "pg_notify" => Body::Pure(|_| Err(SqlError::unsupported("NOTIFY"))),
+        "pg_cancel_backend" => Body::Runtime(|runtime, _, a| {
+            let pid = int4(&a[0]) as u32;
+            Ok(Datum::Bool(runtime.database().sessions().cancel(pid)))
+        }),
+        "pg_terminate_backend" => Body::Runtime(|runtime, _, a| {
+            let pid = int4(&a[0]) as u32;
+            Ok(Datum::Bool(runtime.database().sessions().terminate(pid)))
+        }),
+        "pg_blocking_pids" => Body::Runtime(|runtime, _, a| {
+            let session = int4(&a[0]) as u32;
+            let blockers = runtime.database().engine().blockers(session).into_iter();
+            Ok(Datum::array(oid::INT4, blockers.map(|(pid, _)| Datum::Int4(pid as i32)).collect()))
+        }),
+        _ => return None,
+    })
+}
+
+fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
+    let Some(name) = a[0].as_str() else {
+        return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
+    };
+    let local = a[2].as_bool().unwrap_or(false);
+    let context = runtime.context();
+    let depth = context.session.savepoint_depth;
+    let settings = &mut context.session.settings;
+    let reported = match a[1].as_str() {
+        Some(value) => settings.set(name, value, local, depth)?,
+        None => settings.reset(name, local, depth)?,
+    };
+    if let Some(reported) = reported {
+        context.host.parameter_status(reported.name, &reported.value);
+    }
+    context.session.settings_changed();
+    Ok(Datum::from(context.session.settings.get(name)?))
+}
+
+fn count_nulls(site: &CallSite, arguments: &[Datum], nulls: bool) -> Datum {
+    debug_assert_eq!(site.arguments.len(), arguments.len());
+    Datum::Int4(arguments.iter().filter(|value| value.is_null() == nulls).count() as i32)
+}
+
+fn sleep(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
+    let seconds = float8(&a[0]).max(0.0);
+    let context = runtime.context();
+    let until = context.session.clock.monotonic_ns().saturating_add((seconds * 1e9) as u64);
+    let deadline = context.session.statement_deadline_ns.map_or(until, |deadline| deadline.min(until));
+    let end = context.host.sleep_until(deadline);
+    // The end of the nap is no timeout; the statement's deadline is.
+    if end == WaitEnd::Decided || end == WaitEnd::TimedOut {
+        if context.session.statement_deadline_passed() {
+            return Err(context.session.timeout_error());
+        }
+        return Ok(Datum::from(""));
+    }
+    context.check(end)?;
+    Ok(Datum::from(""))
+}
+
+/// Version 4, from the operating system's entropy.
+fn random_uuid() -> SqlResult<Datum> {
+    let mut bytes = [0u8; 16];
+    mote_common::env::real::fill_entropy(&mut bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    Ok(Datum::Uuid(bytes))
+}
+
+// Advisory locks.
+
+struct AdvisoryCall {
+    mode: AdvisoryMode,
+    scope: AdvisoryScope,
+    tries: bool,
+    unlocks: bool,
+}
+
+fn advisory(name: &str) -> Option<Body> {
+    if name == "pg_advisory_unlock_all" {
+        return Some(Body::Runtime(|runtime, _, _| {
+            let pid = runtime.session().pid;
+            runtime.database().engine().release_session_locks(pid);
+            Ok(Datum::from(""))
+        }));
+    }
+    let known = name.starts_with("pg_advisory_") || name.starts_with("pg_try_advisory_");
+    known.then_some(Body::Runtime(|runtime, site, a| {
+        let name = site.name;
+        let call = AdvisoryCall {
+            mode: if name.ends_with("_shared") { AdvisoryMode::Shared } else { AdvisoryMode::Exclusive },
+            scope: if name.contains("_xact_") { AdvisoryScope::Transaction } else { AdvisoryScope::Session },
+            tries: name.starts_with("pg_try_"),
+            unlocks: name.contains("_unlock"),
+        };
+        call.run(runtime, a)
+    }))
+}
+
+impl AdvisoryCall {
+    fn run(&self, runtime: &mut Runtime<'_, '_>, a: &[Datum]) -> SqlResult<Datum> {
+        let database = runtime.session().catalog.database.0;
+        let key = match a {
+            [Datum::Int8(key)] => AdvisoryKey { database, key: *key as u64, two_parts: false },
+            _ => {
+                let (high, low) = (int4(&a[0]) as u32, int4(&a[1]) as u32);
+                AdvisoryKey { database, key: (high as u64) << 32 | low as u64, two_parts: true }
+            }
+        };
+        let transaction = runtime.transaction();
+        if self.unlocks {
+            let held = transaction.unlock_advisory(key, self.mode);
+            if !held {
+                let lock = if self.mode == AdvisoryMode::Shared { "ShareLock" } else { "ExclusiveLock" };
+                let warning = SqlError::new(state::WARNING, format!("you don't own a lock of type {lock}"));
+                runtime.context().host.notice(warning.severity(mote_common::error::Severity::Warning));
+            }
+            return Ok(Datum::Bool(held));
+        }
+        let policy = if self.tries { WaitPolicy::NoWait } else { WaitPolicy::Block };
+        loop {
+            match transaction.lock_advisory(key, self.mode, self.scope, policy) {
+                Ok(()) if self.tries => return Ok(Datum::Bool(true)),
+                Ok(()) => return Ok(Datum::from("")),
+                Err(WriteError::WouldBlock) => return Ok(Datum::Bool(false)),
+                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+                Err(error) => return Err(write_error::lock_error(error)),
+            }
+        }
+    }
+}
+
+// Sizes and log positions.
+
+fn storage(name: &str) -> Option<Body> {
+    Some(match name {
+        "pg_relation_size_regclass" | "pg_relation_size" | "pg_table_size" => {
+            Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], true, false)))
+        }
+        "pg_indexes_size" => Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], false, true))),
+        "pg_total_relation_size" => {
+            Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], true, true)))
+        }
+        "pg_database_size_name" | "pg_database_size_oid" | "pg_tablespace_size_oid" | "pg_tablespace_size_name" => {
+            Body::Runtime(|runtime, _, _| {
+                let report = runtime.database().engine().memory();
+                Ok(Datum::Int8(report.used_bytes as i64))
+            })
+        }
+        "pg_size_pretty" => Body::Pure(|a| Ok(Datum::from(size_pretty(int8(&a[0]) as i128)))),
+        "pg_size_pretty_numeric" => Body::Pure(|a| {
+            let bytes = numeric(&a[0]).trunc(0).to_scaled_i64(0).unwrap_or(i64::MAX);
+            Ok(Datum::from(size_pretty(bytes as i128)))
+        }),
+        "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => Body::Runtime(|runtime, _, _| {
+            Ok(Datum::Int8(runtime.database().engine().horizons().tail.0 as i64))
+        }),
+        "pg_last_wal_receive_lsn" | "pg_last_wal_replay_lsn" => Body::Pure(|_| Ok(Datum::Null)),
+        "pg_wal_lsn_diff" | "pg_lsn_mi" => Body::Pure(|a| {
+            let difference = int8(&a[0]) as u64 as i128 - int8(&a[1]) as u64 as i128;
+            Ok(Datum::Numeric(Numeric::from_scaled_i128(difference, 0)))
+        }),
+        "pg_lsn_pli" => Body::Pure(|a| move_lsn(int8(&a[0]), numeric(&a[1]), 1)),
+        "numeric_pl_pg_lsn" => Body::Pure(|a| move_lsn(int8(&a[1]), numeric(&a[0]), 1)),
+        "pg_lsn_mii" => Body::Pure(|a| move_lsn(int8(&a[0]), numeric(&a[1]), -1)),
+        "pg_sequence_last_value" => Body::Runtime(|runtime, _, a| {
+            let entry = runtime.session().catalog.entry(Oid(oid_value(&a[0])));
+            let Some(stored) = entry.and_then(|entry| entry.stored.sequence.clone()) else { return Ok(Datum::Null) };
+            let sequence = runtime.database().engine().sequence(mote_engine::SequenceId(stored.id));
+            Ok(match sequence.map(|sequence| sequence.peek()) {
+                Some((value, true)) => Datum::Int8(value),
+                _ => Datum::Null,
+            })
+        }),
+        "pg_partition_root" => Body::Pure(|_| Ok(Datum::Null)),
+        "to_regclass" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGCLASS))),
+        "to_regtype" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGTYPE))),
+        "to_regproc" | "to_regprocedure" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGPROC))),
+        "to_regnamespace" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGNAMESPACE))),
+        "to_regrole" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGROLE))),
+        _ => return None,
+    })
+}
+
+fn to_reg(runtime: &mut Runtime<'_, '_>, name: &Datum, ty: Oid) -> Datum {
+    reg_lookup(runtime, text(name), ty).map_or(Datum::Null, |oid| Datum::Oid(oid.0))
+}
+
+/// Bytes a row takes on average besides its own, and an index entry: what the memory budget counts per item is not
+/// kept per table, so sizes are estimated from row counts and widths.
+const ROW_OVERHEAD_BYTES: i64 = 32;
+const INDEX_ENTRY_BYTES: i64 = 24;
+
+fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, indexes: bool) -> Datum {
+    let Some(relation) = runtime.session().catalog.relation(Oid(oid_value(relation))) else { return Datum::Null };
+    let count = runtime.database().engine().table(relation.table).map_or(0, |table| table.row_count_estimate() as i64);
+    let width: i64 = relation
+        .columns
+        .iter()
+        .map(|column| mote_types::storage_class(column.ty).width().unwrap_or(16) as i64)
+        .sum();
+    let own = if rows { count * (width + ROW_OVERHEAD_BYTES) } else { 0 };
+    let index = if indexes { count * INDEX_ENTRY_BYTES * relation.indexes.len() as i64 } else { 0 };
+    Datum::Int8(own + index)
+}
+
+/// Powers of 1024, each up to ten of the next, rounded half away from zero.
+fn size_pretty(bytes: i128) -> String {
+    const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+    let (mut value, mut unit) = (bytes, 0);
+    if value.abs() < 10 * 1024 {
+        return format!("{value} bytes");
+    }
+    // One bit more than the unit is kept for the rounding.
+    value /= 512;
+    unit += 1;
+    while unit + 1 < UNITS.len() && value.abs() >= 20 * 1024 - 1 {
+        value /= 1024;
+        unit += 1;
+    }
+    let rounded = if value >= 0 { (value + 1) / 2 } else { (value - 1) / 2 };
+    format!("{rounded} {}", UNITS[unit])
+}
+
+fn move_lsn(lsn: i64, by: &Numeric, sign: i128) -> SqlResult<Datum> {
+    let refuse = || SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "pg_lsn out of range");
+    let by = by.trunc(0).to_scaled_i64(0).ok_or_else(refuse)?;
+    let moved = lsn as u64 as i128 + sign * by as i128;
+    let moved = u64::try_from(moved).map_err(|_| refuse())?;
+    Ok(Datum::Int8(Lsn(moved).0 as i64))
+}

@@ -1,0 +1,98 @@
+//! CASCADE, SET NULL and SET DEFAULT: statements on the referencing table, as PostgreSQL runs them.
+//!
+//! They read with a snapshot taken now, so that under READ COMMITTED they meet every committed child, and they run with
+//! nobody's privileges checked: the one who may delete the parent may have its children follow.
+
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::Access;
+use mote_sql::PlanSettings;
+use mote_sql::catalog::{ReferentialAction, Relation};
+use mote_types::Datum;
+
+use super::foreign_key::{PendingChecks, Referencing};
+use crate::query::runtime::Runtime;
+use crate::query::{Execution, Program};
+
+/// Applies an action to all rows that refer to `old`.
+pub(super) fn run(
+    referencing: &Referencing,
+    action: ReferentialAction,
+    old: &[Datum],
+    new: Option<&[Datum]>,
+    parent: &Relation,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<()> {
+    let Some(mut parameters) = referencing.own_values(old, parent, runtime) else { return Ok(()) };
+    let mut types: Vec<Oid> = own_types(referencing);
+    if let (Some(new), ReferentialAction::Cascade) = (new, action) {
+        let Some(new) = referencing.own_values(new, parent, runtime) else {
+            return Err(SqlError::new(
+                mote_common::error::state::NUMERIC_VALUE_OUT_OF_RANGE,
+                "the new key is out of range for the referencing column",
+            ));
+        };
+        parameters.extend(new);
+        types.extend(own_types(referencing));
+    }
+    let text = statement_text(referencing, action, new.is_some());
+    let program = plan(&text, &types, runtime)?;
+    let mut execution = Execution::new(program);
+    let mut pending = PendingChecks::default();
+    let context = runtime.context();
+    context.transaction.begin_statement(Access::Write);
+    execution.start(&parameters, context)?;
+    execution.run_nested(context, &mut pending)?;
+    runtime.values.pending_checks.append(&mut pending);
+    Ok(())
+}
+
+fn own_types(referencing: &Referencing) -> Vec<Oid> {
+    let columns = referencing.key.columns.iter();
+    columns.map(|&column| referencing.relation.columns[column as usize].ty.oid).collect()
+}
+
+fn statement_text(referencing: &Referencing, action: ReferentialAction, update: bool) -> String {
+    let relation = &referencing.relation;
+    let names: Vec<String> =
+        referencing.key.columns.iter().map(|&column| quoted(&relation.columns[column as usize].name)).collect();
+    let count = names.len();
+    let conditions: Vec<String> =
+        names.iter().enumerate().map(|(position, name)| format!("{name} = ${}", position + 1)).collect();
+    let conditions = conditions.join(" AND ");
+    let table = format!("{}.{}", quoted(&relation.schema), quoted(&relation.name));
+    if action == ReferentialAction::Cascade && !update {
+        return format!("DELETE FROM {table} WHERE {conditions}");
+    }
+    let assignments: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(position, name)| match action {
+            ReferentialAction::SetNull => format!("{name} = NULL"),
+            ReferentialAction::SetDefault => format!("{name} = DEFAULT"),
+            _ => format!("{name} = ${}", count + position + 1),
+        })
+        .collect();
+    format!("UPDATE {table} SET {} WHERE {conditions}", assignments.join(", "))
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<Arc<Program>> {
+    let context = runtime.context();
+    let catalog = &context.session.catalog;
+    let settings = PlanSettings { folder: Some(&crate::expr::FOLDER), text };
+    let mut planned = None;
+    context.host.on_large_stack(&mut || {
+        planned = Some(mote_sql::parser::parse(text).and_then(|statements| {
+            let statement =
+                statements.first().ok_or_else(|| SqlError::internal("an action of a foreign key is empty"))?;
+            mote_sql::plan_statement(statement, types, catalog, &settings)
+        }));
+    });
+    let plan = planned.unwrap_or_else(|| Err(SqlError::internal("the host did not run the planner")))?;
+    Ok(Arc::new(Program::compile(&plan)?))
+}

@@ -1,0 +1,590 @@
+//! Foreign keys: what a write owes to the tables it references, and to those that reference it.
+//!
+//! Referencing side: the referenced key is probed with the write and its row locked FOR KEY SHARE; a miss is looked at
+//! again at the end of the statement, since a later row of the same statement may supply the key.
+//! Referenced side: at the end of the statement the old key's referencing rows are searched among the *newest* rows.
+//! CASCADE, SET NULL and SET DEFAULT run as statements of their own, so that checks, generated columns, conflicts and
+//! further foreign keys are nobody's special case; what they leave to check goes to the same queue, which keeps the
+//! stack flat however long a chain of cascades is.
+//!
+//! Why no child escapes: the deleted or re-keyed parent is locked FOR UPDATE, which KEY SHARE conflicts with; so every
+//! insert of a child either ended before, and is found, or waits and finds no parent.
+//! Leaves out: deferred checks, MATCH PARTIAL.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+
+use mote_common::error::state;
+use mote_common::{Oid, RowId, SqlError, SqlResult};
+use mote_engine::index::{Cursor, Direction, KeyRange};
+use mote_engine::{Access, Isolation, RowLockStrength, RowVersion, Table, TableIndex, WaitPolicy};
+use mote_sql::catalog::{
+    ConstraintKind, ForeignKey, IndexDescription, IndexKeyTarget, ReferentialAction, Relation,
+};
+use mote_types::key::{KeyBound, key_bound};
+use mote_types::{ColumnType, Datum};
+
+use super::{cascade, full_text, update, write_error};
+use crate::expr::{convert, equal, equal_rows};
+use crate::node::index_scan::{has_key, rows_with_key};
+use crate::query::runtime::{Runtime, find_index};
+use crate::row_codec::{ColumnCodec, append_key};
+
+/// The foreign keys that a written relation takes part in.
+pub(crate) struct ForeignKeys {
+    own: Vec<Arc<OwnKey>>,
+    referenced_by: Vec<Arc<ReferencingKey>>,
+}
+
+/// A foreign key of the written relation.
+struct OwnKey {
+    name: String,
+    key: ForeignKey,
+    types: Vec<ColumnType>,
+    /// Resolved when first needed. A plan ends when either relation changes.
+    referenced: OnceLock<Referenced>,
+}
+
+/// The referenced table and the unique index that proves existence.
+struct Referenced {
+    relation: Arc<Relation>,
+    table: Arc<Table>,
+    index: Arc<TableIndex>,
+    /// For each key of the index: position in the foreign key's columns, and the key's type.
+    keys: Vec<(usize, ColumnType)>,
+}
+
+/// A foreign key of another relation that points at the written one.
+pub(super) struct ReferencingKey {
+    relation: Oid,
+    constraint: Oid,
+    resolved: OnceLock<Referencing>,
+}
+
+pub(super) struct Referencing {
+    pub relation: Arc<Relation>,
+    pub name: String,
+    pub key: ForeignKey,
+    table: Arc<Table>,
+    /// An index that begins with the foreign key's columns, and for each of them the position in the key.
+    index: Option<(Arc<TableIndex>, Vec<usize>)>,
+}
+
+/// What is left to do at the end of the statement, in the order of the writes.
+#[derive(Default)]
+pub struct PendingChecks {
+    queue: VecDeque<Pending>,
+}
+
+enum Pending {
+    /// A row whose referenced key was not there.
+    Missing { key: Arc<OwnKey>, relation: Arc<Relation>, row: RowId, values: Vec<Datum> },
+    /// A referenced key that is gone.
+    Gone(Gone),
+}
+
+struct Gone {
+    key: Arc<ReferencingKey>,
+    parent: Arc<Relation>,
+    old: Vec<Datum>,
+    /// The key the row has now; None if it was deleted.
+    new: Option<Vec<Datum>>,
+}
+
+impl PendingChecks {
+    pub fn clear(&mut self) {
+        self.queue.clear();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Takes over what a nested statement left to check.
+    pub fn append(&mut self, other: &mut PendingChecks) {
+        self.queue.append(&mut other.queue);
+    }
+}
+
+impl ForeignKeys {
+    pub fn of(relation: &Relation) -> ForeignKeys {
+        let own = relation.constraints.iter().filter_map(|constraint| match &constraint.kind {
+            ConstraintKind::ForeignKey(key) => Some(Arc::new(OwnKey {
+                name: constraint.name.clone(),
+                key: key.clone(),
+                types: key.columns.iter().map(|&column| relation.columns[column as usize].ty).collect(),
+                referenced: OnceLock::new(),
+            })),
+            _ => None,
+        });
+        let referenced_by = relation.referenced_by.iter().map(|&(relation, constraint)| {
+            Arc::new(ReferencingKey { relation, constraint, resolved: OnceLock::new() })
+        });
+        ForeignKeys { own: own.collect(), referenced_by: referenced_by.collect() }
+    }
+
+    pub fn is_referenced(&self) -> bool {
+        !self.referenced_by.is_empty()
+    }
+
+    /// Whether an update of these columns can concern a foreign key.
+    pub fn concern(&self, changed: &dyn Fn(usize) -> bool, relation: &Relation) -> bool {
+        let own = self.own.iter().any(|own| own.key.columns.iter().any(|&column| changed(column as usize)));
+        own || self.is_referenced() && update::changes_key(relation, changed)
+    }
+
+    pub fn row_inserted(
+        &self,
+        relation: &Arc<Relation>,
+        row: RowId,
+        new: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        for own in &self.own {
+            own.check(relation, row, new, runtime)?;
+        }
+        Ok(())
+    }
+
+    pub fn row_updated(
+        &self,
+        relation: &Arc<Relation>,
+        row: RowId,
+        old: &[Datum],
+        new: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        for own in &self.own {
+            if !equal_rows(&pick(old, &own.key.columns), &pick(new, &own.key.columns)) {
+                own.check(relation, row, new, runtime)?;
+            }
+        }
+        for referencing in &self.referenced_by {
+            let columns = &referencing.resolve(runtime)?.key.referenced_columns;
+            let (old, new) = (pick(old, columns), pick(new, columns));
+            if !equal_rows(&old, &new) {
+                referencing.note_gone(relation, old, Some(new), runtime);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn row_deleted(
+        &self,
+        relation: &Arc<Relation>,
+        old: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        for referencing in &self.referenced_by {
+            let old = pick(old, &referencing.resolve(runtime)?.key.referenced_columns);
+            referencing.note_gone(relation, old, None, runtime);
+        }
+        Ok(())
+    }
+}
+
+fn pick(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
+    columns.iter().map(|&column| row[column as usize].clone()).collect()
+}
+
+/// Does what the statement's writes left to do. Actions may add to the queue while it is worked off.
+pub fn run_pending(runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    while let Some(pending) = runtime.values.pending_checks.queue.pop_front() {
+        runtime.burn(1)?;
+        match pending {
+            Pending::Missing { key, relation, row, values } => {
+                if key.still_refers(&relation, row, &values, runtime)? && !key.probe(&values, runtime)? {
+                    return Err(key.violation(&relation, &values, runtime));
+                }
+            }
+            Pending::Gone(gone) => gone.run(runtime)?,
+        }
+    }
+    Ok(())
+}
+
+impl OwnKey {
+    fn check(
+        self: &Arc<OwnKey>,
+        relation: &Arc<Relation>,
+        row: RowId,
+        new: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        let values = pick(new, &self.key.columns);
+        let nulls = values.iter().filter(|value| value.is_null()).count();
+        if nulls == values.len() || nulls > 0 && !self.key.match_full {
+            return Ok(());
+        }
+        if nulls > 0 {
+            return Err(self
+                .error(relation)
+                .detail("MATCH FULL does not allow mixing of null and nonnull key values."));
+        }
+        if !self.probe(&values, runtime)? {
+            let (key, relation) = (Arc::clone(self), Arc::clone(relation));
+            runtime.values.pending_checks.queue.push_back(Pending::Missing { key, relation, row, values });
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, runtime: &Runtime<'_, '_>) -> SqlResult<&Referenced> {
+        if let Some(referenced) = self.referenced.get() {
+            return Ok(referenced);
+        }
+        let relation = runtime.relation(self.key.referenced)?;
+        let description = relation
+            .indexes
+            .iter()
+            .find(|index| index.oid == self.key.referenced_index)
+            .ok_or_else(|| SqlError::internal(format!("foreign key \"{}\" has no index to probe", self.name)))?;
+        let keys = description.keys.iter().map(|key| match &key.target {
+            IndexKeyTarget::Column(column) => {
+                let position = self.key.referenced_columns.iter().position(|other| other == column);
+                position.map(|position| (position, key.ty))
+            }
+            IndexKeyTarget::Expression(..) => None,
+        });
+        let keys = keys
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| SqlError::internal(format!("the index behind \"{}\" has other columns", self.name)))?;
+        let table = runtime.table(relation.table)?;
+        let index = find_index(&table, description.index)?;
+        Ok(self.referenced.get_or_init(|| Referenced { relation, table, index, keys }))
+    }
+
+    /// Looks for a live row with the key and locks it FOR KEY SHARE.
+    fn probe(&self, values: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let referenced = self.resolve(runtime)?;
+        let (mut key, mut scratch, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, &(position, ty)) in referenced.index.key_program.columns().iter().zip(&referenced.keys) {
+            let own = self.types[position];
+            let value = match own.oid == ty.oid {
+                true => values[position].clone(),
+                // A value that the referenced type cannot hold is nobody's key.
+                false => match convert(runtime, &values[position], own, ColumnType::new(ty.oid), false) {
+                    Ok(value) => value,
+                    Err(_) => return Ok(false),
+                },
+            };
+            if key_bound(&value, ty) != KeyBound::Exact {
+                return Ok(false);
+            }
+            append_key(column, ty, &value, &mut key, &mut scratch);
+        }
+        rows_with_key(&referenced.index, &key, &mut rows);
+        let transaction = runtime.transaction();
+        for &row in &rows {
+            let (table, relation) = (&referenced.table, &referenced.relation);
+            let strength = RowLockStrength::KeyShare;
+            let Some((version, just_written)) = lock_any(table, relation, row, strength, runtime)? else {
+                continue;
+            };
+            if !has_key(table, &referenced.index, &version, &key, &mut scratch) {
+                continue;
+            }
+            // Above READ COMMITTED the referenced row has to be there for this transaction, too.
+            return Ok(transaction.isolation() == Isolation::ReadCommitted
+                || just_written
+                || transaction.fetch(table, row, runtime.snapshot()).is_some());
+        }
+        Ok(false)
+    }
+
+    /// Whether the row is still there with these values: it may have been changed again by the same statement.
+    fn still_refers(
+        &self,
+        relation: &Relation,
+        row: RowId,
+        values: &[Datum],
+        runtime: &Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let table = runtime.table(relation.table)?;
+        let Some(version) = runtime.transaction().fetch_newest(&table, row) else { return Ok(false) };
+        Ok(equal_rows(&read(&table, &version, relation, &self.key.columns), values))
+    }
+
+    fn error(&self, relation: &Relation) -> SqlError {
+        SqlError::new(
+            state::FOREIGN_KEY_VIOLATION,
+            format!(
+                "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+                relation.name, self.name
+            ),
+        )
+        .table(relation.schema.as_str(), relation.name.as_str())
+        .constraint(self.name.as_str())
+    }
+
+    #[cold]
+    fn violation(&self, relation: &Relation, values: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlError {
+        let referenced = match self.resolve(runtime) {
+            Ok(referenced) => referenced.relation.name.clone(),
+            Err(error) => return error,
+        };
+        let key = key_text(relation, &self.key.columns, values, runtime);
+        self.error(relation).detail(format!("Key {key} is not present in table \"{referenced}\"."))
+    }
+}
+
+/// `(a, b)=(1, 2)`.
+fn key_text(relation: &Relation, columns: &[u16], values: &[Datum], runtime: &Runtime<'_, '_>) -> String {
+    let columns = columns.iter().map(|&column| &relation.columns[column as usize]);
+    let names: Vec<&str> = columns.clone().map(|column| column.name.as_str()).collect();
+    let shown: Vec<String> =
+        columns.zip(values).map(|(column, value)| full_text(value, column.ty, runtime.format())).collect();
+    format!("({})=({})", names.join(", "), shown.join(", "))
+}
+
+fn read(table: &Table, version: &RowVersion<'_>, relation: &Relation, columns: &[u16]) -> Vec<Datum> {
+    let view = table.view(version.layout(), version.bytes());
+    let read = |&column: &u16| ColumnCodec::new(column as usize, relation.columns[column as usize].ty).read(&view);
+    columns.iter().map(read).collect()
+}
+
+/// Locks the newest version of a row, whatever it is; None if the row is gone. Also tells whether it is a version that
+/// the running command wrote.
+fn lock_any<'c>(
+    table: &Table,
+    relation: &Relation,
+    row: RowId,
+    strength: RowLockStrength,
+    runtime: &mut Runtime<'_, 'c>,
+) -> SqlResult<Option<(RowVersion<'c>, bool)>> {
+    loop {
+        match runtime.transaction().lock_row(table, row, None, strength, WaitPolicy::Block) {
+            Ok(locked) => return Ok(locked.newest.map(|version| (version, false))),
+            Err(mote_engine::WriteError::Deleted) => return Ok(None),
+            Err(mote_engine::WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+            Err(mote_engine::WriteError::SelfModified) => {
+                let newest = runtime.transaction().fetch_newest(table, row);
+                return Ok(newest.map(|version| (version, true)));
+            }
+            Err(error) => return Err(write_error::sql_error(error, relation)),
+        }
+    }
+}
+
+impl ReferencingKey {
+    fn resolve(&self, runtime: &Runtime<'_, '_>) -> SqlResult<&Referencing> {
+        if let Some(resolved) = self.resolved.get() {
+            return Ok(resolved);
+        }
+        let relation = runtime.relation(self.relation)?;
+        let constraint = relation.constraints.iter().find(|constraint| constraint.oid == self.constraint);
+        let Some((name, key)) = constraint.and_then(|constraint| match &constraint.kind {
+            ConstraintKind::ForeignKey(key) => Some((constraint.name.clone(), key.clone())),
+            _ => None,
+        }) else {
+            return Err(SqlError::internal(format!("cache lookup failed for constraint {}", self.constraint)));
+        };
+        let table = runtime.table(relation.table)?;
+        let found = relation.indexes.iter().find_map(|index| prefix_order(index, &key).map(|order| (index, order)));
+        let index = match found {
+            Some((description, order)) => Some((find_index(&table, description.index)?, order)),
+            None => None,
+        };
+        Ok(self.resolved.get_or_init(|| Referencing { relation, name, key, table, index }))
+    }
+
+    fn note_gone(
+        self: &Arc<ReferencingKey>,
+        parent: &Arc<Relation>,
+        old: Vec<Datum>,
+        new: Option<Vec<Datum>>,
+        runtime: &mut Runtime<'_, '_>,
+    ) {
+        // A key with a null is never referenced.
+        if old.iter().any(Datum::is_null) {
+            return;
+        }
+        let gone = Gone { key: Arc::clone(self), parent: Arc::clone(parent), old, new };
+        runtime.values.pending_checks.queue.push_back(Pending::Gone(gone));
+    }
+}
+
+/// The foreign key's columns in the order in which an index begins with them.
+fn prefix_order(index: &IndexDescription, key: &ForeignKey) -> Option<Vec<usize>> {
+    if index.predicate.is_some() || !index.valid || index.keys.len() < key.columns.len() {
+        return None;
+    }
+    let order = index.keys[..key.columns.len()].iter().map(|part| match &part.target {
+        IndexKeyTarget::Column(column) => key.columns.iter().position(|other| other == column),
+        IndexKeyTarget::Expression(..) => None,
+    });
+    order.collect()
+}
+
+impl Gone {
+    fn run(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        let referencing = self.key.resolve(runtime)?;
+        let action = match self.new {
+            Some(_) => referencing.key.on_update,
+            None => referencing.key.on_delete,
+        };
+        match action {
+            ReferentialAction::NoAction if self.key_is_back(referencing, runtime)? => Ok(()),
+            ReferentialAction::NoAction | ReferentialAction::Restrict => {
+                self.refuse_if_referenced(referencing, runtime)
+            }
+            ReferentialAction::Cascade | ReferentialAction::SetNull | ReferentialAction::SetDefault => {
+                cascade::run(referencing, action, &self.old, self.new.as_deref(), &self.parent, runtime)?;
+                // What the snapshot of REPEATABLE READ did not show to the action must not be orphaned by it. SET
+                // DEFAULT may also have put back the very key that is gone.
+                let snapshot_may_miss = runtime.transaction().isolation() != Isolation::ReadCommitted;
+                if snapshot_may_miss || action == ReferentialAction::SetDefault {
+                    return self.refuse_if_referenced(referencing, runtime);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// NO ACTION: another row may have taken over the key within the statement.
+    fn key_is_back(&self, referencing: &Referencing, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let types = referencing.key.referenced_columns.iter();
+        let probe = OwnKey {
+            name: referencing.name.clone(),
+            key: referencing.key.clone(),
+            types: types.map(|&column| self.parent.columns[column as usize].ty).collect(),
+            referenced: OnceLock::new(),
+        };
+        probe.probe(&self.old, runtime)
+    }
+
+    fn refuse_if_referenced(&self, referencing: &Referencing, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        if !referencing.has_children(&self.old, &self.parent, runtime)? {
+            return Ok(());
+        }
+        let key = key_text(&self.parent, &referencing.key.referenced_columns, &self.old, runtime);
+        Err(SqlError::new(
+            state::FOREIGN_KEY_VIOLATION,
+            format!(
+                "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
+                self.parent.name, referencing.name, referencing.relation.name
+            ),
+        )
+        .detail(format!("Key {key} is still referenced from table \"{}\".", referencing.relation.name))
+        .table(referencing.relation.schema.as_str(), referencing.relation.name.as_str())
+        .constraint(referencing.name.as_str()))
+    }
+}
+
+impl Referencing {
+    /// The old key in the types of the referencing columns; None if one of them cannot hold it.
+    pub fn own_values(
+        &self,
+        values: &[Datum],
+        parent: &Relation,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> Option<Vec<Datum>> {
+        let columns = self.key.columns.iter().zip(&self.key.referenced_columns);
+        let mut converted = Vec::with_capacity(values.len());
+        for ((&own, &referenced), value) in columns.zip(values) {
+            let own = self.relation.columns[own as usize].ty;
+            let from = parent.columns[referenced as usize].ty;
+            let value = if own.oid == from.oid {
+                value.clone()
+            } else {
+                convert(runtime, value, from, ColumnType::new(own.oid), false).ok()?
+            };
+            converted.push(value);
+        }
+        Some(converted)
+    }
+
+    /// Whether any newest row refers to the key.
+    fn has_children(
+        &self,
+        values: &[Datum],
+        parent: &Relation,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let Some(values) = self.own_values(values, parent, runtime) else { return Ok(false) };
+        match &self.index {
+            Some((index, order)) => self.search_index(index, order, &values, runtime),
+            None => self.search_table(&values, runtime),
+        }
+    }
+
+    fn search_index(
+        &self,
+        index: &TableIndex,
+        order: &[usize],
+        values: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let (mut key, mut scratch) = (Vec::new(), Vec::new());
+        for (column, &position) in index.key_program.columns().iter().zip(order) {
+            let ty = self.relation.columns[self.key.columns[position] as usize].ty;
+            if key_bound(&values[position], ty) != KeyBound::Exact {
+                return Ok(false);
+            }
+            append_key(column, ty, &values[position], &mut key, &mut scratch);
+        }
+        let mut cursor = Cursor::new(KeyRange::prefix(&key), Direction::Forward);
+        while let Some((_, row)) = cursor.next(&index.tree) {
+            runtime.burn(1)?;
+            if self.row_refers(row, values, runtime)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Without an index all rows are looked at, in a snapshot taken now.
+    fn search_table(&self, values: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let transaction = runtime.transaction();
+        let read_committed = transaction.isolation() == Isolation::ReadCommitted;
+        // Above READ COMMITTED the own snapshot is old: another transaction's shows what is committed by now.
+        let latest = match read_committed {
+            true => None,
+            false => Some(
+                runtime
+                    .database()
+                    .engine()
+                    .begin(Isolation::ReadCommitted, true)
+                    .map_err(write_error::begin_error)?,
+            ),
+        };
+        let reader = latest.as_ref().unwrap_or(transaction);
+        let snapshot = reader.begin_statement(Access::Write);
+        let mut candidates = Vec::new();
+        let mut scan = self.table.scan();
+        while let Some(version) = scan.next(&self.table, reader, &snapshot) {
+            let row = read(&self.table, &version, &self.relation, &self.key.columns);
+            if same_key(&row, values) {
+                candidates.push(version.row());
+            }
+        }
+        // Rows that this transaction itself inserted are not in another transaction's snapshot.
+        if !read_committed {
+            let snapshot = transaction.advance_command();
+            let mut scan = self.table.scan();
+            while let Some(version) = scan.next(&self.table, transaction, &snapshot) {
+                if same_key(&read(&self.table, &version, &self.relation, &self.key.columns), values) {
+                    candidates.push(version.row());
+                }
+            }
+        }
+        for row in candidates {
+            runtime.burn(1)?;
+            if self.row_refers(row, values, runtime)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Locks a row and looks whether its newest version has the key.
+    fn row_refers(&self, row: RowId, values: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let version = lock_any(&self.table, &self.relation, row, RowLockStrength::KeyShare, runtime)?;
+        Ok(version.is_some_and(|(version, _)| {
+            same_key(&read(&self.table, &version, &self.relation, &self.key.columns), values)
+        }))
+    }
+}
+
+fn same_key(row: &[Datum], values: &[Datum]) -> bool {
+    row.iter().zip(values).all(|(a, b)| !a.is_null() && !b.is_null() && equal(a, b))
+}

@@ -1,0 +1,200 @@
+//! Writing rows: INSERT, UPDATE, DELETE, what they check, and what happens when somebody else wrote first.
+//!
+//! Read in this order: this file (what all three share), `write_error` (the only place where outcomes of the engine become
+//! SQL errors), `recheck` (EvalPlanQual), `insert` with `on_conflict`, `update`, `delete`,
+//! `foreign_key` with `cascade`.
+//!
+//! Order of a write, as in PostgreSQL: lock the newest version, re-check, compute the row, NOT NULL, CHECK, unique keys
+//! (with the write), foreign keys (at the end of the statement). A statement is never restarted.
+//! Leaves out: deferred constraints, triggers.
+
+mod cascade;
+pub mod delete;
+pub mod foreign_key;
+pub mod insert;
+mod on_conflict;
+pub(crate) mod recheck;
+pub mod update;
+pub mod write_error;
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{IndexId, SqlError, SqlResult};
+use mote_engine::{Table, WriteError};
+use mote_sql::catalog::{IndexKeyTarget, Relation};
+use mote_sql::plan::node::Check;
+use mote_types::format::output_to_string;
+use mote_types::{Datum, FormatSettings};
+
+use crate::expr::{Expression, compile, compile_all};
+use crate::query::runtime::Runtime;
+use crate::row_codec::RowCodec;
+use foreign_key::ForeignKeys;
+
+/// A relation that is written to: what all kinds of writes know about it.
+pub(crate) struct Target {
+    pub relation: Arc<Relation>,
+    pub codec: RowCodec,
+    checks: Box<[(String, Expression)]>,
+    pub foreign_keys: ForeignKeys,
+}
+
+impl Target {
+    pub fn compile(relation: &Arc<Relation>, checks: &[Check]) -> SqlResult<Target> {
+        let checks = checks
+            .iter()
+            .map(|check| Ok((check.name.clone(), compile(&check.condition)?)))
+            .collect::<SqlResult<_>>()?;
+        Ok(Target {
+            codec: RowCodec::new(relation),
+            checks,
+            foreign_keys: ForeignKeys::of(relation),
+            relation: Arc::clone(relation),
+        })
+    }
+
+    pub fn has_checks(&self) -> bool {
+        !self.checks.is_empty()
+    }
+
+    /// NOT NULL of all columns, then CHECK constraints.
+    pub fn check_row(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        for (position, column) in self.relation.columns.iter().enumerate() {
+            if column.not_null && !column.dropped && row[position].is_null() {
+                return Err(self.null_violation(position, row, runtime.format()));
+            }
+        }
+        for (name, condition) in &self.checks {
+            if condition.truth(row, runtime)? == Some(false) {
+                return Err(self.check_violation(name, row, runtime.format()));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn null_violation(&self, position: usize, row: &[Datum], format: &FormatSettings) -> SqlError {
+        let relation = &self.relation;
+        let column = &relation.columns[position].name;
+        SqlError::new(
+            state::NOT_NULL_VIOLATION,
+            format!(
+                "null value in column \"{column}\" of relation \"{}\" violates not-null constraint",
+                relation.name
+            ),
+        )
+        .detail(self.failing_row(row, format))
+        .table(relation.schema.as_str(), relation.name.as_str())
+        .column(column.as_str())
+    }
+
+    #[cold]
+    fn check_violation(&self, name: &str, row: &[Datum], format: &FormatSettings) -> SqlError {
+        let relation = &self.relation;
+        SqlError::new(
+            state::CHECK_VIOLATION,
+            format!("new row for relation \"{}\" violates check constraint \"{name}\"", relation.name),
+        )
+        .detail(self.failing_row(row, format))
+        .table(relation.schema.as_str(), relation.name.as_str())
+        .constraint(name)
+    }
+
+    fn failing_row(&self, row: &[Datum], format: &FormatSettings) -> String {
+        let live = self.relation.columns.iter().zip(row).filter(|(column, _)| !column.dropped);
+        let values: Vec<String> = live.map(|(column, value)| shown(value, column.ty, format)).collect();
+        format!("Failing row contains ({}).", values.join(", "))
+    }
+
+    /// Turns the engine's refusal of a write into the statement's error.
+    #[cold]
+    pub fn write_error(&self, error: WriteError, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlError {
+        match error {
+            WriteError::Duplicate { index, .. } => self.unique_violation(index, row, runtime),
+            other => write_error::sql_error(other, &self.relation),
+        }
+    }
+
+    #[cold]
+    pub fn unique_violation(&self, index: IndexId, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlError {
+        let relation = &self.relation;
+        let Some(description) = relation.indexes.iter().find(|candidate| candidate.index == index) else {
+            return SqlError::internal(format!("unique index {} of \"{}\" is unknown", index.0, relation.name));
+        };
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        for key in &description.keys {
+            match &key.target {
+                IndexKeyTarget::Column(position) => {
+                    names.push(relation.columns[*position as usize].name.clone());
+                    values.push(full_text(&row[*position as usize], key.ty, runtime.format()));
+                }
+                IndexKeyTarget::Expression(text, expr) => {
+                    names.push(text.clone());
+                    let value = compile(expr).and_then(|expression| expression.evaluate(row, runtime));
+                    values.push(full_text(&value.unwrap_or_default(), key.ty, runtime.format()));
+                }
+            }
+        }
+        SqlError::new(
+            state::UNIQUE_VIOLATION,
+            format!("duplicate key value violates unique constraint \"{}\"", description.name),
+        )
+        .detail(format!("Key ({})=({}) already exists.", names.join(", "), values.join(", ")))
+        .table(relation.schema.as_str(), relation.name.as_str())
+        .constraint(description.name.as_str())
+    }
+}
+
+/// Bytes of a value that "Failing row contains" shows.
+const SHOWN_BYTES_MAX: usize = 64;
+
+fn shown(value: &Datum, ty: mote_types::ColumnType, format: &FormatSettings) -> String {
+    let mut text = full_text(value, ty, format);
+    if text.len() > SHOWN_BYTES_MAX {
+        let mut end = SHOWN_BYTES_MAX;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
+}
+
+pub(crate) fn full_text(value: &Datum, ty: mote_types::ColumnType, format: &FormatSettings) -> String {
+    if value.is_null() { "null".into() } else { output_to_string(value, ty, format) }
+}
+
+/// RETURNING lists.
+pub(crate) fn compile_returning(list: &Option<Vec<mote_sql::plan::expr::Expr>>) -> SqlResult<Option<Box<[Expression]>>> {
+    list.as_deref().map(compile_all).transpose()
+}
+
+/// Evaluates a RETURNING list into `out`.
+pub(crate) fn project(
+    list: &[Expression],
+    row: &[Datum],
+    runtime: &mut Runtime<'_, '_>,
+    out: &mut Vec<Datum>,
+) -> SqlResult<()> {
+    out.clear();
+    for expression in list {
+        out.push(expression.evaluate(row, runtime)?);
+    }
+    Ok(())
+}
+
+/// The table of a target, resolved once per operator.
+pub(crate) fn resolve(
+    table: &mut Option<Arc<Table>>,
+    relation: &Relation,
+    runtime: &Runtime<'_, '_>,
+) -> SqlResult<Arc<Table>> {
+    if let Some(table) = table {
+        return Ok(Arc::clone(table));
+    }
+    let found = runtime.table(relation.table)?;
+    *table = Some(Arc::clone(&found));
+    Ok(found)
+}

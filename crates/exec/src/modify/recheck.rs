@@ -1,0 +1,116 @@
+//! EvalPlanQual: what READ COMMITTED does when the row it wanted was changed meanwhile.
+//!
+//! The newest version is locked first. Then the plan tree below the writing (or locking) node runs once more, in a
+//! second instance, with the locked relations' scans replaced by the newest versions and every other marked relation
+//! held to the row it had. A row that comes out is the input for the write; none means that the row no longer
+//! qualifies. The statement goes on with its next row either way: it is never restarted.
+
+use mote_common::{SqlError, SqlResult};
+use mote_engine::{Isolation, LockedRow, RowLockStrength, RowVersion, Table, WaitPolicy, WriteError};
+use mote_common::RowId;
+use mote_sql::catalog::Relation;
+use mote_sql::plan::node::{RowMark, ScanId};
+use mote_types::Datum;
+
+use super::write_error;
+use crate::node::scan::mark_of;
+use crate::node::{NodeProgram, Operator, copy_row};
+use crate::query::runtime::{Recheck, RecheckRow, Runtime};
+
+/// The second instance of a tree, made when a conflict first happens.
+#[derive(Default)]
+pub(crate) struct Rechecker {
+    tree: Option<Box<dyn Operator>>,
+}
+
+impl Rechecker {
+    /// Runs the tree for one row: `row` is what the first instance yielded, `locked` tells which scans show their
+    /// newest version. Answers whether the row still qualifies; if so `row` is replaced by the new input row.
+    pub fn run(
+        &mut self,
+        input: &NodeProgram,
+        marks: &[RowMark],
+        locked: &dyn Fn(ScanId) -> bool,
+        row: &mut Vec<Datum>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let rows = marks
+            .iter()
+            .map(|mark| RecheckRow {
+                scan: mark.scan,
+                row: mark_of(&row[mark.mark as usize]),
+                newest: locked(mark.scan),
+            })
+            .collect();
+        let tree = self.tree.get_or_insert_with(|| input.instantiate());
+        tree.reset();
+        let outer = runtime.values.recheck.replace(Recheck { rows });
+        let result = tree.next(runtime);
+        runtime.values.recheck = outer;
+        if result? {
+            copy_row(tree.row(), row);
+            tree.reset();
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    pub fn reset(&mut self) {
+        if let Some(tree) = &mut self.tree {
+            tree.reset();
+        }
+    }
+}
+
+/// How a lock request for a row of a plan ended.
+pub(crate) enum Locked<'t> {
+    /// The row as it was read.
+    Unchanged(RowVersion<'t>),
+    /// A newer version: EvalPlanQual decides.
+    Changed(RowVersion<'t>),
+    /// Deleted meanwhile, or written by this very command: not this statement's row any more.
+    Gone,
+    /// SKIP LOCKED, NOWAIT: somebody else has it.
+    Busy,
+}
+
+/// Locks a row, waiting where asked to. Above READ COMMITTED a changed row is 40001.
+pub(crate) fn lock<'c>(
+    table: &Table,
+    relation: &Relation,
+    row: RowId,
+    seen: Option<&RowVersion<'_>>,
+    strength: RowLockStrength,
+    policy: WaitPolicy,
+    runtime: &mut Runtime<'_, 'c>,
+) -> SqlResult<Locked<'c>> {
+    let transaction = runtime.transaction();
+    loop {
+        let outcome = transaction.lock_row(table, row, seen, strength, policy);
+        let strict = transaction.isolation() != Isolation::ReadCommitted;
+        return match outcome {
+            Ok(LockedRow { newest: None, .. }) | Err(WriteError::Deleted) if strict => {
+                Err(write_error::serialization_failure(true))
+            }
+            Ok(LockedRow { changed: true, .. }) | Err(WriteError::Changed) if strict && seen.is_some() => {
+                Err(write_error::serialization_failure(false))
+            }
+            Ok(LockedRow { newest: None, .. }) | Err(WriteError::Deleted | WriteError::SelfModified) => {
+                Ok(Locked::Gone)
+            }
+            Ok(LockedRow { newest: Some(version), changed: false }) => Ok(Locked::Unchanged(version)),
+            Ok(LockedRow { newest: Some(version), changed: true }) => Ok(Locked::Changed(version)),
+            Err(WriteError::MustWait(ticket)) => {
+                runtime.context().wait(ticket)?;
+                continue;
+            }
+            Err(WriteError::WouldBlock) => Ok(Locked::Busy),
+            Err(error) => Err(write_error::sql_error(error, relation)),
+        };
+    }
+}
+
+/// The row id that a plan's mark column holds for the written relation.
+pub(crate) fn target_row(row: &[Datum], mark: usize) -> SqlResult<Option<RowId>> {
+    row.get(mark).map(mark_of).ok_or_else(|| SqlError::internal("the row mark is not among the input's columns"))
+}

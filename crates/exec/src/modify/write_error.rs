@@ -1,0 +1,180 @@
+//! The one place where outcomes of the engine become SQL errors.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_engine::{
+    BeginError, CommitError, DeadlockReport, LockTag, LogUnavailable, RowTooLarge, WriteError,
+};
+use mote_sql::catalog::Relation;
+
+const CONCURRENT_UPDATE: &str = "could not serialize access due to concurrent update";
+const CONCURRENT_DELETE: &str = "could not serialize access due to concurrent delete";
+
+/// A write or row lock on `relation` that failed for good.
+#[cold]
+pub fn sql_error(error: WriteError, relation: &Relation) -> SqlError {
+    match error {
+        WriteError::Changed | WriteError::Serialization => serialization_failure(false),
+        WriteError::Deleted => serialization_failure(true),
+        WriteError::SelfModified => SqlError::new(
+            state::TRIGGERED_DATA_CHANGE_VIOLATION,
+            "tuple to be updated was already modified by an operation triggered by the current command",
+        ),
+        WriteError::WouldBlock => SqlError::new(
+            state::LOCK_NOT_AVAILABLE,
+            format!("could not obtain lock on row in relation \"{}\"", relation.name),
+        ),
+        WriteError::Duplicate { .. } => {
+            SqlError::new(state::UNIQUE_VIOLATION, "duplicate key value violates unique constraint")
+                .table(relation.schema.as_str(), relation.name.as_str())
+        }
+        WriteError::KeyTooLong { index, key_bytes, maximum_bytes } => {
+            let name = relation.indexes.iter().find(|candidate| candidate.index == index);
+            let name = name.map_or("", |index| index.name.as_str());
+            SqlError::new(
+                state::PROGRAM_LIMIT_EXCEEDED,
+                format!(
+                    "index row size {key_bytes} exceeds btree version 4 maximum {maximum_bytes} for index \"{name}\""
+                ),
+            )
+            .hint(
+                "Values larger than 1/3 of a buffer page cannot be indexed.\n\
+                 Consider a function index of an MD5 hash of the value, or use full text indexing.",
+            )
+            .table(relation.schema.as_str(), relation.name.as_str())
+        }
+        WriteError::RowTooLarge { row_bytes, maximum_bytes } => too_large(row_bytes, maximum_bytes),
+        other => lock_error(other),
+    }
+}
+
+/// A table lock, or anything that does not concern a particular row, that failed for good.
+#[cold]
+pub fn lock_error(error: WriteError) -> SqlError {
+    match error {
+        WriteError::MustWait(_) => SqlError::internal("a wait was not waited for"),
+        WriteError::WouldBlock => SqlError::new(state::LOCK_NOT_AVAILABLE, "could not obtain lock"),
+        WriteError::Deadlock(report) => deadlock(&report),
+        WriteError::OutOfMemory => out_of_memory(),
+        WriteError::Expression(error) => error,
+        WriteError::SnapshotRevoked => snapshot_revoked(),
+        WriteError::ReadOnly => SqlError::new(
+            state::READ_ONLY_SQL_TRANSACTION,
+            "cannot execute the statement in a read-only transaction",
+        ),
+        WriteError::LogUnavailable(reason) => log_unavailable(reason),
+        WriteError::Exhausted(what) => {
+            SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("no more {what} can be made"))
+        }
+        WriteError::Changed | WriteError::Serialization => serialization_failure(false),
+        WriteError::Deleted => serialization_failure(true),
+        WriteError::RowTooLarge { row_bytes, maximum_bytes } => too_large(row_bytes, maximum_bytes),
+        WriteError::SelfModified | WriteError::Duplicate { .. } | WriteError::KeyTooLong { .. } => {
+            SqlError::internal("the engine refused a row where no row was written")
+        }
+    }
+}
+
+/// 40001 of REPEATABLE READ.
+#[cold]
+pub fn serialization_failure(deleted: bool) -> SqlError {
+    SqlError::new(state::SERIALIZATION_FAILURE, if deleted { CONCURRENT_DELETE } else { CONCURRENT_UPDATE })
+}
+
+#[cold]
+pub fn begin_error(error: BeginError) -> SqlError {
+    match error {
+        BeginError::TooManyTransactions { maximum } => SqlError::new(
+            state::CONFIGURATION_LIMIT_EXCEEDED,
+            format!("too many transactions: at most {maximum} can run at a time"),
+        ),
+        BeginError::Unsupported(what) => SqlError::unsupported(what),
+        BeginError::Stopped => {
+            SqlError::new(state::CANNOT_CONNECT_NOW, "the database system is shutting down")
+        }
+    }
+}
+
+#[cold]
+pub fn commit_error(error: CommitError) -> SqlError {
+    match error {
+        CommitError::LogUnavailable { reason, .. } => log_unavailable(reason),
+    }
+}
+
+#[cold]
+pub fn row_too_large(error: RowTooLarge) -> SqlError {
+    too_large(error.row_bytes, error.maximum_bytes)
+}
+
+fn too_large(row_bytes: usize, maximum_bytes: usize) -> SqlError {
+    SqlError::new(
+        state::PROGRAM_LIMIT_EXCEEDED,
+        format!("row is too big: size {row_bytes}, maximum size {maximum_bytes}"),
+    )
+}
+
+fn out_of_memory() -> SqlError {
+    SqlError::new(state::OUT_OF_MEMORY, "out of memory")
+        .detail("The memory limit of the database is reached: rows cannot be added or changed.")
+        .hint("Delete rows, end old transactions, or raise the memory limit.")
+}
+
+fn snapshot_revoked() -> SqlError {
+    SqlError::new(state::SNAPSHOT_TOO_OLD, "snapshot too old")
+        .detail("The oldest snapshot was given up because memory ran out.")
+}
+
+fn log_unavailable(reason: LogUnavailable) -> SqlError {
+    match reason {
+        LogUnavailable::DiskFull => {
+            SqlError::new(state::DISK_FULL, "could not extend the log: No space left on device")
+                .hint("Check free disk space.")
+        }
+        LogUnavailable::Stopped => {
+            SqlError::new(state::ADMIN_SHUTDOWN, "the database system is shutting down")
+        }
+        LogUnavailable::TooLarge => SqlError::new(
+            state::PROGRAM_LIMIT_EXCEEDED,
+            "the transaction's changes are too large for the log",
+        ),
+    }
+}
+
+fn deadlock(report: &DeadlockReport) -> SqlError {
+    let lines: Vec<String> = report
+        .cycle
+        .iter()
+        .map(|edge| {
+            format!(
+                "Process {} waits for {} on {}; blocked by process {}.",
+                edge.session,
+                edge.mode.name(),
+                locked_object(&edge.tag),
+                edge.blocked_by_session,
+            )
+        })
+        .collect();
+    SqlError::new(state::DEADLOCK_DETECTED, "deadlock detected")
+        .detail(lines.join("\n"))
+        .hint("See server log for query details.")
+}
+
+fn locked_object(tag: &LockTag) -> String {
+    match tag {
+        LockTag::Table(table) => format!("relation {}", table.0),
+        LockTag::Row(table, row) => {
+            format!("tuple ({},{}) of relation {}", row.segment(), row.offset(), table.0)
+        }
+        LockTag::Transaction(transaction) => format!("transaction {transaction}"),
+        LockTag::Advisory(key) => {
+            let kind = if key.two_parts { 2 } else { 1 };
+            format!("advisory lock [{},{},{},{kind}]", key.database, key.key >> 32, key.key as u32)
+        }
+    }
+}
+
+/// Shorthand for results whose error is not about a row.
+pub fn not_about_rows<T>(result: Result<T, WriteError>) -> SqlResult<T> {
+    result.map_err(lock_error)
+}

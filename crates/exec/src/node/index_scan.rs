@@ -1,0 +1,382 @@
+//! Rows found through an index: one key, a prefix, a range, a list of keys; forward or backward.
+//!
+//! Invariants
+//!  1. Bounds are on values: `lower` means `column > value`, whichever way the index column is ordered.
+//!  2. An entry of a chain whose keys changed counts only if the version that the snapshot sees has the entry's key, so
+//!     that a row is met once however many keys it had.
+//!  3. A complete key is looked up into a buffer that is kept; ranges walk a cursor. Neither holds a guard.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use mote_common::{RowId, SqlResult};
+use mote_engine::index::{Cursor, Direction, KeyRange};
+use mote_engine::{KeyColumn, RowVersion, Table, TableIndex};
+use mote_sql::catalog::Relation;
+use mote_sql::plan::node::{self, AnyOf, IndexBound, IndexEquality, ScanId};
+use mote_types::key::{KeyBound, key_bound};
+use mote_types::{ColumnType, Datum, Numeric};
+
+use super::Operator;
+use super::scan::{ScanColumns, read_replacement, replacement};
+use crate::expr::{Expression, compile, compile_all, compile_option, equal, order};
+use crate::query::runtime::{Runtime, find_index};
+use crate::row_codec::append_key;
+
+enum Equality {
+    Value(Expression),
+    IsNull,
+    List(Box<[Expression]>),
+    Array(Expression),
+}
+
+struct Limit {
+    value: Expression,
+    inclusive: bool,
+}
+
+pub struct Program {
+    scan: ScanId,
+    relation: Arc<Relation>,
+    index: usize,
+    columns: ScanColumns,
+    key_types: Box<[ColumnType]>,
+    equals: Box<[Equality]>,
+    lower: Option<Limit>,
+    upper: Option<Limit>,
+    direction: Direction,
+    filter: Option<Expression>,
+    recheck: Option<Expression>,
+    single_row: bool,
+}
+
+impl Program {
+    pub fn compile(node: &node::IndexScan) -> SqlResult<Arc<Program>> {
+        let equals = node
+            .equals
+            .iter()
+            .map(|equality| {
+                Ok(match equality {
+                    IndexEquality::Value(expr) => Equality::Value(compile(expr)?),
+                    IndexEquality::IsNull => Equality::IsNull,
+                    IndexEquality::AnyOf(AnyOf::List(list)) => Equality::List(compile_all(list)?),
+                    IndexEquality::AnyOf(AnyOf::Array(array)) => Equality::Array(compile(array)?),
+                })
+            })
+            .collect::<SqlResult<_>>()?;
+        let limit = |bound: &Option<IndexBound>| -> SqlResult<Option<Limit>> {
+            let Some(bound) = bound else { return Ok(None) };
+            Ok(Some(Limit { value: compile(&bound.value)?, inclusive: bound.inclusive }))
+        };
+        let index = &node.relation.indexes[node.index as usize];
+        Ok(Arc::new(Program {
+            scan: node.scan,
+            index: node.index as usize,
+            columns: ScanColumns::compile(&node.relation, &node.columns),
+            key_types: index.keys.iter().map(|key| key.ty).collect(),
+            equals,
+            lower: limit(&node.lower)?,
+            upper: limit(&node.upper)?,
+            direction: if node.backward { Direction::Backward } else { Direction::Forward },
+            filter: compile_option(&node.filter)?,
+            recheck: compile_option(&node.recheck)?,
+            single_row: node.single_row,
+            relation: Arc::clone(&node.relation),
+        }))
+    }
+}
+
+/// Where the scan stands.
+enum Position {
+    NotStarted,
+    /// Row ids of one complete key, from this one on.
+    Rows(usize),
+    Range(Box<Cursor>),
+    Done,
+}
+
+pub struct State {
+    program: Arc<Program>,
+    /// Kept from one execution to the next; a plan does not outlive its tables.
+    source: Option<(Arc<Table>, Arc<TableIndex>)>,
+    position: Position,
+    key: Vec<u8>,
+    scratch: Vec<u8>,
+    rows: Vec<RowId>,
+    /// Elements of `= ANY` still to be looked up, last one first.
+    elements: Vec<Datum>,
+    row: Vec<Datum>,
+    replaced: bool,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State {
+            row: Vec::with_capacity(program.relation.columns.len()),
+            program,
+            source: None,
+            position: Position::NotStarted,
+            key: Vec::new(),
+            scratch: Vec::new(),
+            rows: Vec::new(),
+            elements: Vec::new(),
+            replaced: false,
+        }
+    }
+
+    fn resolve(&mut self, runtime: &Runtime<'_, '_>) -> SqlResult<()> {
+        if self.source.is_none() {
+            let table = runtime.table(self.program.relation.table)?;
+            let index = find_index(&table, self.program.relation.indexes[self.program.index].index)?;
+            self.source = Some((table, index));
+        }
+        Ok(())
+    }
+
+    /// Evaluates the elements of `= ANY`, sorted so that rows come in key order; none left makes the scan empty.
+    fn start(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        self.elements.clear();
+        let mut has_list = false;
+        for (number, equality) in self.program.equals.iter().enumerate() {
+            match equality {
+                Equality::List(list) => {
+                    for member in list {
+                        self.elements.push(member.evaluate(&[], runtime)?);
+                    }
+                }
+                Equality::Array(array) => {
+                    if let Datum::Array(array) = array.evaluate(&[], runtime)? {
+                        self.elements.extend(array.elements.iter().cloned());
+                    }
+                }
+                _ => continue,
+            }
+            has_list = true;
+            self.elements.retain(|element| !element.is_null());
+            self.elements.sort_by(order);
+            self.elements.dedup_by(|a, b| equal(a, b));
+            let (_, index) = self.source.as_ref().expect("resolved before the start");
+            let descending = index.key_program.columns()[number].descending;
+            // The next element is taken from the end.
+            if descending == (self.program.direction == Direction::Backward) {
+                self.elements.reverse();
+            }
+        }
+        if has_list { self.next_element(runtime) } else { self.open(None, runtime) }
+    }
+
+    fn next_element(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        match self.elements.pop() {
+            Some(element) => self.open(Some(element), runtime),
+            None => {
+                self.position = Position::Done;
+                Ok(())
+            }
+        }
+    }
+
+    /// Builds the key or range and positions on it.
+    fn open(&mut self, element: Option<Datum>, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        let program = Arc::clone(&self.program);
+        let (_, index) = self.source.as_ref().expect("resolved before the start");
+        let index = Arc::clone(index);
+        let columns = index.key_program.columns();
+        self.key.clear();
+        for (number, equality) in program.equals.iter().enumerate() {
+            let value = match equality {
+                Equality::Value(expression) => expression.evaluate(&[], runtime)?,
+                Equality::IsNull => Datum::Null,
+                Equality::List(_) | Equality::Array(_) => element.clone().unwrap_or_default(),
+            };
+            let tests_null = matches!(equality, Equality::IsNull);
+            let ty = program.key_types[number];
+            // A null in a NOT NULL column, or compared by `=`, is nowhere; neither is 1.005 in a numeric(12,2).
+            if value.is_null() && (!tests_null || !columns[number].nullable)
+                || !matches!(key_bound(&value, ty), KeyBound::Exact)
+            {
+                self.position = Position::Done;
+                return Ok(());
+            }
+            append_key(&columns[number], ty, &value, &mut self.key, &mut self.scratch);
+        }
+        if program.equals.len() == columns.len() {
+            self.rows.clear();
+            index.tree.get_all(&self.key, &mut self.rows);
+            if program.direction == Direction::Backward {
+                self.rows.reverse();
+            }
+            self.position = Position::Rows(0);
+            return Ok(());
+        }
+        self.position = match self.range(&columns[program.equals.len()], runtime)? {
+            Some(range) => Position::Range(Box::new(Cursor::new(range, program.direction))),
+            None => Position::Done,
+        };
+        Ok(())
+    }
+
+    /// The range behind the equal keys in `self.key`; None is empty.
+    fn range(&mut self, column: &KeyColumn, runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<KeyRange>> {
+        let program = Arc::clone(&self.program);
+        let mut range = KeyRange::prefix(&self.key);
+        if program.lower.is_none() && program.upper.is_none() {
+            return Ok(Some(range));
+        }
+        // A comparison leaves nulls out.
+        if column.nullable {
+            let mut edge = self.key.clone();
+            column.append(mote_engine::KeyValue::Null, &mut edge);
+            if column.nulls_first {
+                range.lower = behind(edge);
+            } else {
+                range.upper = Bound::Excluded(edge);
+            }
+        }
+        let ty = program.key_types[program.equals.len()];
+        for (limit, is_lower) in [(&program.lower, true), (&program.upper, false)] {
+            let Some(limit) = limit else { continue };
+            let value = limit.value.evaluate(&[], runtime)?;
+            if value.is_null() {
+                return Ok(None);
+            }
+            let (value, inclusive) = match key_bound(&value, ty) {
+                KeyBound::Exact => (value, limit.inclusive),
+                // Above the greatest possible key below it, or up to that key and with it.
+                KeyBound::Between(scaled) => {
+                    let scale = ty.numeric_precision_scale().map_or(0, |(_, scale)| scale);
+                    (Datum::Numeric(Numeric::from_scaled_i64(scaled, scale)), !is_lower)
+                }
+                KeyBound::BelowAll if is_lower => continue,
+                KeyBound::AboveAll if !is_lower => continue,
+                KeyBound::BelowAll | KeyBound::AboveAll => return Ok(None),
+            };
+            let mut edge = self.key.clone();
+            append_key(column, ty, &value, &mut edge, &mut self.scratch);
+            let is_first = is_lower != column.descending;
+            match (is_first, inclusive) {
+                (true, true) => range.lower = Bound::Included(edge),
+                (true, false) => range.lower = behind(edge),
+                (false, true) => range.upper = before(behind(edge)),
+                (false, false) => range.upper = Bound::Excluded(edge),
+            }
+        }
+        Ok(Some(range))
+    }
+
+    /// The next row of the current key or range, read into `self.row`.
+    fn advance(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let (table, index) = self.source.as_ref().expect("resolved before the start");
+        let transaction = runtime.transaction();
+        loop {
+            runtime.burn(1)?;
+            let (key, id) = match &mut self.position {
+                Position::Rows(at) => {
+                    let Some(&id) = self.rows.get(*at) else { return Ok(false) };
+                    *at += 1;
+                    (&self.key[..], id)
+                }
+                Position::Range(cursor) => match cursor.next(&index.tree) {
+                    Some(entry) => entry,
+                    None => return Ok(false),
+                },
+                Position::NotStarted | Position::Done => return Ok(false),
+            };
+            let Some(version) = transaction.fetch(table, id, runtime.snapshot()) else { continue };
+            let view = table.view(version.layout(), version.bytes());
+            if version.needs_key_check() && !index.key_program.matches(&view, key, &mut self.scratch) {
+                continue;
+            }
+            self.program.columns.read(&version, &view, &mut self.row);
+            return Ok(true);
+        }
+    }
+
+    fn passes(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        match &self.program.filter {
+            Some(filter) => filter.holds(&self.row, runtime),
+            None => Ok(true),
+        }
+    }
+}
+
+/// The bound behind all keys that begin with `prefix`.
+fn behind(prefix: Vec<u8>) -> Bound<Vec<u8>> {
+    match KeyRange::prefix(&prefix).upper {
+        Bound::Excluded(next) => Bound::Included(next),
+        other => other,
+    }
+}
+
+/// The same place as an upper bound.
+fn before(bound: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    match bound {
+        Bound::Included(key) => Bound::Excluded(key),
+        other => other,
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        self.resolve(runtime)?;
+        if let Some(replacement) = replacement(runtime, self.program.scan) {
+            if std::mem::replace(&mut self.replaced, true) {
+                return Ok(false);
+            }
+            let (table, _) = self.source.as_ref().expect("resolved above");
+            if !read_replacement(&self.program.columns, table, replacement, runtime, &mut self.row) {
+                return Ok(false);
+            }
+            let found = match &self.program.recheck {
+                Some(recheck) => recheck.holds(&self.row, runtime)?,
+                None => true,
+            };
+            return Ok(found && self.passes(runtime)?);
+        }
+        if matches!(self.position, Position::NotStarted) {
+            self.start(runtime)?;
+        }
+        loop {
+            while self.advance(runtime)? {
+                if self.passes(runtime)? {
+                    if self.program.single_row {
+                        self.position = Position::Done;
+                    }
+                    return Ok(true);
+                }
+            }
+            if self.elements.is_empty() {
+                self.position = Position::Done;
+                return Ok(false);
+            }
+            self.next_element(runtime)?;
+        }
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.position = Position::NotStarted;
+        self.elements.clear();
+        self.replaced = false;
+    }
+}
+
+/// Row ids of a complete key, for callers outside of plans (foreign keys).
+pub(crate) fn rows_with_key(index: &TableIndex, key: &[u8], rows: &mut Vec<RowId>) {
+    rows.clear();
+    index.tree.get_all(key, rows);
+}
+
+/// Whether a version has exactly this key in the index.
+pub(crate) fn has_key(
+    table: &Table,
+    index: &TableIndex,
+    version: &RowVersion<'_>,
+    key: &[u8],
+    scratch: &mut Vec<u8>,
+) -> bool {
+    let view = table.view(version.layout(), version.bytes());
+    index.key_program.matches(&view, key, scratch)
+}

@@ -1,0 +1,117 @@
+//! SELECT ... FOR UPDATE and its kin: locks the rows behind each joined row; stands above the sort, below the limit.
+//!
+//! A row that changed before it could be locked is evaluated again (READ COMMITTED) and left out if it no longer
+//! qualifies. While an outer EvalPlanQual re-runs the tree the rows are locked already and pass.
+
+use std::sync::Arc;
+
+use mote_common::SqlResult;
+use mote_engine::{RowLockStrength, Table, WaitPolicy, WriteError};
+use mote_sql::plan::node::{LockStrength, LockWait, Node, RowLock, RowMark, ScanId};
+use mote_types::Datum;
+
+use super::scan::mark_of;
+use super::{NodeProgram, Operator, compile_node, copy_row};
+use crate::modify::recheck::{Locked, Rechecker, lock};
+use crate::modify::write_error;
+use crate::query::runtime::Runtime;
+
+pub struct Program {
+    input: NodeProgram,
+    locks: Vec<RowLock>,
+    /// All marked relations, the locked ones included.
+    marks: Vec<RowMark>,
+}
+
+impl Program {
+    pub fn compile(input: &Node, locks: &[RowLock], marks: &[RowMark]) -> SqlResult<Arc<Program>> {
+        let mut marks = marks.to_vec();
+        for lock in locks {
+            if marks.iter().all(|mark| mark.scan != lock.scan) {
+                marks.push(RowMark { scan: lock.scan, mark: lock.mark });
+            }
+        }
+        Ok(Arc::new(Program { input: compile_node(input)?, locks: locks.to_vec(), marks }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+    tables: Vec<Arc<Table>>,
+    rechecker: Rechecker,
+    row: Vec<Datum>,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        let input = program.input.instantiate();
+        State { program, input, tables: Vec::new(), rechecker: Rechecker::default(), row: Vec::new() }
+    }
+
+    /// Locks what the current row names. Answers whether the row goes out.
+    fn lock_all(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let program = Arc::clone(&self.program);
+        let mut changed: Vec<ScanId> = Vec::new();
+        for (request, table) in program.locks.iter().zip(&self.tables) {
+            let Some(id) = mark_of(&self.row[request.mark as usize]) else { continue };
+            let transaction = runtime.transaction();
+            let snapshot = runtime.snapshot();
+            let seen = transaction.fetch(table, id, snapshot);
+            let policy = match request.wait {
+                LockWait::Block => WaitPolicy::Block,
+                LockWait::NoWait | LockWait::SkipLocked => WaitPolicy::NoWait,
+            };
+            let strength = strength_of(request.strength);
+            match lock(table, &request.relation, id, seen.as_ref(), strength, policy, runtime)? {
+                Locked::Unchanged(_) => {}
+                Locked::Changed(_) => changed.push(request.scan),
+                Locked::Gone => return Ok(false),
+                Locked::Busy if request.wait == LockWait::SkipLocked => return Ok(false),
+                Locked::Busy => return Err(write_error::sql_error(WriteError::WouldBlock, &request.relation)),
+            }
+        }
+        if changed.is_empty() {
+            return Ok(true);
+        }
+        let locked = |scan| program.locks.iter().any(|lock| lock.scan == scan);
+        self.rechecker.run(&program.input, &program.marks, &locked, &mut self.row, runtime)
+    }
+}
+
+pub(crate) fn strength_of(strength: LockStrength) -> RowLockStrength {
+    match strength {
+        LockStrength::KeyShare => RowLockStrength::KeyShare,
+        LockStrength::Share => RowLockStrength::Share,
+        LockStrength::NoKeyUpdate => RowLockStrength::NoKeyUpdate,
+        LockStrength::Update => RowLockStrength::Update,
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if self.tables.is_empty() {
+            for request in &self.program.locks {
+                self.tables.push(runtime.table(request.relation.table)?);
+            }
+        }
+        loop {
+            if !self.input.next(runtime)? {
+                return Ok(false);
+            }
+            copy_row(self.input.row(), &mut self.row);
+            if runtime.values.recheck.is_some() || self.lock_all(runtime)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+        self.rechecker.reset();
+    }
+}

@@ -1,0 +1,90 @@
+//! All rows of a table that the snapshot sees, in row-id order.
+
+use std::sync::Arc;
+
+use mote_common::SqlResult;
+use mote_engine::{Table, TableScan};
+use mote_sql::catalog::Relation;
+use mote_sql::plan::node::{self, ScanId};
+use mote_types::Datum;
+
+use super::Operator;
+use super::scan::{ScanColumns, read_replacement, replacement};
+use crate::expr::{Expression, compile_option};
+use crate::query::runtime::Runtime;
+
+pub struct Program {
+    scan: ScanId,
+    relation: Arc<Relation>,
+    columns: ScanColumns,
+    filter: Option<Expression>,
+}
+
+impl Program {
+    pub fn compile(node: &node::SeqScan) -> SqlResult<Arc<Program>> {
+        Ok(Arc::new(Program {
+            scan: node.scan,
+            relation: Arc::clone(&node.relation),
+            columns: ScanColumns::compile(&node.relation, &node.columns),
+            filter: compile_option(&node.filter)?,
+        }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    /// Kept from one execution to the next; a plan does not outlive its tables.
+    table: Option<Arc<Table>>,
+    scan: Option<TableScan>,
+    row: Vec<Datum>,
+    replaced: bool,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State { program, table: None, scan: None, row: Vec::new(), replaced: false }
+    }
+
+    fn passes(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        match &self.program.filter {
+            Some(filter) => filter.holds(&self.row, runtime),
+            None => Ok(true),
+        }
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if self.table.is_none() {
+            self.table = Some(runtime.table(self.program.relation.table)?);
+        }
+        let table = self.table.as_ref().expect("resolved above");
+        if let Some(replacement) = replacement(runtime, self.program.scan) {
+            if std::mem::replace(&mut self.replaced, true) {
+                return Ok(false);
+            }
+            return Ok(read_replacement(&self.program.columns, table, replacement, runtime, &mut self.row)
+                && self.passes(runtime)?);
+        }
+        loop {
+            runtime.burn(1)?;
+            let transaction = runtime.transaction();
+            let scan = self.scan.get_or_insert_with(|| table.scan());
+            let Some(version) = scan.next(table, transaction, runtime.snapshot()) else { return Ok(false) };
+            self.program.columns.read(&version, &table.view(version.layout(), version.bytes()), &mut self.row);
+            match &self.program.filter {
+                Some(filter) if !filter.holds(&self.row, runtime)? => {}
+                _ => return Ok(true),
+            }
+        }
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.scan = None;
+        self.replaced = false;
+    }
+}

@@ -1,0 +1,585 @@
+//! Window functions over sorted input: a partition is gathered, every call is computed for all its rows, then the rows
+//! go out with one column per call behind their own.
+//!
+//! Peers are rows that the ORDER BY of the window does not tell apart; without ORDER BY all rows are peers.
+//! An aggregate whose frame only grows (it begins at the partition's start and excludes nothing) is carried from row to
+//! row; any other frame is aggregated anew for each row.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult, SqlState};
+use mote_sql::catalog::function::{AGGREGATES, WINDOWS};
+use mote_sql::plan::expr::{
+    FrameBound, FrameExclusion, FrameMode, SortKey, WindowCall, WindowFrame, WindowFunction,
+};
+use mote_sql::plan::node;
+use mote_types::{ColumnType, Datum, operators};
+
+use super::memory::WorkMemory;
+use super::sort::{KeyDirection, compile_keys};
+use super::{NodeProgram, Operator, compile_node};
+use crate::expr::{Expression, compile, compile_all, compile_option, equal_rows, type_of};
+use crate::functions::aggregate::{self, Aggregate, whole};
+use crate::functions::window::{self, WindowBody};
+use crate::query::runtime::Runtime;
+
+enum Function {
+    Window(WindowBody),
+    Aggregate(Aggregate),
+}
+
+struct Call {
+    function: Function,
+    arguments: Box<[Expression]>,
+    types: Box<[ColumnType]>,
+    filter: Option<Expression>,
+    frame: Frame,
+    result: ColumnType,
+}
+
+struct Frame {
+    mode: FrameMode,
+    start: Bound,
+    end: Bound,
+    exclude: FrameExclusion,
+}
+
+enum Bound {
+    UnboundedPreceding,
+    Preceding(Expression),
+    CurrentRow,
+    Following(Expression),
+    UnboundedFollowing,
+}
+
+pub struct Program {
+    input: NodeProgram,
+    partition_by: Box<[Expression]>,
+    order_by: Box<[Expression]>,
+    directions: Vec<KeyDirection>,
+    calls: Vec<Call>,
+}
+
+impl Program {
+    pub fn compile(node: &node::Window) -> SqlResult<Arc<Program>> {
+        let keys: &[SortKey] = &node.order_by;
+        Ok(Arc::new(Program {
+            input: compile_node(&node.input)?,
+            partition_by: compile_all(&node.partition_by)?,
+            order_by: keys.iter().map(|key| compile(&key.expr)).collect::<SqlResult<_>>()?,
+            directions: compile_keys(keys)?.iter().map(|key| key.direction).collect(),
+            calls: node.calls.iter().map(compile_call).collect::<SqlResult<_>>()?,
+        }))
+    }
+}
+
+fn compile_call(call: &WindowCall) -> SqlResult<Call> {
+    let missing = |name: &str| SqlError::unsupported(format!("window function {name}"));
+    let function = match call.function {
+        WindowFunction::Window(id) => {
+            let signature = &WINDOWS[id.0 as usize];
+            Function::Window(window::body(signature.body).ok_or_else(|| missing(signature.name))?)
+        }
+        WindowFunction::Aggregate(id) => {
+            let signature = &AGGREGATES[id.0 as usize];
+            Function::Aggregate(aggregate::body(signature.body).ok_or_else(|| missing(signature.name))?)
+        }
+    };
+    Ok(Call {
+        function,
+        arguments: compile_all(&call.arguments)?,
+        types: call.arguments.iter().map(type_of).collect(),
+        filter: compile_option(&call.filter)?,
+        frame: compile_frame(&call.frame)?,
+        result: call.ty,
+    })
+}
+
+fn compile_frame(frame: &WindowFrame) -> SqlResult<Frame> {
+    let bound = |bound: &FrameBound| -> SqlResult<Bound> {
+        Ok(match bound {
+            FrameBound::UnboundedPreceding => Bound::UnboundedPreceding,
+            FrameBound::Preceding(offset) => Bound::Preceding(compile(offset)?),
+            FrameBound::CurrentRow => Bound::CurrentRow,
+            FrameBound::Following(offset) => Bound::Following(compile(offset)?),
+            FrameBound::UnboundedFollowing => Bound::UnboundedFollowing,
+        })
+    };
+    Ok(Frame { mode: frame.mode, start: bound(&frame.start)?, end: bound(&frame.end)?, exclude: frame.exclude })
+}
+
+/// The rows of one partition and what tells them apart.
+#[derive(Default)]
+struct Partition {
+    rows: Vec<Vec<Datum>>,
+    /// ORDER BY values of each row.
+    keys: Vec<Vec<Datum>>,
+    /// The rows of each peer group, and the group of each row.
+    groups: Vec<Range<usize>>,
+    group_of: Vec<usize>,
+}
+
+impl Partition {
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.keys.clear();
+        self.groups.clear();
+        self.group_of.clear();
+    }
+
+    fn find_peers(&mut self) {
+        for row in 0..self.rows.len() {
+            let same = row > 0 && equal_rows(&self.keys[row - 1], &self.keys[row]);
+            match self.groups.last_mut() {
+                Some(group) if same => group.end = row + 1,
+                _ => self.groups.push(row..row + 1),
+            }
+            self.group_of.push(self.groups.len() - 1);
+        }
+    }
+
+    fn peers(&self, row: usize) -> Range<usize> {
+        self.groups[self.group_of[row]].clone()
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+    partition: Partition,
+    /// The first row of the next partition, and its partition values.
+    ahead: Option<(Vec<Datum>, Vec<Datum>)>,
+    position: usize,
+    exhausted: bool,
+    memory: WorkMemory,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State {
+            input: program.input.instantiate(),
+            program,
+            partition: Partition::default(),
+            ahead: None,
+            position: 0,
+            exhausted: false,
+            memory: WorkMemory::default(),
+        }
+    }
+
+    /// Reads the next partition and computes its calls; false when there is none.
+    fn next_partition(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        self.partition.clear();
+        self.memory.clear();
+        self.position = 0;
+        let mut current: Option<Vec<Datum>> = None;
+        if let Some((row, values)) = self.ahead.take() {
+            current = Some(values);
+            self.keep(row, runtime)?;
+        }
+        while !self.exhausted {
+            runtime.burn(1)?;
+            if !self.input.next(runtime)? {
+                self.exhausted = true;
+                break;
+            }
+            let row = self.input.row().to_vec();
+            let mut values = Vec::with_capacity(self.program.partition_by.len());
+            for expression in &self.program.partition_by {
+                values.push(expression.evaluate(&row, runtime)?);
+            }
+            match &current {
+                Some(current) if !equal_rows(current, &values) => {
+                    self.ahead = Some((row, values));
+                    break;
+                }
+                Some(_) => {}
+                None => current = Some(values),
+            }
+            self.keep(row, runtime)?;
+        }
+        if self.partition.rows.is_empty() {
+            return Ok(false);
+        }
+        self.partition.find_peers();
+        let program = Arc::clone(&self.program);
+        let width = self.partition.rows[0].len();
+        for call in &program.calls {
+            let column = compute(call, &program, &self.partition, width, runtime)?;
+            for (row, value) in self.partition.rows.iter_mut().zip(column) {
+                row.push(value);
+            }
+        }
+        Ok(true)
+    }
+
+    fn keep(&mut self, row: Vec<Datum>, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        self.memory.charge_row(&row, runtime)?;
+        let mut keys = Vec::with_capacity(self.program.order_by.len());
+        for expression in &self.program.order_by {
+            keys.push(expression.evaluate(&row, runtime)?);
+        }
+        self.partition.keys.push(keys);
+        self.partition.rows.push(row);
+        Ok(())
+    }
+}
+
+/// The values of one call for all rows of a partition. Only the first `width` columns of a row are input.
+fn compute(
+    call: &Call,
+    program: &Program,
+    partition: &Partition,
+    width: usize,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Vec<Datum>> {
+    match &call.function {
+        Function::Aggregate(function) => aggregate_column(*function, call, program, partition, width, runtime),
+        Function::Window(body) => {
+            let mut column = Vec::with_capacity(partition.rows.len());
+            for row in 0..partition.rows.len() {
+                runtime.burn(1)?;
+                column.push(window_value(*body, call, program, partition, row, width, runtime)?);
+            }
+            Ok(column)
+        }
+    }
+}
+
+fn argument(
+    call: &Call,
+    number: usize,
+    partition: &Partition,
+    row: usize,
+    width: usize,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Datum> {
+    call.arguments[number].evaluate(&partition.rows[row][..width], runtime)
+}
+
+fn window_value(
+    body: WindowBody,
+    call: &Call,
+    program: &Program,
+    partition: &Partition,
+    row: usize,
+    width: usize,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Datum> {
+    let count = partition.rows.len();
+    let peers = partition.peers(row);
+    Ok(match body {
+        WindowBody::RowNumber => Datum::Int8(row as i64 + 1),
+        WindowBody::Rank => Datum::Int8(peers.start as i64 + 1),
+        WindowBody::DenseRank => Datum::Int8(partition.group_of[row] as i64 + 1),
+        WindowBody::PercentRank if count <= 1 => Datum::Float8(0.0),
+        WindowBody::PercentRank => Datum::Float8(peers.start as f64 / (count - 1) as f64),
+        WindowBody::CumeDist => Datum::Float8(peers.end as f64 / count as f64),
+        WindowBody::Ntile => {
+            // The number of buckets is taken from the partition's first row.
+            let buckets = argument(call, 0, partition, 0, width, runtime)?;
+            if buckets.is_null() { Datum::Null } else { ntile(row, count, whole(&buckets))? }
+        }
+        WindowBody::Lag | WindowBody::Lead => {
+            let offset = match call.arguments.len() {
+                1 => 1,
+                _ => {
+                    let offset = argument(call, 1, partition, row, width, runtime)?;
+                    if offset.is_null() {
+                        return Ok(Datum::Null);
+                    }
+                    whole(&offset)
+                }
+            };
+            let step = if body == WindowBody::Lag { -offset } else { offset };
+            let wanted = usize::try_from(row as i64 + step).ok().filter(|&wanted| wanted < count);
+            match wanted {
+                Some(wanted) => argument(call, 0, partition, wanted, width, runtime)?,
+                None if call.arguments.len() > 2 => argument(call, 2, partition, row, width, runtime)?,
+                None => Datum::Null,
+            }
+        }
+        WindowBody::FirstValue | WindowBody::LastValue | WindowBody::NthValue => {
+            let frame = frame_of(call, program, partition, row, width, runtime)?;
+            let mut rows = frame.rows();
+            let wanted = match body {
+                WindowBody::FirstValue => rows.next(),
+                WindowBody::LastValue => rows.last(),
+                _ => {
+                    let n = argument(call, 1, partition, row, width, runtime)?;
+                    if n.is_null() {
+                        return Ok(Datum::Null);
+                    }
+                    let n = whole(&n);
+                    if n <= 0 {
+                        return Err(SqlError::new(
+                            SqlState::new("22016"),
+                            "argument of nth_value must be greater than zero",
+                        ));
+                    }
+                    rows.nth(n as usize - 1)
+                }
+            };
+            match wanted {
+                Some(wanted) => argument(call, 0, partition, wanted, width, runtime)?,
+                None => Datum::Null,
+            }
+        }
+    })
+}
+
+/// Buckets of nearly equal size; the first ones take the rest.
+fn ntile(row: usize, count: usize, buckets: i64) -> SqlResult<Datum> {
+    if buckets <= 0 {
+        return Err(SqlError::new(SqlState::new("22014"), "argument of ntile must be greater than zero"));
+    }
+    let (row, count) = (row as i64, count as i64);
+    let (size, larger) = (count / buckets, count % buckets);
+    let bucket = if size == 0 {
+        row
+    } else if row < larger * (size + 1) {
+        row / (size + 1)
+    } else {
+        (row - larger) / size
+    };
+    Ok(Datum::Int4(bucket as i32 + 1))
+}
+
+/// A frame: a range of rows less a hole.
+struct FrameRows {
+    range: Range<usize>,
+    excluded: Range<usize>,
+    /// EXCLUDE TIES keeps the current row within the hole.
+    kept: Option<usize>,
+}
+
+impl FrameRows {
+    fn rows(&self) -> impl Iterator<Item = usize> + '_ {
+        self.range.clone().filter(|row| !self.excluded.contains(row) || self.kept == Some(*row))
+    }
+}
+
+fn frame_of(
+    call: &Call,
+    program: &Program,
+    partition: &Partition,
+    row: usize,
+    width: usize,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<FrameRows> {
+    let frame = &call.frame;
+    let start = edge(&frame.start, frame.mode, true, program, partition, row, width, runtime)?;
+    let end = edge(&frame.end, frame.mode, false, program, partition, row, width, runtime)?;
+    let (excluded, kept) = match frame.exclude {
+        FrameExclusion::NoOthers => (0..0, None),
+        FrameExclusion::CurrentRow => (row..row + 1, None),
+        FrameExclusion::Group => (partition.peers(row), None),
+        FrameExclusion::Ties => (partition.peers(row), Some(row)),
+    };
+    Ok(FrameRows { range: start..end.max(start), excluded, kept })
+}
+
+/// The first row of the frame (`is_start`), or the one behind its last.
+#[allow(clippy::too_many_arguments)]
+fn edge(
+    bound: &Bound,
+    mode: FrameMode,
+    is_start: bool,
+    program: &Program,
+    partition: &Partition,
+    row: usize,
+    width: usize,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<usize> {
+    let count = partition.rows.len();
+    let (offset, forward) = match bound {
+        Bound::UnboundedPreceding => return Ok(0),
+        Bound::UnboundedFollowing => return Ok(count),
+        Bound::CurrentRow => {
+            return Ok(match (mode, is_start) {
+                (FrameMode::Rows, true) => row,
+                (FrameMode::Rows, false) => row + 1,
+                (_, true) => partition.peers(row).start,
+                (_, false) => partition.peers(row).end,
+            });
+        }
+        Bound::Preceding(offset) => (offset, false),
+        Bound::Following(offset) => (offset, true),
+    };
+    let offset = offset.evaluate(&partition.rows[row][..width], runtime)?;
+    let which = if is_start { "starting" } else { "ending" };
+    if offset.is_null() {
+        return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, format!("frame {which} offset must not be null")));
+    }
+    if mode == FrameMode::Range {
+        return range_edge(&offset, forward, is_start, which, program, partition, row, runtime);
+    }
+    let distance = offset.as_i64().filter(|&distance| distance >= 0).ok_or_else(|| negative_offset(which))?;
+    let distance = if forward { distance } else { -distance };
+    let shifted = |base: usize, limit: usize| (base as i64).saturating_add(distance).clamp(0, limit as i64) as usize;
+    Ok(match mode {
+        FrameMode::Rows if is_start => shifted(row, count),
+        FrameMode::Rows => shifted(row + 1, count),
+        _ => {
+            let groups = partition.groups.len();
+            let group = (partition.group_of[row] as i64).saturating_add(distance);
+            match (group, is_start) {
+                (group, true) if group < 0 => 0,
+                (group, false) if group < 0 => 0,
+                (group, _) if group >= groups as i64 => count,
+                (group, true) => partition.groups[group as usize].start,
+                (group, false) => partition.groups[group as usize].end,
+            }
+        }
+    })
+}
+
+fn negative_offset(which: &str) -> SqlError {
+    SqlError::new(SqlState::new("22013"), format!("frame {which} offset must not be negative"))
+}
+
+/// RANGE with an offset: rows whose key is within a distance of the current row's. Null keys form a group of their own.
+#[allow(clippy::too_many_arguments)]
+fn range_edge(
+    offset: &Datum,
+    forward: bool,
+    is_start: bool,
+    which: &str,
+    program: &Program,
+    partition: &Partition,
+    row: usize,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<usize> {
+    let own = &partition.keys[row][0];
+    let direction = program.directions[0];
+    if own.is_null() {
+        let peers = partition.peers(row);
+        return Ok(if is_start { peers.start } else { peers.end });
+    }
+    if is_negative(offset) {
+        return Err(SqlError::new(
+            SqlState::new("22013"),
+            "invalid preceding or following size in window function",
+        ));
+    }
+    debug_assert!(!which.is_empty());
+    let target = match forward != direction.descending {
+        true => operators::add(own, offset, runtime.format()),
+        false => operators::subtract(own, offset, runtime.format()),
+    };
+    // A date moved by an interval is a timestamp; compare on that scale.
+    let target = target?;
+    let before = |key: &Datum| {
+        let ordering = match (key, &target) {
+            (Datum::Date(days), Datum::Timestamp(_)) => {
+                let midnight = Datum::Timestamp(*days as i64 * mote_types::datetime::DAY_US);
+                direction.compare(&midnight, &target)
+            }
+            _ => direction.compare(key, &target),
+        };
+        if is_start { ordering.is_lt() } else { ordering.is_le() }
+    };
+    // Null keys stand at one end of the partition and are in no distance of anything.
+    let nulls = partition.keys.iter().filter(|key| key[0].is_null()).count();
+    let live = match direction.nulls_first {
+        true => nulls..partition.keys.len(),
+        false => 0..partition.keys.len() - nulls,
+    };
+    Ok(live.start + partition.keys[live].partition_point(|key| before(&key[0])))
+}
+
+fn is_negative(offset: &Datum) -> bool {
+    match offset {
+        Datum::Numeric(value) => value.is_negative(),
+        Datum::Float4(value) => *value < 0.0,
+        Datum::Float8(value) => *value < 0.0,
+        Datum::Interval(value) => mote_types::compare::interval_span(value) < 0,
+        other => other.as_i64().is_some_and(|value| value < 0),
+    }
+}
+
+fn aggregate_column(
+    function: Aggregate,
+    call: &Call,
+    program: &Program,
+    partition: &Partition,
+    width: usize,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Vec<Datum>> {
+    let grows = matches!(call.frame.start, Bound::UnboundedPreceding)
+        && call.frame.exclude == FrameExclusion::NoOthers;
+    let mut column: Vec<Datum> = Vec::with_capacity(partition.rows.len());
+    let mut accumulator = function.start();
+    let mut added = 0;
+    for row in 0..partition.rows.len() {
+        runtime.burn(1)?;
+        let frame = frame_of(call, program, partition, row, width, runtime)?;
+        if grows && frame.range.end >= added {
+            if row > 0 && frame.range.end == added {
+                let same = column[row - 1].clone();
+                column.push(same);
+                continue;
+            }
+            for other in added..frame.range.end {
+                add_row(function, call, &mut accumulator, &partition.rows[other][..width], runtime)?;
+            }
+            added = frame.range.end;
+            column.push(function.finish(&accumulator, call.result)?);
+            continue;
+        }
+        let mut fresh = function.start();
+        for other in frame.rows() {
+            runtime.burn(1)?;
+            add_row(function, call, &mut fresh, &partition.rows[other][..width], runtime)?;
+        }
+        column.push(function.finish(&fresh, call.result)?);
+    }
+    Ok(column)
+}
+
+fn add_row(
+    function: Aggregate,
+    call: &Call,
+    accumulator: &mut aggregate::Accumulator,
+    row: &[Datum],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<()> {
+    if let Some(filter) = &call.filter
+        && !filter.holds(row, runtime)?
+    {
+        return Ok(());
+    }
+    let mut arguments = Vec::with_capacity(call.arguments.len());
+    for argument in &call.arguments {
+        arguments.push(argument.evaluate(row, runtime)?);
+    }
+    if function.skips_nulls() && arguments.iter().any(Datum::is_null) {
+        return Ok(());
+    }
+    function.add(accumulator, &arguments, &call.types, runtime)
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if self.position + 1 < self.partition.rows.len() {
+            self.position += 1;
+            return Ok(true);
+        }
+        self.next_partition(runtime)
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.partition.rows[self.position]
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+        self.partition.clear();
+        self.ahead = None;
+        self.position = 0;
+        self.exhausted = false;
+        self.memory.clear();
+    }
+}

@@ -1,0 +1,200 @@
+//! Datums to row bytes, key bytes, and back, by the layouts and key columns of the engine.
+//!
+//! Invariants
+//!  1. Column `i` of a relation (attribute number `i + 1`, dropped ones included) is column `i` of its table's layouts.
+//!  2. Search keys go through the engine's own `KeyColumn::append`, so that they equal the keys of stored rows.
+//!  3. Columns added after a row was written read as the default that the newest layout holds (the engine's `view`).
+
+use mote_common::SqlResult;
+use mote_engine::{KeyClass, KeyColumn, KeyValue, RowView, RowWriter, StorageClass};
+use mote_sql::catalog::Relation;
+use mote_types::storage::{KeyEncoding, key_encoding};
+use mote_types::{ColumnType, Datum, decode_storage, encode_storage, oid};
+
+use crate::modify::write_error;
+
+/// The engine's class for a column of this type.
+pub fn storage_class(ty: ColumnType) -> StorageClass {
+    match mote_types::storage_class(ty) {
+        mote_types::StorageClass::Fixed1 => StorageClass::Fixed1,
+        mote_types::StorageClass::Fixed2 => StorageClass::Fixed2,
+        mote_types::StorageClass::Fixed4 => StorageClass::Fixed4,
+        mote_types::StorageClass::Fixed8 => StorageClass::Fixed8,
+        mote_types::StorageClass::Fixed16 => StorageClass::Fixed16,
+        mote_types::StorageClass::Variable => StorageClass::Variable,
+    }
+}
+
+/// How the engine makes key bytes from a column of this type; `None` where it cannot be indexed.
+pub fn key_class(ty: ColumnType) -> Option<KeyClass> {
+    let class = storage_class(ty);
+    Some(match (key_encoding(ty)?, class) {
+        (KeyEncoding::Unsigned, StorageClass::Fixed1) => KeyClass::Unsigned1,
+        (KeyEncoding::Unsigned, StorageClass::Fixed2) => KeyClass::Unsigned2,
+        (KeyEncoding::Unsigned, StorageClass::Fixed4) => KeyClass::Unsigned4,
+        (KeyEncoding::Unsigned, _) => KeyClass::Unsigned8,
+        (KeyEncoding::Signed, StorageClass::Fixed2) => KeyClass::Signed2,
+        (KeyEncoding::Signed, StorageClass::Fixed4) => KeyClass::Signed4,
+        (KeyEncoding::Signed, _) => KeyClass::Signed8,
+        (KeyEncoding::Float, StorageClass::Fixed4) => KeyClass::Float4,
+        (KeyEncoding::Float, _) => KeyClass::Float8,
+        (KeyEncoding::Raw16, _) => KeyClass::Raw16,
+        (KeyEncoding::Escaped, _) => KeyClass::Variable,
+        (KeyEncoding::Prefixed, _) => KeyClass::PrefixedVariable,
+    })
+}
+
+/// Reads one column of a relation's rows.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnCodec {
+    position: usize,
+    ty: ColumnType,
+    class: StorageClass,
+}
+
+impl ColumnCodec {
+    pub fn new(position: usize, ty: ColumnType) -> ColumnCodec {
+        ColumnCodec { position, ty, class: storage_class(ty) }
+    }
+
+    #[inline]
+    pub fn read(&self, row: &RowView<'_>) -> Datum {
+        let position = self.position;
+        if row.is_null(position) {
+            return Datum::Null;
+        }
+        match self.class {
+            StorageClass::Fixed4 if self.ty.oid == oid::INT4 => Datum::Int4(row.fixed4(position) as i32),
+            StorageClass::Fixed8 if self.ty.oid == oid::INT8 => Datum::Int8(row.fixed8(position) as i64),
+            StorageClass::Fixed1 => decode_storage(self.ty, &[row.fixed1(position)]),
+            StorageClass::Fixed2 => decode_storage(self.ty, &row.fixed2(position).to_le_bytes()),
+            StorageClass::Fixed4 => decode_storage(self.ty, &row.fixed4(position).to_le_bytes()),
+            StorageClass::Fixed8 => decode_storage(self.ty, &row.fixed8(position).to_le_bytes()),
+            StorageClass::Fixed16 => decode_storage(self.ty, &row.fixed16(position)),
+            StorageClass::Variable => decode_storage(self.ty, row.variable(position)),
+        }
+    }
+
+    /// Sets the column in a row that is being written. The value is coerced to the column's type.
+    #[inline]
+    pub fn write(&self, value: &Datum, writer: &mut RowWriter<'_>, scratch: &mut Vec<u8>) {
+        const WIDTH: &str = "a value of a fixed class has its class's width";
+        let position = self.position;
+        match value {
+            Datum::Null => return writer.set_null(position),
+            Datum::Int4(value) | Datum::Date(value) => return writer.set_fixed4(position, *value as u32),
+            Datum::Text(value) => return writer.set_variable(position, value.as_bytes()),
+            _ => {}
+        }
+        scratch.clear();
+        encode_storage(value, self.ty, scratch);
+        match self.class {
+            StorageClass::Fixed1 => writer.set_fixed1(position, scratch[0]),
+            StorageClass::Fixed2 => {
+                writer.set_fixed2(position, u16::from_le_bytes(scratch[..].try_into().expect(WIDTH)))
+            }
+            StorageClass::Fixed4 => {
+                writer.set_fixed4(position, u32::from_le_bytes(scratch[..].try_into().expect(WIDTH)))
+            }
+            StorageClass::Fixed8 => {
+                writer.set_fixed8(position, u64::from_le_bytes(scratch[..].try_into().expect(WIDTH)))
+            }
+            StorageClass::Fixed16 => writer.set_fixed16(position, scratch[..].try_into().expect(WIDTH)),
+            StorageClass::Variable => writer.set_variable(position, scratch),
+        }
+    }
+}
+
+/// Reads and writes whole rows of a relation.
+pub struct RowCodec {
+    columns: Box<[ColumnCodec]>,
+    dropped: Box<[bool]>,
+}
+
+impl RowCodec {
+    pub fn new(relation: &Relation) -> RowCodec {
+        let columns = relation.columns.iter().enumerate();
+        RowCodec {
+            columns: columns.map(|(position, column)| ColumnCodec::new(position, column.ty)).collect(),
+            dropped: relation.columns.iter().map(|column| column.dropped).collect(),
+        }
+    }
+
+    pub fn column(&self, position: usize) -> &ColumnCodec {
+        &self.columns[position]
+    }
+
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    pub fn is_dropped(&self, position: usize) -> bool {
+        self.dropped[position]
+    }
+
+    /// Appends all columns; dropped ones read as null.
+    pub fn read_row(&self, view: &RowView<'_>, into: &mut Vec<Datum>) {
+        for (column, dropped) in self.columns.iter().zip(&self.dropped) {
+            into.push(if *dropped { Datum::Null } else { column.read(view) });
+        }
+    }
+
+    /// Writes all columns and hands the bytes on.
+    pub fn write_row<'w>(
+        &self,
+        row: &[Datum],
+        writer: &'w mut RowWriter<'_>,
+        scratch: &mut Vec<u8>,
+    ) -> SqlResult<&'w [u8]> {
+        writer.clear();
+        for (column, value) in self.columns.iter().zip(row) {
+            if !value.is_null() {
+                column.write(value, writer, scratch);
+            }
+        }
+        writer.finish().map_err(write_error::row_too_large)
+    }
+}
+
+/// Appends a value to a key as the engine would, had it been stored. Answers whether it is null.
+/// The value is a possible value of the column (`mote_types::key::key_bound` is `Exact`).
+pub fn append_key(
+    column: &KeyColumn,
+    ty: ColumnType,
+    value: &Datum,
+    key: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
+) -> bool {
+    let value = match (column.class, value) {
+        (_, Datum::Null) => KeyValue::Null,
+        (KeyClass::Bool, Datum::Bool(value)) => KeyValue::Bool(*value),
+        (_, Datum::Bool(value)) => KeyValue::Unsigned(*value as u64),
+        (_, Datum::Date(value)) => KeyValue::Signed(*value as i64),
+        (_, Datum::Time(value) | Datum::Timestamp(value) | Datum::TimestampTz(value)) => KeyValue::Signed(*value),
+        (KeyClass::Unsigned8, Datum::Int8(value)) => KeyValue::Unsigned(*value as u64),
+        (_, Datum::Oid(value)) => KeyValue::Unsigned(*value as u64),
+        (_, Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_)) => {
+            KeyValue::Signed(value.as_i64().expect("an integer"))
+        }
+        (_, Datum::Float4(value)) => KeyValue::Float(*value as f64),
+        (_, Datum::Float8(value)) => KeyValue::Float(*value),
+        (_, Datum::Uuid(value)) => KeyValue::Raw16(*value),
+        (_, Datum::Text(value)) => KeyValue::Bytes(value.as_bytes()),
+        (_, Datum::Bytea(value)) => KeyValue::Bytes(value),
+        (class, other) => {
+            scratch.clear();
+            encode_storage(other, ty, scratch);
+            match class {
+                KeyClass::PrefixedVariable => {
+                    let length = u16::from_le_bytes([scratch[0], scratch[1]]) as usize;
+                    KeyValue::Bytes(&scratch[2..2 + length])
+                }
+                // numeric(p,s) as a scaled integer.
+                _ => KeyValue::Signed(i64::from_le_bytes(
+                    scratch[..].try_into().expect("a fixed numeric is stored in eight bytes"),
+                )),
+            }
+        }
+    };
+    column.append(value, key)
+}
