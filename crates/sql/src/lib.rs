@@ -72,3 +72,6 @@ pub fn plan_statement(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,9 +5,9 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::{ColumnType, Datum, format_type, oid, type_by_name};
+use mote_types::{ColumnType, Datum, oid, type_by_name};
 
-use super::Binder;
+use super::{Binder, type_label};
 use super::compare::Placed;
 use super::resolve::{Choice, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
@@ -475,5 +475,5 @@ fn display_name(call: &ast::FunctionCall) -> String {
 }
 
 fn type_list(types: &[Oid]) -> String {
-    types.iter().map(|ty| format_type(*ty, -1)).collect::<Vec<_>>().join(", ")
+    types.iter().map(|ty| type_label(*ty)).collect::<Vec<_>>().join(", ")
 }

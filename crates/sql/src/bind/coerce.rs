@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_reg_type, is_text_like};
-use mote_types::{ColumnType, Datum, FormatSettings, Numeric, format_type, oid};
+use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
 
-use super::Binder;
+use super::{Binder, type_label};
 use crate::ast::Location;
 use crate::catalog::cast::{CastUse, cast_context};
 use crate::plan::expr::Expr;
@@ -177,7 +177,7 @@ impl Binder<'_> {
     }
 
     fn cannot_cast(&self, source: ColumnType, target: ColumnType, location: Location) -> SqlError {
-        let (from, to) = (format_type(source.oid, -1), format_type(target.oid, -1));
+        let (from, to) = (type_label(source.oid), type_label(target.oid));
         self.error(state::CANNOT_COERCE, location, format!("cannot cast type {from} to {to}"))
     }
 
@@ -198,8 +198,8 @@ impl Binder<'_> {
                     location,
                     format!(
                         "column \"{column}\" is of type {} but expression is of type {}",
-                        format_type(target.oid, -1),
-                        format_type(source.oid, -1)
+                        type_label(target.oid),
+                        type_label(source.oid)
                     ),
                 )
                 .hint("You will need to rewrite or cast the expression.")),
@@ -220,7 +220,7 @@ impl Binder<'_> {
                 location,
                 format!(
                     "argument of {construct} must be type boolean, not type {}",
-                    format_type(source.oid, -1)
+                    type_label(source.oid)
                 ),
             ));
         }
@@ -238,7 +238,7 @@ impl Binder<'_> {
                 location,
                 format!(
                     "argument of {construct} must be type bigint, not type {}",
-                    format_type(source.oid, -1)
+                    type_label(source.oid)
                 ),
             )),
         }
@@ -273,8 +273,8 @@ impl Binder<'_> {
                     *location,
                     format!(
                         "{context} types {} and {} cannot be matched",
-                        format_type(chosen.oid, -1),
-                        format_type(ty.oid, -1)
+                        type_label(chosen.oid),
+                        type_label(ty.oid)
                     ),
                 ));
             }
@@ -307,8 +307,8 @@ impl Binder<'_> {
                 location,
                 format!(
                     "{context} could not convert type {} to {}",
-                    format_type(source.oid, -1),
-                    format_type(target.oid, -1)
+                    type_label(source.oid),
+                    type_label(target.oid)
                 ),
             )),
         }

@@ -2,9 +2,9 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::{ColumnType, format_type, oid};
+use mote_types::{ColumnType, oid};
 
-use super::Binder;
+use super::{Binder, type_label};
 use super::resolve::{Choice, choose_operator, resolve_polymorphic};
 use crate::ast::{self, ExprKind, Location, OperatorName, Quantifier};
 use crate::catalog::function::FunctionId;
@@ -99,7 +99,7 @@ impl Binder<'_> {
         right: Oid,
         location: Location,
     ) -> SqlResult<&'static Operator> {
-        let shown = |ty: Oid| format_type(ty, -1);
+        let shown = |ty: Oid| type_label(ty);
         let described = match left {
             Some(left) => format!("{} {name} {}", shown(left), shown(right)),
             None => format!("{name} {}", shown(right)),

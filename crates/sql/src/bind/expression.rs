@@ -4,9 +4,9 @@
 
 use mote_common::SqlResult;
 use mote_common::error::state;
-use mote_types::{ColumnType, Datum, format_type, oid};
+use mote_types::{ColumnType, Datum, oid};
 
-use super::Binder;
+use super::{Binder, type_label};
 use super::query::WHOLE_ROW;
 use crate::ast::{self, Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue};
 use crate::plan::expr::{BooleanTest, Expr, SessionValue, Subscript};
@@ -26,7 +26,7 @@ impl Binder<'_> {
     /// Binds a condition.
     pub(super) fn condition(&mut self, expr: &ast::Expr, construct: &str) -> SqlResult<Expr> {
         let bound = self.expression(expr)?;
-        self.coerce_boolean(bound, construct, expr.location)
+        self.coerce_boolean(bound, construct, expr.start())
     }
 
     fn expression_kind(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
@@ -136,13 +136,18 @@ impl Binder<'_> {
     fn unified(&mut self, list: &[ast::Expr], context: &str) -> SqlResult<(Vec<Expr>, ColumnType)> {
         let mut bound = Vec::with_capacity(list.len());
         for expr in list {
-            bound.push((self.expression(expr)?, expr.location));
+            bound.push((self.expression(expr)?, expr.start()));
         }
         self.unify(bound, context)
     }
 
     fn is_null(&mut self, operand: &ast::Expr, negated: bool) -> SqlResult<Expr> {
-        let bound = self.settled(operand)?;
+        let bound = self.expression(operand)?;
+        // A parameter learns nothing here: unless another place gives it a type, that is an error (42P18).
+        let bound = match bound {
+            Expr::Parameter { .. } => bound,
+            other => self.settle_unknown(other, operand.location)?,
+        };
         // A row is null when all fields are, and not null when none is: two questions, not one and its opposite.
         if let Expr::Row { fields, .. } = bound {
             let test = |field: Expr| match negated {
@@ -242,12 +247,12 @@ impl Binder<'_> {
             conditions.push(condition);
         }
         let default = match otherwise {
-            Some(expr) => (self.expression(expr)?, expr.location),
+            Some(expr) => (self.expression(expr)?, expr.start()),
             None => (Expr::Constant(Datum::Null, ColumnType::UNKNOWN), location),
         };
         results.push(default);
         for branch in branches {
-            results.push((self.expression(&branch.result)?, branch.result.location));
+            results.push((self.expression(&branch.result)?, branch.result.start()));
         }
         let (mut results, ty) = self.unify(results, "CASE")?;
         let default = results.remove(0);
@@ -332,7 +337,7 @@ impl Binder<'_> {
             return Ok(Expr::Array { elements, ty, multidimensional: true });
         }
         let Some(array) = ty.array_of() else {
-            let message = format!("could not find array type for data type {}", format_type(ty.oid, -1));
+            let message = format!("could not find array type for data type {}", type_label(ty.oid));
             return Err(self.error(state::UNDEFINED_OBJECT, location, message));
         };
         Ok(Expr::Array { elements, ty: array, multidimensional: false })
@@ -377,7 +382,7 @@ impl Binder<'_> {
         let Some(element) = array_type.element() else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
-                format_type(array_type.oid, -1)
+                type_label(array_type.oid)
             );
             return Err(self.error(state::DATATYPE_MISMATCH, location, message));
         };
@@ -435,7 +440,7 @@ impl Binder<'_> {
         }
         let message = format!(
             "column notation .{name} applied to type {}, which is not a composite type",
-            format_type(ty.oid, -1)
+            type_label(ty.oid)
         );
         Err(self.error(state::WRONG_OBJECT_TYPE, location, message))
     }
@@ -496,5 +501,33 @@ fn sql_value(function: SqlValueFunction, precision: Option<i32>, location: Locat
             Expr::Cast { argument: Box::new(expr), from: ty, ty: target, explicit: true, location: location.0 }
         }
         None => expr,
+    }
+}
+
+impl ast::Expr {
+    /// The leftmost place of the expression, which is where PostgreSQL points when the whole is at fault.
+    pub(super) fn start(&self) -> Location {
+        let inner = match &self.kind {
+            ExprKind::Operator { left: Some(left), .. } => left,
+            ExprKind::InList { operand, .. }
+            | ExprKind::InQuery { operand, .. }
+            | ExprKind::Like { operand, .. }
+            | ExprKind::Between { operand, .. }
+            | ExprKind::IsNull { operand, .. }
+            | ExprKind::BooleanTest { operand, .. }
+            | ExprKind::QuantifiedArray { operand, .. }
+            | ExprKind::QuantifiedQuery { operand, .. }
+            | ExprKind::Collate { operand, .. } => operand,
+            ExprKind::IsDistinctFrom { left, .. } => left,
+            ExprKind::Cast { operand, .. } => operand,
+            ExprKind::And(list) | ExprKind::Or(list) => match list.first() {
+                Some(first) => return first.start(),
+                None => return self.location,
+            },
+            _ => return self.location,
+        };
+        let start = inner.start();
+        let earlier = start.0 >= 0 && (self.location.0 < 0 || start.0 < self.location.0);
+        if earlier { start } else { self.location }
     }
 }

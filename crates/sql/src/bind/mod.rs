@@ -235,3 +235,9 @@ fn undetermined_parameter(index: usize) -> SqlError {
         format!("could not determine data type of parameter ${}", index + 1),
     )
 }
+
+/// A type's name in messages, which never show a modifier.
+pub(crate) fn type_label(oid: Oid) -> String {
+    // A modifier of -1 would print `bpchar` for `character`; PostgreSQL's messages do not.
+    mote_types::format_type(oid, -2)
+}

@@ -211,7 +211,7 @@ impl Binder<'_> {
                 continue;
             }
             let value = self.expression(expr)?;
-            bound.push(self.coerce_assignment(value, &column.name, column.ty, expr.location)?);
+            bound.push(self.coerce_assignment(value, &column.name, column.ty, expr.start())?);
         }
         self.levels.pop();
         Ok(bound)
@@ -478,7 +478,7 @@ impl Binder<'_> {
     ) -> SqlResult<()> {
         if bound.iter().any(|(position, _)| *position == new.0) {
             let message = format!("multiple assignments to same column \"{}\"", column.name);
-            return Err(self.error(state::SYNTAX_ERROR, column.location, message));
+            return Err(SqlError::new(state::SYNTAX_ERROR, message));
         }
         bound.push(new);
         Ok(())
@@ -515,7 +515,7 @@ impl Binder<'_> {
                 .detail(format!("Column \"{}\" {detail}", description.name)));
         }
         let bound = self.expression(value)?;
-        let bound = self.coerce_assignment(bound, &description.name, description.ty, value.location)?;
+        let bound = self.coerce_assignment(bound, &description.name, description.ty, value.start())?;
         Ok((position as u16, bound))
     }
 

@@ -5,9 +5,9 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::{format_type, oid};
+use mote_types::{oid};
 
-use super::Binder;
+use super::{Binder, type_label};
 use super::query::{
     BoundDistinct, BoundLock, BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody,
 };
@@ -266,7 +266,7 @@ impl Binder<'_> {
         if ordered {
             return Ok(());
         }
-        let name = format_type(ty.oid, -1);
+        let name = type_label(ty.oid);
         let message = format!("could not identify an ordering operator for type {name}");
         Err(self
             .error(state::UNDEFINED_FUNCTION, location, message)
@@ -369,7 +369,7 @@ impl Binder<'_> {
             }
             other => other?,
         };
-        self.coerce_count(bound, construct, expr.location)
+        self.coerce_count(bound, construct, expr.start())
     }
 
     /// FOR UPDATE and its kin.

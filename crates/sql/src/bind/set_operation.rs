@@ -99,7 +99,7 @@ impl Binder<'_> {
                 return Err(self
                     .error(
                         state::FEATURE_NOT_SUPPORTED,
-                        sort.value.location,
+                        sort.value.start(),
                         "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
                     )
                     .detail("Only result column names can be used, not expressions or functions.")

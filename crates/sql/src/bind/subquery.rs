@@ -5,9 +5,9 @@
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::{ColumnType, format_type};
+use mote_types::{ColumnType};
 
-use super::Binder;
+use super::{Binder, type_label};
 use super::compare::Placed;
 use super::query::BoundQuery;
 use crate::ast::{self, ExprKind, Location, OperatorName, Quantifier};
@@ -45,7 +45,7 @@ impl Binder<'_> {
     pub(super) fn array_query(&mut self, query: &ast::Query, location: Location) -> SqlResult<Expr> {
         let (bound, ty) = self.single_column(query, location)?;
         let Some(array) = ty.array_of() else {
-            let message = format!("could not find array type for data type {}", format_type(ty.oid, -1));
+            let message = format!("could not find array type for data type {}", type_label(ty.oid));
             return Err(self.error(state::UNDEFINED_OBJECT, location, message));
         };
         self.subplan(bound, SubPlanKind::Array, array)

@@ -42,8 +42,9 @@ pub fn prefix_rows(relation: &Relation, index: &IndexDescription, bound: usize) 
     if index.unique && bound == index.keys.len() {
         return 1.0;
     }
-    let depth = if index.unique { keys } else { keys + 1.0 };
-    rows.powf((depth - bound as f64) / depth).max(1.0)
+    // Duplicates of a whole key are guessed as the fourth root, so that one more bound key is never worse.
+    let duplicates = if index.unique { 1.0 } else { rows.powf(0.25) };
+    rows.powf((keys - bound as f64) / keys).max(duplicates)
 }
 
 /// The part of rows that satisfies a condition.

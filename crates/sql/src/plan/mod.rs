@@ -4,6 +4,7 @@
 //! A plan is keyed by statement text, parameter types, search_path and the settings that change meaning; it lists the
 //! objects it depends on with their versions, the table locks it needs and the privileges to check at execution.
 
+pub mod explain;
 pub mod expr;
 pub mod node;
 pub mod walk;

@@ -1,0 +1,379 @@
+//! Access paths, join orders and decorrelation, as EXPLAIN text.
+
+use super::check;
+
+#[test]
+fn transaction_statements() {
+    check(
+        "SELECT a, b FROM t WHERE a = $1",
+        r#"
+        Index Scan using t_pkey on t
+          Index Cond: (a = $1)
+        "#,
+    );
+    check(
+        "SELECT * FROM t WHERE a = 5",
+        r#"
+        Index Scan using t_pkey on t
+          Index Cond: (a = 5)
+        "#,
+    );
+    check(
+        "SELECT d_tax, d_next_o_id FROM bmsql_district WHERE d_w_id = $1 AND d_id = $2 FOR UPDATE",
+        r#"
+        LockRows
+          ->  Index Scan using bmsql_district_pkey on bmsql_district
+                Index Cond: ((d_w_id = $1) AND (d_id = $2))
+        "#,
+    );
+    check(
+        "SELECT c_discount, c_last, c_credit, w_tax FROM bmsql_customer JOIN bmsql_warehouse ON (w_id = \
+         c_w_id) WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
+        r#"
+        Nested Loop
+          Join Filter: (w_id = c_w_id)
+          ->  Index Scan using bmsql_customer_pkey on bmsql_customer
+                Index Cond: ((c_w_id = $1) AND (c_d_id = $2) AND (c_id = $3))
+          ->  Index Scan using bmsql_warehouse_pkey on bmsql_warehouse
+                Index Cond: (w_id = $1)
+        "#,
+    );
+    check(
+        "UPDATE bmsql_district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2",
+        r#"
+        Update on bmsql_district
+          ->  Index Scan using bmsql_district_pkey on bmsql_district
+                Index Cond: ((d_w_id = $1) AND (d_id = $2))
+        "#,
+    );
+    check(
+        "INSERT INTO bmsql_oorder (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
+         VALUES ($1,$2,$3,$4,$5,$6,$7)",
+        r#"
+        Insert on bmsql_oorder
+          ->  Result
+        "#,
+    );
+    check(
+        "SELECT no_o_id FROM bmsql_new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id ASC",
+        r#"
+        Index Scan using bmsql_new_order_pkey on bmsql_new_order
+          Index Cond: ((no_w_id = $1) AND (no_d_id = $2))
+        "#,
+    );
+    check(
+        "DELETE FROM bmsql_new_order WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3",
+        r#"
+        Delete on bmsql_new_order
+          ->  Index Scan using bmsql_new_order_pkey on bmsql_new_order
+                Index Cond: ((no_w_id = $1) AND (no_d_id = $2) AND (no_o_id = $3))
+        "#,
+    );
+    check(
+        "SELECT sum(ol_amount) AS sum_ol_amount FROM bmsql_order_line WHERE ol_w_id = $1 AND ol_d_id = \
+         $2 AND ol_o_id = $3",
+        r#"
+        Aggregate
+          ->  Index Scan using bmsql_order_line_pkey on bmsql_order_line
+                Index Cond: ((ol_w_id = $1) AND (ol_d_id = $2) AND (ol_o_id = $3))
+        "#,
+    );
+    check(
+        "SELECT count(*) AS low_stock FROM (SELECT s_w_id, s_i_id, s_quantity FROM bmsql_stock WHERE \
+         s_w_id = $1 AND s_quantity < $2 AND s_i_id IN (SELECT ol_i_id FROM bmsql_district JOIN \
+         bmsql_order_line ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id >= d_next_o_id - 20 AND \
+         ol_o_id < d_next_o_id WHERE d_w_id = $3 AND d_id = $4)) AS L",
+        r#"
+        Aggregate
+          ->  Nested Loop
+                ->  HashAggregate
+                      Group Key: ol_i_id
+                      ->  Nested Loop
+                            Join Filter: ((ol_w_id = d_w_id) AND (ol_d_id = d_id))
+                            ->  Index Scan using bmsql_district_pkey on bmsql_district
+                                  Index Cond: ((d_w_id = $3) AND (d_id = $4))
+                            ->  Index Scan using bmsql_order_line_pkey on bmsql_order_line
+                                  Index Cond: ((ol_w_id = $3) AND (ol_d_id = $4) AND (ol_o_id >= ($:0 - 20)) AND (ol_o_id < $:0))
+                ->  Index Scan using bmsql_stock_pkey on bmsql_stock
+                      Index Cond: ((s_w_id = $1) AND (s_i_id = $:1))
+                      Filter: (s_quantity < $2)
+        "#,
+    );
+    check(
+        "SELECT o_id, o_entry_d, o_carrier_id FROM bmsql_oorder WHERE o_w_id = $1 AND o_d_id = $2 AND \
+         o_c_id = $3 AND o_id = (SELECT max(o_id) FROM bmsql_oorder WHERE o_w_id = $4 AND o_d_id = $5 \
+         AND o_c_id = $6)",
+        r#"
+        Index Scan using bmsql_oorder_pkey on bmsql_oorder
+          Index Cond: ((o_w_id = $1) AND (o_d_id = $2) AND (o_id = (InitPlan 1)))
+          Filter: (o_c_id = $3)
+          SubPlan 1
+          ->  Aggregate
+                ->  Limit
+                      ->  Index Scan Backward using bmsql_oorder_pkey on bmsql_oorder
+                            Index Cond: ((o_w_id = $4) AND (o_d_id = $5))
+                            Filter: ((o_c_id = $6) AND (o_id IS NOT NULL))
+        "#,
+    );
+    check(
+        "SELECT c_id FROM bmsql_customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3 ORDER BY \
+         c_first",
+        r#"
+        Index Scan using bmsql_customer_idx1 on bmsql_customer
+          Index Cond: ((c_w_id = $1) AND (c_d_id = $2) AND (c_last = $3))
+        "#,
+    );
+    check(
+        "SELECT s_i_id, s_quantity FROM bmsql_stock WHERE (s_w_id, s_i_id) IN (($1,$2),($3,$4),($5,$6)) \
+         FOR UPDATE",
+        r#"
+        LockRows
+          ->  Nested Loop
+                ->  HashAggregate
+                      Group Key: "*VALUES*".column1, "*VALUES*".column2
+                      ->  Values Scan on "*VALUES*"
+                ->  Index Scan using bmsql_stock_pkey on bmsql_stock
+                      Index Cond: ((s_w_id = $:0) AND (s_i_id = $:1))
+        "#,
+    );
+    check(
+        "SELECT * FROM (SELECT w.w_id, w.w_ytd, d.sum_d_ytd FROM bmsql_warehouse w, (SELECT d_w_id, \
+         SUM(d_ytd) sum_d_ytd FROM bmsql_district GROUP BY d_w_id) d WHERE d.d_w_id = w.w_id) as x WHERE \
+         w_ytd <> sum_d_ytd",
+        r#"
+        Nested Loop
+          Join Filter: (w_ytd <> sum(d_ytd))
+          ->  HashAggregate
+                Group Key: d_w_id
+                ->  Seq Scan on bmsql_district
+          ->  Index Scan using bmsql_warehouse_pkey on bmsql_warehouse
+                Index Cond: (w_id = $:0)
+        "#,
+    );
+}
+
+#[test]
+fn joins_and_conditions() {
+    check(
+        "SELECT count(*) FROM bmsql_oorder o LEFT JOIN bmsql_new_order n ON n.no_w_id = o.o_w_id AND \
+         n.no_d_id = o.o_d_id AND n.no_o_id = o.o_id WHERE o_carrier_id IS NULL AND no_o_id IS NULL",
+        r#"
+        Aggregate
+          ->  Result
+                Filter: (no_o_id IS NULL)
+                ->  Nested Loop Left Join
+                      ->  Seq Scan on bmsql_oorder
+                            Filter: (o_carrier_id IS NULL)
+                      ->  Index Scan using bmsql_new_order_pkey on bmsql_new_order
+                            Index Cond: ((no_w_id = $:0) AND (no_d_id = $:1) AND (no_o_id = $:2))
+        "#,
+    );
+    check(
+        "SELECT count(*) FROM bmsql_oorder WHERE o_carrier_id IS NULL AND NOT EXISTS (SELECT 1 FROM \
+         bmsql_new_order WHERE no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id)",
+        r#"
+        Aggregate
+          ->  Nested Loop Anti Join
+                ->  Seq Scan on bmsql_oorder
+                      Filter: (o_carrier_id IS NULL)
+                ->  Index Scan using bmsql_new_order_pkey on bmsql_new_order
+                      Index Cond: ((no_w_id = $:0) AND (no_d_id = $:1) AND (no_o_id = $:2))
+        "#,
+    );
+    check(
+        "SELECT o_w_id, o_d_id, sum(o_ol_cnt), ol.cnt FROM bmsql_oorder LEFT JOIN (SELECT ol_w_id, \
+         ol_d_id, count(*) AS cnt FROM bmsql_order_line GROUP BY ol_w_id, ol_d_id) ol ON ol_w_id = \
+         o_w_id AND ol_d_id = o_d_id GROUP BY o_w_id, o_d_id, ol.cnt HAVING sum(o_ol_cnt) <> ol.cnt",
+        r#"
+        Result
+          Filter: (sum(o_ol_cnt) <> count(*))
+          ->  HashAggregate
+                Group Key: o_w_id, o_d_id, count(*)
+                ->  Hash Left Join
+                      Hash Cond: ((o_w_id = ol_w_id) AND (o_d_id = ol_d_id))
+                      ->  Seq Scan on bmsql_oorder
+                      ->  HashAggregate
+                            Group Key: ol_w_id, ol_d_id
+                            ->  Seq Scan on bmsql_order_line
+        "#,
+    );
+    check(
+        "SELECT d_w_id, d_id, (SELECT max(o_id) FROM bmsql_oorder WHERE o_w_id = d_w_id AND o_d_id = \
+         d_id) FROM bmsql_district",
+        r#"
+        Seq Scan on bmsql_district
+          SubPlan 1
+          ->  Aggregate
+                ->  Limit
+                      ->  Index Scan Backward using bmsql_oorder_pkey on bmsql_oorder
+                            Index Cond: ((o_w_id = $:0) AND (o_d_id = $:1))
+                            Filter: (o_id IS NOT NULL)
+        "#,
+    );
+}
+
+#[test]
+fn clauses() {
+    check(
+        "SELECT * FROM t WHERE g > 5 ORDER BY g DESC LIMIT 10",
+        r#"
+        Limit
+          ->  Index Scan Backward using t_g on t
+                Index Cond: (g > 5::bigint)
+        "#,
+    );
+    check(
+        "SELECT a, row_number() OVER (PARTITION BY b ORDER BY a) FROM t",
+        r#"
+        WindowAgg
+          ->  Sort
+                Sort Key: b, a
+                ->  Seq Scan on t
+        "#,
+    );
+    check(
+        "SELECT DISTINCT b FROM t ORDER BY b LIMIT 3",
+        r#"
+        Limit
+          ->  Sort
+                Sort Key: b
+                ->  HashAggregate
+                      Group Key: b
+                      ->  Seq Scan on t
+        "#,
+    );
+    check(
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r WHERE n < 10) SELECT sum(n) FROM r",
+        r#"
+        Aggregate
+          ->  CTE Scan on r
+          CTE r
+          ->  Recursive Union
+                ->  Result
+                ->  Result
+                      Filter: (column1 < 10)
+                      ->  WorkTable Scan on r
+        "#,
+    );
+    check(
+        "SELECT a FROM t UNION SELECT x FROM u ORDER BY 1",
+        r#"
+        Sort
+          Sort Key: a
+          ->  HashAggregate
+                Group Key: a
+                ->  Append
+                      ->  Seq Scan on t
+                      ->  Seq Scan on u
+        "#,
+    );
+    check(
+        "SELECT t.a, u.y FROM t LEFT JOIN u ON t.a = u.x WHERE t.g = 7",
+        r#"
+        Nested Loop Left Join
+          ->  Index Scan using t_g on t
+                Index Cond: (g = 7::bigint)
+          ->  Index Scan using u_x on u
+                Index Cond: (x = $:0)
+        "#,
+    );
+    check(
+        "SELECT * FROM v WHERE a = 3",
+        r#"
+        Index Scan using t_pkey on t
+          Index Cond: (a = 3)
+          Filter: (h)
+        "#,
+    );
+    check(
+        "UPDATE t SET b = u.y FROM u WHERE t.a = u.a AND u.x = 4 RETURNING t.*, u.y",
+        r#"
+        Update on t
+          ->  Nested Loop
+                ->  Index Scan using u_x on u
+                      Index Cond: (x = 4)
+                ->  Index Scan using t_pkey on t
+                      Index Cond: (a = $:0)
+        "#,
+    );
+    check(
+        "SELECT * FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.x = t.a) s WHERE t.a = ANY($1)",
+        r#"
+        Nested Loop
+          ->  Index Scan using t_pkey on t
+                Index Cond: (a = ANY ($1))
+          ->  Aggregate
+                ->  Index Scan using u_x on u
+                      Index Cond: (x = $:0)
+        "#,
+    );
+    check(
+        "SELECT generate_series(1,3) + a FROM t WHERE a = 1",
+        r#"
+        ProjectSet
+          ->  Index Scan using t_pkey on t
+                Index Cond: (a = 1)
+        "#,
+    );
+    check(
+        "SELECT * FROM unnest($1::int[], $2::text[]) AS x(i, s) JOIN t ON t.a = x.i",
+        r#"
+        Nested Loop
+          ->  Function Scan on unnest
+          ->  Index Scan using t_pkey on t
+                Index Cond: (a = $:0)
+        "#,
+    );
+    check(
+        "INSERT INTO t (a, b) SELECT x, 'lit' FROM u WHERE a > 3 ON CONFLICT (a) DO UPDATE SET b = \
+         excluded.b || t.b WHERE t.a > 1 RETURNING a",
+        r#"
+        Insert on t
+          Conflict Resolution: UPDATE
+          Conflict Arbiter Indexes: t_pkey
+          ->  Index Scan using u_pkey on u
+                Index Cond: (a > 3)
+        "#,
+    );
+    check(
+        "WITH d AS (DELETE FROM u WHERE x = 1 RETURNING *) SELECT count(*) FROM d",
+        r#"
+        Aggregate
+          ->  CTE Scan on d
+          CTE d
+          ->  Delete on u
+                ->  Index Scan using u_x on u
+                      Index Cond: (x = 1)
+        "#,
+    );
+    check(
+        "SELECT b, count(*), sum(c) FROM t WHERE h GROUP BY b HAVING count(*) > 2 ORDER BY 2 DESC",
+        r#"
+        Sort
+          Sort Key: count(*) DESC
+          ->  Result
+                Filter: (count(*) > 2)
+                ->  HashAggregate
+                      Group Key: b
+                      ->  Seq Scan on t
+                            Filter: (h)
+        "#,
+    );
+}
+
+#[test]
+#[rustfmt::skip]
+fn row_shapes() {
+    // A locking read: the projection stands above LockRows, and the result is exactly the targets.
+    use crate::plan::PlanBody;
+    use crate::plan::node::Node;
+    let plan = super::plan("SELECT d_tax FROM bmsql_district WHERE d_w_id = $1 AND d_id = $2 FOR UPDATE").expect("plans");
+    let PlanBody::Query(query) = plan.body else { panic!("a query") };
+    assert!(query.writes);
+    assert_eq!(query.visible_columns, 1);
+    let Node::LockRows { locks, marks, input } = &query.root else { panic!("{:?}", query.root) };
+    let Node::IndexScan(scan) = &**input else { panic!("{input:?}") };
+    assert!(scan.single_row && scan.recheck.is_some());
+    assert_eq!(scan.columns.len(), locks[0].mark as usize + 1);
+    assert_eq!(marks.len(), 1);
+}
