@@ -1,0 +1,86 @@
+//! A real PostgreSQL 15 for a test that compares: a cluster of its own in a temporary directory.
+//!
+//! PostgreSQL refuses to run as root, so root hands the cluster to the user `postgres`, whom Debian's package creates.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::clients::{Said, run_with_input};
+use crate::server::TemporaryDirectory;
+
+const ADVICE: &str = "install PostgreSQL 15's server (apt-get install postgresql-15), or set MOTE_IT_POSTGRES_BIN";
+
+/// A cluster that is stopped and removed with the value.
+pub struct PostgresServer {
+    binaries: PathBuf,
+    directory: TemporaryDirectory,
+    port: u16,
+}
+
+impl PostgresServer {
+    /// Panics with advice where PostgreSQL is not installed.
+    pub fn start() -> PostgresServer {
+        let directory = TemporaryDirectory::new("postgres");
+        let everybody = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(directory.path(), everybody).expect("the directory is ours");
+        let port = free_port();
+        let server = PostgresServer { binaries: binaries(), directory, port };
+        let data = server.data();
+        server.run("initdb", &["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"]);
+        let settings = format!(
+            "-p {port} -k '' -c fsync=off -c listen_addresses=127.0.0.1 -c timezone=UTC -c log_timezone=UTC \
+             -c shared_buffers=32MB -c datestyle=ISO,MDY"
+        );
+        let log = server.directory.path().join("log").display().to_string();
+        server.run("pg_ctl", &["-D", &data, "-l", &log, "-o", &settings, "-w", "-t", "60", "start"]);
+        server
+    }
+
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    fn data(&self) -> String {
+        self.directory.path().join("data").display().to_string()
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) {
+        self.command(program, arguments).good();
+    }
+
+    fn command(&self, program: &str, arguments: &[&str]) -> Said {
+        let path = self.binaries.join(program);
+        let mut command = if rustix::process::geteuid().is_root() {
+            let mut command = Command::new("runuser");
+            command.args(["-u", "postgres", "--"]).arg(&path);
+            command
+        } else {
+            Command::new(&path)
+        };
+        run_with_input(command.args(arguments).current_dir(self.directory.path()), "", ADVICE)
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        // Not `run`: a panic here, during another one, would hide the first.
+        let _ = self.command("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"]);
+    }
+}
+
+fn binaries() -> PathBuf {
+    if let Some(path) = std::env::var_os("MOTE_IT_POSTGRES_BIN") {
+        return PathBuf::from(path);
+    }
+    let path = Path::new("/usr/lib/postgresql/15/bin");
+    assert!(path.join("initdb").exists(), "no PostgreSQL 15 in {}: {ADVICE}", path.display());
+    path.to_path_buf()
+}
+
+/// Free at the moment; PostgreSQL cannot be told to choose one.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    listener.local_addr().expect("it is bound").port()
+}
