@@ -61,7 +61,7 @@ impl StatementContext<'_> {
         self.session.catalog.relation(oid)
     }
 
-    fn check(&self, end: WaitEnd) -> SqlResult<()> {
+    pub(crate) fn check(&self, end: WaitEnd) -> SqlResult<()> {
         check_wait(end, self.session)
     }
 }

@@ -2,12 +2,10 @@
 //!
 //! Waits block the calling thread. Rows are collected; COPY data comes from and goes to memory.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use corosensei::stack::DefaultStack;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{Ticket, Wake};
 use mote_sql::plan::OutputColumn;
@@ -20,8 +18,6 @@ use crate::session::{CommandTag, Session, SessionIdentity, SessionSignals};
 
 /// How often a waiting thread looks for signals and deadlines.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// Stack for the parser.
-const LARGE_STACK_BYTES: usize = mote_sql::parser::PARSE_STACK_BYTES + (8 << 20);
 
 /// Numbers for sessions in process: above those of network sessions.
 static NEXT_SESSION: AtomicU32 = AtomicU32::new(0x4000_0000);
@@ -253,10 +249,6 @@ impl Host for LocalHost {
     }
 
     fn on_large_stack(&mut self, work: &mut dyn FnMut()) {
-        thread_local! {
-            static LARGE_STACK: RefCell<DefaultStack> =
-                RefCell::new(DefaultStack::new(LARGE_STACK_BYTES).expect("address space for a stack is available"));
-        }
-        LARGE_STACK.with_borrow_mut(|stack| corosensei::on_stack(stack, work));
+        crate::host::run_on_large_stack(work);
     }
 }

@@ -3,12 +3,27 @@
 //! A statement runs as plain code; where it must wait it calls the host, which suspends the session's coroutine (server)
 //! or blocks the thread (embedded, Miri). No latch, epoch guard or C frame may be alive across such a call.
 
+use std::cell::RefCell;
+
+use corosensei::stack::DefaultStack;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::Ticket;
 use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
 use crate::session::CommandTag;
+
+/// For the grammar and the planner, which recurse. Memory is touched as it is used.
+const LARGE_STACK_BYTES: usize = mote_sql::parser::PARSE_STACK_BYTES + (8 << 20);
+
+/// Runs `work` on a large stack that the calling thread keeps for this purpose. `work` must not suspend.
+pub fn run_on_large_stack(work: &mut dyn FnMut()) {
+    thread_local! {
+        static STACK: RefCell<DefaultStack> =
+            RefCell::new(DefaultStack::new(LARGE_STACK_BYTES).expect("address space for a stack is available"));
+    }
+    STACK.with_borrow_mut(|stack| corosensei::on_stack(stack, work));
+}
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

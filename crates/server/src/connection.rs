@@ -537,7 +537,7 @@ impl Connection {
                 frontend::CANCEL_REQUEST => {
                     let mut fields = Fields::new(&packet[4..]);
                     let (pid, key) = (fields.i32()? as u32, fields.i32()? as u32);
-                    self.wire.shared.registry.cancel(pid, key);
+                    self.wire.shared.database.sessions().cancel_with_key(pid, key);
                     return Ok(None);
                 }
                 _ => return Ok(Some(packet)),
@@ -587,7 +587,7 @@ impl Connection {
     fn open_session(&mut self, start: StartUp) -> SqlResult<()> {
         let shared = self.wire.shared.clone();
         let key = mote_common::env::real::entropy_u64() as u32;
-        let pid = shared.registry.register(key, self.wire.signals.clone(), self.wire.waker.clone());
+        let pid = shared.database.sessions().register(key, self.wire.signals.clone(), self.wire.waker.clone());
         self.pid = Some(pid);
         let database = if start.database.is_empty() { start.user.clone() } else { start.database };
         let identity = SessionIdentity {
@@ -615,7 +615,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.session.take();
         if let Some(pid) = self.pid.take() {
-            self.wire.shared.registry.unregister(pid);
+            self.wire.shared.database.sessions().unregister(pid);
         }
         self.wire.shared.registry.connection_closed();
     }

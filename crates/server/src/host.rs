@@ -4,7 +4,7 @@ use corosensei::Yielder;
 use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::Ticket;
-use mote_exec::host::{Host, WaitEnd};
+use mote_exec::host::{Host, WaitEnd, run_on_large_stack};
 use mote_exec::session::CommandTag;
 use mote_sql::plan::OutputColumn;
 use mote_types::{ColumnType, Datum, FormatSettings};
@@ -216,8 +216,7 @@ impl Host for WireHost<'_> {
     }
 
     fn on_large_stack(&mut self, work: &mut dyn FnMut()) {
-        // The worker's own stack: it is `server::WORKER_STACK_BYTES` large, and nothing runs on it meanwhile.
-        self.yielder.on_parent_stack(work);
+        run_on_large_stack(work);
     }
 }
 

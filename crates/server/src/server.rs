@@ -16,11 +16,8 @@ use crate::auth::AuthMethod;
 use crate::config::ServerConfig;
 use crate::net::acceptor;
 use crate::net::waker::{HorizonWaker, Inbox, Message};
-use crate::net::worker::Worker;
+use crate::net::worker::WorkerSeed;
 use crate::registry::Registry;
-
-/// A worker's own stack: the grammar and the planner run on it.
-const WORKER_STACK_BYTES: usize = mote_sql::parser::PARSE_STACK_BYTES + (8 << 20);
 
 /// What every connection can reach.
 pub struct Shared {
@@ -114,7 +111,7 @@ impl Server {
             threads: Vec::new(),
         };
         for number in 0..count {
-            let worker = Worker::new(shared.clone()).map_err(StartError::Thread)?;
+            let worker = WorkerSeed::new(shared.clone()).map_err(StartError::Thread)?;
             server.inboxes.push(worker.inbox());
             server.spawn(format!("worker-{number}"), move || worker.run())?;
         }
@@ -127,7 +124,6 @@ impl Server {
     fn spawn(&mut self, name: String, run: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
         let thread = std::thread::Builder::new()
             .name(name)
-            .stack_size(WORKER_STACK_BYTES)
             .spawn(run)
             .map_err(StartError::Thread)?;
         self.threads.push(thread);
@@ -141,7 +137,7 @@ impl Server {
     /// Ends all sessions (57P01), waits for the threads. The database stays open for the caller to close.
     pub fn stop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        self.shared.registry.terminate_all();
+        self.shared.database.sessions().terminate_all();
         for inbox in &self.inboxes {
             inbox.send(Message::Stop);
         }

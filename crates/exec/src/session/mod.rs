@@ -8,6 +8,7 @@
 //! nothing here blocks except through the host. Leaves out: framing, value formats, authentication.
 
 mod block;
+mod directory;
 mod planning;
 mod portal;
 mod run;
@@ -30,6 +31,7 @@ use crate::host::Host;
 use crate::query::Execution;
 use crate::settings::Settings;
 use block::{BlockState, Characteristics, TransactionBlock};
+pub use directory::{Nudge, SessionDirectory};
 pub use portal::{CursorOptions, Portal, PortalState, Prepared};
 pub use state::{SequenceValues, SessionSignals, SessionState};
 pub use tag::CommandTag;

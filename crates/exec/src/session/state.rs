@@ -11,7 +11,7 @@ use crate::catalog_store::SessionCatalog;
 use crate::settings::Settings;
 
 /// Microseconds between the Unix epoch and PostgreSQL's (2000-01-01).
-const POSTGRES_EPOCH_UNIX_US: i64 = 946_684_800_000_000;
+pub(crate) const POSTGRES_EPOCH_UNIX_US: i64 = 946_684_800_000_000;
 
 /// What other sessions may ask of this one. Shared with the cancel registry and the views of activity.
 #[derive(Default)]

@@ -8,6 +8,7 @@ use mote_sql::ast::{
     self, ClosePortal, Deallocate, DeclareCursor, Discard, Explain, Fetch, FetchDirection, OptionValue, ParsedStatement,
     Prepare, Statement,
 };
+use mote_sql::plan::explain::ExplainOptions;
 use mote_sql::plan::{OutputColumn, PlanBody};
 use mote_types::Datum;
 
@@ -31,7 +32,7 @@ impl Session {
         }
         let mut types = Vec::with_capacity(prepare.types.len());
         for name in &prepare.types {
-            types.push(mote_sql::resolve_type_name(name)?.oid);
+            types.push(mote_sql::resolve_type_name(name, &self.state.catalog)?.oid);
         }
         let statement = ParsedStatement { statement: prepare.statement.clone(), range: 0..text.len() };
         let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
@@ -233,10 +234,14 @@ impl Session {
         let statement = ParsedStatement { statement: explain.statement.clone(), range: 0..text.len() };
         let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
         let plan = prepared.current();
-        let lines = mote_sql::explain(&plan.plan, costs);
+        let PlanBody::Query(query) = &plan.plan.body else {
+            return Err(SqlError::unsupported("EXPLAIN of this statement"));
+        };
+        let options = ExplainOptions { costs, ..ExplainOptions::default() };
+        let lines = mote_sql::plan::explain::explain(query, &options);
         host.start_rows(&[command::text_column("QUERY PLAN")])?;
         let format = self.state.settings.effective.format.clone();
-        for line in lines.lines() {
+        for line in lines {
             host.row(&[Datum::Text(line.into())], &format)?;
         }
         Ok(CommandTag::Word("EXPLAIN"))

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use mio::net::TcpStream;
-use mote_engine::{HorizonListener, Ticket, Wake};
+use mote_engine::{HorizonListener, Horizons, Ticket, Wake};
+use mote_exec::session::Nudge;
 use parking_lot::Mutex;
 
 /// What is left for a worker.
@@ -102,8 +103,10 @@ impl SessionWaker {
         self.decided.load(Ordering::Acquire) == ticket.0
     }
 
-    /// Runs the session again so that it looks around.
-    pub fn nudge(&self) {
+}
+
+impl Nudge for SessionWaker {
+    fn nudge(&self) {
         self.inbox.send(Message::Resume(self.place));
     }
 }
@@ -119,7 +122,7 @@ impl Wake for SessionWaker {
 pub struct HorizonWaker(pub Vec<Arc<Inbox>>);
 
 impl HorizonListener for HorizonWaker {
-    fn horizon_moved(&self) {
+    fn horizon_moved(&self, _: Horizons) {
         for inbox in &self.0 {
             // A worker raises `gated` before it looks at the horizon for the last time (SeqCst on both sides), so
             // that a horizon that moved in between is either seen there or announced here.

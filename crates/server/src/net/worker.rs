@@ -64,7 +64,7 @@ struct Slot {
     gated: bool,
 }
 
-pub struct Worker {
+struct Worker {
     shared: Arc<Shared>,
     inbox: Arc<Inbox>,
     poll: Poll,
@@ -79,14 +79,36 @@ pub struct Worker {
     next_generation: u64,
 }
 
-impl Worker {
-    pub fn new(shared: Arc<Shared>) -> io::Result<Worker> {
+/// What a worker is made of before its thread runs: coroutines are bound to the thread that made them.
+pub struct WorkerSeed {
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox>,
+    poll: Poll,
+}
+
+impl WorkerSeed {
+    pub fn new(shared: Arc<Shared>) -> io::Result<WorkerSeed> {
         let poll = Poll::new()?;
         let inbox = Arc::new(Inbox::new(mio::Waker::new(poll.registry(), WAKE)?));
-        Ok(Worker {
-            shared,
-            inbox,
-            poll,
+        Ok(WorkerSeed { shared, inbox, poll })
+    }
+
+    pub fn inbox(&self) -> Arc<Inbox> {
+        self.inbox.clone()
+    }
+
+    /// Runs the worker on the calling thread until the server stops.
+    pub fn run(self) {
+        Worker::new(self).run();
+    }
+}
+
+impl Worker {
+    fn new(seed: WorkerSeed) -> Worker {
+        Worker {
+            shared: seed.shared,
+            inbox: seed.inbox,
+            poll: seed.poll,
             slots: Vec::new(),
             free: Vec::new(),
             stacks: Vec::new(),
@@ -95,15 +117,10 @@ impl Worker {
             background: VecDeque::new(),
             stop_at_ns: None,
             next_generation: 1,
-        })
+        }
     }
 
-    pub fn inbox(&self) -> Arc<Inbox> {
-        self.inbox.clone()
-    }
-
-    /// Runs until the server stops.
-    pub fn run(mut self) {
+    fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS_PER_TURN);
         let mut messages = Vec::new();
         loop {

@@ -1,0 +1,164 @@
+//! What all sessions share: the engine, the catalog store, the clock.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mote_common::env::{Clock, Env};
+use mote_common::SqlError;
+use mote_engine::{Engine, EngineConfig, OpenError};
+
+use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
+use crate::catalog_store::{CatalogStore, write};
+use crate::session::state::POSTGRES_EPOCH_UNIX_US;
+use crate::session::{SessionDirectory, SessionState};
+
+/// Objects that every database has, under PostgreSQL's ids.
+pub mod builtin {
+    use mote_common::Oid;
+
+    pub const SUPERUSER: Oid = Oid(10);
+    pub const DATABASE: Oid = Oid(5);
+    pub const PUBLIC_SCHEMA: Oid = Oid(2200);
+}
+
+/// Names given to the first role and the first database.
+#[derive(Clone, Debug)]
+pub struct InitialNames {
+    pub superuser: String,
+    pub database: String,
+    /// Password of the first role; None = it can only log in where no password is asked.
+    pub password: Option<String>,
+}
+
+impl Default for InitialNames {
+    fn default() -> Self {
+        InitialNames { superuser: "postgres".into(), database: "postgres".into(), password: None }
+    }
+}
+
+/// Why a database did not open.
+#[derive(Debug)]
+pub enum DatabaseError {
+    Engine(OpenError),
+    Catalog(SqlError),
+}
+
+impl std::fmt::Display for DatabaseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DatabaseError::Engine(error) => error.fmt(f),
+            DatabaseError::Catalog(error) => write!(f, "the catalog could not be read: {}", error.message()),
+        }
+    }
+}
+
+impl std::error::Error for DatabaseError {}
+
+pub struct Database {
+    engine: Arc<Engine>,
+    catalog: Arc<CatalogStore>,
+    clock: Arc<dyn Clock>,
+    sessions: SessionDirectory,
+    /// When it was opened, microseconds since 2000-01-01 UTC.
+    started_us: i64,
+}
+
+impl Database {
+    /// Opens the directory, recovering what is there, or creates a database in it.
+    pub fn open(directory: &Path, config: EngineConfig, names: &InitialNames) -> Result<Arc<Database>, DatabaseError> {
+        Database::open_in(mote_common::env::real::env(directory), config, names)
+    }
+
+    /// The same in any environment: the simulator's, or a test's.
+    pub fn open_in(env: Env, config: EngineConfig, names: &InitialNames) -> Result<Arc<Database>, DatabaseError> {
+        let clock = env.clock.clone();
+        let engine =
+            Engine::open(env, config, crate::index_expressions::provider()).map_err(DatabaseError::Engine)?;
+        let mut objects = write::read_all(&engine).map_err(DatabaseError::Catalog)?;
+        if objects.is_empty() {
+            write::write_first(&engine, &first_objects(names)).map_err(DatabaseError::Catalog)?;
+            objects = write::read_all(&engine).map_err(DatabaseError::Catalog)?;
+        }
+        let catalog = write::build(&engine, objects).map_err(DatabaseError::Catalog)?;
+        let started_us = clock.wall_us() - POSTGRES_EPOCH_UNIX_US;
+        Ok(Arc::new(Database {
+            engine,
+            catalog: Arc::new(CatalogStore::new(catalog)),
+            clock,
+            sessions: SessionDirectory::default(),
+            started_us,
+        }))
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub fn catalog(&self) -> &Arc<CatalogStore> {
+        &self.catalog
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    pub fn sessions(&self) -> &SessionDirectory {
+        &self.sessions
+    }
+
+    /// When the database was opened, microseconds since 2000-01-01 UTC.
+    pub fn started_us(&self) -> i64 {
+        self.started_us
+    }
+
+    /// The stored verifier of a role that may log in.
+    pub fn password_verifier(&self, user: &str) -> Option<String> {
+        let catalog = self.catalog.committed();
+        let role = &catalog.role_by_name(user)?.object;
+        if role.can_login { role.password.clone() } else { None }
+    }
+
+    /// A session ended: what it held beyond its transaction is given back.
+    pub fn release_session(&self, state: &SessionState) {
+        self.engine.release_session_locks(state.pid);
+    }
+
+    /// Ends all writing; the database can be opened again afterwards.
+    pub fn close(&self) {
+        self.engine.stop();
+    }
+}
+
+fn first_objects(names: &InitialNames) -> Vec<StoredObject> {
+    let owner = builtin::SUPERUSER.0;
+    vec![
+        StoredObject::Role(StoredRole {
+            oid: owner,
+            name: names.superuser.clone(),
+            superuser: true,
+            can_login: true,
+            create_database: true,
+            create_role: true,
+            inherit: true,
+            connection_limit: -1,
+            password: names.password.as_deref().map(crate::password::verifier_for),
+            member_of: Vec::new(),
+            settings: Vec::new(),
+            comment: None,
+        }),
+        StoredObject::Database(StoredDatabase {
+            oid: builtin::DATABASE.0,
+            name: names.database.clone(),
+            owner,
+            comment: Some("default administrative connection database".into()),
+        }),
+        StoredObject::Schema(StoredSchema {
+            oid: builtin::PUBLIC_SCHEMA.0,
+            database: builtin::DATABASE.0,
+            name: "public".into(),
+            owner,
+            acl: Vec::new(),
+            comment: Some("standard public schema".into()),
+        }),
+    ]
+}

@@ -1,0 +1,94 @@
+//! Who is connected: for cancel requests, pg_cancel_backend and the views of activity.
+//!
+//! A cold structure: touched when a session starts, ends or is signalled, never for a statement.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::SessionSignals;
+
+/// Makes a session look at its signals, wherever it waits.
+pub trait Nudge: Send + Sync {
+    fn nudge(&self);
+}
+
+struct Entry {
+    /// What a CancelRequest must know.
+    key: u32,
+    signals: Arc<SessionSignals>,
+    nudge: Arc<dyn Nudge>,
+}
+
+#[derive(Default)]
+pub struct SessionDirectory {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    by_pid: HashMap<u32, Entry>,
+    last_pid: u32,
+}
+
+impl SessionDirectory {
+    /// Gives a session its number.
+    pub fn register(&self, key: u32, signals: Arc<SessionSignals>, nudge: Arc<dyn Nudge>) -> u32 {
+        let mut inner = self.inner.lock();
+        loop {
+            inner.last_pid = inner.last_pid % (i32::MAX as u32) + 1;
+            let pid = inner.last_pid;
+            if !inner.by_pid.contains_key(&pid) {
+                inner.by_pid.insert(pid, Entry { key, signals, nudge });
+                return pid;
+            }
+        }
+    }
+
+    pub fn unregister(&self, pid: u32) {
+        self.inner.lock().by_pid.remove(&pid);
+    }
+
+    /// CancelRequest: nothing is said of whether it named a session.
+    pub fn cancel_with_key(&self, pid: u32, key: u32) {
+        let inner = self.inner.lock();
+        if let Some(entry) = inner.by_pid.get(&pid).filter(|entry| entry.key == key) {
+            entry.signals.request_cancel();
+            entry.nudge.nudge();
+        }
+    }
+
+    /// pg_cancel_backend: false if there is no such session.
+    pub fn cancel(&self, pid: u32) -> bool {
+        self.signal(pid, SessionSignals::request_cancel)
+    }
+
+    /// pg_terminate_backend.
+    pub fn terminate(&self, pid: u32) -> bool {
+        self.signal(pid, SessionSignals::request_termination)
+    }
+
+    fn signal(&self, pid: u32, send: impl Fn(&SessionSignals)) -> bool {
+        let inner = self.inner.lock();
+        let Some(entry) = inner.by_pid.get(&pid) else { return false };
+        send(&entry.signals);
+        entry.nudge.nudge();
+        true
+    }
+
+    /// Asks every session to end.
+    pub fn terminate_all(&self) {
+        for entry in self.inner.lock().by_pid.values() {
+            entry.signals.request_termination();
+            entry.nudge.nudge();
+        }
+    }
+
+    /// Numbers of all sessions, ascending.
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids: Vec<u32> = self.inner.lock().by_pid.keys().copied().collect();
+        pids.sort_unstable();
+        pids
+    }
+}
