@@ -58,6 +58,8 @@ pub(super) struct Planner<'a> {
     pub items: Vec<RangeItem>,
     pub subqueries: Vec<Option<BoundQuery>>,
     planned: Vec<Option<PlannedSubquery>>,
+    /// Items that each sub-query reads, its own included: whether a value that calls it depends on a row.
+    subquery_reads: Vec<Vec<u16>>,
     subplans: Vec<Node>,
     ctes: Vec<BoundCte>,
     /// Numbers of WITH queries in the plan, by their number in the statement.
@@ -78,6 +80,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
     let count = items.len();
     let mut planner = Planner {
         planned: vec![None; subqueries.len()],
+        subquery_reads: vec![Vec::new(); subqueries.len()],
         cte_numbers: vec![None; ctes.len()],
         items,
         subqueries,
@@ -90,6 +93,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         marks: false,
         writes: false,
     };
+    planner.note_subquery_reads();
     planner.with_queries()?;
     let (root, command, output, returns_rows, rows) = match statement {
         BoundStatement::Query(query) => {
@@ -228,6 +232,26 @@ impl Planner<'_> {
         let referring = self.items.iter_mut().find(|item| matches!(item.kind, ItemKind::Cte(n) if n == number));
         if let Some(item) = referring {
             item.kind = ItemKind::Subquery(Some(query));
+        }
+    }
+
+    /// Fills `subquery_reads`; again after a rewrite has changed what variables mean.
+    pub(super) fn note_subquery_reads(&mut self) {
+        for number in 0..self.subqueries.len() {
+            if self.subqueries[number].is_none() {
+                continue;
+            }
+            let mut read = Vec::new();
+            visit_called(&[number as u16], &mut self.items, &mut self.subqueries, &mut |expr| {
+                expr.visit(&mut |inner| {
+                    if let Expr::Variable { relation, .. } = inner
+                        && !read.contains(relation)
+                    {
+                        read.push(*relation);
+                    }
+                });
+            });
+            self.subquery_reads[number] = read;
         }
     }
 

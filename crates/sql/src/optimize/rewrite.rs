@@ -80,7 +80,7 @@ impl Planner<'_> {
             let ItemKind::Subquery(slot) = &mut self.items[item as usize].kind else { continue };
             let Some(inner) = slot.take() else { continue };
             self.items[item as usize].kind = ItemKind::Computed;
-            let BoundQuery { body: inner_body, targets, locks, .. } = *inner;
+            let BoundQuery { body: inner_body, targets, .. } = *inner;
             let QueryBody::Select(inner_body) = inner_body else { continue };
             let SelectBody { from, filter, .. } = *inner_body;
             let mut trees = from.into_iter();
@@ -97,7 +97,6 @@ impl Planner<'_> {
                 simplify(&mut expr, folder);
                 expr
             }));
-            query.locks.extend(locks);
             let substitute = |expr: &mut Expr| {
                 expr.rewrite(&mut |inner| match inner {
                     Expr::Variable { relation, column, .. } if *relation == item => {
@@ -118,12 +117,15 @@ impl Planner<'_> {
         visit_deep(query, &mut self.items, &mut self.subqueries, &mut |expr| substitute(expr));
         let QueryBody::Select(inner) = std::mem::replace(&mut query.body, outer) else { return };
         *body = *inner;
+        self.note_subquery_reads();
     }
 
     fn is_movable(&self, item: u16) -> bool {
         let ItemKind::Subquery(Some(inner)) = &self.items[item as usize].kind else { return false };
         let QueryBody::Select(body) = &inner.body else { return false };
+        // Row locks below stay below, as in PostgreSQL.
         inner.has_plain_rows()
+            && inner.locks.is_empty()
             && inner.distinct.is_none()
             && !body.from.is_empty()
             && !body.from.iter().any(has_semi_join)
@@ -517,7 +519,10 @@ fn is_strict_on(condition: &Expr, items: &[u16]) -> bool {
     }
     match condition {
         Expr::IsNotNull(argument) => value_strict(argument, items),
-        Expr::InList { argument, .. } | Expr::ArrayComparison { argument, .. } => value_strict(argument, items),
+        Expr::InList { argument, .. } => value_strict(argument, items),
+        // ALL over an empty array is true whatever is compared.
+        Expr::ArrayComparison { argument, all: false, .. } => value_strict(argument, items),
+        Expr::ArrayComparison { .. } => false,
         Expr::And(list) => list.iter().any(|inner| is_strict_on(inner, items)),
         Expr::Or(list) => list.iter().all(|inner| is_strict_on(inner, items)),
         _ => value_strict(condition, items),

@@ -41,16 +41,6 @@ enum Binding {
     Bound(Comparison, Expr),
 }
 
-/// Does the expression read this item?
-fn reads(expr: &Expr, item: u16) -> bool {
-    expr.any(&mut |inner| match inner {
-        Expr::Variable { relation, .. } => *relation == item,
-        // A sub-plan may read anything: its query is not looked into here.
-        Expr::SubPlan(_) => false,
-        _ => false,
-    })
-}
-
 fn is_text_family(ty: oid::Oid) -> bool {
     matches!(ty, oid::TEXT | oid::VARCHAR | oid::NAME)
 }
@@ -92,6 +82,15 @@ fn key_value(value: &Expr, key: ColumnType, equality: bool) -> Option<Expr> {
 }
 
 impl Planner<'_> {
+    /// Does the expression read this item, itself or through a sub-query?
+    fn reads(&self, expr: &Expr, item: u16) -> bool {
+        expr.any(&mut |inner| match inner {
+            Expr::Variable { relation, .. } => *relation == item,
+            Expr::SubPlan(call) => self.subquery_reads[call.plan as usize].contains(&item),
+            _ => false,
+        })
+    }
+
     /// Is this expression the index key?
     fn is_key(&self, expr: &Expr, item: u16, key: &IndexKey) -> bool {
         match (&key.target, expr) {
@@ -111,9 +110,9 @@ impl Planner<'_> {
             Expr::Call { function, arguments, .. } => {
                 let [left, right] = arguments.as_slice() else { return None };
                 let (comparison, operator) = comparison_of(*function)?;
-                let (comparison, value, declared) = if self.is_key(left, item, key) && !reads(right, item) {
+                let (comparison, value, declared) = if self.is_key(left, item, key) && !self.reads(right, item) {
                     (comparison, right, operator.left)
-                } else if self.is_key(right, item, key) && !reads(left, item) {
+                } else if self.is_key(right, item, key) && !self.reads(left, item) {
                     (comparison.commuted(), left, operator.right)
                 } else {
                     return None;
@@ -140,13 +139,13 @@ impl Planner<'_> {
             Expr::IsNull(argument) if self.is_key(argument, item, key) => Some(Binding::IsNull),
             Expr::InList { argument, list, negated: false, .. } if self.is_key(argument, item, key) => {
                 let list = list.iter().map(|value| {
-                    let stable = !reads(value, item) && !self.is_unstable(value);
+                    let stable = !self.reads(value, item) && !self.is_unstable(value);
                     stable.then(|| key_value(value, key.ty, true)).flatten()
                 });
                 Some(Binding::Any(AnyOf::List(list.collect::<Option<_>>()?)))
             }
             Expr::ArrayComparison { function, argument, array, all: false }
-                if self.is_key(argument, item, key) && !reads(array, item) && !self.is_unstable(array) =>
+                if self.is_key(argument, item, key) && !self.reads(array, item) && !self.is_unstable(array) =>
             {
                 let (comparison, _) = comparison_of(*function)?;
                 let element = array.ty().element()?;

@@ -92,7 +92,8 @@ pub struct IndexScan {
     /// Equality on the first keys: one expression per key, in the key's type, free of columns of this scan.
     /// A NULL value yields no row (`is_null` marks keys tested with IS NULL instead).
     pub equals: Vec<IndexEquality>,
-    /// Bounds on the key after the equal ones.
+    /// Bounds on the key after the equal ones, in the order of values: `lower` is the least value also where the key
+    /// is descending.
     pub lower: Option<IndexBound>,
     pub upper: Option<IndexBound>,
     pub backward: bool,

@@ -377,3 +377,19 @@ fn row_shapes() {
     assert_eq!(scan.columns.len(), locks[0].mark as usize + 1);
     assert_eq!(marks.len(), 1);
 }
+
+#[test]
+fn correlated_values_are_no_index_keys() {
+    check(
+        "SELECT a FROM t WHERE a = (SELECT max(x) FROM u WHERE u.y = t.b)",
+        r#"
+        Seq Scan on t
+          Filter: (a = (SubPlan 1))
+          SubPlan 1
+          ->  Aggregate
+                ->  Limit
+                      ->  Index Scan Backward using u_x on u
+                            Filter: ((y = $:0) AND (x IS NOT NULL))
+        "#,
+    );
+}
