@@ -28,7 +28,8 @@ pub fn body(name: &str) -> Option<Body> {
             Ok(names::function(Oid(oid_value(&a[0]))).map_or(Datum::Null, |_| Datum::Bool(true)))
         }),
         "pg_operator_is_visible" | "pg_opclass_is_visible" | "pg_conversion_is_visible"
-        | "pg_statistics_obj_is_visible" | "pg_ts_config_is_visible" | "pg_collation_is_visible"
+        | "pg_statistics_obj_is_visible" | "pg_ts_config_is_visible" | "pg_ts_dict_is_visible"
+        | "pg_ts_parser_is_visible" | "pg_ts_template_is_visible" | "pg_collation_is_visible"
         | "pg_opfamily_is_visible" => Body::Pure(|_| Ok(Datum::Bool(true))),
         "obj_description" | "obj_description_oid_name" => Body::Runtime(comment),
         "shobj_description" => Body::Runtime(comment),
@@ -53,7 +54,11 @@ pub fn body(name: &str) -> Option<Body> {
             let relation = reg_input(runtime, text(&a[0]), oid::REGCLASS)?;
             Ok(view(runtime, relation))
         }),
-        "pg_get_expr" | "pg_get_expr_ext" => Body::Pure(|a| Ok(a[0].clone())),
+        "pg_get_expr" => Body::Pure(|a| Ok(a[0].clone())),
+        "pg_get_expr_ext" => Body::Pure(|a| {
+            let shown = text(&a[0]);
+            Ok(Datum::from(if boolean(&a[2]) { views_text::without_parentheses(shown) } else { shown }))
+        }),
         "pg_get_serial_sequence" => Body::Runtime(|runtime, _, a| serial_sequence(runtime, text(&a[0]), text(&a[1]))),
         "pg_get_function_arguments" | "pg_get_function_identity_arguments" => Body::Pure(|a| {
             let function = names::function(Oid(oid_value(&a[0])));
@@ -65,7 +70,8 @@ pub fn body(name: &str) -> Option<Body> {
         }),
         // Rules, triggers, partitions, statistics objects and functions of users do not exist.
         "pg_get_ruledef" | "pg_get_ruledef_ext" | "pg_get_triggerdef" | "pg_get_triggerdef_ext"
-        | "pg_get_functiondef" | "pg_get_partkeydef" | "pg_get_statisticsobjdef_columns" => {
+        | "pg_get_functiondef" | "pg_get_function_sqlbody" | "pg_get_partkeydef" | "pg_get_partition_constraintdef"
+        | "pg_get_statisticsobjdef" | "pg_get_statisticsobjdef_columns" => {
             Body::Pure(|_| Ok(Datum::Null))
         }
         "pg_tablespace_location" => Body::Pure(|_| Ok(Datum::from(""))),

@@ -25,7 +25,8 @@ fn session(name: &str) -> Option<Body> {
     Some(match name {
         "pgsql_version" => Body::Runtime(|runtime, _, _| {
             let version = runtime.session().settings.get("server_version")?.to_string();
-            Ok(Datum::from(format!("PostgreSQL {version} (mote {})", env!("CARGO_PKG_VERSION"))))
+            let (machine, system) = (std::env::consts::ARCH, std::env::consts::OS);
+            Ok(Datum::from(format!("PostgreSQL {version} on {machine}-{system}")))
         }),
         "pg_client_encoding" | "getdatabaseencoding" => Body::Pure(|_| Ok(Datum::from("UTF8"))),
         "PG_encoding_to_char" => {
@@ -79,7 +80,7 @@ fn session(name: &str) -> Option<Body> {
             Ok(Datum::Int4(now.wrapping_sub(oid_value(&a[0])) as i32))
         }),
         "gen_random_uuid" => Body::Pure(|_| random_uuid()),
-        "inet_server_port" => Body::Pure(|_| Ok(Datum::Null)),
+        "inet_server_port" | "inet_client_port" => Body::Pure(|_| Ok(Datum::Null)),
         "row_security_active" | "row_security_active_name" => Body::Pure(|_| Ok(Datum::Bool(false))),
         "pg_my_temp_schema" => Body::Pure(|_| Ok(Datum::Oid(0))),
         "pg_is_other_temp_schema" => Body::Pure(|_| Ok(Datum::Bool(false))),
@@ -221,6 +222,13 @@ fn storage(name: &str) -> Option<Body> {
         "pg_relation_size_regclass" | "pg_relation_size" | "pg_table_size" => {
             Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], true, false)))
         }
+        "mote_memory_bytes" => {
+            Body::Runtime(|runtime, _, _| Ok(Datum::Int8(runtime.database().engine().memory().used_bytes as i64)))
+        }
+        "pg_stat_get_live_tuples" => Body::Runtime(|runtime, _, a| Ok(Datum::Int8(live_rows(runtime, &a[0])))),
+        // Scans are not counted.
+        "pg_stat_get_numscans" => Body::Pure(|_| Ok(Datum::Int8(0))),
+        "pg_relation_filenode" => Body::Pure(|a| Ok(a[0].clone())),
         "pg_indexes_size" => Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], false, true))),
         "pg_total_relation_size" => {
             Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], true, true)))
@@ -274,6 +282,13 @@ fn to_reg(runtime: &mut Runtime<'_, '_>, name: &Datum, ty: Oid) -> Datum {
 /// kept per table, so sizes are estimated from row counts and widths.
 const ROW_OVERHEAD_BYTES: i64 = 32;
 const INDEX_ENTRY_BYTES: i64 = 24;
+
+/// Rows of a table as the engine counts them; 0 for anything else.
+fn live_rows(runtime: &Runtime<'_, '_>, relation: &Datum) -> i64 {
+    let relation = runtime.session().catalog.relation(Oid(oid_value(relation)));
+    let table = relation.and_then(|relation| runtime.database().engine().table(relation.table));
+    table.map_or(0, |table| table.row_count_estimate() as i64)
+}
 
 fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, indexes: bool) -> Datum {
     let Some(relation) = runtime.session().catalog.relation(Oid(oid_value(relation))) else { return Datum::Null };

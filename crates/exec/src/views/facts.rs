@@ -16,6 +16,8 @@ pub struct Facts<'a> {
     pub catalog: Arc<Catalog>,
     pub session: &'a SessionState,
     pub engine: &'a Engine,
+    /// Numbers of the sessions that the host registered.
+    pub pids: Vec<u32>,
 }
 
 /// A relation of a user.
@@ -34,7 +36,7 @@ pub struct KnownIndex<'f> {
 
 impl<'a> Facts<'a> {
     pub fn new(session: &'a SessionState, engine: &'a Engine) -> Facts<'a> {
-        Facts { catalog: session.catalog.current(), session, engine }
+        Facts { catalog: session.catalog.current(), session, engine, pids: Vec::new() }
     }
 
     pub fn database(&self) -> Oid {

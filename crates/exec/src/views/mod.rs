@@ -44,7 +44,10 @@ impl VirtualTables for Tables {
             return Err(SqlError::internal(format!("relation {relation} has no definition")));
         };
         match entry.rows {
-            Some(make) => make(&Facts::new(context.session, context.database.engine())),
+            Some(make) => {
+                let facts = Facts::new(context.session, context.database.engine());
+                make(&Facts { pids: context.database.sessions().pids(), ..facts })
+            }
             None => Ok(Vec::new()),
         }
     }

@@ -2,8 +2,11 @@
 
 use mote_common::Oid;
 use mote_sql::catalog::function::{AGGREGATES, FUNCTIONS, WINDOWS, function_by_oid};
+use mote_sql::ast::deparse::identifier;
 
+use super::Facts;
 use super::builtin::{COLLATIONS, SUPPORT_FUNCTIONS, support_function};
+use super::text::{qualified, visible_name};
 
 /// The OID of the function of this name: the first one where several bear it.
 pub fn function_oid(name: &str) -> Option<Oid> {
@@ -43,6 +46,21 @@ impl FunctionFacts {
     pub fn argument_list(&self) -> String {
         let types: Vec<String> = self.arguments.iter().map(|&ty| mote_types::format_type(ty, -1)).collect();
         types.join(", ")
+    }
+}
+
+/// The text form of a regclass: a relation of any kind or an index.
+pub fn class_name(facts: &Facts<'_>, oid: Oid) -> Option<String> {
+    if let Some(known) = facts.index(oid) {
+        let (table, index) = (known.table, known.index);
+        return Some(match facts.is_visible(oid, table.schema_oid, &index.name) {
+            true => identifier(&index.name),
+            false => qualified(&table.schema, &index.name),
+        });
+    }
+    match facts.relation(oid) {
+        Some(known) => Some(visible_name(facts, known.relation)),
+        None => super::relation(oid).map(|relation| visible_name(facts, &relation)),
     }
 }
 

@@ -25,6 +25,33 @@ pub fn visible_name(facts: &Facts<'_>, relation: &Relation) -> String {
     qualified(&relation.schema, &relation.name)
 }
 
+/// A stored expression as this session would write it: stored texts name relations in full, and what the search path
+/// finds is shown without its schema.
+pub fn shown_expression(facts: &Facts<'_>, text: &str) -> String {
+    const CAST: &str = "'::regclass";
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(end) = rest.find(CAST) {
+        let start = rest[..end].rfind('\'').map_or(0, |quote| quote + 1);
+        shown.push_str(&rest[..start]);
+        shown.push_str(&shown_relation(facts, &rest[start..end]));
+        shown.push_str(CAST);
+        rest = &rest[end + CAST.len()..];
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// The shortest name of the relation that `name` stands for; `name` itself if there is none.
+fn shown_relation(facts: &Facts<'_>, name: &str) -> String {
+    use mote_sql::catalog::CatalogView;
+    let (schema, bare) = crate::expr::split_name(name);
+    match facts.session.catalog.relation_by_name(schema.as_deref(), &bare) {
+        Some(relation) => visible_name(facts, &relation),
+        None => name.to_string(),
+    }
+}
+
 /// Takes one pair of parentheses away if it encloses the whole text.
 pub fn without_parentheses(text: &str) -> &str {
     match text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
@@ -105,10 +132,14 @@ pub fn index_column(known: KnownIndex<'_>, column: usize, pretty: bool) -> Optio
 
 /// CREATE INDEX. The pretty form names the schema only where the session needs it.
 pub fn index_definition(facts: &Facts<'_>, known: KnownIndex<'_>, pretty: bool) -> String {
-    let KnownIndex { table, index } = known;
+    let table = known.table;
+    let on = if pretty { visible_name(facts, table) } else { qualified(&table.schema, &table.name) };
+    create_index(known, &on, pretty)
+}
+
+fn create_index(KnownIndex { table, index }: KnownIndex<'_>, on: &str, pretty: bool) -> String {
     let keys: Vec<String> =
         index.keys.iter().map(|key| index_key(table, key, pretty) + order(key)).collect();
-    let on = if pretty { visible_name(facts, table) } else { qualified(&table.schema, &table.name) };
     let mut text = format!(
         "CREATE {}INDEX {} ON {on} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
@@ -239,6 +270,46 @@ mod tests {
         assert_eq!(without_parentheses("((a + b) * c)"), "(a + b) * c");
         assert_eq!(without_parentheses("(a = ')(')"), "a = ')('");
         assert_eq!(without_parentheses("now()"), "now()");
+    }
+
+    fn key(target: IndexKeyTarget, descending: bool, nulls_first: bool) -> IndexKey {
+        IndexKey { target, ty: mote_types::ColumnType::TEXT, descending, nulls_first }
+    }
+
+    #[test]
+    fn indexes_over_expressions() {
+        let bound = || mote_sql::plan::expr::Expr::Constant(mote_types::Datum::Null, mote_types::ColumnType::TEXT);
+        let expression = |text: &str| IndexKeyTarget::Expression(text.into(), bound());
+        let table = crate::views::relation_by_name("pg_catalog", "pg_namespace").expect("exists");
+        let index = IndexDescription {
+            oid: Oid(20_000),
+            name: "An index".into(),
+            index: mote_common::IndexId(1),
+            keys: vec![
+                key(expression("lower(nspname)"), false, false),
+                key(expression("(oid + 1)"), true, false),
+                key(IndexKeyTarget::Column(1), false, true),
+            ],
+            include: vec![2],
+            unique: true,
+            primary: false,
+            nulls_not_distinct: true,
+            predicate: Some(("(oid > 5)".into(), bound())),
+            valid: true,
+        };
+        let known = KnownIndex { table: &table, index: &index };
+        assert_eq!(
+            create_index(known, "s.t", false),
+            "CREATE UNIQUE INDEX \"An index\" ON s.t USING btree (lower(nspname), ((oid + 1)) DESC NULLS LAST, \
+             nspname NULLS FIRST) INCLUDE (nspowner) NULLS NOT DISTINCT WHERE (oid > 5)"
+        );
+        assert_eq!(
+            create_index(known, "t", true),
+            "CREATE UNIQUE INDEX \"An index\" ON t USING btree (lower(nspname), (oid + 1) DESC NULLS LAST, \
+             nspname NULLS FIRST) INCLUDE (nspowner) NULLS NOT DISTINCT WHERE oid > 5"
+        );
+        assert_eq!(index_column(known, 4, false).as_deref(), Some("nspowner"));
+        assert_eq!(index_column(known, 5, false), None);
     }
 
     #[test]

@@ -14,11 +14,11 @@ use crate::views::{all_relations, shown_as_view};
 
 const NO_COUNT: i64 = 0;
 
-/// The session's own row. Other sessions are known to the host, not to the database.
+/// The session's own row, and the numbers of the others: what they do is known to them alone.
 pub fn activity(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let session = facts.session;
     let application = session.settings.get("application_name")?;
-    Ok(vec![row![
+    let mut rows = vec![row![
         facts.database(),
         facts.database_name(),
         session.pid as i32,
@@ -41,7 +41,14 @@ pub fn activity(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         NULL,
         NULL,
         "client backend",
-    ]])
+    ]];
+    for &pid in facts.pids.iter().filter(|&&pid| pid != session.pid) {
+        let mut row = row![NULL, NULL, pid as i32];
+        row.extend(std::iter::repeat_n(NULL, 18));
+        row.push(Datum::text("client backend"));
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 pub fn locks(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {

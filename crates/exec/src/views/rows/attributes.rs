@@ -9,6 +9,7 @@ use crate::views::all_relations;
 use crate::views::facts::{Facts, KnownIndex};
 use crate::views::row::{NONE, NULL, row};
 use crate::views::rows::relations::attribute_numbers;
+use crate::views::text::shown_expression;
 
 /// What pg_attribute says about one column.
 struct Attribute<'f> {
@@ -164,7 +165,8 @@ pub fn attrdef(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             let text = column.default.as_ref().or(column.generated.as_ref());
             if let Some(text) = text.filter(|_| !column.dropped) {
                 let number = position as i16 + 1;
-                rows.push(row![default_oid(known.relation.oid, number), known.relation.oid, number, text]);
+                let shown = shown_expression(facts, text);
+                rows.push(row![default_oid(known.relation.oid, number), known.relation.oid, number, shown]);
             }
         }
     }

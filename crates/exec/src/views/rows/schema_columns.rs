@@ -9,6 +9,7 @@ use crate::catalog_store::stored::{StoredKind, StoredSequence};
 use crate::views::all_relations;
 use crate::views::facts::{Facts, live_columns};
 use crate::views::row::{NULL, row};
+use crate::views::text::shown_expression;
 
 pub fn columns(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
@@ -36,6 +37,7 @@ fn column_row(
     let catalog = facts.database_name();
     let described = TypeDescription::of(column.ty);
     let default = column.default.as_deref().filter(|_| column.identity.is_none());
+    let default = default.map(|text| shown_expression(facts, text));
     let mut row = row![
         catalog,
         &relation.schema,
