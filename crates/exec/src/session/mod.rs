@@ -14,6 +14,7 @@ mod portal;
 mod run;
 pub mod state;
 mod statements;
+mod stripped;
 mod tag;
 mod transaction;
 

@@ -39,7 +39,8 @@ struct Key {
 }
 
 thread_local! {
-    static CACHE: RefCell<HashMap<Key, Arc<Prepared>>> = RefCell::new(HashMap::new());
+    /// None: a text without its literals that does not plan, see `stripped`.
+    static CACHE: RefCell<HashMap<Key, Option<Arc<Prepared>>>> = RefCell::new(HashMap::new());
 }
 
 /// Forgets the plans of the calling worker (DISCARD PLANS).
@@ -50,7 +51,7 @@ pub(crate) fn discard_cached_plans() {
 impl Session {
     /// Parses and plans one statement, or finds it in the worker's cache.
     pub(super) fn prepare(&mut self, text: &str, types: &[Oid], host: &mut dyn Host) -> SqlResult<Arc<Prepared>> {
-        if let Some(found) = self.cached(text, types) {
+        if let Some(Some(found)) = self.cached(text, types) {
             return Ok(found);
         }
         let mut statements = self.parse_text(text, host)?;
@@ -63,8 +64,8 @@ impl Session {
         self.plan_and_cache(text, statements.pop(), types, host)
     }
 
-    /// The statement of exactly this text, if this worker planned it before.
-    pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Arc<Prepared>> {
+    /// The statement of exactly this text, if this worker planned it (or failed to) before.
+    pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
         let key = self.cache_key(text, types)?;
         CACHE.with_borrow(|cache| cache.get(&key).cloned())
     }
@@ -81,15 +82,20 @@ impl Session {
             self.check_allowed(&statement.statement)?;
         }
         let prepared = self.plan_prepared(text.into(), statement.map(Arc::new), types, host)?;
+        self.remember(text, types, Some(prepared.clone()));
+        Ok(prepared)
+    }
+
+    /// Puts a statement into the worker's cache, if it may be shared.
+    pub(super) fn remember(&self, text: &str, types: &[Oid], prepared: Option<Arc<Prepared>>) {
         if let Some(key) = self.cache_key(text, types) {
             CACHE.with_borrow_mut(|cache| {
                 if cache.len() >= CACHED_PLANS_MAX {
                     cache.clear();
                 }
-                cache.insert(key, prepared.clone());
+                cache.insert(key, prepared);
             });
         }
-        Ok(prepared)
     }
 
     /// None where a plan must not be shared.

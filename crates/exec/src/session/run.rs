@@ -256,15 +256,18 @@ impl Session {
     pub fn query(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
         self.state.start_statement();
         self.close_portal("");
-        if let Some(prepared) = self.cached(text, &[]) {
-            return self.query_prepared(prepared, true, host);
+        if let Some(Some(prepared)) = self.cached(text, &[]) {
+            return self.query_prepared(prepared, Vec::new(), true, host);
+        }
+        if let Some((prepared, literals)) = self.stripped(text, host) {
+            return self.query_prepared(prepared, literals, true, host);
         }
         let mut statements = self.parse_text(text, host)?;
         match statements.len() {
             0 => host.empty_query(),
             1 => {
                 let prepared = self.plan_and_cache(text, statements.pop(), &[], host)?;
-                return self.query_prepared(prepared, true, host);
+                return self.query_prepared(prepared, Vec::new(), true, host);
             }
             count => {
                 let source: Arc<str> = text.into();
@@ -286,23 +289,31 @@ impl Session {
     ) -> SqlResult<()> {
         self.check_allowed(&statement.statement)?;
         let prepared = self.plan_prepared(source.clone(), Some(Arc::new(statement)), &[] as &[Oid], host)?;
-        self.query_prepared(prepared, last, host)
+        self.query_prepared(prepared, Vec::new(), last, host)
     }
 
-    /// Runs a prepared statement without parameters to its end. The last one of a text commits before it is reported.
-    fn query_prepared(&mut self, prepared: Arc<Prepared>, last: bool, host: &mut dyn Host) -> SqlResult<()> {
-        if let Some(statement) = &prepared.statement {
-            self.check_allowed(&statement.statement)?;
-        }
+    /// Runs a statement to its end; `parameters` are literals that were taken out of its text. The last one of a text commits before it is reported.
+    fn query_prepared(
+        &mut self,
+        prepared: Arc<Prepared>,
+        parameters: Vec<Datum>,
+        last: bool,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        let Some(statement) = &prepared.statement else {
+            host.empty_query();
+            return Ok(());
+        };
+        self.check_allowed(&statement.statement)?;
         let plan = self.validate(&prepared, host)?;
-        if !plan.plan.parameters.is_empty() {
+        if plan.plan.parameters.len() != parameters.len() {
             // A parameter cannot stand in a simple query.
             return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
         }
         let mut portal = Portal {
             prepared,
             plan: plan.clone(),
-            parameters: Vec::<Datum>::new(),
+            parameters,
             result_formats: Vec::new(),
             state: PortalState::Ready,
             execution: None,
