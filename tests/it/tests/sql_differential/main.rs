@@ -1,0 +1,135 @@
+//! The same SQL on mote and on a real PostgreSQL 15, through psql, compared statement by statement: rows, column
+//! names, command tags, SQLSTATEs, messages, details, hints, positions.
+//!
+//! The corpus stands in `scripts/`, one file per subject, each run in a new database. A statement begins on a line of
+//! its own and ends with the line that ends in `;`. A comment line `-- differs: REASON` before a statement says that
+//! mote decided otherwise (COMPAT.md); such a statement must differ, so that the list cannot outlive its reasons.
+//! `MOTE_IT_SCRIPT=joins` runs one script. Plans (EXPLAIN) are not compared.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use mote_it::TestServer;
+use mote_it::clients::{client, run_with_input};
+use mote_it::postgres::PostgresServer;
+
+/// Marks the place in psql's output where a statement's answer begins.
+const MARK: &str = "@@statement ";
+/// Scripts under way at a time.
+const THREADS: usize = 2;
+
+struct Statement {
+    line: usize,
+    text: String,
+    /// Why mote differs here.
+    differs: Option<String>,
+}
+
+fn statements(script: &str) -> Vec<Statement> {
+    let mut statements: Vec<Statement> = Vec::new();
+    let mut open = false;
+    let mut reason = None;
+    for (index, line) in script.lines().enumerate() {
+        if !open {
+            if let Some(text) = line.strip_prefix("-- differs: ") {
+                reason = Some(text.to_string());
+                continue;
+            }
+            if line.trim().is_empty() || line.starts_with("-- ") {
+                continue;
+            }
+            statements.push(Statement { line: index + 1, text: String::new(), differs: reason.take() });
+        }
+        let statement = statements.last_mut().expect("pushed above");
+        statement.text.push_str(line);
+        statement.text.push('\n');
+        open = !line.trim_end().ends_with(';');
+    }
+    statements
+}
+
+/// What each statement printed: results and errors in the order they came.
+fn answers(server: &TestServer, statements: &[Statement]) -> Vec<String> {
+    let mut input = String::from("\\set VERBOSITY verbose\n\\pset null '<NULL>'\n");
+    for (number, statement) in statements.iter().enumerate() {
+        let _ = write!(input, "\\echo {MARK}{number}\n{}", statement.text);
+    }
+    // One stream for both, as in PostgreSQL's own regression tests: psql flushes one before it writes to the other.
+    let mut command = client("sh", server);
+    command.args(["-c", "exec psql -X -q 2>&1"]).env("PGTZ", "UTC");
+    let said = run_with_input(&mut command, &input, "install postgresql-client");
+    let mut answers = vec![String::new(); statements.len()];
+    let mut current: Option<usize> = None;
+    for line in said.out.lines() {
+        if let Some(number) = line.strip_prefix(MARK) {
+            current = number.parse().ok();
+        } else if let Some(number) = current
+            // Where in PostgreSQL's source an error was raised.
+            && !line.starts_with("LOCATION:  ")
+        {
+            let _ = writeln!(answers[number], "{}", line.trim_end());
+        }
+    }
+    answers
+}
+
+/// What is wrong with a script, empty if nothing.
+fn compare(path: &Path, postgres: &PostgresServer) -> String {
+    let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+    let statements = statements(&std::fs::read_to_string(path).expect("the corpus can be read"));
+    let expected = answers(&TestServer::in_server(&postgres.url()), &statements);
+    let mut server = TestServer::start(&format!("differential-{name}"));
+    let got = answers(&server, &statements);
+    let mut report = String::new();
+    let mut place = |statement: &Statement, what: &str| {
+        let _ = write!(report, "\n=== {name}.sql:{}: {what}\n{}", statement.line, statement.text);
+    };
+    for ((statement, expected), got) in statements.iter().zip(&expected).zip(&got) {
+        match (expected == got, &statement.differs) {
+            (true, None) => {}
+            (false, Some(_)) => {}
+            (true, Some(_)) if mote_it::server::is_oracle() => {}
+            (true, Some(reason)) => place(statement, &format!("does not differ any more, although: {reason}")),
+            (false, None) => place(statement, &format!("differs\n--- PostgreSQL\n{expected}--- mote\n{got}--- by")),
+        }
+    }
+    if !server.is_running() {
+        let _ = write!(report, "\n=== {name}.sql: the server ended:\n{}", server.log());
+    } else if server.log().contains("panicked at") {
+        let _ = write!(report, "\n=== {name}.sql: the server panicked:\n{}", server.log());
+    }
+    report
+}
+
+#[test]
+fn corpus() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sql_differential/scripts");
+    let chosen = std::env::var("MOTE_IT_SCRIPT").ok();
+    let entries = std::fs::read_dir(&directory).expect("the corpus is there");
+    let mut scripts: Vec<PathBuf> = entries.map(|e| e.expect("the corpus can be listed").path()).collect();
+    scripts.sort();
+    scripts.retain(|path| chosen.as_deref().is_none_or(|name| path.file_stem().is_some_and(|stem| stem == name)));
+    assert!(!scripts.is_empty(), "no script");
+    let postgres = PostgresServer::start();
+    let queue = Mutex::new(scripts.into_iter());
+    let reports = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().expect("no panic while held").next();
+                    let Some(script) = next else { break };
+                    let report = compare(&script, &postgres);
+                    if !report.is_empty() {
+                        reports.lock().expect("no panic while held").push(report);
+                    }
+                }
+            });
+        }
+    });
+    let mut reports = reports.into_inner().expect("no panic while held");
+    reports.sort();
+    let count: usize = reports.iter().map(|r| r.matches("\n=== ").count()).sum();
+    assert!(reports.is_empty(), "{count} statements\n{}", reports.concat());
+}

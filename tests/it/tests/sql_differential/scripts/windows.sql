@@ -1,0 +1,25 @@
+-- Window functions.
+create table w (id int, g text, v int);
+insert into w values (1, 'a', 10), (2, 'a', 20), (3, 'a', 20), (4, 'b', 5), (5, 'b', null), (6, 'b', 15), (7, null, 1);
+select id, row_number() over (order by id), rank() over (order by v nulls first), dense_rank() over (order by v nulls first) from w order by id;
+select id, g, sum(v) over (partition by g order by id), sum(v) over (partition by g), count(*) over () from w order by id;
+select id, lag(v) over (order by id), lead(v) over (order by id), lag(v, 2, -1) over (order by id), lead(v, 1, 0) over (partition by g order by id) from w order by id;
+select id, first_value(v) over (partition by g order by id), last_value(v) over (partition by g order by id), nth_value(v, 2) over (partition by g order by id), last_value(v) over (partition by g order by id rows between unbounded preceding and unbounded following) from w order by id;
+select id, sum(v) over (order by id rows between 1 preceding and 1 following), sum(v) over (order by id rows 2 preceding), sum(v) over (order by id rows between current row and unbounded following), avg(v) over (order by id rows between 1 following and 2 following) from w order by id;
+select id, v, sum(v) over (order by v range between 5 preceding and 5 following), count(*) over (order by v groups between 1 preceding and current row), sum(v) over (order by v) from w where v is not null order by v, id;
+select id, sum(v) over (order by id rows between unbounded preceding and current row exclude current row), count(*) over (order by v nulls first range current row exclude ties) from w order by id;
+select id, ntile(3) over (order by id), percent_rank() over (order by v nulls first), cume_dist() over (order by v nulls first) from w order by id;
+select id, sum(v) over x, max(v) over (x order by id), min(v) over y from w window x as (partition by g), y as (order by id) order by id;
+select g, sum(v), rank() over (order by sum(v) desc nulls last), sum(sum(v)) over () from w group by g order by g;
+select * from (select id, row_number() over (partition by g order by v desc nulls last) as n from w) x where n = 1 order by id;
+select id from w where row_number() over () = 1;
+select sum(row_number() over ()) from w;
+select row_number() from w;
+select rank() over (order by rank() over ()) from w;
+select id, count(*) filter (where v > 5) over (order by id), string_agg(g, '') over (order by id), array_agg(v) over (order by id rows 1 preceding) from w order by id;
+select distinct count(*) over (partition by g) from w order by 1;
+select id, v - lag(v) over (order by id) as diff from w order by diff nulls first, id limit 3;
+select nth_value(v, 0) over (order by id) from w;
+select ntile(0) over (order by id) from w;
+select sum(v) over (rows between 1 following and 1 preceding) from w;
+select sum(v) over (order by id rows between -1 preceding and current row) from w;
