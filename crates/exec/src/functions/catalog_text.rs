@@ -8,7 +8,7 @@ use super::formatting::quote_identifier;
 use super::{Body, boolean, int4, oid as oid_value, text};
 use crate::expr::{reg_input, split_name};
 use crate::query::runtime::Runtime;
-use crate::views::{Facts, names, text as views_text};
+use crate::views::{Facts, find_comment, find_shared_comment, names, text as views_text};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -32,7 +32,7 @@ pub fn body(name: &str) -> Option<Body> {
         | "pg_ts_parser_is_visible" | "pg_ts_template_is_visible" | "pg_collation_is_visible"
         | "pg_opfamily_is_visible" => Body::Pure(|_| Ok(Datum::Bool(true))),
         "obj_description" | "obj_description_oid_name" => Body::Runtime(comment),
-        "shobj_description" => Body::Runtime(comment),
+        "shobj_description" => Body::Runtime(shared_comment),
         "col_description" => Body::Runtime(|runtime, _, a| {
             let relation = runtime.session().catalog.relation(Oid(oid_value(&a[0])));
             let position = usize::try_from(int4(&a[1]) - 1).ok();
@@ -99,25 +99,16 @@ fn is_visible(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
     }
 }
 
-/// The comment of a relation, schema, role or database; the catalog's name, if given, tells which.
+/// The comment on an object of the database; the catalog's name, if given, tells of which kind.
 fn comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum]) -> SqlResult<Datum> {
-    let object = Oid(oid_value(&a[0]));
-    let catalog = runtime.session().catalog.current();
-    let kind = a.get(1).and_then(Datum::as_str);
-    let wanted = |name: &str| kind.is_none_or(|kind| kind == name);
-    let mut found = None;
-    if wanted("pg_class") {
-        found = catalog.relation(object).and_then(|entry| entry.stored.comment.clone());
-    }
-    if found.is_none() && wanted("pg_namespace") {
-        found = catalog.schemas.get(&object).and_then(|entry| entry.object.comment.clone());
-    }
-    if found.is_none() && wanted("pg_database") {
-        found = catalog.databases.get(&object).and_then(|entry| entry.object.comment.clone());
-    }
-    if found.is_none() && wanted("pg_authid") {
-        found = catalog.roles.get(&object).and_then(|entry| entry.object.comment.clone());
-    }
+    let catalog = a.get(1).and_then(Datum::as_str);
+    let found = find_comment(&facts(runtime), Oid(oid_value(&a[0])), catalog, 0);
+    Ok(found.map_or(Datum::Null, Datum::from))
+}
+
+/// The comment on a role or a database.
+fn shared_comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum]) -> SqlResult<Datum> {
+    let found = find_shared_comment(&facts(runtime), Oid(oid_value(&a[0])), text(&a[1]));
     Ok(found.map_or(Datum::Null, Datum::from))
 }
 

@@ -9,10 +9,11 @@ use mote_sql::catalog::CatalogView;
 use mote_types::{Datum, Numeric, oid};
 
 use super::{Body, CallSite, boolean, catalog_text, float8, int4, int8, numeric, oid as oid_value, text};
-use crate::expr::reg_lookup;
+use crate::expr::{reg_lookup, split_name};
 use crate::host::WaitEnd;
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
+use crate::views::names;
 
 pub fn body(name: &str) -> Option<Body> {
     if let Some(body) = advisory(name).or_else(|| session(name)).or_else(|| storage(name)) {
@@ -267,7 +268,15 @@ fn storage(name: &str) -> Option<Body> {
         "pg_partition_root" => Body::Pure(|_| Ok(Datum::Null)),
         "to_regclass" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGCLASS))),
         "to_regtype" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGTYPE))),
-        "to_regproc" | "to_regprocedure" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGPROC))),
+        "to_regproc" | "to_regprocedure" => Body::Pure(|a| {
+            let (_, name) = split_name(text(&a[0]));
+            let bare = name.split('(').next().unwrap_or(&name);
+            Ok(names::function_oid(bare).map_or(Datum::Null, Datum::oid))
+        }),
+        "to_regcollation" => Body::Pure(|a| {
+            let (_, name) = split_name(text(&a[0]));
+            Ok(names::collation_oid(&name).map_or(Datum::Null, Datum::oid))
+        }),
         "to_regnamespace" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGNAMESPACE))),
         "to_regrole" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGROLE))),
         _ => return None,

@@ -29,12 +29,21 @@ const fn support(
     result: u32,
     stable: bool,
 ) -> SupportFunction {
-    SupportFunction { oid: Oid(oid), name, arguments, result: Oid(result), stable }
+    SupportFunction {
+        oid: Oid(oid),
+        name,
+        arguments,
+        result: Oid(result),
+        stable,
+    }
 }
 
 /// The support function of this name.
 pub fn support_function(name: &str) -> Option<Oid> {
-    SUPPORT_FUNCTIONS.iter().find(|function| function.name == name).map(|function| function.oid)
+    SUPPORT_FUNCTIONS
+        .iter()
+        .find(|function| function.name == name)
+        .map(|function| function.oid)
 }
 
 /// A B-tree operator class.
@@ -57,12 +66,22 @@ const fn class(
     key: u32,
     family_name: &'static str,
 ) -> OperatorClass {
-    OperatorClass { oid: Oid(oid), name, family: Oid(family), family_name, input: Oid(input), default, key: Oid(key) }
+    OperatorClass {
+        oid: Oid(oid),
+        name,
+        family: Oid(family),
+        family_name,
+        input: Oid(input),
+        default,
+        key: Oid(key),
+    }
 }
 
 /// The operator class that an index over a column of this type has.
 pub fn default_operator_class(ty: Oid) -> Oid {
-    let exact = OPERATOR_CLASSES.iter().find(|class| class.default && class.input == ty);
+    let exact = OPERATOR_CLASSES
+        .iter()
+        .find(|class| class.default && class.input == ty);
     exact.map_or_else(
         || match ty {
             mote_types::oid::VARCHAR => Oid(3126),
@@ -84,10 +103,34 @@ pub struct Collation {
 }
 
 pub const COLLATIONS: &[Collation] = &[
-    Collation { oid: Oid(100), name: "default", provider: 'd', encoding: -1, locale: None },
-    Collation { oid: Oid(950), name: "C", provider: 'c', encoding: -1, locale: Some("C") },
-    Collation { oid: Oid(951), name: "POSIX", provider: 'c', encoding: -1, locale: Some("POSIX") },
-    Collation { oid: Oid(12340), name: "ucs_basic", provider: 'c', encoding: ENCODING_UTF8, locale: Some("C") },
+    Collation {
+        oid: Oid(100),
+        name: "default",
+        provider: 'd',
+        encoding: -1,
+        locale: None,
+    },
+    Collation {
+        oid: Oid(950),
+        name: "C",
+        provider: 'c',
+        encoding: -1,
+        locale: Some("C"),
+    },
+    Collation {
+        oid: Oid(951),
+        name: "POSIX",
+        provider: 'c',
+        encoding: -1,
+        locale: Some("POSIX"),
+    },
+    Collation {
+        oid: Oid(12340),
+        name: "ucs_basic",
+        provider: 'c',
+        encoding: ENCODING_UTF8,
+        locale: Some("C"),
+    },
 ];
 
 #[rustfmt::skip]

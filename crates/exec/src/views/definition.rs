@@ -28,18 +28,35 @@ pub struct Definition {
 
 /// A relation of which mote has no objects.
 const fn empty(oid: u32, name: &'static str, columns: &'static str) -> Definition {
-    Definition { oid: Oid(oid), name, columns, rows: None }
+    Definition {
+        oid: Oid(oid),
+        name,
+        columns,
+        rows: None,
+    }
 }
 
 const fn filled(oid: u32, name: &'static str, columns: &'static str, rows: RowFunction) -> Definition {
-    Definition { oid: Oid(oid), name, columns, rows: Some(rows) }
+    Definition {
+        oid: Oid(oid),
+        name,
+        columns,
+        rows: Some(rows),
+    }
 }
 
 /// Every relation with the OID of its schema.
 pub fn all() -> impl Iterator<Item = (Oid, &'static Definition)> {
     let catalog = [tables::RELATIONS, system_views::RELATIONS, statistics::RELATIONS];
-    let catalog = catalog.into_iter().flatten().map(|definition| (CATALOG_SCHEMA, definition));
-    catalog.chain(information_schema::RELATIONS.iter().map(|definition| (INFORMATION_SCHEMA, definition)))
+    let catalog = catalog
+        .into_iter()
+        .flatten()
+        .map(|definition| (CATALOG_SCHEMA, definition));
+    catalog.chain(
+        information_schema::RELATIONS
+            .iter()
+            .map(|definition| (INFORMATION_SCHEMA, definition)),
+    )
 }
 
 impl Definition {
@@ -47,7 +64,9 @@ impl Definition {
         Relation {
             oid: self.oid,
             schema_oid: schema,
-            schema: super::schema_name(schema).expect("definitions belong to built-in schemas").into(),
+            schema: super::schema_name(schema)
+                .expect("definitions belong to built-in schemas")
+                .into(),
             name: self.name.into(),
             kind: RelationKind::Virtual,
             owner: BOOTSTRAP_ROLE,

@@ -36,7 +36,12 @@ pub struct KnownIndex<'f> {
 
 impl<'a> Facts<'a> {
     pub fn new(session: &'a SessionState, engine: &'a Engine) -> Facts<'a> {
-        Facts { catalog: session.catalog.current(), session, engine, pids: Vec::new() }
+        Facts {
+            catalog: session.catalog.current(),
+            session,
+            engine,
+            pids: Vec::new(),
+        }
     }
 
     pub fn database(&self) -> Oid {
@@ -50,8 +55,13 @@ impl<'a> Facts<'a> {
     /// Schemas of users in this database, in order of OIDs.
     pub fn schemas(&self) -> Vec<&StoredSchema> {
         let database = self.database().0;
-        let mut schemas: Vec<&StoredSchema> =
-            self.catalog.schemas.values().map(|entry| &entry.object).filter(|s| s.database == database).collect();
+        let mut schemas: Vec<&StoredSchema> = self
+            .catalog
+            .schemas
+            .values()
+            .map(|entry| &entry.object)
+            .filter(|s| s.database == database)
+            .collect();
         schemas.sort_by_key(|schema| schema.oid);
         schemas
     }
@@ -68,20 +78,28 @@ impl<'a> Facts<'a> {
     pub fn relations(&self) -> Vec<Known<'_>> {
         let database = self.database().0;
         let here = |schema: u32| {
-            self.catalog.schemas.get(&Oid(schema)).is_some_and(|entry| entry.object.database == database)
+            self.catalog
+                .schemas
+                .get(&Oid(schema))
+                .is_some_and(|entry| entry.object.database == database)
         };
         let mut relations: Vec<Known<'_>> = self
             .catalog
             .relations()
             .filter(|entry| here(entry.stored.schema))
-            .map(|entry| Known { stored: &entry.stored, relation: &entry.described })
+            .map(|entry| Known {
+                stored: &entry.stored,
+                relation: &entry.described,
+            })
             .collect();
         relations.sort_by_key(|known| known.stored.oid);
         relations
     }
 
     pub fn relations_of_kind(&self, kind: StoredKind) -> impl Iterator<Item = Known<'_>> {
-        self.relations().into_iter().filter(move |known| known.stored.kind == kind)
+        self.relations()
+            .into_iter()
+            .filter(move |known| known.stored.kind == kind)
     }
 
     pub fn tables(&self) -> impl Iterator<Item = Known<'_>> {
@@ -91,13 +109,19 @@ impl<'a> Facts<'a> {
     /// Indexes of users in this database, in order of their tables.
     pub fn indexes(&self) -> impl Iterator<Item = KnownIndex<'_>> {
         self.relations().into_iter().flat_map(|known| {
-            known.relation.indexes.iter().map(move |index| KnownIndex { table: known.relation, index })
+            known.relation.indexes.iter().map(move |index| KnownIndex {
+                table: known.relation,
+                index,
+            })
         })
     }
 
     pub fn relation(&self, oid: Oid) -> Option<Known<'_>> {
         let entry = self.catalog.relation(oid)?;
-        Some(Known { stored: &entry.stored, relation: &entry.described })
+        Some(Known {
+            stored: &entry.stored,
+            relation: &entry.described,
+        })
     }
 
     pub fn index(&self, oid: Oid) -> Option<KnownIndex<'_>> {
@@ -119,7 +143,8 @@ impl<'a> Facts<'a> {
 
     /// As pg_get_userbyid.
     pub fn role_or_unknown(&self, oid: Oid) -> String {
-        self.role_name(oid).map_or_else(|| format!("unknown (OID={oid})"), str::to_owned)
+        self.role_name(oid)
+            .map_or_else(|| format!("unknown (OID={oid})"), str::to_owned)
     }
 
     /// Whether a role is another, or belongs to it directly or through others.
@@ -131,7 +156,9 @@ impl<'a> Facts<'a> {
                 return true;
             }
             next += 1;
-            let Some(entry) = self.catalog.roles.get(&current) else { continue };
+            let Some(entry) = self.catalog.roles.get(&current) else {
+                continue;
+            };
             for &parent in &entry.object.member_of {
                 if !belongs.contains(&Oid(parent)) {
                     belongs.push(Oid(parent));
@@ -143,7 +170,9 @@ impl<'a> Facts<'a> {
 
     /// Live rows of a table as the engine counts them.
     pub fn rows_of(&self, relation: &Relation) -> i64 {
-        self.engine.table(relation.table).map_or(0, |table| table.row_count_estimate() as i64)
+        self.engine
+            .table(relation.table)
+            .map_or(0, |table| table.row_count_estimate() as i64)
     }
 
     /// Whether unqualified use of a relation's or index's name in this session finds it.
@@ -153,7 +182,9 @@ impl<'a> Facts<'a> {
             if let Some(relation) = super::relation_by_name(&candidate, name) {
                 return relation.oid == oid;
             }
-            let Some(found) = self.session.catalog.schema_oid(&candidate) else { continue };
+            let Some(found) = self.session.catalog.schema_oid(&candidate) else {
+                continue;
+            };
             if let Some(other) = self.catalog.name(found, name) {
                 return found == schema && other == oid;
             }
@@ -168,14 +199,20 @@ impl<'a> Facts<'a> {
         match schema {
             CATALOG_SCHEMA => true,
             INFORMATION_SCHEMA => path.iter().any(|name| name == "information_schema"),
-            _ => self.schema_name(schema).is_some_and(|name| path.iter().any(|candidate| candidate == name)),
+            _ => self
+                .schema_name(schema)
+                .is_some_and(|name| path.iter().any(|candidate| candidate == name)),
         }
     }
 }
 
 /// Columns that are not dropped, with their attribute numbers.
 pub fn live_columns(relation: &Relation) -> impl Iterator<Item = (i16, &Column)> {
-    let numbered = relation.columns.iter().enumerate().map(|(position, column)| (position as i16 + 1, column));
+    let numbered = relation
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(position, column)| (position as i16 + 1, column));
     numbered.filter(|(_, column)| !column.dropped)
 }
 

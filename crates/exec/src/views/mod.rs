@@ -32,6 +32,7 @@ use crate::node::virtual_scan::VirtualTables;
 pub(crate) use builtin::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use definition::RowFunction;
 pub(crate) use facts::Facts;
+pub(crate) use rows::descriptions::{find as find_comment, find_shared as find_shared_comment};
 
 /// The relations that are made by code.
 pub static TABLES: Tables = Tables;
@@ -41,12 +42,17 @@ pub struct Tables;
 impl VirtualTables for Tables {
     fn rows(&self, relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         let Some(entry) = REGISTRY.by_oid.get(&relation) else {
-            return Err(SqlError::internal(format!("relation {relation} has no definition")));
+            return Err(SqlError::internal(format!(
+                "relation {relation} has no definition"
+            )));
         };
         match entry.rows {
             Some(make) => {
                 let facts = Facts::new(context.session, context.database.engine());
-                make(&Facts { pids: context.database.sessions().pids(), ..facts })
+                make(&Facts {
+                    pids: context.database.sessions().pids(),
+                    ..facts
+                })
             }
             None => Ok(Vec::new()),
         }
@@ -66,12 +72,22 @@ struct Registry {
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-    let mut registry = Registry { by_oid: HashMap::new(), by_name: HashMap::new(), all: Vec::new() };
+    let mut registry = Registry {
+        by_oid: HashMap::new(),
+        by_name: HashMap::new(),
+        all: Vec::new(),
+    };
     for (schema, definition) in definition::all() {
         let relation = Arc::new(definition.relation(schema));
         registry.by_name.insert(definition.name, relation.oid);
         registry.all.push(relation.clone());
-        registry.by_oid.insert(relation.oid, Entry { relation, rows: definition.rows });
+        registry.by_oid.insert(
+            relation.oid,
+            Entry {
+                relation,
+                rows: definition.rows,
+            },
+        );
     }
     registry.all.sort_by_key(|relation| relation.oid);
     registry

@@ -1,8 +1,8 @@
 //! Built-in objects by name and by OID, for `reg*` types and for what the binder's tables do not hold.
 
 use mote_common::Oid;
-use mote_sql::catalog::function::{AGGREGATES, FUNCTIONS, WINDOWS, function_by_oid};
 use mote_sql::ast::deparse::identifier;
+use mote_sql::catalog::function::{AGGREGATES, FUNCTIONS, WINDOWS, function_by_oid};
 
 use super::Facts;
 use super::builtin::{COLLATIONS, SUPPORT_FUNCTIONS, support_function};
@@ -10,33 +10,59 @@ use super::text::{qualified, visible_name};
 
 /// The OID of the function of this name: the first one where several bear it.
 pub fn function_oid(name: &str) -> Option<Oid> {
-    let scalar = FUNCTIONS.iter().find(|function| function.name == name).map(|function| function.oid);
+    let scalar = FUNCTIONS
+        .iter()
+        .find(|function| function.name == name)
+        .map(|function| function.oid);
     scalar
-        .or_else(|| AGGREGATES.iter().find(|aggregate| aggregate.name == name).map(|aggregate| aggregate.oid))
-        .or_else(|| WINDOWS.iter().find(|window| window.name == name).map(|window| window.oid))
+        .or_else(|| {
+            AGGREGATES
+                .iter()
+                .find(|aggregate| aggregate.name == name)
+                .map(|aggregate| aggregate.oid)
+        })
+        .or_else(|| {
+            WINDOWS
+                .iter()
+                .find(|window| window.name == name)
+                .map(|window| window.oid)
+        })
         .or_else(|| support_function(name))
 }
 
-/// Name, arguments and result of a function of any kind.
+/// Arguments and result of a function of any kind.
 pub fn function(oid: Oid) -> Option<FunctionFacts> {
     if let Some(id) = function_by_oid(oid) {
         let found = id.signature();
-        return Some(FunctionFacts { name: found.name, arguments: found.arguments.to_vec(), result: found.result });
+        return Some(FunctionFacts {
+            arguments: found.arguments.to_vec(),
+            result: found.result,
+        });
     }
     if let Some(found) = AGGREGATES.iter().find(|aggregate| aggregate.oid == oid) {
-        return Some(FunctionFacts { name: found.name, arguments: found.arguments.to_vec(), result: found.result });
+        return Some(FunctionFacts {
+            arguments: found.arguments.to_vec(),
+            result: found.result,
+        });
     }
     if let Some(found) = WINDOWS.iter().find(|window| window.oid == oid) {
-        return Some(FunctionFacts { name: found.name, arguments: found.arguments.to_vec(), result: found.result });
+        return Some(FunctionFacts {
+            arguments: found.arguments.to_vec(),
+            result: found.result,
+        });
     }
-    let position = SUPPORT_FUNCTIONS.binary_search_by_key(&oid, |function| function.oid).ok()?;
+    let position = SUPPORT_FUNCTIONS
+        .binary_search_by_key(&oid, |function| function.oid)
+        .ok()?;
     let found = &SUPPORT_FUNCTIONS[position];
     let arguments = found.arguments.iter().map(|&argument| Oid(argument)).collect();
-    Some(FunctionFacts { name: found.name, arguments, result: found.result })
+    Some(FunctionFacts {
+        arguments,
+        result: found.result,
+    })
 }
 
 pub struct FunctionFacts {
-    pub name: &'static str,
     pub arguments: Vec<Oid>,
     pub result: Oid,
 }
@@ -44,7 +70,11 @@ pub struct FunctionFacts {
 impl FunctionFacts {
     /// The argument types as pg_get_function_arguments shows them.
     pub fn argument_list(&self) -> String {
-        let types: Vec<String> = self.arguments.iter().map(|&ty| mote_types::format_type(ty, -1)).collect();
+        let types: Vec<String> = self
+            .arguments
+            .iter()
+            .map(|&ty| mote_types::format_type(ty, -1))
+            .collect();
         types.join(", ")
     }
 }
@@ -65,9 +95,8 @@ pub fn class_name(facts: &Facts<'_>, oid: Oid) -> Option<String> {
 }
 
 pub fn collation_oid(name: &str) -> Option<Oid> {
-    COLLATIONS.iter().find(|collation| collation.name == name).map(|collation| collation.oid)
-}
-
-pub fn collation_name(oid: Oid) -> Option<&'static str> {
-    COLLATIONS.iter().find(|collation| collation.oid == oid).map(|collation| collation.name)
+    COLLATIONS
+        .iter()
+        .find(|collation| collation.name == name)
+        .map(|collation| collation.oid)
 }

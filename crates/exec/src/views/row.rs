@@ -62,12 +62,22 @@ pub const fn xid(value: u32) -> Oid {
 }
 
 pub fn text_array(values: impl IntoIterator<Item = impl AsRef<str>>) -> Datum {
-    Datum::array(oid::TEXT, values.into_iter().map(|value| Datum::text(value.as_ref())).collect())
+    Datum::array(
+        oid::TEXT,
+        values
+            .into_iter()
+            .map(|value| Datum::text(value.as_ref()))
+            .collect(),
+    )
 }
 
 /// A text array, or NULL instead of an empty one.
 pub fn text_array_or_null(values: &[String]) -> Datum {
-    if values.is_empty() { Datum::Null } else { text_array(values) }
+    if values.is_empty() {
+        Datum::Null
+    } else {
+        text_array(values)
+    }
 }
 
 pub fn oid_array(values: impl IntoIterator<Item = Oid>) -> Datum {
@@ -80,9 +90,20 @@ pub fn int2_array(values: impl IntoIterator<Item = i16>) -> Datum {
 
 /// `int2vector` and `oidvector` count from 0.
 fn vector(element: Oid, elements: Vec<Datum>) -> Datum {
-    let dimension = mote_types::Dimension { length: elements.len() as i32, lower_bound: 0 };
-    let dims = if elements.is_empty() { Vec::new() } else { vec![dimension] };
-    Datum::Array(Box::new(mote_types::Array { element, dims, elements }))
+    let dimension = mote_types::Dimension {
+        length: elements.len() as i32,
+        lower_bound: 0,
+    };
+    let dims = if elements.is_empty() {
+        Vec::new()
+    } else {
+        vec![dimension]
+    };
+    Datum::Array(Box::new(mote_types::Array {
+        element,
+        dims,
+        elements,
+    }))
 }
 
 pub fn int2_vector(values: impl IntoIterator<Item = i16>) -> Datum {

@@ -35,21 +35,30 @@ impl TestDatabase {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let directory = std::env::temp_dir().join(format!("mote-views-{}-{number}", std::process::id()));
         let database = open(&directory);
-        database.engine().start_background();
-        let mut session = LocalSession::open(&database, "postgres", "postgres").expect("the first role exists");
+        database.engine().start_background().expect("threads start");
+        let mut session =
+            LocalSession::open(&database, "postgres", "postgres").expect("the first role exists");
         for statement in SCHEMA.split_inclusive(";\n") {
             if let Err(error) = session.query(statement) {
                 panic!("{statement}: {}", error.message());
             }
         }
-        TestDatabase { directory, database, session }
+        TestDatabase {
+            directory,
+            database,
+            session,
+        }
     }
 }
 
 fn open(directory: &Path) -> Arc<Database> {
     let _ = std::fs::remove_dir_all(directory);
     std::fs::create_dir_all(directory).expect("a temporary directory");
-    match Database::open(directory, mote_engine::EngineConfig::default(), &InitialNames::default()) {
+    match Database::open(
+        directory,
+        mote_engine::EngineConfig::default(),
+        &InitialNames::default(),
+    ) {
         Ok(database) => database,
         Err(error) => panic!("{error}"),
     }
@@ -67,10 +76,16 @@ fn columns_are_those_of_postgresql() {
     let mut compared = 0;
     for line in REAL_COLUMNS.lines() {
         let fields: Vec<&str> = line.split('|').collect();
-        let [oid, schema, name, kind, columns] = fields[..] else { panic!("{line}") };
+        let [oid, schema, name, kind, columns] = fields[..] else {
+            panic!("{line}")
+        };
         let found = relation_by_name(schema, name).unwrap_or_else(|| panic!("{schema}.{name} is missing"));
         assert_eq!(found.oid.0.to_string(), oid, "{name}");
-        assert_eq!(shown_as_view(found.oid), kind == "v" || schema == "information_schema", "{name}");
+        assert_eq!(
+            shown_as_view(found.oid),
+            kind == "v" || schema == "information_schema",
+            "{name}"
+        );
         assert_eq!(found.columns.len(), columns.split(' ').count(), "{name}");
         for (real, column) in columns.split(' ').zip(&found.columns) {
             let (real, not_null) = (real.trim_end_matches('!'), real.ends_with('!'));
@@ -81,7 +96,11 @@ fn columns_are_those_of_postgresql() {
         }
         compared += 1;
     }
-    assert_eq!(compared, all_relations().len(), "relations that PostgreSQL does not have");
+    assert_eq!(
+        compared,
+        all_relations().len(),
+        "relations that PostgreSQL does not have"
+    );
 }
 
 #[test]
@@ -114,7 +133,8 @@ fn fits(value: &Datum, ty: ColumnType) -> bool {
         Datum::Array(array) => {
             let element = ty.element().map(|element| element.oid);
             let first = array.elements.first();
-            element == Some(array.element) && first.is_none_or(|value| fits(value, ColumnType::new(array.element)))
+            element == Some(array.element)
+                && first.is_none_or(|value| fits(value, ColumnType::new(array.element)))
         }
         _ => false,
     }
@@ -124,7 +144,12 @@ fn check_row(relation: &Relation, row: &[Datum]) {
     assert_eq!(row.len(), relation.columns.len(), "{}", relation.name);
     for (value, column) in row.iter().zip(&relation.columns) {
         let place = format!("{}.{}", relation.name, column.name);
-        assert!(fits(value, column.ty), "{place}: {} for {}", value.variant_name(), column.ty.name());
+        assert!(
+            fits(value, column.ty),
+            "{place}: {} for {}",
+            value.variant_name(),
+            column.ty.name()
+        );
         assert!(!(column.not_null && value.is_null()), "{place} is null");
     }
 }
@@ -152,7 +177,15 @@ fn numbers_are_unique() {
     let mut test = TestDatabase::with_schema();
     let engine = test.database.engine().clone();
     let facts = Facts::new(&test.session.session().state, &engine);
-    for name in ["pg_class", "pg_type", "pg_proc", "pg_operator", "pg_namespace", "pg_constraint", "pg_attrdef"] {
+    for name in [
+        "pg_class",
+        "pg_type",
+        "pg_proc",
+        "pg_operator",
+        "pg_namespace",
+        "pg_constraint",
+        "pg_attrdef",
+    ] {
         let relation = relation_by_name("pg_catalog", name).expect("exists");
         let make = REGISTRY.by_oid[&relation.oid].rows.expect("has rows");
         let mut oids: Vec<u32> = Vec::new();

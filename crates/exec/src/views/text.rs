@@ -11,6 +11,7 @@ use mote_sql::catalog::{
 };
 
 use super::facts::{Facts, KnownIndex};
+use super::names::class_name;
 
 /// `schema.name`, quoted where needed.
 pub fn qualified(schema: &str, name: &str) -> String {
@@ -47,7 +48,7 @@ fn shown_relation(facts: &Facts<'_>, name: &str) -> String {
     use mote_sql::catalog::CatalogView;
     let (schema, bare) = crate::expr::split_name(name);
     match facts.session.catalog.relation_by_name(schema.as_deref(), &bare) {
-        Some(relation) => visible_name(facts, &relation),
+        Some(relation) => class_name(facts, relation.oid).unwrap_or_else(|| name.to_string()),
         None => name.to_string(),
     }
 }
@@ -86,7 +87,9 @@ fn is_balanced(text: &str) -> bool {
 fn is_call(text: &str) -> bool {
     let Some(open) = text.find('(') else { return false };
     let name = &text[..open];
-    let plain = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '"'));
+    let plain = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '"'));
     !name.is_empty() && plain && text.ends_with(')') && is_balanced(&text[open + 1..text.len() - 1])
 }
 
@@ -97,17 +100,27 @@ pub fn index_key(relation: &Relation, key: &IndexKey, pretty: bool) -> String {
         IndexKeyTarget::Expression(text, _) if is_call(text) => text.clone(),
         IndexKeyTarget::Expression(text, _) => {
             let bare = without_parentheses(text);
-            if pretty || bare == text { format!("({bare})") } else { format!("({text})") }
+            if pretty || bare == text {
+                format!("({bare})")
+            } else {
+                format!("({text})")
+            }
         }
     }
 }
 
 fn column_name(relation: &Relation, position: u16) -> String {
-    relation.columns.get(position as usize).map_or_else(String::new, |column| identifier(&column.name))
+    relation
+        .columns
+        .get(position as usize)
+        .map_or_else(String::new, |column| identifier(&column.name))
 }
 
 fn column_names(relation: &Relation, positions: &[u16]) -> String {
-    let names: Vec<String> = positions.iter().map(|&position| column_name(relation, position)).collect();
+    let names: Vec<String> = positions
+        .iter()
+        .map(|&position| column_name(relation, position))
+        .collect();
     names.join(", ")
 }
 
@@ -126,20 +139,30 @@ pub fn index_column(known: KnownIndex<'_>, column: usize, pretty: bool) -> Optio
     let position = column.checked_sub(1)?;
     match index.keys.get(position) {
         Some(key) => Some(index_key(table, key, pretty)),
-        None => Some(column_name(table, *index.include.get(position - index.keys.len())?)),
+        None => Some(column_name(
+            table,
+            *index.include.get(position - index.keys.len())?,
+        )),
     }
 }
 
 /// CREATE INDEX. The pretty form names the schema only where the session needs it.
 pub fn index_definition(facts: &Facts<'_>, known: KnownIndex<'_>, pretty: bool) -> String {
     let table = known.table;
-    let on = if pretty { visible_name(facts, table) } else { qualified(&table.schema, &table.name) };
+    let on = if pretty {
+        visible_name(facts, table)
+    } else {
+        qualified(&table.schema, &table.name)
+    };
     create_index(known, &on, pretty)
 }
 
 fn create_index(KnownIndex { table, index }: KnownIndex<'_>, on: &str, pretty: bool) -> String {
-    let keys: Vec<String> =
-        index.keys.iter().map(|key| index_key(table, key, pretty) + order(key)).collect();
+    let keys: Vec<String> = index
+        .keys
+        .iter()
+        .map(|key| index_key(table, key, pretty) + order(key))
+        .collect();
     let mut text = format!(
         "CREATE {}INDEX {} ON {on} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
@@ -152,7 +175,11 @@ fn create_index(KnownIndex { table, index }: KnownIndex<'_>, on: &str, pretty: b
     }
     if let Some((predicate, _)) = &index.predicate {
         let bare = without_parentheses(predicate);
-        let shown = if pretty { bare.to_string() } else { format!("({bare})") };
+        let shown = if pretty {
+            bare.to_string()
+        } else {
+            format!("({bare})")
+        };
         text.push_str(&format!(" WHERE {shown}"));
     }
     text
@@ -175,7 +202,11 @@ pub fn constraint_definition(
     let mut text = match &constraint.kind {
         ConstraintKind::Check(expression) => {
             let bare = without_parentheses(expression);
-            if pretty { format!("CHECK ({bare})") } else { format!("CHECK (({bare}))") }
+            if pretty {
+                format!("CHECK ({bare})")
+            } else {
+                format!("CHECK (({bare}))")
+            }
         }
         ConstraintKind::PrimaryKey { index } => format!("PRIMARY KEY{}", key_columns(table, *index)),
         ConstraintKind::Unique { index } => format!("UNIQUE{}", key_columns(table, *index)),
@@ -199,18 +230,26 @@ fn key_columns(table: &Relation, index: Oid) -> String {
         return String::new();
     };
     let keys: Vec<String> = index.keys.iter().map(|key| index_key(table, key, true)).collect();
-    let nulls = if index.nulls_not_distinct { " NULLS NOT DISTINCT" } else { "" };
+    let nulls = if index.nulls_not_distinct {
+        " NULLS NOT DISTINCT"
+    } else {
+        ""
+    };
     format!("{nulls} ({}){}", keys.join(", "), included(table, index))
 }
 
 fn foreign_key(facts: &Facts<'_>, table: &Relation, key: &ForeignKey) -> String {
     let (name, columns) = match facts.relation(key.referenced) {
-        Some(other) => {
-            (visible_name(facts, other.relation), column_names(other.relation, &key.referenced_columns))
-        }
+        Some(other) => (
+            visible_name(facts, other.relation),
+            column_names(other.relation, &key.referenced_columns),
+        ),
         None => (key.referenced.to_string(), String::new()),
     };
-    let mut text = format!("FOREIGN KEY ({}) REFERENCES {name}({columns})", column_names(table, &key.columns));
+    let mut text = format!(
+        "FOREIGN KEY ({}) REFERENCES {name}({columns})",
+        column_names(table, &key.columns)
+    );
     if key.match_full {
         text.push_str(" MATCH FULL");
     }
@@ -246,7 +285,11 @@ const PRIVILEGE_LETTERS: &str = "arwdDxtXUCTcsA";
 /// `grantee=letters/grantor`, with `*` behind a letter that may be passed on.
 pub fn acl_item(facts: &Facts<'_>, item: &AclItem) -> String {
     let name = |oid: Oid| facts.role_name(oid).map_or_else(|| oid.to_string(), identifier);
-    let grantee = if item.grantee == Oid::INVALID { String::new() } else { name(item.grantee) };
+    let grantee = if item.grantee == Oid::INVALID {
+        String::new()
+    } else {
+        name(item.grantee)
+    };
     let mut letters = String::new();
     for (bit, letter) in PRIVILEGE_LETTERS.chars().enumerate() {
         if item.privileges & 1 << bit != 0 {
@@ -273,12 +316,18 @@ mod tests {
     }
 
     fn key(target: IndexKeyTarget, descending: bool, nulls_first: bool) -> IndexKey {
-        IndexKey { target, ty: mote_types::ColumnType::TEXT, descending, nulls_first }
+        IndexKey {
+            target,
+            ty: mote_types::ColumnType::TEXT,
+            descending,
+            nulls_first,
+        }
     }
 
     #[test]
     fn indexes_over_expressions() {
-        let bound = || mote_sql::plan::expr::Expr::Constant(mote_types::Datum::Null, mote_types::ColumnType::TEXT);
+        let bound =
+            || mote_sql::plan::expr::Expr::Constant(mote_types::Datum::Null, mote_types::ColumnType::TEXT);
         let expression = |text: &str| IndexKeyTarget::Expression(text.into(), bound());
         let table = crate::views::relation_by_name("pg_catalog", "pg_namespace").expect("exists");
         let index = IndexDescription {
@@ -297,7 +346,10 @@ mod tests {
             predicate: Some(("(oid > 5)".into(), bound())),
             valid: true,
         };
-        let known = KnownIndex { table: &table, index: &index };
+        let known = KnownIndex {
+            table: &table,
+            index: &index,
+        };
         assert_eq!(
             create_index(known, "s.t", false),
             "CREATE UNIQUE INDEX \"An index\" ON s.t USING btree (lower(nspname), ((oid + 1)) DESC NULLS LAST, \

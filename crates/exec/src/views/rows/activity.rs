@@ -52,9 +52,17 @@ pub fn activity(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn locks(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let tables: HashMap<TableId, Oid> =
-        facts.relations().iter().map(|known| (known.relation.table, known.relation.oid)).collect();
-    Ok(facts.engine.locks().iter().map(|lock| lock_row(facts, &tables, lock)).collect())
+    let tables: HashMap<TableId, Oid> = facts
+        .relations()
+        .iter()
+        .map(|known| (known.relation.table, known.relation.oid))
+        .collect();
+    Ok(facts
+        .engine
+        .locks()
+        .iter()
+        .map(|lock| lock_row(facts, &tables, lock))
+        .collect())
 }
 
 /// The columns of pg_locks that name what is locked.
@@ -86,16 +94,20 @@ impl Locked {
     fn new(tag: LockTag, tables: &HashMap<TableId, Oid>) -> Locked {
         let relation = |table: TableId| tables.get(&table).map_or(NULL, |&oid| Datum::oid(oid));
         match tag {
-            LockTag::Table(table) => Locked { relation: relation(table), ..Locked::nothing("relation") },
+            LockTag::Table(table) => Locked {
+                relation: relation(table),
+                ..Locked::nothing("relation")
+            },
             LockTag::Row(table, row) => Locked {
                 relation: relation(table),
                 page: Datum::Int4(row.segment() as i32),
                 tuple: Datum::Int2(row.offset() as i16),
                 ..Locked::nothing("tuple")
             },
-            LockTag::Transaction(id) => {
-                Locked { transaction: Datum::oid(xid(id.0 as u32)), ..Locked::nothing("transactionid") }
-            }
+            LockTag::Transaction(id) => Locked {
+                transaction: Datum::oid(xid(id.0 as u32)),
+                ..Locked::nothing("transactionid")
+            },
             LockTag::Advisory(AdvisoryKey { key, two_parts, .. }) => Locked {
                 class: Datum::Oid((key >> 32) as u32),
                 object: Datum::Oid(key as u32),
@@ -133,7 +145,12 @@ fn lock_row(facts: &Facts<'_>, tables: &HashMap<TableId, Oid>, lock: &LockInfo) 
 }
 
 pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut databases: Vec<_> = facts.catalog.databases.values().map(|entry| &entry.object).collect();
+    let mut databases: Vec<_> = facts
+        .catalog
+        .databases
+        .values()
+        .map(|entry| &entry.object)
+        .collect();
     databases.sort_by_key(|database| database.oid);
     let rows = databases.into_iter().map(|database| {
         let backends = i32::from(database.oid == facts.database().0);
@@ -150,16 +167,24 @@ pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn all_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let builtin = all_relations().iter().filter(|relation| !shown_as_view(relation.oid));
-    let mut rows: Vec<Vec<Datum>> =
-        builtin.map(|relation| table_row(relation.oid, &relation.schema, &relation.name, 0)).collect();
+    let builtin = all_relations()
+        .iter()
+        .filter(|relation| !shown_as_view(relation.oid));
+    let mut rows: Vec<Vec<Datum>> = builtin
+        .map(|relation| table_row(relation.oid, &relation.schema, &relation.name, 0))
+        .collect();
     rows.extend(user_tables(facts)?);
     Ok(rows)
 }
 
 pub fn user_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let rows = facts.tables().map(|Known { relation, .. }| {
-        table_row(relation.oid, &relation.schema, &relation.name, facts.rows_of(relation))
+        table_row(
+            relation.oid,
+            &relation.schema,
+            &relation.name,
+            facts.rows_of(relation),
+        )
     });
     Ok(rows.collect())
 }
@@ -211,13 +236,17 @@ pub fn io_sequences(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 pub fn bgwriter(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let count = NO_COUNT;
-    Ok(vec![row![count, count, 0.0f64, 0.0f64, count, count, count, count, count, count, NULL]])
+    Ok(vec![row![
+        count, count, 0.0f64, 0.0f64, count, count, count, count, count, count, NULL
+    ]])
 }
 
 pub fn wal(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let written = Datum::Numeric(Numeric::from(facts.engine.horizons().stable.0 as i64));
     let count = NO_COUNT;
-    Ok(vec![row![count, count, written, count, count, count, 0.0f64, 0.0f64, NULL]])
+    Ok(vec![row![
+        count, count, written, count, count, count, 0.0f64, 0.0f64, NULL
+    ]])
 }
 
 pub fn archiver(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {

@@ -63,7 +63,11 @@ impl<'f> Attribute<'f> {
         let dropped_name = format!("........pg.dropped.{}........", self.number);
         row![
             self.relation,
-            if self.dropped { dropped_name.as_str() } else { self.name },
+            if self.dropped {
+                dropped_name.as_str()
+            } else {
+                self.name
+            },
             if self.dropped { Oid::INVALID } else { self.ty.oid },
             if self.number < 0 || self.dropped { 0 } else { -1 },
             info.map_or(-1, |info| info.len),
@@ -93,8 +97,11 @@ impl<'f> Attribute<'f> {
 }
 
 /// Columns that every table has and nobody declared.
-const SYSTEM_COLUMNS: &[(i16, &str, Oid)] =
-    &[(-6, "tableoid", oid::OID), (-2, "xmin", oid::XID), (-1, "ctid", oid::TID)];
+const SYSTEM_COLUMNS: &[(i16, &str, Oid)] = &[
+    (-6, "tableoid", oid::OID),
+    (-2, "xmin", oid::XID),
+    (-1, "ctid", oid::TID),
+];
 
 pub fn attribute(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
@@ -125,18 +132,26 @@ pub fn attribute(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 fn sequence_attributes(relation: Oid) -> impl Iterator<Item = Vec<Datum>> {
-    let columns =
-        [("last_value", ColumnType::INT8), ("log_cnt", ColumnType::INT8), ("is_called", ColumnType::BOOL)];
-    columns.into_iter().enumerate().map(move |(position, (name, ty))| {
-        Attribute::plain(relation, position as i16 + 1, name, ty, true).row()
-    })
+    let columns = [
+        ("last_value", ColumnType::INT8),
+        ("log_cnt", ColumnType::INT8),
+        ("is_called", ColumnType::BOOL),
+    ];
+    columns
+        .into_iter()
+        .enumerate()
+        .map(move |(position, (name, ty))| {
+            Attribute::plain(relation, position as i16 + 1, name, ty, true).row()
+        })
 }
 
 fn index_attributes(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Vec<Datum>> {
     let mut rows = Vec::new();
     let mut expressions = 0;
     for (position, number) in attribute_numbers(index).enumerate() {
-        let column = usize::try_from(number - 1).ok().and_then(|column| table.columns.get(column));
+        let column = usize::try_from(number - 1)
+            .ok()
+            .and_then(|column| table.columns.get(column));
         let name = match column {
             Some(column) => column.name.clone(),
             None => {
@@ -144,7 +159,11 @@ fn index_attributes(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Vec<Datu
                 expression_name(expressions)
             }
         };
-        let ty = index.keys.get(position).map(|key| key.ty).or(column.map(|column| column.ty));
+        let ty = index
+            .keys
+            .get(position)
+            .map(|key| key.ty)
+            .or(column.map(|column| column.ty));
         let ty = ty.unwrap_or(ColumnType::TEXT);
         rows.push(Attribute::plain(index.oid, position as i16 + 1, &name, ty, false).row());
     }
@@ -153,7 +172,11 @@ fn index_attributes(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Vec<Datu
 
 /// As PostgreSQL names the columns of an index over expressions.
 fn expression_name(ordinal: u32) -> String {
-    if ordinal == 1 { "expr".into() } else { format!("expr{}", ordinal - 1) }
+    if ordinal == 1 {
+        "expr".into()
+    } else {
+        format!("expr{}", ordinal - 1)
+    }
 }
 
 /// A default has no OID of its own in mote: it is known by its relation's OID and column number. psql and drivers join
@@ -166,7 +189,12 @@ pub fn attrdef(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             if let Some(text) = text.filter(|_| !column.dropped) {
                 let number = position as i16 + 1;
                 let shown = shown_expression(facts, text);
-                rows.push(row![default_oid(known.relation.oid, number), known.relation.oid, number, shown]);
+                rows.push(row![
+                    default_oid(known.relation.oid, number),
+                    known.relation.oid,
+                    number,
+                    shown
+                ]);
             }
         }
     }

@@ -18,7 +18,12 @@ const LOCALE: &str = "C.UTF-8";
 const GLOBAL_TABLESPACE: Oid = Oid(1664);
 
 pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut databases: Vec<_> = facts.catalog.databases.values().map(|entry| &entry.object).collect();
+    let mut databases: Vec<_> = facts
+        .catalog
+        .databases
+        .values()
+        .map(|entry| &entry.object)
+        .collect();
     databases.sort_by_key(|database| database.oid);
     let rows = databases.into_iter().map(|database| {
         row![
@@ -45,11 +50,18 @@ pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 pub fn namespaces(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let builtin = |oid: Oid, name: &str| row![oid, name, BOOTSTRAP_ROLE, NULL];
-    let mut rows =
-        vec![builtin(CATALOG_SCHEMA, "pg_catalog"), builtin(INFORMATION_SCHEMA, "information_schema")];
+    let mut rows = vec![
+        builtin(CATALOG_SCHEMA, "pg_catalog"),
+        builtin(INFORMATION_SCHEMA, "information_schema"),
+    ];
     for schema in facts.schemas() {
         let items: Vec<AclItem> = schema.acl.iter().map(Into::into).collect();
-        rows.push(row![Oid(schema.oid), &schema.name, Oid(schema.owner), acl(facts, &items)]);
+        rows.push(row![
+            Oid(schema.oid),
+            &schema.name,
+            Oid(schema.owner),
+            acl(facts, &items)
+        ]);
     }
     Ok(rows)
 }
@@ -68,7 +80,10 @@ fn superuser_only(facts: &Facts<'_>, table: &str) -> SqlResult<()> {
     if facts.session.superuser {
         return Ok(());
     }
-    Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied for table {table}")))
+    Err(SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for table {table}"),
+    ))
 }
 
 pub fn authid(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -97,7 +112,11 @@ fn role_configuration(role: &StoredRole) -> Datum {
     if role.settings.is_empty() {
         return NULL;
     }
-    text_array(role.settings.iter().map(|(name, value)| format!("{name}={value}")))
+    text_array(
+        role.settings
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    )
 }
 
 pub fn roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -137,13 +156,17 @@ fn login_row(role: &StoredRole, password: Option<&str>) -> Vec<Datum> {
 
 pub fn users(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let logins = facts.roles().into_iter().filter(|role| role.can_login);
-    Ok(logins.map(|role| login_row(role, Some(HIDDEN_PASSWORD))).collect())
+    Ok(logins
+        .map(|role| login_row(role, Some(HIDDEN_PASSWORD)))
+        .collect())
 }
 
 pub fn shadow(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     superuser_only(facts, "pg_shadow")?;
     let logins = facts.roles().into_iter().filter(|role| role.can_login);
-    Ok(logins.map(|role| login_row(role, role.password.as_deref())).collect())
+    Ok(logins
+        .map(|role| login_row(role, role.password.as_deref()))
+        .collect())
 }
 
 /// Roles that cannot log in, with their members.
@@ -151,7 +174,11 @@ pub fn groups(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let roles = facts.roles();
     let rows = roles.iter().filter(|role| !role.can_login).map(|group| {
         let members = roles.iter().filter(|role| role.member_of.contains(&group.oid));
-        row![&group.name, Oid(group.oid), oid_array(members.map(|role| Oid(role.oid)))]
+        row![
+            &group.name,
+            Oid(group.oid),
+            oid_array(members.map(|role| Oid(role.oid)))
+        ]
     });
     Ok(rows.collect())
 }
@@ -168,5 +195,7 @@ pub fn members(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 pub fn role_settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let with_settings = facts.roles().into_iter().filter(|role| !role.settings.is_empty());
-    Ok(with_settings.map(|role| row![Oid::INVALID, Oid(role.oid), role_configuration(role)]).collect())
+    Ok(with_settings
+        .map(|role| row![Oid::INVALID, Oid(role.oid), role_configuration(role)])
+        .collect())
 }

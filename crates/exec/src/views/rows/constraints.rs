@@ -1,8 +1,10 @@
 //! pg_constraint and pg_depend.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::{Constraint, ConstraintKind, ForeignKey, IndexKeyTarget, ReferentialAction, Relation};
 use mote_sql::catalog::operator::exact_operator;
+use mote_sql::catalog::{
+    Constraint, ConstraintKind, ForeignKey, IndexKeyTarget, ReferentialAction, Relation,
+};
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::catalog_store::stored::StoredKind;
@@ -50,7 +52,11 @@ fn constraint_row(facts: &Facts<'_>, table: &Relation, constraint: &Constraint) 
         true,
         0,
         check.is_none(),
-        if columns.is_empty() { NULL } else { numbers(&columns) },
+        if columns.is_empty() {
+            NULL
+        } else {
+            numbers(&columns)
+        },
         key.map(|key| numbers(&key.referenced_columns)),
         equalities(),
         equalities(),
@@ -109,9 +115,11 @@ pub fn constrained_columns(table: &Relation, constraint: &Constraint) -> Vec<u16
         }
         ConstraintKind::Check(text) => {
             let words = words(text);
-            let named = table.columns.iter().enumerate().filter(|(_, column)| {
-                !column.dropped && words.iter().any(|word| *word == column.name)
-            });
+            let named = table
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| !column.dropped && words.iter().any(|word| *word == column.name));
             named.map(|(position, _)| position as u16).collect()
         }
     }
@@ -131,7 +139,9 @@ fn words(text: &str) -> Vec<&str> {
                 (&inner[..end], inner.get(end + 1..).unwrap_or(""))
             }
             None => {
-                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                let end = rest
+                    .find(|c: char| !c.is_alphanumeric() && c != '_')
+                    .unwrap_or(rest.len());
                 rest.split_at(end)
             }
         };
@@ -146,7 +156,11 @@ fn words(text: &str) -> Vec<&str> {
 /// The equality of each pair of columns; one of the referenced type where the pair has none of its own.
 fn equality_operators(facts: &Facts<'_>, table: &Relation, key: &ForeignKey) -> Datum {
     let types = |relation: &Relation, positions: &[u16]| -> Vec<ColumnType> {
-        positions.iter().filter_map(|&p| relation.columns.get(p as usize)).map(|column| column.ty).collect()
+        positions
+            .iter()
+            .filter_map(|&p| relation.columns.get(p as usize))
+            .map(|column| column.ty)
+            .collect()
     };
     let referencing = types(table, &key.columns);
     let referenced = match facts.relation(key.referenced) {
@@ -176,13 +190,19 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
     for known in facts.relations() {
         let table = known.relation;
-        rows.push(depends((CLASS, table.oid, 0), (NAMESPACE, table.schema_oid, 0), 'n'));
+        rows.push(depends(
+            (CLASS, table.oid, 0),
+            (NAMESPACE, table.schema_oid, 0),
+            'n',
+        ));
         for constraint in &table.constraints {
             rows.extend(constraint_dependencies(table, constraint));
         }
         for index in &table.indexes {
             let owner = table.constraints.iter().find(|constraint| match constraint.kind {
-                ConstraintKind::Unique { index: of } | ConstraintKind::PrimaryKey { index: of } => of == index.oid,
+                ConstraintKind::Unique { index: of } | ConstraintKind::PrimaryKey { index: of } => {
+                    of == index.oid
+                }
                 _ => false,
             });
             rows.push(match owner {
@@ -200,7 +220,11 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
                 column.is_some_and(|column| column.identity.is_some())
             });
             let how = if identity { 'i' } else { 'a' };
-            rows.push(depends((CLASS, table.oid, 0), (CLASS, Oid(owner), position as i32 + 1), how));
+            rows.push(depends(
+                (CLASS, table.oid, 0),
+                (CLASS, Oid(owner), position as i32 + 1),
+                how,
+            ));
         }
     }
     Ok(rows)
@@ -209,8 +233,10 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 fn constraint_dependencies(table: &Relation, constraint: &Constraint) -> Vec<Vec<Datum>> {
     let this = (CONSTRAINT, constraint.oid, 0);
     let columns = constrained_columns(table, constraint);
-    let mut rows: Vec<Vec<Datum>> =
-        columns.iter().map(|&position| depends(this, (CLASS, table.oid, position as i32 + 1), 'a')).collect();
+    let mut rows: Vec<Vec<Datum>> = columns
+        .iter()
+        .map(|&position| depends(this, (CLASS, table.oid, position as i32 + 1), 'a'))
+        .collect();
     if let ConstraintKind::ForeignKey(key) = &constraint.kind {
         let referenced = key.referenced_columns.iter();
         rows.extend(referenced.map(|&p| depends(this, (CLASS, key.referenced, p as i32 + 1), 'n')));
@@ -241,6 +267,9 @@ mod tests {
 
     #[test]
     fn words_are_identifiers() {
-        assert_eq!(words("((a > 0) AND (\"B c\" <> 'a b'::text))"), ["a", "AND", "B c", "text"]);
+        assert_eq!(
+            words("((a > 0) AND (\"B c\" <> 'a b'::text))"),
+            ["a", "AND", "B c", "text"]
+        );
     }
 }

@@ -32,21 +32,41 @@ struct Comment<'f> {
 fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
     let mut comments: Vec<Comment<'f>> = BUILTIN
         .iter()
-        .map(|&(class, object, text)| Comment { class, object, column: 0, text })
+        .map(|&(class, object, text)| Comment {
+            class,
+            object,
+            column: 0,
+            text,
+        })
         .collect();
     for schema in facts.schemas() {
         if let Some(text) = &schema.comment {
-            comments.push(Comment { class: NAMESPACE, object: Oid(schema.oid), column: 0, text });
+            comments.push(Comment {
+                class: NAMESPACE,
+                object: Oid(schema.oid),
+                column: 0,
+                text,
+            });
         }
     }
     for known in facts.relations() {
         let object = known.relation.oid;
         if let Some(text) = &known.stored.comment {
-            comments.push(Comment { class: CLASS, object, column: 0, text });
+            comments.push(Comment {
+                class: CLASS,
+                object,
+                column: 0,
+                text,
+            });
         }
         for (position, column) in known.stored.columns.iter().enumerate() {
             if let Some(text) = column.comment.as_ref().filter(|_| !column.dropped) {
-                comments.push(Comment { class: CLASS, object, column: position as i32 + 1, text });
+                comments.push(Comment {
+                    class: CLASS,
+                    object,
+                    column: position as i32 + 1,
+                    text,
+                });
             }
         }
     }
@@ -62,7 +82,12 @@ fn shared_comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
     let mut comments: Vec<Comment<'f>> = databases
         .chain(roles)
         .filter_map(|(class, oid, text)| {
-            Some(Comment { class, object: Oid(oid), column: 0, text: text.as_deref()? })
+            Some(Comment {
+                class,
+                object: Oid(oid),
+                column: 0,
+                text: text.as_deref()?,
+            })
         })
         .collect();
     comments.sort_by_key(|comment| comment.object);
@@ -71,7 +96,10 @@ fn shared_comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
 
 pub fn description(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let rows = comments(facts);
-    Ok(rows.iter().map(|c| row![c.object, c.class, c.column, c.text]).collect())
+    Ok(rows
+        .iter()
+        .map(|c| row![c.object, c.class, c.column, c.text])
+        .collect())
 }
 
 pub fn shdescription(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -88,13 +116,18 @@ pub fn find(facts: &Facts<'_>, object: Oid, class: Option<&str>, column: i32) ->
     let fits = |c: &&Comment<'_>| {
         c.object == object && c.column == column && class.is_none_or(|class| class == c.class)
     };
-    let found = comments(facts).iter().find(fits).map(|comment| comment.text.to_string());
+    let found = comments(facts)
+        .iter()
+        .find(fits)
+        .map(|comment| comment.text.to_string());
     found
 }
 
 pub fn find_shared(facts: &Facts<'_>, object: Oid, class: &str) -> Option<String> {
     let class = crate::views::relation_by_name("pg_catalog", class)?.oid;
     let comments = shared_comments(facts);
-    let found = comments.iter().find(|comment| comment.object == object && comment.class == class);
+    let found = comments
+        .iter()
+        .find(|comment| comment.object == object && comment.class == class);
     found.map(|comment| comment.text.to_string())
 }

@@ -165,8 +165,28 @@ pub fn aggregates(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let none = Oid::INVALID;
     let rows = AGGREGATES.iter().map(|aggregate| {
         row![
-            aggregate.oid, 'n', 0i16, none, none, none, none, none, none, none, none, false, false, 'r', 'r', none,
-            aggregate.result, 0, none, 0, NULL, NULL,
+            aggregate.oid,
+            'n',
+            0i16,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            false,
+            false,
+            'r',
+            'r',
+            none,
+            aggregate.result,
+            0,
+            none,
+            0,
+            NULL,
+            NULL,
         ]
     });
     Ok(rows.collect())

@@ -12,16 +12,30 @@ use crate::views::text::{index_definition, view_definition};
 use crate::views::{all_relations, shown_as_view};
 
 pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let builtin = all_relations().iter().filter(|relation| !shown_as_view(relation.oid));
+    let builtin = all_relations()
+        .iter()
+        .filter(|relation| !shown_as_view(relation.oid));
     let mut rows: Vec<Vec<Datum>> = builtin
         .map(|relation| {
             let owner = facts.role_or_unknown(relation.owner);
-            row![&relation.schema, &relation.name, owner, NULL, false, false, false, false]
+            row![
+                &relation.schema,
+                &relation.name,
+                owner,
+                NULL,
+                false,
+                false,
+                false,
+                false
+            ]
         })
         .collect();
     for known in facts.tables() {
         let table = known.relation;
-        let foreign = table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::ForeignKey(_)));
+        let foreign = table
+            .constraints
+            .iter()
+            .any(|c| matches!(c.kind, ConstraintKind::ForeignKey(_)));
         rows.push(row![
             &table.schema,
             &table.name,
@@ -39,19 +53,32 @@ pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 pub fn indexes(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let rows = facts.indexes().map(|known| {
         let definition = index_definition(facts, known, false);
-        row![&known.table.schema, &known.table.name, &known.index.name, NULL, definition]
+        row![
+            &known.table.schema,
+            &known.table.name,
+            &known.index.name,
+            NULL,
+            definition
+        ]
     });
     Ok(rows.collect())
 }
 
 pub fn views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let builtin = all_relations().iter().filter(|relation| shown_as_view(relation.oid));
+    let builtin = all_relations()
+        .iter()
+        .filter(|relation| shown_as_view(relation.oid));
     let mut rows: Vec<Vec<Datum>> = builtin
         .map(|view| row![&view.schema, &view.name, facts.role_or_unknown(view.owner), NULL])
         .collect();
     for known in facts.relations_of_kind(StoredKind::View) {
         let view = known.relation;
-        rows.push(row![&view.schema, &view.name, facts.role_or_unknown(view.owner), view_definition(view)]);
+        rows.push(row![
+            &view.schema,
+            &view.name,
+            facts.role_or_unknown(view.owner),
+            view_definition(view)
+        ]);
     }
     Ok(rows)
 }

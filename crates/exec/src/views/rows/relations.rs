@@ -80,7 +80,10 @@ impl Class<'_> {
 }
 
 pub fn class(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut rows: Vec<Vec<Datum>> = all_relations().iter().map(|relation| builtin_class(relation)).collect();
+    let mut rows: Vec<Vec<Datum>> = all_relations()
+        .iter()
+        .map(|relation| builtin_class(relation))
+        .collect();
     for known in facts.relations() {
         rows.push(user_class(facts, known));
     }
@@ -114,7 +117,10 @@ fn builtin_class(relation: &Relation) -> Vec<Datum> {
 }
 
 fn text_acl<const N: usize>(items: [&str; N]) -> Datum {
-    Datum::array(mote_types::oid::ACLITEM, items.into_iter().map(Datum::text).collect())
+    Datum::array(
+        mote_types::oid::ACLITEM,
+        items.into_iter().map(Datum::text).collect(),
+    )
 }
 
 /// The ACL column of any object: NULL while nothing was granted.
@@ -122,7 +128,10 @@ pub fn acl(facts: &Facts<'_>, items: &[mote_sql::catalog::AclItem]) -> Datum {
     if items.is_empty() {
         return NULL;
     }
-    let items = items.iter().map(|item| Datum::from(acl_item(facts, item))).collect();
+    let items = items
+        .iter()
+        .map(|item| Datum::from(acl_item(facts, item)))
+        .collect();
     Datum::array(mote_types::oid::ACLITEM, items)
 }
 
@@ -139,9 +148,8 @@ pub fn kind_letter(kind: RelationKind) -> char {
 
 fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<Datum> {
     let is_table = stored.kind == StoredKind::Table;
-    let foreign = |constraint: &mote_sql::catalog::Constraint| {
-        matches!(constraint.kind, ConstraintKind::ForeignKey(_))
-    };
+    let foreign =
+        |constraint: &mote_sql::catalog::Constraint| matches!(constraint.kind, ConstraintKind::ForeignKey(_));
     let check =
         |constraint: &&mote_sql::catalog::Constraint| matches!(constraint.kind, ConstraintKind::Check(_));
     let class = Class {
@@ -150,7 +158,11 @@ fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<D
         schema: relation.schema_oid,
         owner: relation.owner,
         access_method: if is_table { HEAP } else { Oid::INVALID },
-        storage: if stored.kind == StoredKind::View { Oid::INVALID } else { relation.oid },
+        storage: if stored.kind == StoredKind::View {
+            Oid::INVALID
+        } else {
+            relation.oid
+        },
         rows: match stored.kind {
             StoredKind::Table => facts.rows_of(relation) as f32,
             StoredKind::View => 0.0,
@@ -222,7 +234,11 @@ fn index_row(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
         oid_vector(index.keys.iter().map(|key| collation_of(key.ty))),
         oid_vector(index.keys.iter().map(|key| default_operator_class(key.ty.oid))),
         int2_vector(index.keys.iter().map(options)),
-        if expressions.is_empty() { NULL } else { Datum::from(expressions.join(", ")) },
+        if expressions.is_empty() {
+            NULL
+        } else {
+            Datum::from(expressions.join(", "))
+        },
         index.predicate.as_ref().map(|(text, _)| text.as_str()),
     ]
 }

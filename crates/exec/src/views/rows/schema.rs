@@ -37,14 +37,30 @@ pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let catalog = facts.database_name();
     let line = |schema: &str, name: &str, kind: &str, insertable: bool| {
         row![
-            catalog, schema, name, kind, NULL, NULL, NULL, NULL, NULL, yes_or_no(insertable), "NO", NULL,
+            catalog,
+            schema,
+            name,
+            kind,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            yes_or_no(insertable),
+            "NO",
+            NULL,
         ]
     };
     let mut rows: Vec<Vec<Datum>> = all_relations()
         .iter()
         .map(|relation| {
             let view = shown_as_view(relation.oid);
-            line(&relation.schema, &relation.name, if view { "VIEW" } else { "BASE TABLE" }, !view)
+            line(
+                &relation.schema,
+                &relation.name,
+                if view { "VIEW" } else { "BASE TABLE" },
+                !view,
+            )
         })
         .collect();
     for Known { stored, relation } in accessible(facts) {
@@ -53,33 +69,48 @@ pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             (_, true) => "LOCAL TEMPORARY",
             (_, false) => "BASE TABLE",
         };
-        rows.push(line(&relation.schema, &relation.name, kind, stored.kind == StoredKind::Table));
+        rows.push(line(
+            &relation.schema,
+            &relation.name,
+            kind,
+            stored.kind == StoredKind::Table,
+        ));
     }
     Ok(rows)
 }
 
 pub fn views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = accessible(facts).filter(|known| known.stored.kind == StoredKind::View).map(|known| {
-        let view = known.relation;
-        row![
-            facts.database_name(),
-            &view.schema,
-            &view.name,
-            view_definition(view),
-            "NONE",
-            "NO",
-            "NO",
-            "NO",
-            "NO",
-            "NO",
-        ]
-    });
+    let rows = accessible(facts)
+        .filter(|known| known.stored.kind == StoredKind::View)
+        .map(|known| {
+            let view = known.relation;
+            row![
+                facts.database_name(),
+                &view.schema,
+                &view.name,
+                view_definition(view),
+                "NONE",
+                "NO",
+                "NO",
+                "NO",
+                "NO",
+                "NO",
+            ]
+        });
     Ok(rows.collect())
 }
 
 pub fn schemata(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let line = |name: &str, owner: Oid| {
-        row![facts.database_name(), name, facts.role_or_unknown(owner), NULL, NULL, NULL, NULL]
+        row![
+            facts.database_name(),
+            name,
+            facts.role_or_unknown(owner),
+            NULL,
+            NULL,
+            NULL,
+            NULL
+        ]
     };
     let builtin = crate::views::builtin::BOOTSTRAP_ROLE;
     let mut rows = vec![line("pg_catalog", builtin), line("information_schema", builtin)];
@@ -97,7 +128,9 @@ pub fn sequences(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         // Sequences of identity columns are part of their tables.
         let identity = sequence.owned_by.is_some_and(|(table, position)| {
             let columns = facts.relation(Oid(table)).map(|owner| &owner.relation.columns);
-            columns.and_then(|columns| columns.get(position as usize)).is_some_and(|c| c.identity.is_some())
+            columns
+                .and_then(|columns| columns.get(position as usize))
+                .is_some_and(|c| c.identity.is_some())
         });
         if identity || !is_accessible(facts, known.relation) {
             return None;
@@ -165,7 +198,11 @@ impl TypeDescription {
             }
         };
         TypeDescription {
-            data_type: if ty.is_array() { "ARRAY".into() } else { bare_name(ty.oid) },
+            data_type: if ty.is_array() {
+                "ARRAY".into()
+            } else {
+                bare_name(ty.oid)
+            },
             character_maximum_length: length,
             character_octet_length: is_string
                 .then(|| length.map_or(STRING_OCTETS, |length| length.saturating_mul(UTF8_BYTES_MAX))),
@@ -181,7 +218,11 @@ impl TypeDescription {
 
 /// `bpchar` is `character` here, whatever its length.
 fn bare_name(ty: Oid) -> String {
-    if ty == oid::BPCHAR { "character".into() } else { format_type(ty, -1) }
+    if ty == oid::BPCHAR {
+        "character".into()
+    } else {
+        format_type(ty, -1)
+    }
 }
 
 fn datetime_precision(ty: ColumnType) -> Option<i32> {
@@ -208,7 +249,7 @@ fn interval_fields(ty: ColumnType) -> Option<String> {
 /// The columns from specific_catalog to security_type carry facts; the rest of the standard's list is NULL here, as in
 /// PostgreSQL.
 pub fn routines(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    const COLUMNS: usize = 85;
+    const COLUMNS: usize = 82;
     let catalog = facts.database_name();
     let rows = FUNCTIONS.iter().map(|function| {
         let result = TypeDescription::of(ColumnType::new(function.result));
@@ -229,7 +270,16 @@ pub fn routines(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             result.data_type,
         ];
         row.extend(std::iter::repeat_n(NULL, 14));
-        row.extend(row![catalog, "pg_catalog", result.udt_name, NULL, NULL, NULL, NULL, "0"]);
+        row.extend(row![
+            catalog,
+            "pg_catalog",
+            result.udt_name,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            "0"
+        ]);
         row.extend(row!["EXTERNAL", NULL, function.body, "INTERNAL", "GENERAL"]);
         row.extend(row![
             yes_or_no(function.volatility == mote_sql::catalog::function::Volatility::Immutable),
@@ -258,18 +308,31 @@ pub fn routines(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 pub fn character_sets(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let catalog = facts.database_name();
-    Ok(vec![row![NULL, NULL, "UTF8", "UCS", "UTF8", catalog, "pg_catalog", "C.UTF-8"]])
+    Ok(vec![row![
+        NULL,
+        NULL,
+        "UTF8",
+        "UCS",
+        "UTF8",
+        catalog,
+        "pg_catalog",
+        "C.UTF-8"
+    ]])
 }
 
 pub fn collations(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let named = COLLATIONS.iter().filter(|collation| collation.provider != 'd');
-    Ok(named.map(|c| row![facts.database_name(), "pg_catalog", c.name, "NO PAD"]).collect())
+    Ok(named
+        .map(|c| row![facts.database_name(), "pg_catalog", c.name, "NO PAD"])
+        .collect())
 }
 
 pub fn collation_applicability(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let named = COLLATIONS.iter().filter(|collation| collation.provider != 'd');
     let catalog = facts.database_name();
-    Ok(named.map(|c| row![catalog, "pg_catalog", c.name, NULL, NULL, "UTF8"]).collect())
+    Ok(named
+        .map(|c| row![catalog, "pg_catalog", c.name, NULL, NULL, "UTF8"])
+        .collect())
 }
 
 pub fn catalog_name(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -278,9 +341,8 @@ pub fn catalog_name(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 pub fn enabled_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let roles = facts.roles().into_iter();
-    let enabled = roles.filter(|role| {
-        facts.session.superuser || facts.is_member(facts.session.user_oid, Oid(role.oid))
-    });
+    let enabled = roles
+        .filter(|role| facts.session.superuser || facts.is_member(facts.session.user_oid, Oid(role.oid)));
     Ok(enabled.map(|role| row![&role.name]).collect())
 }
 
@@ -298,8 +360,15 @@ pub fn applicable_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 /// Table privileges in the order of their bits.
-const TABLE_PRIVILEGES: [&str; 7] =
-    ["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
+const TABLE_PRIVILEGES: [&str; 7] = [
+    "INSERT",
+    "SELECT",
+    "UPDATE",
+    "DELETE",
+    "TRUNCATE",
+    "REFERENCES",
+    "TRIGGER",
+];
 
 /// What owners hold by nature, and what was granted.
 pub fn table_privileges(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {

@@ -58,11 +58,23 @@ fn column_row(
     ];
     // Character set, collation, domain.
     row.extend(std::iter::repeat_n(NULL, 9));
-    row.extend(row![catalog, "pg_catalog", described.udt_name, NULL, NULL, NULL, NULL]);
+    row.extend(row![
+        catalog,
+        "pg_catalog",
+        described.udt_name,
+        NULL,
+        NULL,
+        NULL,
+        NULL
+    ]);
     row.extend(row![number.to_string(), "NO"]);
     row.extend(identity_columns(facts, column));
     row.extend(row![
-        if column.generated.is_some() { "ALWAYS" } else { "NEVER" },
+        if column.generated.is_some() {
+            "ALWAYS"
+        } else {
+            "NEVER"
+        },
         column.generated.as_deref(),
         yes_or_no(updatable),
     ]);

@@ -12,8 +12,13 @@ use crate::views::text::{action_name, without_parentheses};
 
 /// Every constraint with its table.
 fn constraints<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Relation, &'f Constraint)> {
-    accessible(facts)
-        .flat_map(|known| known.relation.constraints.iter().map(move |constraint| (known.relation, constraint)))
+    accessible(facts).flat_map(|known| {
+        known
+            .relation
+            .constraints
+            .iter()
+            .map(move |constraint| (known.relation, constraint))
+    })
 }
 
 pub fn table_constraints(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -40,7 +45,10 @@ pub fn table_constraints(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             ConstraintKind::PrimaryKey { .. } => ("PRIMARY KEY", NULL),
             ConstraintKind::ForeignKey(_) => ("FOREIGN KEY", NULL),
             ConstraintKind::Unique { index } => {
-                let same = table.indexes.iter().any(|i| i.oid == *index && i.nulls_not_distinct);
+                let same = table
+                    .indexes
+                    .iter()
+                    .any(|i| i.oid == *index && i.nulls_not_distinct);
                 ("UNIQUE", Datum::from(yes_or_no(!same)))
             }
         };
@@ -95,7 +103,9 @@ pub fn key_column_usage(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             continue;
         }
         for (ordinal, position) in constrained_columns(table, constraint).into_iter().enumerate() {
-            let Some(column) = table.columns.get(position as usize) else { continue };
+            let Some(column) = table.columns.get(position as usize) else {
+                continue;
+            };
             let in_unique = match &constraint.kind {
                 ConstraintKind::ForeignKey(key) => position_in_unique(facts, key, ordinal),
                 _ => None,
@@ -120,19 +130,22 @@ pub fn key_column_usage(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 fn position_in_unique(facts: &Facts<'_>, key: &ForeignKey, ordinal: usize) -> Option<i32> {
     let referenced = *key.referenced_columns.get(ordinal)?;
     let index = facts.index(key.referenced_index)?.index;
-    let is_it = |target: &IndexKeyTarget| {
-        matches!(target, IndexKeyTarget::Column(position) if *position == referenced)
-    };
+    let is_it = |target: &IndexKeyTarget| matches!(target, IndexKeyTarget::Column(position) if *position == referenced);
     Some(index.keys.iter().position(|index_key| is_it(&index_key.target))? as i32 + 1)
 }
 
 /// The unique or primary key that a foreign key rests on.
 fn unique_constraint<'f>(facts: &'f Facts<'_>, key: &ForeignKey) -> Option<(&'f Relation, &'f Constraint)> {
     let table = facts.relation(key.referenced)?.relation;
-    let constraint = table.constraints.iter().find(|constraint| match constraint.kind {
-        ConstraintKind::Unique { index } | ConstraintKind::PrimaryKey { index } => index == key.referenced_index,
-        _ => false,
-    })?;
+    let constraint = table
+        .constraints
+        .iter()
+        .find(|constraint| match constraint.kind {
+            ConstraintKind::Unique { index } | ConstraintKind::PrimaryKey { index } => {
+                index == key.referenced_index
+            }
+            _ => false,
+        })?;
     Some((table, constraint))
 }
 
@@ -140,7 +153,9 @@ pub fn referential_constraints(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> 
     let catalog = facts.database_name();
     let mut rows = Vec::new();
     for (table, constraint) in constraints(facts) {
-        let ConstraintKind::ForeignKey(key) = &constraint.kind else { continue };
+        let ConstraintKind::ForeignKey(key) = &constraint.kind else {
+            continue;
+        };
         let unique = unique_constraint(facts, key);
         rows.push(row![
             catalog,
@@ -163,7 +178,10 @@ pub fn constraint_column_usage(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> 
     let mut rows = Vec::new();
     for (table, constraint) in constraints(facts) {
         let (used, positions) = used_columns(facts, table, constraint);
-        for column in positions.iter().filter_map(|&position| used.columns.get(position as usize)) {
+        for column in positions
+            .iter()
+            .filter_map(|&position| used.columns.get(position as usize))
+        {
             rows.push(row![
                 catalog,
                 &used.schema,
@@ -199,7 +217,14 @@ pub fn constraint_table_usage(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             continue;
         }
         let (used, _) = used_columns(facts, table, constraint);
-        rows.push(row![catalog, &used.schema, &used.name, catalog, &table.schema, &constraint.name]);
+        rows.push(row![
+            catalog,
+            &used.schema,
+            &used.name,
+            catalog,
+            &table.schema,
+            &constraint.name
+        ]);
     }
     Ok(rows)
 }

@@ -11,7 +11,10 @@ use crate::views::row::{NULL, row, text_array};
 pub fn settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut order: Vec<usize> = (0..SETTINGS.len()).collect();
     order.sort_by_key(|&index| SETTINGS[index].name.to_ascii_lowercase());
-    Ok(order.into_iter().map(|index| setting_row(facts, index, &SETTINGS[index])).collect())
+    Ok(order
+        .into_iter()
+        .map(|index| setting_row(facts, index, &SETTINGS[index]))
+        .collect())
 }
 
 fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum> {
@@ -19,7 +22,13 @@ fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum>
     let current = values.value(index);
     let (kind, unit, low, high, words) = describe(setting.kind);
     // Numbers are shown in the setting's unit, without its name.
-    let plain = |value: &str| if unit.is_some() { in_unit(value) } else { value.to_string() };
+    let plain = |value: &str| {
+        if unit.is_some() {
+            in_unit(value)
+        } else {
+            value.to_string()
+        }
+    };
     row![
         setting.name,
         plain(current),
@@ -33,7 +42,11 @@ fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum>
             Context::User => "user",
         },
         kind,
-        if current == setting.default { "default" } else { "session" },
+        if current == setting.default {
+            "default"
+        } else {
+            "session"
+        },
         low,
         high,
         words,
@@ -46,12 +59,26 @@ fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum>
 }
 
 /// Type name, unit, bounds and words of a setting.
-fn describe(kind: Kind) -> (&'static str, Option<&'static str>, Option<String>, Option<String>, Datum) {
+fn describe(
+    kind: Kind,
+) -> (
+    &'static str,
+    Option<&'static str>,
+    Option<String>,
+    Option<String>,
+    Datum,
+) {
     match kind {
         Kind::Bool => ("bool", None, None, None, NULL),
         Kind::Integer(low, high, unit) => {
             let unit = Some(unit).filter(|unit| !unit.is_empty());
-            ("integer", unit, Some(low.to_string()), Some(high.to_string()), NULL)
+            (
+                "integer",
+                unit,
+                Some(low.to_string()),
+                Some(high.to_string()),
+                NULL,
+            )
         }
         Kind::Real(low, high) => ("real", None, Some(low.to_string()), Some(high.to_string()), NULL),
         Kind::Enum(words) => ("enum", None, None, None, text_array(words)),
@@ -61,7 +88,9 @@ fn describe(kind: Kind) -> (&'static str, Option<&'static str>, Option<String>, 
 
 /// `64MB` as 65536, `1min` as 60000.
 fn in_unit(value: &str) -> String {
-    let end = value.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(value.len());
+    let end = value
+        .find(|c: char| !c.is_ascii_digit() && c != '-')
+        .unwrap_or(value.len());
     let scale = match &value[end..] {
         "MB" => 1024,
         "GB" => 1024 * 1024,
@@ -81,9 +110,9 @@ fn in_unit(value: &str) -> String {
 const ZONE_NAMES: &str = include_str!("zones.txt");
 /// Abbreviations that AT TIME ZONE knows.
 const ABBREVIATIONS: &[&str] = &[
-    "ACDT", "ACST", "AEDT", "AEST", "AKDT", "AKST", "AWST", "BST", "CDT", "CEST", "CET", "CST", "EDT", "EEST",
-    "EET", "EST", "GMT", "HKT", "HST", "IDT", "IST", "JST", "KST", "MDT", "MSK", "MST", "NDT", "NST", "NZDT",
-    "NZST", "PDT", "PST", "SAST", "UCT", "UT", "UTC", "WET", "WEST", "Z", "ZULU",
+    "ACDT", "ACST", "AEDT", "AEST", "AKDT", "AKST", "AWST", "BST", "CDT", "CEST", "CET", "CST", "EDT",
+    "EEST", "EET", "EST", "GMT", "HKT", "HST", "IDT", "IST", "JST", "KST", "MDT", "MSK", "MST", "NDT", "NST",
+    "NZDT", "NZST", "PDT", "PST", "SAST", "UCT", "UT", "UTC", "WET", "WEST", "Z", "ZULU",
 ];
 const SECOND_US: i64 = 1_000_000;
 
@@ -95,7 +124,12 @@ pub fn timezone_names(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         // Summer time is in force when half a year away the clocks stand further west.
         let half_year_us = 182 * 86_400 * SECOND_US;
         let summer = zone.offset_at_utc_s(now + half_year_us) < offset;
-        Some(row![name, zone.abbreviation_at(now), offset_interval(offset), summer])
+        Some(row![
+            name,
+            zone.abbreviation_at(now),
+            offset_interval(offset),
+            summer
+        ])
     });
     Ok(rows.collect())
 }
@@ -104,7 +138,8 @@ pub fn timezone_abbreviations(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let now = facts.session.transaction_start_us;
     let rows = ABBREVIATIONS.iter().filter_map(|name| {
         let offset = TimeZone::parse_for_at(name).ok()?.offset_at_utc_s(now);
-        let summer = name.len() > 2 && (name.ends_with("DT") || matches!(*name, "BST" | "CEST" | "EEST" | "WEST"));
+        let summer =
+            name.len() > 2 && (name.ends_with("DT") || matches!(*name, "BST" | "CEST" | "EEST" | "WEST"));
         Some(row![*name, offset_interval(offset), summer])
     });
     Ok(rows.collect())

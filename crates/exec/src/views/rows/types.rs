@@ -6,7 +6,8 @@ use mote_types::catalog::BUILTIN_TYPES;
 use mote_types::{Datum, TypeInfo};
 
 use crate::views::builtin::{
-    BOOTSTRAP_ROLE, BTREE, CATALOG_SCHEMA, COLLATIONS, HEAP, LANGUAGE_INTERNAL, OPERATOR_CLASSES, support_function,
+    BOOTSTRAP_ROLE, BTREE, CATALOG_SCHEMA, COLLATIONS, HEAP, LANGUAGE_INTERNAL, OPERATOR_CLASSES,
+    support_function,
 };
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
@@ -44,7 +45,11 @@ fn type_row(info: &TypeInfo) -> Vec<Datum> {
         support(info.send),
         support(info.modin),
         support(info.modout),
-        if is_array { support("array_typanalyze") } else { Oid::INVALID },
+        if is_array {
+            support("array_typanalyze")
+        } else {
+            Oid::INVALID
+        },
         info.align as char,
         info.storage as char,
         false,
@@ -100,11 +105,15 @@ pub fn opclasses(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn opfamilies(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut families: Vec<(Oid, &str)> =
-        OPERATOR_CLASSES.iter().map(|class| (class.family, class.family_name)).collect();
+    let mut families: Vec<(Oid, &str)> = OPERATOR_CLASSES
+        .iter()
+        .map(|class| (class.family, class.family_name))
+        .collect();
     families.sort_unstable();
     families.dedup();
-    let rows = families.into_iter().map(|(oid, name)| row![oid, BTREE, name, CATALOG_SCHEMA, BOOTSTRAP_ROLE]);
+    let rows = families
+        .into_iter()
+        .map(|(oid, name)| row![oid, BTREE, name, CATALOG_SCHEMA, BOOTSTRAP_ROLE]);
     Ok(rows.collect())
 }
 
@@ -129,7 +138,17 @@ pub fn collations(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 pub fn languages(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let language = |oid: Oid, name: &str, trusted: bool| {
-        row![oid, name, BOOTSTRAP_ROLE, false, trusted, Oid::INVALID, Oid::INVALID, Oid::INVALID, NULL]
+        row![
+            oid,
+            name,
+            BOOTSTRAP_ROLE,
+            false,
+            trusted,
+            Oid::INVALID,
+            Oid::INVALID,
+            Oid::INVALID,
+            NULL
+        ]
     };
     Ok(vec![
         language(LANGUAGE_INTERNAL, "internal", false),

@@ -30,21 +30,37 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
         position += line.len();
     }
     starts.push(text.len());
-    starts.windows(2).map(|pair| block(&text[pair[0]..pair[1]])).collect()
+    starts
+        .windows(2)
+        .map(|pair| block(&text[pair[0]..pair[1]]))
+        .collect()
 }
 
 fn block(text: &str) -> Block<'_> {
     let (title, rest) = text.split_once('\n').expect("a title stands on its line");
     match rest.split_once("\n--\n") {
-        Some((query, rows)) if title.starts_with("==") => Block { title, query, rows: Some(rows) },
-        _ => Block { title, query: rest, rows: None },
+        Some((query, rows)) if title.starts_with("==") => Block {
+            title,
+            query,
+            rows: Some(rows),
+        },
+        _ => Block {
+            title,
+            query: rest,
+            rows: None,
+        },
     }
 }
 
 /// Runs a query and shows its rows as `psql -At` does, values of `reg*` types by name.
 fn shown(test: &mut TestDatabase, query: &str) -> Result<String, String> {
     let describe = |error: mote_common::SqlError| format!("{} {}", error.state(), error.message());
-    let outcome = test.session.query(query).map_err(describe)?.pop().unwrap_or_default();
+    let outcome = test
+        .session
+        .query(query)
+        .map_err(describe)?
+        .pop()
+        .unwrap_or_default();
     let format = test.session.session().state.settings.effective.format.clone();
     let mut lines = String::new();
     for row in &outcome.rows {
@@ -70,7 +86,10 @@ fn shown(test: &mut TestDatabase, query: &str) -> Result<String, String> {
 
 /// Names of relations and indexes to their OIDs, as text.
 fn numbers(test: &mut TestDatabase) -> HashMap<String, String> {
-    let rows = test.session.rows("SELECT relname, oid FROM pg_class WHERE oid >= 16384").expect("pg_class is there");
+    let rows = test
+        .session
+        .rows("SELECT relname, oid FROM pg_class WHERE oid >= 16384")
+        .expect("pg_class is there");
     let cell = |cell: &Option<String>| cell.clone().unwrap_or_default();
     rows.iter().map(|row| (cell(&row[0]), cell(&row[1]))).collect()
 }
@@ -92,12 +111,20 @@ fn check(text: &str) {
         match (shown(&mut test, &query), rows) {
             (Err(error), _) => failures.push(format!("{title}\n{query}\nerror: {error}")),
             (Ok(got), Some(rows)) if got != fill(rows, &numbers) => {
-                failures.push(format!("{title}\n{query}\ngot:\n{got}wanted:\n{}", fill(rows, &numbers)));
+                failures.push(format!(
+                    "{title}\n{query}\ngot:\n{got}wanted:\n{}",
+                    fill(rows, &numbers)
+                ));
             }
             _ => {}
         }
     }
-    assert!(failures.is_empty(), "{} failed\n\n{}", failures.len(), failures.join("\n\n"));
+    assert!(
+        failures.is_empty(),
+        "{} failed\n\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
 }
 
 #[test]

@@ -207,6 +207,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(4032, "pg_sequence_last_value", "pg_sequence_last_value", &[REGCLASS], INT8).volatile(),
     function(4086, "to_regnamespace", "to_regnamespace", &[TEXT], REGNAMESPACE).stable(),
     function(4093, "to_regrole", "to_regrole", &[TEXT], REGROLE).stable(),
+    function(4195, "to_regcollation", "to_regcollation", &[TEXT], REGCOLLATION).stable(),
     function(5022, "pg_lsn_pli", "pg_lsn_pli", &[PG_LSN, NUMERIC], PG_LSN),
     function(5024, "pg_lsn_mii", "pg_lsn_mii", &[PG_LSN, NUMERIC], PG_LSN),
     function(5059, "pg_current_xact_id", "pg_current_xact_id", &[], XID8).stable(),
