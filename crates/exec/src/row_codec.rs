@@ -8,7 +8,6 @@
 use mote_common::SqlResult;
 use mote_engine::{KeyClass, KeyColumn, KeyValue, RowView, RowWriter, StorageClass};
 use mote_sql::catalog::Relation;
-use mote_types::storage::{KeyEncoding, key_encoding};
 use mote_types::{ColumnType, Datum, decode_storage, encode_storage, oid};
 
 use crate::modify::write_error;
@@ -23,25 +22,6 @@ pub fn storage_class(ty: ColumnType) -> StorageClass {
         mote_types::StorageClass::Fixed16 => StorageClass::Fixed16,
         mote_types::StorageClass::Variable => StorageClass::Variable,
     }
-}
-
-/// How the engine makes key bytes from a column of this type; `None` where it cannot be indexed.
-pub fn key_class(ty: ColumnType) -> Option<KeyClass> {
-    let class = storage_class(ty);
-    Some(match (key_encoding(ty)?, class) {
-        (KeyEncoding::Unsigned, StorageClass::Fixed1) => KeyClass::Unsigned1,
-        (KeyEncoding::Unsigned, StorageClass::Fixed2) => KeyClass::Unsigned2,
-        (KeyEncoding::Unsigned, StorageClass::Fixed4) => KeyClass::Unsigned4,
-        (KeyEncoding::Unsigned, _) => KeyClass::Unsigned8,
-        (KeyEncoding::Signed, StorageClass::Fixed2) => KeyClass::Signed2,
-        (KeyEncoding::Signed, StorageClass::Fixed4) => KeyClass::Signed4,
-        (KeyEncoding::Signed, _) => KeyClass::Signed8,
-        (KeyEncoding::Float, StorageClass::Fixed4) => KeyClass::Float4,
-        (KeyEncoding::Float, _) => KeyClass::Float8,
-        (KeyEncoding::Raw16, _) => KeyClass::Raw16,
-        (KeyEncoding::Escaped, _) => KeyClass::Variable,
-        (KeyEncoding::Prefixed, _) => KeyClass::PrefixedVariable,
-    })
 }
 
 /// Reads one column of a relation's rows.

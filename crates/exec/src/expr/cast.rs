@@ -4,12 +4,15 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::catalog::CatalogView;
-use mote_sql::catalog::function::{FUNCTIONS, function_by_oid};
+use mote_engine::Engine;
+use mote_sql::catalog::function::function_by_oid;
 use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
 
 use super::Expression;
 use crate::query::runtime::Runtime;
+use crate::session::SessionState;
+use crate::views::{Facts, names};
 
 pub struct Cast {
     argument: Expression,
@@ -88,7 +91,8 @@ pub(crate) fn convert(
         && is_text_like(to.oid)
         && let Datum::Oid(value) = value
     {
-        let name = Datum::from(reg_output(runtime, Oid(*value), from.oid));
+        let engine = runtime.database().engine();
+        let name = Datum::from(reg_output(runtime.session(), engine, Oid(*value), from.oid));
         return cast(&name, ColumnType::TEXT, to, CastContext::Assignment, runtime.format());
     }
     let context = if explicit { CastContext::Explicit } else { CastContext::Assignment };
@@ -153,29 +157,19 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
         oid::REGTYPE => parse_type(text).ok().map(|ty| ty.oid),
         oid::REGNAMESPACE => crate::views::schema_oid(&name).or_else(|| catalog.schema_oid(&name)),
         oid::REGROLE => catalog.current().role_by_name(&name).map(|role| Oid(role.object.oid)),
-        oid::REGCOLLATION => None,
-        _ => {
-            let bare = name.split('(').next().unwrap_or(&name);
-            FUNCTIONS.iter().find(|function| function.name == bare).map(|function| function.oid)
-        }
+        oid::REGCOLLATION => names::collation_oid(&name),
+        _ => names::function_oid(name.split('(').next().unwrap_or(&name)),
     }
 }
 
 /// The text form of a `reg*` value: the name, or the number where nothing bears it.
-pub(crate) fn reg_output(runtime: &mut Runtime<'_, '_>, value: Oid, ty: Oid) -> String {
+pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty: Oid) -> String {
     if value == Oid::INVALID {
         return "-".into();
     }
-    let catalog = &runtime.session().catalog;
+    let catalog = &session.catalog;
     let name = match ty {
-        oid::REGCLASS => catalog.relation(value).map(|relation| {
-            let visible = catalog.relation_by_name(None, &relation.name).is_some_and(|other| other.oid == value);
-            let name = crate::functions::formatting::quote_identifier(&relation.name);
-            match visible {
-                true => name,
-                false => format!("{}.{name}", crate::functions::formatting::quote_identifier(&relation.schema)),
-            }
-        }),
+        oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
         oid::REGTYPE => mote_types::type_info(value).map(|_| format_type(value, -1)),
         oid::REGNAMESPACE => crate::views::schema_name(value)
             .map(str::to_string)

@@ -24,7 +24,7 @@ mod tests;
 pub(crate) use array::stack_arrays;
 pub(crate) use comparison::{Operation, equal, equal_rows, hash_row, order};
 pub use compile::{compile, compile_all, compile_option, type_of};
-pub(crate) use cast::{convert, reg_input, reg_lookup, split_name};
+pub(crate) use cast::{convert, reg_input, reg_lookup, reg_output, split_name};
 pub use fold::FOLDER;
 
 use mote_common::SqlResult;

@@ -95,7 +95,7 @@ pub fn set_body(name: &str) -> Option<SetFunction> {
 
 /// Types whose comparison functions are their name and the operation, as in `int4eq` and `text_lt`.
 const COMPARED: &[&str] = &[
-    "array", "bool", "bpchar", "bytea", "char", "date", "float4", "float48", "float8", "float84", "int2", "int24",
+    "array", "bool", "bpchar", "bytea", "char", "cid", "date", "float4", "float48", "float8", "float84", "int2", "int24",
     "int28", "int4", "int42", "int48", "int8", "int82", "int84", "interval", "jsonb", "name", "numeric", "oid",
     "oidvector", "pg_lsn", "record", "text", "tid", "time", "timestamp", "uuid", "xid", "xid8",
 ];
@@ -192,7 +192,6 @@ accessors! {
     interval: Interval -> &Interval, |value| value;
     array_of: Array -> &Array, |value| value;
     jsonb: Jsonb -> &mote_types::json::Json, |value| value;
-    record: Record -> &mote_types::Record, |value| value;
 }
 
 /// float8, or a float4 widened.
@@ -203,9 +202,4 @@ pub(crate) fn float8(datum: &Datum) -> f64 {
         Datum::Float4(value) => *value as f64,
         other => wrong_variant("Float8", other),
     }
-}
-
-/// The n-th argument if the call has it.
-pub(crate) fn optional(arguments: &[Datum], position: usize) -> Option<&Datum> {
-    arguments.get(position)
 }

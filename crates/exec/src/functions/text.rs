@@ -33,8 +33,8 @@ pub fn body(name: &str) -> Option<Body> {
         "bpcharoctetlen" => Body::Runtime(padded_length),
         "bit_length" => Body::Pure(|a| Ok(Datum::Int4(text(&a[0]).len() as i32 * 8))),
         "textpos" => Body::Pure(|a| Ok(Datum::Int4(position(text(&a[0]), text(&a[1]))))),
-        "lower" => text_of!(|s| s.to_lowercase()),
-        "upper" => text_of!(|s| s.to_uppercase()),
+        "lower" => text_of!(|s| s.chars().map(lower).collect::<String>()),
+        "upper" => text_of!(|s| s.chars().map(upper).collect::<String>()),
         "initcap" => text_of!(|s| initcap(s)),
         "lpad" => Body::Pure(|a| pad(text(&a[0]), int4(&a[1]), text(&a[2]), true)),
         "rpad" => Body::Pure(|a| pad(text(&a[0]), int4(&a[1]), text(&a[2]), false)),
@@ -134,15 +134,28 @@ fn position(haystack: &str, needle: &str) -> i32 {
     }
 }
 
+/// The character's one upper-case form; one that would become several (ß) stays, as in PostgreSQL's C.UTF-8.
+fn upper(c: char) -> char {
+    let mut mapped = c.to_uppercase();
+    match (mapped.next(), mapped.next()) {
+        (Some(upper), None) => upper,
+        _ => c,
+    }
+}
+
+fn lower(c: char) -> char {
+    let mut mapped = c.to_lowercase();
+    match (mapped.next(), mapped.next()) {
+        (Some(lower), None) => lower,
+        _ => c,
+    }
+}
+
 fn initcap(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut inside_word = false;
     for c in value.chars() {
-        if inside_word {
-            out.extend(c.to_lowercase());
-        } else {
-            out.extend(c.to_uppercase());
-        }
+        out.push(if inside_word { lower(c) } else { upper(c) });
         inside_word = c.is_alphanumeric();
     }
     out

@@ -7,7 +7,7 @@ use mote_engine::{Isolation, RowLockStrength, Table, WaitPolicy, WriteError};
 use mote_sql::plan::node::{self, RowMark, ScanId};
 use mote_types::Datum;
 
-use super::recheck::{Locked, Rechecker, lock, target_row};
+use super::recheck::{Locked, Rechecker, lock, serialization_error, target_row};
 use super::{Target, compile_returning, project, resolve, write_error};
 use crate::expr::Expression;
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
@@ -98,6 +98,7 @@ impl State {
                         Locked::Gone | Locked::Busy => return Ok(false),
                     }
                 }
+                Err(WriteError::Serialization) => return Err(serialization_error(table, id, runtime)),
                 Err(error) => return Err(write_error::sql_error(error, &program.target.relation)),
             }
         }

@@ -105,9 +105,17 @@ pub(crate) fn lock<'c>(
                 continue;
             }
             Err(WriteError::WouldBlock) => Ok(Locked::Busy),
+            Err(WriteError::Serialization) => Err(serialization_error(table, row, runtime)),
             Err(error) => Err(write_error::sql_error(error, relation)),
         };
     }
+}
+
+/// 40001 for a row that was changed after the transaction's snapshot: its message tells a delete from an update.
+#[cold]
+pub(crate) fn serialization_error(table: &Table, row: RowId, runtime: &Runtime<'_, '_>) -> SqlError {
+    let newest = runtime.transaction().lock_row(table, row, None, RowLockStrength::KeyShare, WaitPolicy::NoWait);
+    write_error::serialization_failure(matches!(newest, Ok(LockedRow { newest: None, .. })))
 }
 
 /// The row id that a plan's mark column holds for the written relation.

@@ -11,7 +11,7 @@ use mote_sql::plan::expr::Expr;
 use mote_sql::plan::node::{self, RowMark, ScanId};
 use mote_types::Datum;
 
-use super::recheck::{Locked, Rechecker, lock, target_row};
+use super::recheck::{Locked, Rechecker, lock, serialization_error, target_row};
 use super::{Target, compile_returning, project, resolve, write_error};
 use crate::expr::{Expression, compile};
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
@@ -153,6 +153,7 @@ impl State {
                     }
                     self.make_row(table, &version, writer, runtime)?;
                 }
+                Err(WriteError::Serialization) => return Err(serialization_error(table, id, runtime)),
                 Err(error) => {
                     let row = self.whole_new_row(table, &version);
                     return Err(program.target.write_error(error, &row, runtime));

@@ -1,7 +1,7 @@
 //! The one place where outcomes of the engine become SQL errors.
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::SqlError;
 use mote_engine::{
     BeginError, CommitError, DeadlockReport, LockTag, LogUnavailable, RowTooLarge, WriteError,
 };
@@ -172,9 +172,4 @@ fn locked_object(tag: &LockTag) -> String {
             format!("advisory lock [{},{},{},{kind}]", key.database, key.key >> 32, key.key as u32)
         }
     }
-}
-
-/// Shorthand for results whose error is not about a row.
-pub fn not_about_rows<T>(result: Result<T, WriteError>) -> SqlResult<T> {
-    result.map_err(lock_error)
 }

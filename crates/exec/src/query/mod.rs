@@ -7,6 +7,8 @@
 //! Leaves out: locks on relations, privileges and the choice of the snapshot (the session's, before `start`).
 
 pub mod runtime;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

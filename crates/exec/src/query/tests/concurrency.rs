@@ -1,0 +1,311 @@
+//! Concurrent writes: EvalPlanQual, unique keys, upserts, foreign keys. Named after PostgreSQL's isolation tests.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::{database, session, shown};
+use crate::database::Database;
+use crate::embedded::LocalSession;
+
+/// Long enough for a statement on another thread to begin to wait.
+const BLOCK_TIME: Duration = Duration::from_millis(150);
+
+/// A statement that runs on a thread of its own and is expected to wait.
+struct Waiting(JoinHandle<(LocalSession, String)>);
+
+fn start(mut session: LocalSession, text: &'static str) -> Waiting {
+    let handle = std::thread::spawn(move || {
+        let result = shown(&mut session, text);
+        (session, result)
+    });
+    std::thread::sleep(BLOCK_TIME);
+    assert!(!handle.is_finished(), "{text} did not wait");
+    Waiting(handle)
+}
+
+impl Waiting {
+    fn finish(self) -> (LocalSession, String) {
+        self.0.join().expect("the waiting thread ends well")
+    }
+}
+
+fn accounts() -> Arc<Database> {
+    let database = database();
+    session(&database)
+        .query(
+            "CREATE TABLE accounts (accountid text PRIMARY KEY, balance numeric NOT NULL);
+             INSERT INTO accounts VALUES ('checking', 600), ('savings', 600)",
+        )
+        .expect("the table is made");
+    database
+}
+
+fn run(session: &mut LocalSession, text: &str) {
+    session.query(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+}
+
+#[test]
+fn wx1_wx2_the_second_update_adds_to_the_first() {
+    let database = accounts();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; UPDATE accounts SET balance = balance - 200 WHERE accountid = 'checking'");
+    run(&mut s2, "BEGIN");
+    let waiting = start(
+        s2,
+        "UPDATE accounts SET balance = balance + 450 WHERE accountid = 'checking' RETURNING balance",
+    );
+    run(&mut s1, "COMMIT");
+    let (mut s2, result) = waiting.finish();
+    assert_eq!(result, "850");
+    run(&mut s2, "COMMIT");
+    assert_eq!(shown(&mut s1, "SELECT balance FROM accounts ORDER BY 1"), "600 850");
+}
+
+#[test]
+fn a_row_that_no_longer_qualifies_is_left_alone() {
+    let database = accounts();
+    let (mut s1, s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; UPDATE accounts SET balance = 0 WHERE accountid = 'checking'");
+    let waiting = start(s2, "UPDATE accounts SET balance = balance + 1 WHERE balance > 100 RETURNING accountid");
+    run(&mut s1, "COMMIT");
+    assert_eq!(waiting.finish().1, "savings");
+    assert_eq!(shown(&mut s1, "SELECT balance FROM accounts ORDER BY 1"), "0 601");
+}
+
+#[test]
+fn deleted_rows_are_skipped() {
+    let database = accounts();
+    let (mut s1, s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; DELETE FROM accounts WHERE accountid = 'checking'");
+    let waiting = start(s2, "DELETE FROM accounts RETURNING accountid");
+    run(&mut s1, "COMMIT");
+    assert_eq!(waiting.finish().1, "savings");
+}
+
+#[test]
+fn repeatable_read_gets_40001() {
+    let database = accounts();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(&mut s2, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts");
+    run(&mut s1, "UPDATE accounts SET balance = 1 WHERE accountid = 'checking'");
+    assert_eq!(
+        shown(&mut s2, "UPDATE accounts SET balance = 2 WHERE accountid = 'checking'"),
+        "!40001 could not serialize access due to concurrent update"
+    );
+    run(&mut s2, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts");
+    run(&mut s1, "DELETE FROM accounts WHERE accountid = 'checking'");
+    assert_eq!(
+        shown(&mut s2, "DELETE FROM accounts WHERE accountid = 'checking'"),
+        "!40001 could not serialize access due to concurrent delete"
+    );
+}
+
+#[test]
+fn select_for_update_sees_the_newest_row() {
+    let database = accounts();
+    let (mut s1, s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; UPDATE accounts SET balance = 7 WHERE accountid = 'checking'");
+    let waiting = start(s2, "SELECT balance FROM accounts WHERE accountid = 'checking' FOR UPDATE");
+    run(&mut s1, "COMMIT");
+    assert_eq!(waiting.finish().1, "7");
+}
+
+#[test]
+fn nowait_and_skip_locked() {
+    let database = accounts();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; SELECT * FROM accounts WHERE accountid = 'checking' FOR UPDATE");
+    assert_eq!(
+        shown(&mut s2, "SELECT * FROM accounts FOR UPDATE NOWAIT"),
+        "!55P03 could not obtain lock on row in relation \"accounts\""
+    );
+    assert_eq!(shown(&mut s2, "SELECT accountid FROM accounts FOR UPDATE SKIP LOCKED"), "savings");
+    assert_eq!(shown(&mut s2, "SELECT accountid FROM accounts ORDER BY 1 FOR KEY SHARE SKIP LOCKED"), "savings");
+}
+
+#[test]
+fn readforss_other_tables_keep_the_rows_they_had() {
+    let database = database();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(
+        &mut s1,
+        "CREATE TABLE table_a (id int PRIMARY KEY, value text); CREATE TABLE table_b (id int PRIMARY KEY, value text);
+         INSERT INTO table_a VALUES (1, 'tableAValue'); INSERT INTO table_b VALUES (1, 'tableBValue')",
+    );
+    run(
+        &mut s1,
+        "BEGIN; UPDATE table_a SET value = 'newTableAValue' WHERE id = 1;
+         UPDATE table_b SET value = 'newTableBValue' WHERE id = 1",
+    );
+    run(&mut s2, "BEGIN");
+    let waiting = start(
+        s2,
+        "SELECT table_a.value, table_b.value FROM table_a JOIN table_b ON table_a.id = table_b.id
+         WHERE table_a.id = 1 FOR UPDATE OF table_a",
+    );
+    run(&mut s1, "COMMIT");
+    assert_eq!(waiting.finish().1, "newTableAValue|tableBValue");
+}
+
+#[test]
+fn partiallock_update_from_rechecks_the_join() {
+    let database = accounts();
+    let (mut s1, s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; UPDATE accounts SET balance = balance * 2 WHERE accountid = 'checking'");
+    let waiting = start(
+        s2,
+        "UPDATE accounts a SET balance = a.balance + b.balance FROM accounts b
+         WHERE a.accountid = 'checking' AND b.accountid = 'savings' RETURNING a.balance",
+    );
+    run(&mut s1, "COMMIT");
+    assert_eq!(waiting.finish().1, "1800");
+}
+
+#[test]
+fn deadlock_has_one_victim() {
+    let database = accounts();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; UPDATE accounts SET balance = 1 WHERE accountid = 'checking'");
+    run(&mut s2, "BEGIN; UPDATE accounts SET balance = 2 WHERE accountid = 'savings'");
+    let waiting = start(s2, "UPDATE accounts SET balance = 2 WHERE accountid = 'checking'");
+    assert_eq!(
+        shown(&mut s1, "UPDATE accounts SET balance = 1 WHERE accountid = 'savings'"),
+        "!40P01 deadlock detected"
+    );
+    run(&mut s1, "ROLLBACK");
+    assert_eq!(waiting.finish().1, "");
+}
+
+#[test]
+fn unique_keys_wait_for_the_insert_in_flight() {
+    let database = accounts();
+    let (mut s1, s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; INSERT INTO accounts VALUES ('new', 1)");
+    let waiting = start(s2, "INSERT INTO accounts VALUES ('new', 2)");
+    run(&mut s1, "ROLLBACK");
+    let (mut s2, result) = waiting.finish();
+    assert_eq!(result, "");
+    let error = s2.query("INSERT INTO accounts VALUES ('new', 3)").expect_err("the key is taken");
+    assert_eq!(error.message(), "duplicate key value violates unique constraint \"accounts_pkey\"");
+    assert_eq!(error.fields().detail.as_deref(), Some("Key (accountid)=(new) already exists."));
+}
+
+#[test]
+fn insert_conflict_do_update_meets_the_committed_row() {
+    let database = accounts();
+    let (mut s1, s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; INSERT INTO accounts VALUES ('new', 1)");
+    let waiting = start(
+        s2,
+        "INSERT INTO accounts VALUES ('new', 10) ON CONFLICT (accountid)
+         DO UPDATE SET balance = accounts.balance + excluded.balance RETURNING balance",
+    );
+    run(&mut s1, "COMMIT");
+    let (mut s2, result) = waiting.finish();
+    assert_eq!(result, "11");
+    assert_eq!(shown(&mut s2, "INSERT INTO accounts VALUES ('new', 10) ON CONFLICT DO NOTHING RETURNING 1"), "");
+    assert_eq!(
+        shown(
+            &mut s2,
+            "INSERT INTO accounts VALUES ('x', 1), ('x', 2) ON CONFLICT (accountid) DO UPDATE SET balance = 0"
+        ),
+        "!21000 ON CONFLICT DO UPDATE command cannot affect row a second time"
+    );
+}
+
+fn family() -> Arc<Database> {
+    let database = database();
+    session(&database)
+        .query(
+            "CREATE TABLE parent (id int PRIMARY KEY, note text);
+             CREATE TABLE child (id int PRIMARY KEY, pid int REFERENCES parent);
+             INSERT INTO parent VALUES (1), (2); INSERT INTO child VALUES (1, 1)",
+        )
+        .expect("the tables are made");
+    database
+}
+
+#[test]
+fn foreign_keys_in_one_session() {
+    let database = family();
+    let mut s = session(&database);
+    let error = s.query("INSERT INTO child VALUES (2, 9)").expect_err("there is no such parent");
+    assert_eq!(
+        error.message(),
+        "insert or update on table \"child\" violates foreign key constraint \"child_pid_fkey\""
+    );
+    assert_eq!(error.fields().detail.as_deref(), Some("Key (pid)=(9) is not present in table \"parent\"."));
+    let error = s.query("DELETE FROM parent WHERE id = 1").expect_err("the child is there");
+    assert_eq!(
+        error.message(),
+        "update or delete on table \"parent\" violates foreign key constraint \"child_pid_fkey\" on table \"child\""
+    );
+    assert_eq!(error.fields().detail.as_deref(), Some("Key (id)=(1) is still referenced from table \"child\"."));
+    run(&mut s, "INSERT INTO child VALUES (3, NULL); DELETE FROM parent WHERE id = 2");
+    run(&mut s, "UPDATE parent SET note = 'x' WHERE id = 1");
+    assert!(s.query("UPDATE parent SET id = 5 WHERE id = 1").is_err());
+    run(&mut s, "CREATE TABLE tree (id int PRIMARY KEY, up int REFERENCES tree)");
+    run(&mut s, "INSERT INTO tree VALUES (2, 1), (1, NULL), (3, 3)");
+}
+
+#[test]
+fn referential_actions() {
+    let database = database();
+    let mut s = session(&database);
+    run(
+        &mut s,
+        "CREATE TABLE p (id int PRIMARY KEY);
+         CREATE TABLE c (id int PRIMARY KEY, a int REFERENCES p ON DELETE CASCADE ON UPDATE CASCADE,
+                         b int DEFAULT 3 REFERENCES p ON DELETE SET NULL, d int DEFAULT 3 REFERENCES p ON DELETE SET DEFAULT);
+         CREATE TABLE g (id int PRIMARY KEY, c int REFERENCES c ON DELETE CASCADE);
+         INSERT INTO p VALUES (1), (2), (3); INSERT INTO c VALUES (1, 1, 2, 2), (2, 2, 1, 1); INSERT INTO g VALUES (1, 1)",
+    );
+    run(&mut s, "UPDATE p SET id = 10 WHERE id = 3 AND false; DELETE FROM p WHERE id = 1");
+    assert_eq!(shown(&mut s, "SELECT * FROM c"), "2|2|~|3");
+    assert_eq!(shown(&mut s, "SELECT count(*) FROM g"), "0");
+    run(&mut s, "UPDATE p SET id = 20 WHERE id = 2");
+    assert_eq!(shown(&mut s, "SELECT * FROM c"), "2|20|~|3");
+}
+
+#[test]
+fn fk_contention_a_child_waits_for_the_parents_delete() {
+    let database = family();
+    let (mut s1, s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; DELETE FROM parent WHERE id = 2");
+    let waiting = start(s2, "INSERT INTO child VALUES (5, 2)");
+    run(&mut s1, "COMMIT");
+    assert!(waiting.finish().1.starts_with("!23503"));
+}
+
+#[test]
+fn fk_contention_a_parents_delete_waits_for_the_child() {
+    let database = family();
+    let (mut s1, s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; INSERT INTO child VALUES (5, 2)");
+    let waiting = start(s2, "DELETE FROM parent WHERE id = 2");
+    run(&mut s1, "COMMIT");
+    assert!(waiting.finish().1.starts_with("!23503"));
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(&mut s1, "BEGIN; INSERT INTO child VALUES (6, 2)");
+    // An update that leaves the key alone does not meet KEY SHARE.
+    run(&mut s2, "UPDATE parent SET note = 'seen' WHERE id = 2");
+    run(&mut s1, "COMMIT");
+}
+
+#[test]
+fn violations_name_the_row() {
+    let database = database();
+    let mut s = session(&database);
+    run(&mut s, "CREATE TABLE t (a int NOT NULL, b text, CONSTRAINT small CHECK (a < 10))");
+    let error = s.query("INSERT INTO t VALUES (NULL, 'x')").expect_err("a is NOT NULL");
+    assert_eq!(error.message(), "null value in column \"a\" of relation \"t\" violates not-null constraint");
+    assert_eq!(error.fields().detail.as_deref(), Some("Failing row contains (null, x)."));
+    let error = s.query("INSERT INTO t VALUES (11)").expect_err("a is small");
+    assert_eq!(error.message(), "new row for relation \"t\" violates check constraint \"small\"");
+    assert_eq!(error.fields().detail.as_deref(), Some("Failing row contains (11, null)."));
+    run(&mut s, "INSERT INTO t VALUES (1, 'x')");
+    assert!(s.query("UPDATE t SET a = NULL").is_err());
+    assert!(s.query("UPDATE t SET a = a + 9").is_err());
+    assert_eq!(shown(&mut s, "UPDATE t SET b = b || a RETURNING a, b"), "1|x1");
+}
