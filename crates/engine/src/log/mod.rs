@@ -170,9 +170,13 @@ impl Log {
         self.inner.listeners.write().push(listener);
     }
 
-    /// Wakes the flusher if it sleeps. Call after appending, before waiting.
+    /// Wakes the flusher if it sleeps and there is something to flush. Call after appending, before waiting.
     pub fn request_flush(&self) {
-        self.inner.flush_bell.ring();
+        // A worker asks once a turn, whether it committed or not: an idle log must not cost it a system call. What the
+        // caller itself appended is seen by its own load of the tail.
+        if self.inner.buffer.tail() != self.inner.buffer.flushed() {
+            self.inner.flush_bell.ring();
+        }
     }
 
     /// Flushes everything appended so far, once.

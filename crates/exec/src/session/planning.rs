@@ -16,6 +16,7 @@ use mote_sql::PlanSettings;
 use mote_sql::ast::ParsedStatement;
 use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
+use mote_types::catalog::is_reg_type;
 use parking_lot::Mutex;
 
 use super::portal::{CachedPlan, Prepared};
@@ -163,7 +164,10 @@ impl Session {
             (relation.table != TableId(0)).then(|| (relation.table, lock_mode(access.lock)))
         });
         let locks = locks.collect();
-        Ok(Arc::new(CachedPlan { plan: Arc::new(plan), program, locks, generation: AtomicU64::new(generation) }))
+        let named = |(_, column): &(usize, &OutputColumn)| is_reg_type(column.ty.oid);
+        let named_columns = plan.output.iter().enumerate().filter(named).map(|(i, _)| i).collect();
+        let generation = AtomicU64::new(generation);
+        Ok(Arc::new(CachedPlan { plan: Arc::new(plan), program, locks, named_columns, generation }))
     }
 
     /// The statement's plan, made again if the catalog moved under it.

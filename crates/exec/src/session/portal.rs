@@ -17,6 +17,8 @@ pub struct CachedPlan {
     pub program: Option<Arc<Program>>,
     /// Storage to lock before a run. Valid as long as the plan is: a table's storage is part of its description.
     pub locks: Vec<(TableId, TableLockMode)>,
+    /// Result columns of type regclass and its kin: shown by name, which takes the catalog.
+    pub named_columns: Vec<usize>,
     /// The catalog's generation when the plan was last known to be current.
     pub generation: std::sync::atomic::AtomicU64,
 }

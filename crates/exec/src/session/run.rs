@@ -135,7 +135,12 @@ impl Session {
         if plan.plan.returns_rows {
             context.host.start_rows(&plan.plan.output)?;
         }
+        let formats = &portal.result_formats;
         let outcome = execution.run(&mut context, max_rows, &mut |context, row| {
+            if !plan.named_columns.is_empty() {
+                let named = with_names(row, &plan, formats, context);
+                return context.host.row(&named, &context.session.settings.effective.format);
+            }
             context.host.row(row, &context.session.settings.effective.format)
         })?;
         if outcome.finished && self.spare.len() < super::SPARE_EXECUTIONS {
@@ -334,6 +339,20 @@ impl Session {
         host.command_complete(tag);
         Ok(())
     }
+}
+
+/// The row with regclass values and their kin as names, where the client wants text.
+fn with_names(row: &[Datum], plan: &CachedPlan, formats: &[i16], context: &StatementContext<'_>) -> Vec<Datum> {
+    let mut named = row.to_vec();
+    for &i in &plan.named_columns {
+        let text = matches!(formats, [] | [0]) || formats.get(i) == Some(&0);
+        if let (true, Datum::Oid(value)) = (text, &row[i]) {
+            let ty = plan.plan.output[i].ty.oid;
+            let name = crate::expr::reg_output(context.session, context.database.engine(), Oid(*value), ty);
+            named[i] = Datum::Text(name.into());
+        }
+    }
+    named
 }
 
 pub(super) fn query_tag(command: Command, rows: u64) -> CommandTag {
