@@ -7,13 +7,32 @@ source scripts/setup.sh
 
 step() { printf '\n== %s\n' "$*"; }
 
-# Clients that the integration tests drive: psql and pgbench.
-if ! command -v psql >/dev/null 2>&1 || ! command -v pgbench >/dev/null 2>&1; then
-    # Debian's client package holds psql; pgbench comes with the server's "contrib" or "postgresql" package.
-    mote_install postgresql-client postgresql-contrib || {
-        echo "mote: psql and pgbench are missing: apt-get install postgresql-client postgresql-contrib" >&2
-        exit 1
-    }
+# need PACKAGES.. -- TEST..: installs the packages unless the test holds, and fails with advice if it still does not.
+need() {
+    local packages=()
+    while [ "$1" != -- ]; do packages+=("$1"); shift; done
+    shift
+    "$@" >/dev/null 2>&1 && return 0
+    mote_install "${packages[@]}" && "$@" >/dev/null 2>&1 && return 0
+    echo "mote: the tests need: apt-get install ${packages[*]}" >&2
+    exit 1
+}
+
+postgres15_server() {
+    # The SQL differential starts a cluster of its own from these; MOTE_IT_POSTGRES_BIN names other ones.
+    [ -x "${MOTE_IT_POSTGRES_BIN:-/usr/lib/postgresql/15/bin}/initdb" ]
+}
+
+# What the integration tests drive: psql and pgbench, a PostgreSQL 15 to compare with, Java for pgjdbc.
+need postgresql-client -- command -v psql
+need postgresql-contrib -- command -v pgbench
+need postgresql-15 -- postgres15_server
+need default-jdk-headless -- command -v javac
+need maven -- command -v mvn
+# A full disk is tested on a small tmpfs. Without root that is impossible: say so, or the test fails.
+if [ "$(id -u)" -ne 0 ] && [ -z "${MOTE_IT_NO_MOUNT:-}" ]; then
+    echo "mote: not root: the test of a full disk cannot mount; run as root or set MOTE_IT_NO_MOUNT=1" >&2
+    exit 1
 fi
 
 if cargo fmt --version >/dev/null 2>&1; then
