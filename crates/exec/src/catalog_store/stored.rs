@@ -100,6 +100,9 @@ pub struct StoredRelation {
     pub constraints: Vec<StoredConstraint>,
     #[serde(default)]
     pub view_query: Option<String>,
+    /// Relations that a view reads, through other views included.
+    #[serde(default)]
+    pub depends_on: Vec<u32>,
     #[serde(default)]
     pub sequence: Option<StoredSequence>,
     #[serde(default)]
@@ -150,6 +153,8 @@ pub struct StoredIndex {
     pub predicate: Option<String>,
     #[serde(default = "yes")]
     pub valid: bool,
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 fn yes() -> bool {
@@ -181,6 +186,8 @@ pub struct StoredConstraint {
     pub initially_deferred: bool,
     #[serde(default = "yes")]
     pub validated: bool,
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -176,6 +176,7 @@ fn add_key(
         deferrable: false,
         initially_deferred: false,
         validated: true,
+        comment: None,
     });
     Ok(())
 }
@@ -219,6 +220,7 @@ fn add_check(
         deferrable: false,
         initially_deferred: false,
         validated: !constraint.not_valid,
+        comment: None,
     });
     Ok(())
 }
@@ -295,6 +297,7 @@ fn add_foreign_key(
         deferrable: false,
         initially_deferred: false,
         validated: !constraint.not_valid,
+        comment: None,
     });
     Ok(())
 }

@@ -25,6 +25,8 @@ use mote_common::{SqlError, SqlResult};
 use mote_sql::ast::{self, CopySource, Name, RelationName};
 use mote_sql::catalog::{CatalogView, Relation};
 
+pub(super) use insert::Sink;
+
 use super::schema;
 use crate::context::StatementContext;
 use crate::session::CommandTag;

@@ -174,6 +174,7 @@ pub(super) fn build(
         nulls_not_distinct: specification.nulls_not_distinct,
         predicate: None,
         valid: true,
+        comment: None,
     };
     let mut building = schema::engine_call(context, |transaction| transaction.create_index(&definition))?;
     loop {

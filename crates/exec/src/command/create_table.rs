@@ -7,10 +7,13 @@ use mote_sql::ast::{
     ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OnCommit, OptionValue,
     Persistence, TableElement, TypeName, deparse,
 };
+use mote_sql::catalog::function::Volatility;
+use mote_sql::plan::expr::Expr as BoundExpr;
+use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::{CastContext, ColumnType, StorageClass, can_cast, oid, storage_class};
 
 use super::constraint::{self, PendingForeignKey};
-use super::{internal, schema};
+use super::{internal, like, schema, sequence};
 use crate::catalog_store::stored::{StoredColumn, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -32,23 +35,10 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
         }
         return Err(schema::already_exists(&create.name.name));
     }
-    let mut table = StoredRelation {
-        oid: context.database.catalog().allocate_oid().0,
-        schema: schema_oid.0,
-        name: create.name.name.to_string(),
-        kind: StoredKind::Table,
-        owner: context.session.user_oid.0,
-        table: 0,
-        columns: Vec::new(),
-        indexes: Vec::new(),
-        constraints: Vec::new(),
-        view_query: None,
-        sequence: None,
-        acl: Vec::new(),
-        comment: None,
-        options: storage_options(&create.options)?,
-        temporary: false,
-    };
+    let owner = context.session.user_oid.0;
+    let mut table =
+        schema::new_relation(schema_oid, &create.name.name, StoredKind::Table, owner, Vec::new(), context);
+    table.options = storage_options(&create.options)?;
     let mut constraints: Vec<Constraint> = Vec::new();
     for element in &create.element_order {
         match element {
@@ -57,7 +47,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
                 let stored = define_column(column, &table, &mut constraints, context)?;
                 table.columns.push(stored);
             }
-            TableElement::Like(_) => return Err(SqlError::unsupported("LIKE in CREATE TABLE")),
+            TableElement::Like(i) => like::add(&create.like[*i], &mut table, &mut constraints, context)?,
         }
     }
     if table.columns.len() > COLUMNS_MAX {
@@ -65,6 +55,9 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
     }
     constraints.extend(create.constraints.iter().cloned());
     store(table, &constraints, context)?;
+    for copied in &create.like {
+        like::add_indexes(copied, &create.name, context)?;
+    }
     Ok(TAG)
 }
 
@@ -82,6 +75,9 @@ fn store(
     table.table = made.0;
     // The relation must be in the catalog before checks and foreign keys to itself can be bound.
     write::put(StoredObject::Relation(table.clone()), context)?;
+    for position in 0..table.columns.len() {
+        check_generated(&table, position, context)?;
+    }
     let mut foreign_keys: Vec<PendingForeignKey> = Vec::new();
     for constraint in constraints {
         if let ConstraintKind::ForeignKey(_) = constraint.kind {
@@ -122,12 +118,15 @@ fn refuse_unsupported(create: &CreateTable) -> SqlResult<()> {
     if create.of_type.is_some() {
         return unsupported("CREATE TABLE OF");
     }
-    if let Some(tablespace) = &create.tablespace
-        && &**tablespace != "pg_default"
-    {
+    check_storage(create.tablespace.as_deref(), create.access_method.as_deref())
+}
+
+/// There is one tablespace and one access method.
+pub(super) fn check_storage(tablespace: Option<&str>, access_method: Option<&str>) -> SqlResult<()> {
+    if let Some(tablespace) = tablespace.filter(|name| *name != "pg_default") {
         return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("tablespace \"{tablespace}\" does not exist")));
     }
-    match create.access_method.as_deref() {
+    match access_method {
         None | Some("heap" | "mote") => Ok(()),
         Some(method) => {
             Err(SqlError::new(state::UNDEFINED_OBJECT, format!("access method \"{method}\" does not exist")))
@@ -225,20 +224,122 @@ pub(super) fn define_column(
         owned_sequence: None,
         comment: None,
     };
+    let position = table.columns.len() as u16;
     if serial.is_some() {
-        return Err(SqlError::unsupported("serial columns"));
+        if column.type_name.as_ref().is_some_and(|name| !name.array_bounds.is_empty()) {
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "array of serial is not implemented",
+            ));
+        }
+        let sequence = sequence::create_owned(table, &column.name, position, ty, &[], context)?;
+        stored.default = Some(sequence::default_text(&sequence, context));
+        stored.owned_sequence = Some(sequence.oid);
     }
     for constraint in &column.constraints {
         match &constraint.kind {
             ConstraintKind::Null => {}
             ConstraintKind::NotNull { .. } => stored.not_null = true,
-            ConstraintKind::Default(value) => stored.default = Some(default_text(value, &column.name, ty, context)?),
-            ConstraintKind::Identity { .. } => return Err(SqlError::unsupported("GENERATED AS IDENTITY")),
-            ConstraintKind::Generated { .. } => return Err(SqlError::unsupported("GENERATED ALWAYS AS (..) STORED")),
+            ConstraintKind::Default(value) => {
+                refuse_second_value(&stored, "default", table)?;
+                stored.default = Some(default_text(value, &column.name, ty, context)?);
+            }
+            ConstraintKind::Identity { always, options } => {
+                refuse_second_value(&stored, "identity", table)?;
+                require_identity_type(ty)?;
+                let sequence = sequence::create_owned(table, &column.name, position, ty, options, context)?;
+                stored.identity_always = Some(*always);
+                stored.owned_sequence = Some(sequence.oid);
+                stored.not_null = true;
+            }
+            ConstraintKind::Generated { expression, stored: true } => {
+                refuse_second_value(&stored, "generation expression", table)?;
+                stored.generated = Some(deparse::expression(expression));
+            }
+            ConstraintKind::Generated { stored: false, .. } => {
+                return Err(SqlError::unsupported("GENERATED ALWAYS AS (..) VIRTUAL"));
+            }
             _ => constraints.push(constraint::with_column(constraint, &column.name)),
         }
     }
     Ok(stored)
+}
+
+/// A column has at most one of: default, identity, generation expression.
+fn refuse_second_value(column: &StoredColumn, second: &str, table: &StoredRelation) -> SqlResult<()> {
+    let first = if column.identity_always.is_some() {
+        "identity"
+    } else if column.generated.is_some() {
+        "generation expression"
+    } else if column.default.is_some() {
+        "default"
+    } else {
+        return Ok(());
+    };
+    let message = if first == second {
+        let what = if first == "identity" { "multiple identity specifications" } else { "multiple default values" };
+        format!("{what} specified for column \"{}\" of table \"{}\"", column.name, table.name)
+    } else {
+        let (a, b) = if second == "identity" || (first, second) == ("generation expression", "default") {
+            (second, first)
+        } else {
+            (first, second)
+        };
+        let (a, b) = if a == "identity" { (b, a) } else { (a, b) };
+        format!("both {a} and {b} specified for column \"{}\" of table \"{}\"", column.name, table.name)
+    };
+    Err(SqlError::new(state::SYNTAX_ERROR, message))
+}
+
+pub(super) fn require_identity_type(ty: ColumnType) -> SqlResult<()> {
+    if [oid::INT2, oid::INT4, oid::INT8].contains(&ty.oid) {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::INVALID_PARAMETER_VALUE,
+        "identity column type must be smallint, integer, or bigint",
+    ))
+}
+
+/// A generation expression is immutable and reads ordinary columns of its own row. The table is in the catalog.
+pub(super) fn check_generated(
+    table: &StoredRelation,
+    position: usize,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let column = &table.columns[position];
+    let Some(text) = &column.generated else { return Ok(()) };
+    let entry = context.session.catalog.entry(Oid(table.oid));
+    let relation = entry.ok_or_else(|| SqlError::internal("a table is in the catalog"))?.described.clone();
+    let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
+    let bound = internal::on_large_stack(context, |session| {
+        let target = Some((column.name.as_str(), ty));
+        bind_expression_over_relation(text, &relation, RelationExpression::Generated, target, &session.catalog)
+    })?;
+    let invalid = |message: String| Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
+    for read in constraint::columns_of(&bound) {
+        let read = &table.columns[read as usize];
+        if read.generated.is_some() {
+            return invalid(format!(
+                "cannot use generated column \"{}\" in column generation expression",
+                read.name
+            ))
+            .map_err(|error: SqlError| error.detail("A generated column cannot reference another generated column."));
+        }
+    }
+    if !is_immutable(&bound) {
+        return invalid("generation expression is not immutable".into());
+    }
+    Ok(())
+}
+
+/// Whether an expression's value depends on nothing but the row.
+fn is_immutable(expression: &BoundExpr) -> bool {
+    !expression.any(&mut |part| match part {
+        BoundExpr::Call { function, .. } => function.signature().volatility != Volatility::Immutable,
+        BoundExpr::SessionValue { .. } | BoundExpr::Sequence { .. } => true,
+        _ => false,
+    })
 }
 
 fn refuse_pseudo_type(column: &str, ty: ColumnType) -> SqlResult<()> {

@@ -1,13 +1,15 @@
-//! DROP of tables, indexes, views and schemas.
+//! DROP of tables, indexes, views, sequences and schemas, and what goes with them.
+
+use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, RelationName};
+use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName};
 
-use super::schema;
+use super::{schema, sequence};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::write;
+use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::session::CommandTag;
 
@@ -32,20 +34,15 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
             _ => relations.extend(find(name, word, drop, context)?),
         }
     }
-    refuse_dependents(&relations, drop.behavior, context)?;
     for relation in &relations {
-        drop_relation(relation, context)?;
+        refuse_identity(relation, context)?;
+    }
+    if let [first, rest @ ..] = relations.as_slice() {
+        let subject =
+            if rest.is_empty() { format!("{word} {}", first.name) } else { "desired object(s)".to_string() };
+        drop_all(relations, &subject, drop.behavior, context)?;
     }
     Ok(CommandTag::Word(tag))
-}
-
-fn relation_name(name: &QualifiedName) -> RelationName {
-    RelationName {
-        catalog: None,
-        schema: name.qualifier().map(Into::into),
-        name: name.last().into(),
-        location: name.location,
-    }
 }
 
 fn shown(name: &QualifiedName) -> String {
@@ -79,16 +76,12 @@ fn find(
     drop: &Drop,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<StoredRelation>> {
-    let relation = relation_name(name);
+    let relation = schema::relation_name(name);
     let Some(entry) = schema::lock_relation(&relation, TableLockMode::AccessExclusive, context)? else {
         missing(word, name, drop, context)?;
         return Ok(None);
     };
-    let kind = match entry.stored.kind {
-        StoredKind::Table => "table",
-        StoredKind::View => "view",
-        StoredKind::Sequence => "sequence",
-    };
+    let kind = word_of(entry.stored.kind);
     if kind != word {
         return Err(SqlError::new(
             state::WRONG_OBJECT_TYPE,
@@ -100,53 +93,187 @@ fn find(
     Ok(Some(entry.stored.clone()))
 }
 
-/// Foreign keys of other tables: refused, or with CASCADE dropped.
-fn refuse_dependents(
-    dropped: &[StoredRelation],
+/// What goes, or must go, together with relations that are dropped.
+#[derive(Default)]
+struct Dependents {
+    /// (relation with the constraint, constraint, table that it references).
+    foreign_keys: Vec<(Arc<RelationEntry>, String, String)>,
+    views: Vec<(Arc<RelationEntry>, String)>,
+    /// (table, position of the column, sequence that its default reads).
+    defaults: Vec<(Arc<RelationEntry>, usize, String)>,
+}
+
+impl Dependents {
+    fn of(dropped: &[StoredRelation], context: &StatementContext<'_>) -> Dependents {
+        let catalog = context.session.catalog.current();
+        let mut found = Dependents::default();
+        let mut others: Vec<&Arc<RelationEntry>> =
+            catalog.relations().filter(|r| dropped.iter().all(|d| d.oid != r.stored.oid)).collect();
+        others.sort_by_key(|entry| entry.stored.oid);
+        for entry in others {
+            for constraint in &entry.stored.constraints {
+                if let StoredConstraintKind::ForeignKey(key) = &constraint.kind
+                    && let Some(target) = dropped.iter().find(|d| d.oid == key.referenced)
+                {
+                    found.foreign_keys.push((entry.clone(), constraint.name.clone(), target.name.clone()));
+                }
+            }
+            if let Some(read) = dropped.iter().find(|d| entry.stored.depends_on.contains(&d.oid)) {
+                found.views.push((entry.clone(), format!("{} {}", word_of(read.kind), read.name)));
+            }
+            for sequence in dropped.iter().filter(|d| d.kind == StoredKind::Sequence) {
+                for (position, column) in entry.stored.columns.iter().enumerate() {
+                    let reads = column.owned_sequence == Some(sequence.oid)
+                        || column.default.as_deref().is_some_and(|text| names_sequence(text, sequence, context));
+                    if reads && !column.dropped {
+                        found.defaults.push((entry.clone(), position, sequence.name.clone()));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// (what depends, what it depends on).
+    fn descriptions(&self) -> Vec<(String, String)> {
+        let keys = self.foreign_keys.iter().map(|(entry, constraint, target)| {
+            (format!("constraint {constraint} on table {}", entry.stored.name), format!("table {target}"))
+        });
+        let views =
+            self.views.iter().map(|(entry, read)| (format!("view {}", entry.stored.name), read.clone()));
+        let defaults = self.defaults.iter().map(|(entry, position, sequence)| {
+            let column = &entry.stored.columns[*position].name;
+            (
+                format!("default value for column {column} of table {}", entry.stored.name),
+                format!("sequence {sequence}"),
+            )
+        });
+        keys.chain(views).chain(defaults).collect()
+    }
+}
+
+/// Whether a default's text names the sequence.
+fn names_sequence(text: &str, sequence: &StoredRelation, context: &StatementContext<'_>) -> bool {
+    let quoted = |name: &str| text.contains(&format!("'{}'", name.replace('\'', "''")));
+    quoted(&sequence.name) || quoted(&schema::qualified_name(sequence, context))
+}
+
+fn word_of(kind: StoredKind) -> &'static str {
+    match kind {
+        StoredKind::Table => "table",
+        StoredKind::View => "view",
+        StoredKind::Sequence => "sequence",
+    }
+}
+
+/// Drops relations with the sequences that their columns own and, with CASCADE, with all that depends on them.
+/// `subject` is what the statement names, for messages.
+fn drop_all(
+    mut dropped: Vec<StoredRelation>,
+    subject: &str,
     behavior: DropBehavior,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let catalog = context.session.catalog.current();
-    for relation in catalog.relations() {
-        if dropped.iter().any(|d| d.oid == relation.stored.oid) {
-            continue;
+    let tables: Vec<Oid> = dropped.iter().map(|relation| Oid(relation.oid)).collect();
+    for table in tables {
+        for entry in sequence::owned_by_table(table, context) {
+            if dropped.iter().all(|known| known.oid != entry.stored.oid) {
+                dropped.push(entry.stored.clone());
+            }
         }
-        let points_here = |kind: &StoredConstraintKind| match kind {
-            StoredConstraintKind::ForeignKey(key) => dropped.iter().find(|d| d.oid == key.referenced),
-            _ => None,
-        };
-        let Some((constraint, target)) =
-            relation.stored.constraints.iter().find_map(|c| points_here(&c.kind).map(|t| (c, t)))
-        else {
-            continue;
-        };
-        if behavior == DropBehavior::Restrict {
-            return Err(SqlError::new(
-                state::DEPENDENT_OBJECTS_STILL_EXIST,
-                format!("cannot drop table {} because other objects depend on it", target.name),
-            )
-            .detail(format!(
-                "constraint {} on table {} depends on table {}",
-                constraint.name, relation.stored.name, target.name
-            ))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
-        let mut changed = relation.stored.clone();
-        changed.constraints.retain(|c| points_here(&c.kind).is_none());
-        let message = format!("drop cascades to constraint {} on table {}", constraint.name, changed.name);
-        schema::lock_entry(relation, TableLockMode::AccessExclusive, context)?;
-        write::put(StoredObject::Relation(changed), context)?;
-        schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+    }
+    let dependents = Dependents::of(&dropped, context);
+    let descriptions = dependents.descriptions();
+    if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
+        return Err(refused(subject, &descriptions));
+    }
+    cascade_notice(&descriptions, context);
+    for (entry, constraint, _) in &dependents.foreign_keys {
+        schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+        change(entry, context, |relation| relation.constraints.retain(|c| c.name != *constraint))?;
+    }
+    for (entry, position, _) in &dependents.defaults {
+        schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+        change(entry, context, |relation| {
+            relation.columns[*position].default = None;
+            relation.columns[*position].owned_sequence = None;
+        })?;
+    }
+    for (entry, _) in &dependents.views {
+        schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+        remove_relation(&entry.stored, context)?;
+    }
+    for relation in &dropped {
+        remove_relation(relation, context)?;
     }
     Ok(())
 }
 
-fn drop_relation(relation: &StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
+/// Changes a relation as it is by now: it may have been changed a moment ago.
+fn change(
+    entry: &RelationEntry,
+    context: &mut StatementContext<'_>,
+    work: impl FnOnce(&mut StoredRelation),
+) -> SqlResult<()> {
+    let Some(current) = context.session.catalog.entry(Oid(entry.stored.oid)) else { return Ok(()) };
+    let mut relation = current.stored.clone();
+    work(&mut relation);
+    write::put(StoredObject::Relation(relation), context)
+}
+
+#[cold]
+pub(super) fn refused(subject: &str, descriptions: &[(String, String)]) -> SqlError {
+    let lines: Vec<String> = descriptions.iter().map(|(what, on)| format!("{what} depends on {on}")).collect();
+    SqlError::new(
+        state::DEPENDENT_OBJECTS_STILL_EXIST,
+        format!("cannot drop {subject} because other objects depend on it"),
+    )
+    .detail(lines.join("\n"))
+    .hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
+
+pub(super) fn cascade_notice(descriptions: &[(String, String)], context: &mut StatementContext<'_>) {
+    let lines: Vec<String> = descriptions.iter().map(|(what, _)| format!("drop cascades to {what}")).collect();
+    match lines.len() {
+        0 => {}
+        1 => schema::notice(state::SUCCESSFUL_COMPLETION, lines[0].clone(), context),
+        count => {
+            let notice = SqlError::new(
+                state::SUCCESSFUL_COMPLETION,
+                format!("drop cascades to {count} other objects"),
+            );
+            schema::send_notice(notice.detail(lines.join("\n")), context);
+        }
+    }
+}
+
+/// Removes a relation from engine and catalog. The caller has locked it and dealt with what depends on it.
+pub(super) fn remove_relation(relation: &StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    if relation.kind == StoredKind::Sequence {
+        return sequence::remove(relation, context);
+    }
     if relation.table != 0 {
         let table = TableId(relation.table);
         schema::engine_call(context, |transaction| transaction.drop_table(table))?;
     }
     write::remove(Oid(relation.oid), context)
+}
+
+/// The sequence of an identity column goes with the column only.
+fn refuse_identity(relation: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
+    if relation.kind != StoredKind::Sequence || !sequence::is_identity(relation, context) {
+        return Ok(());
+    }
+    let owner = relation.sequence.as_ref().and_then(|sequence| sequence.owned_by);
+    let Some((table, position)) = owner else { return Ok(()) };
+    let Some(entry) = context.session.catalog.entry(Oid(table)) else { return Ok(()) };
+    let column = &entry.stored.columns[position as usize].name;
+    let place = format!("column {column} of table {}", entry.stored.name);
+    Err(SqlError::new(
+        state::DEPENDENT_OBJECTS_STILL_EXIST,
+        format!("cannot drop sequence {} because {place} requires it", relation.name),
+    )
+    .hint(format!("You can drop {place} instead.")))
 }
 
 fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
@@ -187,7 +314,7 @@ fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<
 }
 
 /// (table, index) for the name of an index.
-fn find_index(name: &QualifiedName, context: &StatementContext<'_>) -> Option<(Oid, Oid)> {
+pub(super) fn find_index(name: &QualifiedName, context: &StatementContext<'_>) -> Option<(Oid, Oid)> {
     use mote_sql::catalog::CatalogView;
     let catalog = context.session.catalog.current();
     let schemas = match name.qualifier() {
@@ -202,29 +329,31 @@ fn find_index(name: &QualifiedName, context: &StatementContext<'_>) -> Option<(O
 }
 
 fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    let Some(oid) = context.session.catalog.schema_oid(name.last()) else {
+    if context.session.catalog.schema_oid(name.last()).is_none() {
         return missing("schema", name, drop, context);
-    };
+    }
+    let stored = schema::schema_to_change(name.last(), context)?;
     let catalog = context.session.catalog.current();
-    let inside: Vec<StoredRelation> =
-        catalog.relations().filter(|r| r.stored.schema == oid.0).map(|r| r.stored.clone()).collect();
-    if !inside.is_empty() && drop.behavior == DropBehavior::Restrict {
-        return Err(SqlError::new(
-            state::DEPENDENT_OBJECTS_STILL_EXIST,
-            format!("cannot drop schema {} because other objects depend on it", name.last()),
-        )
-        .detail(format!("table {}.{} depends on schema {}", name.last(), inside[0].name, name.last()))
-        .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    let mut inside: Vec<Arc<RelationEntry>> =
+        catalog.relations().filter(|r| r.stored.schema == stored.oid).cloned().collect();
+    inside.sort_by_key(|entry| entry.stored.oid);
+    let subject = format!("schema {}", stored.name);
+    // What a table owns is not named: it is part of it.
+    let named = inside.iter().filter(|e| e.stored.sequence.as_ref().is_none_or(|s| s.owned_by.is_none()));
+    let descriptions: Vec<(String, String)> = named
+        .map(|entry| {
+            let what = format!("{} {}.{}", word_of(entry.stored.kind), stored.name, entry.stored.name);
+            (what, subject.clone())
+        })
+        .collect();
+    if !descriptions.is_empty() && drop.behavior == DropBehavior::Restrict {
+        return Err(refused(&subject, &descriptions));
     }
-    for relation in &inside {
-        let entry = context.session.catalog.entry(Oid(relation.oid));
-        if let Some(entry) = entry {
-            schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
-        }
+    cascade_notice(&descriptions, context);
+    for entry in &inside {
+        schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
     }
-    refuse_dependents(&inside, drop.behavior, context)?;
-    for relation in &inside {
-        drop_relation(relation, context)?;
-    }
-    write::remove(oid, context)
+    let relations = inside.iter().map(|entry| entry.stored.clone()).collect();
+    drop_all(relations, &subject, DropBehavior::Cascade, context)?;
+    write::remove(Oid(stored.oid), context)
 }

@@ -86,7 +86,7 @@ impl Query {
     }
 }
 
-fn plan(statement: &ParsedStatement, text: &str, context: &mut StatementContext<'_>) -> SqlResult<Plan> {
+pub(super) fn plan(statement: &ParsedStatement, text: &str, context: &mut StatementContext<'_>) -> SqlResult<Plan> {
     let mut planned = None;
     let catalog = &context.session.catalog;
     context.host.on_large_stack(&mut || {

@@ -6,20 +6,31 @@
 //! Promises: a definition is checked, locked and written within the caller's transaction and rolls back with it;
 //! a clause that is not implemented answers 0A000 by name. Leaves out: privileges of queries (checked when they run).
 
+mod acl;
 mod alter_table;
+mod comment;
 mod constraint;
 mod copy;
 mod create_index;
 mod create_table;
+mod create_table_as;
+mod database;
 mod drop;
+mod grant;
 mod internal;
+mod like;
 mod maintenance;
 pub mod privileges;
+mod rename;
+mod rewrite;
+mod role;
 mod schema;
+mod sequence;
 mod set;
 #[cfg(test)]
 mod test_support;
 mod truncate;
+mod view;
 
 use std::sync::Arc;
 
@@ -65,7 +76,23 @@ pub(crate) fn run(
     match statement {
         Statement::CreateTable(create) => create_table::run(create, context),
         Statement::AlterTable(alter) => alter_table::run(alter, context),
+        Statement::CreateTableAs(create) => create_table_as::run(create, text, context),
         Statement::CreateIndex(create) => create_index::run(create, in_block, context),
+        Statement::CreateSequence(create) => sequence::create(create, context),
+        Statement::AlterSequence(alter) => sequence::alter(alter, context),
+        Statement::CreateView(create) => view::create(create, text, context),
+        Statement::CreateRole(create) => role::create(create, context),
+        Statement::AlterRole(alter) => role::alter(alter, context),
+        Statement::AlterRoleSet(alter) => role::alter_settings(alter, context),
+        Statement::DropRole(drop) => role::drop(drop, context),
+        Statement::CreateDatabase(create) => database::create(create, in_block, context),
+        Statement::DropDatabase(drop) => database::drop(drop, in_block, context),
+        Statement::Comment(comment) => comment::run(comment, context),
+        Statement::Grant(grant) => grant::run(grant, context),
+        Statement::GrantRole(grant) => grant::role(grant, context),
+        Statement::Rename(rename) => rename::run(rename, context),
+        Statement::AlterOwner(alter) => rename::owner(alter, context),
+        Statement::AlterObjectSchema(alter) => rename::set_schema(alter, context),
         Statement::CreateSchema(create) => schema::create(create, context),
         Statement::Drop(drop) => drop::run(drop, context),
         Statement::Truncate(truncate) => truncate::run(truncate, context),

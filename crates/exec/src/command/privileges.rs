@@ -1,8 +1,8 @@
-//! Privileges on relations: what the current user may do, from the relation's ACL.
+//! Privileges: what the current user may do with relations and schemas, from their ACLs.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::catalog::{CatalogView, Relation};
+use mote_sql::catalog::{CatalogView, Relation, RelationKind};
 use mote_sql::plan::{RelationAccess, privilege};
 
 use crate::session::SessionState;
@@ -11,13 +11,26 @@ use crate::session::SessionState;
 pub(crate) fn check_relation(session: &SessionState, access: &RelationAccess) -> SqlResult<()> {
     let Some(relation) = session.catalog.relation(access.relation) else { return Ok(()) };
     let role = if access.check_as == Oid::INVALID { session.user_oid } else { access.check_as };
+    if access.check_as == Oid::INVALID && relation.oid >= Oid::FIRST_USER {
+        require_schema(session, relation.schema_oid, privilege::USAGE)?;
+    }
     if has_privileges(session, &relation, role, access.privileges) {
         return Ok(());
     }
-    Err(SqlError::new(
-        state::INSUFFICIENT_PRIVILEGE,
-        format!("permission denied for table {}", relation.name),
-    ))
+    Err(denied(relation_word(relation.kind), &relation.name))
+}
+
+fn relation_word(kind: RelationKind) -> &'static str {
+    match kind {
+        RelationKind::View => "view",
+        RelationKind::Sequence => "sequence",
+        RelationKind::Index => "index",
+        RelationKind::Table | RelationKind::Virtual => "table",
+    }
+}
+
+pub(crate) fn denied(kind: &str, name: &str) -> SqlError {
+    SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied for {kind} {name}"))
 }
 
 /// True if the role, a role it is a member of, or PUBLIC holds every wanted privilege.
@@ -26,22 +39,69 @@ pub(crate) fn has_privileges(session: &SessionState, relation: &Relation, role: 
     if relation.oid < Oid::FIRST_USER {
         return wanted & !privilege::SELECT == 0;
     }
-    let roles = memberships(session, role);
+    let items = relation.acl.iter().map(|item| (item.grantee, item.privileges));
+    holds(session, role, relation.owner, items, wanted)
+}
+
+/// Checks a privilege of the current user on a schema.
+pub(crate) fn require_schema(session: &SessionState, schema: Oid, wanted: u32) -> SqlResult<()> {
     let catalog = session.catalog.current();
-    let is_superuser = catalog.roles.get(&role).is_some_and(|r| r.object.superuser);
-    if is_superuser || roles.contains(&relation.owner) {
+    let Some(entry) = catalog.schemas.get(&schema) else { return Ok(()) };
+    let stored = &entry.object;
+    // A schema nobody granted anything on has its defaults: everybody may use the one that databases begin with.
+    let default = (stored.acl.is_empty() && stored.name == PUBLIC_SCHEMA)
+        .then_some((Oid::INVALID, privilege::USAGE));
+    let items = stored.acl.iter().map(|item| (Oid(item.grantee), item.privileges)).chain(default);
+    if holds(session, session.user_oid, Oid(stored.owner), items, wanted) {
+        return Ok(());
+    }
+    Err(denied("schema", &stored.name))
+}
+
+/// The schema that every database begins with.
+pub(crate) const PUBLIC_SCHEMA: &str = "public";
+
+fn holds(
+    session: &SessionState,
+    role: Oid,
+    owner: Oid,
+    items: impl Iterator<Item = (Oid, u32)>,
+    wanted: u32,
+) -> bool {
+    if is_superuser(session, role) {
         return true;
     }
-    let held = relation
-        .acl
-        .iter()
-        .filter(|item| item.grantee == Oid::INVALID || roles.contains(&item.grantee))
-        .fold(0, |held, item| held | item.privileges);
+    let roles = memberships(session, role);
+    if roles.contains(&owner) {
+        return true;
+    }
+    let held = items
+        .filter(|(grantee, _)| *grantee == Oid::INVALID || roles.contains(grantee))
+        .fold(0, |held, (_, privileges)| held | privileges);
     held & wanted == wanted
 }
 
+fn is_superuser(session: &SessionState, role: Oid) -> bool {
+    session.catalog.current().roles.get(&role).is_some_and(|entry| entry.object.superuser)
+}
+
+/// Whether the current user is the role, a member of it, or a superuser.
+pub(crate) fn is_member(session: &SessionState, role: Oid) -> bool {
+    session.superuser || memberships(session, session.user_oid).contains(&role)
+}
+
+/// To give something to a role one must be a member of it.
+pub(crate) fn require_member(session: &SessionState, role: Oid) -> SqlResult<()> {
+    if is_member(session, role) {
+        return Ok(());
+    }
+    let catalog = session.catalog.current();
+    let name = catalog.roles.get(&role).map(|entry| entry.object.name.clone()).unwrap_or_default();
+    Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("must be member of role \"{name}\"")))
+}
+
 /// The role and all roles it belongs to, directly or through others.
-fn memberships(session: &SessionState, role: Oid) -> Vec<Oid> {
+pub(crate) fn memberships(session: &SessionState, role: Oid) -> Vec<Oid> {
     let catalog = session.catalog.current();
     let mut roles = vec![role];
     let mut next = 0;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, TableLockMode, WaitPolicy, WriteError};
-use mote_sql::ast::{CreateSchema, RelationName};
+use mote_sql::ast::{CreateSchema, QualifiedName, RelationName, RoleSpecification, deparse};
 use mote_sql::catalog::CatalogView;
+use mote_sql::plan::privilege;
 
-use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation, StoredSchema};
+use super::privileges;
+use crate::catalog_store::stored::{StoredColumn, StoredKind, StoredObject, StoredRelation, StoredSchema};
 use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::modify::write_error;
@@ -20,6 +22,15 @@ const NAME_SPACE: u32 = u32::MAX;
 
 /// The schema that a new object of this name goes to.
 pub(super) fn schema_for_creation(name: &RelationName, context: &StatementContext<'_>) -> SqlResult<(Oid, String)> {
+    let (oid, schema) = named_schema_for_creation(name, context)?;
+    privileges::require_schema(context.session, oid, privilege::CREATE)?;
+    Ok((oid, schema))
+}
+
+fn named_schema_for_creation(
+    name: &RelationName,
+    context: &StatementContext<'_>,
+) -> SqlResult<(Oid, String)> {
     let catalog = &context.session.catalog;
     let Some(schema) = &name.schema else {
         return catalog.creation_schema().ok_or_else(|| {
@@ -60,6 +71,76 @@ pub(super) fn reserve_name(schema: Oid, name: &str, context: &mut StatementConte
     }
 }
 
+/// A relation without storage, constraints or privileges yet, under a new OID.
+pub(super) fn new_relation(
+    schema: Oid,
+    name: &str,
+    kind: StoredKind,
+    owner: u32,
+    columns: Vec<StoredColumn>,
+    context: &StatementContext<'_>,
+) -> StoredRelation {
+    StoredRelation {
+        oid: context.database.catalog().allocate_oid().0,
+        schema: schema.0,
+        name: name.to_string(),
+        kind,
+        owner,
+        table: 0,
+        columns,
+        indexes: Vec::new(),
+        constraints: Vec::new(),
+        view_query: None,
+        depends_on: Vec::new(),
+        sequence: None,
+        acl: Vec::new(),
+        comment: None,
+        options: Vec::new(),
+        temporary: false,
+    }
+}
+
+/// `schema.relation`, quoted where needed.
+pub(super) fn qualified_name(relation: &StoredRelation, context: &StatementContext<'_>) -> String {
+    let catalog = context.session.catalog.current();
+    let schema = catalog.schemas.get(&Oid(relation.schema)).map(|s| s.object.name.clone()).unwrap_or_default();
+    format!("{}.{}", deparse::identifier(&schema), deparse::identifier(&relation.name))
+}
+
+/// `[schema.]name` as the name of a relation.
+pub(super) fn relation_name(name: &QualifiedName) -> RelationName {
+    let parts = &name.parts;
+    let part = |from_end: usize| parts.len().checked_sub(from_end).map(|at| parts[at].clone());
+    RelationName {
+        catalog: part(3),
+        schema: part(2),
+        name: name.last().into(),
+        location: name.location,
+    }
+}
+
+/// The relation in `[schema.]relation.part`.
+pub(super) fn relation_of_part(name: &QualifiedName) -> RelationName {
+    let count = name.parts.len().saturating_sub(1);
+    relation_name(&QualifiedName { parts: name.parts[..count].to_vec(), location: name.location })
+}
+
+/// OID of an existing role.
+pub(super) fn role_oid(role: &RoleSpecification, context: &StatementContext<'_>) -> SqlResult<Oid> {
+    let session = &context.session;
+    let name = match role {
+        RoleSpecification::Name { name, .. } => &**name,
+        RoleSpecification::CurrentRole | RoleSpecification::CurrentUser => return Ok(session.user_oid),
+        RoleSpecification::SessionUser => &session.session_user,
+        RoleSpecification::Public => {
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, "role \"public\" does not exist"));
+        }
+    };
+    let catalog = session.catalog.current();
+    let role = catalog.role_by_name(name).map(|role| Oid(role.object.oid));
+    role.ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")))
+}
+
 pub(super) fn relation_exists(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {
     context.session.catalog.current().name(schema, name).is_some()
 }
@@ -68,11 +149,38 @@ pub(super) fn already_exists(name: &str) -> SqlError {
     SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
 }
 
+/// A message that does not end the statement, unless the client does not want to hear it.
+pub(super) fn send_notice(notice: SqlError, context: &mut StatementContext<'_>) {
+    if context.session.settings.effective.client_min_messages <= Severity::Notice {
+        context.host.notice(notice.severity(Severity::Notice));
+    }
+}
+
+/// A schema of this database, its name reserved and its owner asked for, ready to be changed.
+pub(super) fn schema_to_change(name: &str, context: &mut StatementContext<'_>) -> SqlResult<StoredSchema> {
+    let undefined =
+        || SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"));
+    let oid = context.session.catalog.schema_oid(name).ok_or_else(undefined)?;
+    reserve_name(oid, "", context)?;
+    let catalog = context.session.catalog.current();
+    let entry = catalog.schemas.get(&oid).ok_or_else(undefined)?;
+    if !privileges::is_member(context.session, Oid(entry.object.owner)) {
+        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("must be owner of schema {name}")));
+    }
+    Ok(entry.object.clone())
+}
+
+pub(super) fn check_schema_name(name: &str) -> SqlResult<()> {
+    if name.starts_with("pg_") {
+        return Err(SqlError::new(state::RESERVED_NAME, format!("unacceptable schema name \"{name}\""))
+            .detail("The prefix \"pg_\" is reserved for system schemas."));
+    }
+    Ok(())
+}
+
 /// The NOTICE of IF NOT EXISTS and IF EXISTS.
 pub(super) fn notice(code: mote_common::SqlState, message: String, context: &mut StatementContext<'_>) {
-    if context.session.settings.effective.client_min_messages <= Severity::Notice {
-        context.host.notice(SqlError::new(code, message).severity(Severity::Notice));
-    }
+    send_notice(SqlError::new(code, message), context);
 }
 
 pub(super) fn undefined_table(name: &RelationName) -> SqlError {
@@ -157,7 +265,7 @@ pub(super) fn table_for_change(
 }
 
 pub(super) fn require_owner(relation: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
-    if context.session.superuser || relation.owner == context.session.user_oid.0 {
+    if privileges::is_member(context.session, Oid(relation.owner)) {
         return Ok(());
     }
     let kind = match relation.kind {
@@ -206,18 +314,26 @@ pub(super) fn choose_name(
     unreachable!("some number is free")
 }
 
+pub(super) fn role_name(role: Oid, context: &StatementContext<'_>) -> String {
+    let catalog = context.session.catalog.current();
+    catalog.roles.get(&role).map(|role| role.object.name.clone()).unwrap_or_default()
+}
+
 pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
-    if create.owner.is_some() {
-        return Err(SqlError::unsupported("CREATE SCHEMA AUTHORIZATION"));
-    }
+    let owner = match &create.owner {
+        Some(role) => role_oid(role, context)?,
+        None => context.session.user_oid,
+    };
+    privileges::require_member(context.session, owner)?;
     if !create.elements.is_empty() {
         return Err(SqlError::unsupported("CREATE SCHEMA with elements"));
     }
-    let name = create.name.as_deref().unwrap_or_default().to_string();
-    if name.starts_with("pg_") {
-        return Err(SqlError::new(state::RESERVED_NAME, format!("unacceptable schema name \"{name}\""))
-            .detail("The prefix \"pg_\" is reserved for system schemas."));
-    }
+    // Without a name of its own the schema bears its owner's.
+    let name = match &create.name {
+        Some(name) => name.to_string(),
+        None => role_name(owner, context),
+    };
+    check_schema_name(&name)?;
     let database = context.session.catalog.database;
     reserve_name(database, &name, context)?;
     if context.session.catalog.schema_exists(&name) {
@@ -233,7 +349,7 @@ pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) 
         oid: oid.0,
         database: database.0,
         name,
-        owner: context.session.user_oid.0,
+        owner: owner.0,
         acl: Vec::new(),
         comment: None,
     });

@@ -1,12 +1,21 @@
-//! A database in memory for the tests of this folder.
+//! A database on a simulated disk for the tests of this folder.
 
 use std::sync::Arc;
 
+use mote_common::env::sim::{self, SimDisk};
+use mote_engine::EngineConfig;
+
 use crate::database::{Database, InitialNames};
+use crate::embedded::LocalSession;
 
 /// A new, empty database.
 pub(super) fn database() -> Arc<Database> {
-    let env = mote_common::env::sim::memory_env();
-    Database::open_in(env, mote_engine::EngineConfig::default(), &InitialNames::default())
-        .expect("a new database opens in memory")
+    let (env, _) = sim::env(&SimDisk::new(1), 1);
+    let config = EngineConfig { memory_limit_bytes: 256 << 20, ..EngineConfig::default() };
+    Database::open_in(env, config, &InitialNames::default()).expect("a new database opens in memory")
+}
+
+/// A session of the first role in a database of its own.
+pub(super) fn session() -> LocalSession {
+    LocalSession::open(&database(), "postgres", "postgres").expect("the first role may log in")
 }

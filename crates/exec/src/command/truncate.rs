@@ -3,30 +3,28 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{DropBehavior, Truncate};
+use mote_sql::ast::{DropBehavior, RelationName, Truncate};
+use mote_sql::plan::privilege;
 
-use super::schema;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRelation};
+use super::{privileges, schema, sequence};
+use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::session::CommandTag;
 
 pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
-    if truncate.behavior == DropBehavior::Cascade {
-        return Err(SqlError::unsupported("TRUNCATE CASCADE"));
-    }
-    if truncate.restart_identity {
-        return Err(SqlError::unsupported("TRUNCATE RESTART IDENTITY"));
-    }
     let mut tables: Vec<StoredRelation> = Vec::new();
     for target in &truncate.tables {
-        let table = schema::table_for_change(&target.name, TableLockMode::AccessExclusive, context)?
-            .ok_or_else(|| schema::undefined_table(&target.name))?;
+        let table = lock(&target.name, context)?;
         if !tables.iter().any(|t| t.oid == table.oid) {
             tables.push(table);
         }
     }
-    check_references(&tables, context)?;
+    if truncate.behavior == DropBehavior::Cascade {
+        add_referencing(&mut tables, context)?;
+    } else {
+        check_references(&tables, context)?;
+    }
     for mut table in tables {
         let old = TableId(table.table);
         let fresh = schema::engine_call(context, |transaction| transaction.truncate_table(old))?;
@@ -36,9 +34,67 @@ pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> Sq
             let (_, to) = renamed.ok_or_else(|| SqlError::internal("an index was lost in TRUNCATE"))?;
             index.index = to.0;
         }
+        let oid = Oid(table.oid);
         write::put(StoredObject::Relation(table), context)?;
+        if truncate.restart_identity {
+            sequence::restart_owned(oid, context)?;
+        }
     }
     Ok(CommandTag::Word("TRUNCATE TABLE"))
+}
+
+fn lock(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {
+    let entry = schema::lock_relation(name, TableLockMode::AccessExclusive, context)?
+        .ok_or_else(|| schema::undefined_table(name))?;
+    check_allowed(&entry.stored, context)?;
+    Ok(entry.stored.clone())
+}
+
+fn check_allowed(relation: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
+    if relation.kind != StoredKind::Table {
+        return Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a table", relation.name),
+        ));
+    }
+    let described = context.relation(Oid(relation.oid));
+    let user = context.session.user_oid;
+    let allowed =
+        described.is_some_and(|d| privileges::has_privileges(context.session, &d, user, privilege::TRUNCATE));
+    if allowed { Ok(()) } else { Err(privileges::denied("table", &relation.name)) }
+}
+
+/// CASCADE: tables that reference one of these go along, and those that reference them.
+fn add_referencing(tables: &mut Vec<StoredRelation>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let mut next = 0;
+    while next < tables.len() {
+        let target = tables[next].oid;
+        next += 1;
+        let catalog = context.session.catalog.current();
+        let mut found: Vec<_> = catalog
+            .relations()
+            .filter(|entry| tables.iter().all(|t| t.oid != entry.stored.oid))
+            .filter(|entry| references(&entry.stored, target))
+            .cloned()
+            .collect();
+        found.sort_by_key(|entry| entry.stored.oid);
+        for entry in found {
+            schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+            let Some(entry) = context.session.catalog.entry(Oid(entry.stored.oid)) else { continue };
+            check_allowed(&entry.stored, context)?;
+            let message = format!("truncate cascades to table \"{}\"", entry.stored.name);
+            schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+            tables.push(entry.stored.clone());
+        }
+    }
+    Ok(())
+}
+
+fn references(relation: &StoredRelation, target: u32) -> bool {
+    relation
+        .constraints
+        .iter()
+        .any(|c| matches!(&c.kind, StoredConstraintKind::ForeignKey(key) if key.referenced == target))
 }
 
 /// A table that another one references may only be emptied together with it.
@@ -48,19 +104,16 @@ fn check_references(tables: &[StoredRelation], context: &StatementContext<'_>) -
         if tables.iter().any(|t| t.oid == relation.stored.oid) {
             continue;
         }
-        for constraint in &relation.stored.constraints {
-            let StoredConstraintKind::ForeignKey(key) = &constraint.kind else { continue };
-            if let Some(table) = tables.iter().find(|t| Oid(t.oid) == Oid(key.referenced)) {
-                return Err(SqlError::new(
-                    state::FEATURE_NOT_SUPPORTED,
-                    "cannot truncate a table referenced in a foreign key constraint",
-                )
-                .detail(format!("Table \"{}\" references \"{}\".", relation.stored.name, table.name))
-                .hint(format!(
-                    "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
-                    relation.stored.name
-                )));
-            }
+        if let Some(table) = tables.iter().find(|t| references(&relation.stored, t.oid)) {
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "cannot truncate a table referenced in a foreign key constraint",
+            )
+            .detail(format!("Table \"{}\" references \"{}\".", relation.stored.name, table.name))
+            .hint(format!(
+                "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
+                relation.stored.name
+            )));
         }
     }
     Ok(())

@@ -20,7 +20,7 @@ use crate::modify::Target;
 use crate::query::runtime::Runtime;
 
 /// What turns field values into stored rows.
-pub(super) struct Sink {
+pub(in crate::command) struct Sink {
     target: Target,
     table: Arc<Table>,
     /// Columns that no field is for, with their defaults.

@@ -4,13 +4,8 @@ use mote_sql::ast::{DefinitionOption, Location, OptionValue};
 
 use super::fields::Fields;
 use super::options::CopyOptions;
-use crate::command::test_support::database;
+use crate::command::test_support::session;
 use crate::embedded::LocalSession;
-
-fn session() -> LocalSession {
-    let database = database();
-    LocalSession::open(&database, "postgres", "postgres").expect("the first role may log in")
-}
 
 fn copied_out(session: &mut LocalSession, text: &str) -> String {
     let outcomes = session.query(text).expect(text);

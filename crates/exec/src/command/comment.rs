@@ -1,0 +1,140 @@
+//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, roles and databases.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::TableLockMode;
+use mote_sql::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
+
+use super::{drop, privileges, role, schema};
+use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
+use crate::catalog_store::write;
+use crate::context::StatementContext;
+use crate::session::CommandTag;
+
+pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    // An empty text removes the comment, as NULL does.
+    let text = comment.text.as_deref().filter(|text| !text.is_empty()).map(str::to_string);
+    let ObjectReference::Name(name) = &comment.object else {
+        return Err(SqlError::unsupported("COMMENT ON this kind of object"));
+    };
+    match comment.kind {
+        ObjectKind::Table => on_relation(name, StoredKind::Table, "table", text, context)?,
+        ObjectKind::View => on_relation(name, StoredKind::View, "view", text, context)?,
+        ObjectKind::Sequence => on_relation(name, StoredKind::Sequence, "sequence", text, context)?,
+        ObjectKind::Column => on_column(name, text, context)?,
+        ObjectKind::TableConstraint => on_constraint(name, text, context)?,
+        ObjectKind::Index => on_index(name, text, context)?,
+        ObjectKind::Schema => on_schema(name.last(), text, context)?,
+        ObjectKind::Role => on_role(name.last(), text, context)?,
+        ObjectKind::Database => on_database(name.last(), text, context)?,
+        _ => return Err(SqlError::unsupported("COMMENT ON this kind of object")),
+    }
+    Ok(CommandTag::Word("COMMENT"))
+}
+
+fn relation_to_change(
+    name: &mote_sql::ast::RelationName,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<StoredRelation> {
+    let entry = schema::lock_relation(name, TableLockMode::ShareUpdateExclusive, context)?
+        .ok_or_else(|| schema::undefined_table(name))?;
+    schema::require_owner(&entry.stored, context)?;
+    Ok(entry.stored.clone())
+}
+
+fn on_relation(
+    name: &QualifiedName,
+    kind: StoredKind,
+    word: &str,
+    text: Option<String>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut relation = relation_to_change(&schema::relation_name(name), context)?;
+    if relation.kind != kind {
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a {word}", relation.name)));
+    }
+    relation.comment = text;
+    write::put(StoredObject::Relation(relation), context)
+}
+
+fn on_column(name: &QualifiedName, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let mut relation = relation_to_change(&schema::relation_of_part(name), context)?;
+    let owner = relation.name.clone();
+    let column = relation.columns.iter_mut().find(|column| !column.dropped && column.name == name.last());
+    let column = column.ok_or_else(|| {
+        SqlError::new(
+            state::UNDEFINED_COLUMN,
+            format!("column \"{}\" of relation \"{owner}\" does not exist", name.last()),
+        )
+    })?;
+    column.comment = text;
+    write::put(StoredObject::Relation(relation), context)
+}
+
+fn on_constraint(
+    name: &QualifiedName,
+    text: Option<String>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut relation = relation_to_change(&schema::relation_of_part(name), context)?;
+    let owner = relation.name.clone();
+    let constraint = relation.constraints.iter_mut().find(|constraint| constraint.name == name.last());
+    let constraint = constraint.ok_or_else(|| {
+        SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("constraint \"{}\" for table \"{owner}\" does not exist", name.last()),
+        )
+    })?;
+    constraint.comment = text;
+    write::put(StoredObject::Relation(relation), context)
+}
+
+fn on_index(name: &QualifiedName, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let undefined = || {
+        SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.last()))
+    };
+    let (table, index) = drop::find_index(name, context).ok_or_else(undefined)?;
+    let entry = context.session.catalog.entry(table).ok_or_else(undefined)?;
+    schema::require_owner(&entry.stored, context)?;
+    schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
+    let entry = context.session.catalog.entry(table).ok_or_else(undefined)?;
+    let mut relation = entry.stored.clone();
+    let stored = relation.indexes.iter_mut().find(|stored| stored.oid == index.0).ok_or_else(undefined)?;
+    stored.comment = text;
+    write::put(StoredObject::Relation(relation), context)
+}
+
+fn on_schema(name: &str, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let mut stored = schema::schema_to_change(name, context)?;
+    stored.comment = text;
+    write::put(StoredObject::Schema(stored), context)
+}
+
+fn on_role(name: &str, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
+    let entry = catalog.role_by_name(name).ok_or_else(|| {
+        SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+    })?;
+    if Oid(entry.object.oid) != context.session.user_oid {
+        role::require_role_admin("must have CREATEROLE privilege", context)?;
+    }
+    let mut stored = entry.object.clone();
+    stored.comment = text;
+    write::put(StoredObject::Role(stored), context)
+}
+
+fn on_database(name: &str, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
+    let entry = catalog.database_by_name(name).ok_or_else(|| {
+        SqlError::new(state::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))
+    })?;
+    if !privileges::is_member(context.session, Oid(entry.object.owner)) {
+        return Err(SqlError::new(
+            state::INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of database {name}"),
+        ));
+    }
+    let mut stored = entry.object.clone();
+    stored.comment = text;
+    write::put(StoredObject::Database(stored), context)
+}

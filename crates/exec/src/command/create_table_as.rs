@@ -1,0 +1,94 @@
+//! CREATE TABLE AS and SELECT INTO: a table of a query's rows.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::{RowWriter, TableDefinition};
+use mote_sql::ast::{CreateTableAs, OnCommit, ParsedStatement, Persistence, Statement};
+
+use super::copy::Sink;
+use super::{create_table, internal, schema, view};
+use crate::catalog_store::stored::{StoredKind, StoredObject};
+use crate::catalog_store::write;
+use crate::context::StatementContext;
+use crate::query::runtime::{Runtime, Values};
+use crate::session::CommandTag;
+
+pub(super) fn run(
+    create: &CreateTableAs,
+    text: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    const NO_DATA: CommandTag = CommandTag::Word("CREATE TABLE AS");
+    refuse_unsupported(create)?;
+    let (schema_oid, _) = schema::schema_for_creation(&create.name, context)?;
+    schema::reserve_name(schema_oid, &create.name.name, context)?;
+    if schema::relation_exists(schema_oid, &create.name.name, context) {
+        if create.if_not_exists {
+            let message = format!("relation \"{}\" already exists, skipping", create.name.name);
+            schema::notice(state::DUPLICATE_TABLE, message, context);
+            return Ok(NO_DATA);
+        }
+        return Err(schema::already_exists(&create.name.name));
+    }
+    let statement = ParsedStatement { statement: create.source.clone(), range: 0..text.len() };
+    let mut query = internal::Query::prepare(&statement, text, context)?;
+    if create.columns.len() > query.output().len() {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "too many column names were specified"));
+    }
+    let columns = view::columns_of(query.output(), &create.columns)?;
+    let owner = context.session.user_oid.0;
+    let mut table =
+        schema::new_relation(schema_oid, &create.name.name, StoredKind::Table, owner, columns, context);
+    table.options = create_table::storage_options(&create.options)?;
+    let definition = TableDefinition::new(table.columns.iter().map(create_table::column_storage).collect());
+    table.table = schema::engine_call(context, |transaction| transaction.create_table(&definition))?.0;
+    let oid = Oid(table.oid);
+    write::put(StoredObject::Relation(table), context)?;
+    if !create.with_data {
+        return Ok(NO_DATA);
+    }
+    fill(oid, &mut query, context).map(CommandTag::SelectInto)
+}
+
+fn fill(table: Oid, query: &mut internal::Query, context: &mut StatementContext<'_>) -> SqlResult<u64> {
+    let relation =
+        context.relation(table).ok_or_else(|| SqlError::internal("a new table is in the catalog"))?;
+    let storage = context
+        .database
+        .engine()
+        .table(relation.table)
+        .ok_or_else(|| SqlError::internal("a new table has its storage"))?;
+    let given: Vec<usize> = (0..relation.columns.len()).collect();
+    let mut sink = Sink::new(&relation, storage.clone(), &given, None, &context.session.catalog)?;
+    let layout = storage.newest_layout().clone();
+    let mut writer = RowWriter::new(&layout);
+    let mut values = Values::default();
+    let mut new = Vec::with_capacity(given.len());
+    let mut count = 0;
+    query.run(context, &mut |context, row| {
+        new.clear();
+        new.extend_from_slice(row);
+        let snapshot = context.transaction.snapshot();
+        let mut runtime = Runtime::new(context, &snapshot, &mut values);
+        sink.insert(&mut new, &mut writer, &mut runtime)?;
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+fn refuse_unsupported(create: &CreateTableAs) -> SqlResult<()> {
+    if create.materialized_view {
+        return Err(SqlError::unsupported("CREATE MATERIALIZED VIEW"));
+    }
+    if create.persistence == Persistence::Temporary {
+        return Err(SqlError::unsupported("CREATE TEMPORARY TABLE"));
+    }
+    if create.on_commit != OnCommit::PreserveRows {
+        return Err(SqlError::unsupported("ON COMMIT"));
+    }
+    if let Statement::Execute(_) = create.source {
+        return Err(SqlError::unsupported("CREATE TABLE AS EXECUTE"));
+    }
+    create_table::check_storage(create.tablespace.as_deref(), create.access_method.as_deref())
+}

@@ -1,0 +1,148 @@
+//! CREATE and DROP DATABASE. A database is a name for schemas of its own; all share one engine and one log.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::TableLockMode;
+use mote_sql::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionValue, RoleSpecification};
+
+use super::{drop, privileges, schema};
+use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
+use crate::catalog_store::write;
+use crate::context::StatementContext;
+use crate::session::CommandTag;
+
+/// The name space of database names among the reserved ones.
+const DATABASES: Oid = Oid(1262);
+
+pub(super) fn create(
+    create: &CreateDatabase,
+    in_block: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    refuse_block("CREATE DATABASE", in_block)?;
+    let session = &*context.session;
+    let catalog = session.catalog.current();
+    let allowed = catalog.roles.get(&session.user_oid).is_some_and(|role| role.object.create_database);
+    if !session.superuser && !allowed {
+        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, "permission denied to create database"));
+    }
+    let mut owner = session.user_oid;
+    for option in &create.options {
+        if &*option.name == "owner" {
+            owner = owner_of(option, context)?;
+            privileges::require_member(context.session, owner)?;
+        } else {
+            check_option(option)?;
+        }
+    }
+    schema::reserve_name(DATABASES, &create.name, context)?;
+    if context.session.catalog.current().database_by_name(&create.name).is_some() {
+        return Err(SqlError::new(
+            state::DUPLICATE_DATABASE,
+            format!("database \"{}\" already exists", create.name),
+        ));
+    }
+    let database = context.database.catalog().allocate_oid().0;
+    let public = context.database.catalog().allocate_oid().0;
+    let name = create.name.to_string();
+    write::put(StoredObject::Database(StoredDatabase { oid: database, name, owner: owner.0, comment: None }), context)?;
+    write::put(
+        StoredObject::Schema(StoredSchema {
+            oid: public,
+            database,
+            name: privileges::PUBLIC_SCHEMA.into(),
+            owner: owner.0,
+            acl: Vec::new(),
+            comment: Some("standard public schema".into()),
+        }),
+        context,
+    )?;
+    Ok(CommandTag::Word("CREATE DATABASE"))
+}
+
+fn owner_of(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlResult<Oid> {
+    match &option.value {
+        None => Ok(context.session.user_oid),
+        Some(OptionValue::String(name)) => {
+            let role = RoleSpecification::Name { name: name.clone(), location: option.location };
+            schema::role_oid(&role, context)
+        }
+        Some(_) => Err(SqlError::new(state::SYNTAX_ERROR, "owner requires a role name")),
+    }
+}
+
+/// There is one encoding and one collation; asking for exactly these is fine.
+fn check_option(option: &DefinitionOption) -> SqlResult<()> {
+    let text = match &option.value {
+        None => return Ok(()),
+        Some(OptionValue::String(text)) => text.to_ascii_lowercase(),
+        Some(OptionValue::Integer(number)) => number.to_string(),
+        Some(OptionValue::Boolean(flag)) => flag.to_string(),
+        Some(_) => String::new(),
+    };
+    let fine = match &*option.name {
+        "template" => matches!(text.as_str(), "template0" | "template1"),
+        "encoding" => matches!(text.as_str(), "utf8" | "utf-8" | "unicode" | "6"),
+        "lc_collate" | "lc_ctype" | "locale" => matches!(text.as_str(), "c" | "posix" | "c.utf-8" | "c.utf8"),
+        "locale_provider" => text == "libc",
+        "tablespace" => text == "pg_default",
+        "allow_connections" => text == "true",
+        "connection_limit" => text == "-1",
+        "is_template" => text == "false",
+        other => {
+            return Err(SqlError::new(state::SYNTAX_ERROR, format!("option \"{other}\" not recognized")));
+        }
+    };
+    if fine { Ok(()) } else { Err(SqlError::unsupported(format_args!("{} \"{text}\"", option.name.to_uppercase()))) }
+}
+
+fn refuse_block(command: &str, in_block: bool) -> SqlResult<()> {
+    if in_block {
+        return Err(SqlError::new(
+            state::ACTIVE_SQL_TRANSACTION,
+            format!("{command} cannot run inside a transaction block"),
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn drop(
+    statement: &DropDatabase,
+    in_block: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    const TAG: CommandTag = CommandTag::Word("DROP DATABASE");
+    refuse_block("DROP DATABASE", in_block)?;
+    if !statement.options.is_empty() {
+        return Err(SqlError::unsupported("DROP DATABASE WITH (FORCE)"));
+    }
+    schema::reserve_name(DATABASES, &statement.name, context)?;
+    let catalog = context.session.catalog.current();
+    let Some(entry) = catalog.database_by_name(&statement.name) else {
+        let message = format!("database \"{}\" does not exist", statement.name);
+        if statement.if_exists {
+            schema::notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"), context);
+            return Ok(TAG);
+        }
+        return Err(SqlError::new(state::INVALID_CATALOG_NAME, message));
+    };
+    let database = &entry.object;
+    if !privileges::is_member(context.session, Oid(database.owner)) {
+        return Err(SqlError::new(
+            state::INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of database {}", database.name),
+        ));
+    }
+    if Oid(database.oid) == context.session.catalog.database {
+        return Err(SqlError::new(state::OBJECT_IN_USE, "cannot drop the currently open database"));
+    }
+    for schema in catalog.schemas.values().filter(|schema| schema.object.database == database.oid) {
+        for relation in catalog.relations().filter(|relation| relation.stored.schema == schema.object.oid) {
+            schema::lock_entry(relation, TableLockMode::AccessExclusive, context)?;
+            drop::remove_relation(&relation.stored, context)?;
+        }
+        write::remove(Oid(schema.object.oid), context)?;
+    }
+    write::remove(Oid(database.oid), context)?;
+    Ok(TAG)
+}

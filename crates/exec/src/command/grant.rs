@@ -1,0 +1,263 @@
+//! GRANT and REVOKE: privileges on tables, views, sequences and schemas, and membership in roles.
+
+use mote_common::error::{Severity, state};
+use mote_common::{Oid, SqlError, SqlResult, SqlState};
+use mote_engine::TableLockMode;
+use mote_sql::ast::{
+    DropBehavior, Grant, GrantRole, GrantTarget, ObjectKind, ObjectReference, QualifiedName, RoleSpecification,
+};
+use mote_sql::plan::privilege;
+
+use super::acl::{self, AclKind};
+use super::{privileges, schema};
+use crate::catalog_store::stored::{StoredAcl, StoredKind, StoredObject, StoredRelation, StoredSchema};
+use crate::catalog_store::write;
+use crate::context::StatementContext;
+use crate::session::CommandTag;
+
+const PRIVILEGE_NOT_GRANTED: SqlState = SqlState::new("01007");
+const PRIVILEGE_NOT_REVOKED: SqlState = SqlState::new("01006");
+const INVALID_GRANT_OPERATION: SqlState = SqlState::new("0LP01");
+
+pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let tag = CommandTag::Word(if grant.revoke { "REVOKE" } else { "GRANT" });
+    if let Some(role) = &grant.granted_by
+        && schema::role_oid(role, context)? != context.session.user_oid
+    {
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "grantor must be current user"));
+    }
+    let grantees =
+        grant.grantees.iter().map(|role| grantee_oid(role, context)).collect::<SqlResult<Vec<u32>>>()?;
+    if grant.grant_option && grantees.contains(&Oid::INVALID.0) && !grant.revoke {
+        return Err(SqlError::new(
+            INVALID_GRANT_OPERATION,
+            "grant options can only be granted to roles",
+        ));
+    }
+    if grant.target == GrantTarget::AllInSchema {
+        return all_in_schema(grant, &grantees, context).map(|()| tag);
+    }
+    for object in &grant.objects {
+        let ObjectReference::Name(name) = object else {
+            return Err(SqlError::unsupported("GRANT on this kind of object"));
+        };
+        match grant.kind {
+            ObjectKind::Table | ObjectKind::Sequence => {
+                let relation = schema::relation_name(name);
+                let entry = schema::lock_relation(&relation, TableLockMode::AccessShare, context)?
+                    .ok_or_else(|| schema::undefined_table(&relation))?;
+                on_relation(grant, &grantees, entry.stored.clone(), context)?;
+            }
+            ObjectKind::Schema => on_schema(grant, &grantees, name, context)?,
+            ObjectKind::Database => return Err(SqlError::unsupported("GRANT ON DATABASE")),
+            _ => return Err(SqlError::unsupported("GRANT on this kind of object")),
+        }
+    }
+    Ok(tag)
+}
+
+fn grantee_oid(role: &RoleSpecification, context: &StatementContext<'_>) -> SqlResult<u32> {
+    match role {
+        RoleSpecification::Public => Ok(Oid::INVALID.0),
+        other => Ok(schema::role_oid(other, context)?.0),
+    }
+}
+
+fn all_in_schema(grant: &Grant, grantees: &[u32], context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let wanted = |kind: StoredKind| match grant.kind {
+        ObjectKind::Table => Ok(kind != StoredKind::Sequence),
+        ObjectKind::Sequence => Ok(kind == StoredKind::Sequence),
+        _ => Err(SqlError::unsupported("GRANT on all objects of this kind")),
+    };
+    for object in &grant.objects {
+        let ObjectReference::Name(name) = object else {
+            return Err(SqlError::internal("a schema has a name"));
+        };
+        let oid = context.session.catalog.schema_oid(name.last()).ok_or_else(|| undefined_schema(name.last()))?;
+        let catalog = context.session.catalog.current();
+        for relation in catalog.relations().filter(|relation| relation.stored.schema == oid.0) {
+            if wanted(relation.stored.kind)? {
+                on_relation(grant, grantees, relation.stored.clone(), context)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn undefined_schema(name: &str) -> SqlError {
+    SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
+}
+
+fn on_relation(
+    grant: &Grant,
+    grantees: &[u32],
+    mut relation: StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let kind = match (relation.kind, grant.kind) {
+        (StoredKind::Sequence, _) => AclKind::Sequence,
+        (_, ObjectKind::Sequence) => {
+            return Err(SqlError::new(
+                state::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a sequence", relation.name),
+            ));
+        }
+        _ => AclKind::Table,
+    };
+    // ALL on a table that is a sequence means a sequence's privileges; others must fit.
+    let bits = kind.bits(&grant.privileges)?;
+    let list = acl::with_defaults(&relation.acl, relation.owner, kind, 0);
+    relation.acl = change(grant, grantees, bits, list, relation.owner, &relation.name, kind, context)?;
+    write::put(StoredObject::Relation(relation), context)
+}
+
+fn on_schema(
+    grant: &Grant,
+    grantees: &[u32],
+    name: &QualifiedName,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let oid = context.session.catalog.schema_oid(name.last()).ok_or_else(|| undefined_schema(name.last()))?;
+    schema::reserve_name(oid, "", context)?;
+    let catalog = context.session.catalog.current();
+    let entry = catalog.schemas.get(&oid).ok_or_else(|| undefined_schema(name.last()))?;
+    let stored = entry.object.clone();
+    let bits = AclKind::Schema.bits(&grant.privileges)?;
+    let everybody = if stored.name == privileges::PUBLIC_SCHEMA { privilege::USAGE } else { 0 };
+    let list = acl::with_defaults(&stored.acl, stored.owner, AclKind::Schema, everybody);
+    let changed =
+        change(grant, grantees, bits, list, stored.owner, &stored.name, AclKind::Schema, context)?;
+    write::put(StoredObject::Schema(StoredSchema { acl: changed, ..stored }), context)
+}
+
+/// Applies a GRANT or REVOKE to a list. Who may not pass on anything is refused; who may pass on a part is warned.
+#[allow(clippy::too_many_arguments)]
+fn change(
+    grant: &Grant,
+    grantees: &[u32],
+    bits: u32,
+    mut list: Vec<StoredAcl>,
+    owner: u32,
+    name: &str,
+    kind: AclKind,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<StoredAcl>> {
+    let session = &*context.session;
+    let (grantor, allowed) = if privileges::is_member(session, Oid(owner)) {
+        (owner, kind.all())
+    } else {
+        let roles = privileges::memberships(session, session.user_oid);
+        let allowed = acl::grantable(&list, &roles);
+        let holds_any = list.iter().any(|i| i.grantee == 0 || roles.contains(&Oid(i.grantee)));
+        if allowed == 0 && !holds_any {
+            return Err(privileges::denied(kind.word(), name));
+        }
+        (session.user_oid.0, allowed)
+    };
+    let bits_allowed = bits & allowed;
+    if bits_allowed != bits {
+        let partly = bits_allowed != 0;
+        // ALL PRIVILEGES means all that one can give.
+        if !(partly && grant.privileges.is_empty()) {
+            warn(grant.revoke, partly, name, context);
+        }
+    }
+    for &grantee in grantees {
+        if grant.revoke {
+            let cascade = grant.behavior == DropBehavior::Cascade;
+            acl::revoke(&mut list, grantee, grantor, bits_allowed, grant.grant_option, cascade, owner)?;
+        } else if bits_allowed != 0 {
+            acl::grant(&mut list, grantee, grantor, bits_allowed, grant.grant_option);
+        }
+    }
+    Ok(list)
+}
+
+fn warn(revoke: bool, partly: bool, name: &str, context: &mut StatementContext<'_>) {
+    let (code, message) = match (revoke, partly) {
+        (false, true) => (PRIVILEGE_NOT_GRANTED, format!("not all privileges were granted for \"{name}\"")),
+        (false, false) => (PRIVILEGE_NOT_GRANTED, format!("no privileges were granted for \"{name}\"")),
+        (true, true) => (PRIVILEGE_NOT_REVOKED, format!("not all privileges could be revoked for \"{name}\"")),
+        (true, false) => (PRIVILEGE_NOT_REVOKED, format!("no privileges could be revoked for \"{name}\"")),
+    };
+    context.host.notice(SqlError::new(code, message).severity(Severity::Warning));
+}
+
+/// GRANT role TO role, and its undoing.
+pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let tag = CommandTag::Word(if grant.revoke { "REVOKE ROLE" } else { "GRANT ROLE" });
+    if !grant.options.is_empty() {
+        return Err(SqlError::unsupported("options of GRANT role"));
+    }
+    for name in &grant.roles {
+        let role = RoleSpecification::Name { name: name.clone(), location: mote_sql::ast::Location::NONE };
+        let role = schema::role_oid(&role, context)?;
+        require_admin(role, name, context)?;
+        for member in &grant.grantees {
+            let member = schema::role_oid(member, context)?;
+            change_membership(role, member, grant.revoke, context)?;
+        }
+    }
+    Ok(tag)
+}
+
+fn require_admin(role: Oid, name: &str, context: &StatementContext<'_>) -> SqlResult<()> {
+    let session = &*context.session;
+    let catalog = session.catalog.current();
+    let is_super = catalog.roles.get(&role).is_some_and(|entry| entry.object.superuser);
+    if session.superuser {
+        return Ok(());
+    }
+    if is_super {
+        return Err(SqlError::new(
+            state::INSUFFICIENT_PRIVILEGE,
+            "must be superuser to alter superusers",
+        ));
+    }
+    let creates_roles = catalog.roles.get(&session.user_oid).is_some_and(|entry| entry.object.create_role);
+    if creates_roles {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("must have admin option on role \"{name}\""),
+    ))
+}
+
+pub(super) fn change_membership(
+    role: Oid,
+    member: Oid,
+    revoke: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    schema::reserve_name(member, "", context)?;
+    let catalog = context.session.catalog.current();
+    let (Some(role_entry), Some(member_entry)) = (catalog.roles.get(&role), catalog.roles.get(&member)) else {
+        return Err(SqlError::internal("a role went away"));
+    };
+    let (role_name, member_name) = (&role_entry.object.name, &member_entry.object.name);
+    let known = member_entry.object.member_of.contains(&role.0);
+    let mut changed = member_entry.object.clone();
+    if revoke {
+        if !known {
+            let message = format!("role \"{member_name}\" is not a member of role \"{role_name}\"");
+            context.host.notice(SqlError::new(state::WARNING, message).severity(Severity::Warning));
+            return Ok(());
+        }
+        changed.member_of.retain(|&other| other != role.0);
+    } else {
+        if privileges::memberships(context.session, role).contains(&member) {
+            return Err(SqlError::new(
+                INVALID_GRANT_OPERATION,
+                format!("role \"{role_name}\" is a member of role \"{member_name}\""),
+            ));
+        }
+        if known {
+            let message = format!("role \"{member_name}\" is already a member of role \"{role_name}\"");
+            schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+            return Ok(());
+        }
+        changed.member_of.push(role.0);
+    }
+    write::put(StoredObject::Role(changed), context)
+}

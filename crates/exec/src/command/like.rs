@@ -1,0 +1,172 @@
+//! LIKE in CREATE TABLE: columns, and what INCLUDING asks for, copied from another relation.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::ast::{Constraint, ConstraintKind, Location, RelationName, TableLike};
+use mote_sql::plan::{RelationAccess, RelationLock, privilege};
+use mote_types::ColumnType;
+
+use super::create_index::{self, IndexSpecification};
+use super::{internal, privileges, rewrite, schema, sequence};
+use crate::catalog_store::stored::{
+    StoredConstraint, StoredConstraintKind, StoredKind, StoredObject, StoredRelation,
+};
+use crate::catalog_store::write;
+use crate::context::StatementContext;
+
+fn source(copied: &TableLike, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {
+    let entry = schema::find_relation(&copied.table, context)?
+        .ok_or_else(|| schema::undefined_table(&copied.table))?;
+    if entry.stored.kind == StoredKind::Sequence {
+        return Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("relation \"{}\" is invalid in LIKE clause", entry.stored.name),
+        )
+        .detail("This operation is not supported for sequences."));
+    }
+    let access = RelationAccess {
+        relation: entry.described.oid,
+        lock: RelationLock::AccessShare,
+        privileges: privilege::SELECT,
+        check_as: Oid::INVALID,
+    };
+    privileges::check_relation(context.session, &access)?;
+    Ok(entry.stored.clone())
+}
+
+/// Adds the source's columns to the new table, and its CHECK constraints to those that will be made.
+pub(super) fn add(
+    copied: &TableLike,
+    table: &mut StoredRelation,
+    constraints: &mut Vec<Constraint>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    if copied.statistics {
+        return Err(SqlError::unsupported("LIKE INCLUDING STATISTICS"));
+    }
+    let source = source(copied, context)?;
+    for column in source.columns.iter().filter(|column| !column.dropped) {
+        if table.columns.iter().any(|known| known.name == column.name) {
+            return Err(SqlError::new(
+                state::DUPLICATE_COLUMN,
+                format!("column \"{}\" specified more than once", column.name),
+            ));
+        }
+        let mut new = column.clone();
+        new.owned_sequence = None;
+        if !copied.defaults {
+            new.default = None;
+        }
+        if !copied.generated {
+            new.generated = None;
+        }
+        if !copied.comments {
+            new.comment = None;
+        }
+        if new.identity_always.is_some() {
+            if copied.identity {
+                let ty = ColumnType::new(Oid(new.type_oid));
+                let position = table.columns.len() as u16;
+                let made = sequence::create_owned(table, &new.name, position, ty, &[], context)?;
+                new.owned_sequence = Some(made.oid);
+            } else {
+                new.identity_always = None;
+            }
+        }
+        table.columns.push(new);
+    }
+    if copied.constraints {
+        for constraint in &source.constraints {
+            constraints.extend(check_of(constraint, context)?);
+        }
+    }
+    Ok(())
+}
+
+fn check_of(stored: &StoredConstraint, context: &mut StatementContext<'_>) -> SqlResult<Option<Constraint>> {
+    let StoredConstraintKind::Check { expression } = &stored.kind else { return Ok(None) };
+    let expression = internal::on_large_stack(context, |_| rewrite::parse_expression(expression))?;
+    Ok(Some(Constraint {
+        name: Some(stored.name.as_str().into()),
+        kind: ConstraintKind::Check(expression),
+        deferrable: false,
+        initially_deferred: false,
+        not_valid: false,
+        no_inherit: false,
+        not_enforced: false,
+        location: Location::NONE,
+    }))
+}
+
+/// INCLUDING INDEXES: once the table stands, its indexes and keys are made under names of their own.
+pub(super) fn add_indexes(
+    copied: &TableLike,
+    new_table: &RelationName,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    if !copied.indexes {
+        return Ok(());
+    }
+    let source = source(copied, context)?;
+    for index in &source.indexes {
+        let entry = schema::find_relation(new_table, context)?
+            .ok_or_else(|| SqlError::internal("a table that was just made exists"))?;
+        let mut table = entry.stored.clone();
+        let moved = |position: u16| {
+            let name = &source.columns[position as usize].name;
+            table.columns.iter().position(|column| column.name == *name).map(|at| at as u16)
+        };
+        let missing = || SqlError::internal("LIKE copies all columns");
+        let mut keys = index.keys.clone();
+        for key in &mut keys {
+            if let Some(column) = key.column {
+                key.column = Some(moved(column).ok_or_else(missing)?);
+            }
+        }
+        let include =
+            index.include.iter().map(|&column| moved(column).ok_or_else(missing)).collect::<SqlResult<_>>()?;
+        let constraint = source.constraints.iter().find(|constraint| {
+            matches!(constraint.kind, StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } if own == index.oid)
+        });
+        let names: Vec<&str> =
+            keys.iter().filter_map(|k| k.column.map(|c| table.columns[c as usize].name.as_str())).collect();
+        let mut parts = vec![table.name.as_str()];
+        let suffix = match (index.primary, constraint.is_some()) {
+            (true, _) => "pkey",
+            (false, true) => "key",
+            (false, false) => "idx",
+        };
+        if !index.primary {
+            parts.extend(names);
+        }
+        let name = schema::choose_name(Oid(table.schema), &parts, suffix, |_| false, context);
+        let specification = IndexSpecification {
+            name: name.clone(),
+            keys,
+            include,
+            unique: index.unique,
+            primary: index.primary,
+            nulls_not_distinct: index.nulls_not_distinct,
+        };
+        let made = create_index::build(specification, &table, context)?;
+        if constraint.is_some() {
+            let index = made.oid;
+            let kind = match suffix {
+                "pkey" => StoredConstraintKind::PrimaryKey { index },
+                _ => StoredConstraintKind::Unique { index },
+            };
+            table.constraints.push(StoredConstraint {
+                oid: context.database.catalog().allocate_oid().0,
+                name,
+                kind,
+                deferrable: false,
+                initially_deferred: false,
+                validated: true,
+                comment: None,
+            });
+        }
+        table.indexes.push(made);
+        write::put(StoredObject::Relation(table), context)?;
+    }
+    Ok(())
+}

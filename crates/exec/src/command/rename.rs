@@ -1,0 +1,440 @@
+//! ALTER .. RENAME, ALTER .. OWNER TO and ALTER .. SET SCHEMA.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::TableLockMode;
+use mote_sql::ast::{
+    AlterObjectSchema, AlterOwner, Name, ObjectKind, ObjectReference, QualifiedName, RelationName, Rename,
+    RoleSpecification,
+};
+use mote_sql::plan::privilege;
+
+use super::acl;
+use super::{drop, internal, privileges, rewrite, role, schema, sequence, view};
+use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
+use crate::catalog_store::write;
+use crate::context::StatementContext;
+use crate::session::CommandTag;
+
+pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let ObjectReference::Name(name) = &rename.object else {
+        return Err(SqlError::unsupported("RENAME of this kind of object"));
+    };
+    let tag = tag_of(rename.container_kind)?;
+    match rename.kind {
+        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
+            let relation = schema::relation_name(name);
+            if let Some(relation) = find(&relation, rename.kind, rename.if_exists, context)? {
+                rename_relation(relation, &rename.new_name, context)?;
+            }
+        }
+        ObjectKind::Index => rename_index(name, rename, context)?,
+        ObjectKind::Column | ObjectKind::TableConstraint => rename_part(name, rename, context)?,
+        ObjectKind::Schema => rename_schema(name.last(), &rename.new_name, context)?,
+        ObjectKind::Role => rename_role(name.last(), &rename.new_name, context)?,
+        ObjectKind::Database => rename_database(name.last(), &rename.new_name, context)?,
+        _ => return Err(SqlError::unsupported("RENAME of this kind of object")),
+    }
+    Ok(tag)
+}
+
+fn tag_of(kind: ObjectKind) -> SqlResult<CommandTag> {
+    Ok(CommandTag::Word(match kind {
+        ObjectKind::Table => "ALTER TABLE",
+        ObjectKind::View => "ALTER VIEW",
+        ObjectKind::Sequence => "ALTER SEQUENCE",
+        ObjectKind::Index => "ALTER INDEX",
+        ObjectKind::Schema => "ALTER SCHEMA",
+        ObjectKind::Role => "ALTER ROLE",
+        ObjectKind::Database => "ALTER DATABASE",
+        _ => return Err(SqlError::unsupported("ALTER of this kind of object")),
+    }))
+}
+
+/// A relation locked for a change of its name, place or owner. ALTER TABLE may be said of all kinds.
+fn find(
+    name: &RelationName,
+    kind: ObjectKind,
+    if_exists: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Option<StoredRelation>> {
+    let Some(entry) = schema::lock_relation(name, TableLockMode::AccessExclusive, context)? else {
+        if if_exists {
+            let message = format!("relation \"{}\" does not exist, skipping", name.name);
+            schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+            return Ok(None);
+        }
+        return Err(schema::undefined_table(name));
+    };
+    schema::require_owner(&entry.stored, context)?;
+    let word = match (kind, entry.stored.kind) {
+        (ObjectKind::View, StoredKind::View) | (ObjectKind::Sequence, StoredKind::Sequence) => None,
+        (ObjectKind::View, _) => Some("view"),
+        (ObjectKind::Sequence, _) => Some("sequence"),
+        _ => None,
+    };
+    match word {
+        None => Ok(Some(entry.stored.clone())),
+        Some(word) => Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a {word}", entry.stored.name),
+        )),
+    }
+}
+
+fn rename_relation(
+    mut relation: StoredRelation,
+    new_name: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let schema_oid = Oid(relation.schema);
+    schema::reserve_name(schema_oid, new_name, context)?;
+    if schema::relation_exists(schema_oid, new_name, context) {
+        return Err(schema::already_exists(new_name));
+    }
+    let schema_name = schema_name(relation.schema, context);
+    view::follow_rename(&relation, &schema_name, new_name, context)?;
+    relation.name = new_name.to_string();
+    write::put(StoredObject::Relation(relation.clone()), context)?;
+    if relation.kind == StoredKind::Sequence {
+        refresh_default(&relation, context)?;
+    }
+    Ok(())
+}
+
+fn schema_name(oid: u32, context: &StatementContext<'_>) -> String {
+    let catalog = context.session.catalog.current();
+    catalog.schemas.get(&Oid(oid)).map(|schema| schema.object.name.clone()).unwrap_or_default()
+}
+
+/// The default of a serial column names its sequence: it is written anew.
+fn refresh_default(relation: &StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let owner = relation.sequence.as_ref().and_then(|sequence| sequence.owned_by);
+    let Some((table, position)) = owner else { return Ok(()) };
+    let Some(entry) = context.session.catalog.entry(Oid(table)) else { return Ok(()) };
+    let mut table = entry.stored.clone();
+    let text = sequence::default_text(relation, context);
+    let Some(column) = table.columns.get_mut(position as usize) else { return Ok(()) };
+    if column.owned_sequence != Some(relation.oid) || column.default.is_none() {
+        return Ok(());
+    }
+    column.default = Some(text);
+    write::put(StoredObject::Relation(table), context)
+}
+
+fn rename_index(name: &QualifiedName, rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let Some((table, index)) = drop::find_index(name, context) else {
+        if rename.if_exists {
+            let message = format!("relation \"{}\" does not exist, skipping", name.last());
+            schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+            return Ok(());
+        }
+        return Err(schema::undefined_table(&schema::relation_name(name)));
+    };
+    let gone = || schema::undefined_table(&schema::relation_name(name));
+    let entry = context.session.catalog.entry(table).ok_or_else(gone)?;
+    schema::require_owner(&entry.stored, context)?;
+    schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
+    let mut relation = context.session.catalog.entry(table).ok_or_else(gone)?.stored.clone();
+    rename_index_of(&mut relation, index.0, &rename.new_name, context)?;
+    write::put(StoredObject::Relation(relation), context)
+}
+
+/// An index and the key constraint that it serves bear one name.
+fn rename_index_of(
+    relation: &mut StoredRelation,
+    index: u32,
+    new_name: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let schema_oid = Oid(relation.schema);
+    schema::reserve_name(schema_oid, new_name, context)?;
+    if schema::relation_exists(schema_oid, new_name, context) {
+        return Err(schema::already_exists(new_name));
+    }
+    for stored in relation.indexes.iter_mut().filter(|stored| stored.oid == index) {
+        stored.name = new_name.to_string();
+    }
+    for constraint in &mut relation.constraints {
+        if let StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } =
+            constraint.kind
+            && own == index
+        {
+            constraint.name = new_name.to_string();
+        }
+    }
+    Ok(())
+}
+
+fn rename_part(name: &QualifiedName, rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let relation = schema::relation_name(name);
+    let Some(mut relation) = find(&relation, rename.container_kind, rename.if_exists, context)? else {
+        return Ok(());
+    };
+    let part: &Name =
+        rename.part.as_ref().ok_or_else(|| SqlError::internal("RENAME of a part names the part"))?;
+    if rename.kind == ObjectKind::Column {
+        rename_column(&mut relation, part, &rename.new_name, context)?;
+    } else {
+        rename_constraint(&mut relation, part, &rename.new_name, context)?;
+    }
+    write::put(StoredObject::Relation(relation), context)
+}
+
+fn rename_column(
+    relation: &mut StoredRelation,
+    old: &str,
+    new: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let position = relation.columns.iter().position(|column| !column.dropped && column.name == old);
+    let position = position
+        .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")))?;
+    if relation.columns.iter().any(|column| !column.dropped && column.name == new) {
+        return Err(SqlError::new(
+            state::DUPLICATE_COLUMN,
+            format!("column \"{new}\" of relation \"{}\" already exists", relation.name),
+        ));
+    }
+    view::refuse_dependents(relation, "RENAME COLUMN", context)?;
+    relation.columns[position].name = new.to_string();
+    internal::on_large_stack(context, |_| rename_in_texts(relation, old, new))
+}
+
+fn rename_in_texts(relation: &mut StoredRelation, old: &str, new: &str) -> SqlResult<()> {
+    let generated = relation.columns.iter_mut().filter_map(|column| column.generated.as_mut());
+    let checks = relation.constraints.iter_mut().filter_map(|constraint| match &mut constraint.kind {
+        StoredConstraintKind::Check { expression } => Some(expression),
+        _ => None,
+    });
+    let indexes = relation.indexes.iter_mut().flat_map(|index| {
+        index.keys.iter_mut().filter_map(|key| key.expression.as_mut()).chain(index.predicate.as_mut())
+    });
+    for text in generated.chain(checks).chain(indexes) {
+        *text = rewrite::rename_column(text, old, new)?;
+    }
+    Ok(())
+}
+
+fn rename_constraint(
+    relation: &mut StoredRelation,
+    old: &str,
+    new: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let at = relation.constraints.iter().position(|constraint| constraint.name == old).ok_or_else(|| {
+        SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("constraint \"{old}\" for table \"{}\" does not exist", relation.name),
+        )
+    })?;
+    if relation.constraints.iter().any(|constraint| constraint.name == new) {
+        return Err(SqlError::new(
+            state::DUPLICATE_OBJECT,
+            format!("constraint \"{new}\" for relation \"{}\" already exists", relation.name),
+        ));
+    }
+    match relation.constraints[at].kind {
+        StoredConstraintKind::PrimaryKey { index } | StoredConstraintKind::Unique { index } => {
+            rename_index_of(relation, index, new, context)
+        }
+        _ => {
+            relation.constraints[at].name = new.to_string();
+            Ok(())
+        }
+    }
+}
+
+fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let mut stored = schema::schema_to_change(old, context)?;
+    schema::check_schema_name(new)?;
+    schema::reserve_name(context.session.catalog.database, new, context)?;
+    if context.session.catalog.schema_oid(new).is_some() {
+        return Err(SqlError::new(state::DUPLICATE_SCHEMA, format!("schema \"{new}\" already exists")));
+    }
+    let catalog = context.session.catalog.current();
+    let inside: Vec<StoredRelation> = catalog
+        .relations()
+        .filter(|relation| relation.stored.schema == stored.oid)
+        .map(|relation| relation.stored.clone())
+        .collect();
+    for relation in &inside {
+        view::follow_rename(relation, new, &relation.name, context)?;
+    }
+    stored.name = new.to_string();
+    write::put(StoredObject::Schema(stored), context)?;
+    for relation in &inside {
+        // The descriptions of relations hold their schema's name.
+        let current = context.session.catalog.entry(Oid(relation.oid)).map(|entry| entry.stored.clone());
+        if let Some(current) = current {
+            write::put(StoredObject::Relation(current), context)?;
+        }
+        if relation.kind == StoredKind::Sequence {
+            refresh_default(relation, context)?;
+        }
+    }
+    Ok(())
+}
+
+fn rename_role(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
+    let entry = catalog.role_by_name(old).ok_or_else(|| {
+        SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{old}\" does not exist"))
+    })?;
+    role::require_role_admin("permission denied to rename role", context)?;
+    role::check_name(new)?;
+    let mut stored = entry.object.clone();
+    if Oid(stored.oid) == context.session.user_oid || stored.name == context.session.session_user {
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "session user cannot be renamed"));
+    }
+    if catalog.role_by_name(new).is_some() {
+        return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("role \"{new}\" already exists")));
+    }
+    stored.name = new.to_string();
+    write::put(StoredObject::Role(stored), context)
+}
+
+fn rename_database(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
+    let entry = catalog.database_by_name(old).ok_or_else(|| {
+        SqlError::new(state::INVALID_CATALOG_NAME, format!("database \"{old}\" does not exist"))
+    })?;
+    let mut stored = entry.object.clone();
+    if !privileges::is_member(context.session, Oid(stored.owner)) {
+        return Err(SqlError::new(
+            state::INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of database {old}"),
+        ));
+    }
+    if Oid(stored.oid) == context.session.catalog.database {
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "current database cannot be renamed"));
+    }
+    if catalog.database_by_name(new).is_some() {
+        return Err(SqlError::new(state::DUPLICATE_DATABASE, format!("database \"{new}\" already exists")));
+    }
+    stored.name = new.to_string();
+    write::put(StoredObject::Database(stored), context)
+}
+
+/// ALTER .. OWNER TO of what is not a table.
+pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let ObjectReference::Name(name) = &alter.object else {
+        return Err(SqlError::unsupported("ALTER OWNER of this kind of object"));
+    };
+    let new = schema::role_oid(&alter.owner, context)?;
+    match alter.kind {
+        ObjectKind::Schema => {
+            let mut stored = schema::schema_to_change(name.last(), context)?;
+            privileges::require_member(context.session, new)?;
+            acl::change_owner(&mut stored.acl, stored.owner, new.0);
+            stored.owner = new.0;
+            write::put(StoredObject::Schema(stored), context)?;
+        }
+        ObjectKind::Database => {
+            let catalog = context.session.catalog.current();
+            let entry = catalog.database_by_name(name.last()).ok_or_else(|| {
+                SqlError::new(
+                    state::INVALID_CATALOG_NAME,
+                    format!("database \"{}\" does not exist", name.last()),
+                )
+            })?;
+            let mut stored = entry.object.clone();
+            privileges::require_member(context.session, Oid(stored.owner))?;
+            privileges::require_member(context.session, new)?;
+            stored.owner = new.0;
+            write::put(StoredObject::Database(stored), context)?;
+        }
+        _ => return Err(SqlError::unsupported("ALTER OWNER of this kind of object")),
+    }
+    tag_of(alter.kind)
+}
+
+/// OWNER TO of a table, view or sequence; owned sequences go along. The caller writes `relation`.
+pub(super) fn change_owner(
+    relation: &mut StoredRelation,
+    new: &RoleSpecification,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let new = schema::role_oid(new, context)?;
+    if relation.owner == new.0 {
+        return Ok(());
+    }
+    privileges::require_member(context.session, new)?;
+    if let Some(sequence) = &relation.sequence
+        && sequence.owned_by.is_some()
+    {
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            format!("cannot change owner of sequence \"{}\"", relation.name),
+        )
+        .detail(format!("Sequence \"{}\" is linked to a table.", relation.name)));
+    }
+    acl::change_owner(&mut relation.acl, relation.owner, new.0);
+    relation.owner = new.0;
+    for entry in sequence::owned_by_table(Oid(relation.oid), context) {
+        let mut owned = entry.stored.clone();
+        acl::change_owner(&mut owned.acl, owned.owner, new.0);
+        owned.owner = new.0;
+        write::put(StoredObject::Relation(owned), context)?;
+    }
+    Ok(())
+}
+
+/// ALTER .. SET SCHEMA: a relation moves with its indexes and owned sequences.
+pub(super) fn set_schema(alter: &AlterObjectSchema, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let tag = tag_of(alter.kind)?;
+    let ObjectReference::Name(name) = &alter.object else {
+        return Err(SqlError::unsupported("SET SCHEMA of this kind of object"));
+    };
+    if !matches!(alter.kind, ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence) {
+        return Err(SqlError::unsupported("SET SCHEMA of this kind of object"));
+    }
+    let relation = schema::relation_name(name);
+    let Some(relation) = find(&relation, alter.kind, alter.if_exists, context)? else { return Ok(tag) };
+    if relation.sequence.as_ref().is_some_and(|sequence| sequence.owned_by.is_some()) {
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot move an owned sequence into another schema",
+        )
+        .detail(format!("Sequence \"{}\" is linked to a table.", relation.name)));
+    }
+    let target = context.session.catalog.schema_oid(&alter.schema).ok_or_else(|| {
+        SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{}\" does not exist", alter.schema))
+    })?;
+    privileges::require_schema(context.session, target, privilege::CREATE)?;
+    if relation.schema == target.0 {
+        return Ok(tag);
+    }
+    let owned = sequence::owned_by_table(Oid(relation.oid), context);
+    move_to(relation, target, &alter.schema, context)?;
+    for entry in owned {
+        move_to(entry.stored.clone(), target, &alter.schema, context)?;
+    }
+    Ok(tag)
+}
+
+fn move_to(
+    mut relation: StoredRelation,
+    schema_oid: Oid,
+    schema_name: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let names: Vec<String> =
+        relation.indexes.iter().map(|index| index.name.clone()).chain([relation.name.clone()]).collect();
+    for name in &names {
+        schema::reserve_name(schema_oid, name, context)?;
+        if schema::relation_exists(schema_oid, name, context) {
+            return Err(SqlError::new(
+                state::DUPLICATE_TABLE,
+                format!("relation \"{name}\" already exists in schema \"{schema_name}\""),
+            ));
+        }
+    }
+    view::follow_rename(&relation, schema_name, &relation.name, context)?;
+    relation.schema = schema_oid.0;
+    write::put(StoredObject::Relation(relation.clone()), context)?;
+    if relation.kind == StoredKind::Sequence {
+        refresh_default(&relation, context)?;
+    }
+    Ok(())
+}

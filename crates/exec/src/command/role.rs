@@ -1,0 +1,319 @@
+//! CREATE, ALTER and DROP of roles. A user is a role that may log in; a group is a role with members.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::ast::{
+    AlterRole, AlterRoleSet, CreateRole, DefinitionOption, DropRole, OptionValue, RoleKind, RoleSpecification,
+    SetAction, SetValue,
+};
+
+use super::{grant, schema};
+use crate::catalog_store::stored::{StoredObject, StoredRole};
+use crate::catalog_store::write;
+use crate::context::StatementContext;
+use crate::session::CommandTag;
+use crate::settings;
+
+/// The name space of role names among the reserved ones: roles belong to no schema.
+const ROLES: Oid = Oid(1260);
+
+pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    require_role_admin("permission denied to create role", context)?;
+    let name = &*create.name;
+    check_name(name)?;
+    schema::reserve_name(ROLES, name, context)?;
+    if context.session.catalog.current().role_by_name(name).is_some() {
+        return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("role \"{name}\" already exists")));
+    }
+    let oid = context.database.catalog().allocate_oid();
+    let mut role = StoredRole {
+        oid: oid.0,
+        name: name.to_string(),
+        superuser: false,
+        can_login: create.kind == RoleKind::User,
+        create_database: false,
+        create_role: false,
+        inherit: true,
+        connection_limit: -1,
+        password: None,
+        member_of: Vec::new(),
+        settings: Vec::new(),
+        comment: None,
+    };
+    let relations = apply(&mut role, &create.options, context)?;
+    if role.superuser && !context.session.superuser {
+        return Err(denied("must be superuser to create superusers"));
+    }
+    write::put(StoredObject::Role(role), context)?;
+    for (group, member) in relations.pairs(oid) {
+        grant::change_membership(group, member, false, context)?;
+    }
+    Ok(CommandTag::Word("CREATE ROLE"))
+}
+
+pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let oid = schema::role_oid(&alter.role, context)?;
+    schema::reserve_name(oid, "", context)?;
+    let catalog = context.session.catalog.current();
+    let Some(entry) = catalog.roles.get(&oid) else { return Err(undefined("")) };
+    let mut role = entry.object.clone();
+    let only_password = alter.options.iter().all(|option| &*option.name == "password");
+    let changes_super = alter.options.iter().any(|option| &*option.name == "superuser");
+    if !context.session.superuser {
+        if role.superuser || changes_super {
+            return Err(denied("must be superuser to alter superuser roles or change superuser attribute"));
+        }
+        if !(only_password && oid == context.session.user_oid) {
+            require_role_admin("permission denied", context)?;
+        }
+    }
+    let relations = apply(&mut role, &alter.options, context)?;
+    write::put(StoredObject::Role(role), context)?;
+    for (group, member) in relations.pairs(oid) {
+        grant::change_membership(group, member, alter.remove_members, context)?;
+    }
+    Ok(CommandTag::Word("ALTER ROLE"))
+}
+
+/// ALTER ROLE .. SET: settings that the role's sessions begin with.
+pub(super) fn alter_settings(alter: &AlterRoleSet, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    if alter.database.is_some() {
+        return Err(SqlError::unsupported("ALTER ROLE IN DATABASE"));
+    }
+    let Some(role) = &alter.role else { return Err(SqlError::unsupported("ALTER ROLE ALL")) };
+    let oid = schema::role_oid(role, context)?;
+    if oid != context.session.user_oid {
+        require_role_admin("permission denied", context)?;
+    }
+    schema::reserve_name(oid, "", context)?;
+    let catalog = context.session.catalog.current();
+    let Some(entry) = catalog.roles.get(&oid) else { return Err(undefined("")) };
+    let mut role = entry.object.clone();
+    match &alter.setting.action {
+        SetAction::Value { name, values } => {
+            require_setting(name)?;
+            let value = values.iter().map(value_text).collect::<SqlResult<Vec<_>>>()?.join(", ");
+            role.settings.retain(|(known, _)| known != &**name);
+            role.settings.push((name.to_string(), value));
+        }
+        SetAction::Default { name } | SetAction::Reset { name } => {
+            require_setting(name)?;
+            role.settings.retain(|(known, _)| known != &**name);
+        }
+        SetAction::ResetAll => role.settings.clear(),
+        _ => return Err(SqlError::unsupported("this form of ALTER ROLE SET")),
+    }
+    write::put(StoredObject::Role(role), context)?;
+    Ok(CommandTag::Word("ALTER ROLE"))
+}
+
+fn require_setting(name: &str) -> SqlResult<()> {
+    settings::lookup(name).map(|_| ()).ok_or_else(|| {
+        SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+    })
+}
+
+fn value_text(value: &SetValue) -> SqlResult<String> {
+    match value {
+        SetValue::Integer(number) => Ok(number.to_string()),
+        SetValue::Number(number) => Ok(number.to_string()),
+        SetValue::String(text) => Ok(text.to_string()),
+        SetValue::Typed { .. } => Err(SqlError::unsupported("SET TIME ZONE INTERVAL")),
+    }
+}
+
+pub(super) fn drop(drop: &DropRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    require_role_admin("permission denied to drop role", context)?;
+    for specification in &drop.roles {
+        let RoleSpecification::Name { name, .. } = specification else {
+            return Err(SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                "cannot use special role specifier in DROP ROLE",
+            ));
+        };
+        let catalog = context.session.catalog.current();
+        let Some(entry) = catalog.role_by_name(name) else {
+            if drop.if_exists {
+                let message = format!("role \"{name}\" does not exist, skipping");
+                schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+                continue;
+            }
+            return Err(undefined(name));
+        };
+        drop_one(&entry.object, context)?;
+    }
+    Ok(CommandTag::Word("DROP ROLE"))
+}
+
+fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let oid = Oid(role.oid);
+    schema::reserve_name(oid, "", context)?;
+    if oid == context.session.user_oid {
+        return Err(SqlError::new(state::OBJECT_IN_USE, "current user cannot be dropped"));
+    }
+    if role.name == context.session.session_user {
+        return Err(SqlError::new(state::OBJECT_IN_USE, "session user cannot be dropped"));
+    }
+    if role.superuser && !context.session.superuser {
+        return Err(denied("must be superuser to drop superusers"));
+    }
+    let dependents = dependents(role.oid, context);
+    if !dependents.is_empty() {
+        return Err(SqlError::new(
+            state::DEPENDENT_OBJECTS_STILL_EXIST,
+            format!("role \"{}\" cannot be dropped because some objects depend on it", role.name),
+        )
+        .detail(dependents.join("\n")));
+    }
+    let catalog = context.session.catalog.current();
+    for member in catalog.roles.values().filter(|other| other.object.member_of.contains(&role.oid)) {
+        let mut changed = member.object.clone();
+        changed.member_of.retain(|&group| group != role.oid);
+        write::put(StoredObject::Role(changed), context)?;
+    }
+    write::remove(oid, context)
+}
+
+/// What a role owns or has privileges on, in the words of PostgreSQL's DETAIL.
+fn dependents(role: u32, context: &StatementContext<'_>) -> Vec<String> {
+    use crate::catalog_store::stored::StoredKind;
+    let catalog = context.session.catalog.current();
+    let mut found = Vec::new();
+    for database in catalog.databases.values().filter(|database| database.object.owner == role) {
+        found.push(format!("owner of database {}", database.object.name));
+    }
+    for schema in catalog.schemas.values().map(|schema| &schema.object) {
+        if schema.owner == role {
+            found.push(format!("owner of schema {}", schema.name));
+        } else if schema.acl.iter().any(|item| item.grantee == role || item.grantor == role) {
+            found.push(format!("privileges for schema {}", schema.name));
+        }
+    }
+    for relation in catalog.relations().map(|entry| &entry.stored) {
+        let kind = match relation.kind {
+            StoredKind::Table => "table",
+            StoredKind::View => "view",
+            StoredKind::Sequence => "sequence",
+        };
+        if relation.owner == role {
+            found.push(format!("owner of {kind} {}", relation.name));
+        } else if relation.acl.iter().any(|item| item.grantee == role || item.grantor == role) {
+            found.push(format!("privileges for {kind} {}", relation.name));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn undefined(name: &str) -> SqlError {
+    SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+}
+
+fn denied(message: &str) -> SqlError {
+    SqlError::new(state::INSUFFICIENT_PRIVILEGE, message)
+}
+
+pub(super) fn require_role_admin(message: &str, context: &StatementContext<'_>) -> SqlResult<()> {
+    let session = &*context.session;
+    let catalog = session.catalog.current();
+    let allowed = catalog.roles.get(&session.user_oid).is_some_and(|role| role.object.create_role);
+    if session.superuser || allowed { Ok(()) } else { Err(denied(message)) }
+}
+
+pub(super) fn check_name(name: &str) -> SqlResult<()> {
+    if name.starts_with("pg_") {
+        return Err(SqlError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved"))
+            .detail("Role names starting with \"pg_\" are reserved."));
+    }
+    if name == "public" || name == "none" {
+        return Err(SqlError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved")));
+    }
+    Ok(())
+}
+
+/// Memberships that options ask for.
+#[derive(Default)]
+struct Memberships {
+    /// IN ROLE: the role becomes a member of these.
+    groups: Vec<Oid>,
+    /// ROLE, USER: these become members of the role.
+    members: Vec<Oid>,
+}
+
+impl Memberships {
+    /// (group, member).
+    fn pairs(&self, role: Oid) -> Vec<(Oid, Oid)> {
+        let groups = self.groups.iter().map(|&group| (group, role));
+        groups.chain(self.members.iter().map(|&member| (role, member))).collect()
+    }
+}
+
+/// Writes options into the role; answers the memberships they ask for.
+fn apply(
+    role: &mut StoredRole,
+    options: &[DefinitionOption],
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Memberships> {
+    let mut memberships = Memberships::default();
+    for (at, option) in options.iter().enumerate() {
+        if options[..at].iter().any(|earlier| earlier.name == option.name) {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+        }
+        let flag = matches!(option.value, Some(OptionValue::Boolean(true)));
+        match &*option.name {
+            "superuser" => role.superuser = flag,
+            "canlogin" => role.can_login = flag,
+            "createdb" => role.create_database = flag,
+            "createrole" => role.create_role = flag,
+            "inherit" if flag => role.inherit = true,
+            "inherit" => return Err(SqlError::unsupported("NOINHERIT")),
+            "isreplication" if flag => return Err(SqlError::unsupported("REPLICATION")),
+            // Row security does not exist, so that everybody bypasses it.
+            "bypassrls" | "isreplication" => {}
+            "password" => set_password(role, option, context),
+            "connectionlimit" => role.connection_limit = connection_limit(option)?,
+            "validUntil" => return Err(SqlError::unsupported("VALID UNTIL")),
+            "addroleto" => memberships.groups = roles_of(option, context)?,
+            "rolemembers" => memberships.members = roles_of(option, context)?,
+            "adminmembers" => return Err(SqlError::unsupported("ADMIN members of a role")),
+            "sysid" => schema::notice(
+                state::SUCCESSFUL_COMPLETION,
+                "SYSID can no longer be specified".into(),
+                context,
+            ),
+            other => {
+                return Err(SqlError::new(state::SYNTAX_ERROR, format!("option \"{other}\" not recognized")));
+            }
+        }
+    }
+    Ok(memberships)
+}
+
+fn set_password(role: &mut StoredRole, option: &DefinitionOption, context: &mut StatementContext<'_>) {
+    role.password = match &option.value {
+        Some(OptionValue::String(password)) if password.is_empty() => {
+            let message = "empty string is not a valid password, clearing password";
+            schema::notice(state::SUCCESSFUL_COMPLETION, message.into(), context);
+            None
+        }
+        Some(OptionValue::String(password)) => Some(crate::password::verifier_for(password)),
+        _ => None,
+    };
+}
+
+fn connection_limit(option: &DefinitionOption) -> SqlResult<i32> {
+    match option.value {
+        Some(OptionValue::Integer(limit)) if limit >= -1 => Ok(limit),
+        Some(OptionValue::Integer(limit)) => {
+            Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid connection limit: {limit}")))
+        }
+        _ => Err(SqlError::new(state::SYNTAX_ERROR, "connectionlimit requires an integer value")),
+    }
+}
+
+fn roles_of(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlResult<Vec<Oid>> {
+    match &option.value {
+        Some(OptionValue::Roles(roles)) => roles.iter().map(|role| schema::role_oid(role, context)).collect(),
+        _ => Ok(Vec::new()),
+    }
+}
