@@ -9,13 +9,13 @@ use crate::database::{Database, InitialNames};
 use crate::embedded::LocalSession;
 
 /// A new, empty database.
-pub(super) fn database() -> Arc<Database> {
+pub(crate) fn database() -> Arc<Database> {
     let (env, _) = sim::env(&SimDisk::new(1), 1);
     let config = EngineConfig { memory_limit_bytes: 256 << 20, ..EngineConfig::default() };
     Database::open_in(env, config, &InitialNames::default()).expect("a new database opens in memory")
 }
 
 /// A session of the first role in a database of its own.
-pub(super) fn session() -> LocalSession {
+pub(crate) fn session() -> LocalSession {
     LocalSession::open(&database(), "postgres", "postgres").expect("the first role may log in")
 }

@@ -316,8 +316,11 @@ impl Session {
 
     /// Sync: the implicit transaction, if any, ends here.
     pub fn sync(&mut self, host: &mut dyn Host) -> SqlResult<()> {
-        if self.block.state == BlockState::Implicit {
-            self.commit_transaction(host)?;
+        match self.block.state {
+            BlockState::Implicit => self.commit_transaction(host)?,
+            // SET alone begins no transaction of the engine; what it set stays, what SET LOCAL set does not.
+            BlockState::Idle if self.state.settings.has_undo() => self.transaction_ended(true, host),
+            _ => {}
         }
         Ok(())
     }
@@ -364,5 +367,20 @@ pub(crate) fn isolation_text(isolation: Isolation) -> &'static str {
         Isolation::ReadCommitted => "read committed",
         Isolation::RepeatableRead => "repeatable read",
         Isolation::Serializable => "serializable",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::command::test_support::session;
+
+    #[test]
+    fn set_outside_a_block_survives_a_later_failure() {
+        let mut session = session();
+        session.query("set statement_timeout = '7s'").unwrap();
+        session.query("select 1/0").unwrap_err();
+        assert_eq!(session.rows("show statement_timeout").unwrap()[0][0].as_deref(), Some("7s"));
+        session.query("set local statement_timeout = '9s'").unwrap();
+        assert_eq!(session.rows("show statement_timeout").unwrap()[0][0].as_deref(), Some("7s"));
     }
 }
