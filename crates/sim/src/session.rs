@@ -117,7 +117,7 @@ impl Session {
             return self.attempt(engine, model, action, snapshot);
         }
         match prng.below(12) {
-            0 => return self.end(prng),
+            0 => self.end(prng),
             1 => {
                 self.savepoints
                     .push((self.transaction.savepoint(), self.changes.len()));

@@ -142,10 +142,10 @@ impl SimDisk {
         let names = state.names_after_crash(&mut prng);
         let mut files = HashMap::new();
         for &id in names.values() {
-            if !files.contains_key(&id) {
+            files.entry(id).or_insert_with(|| {
                 let bytes = state.files[&id].after_crash(&mut prng);
-                files.insert(id, FileState { current: bytes.clone(), durable: bytes, writes: Vec::new() });
-            }
+                FileState { current: bytes.clone(), durable: bytes, writes: Vec::new() }
+            });
         }
         SimDisk {
             state: Arc::new(Mutex::new(State {

@@ -47,7 +47,7 @@ impl Binder<'_> {
         }
         let name = self.function_name(call)?;
         if call.star {
-            let Some(aggregate) = (name == "count").then(|| count_star()).flatten() else {
+            let Some(aggregate) = (name == "count").then(count_star).flatten() else {
                 return Err(self.no_function(&display_name(call), &[], call.location));
             };
             if call.over.is_some() {
@@ -64,11 +64,10 @@ impl Binder<'_> {
             true => self.named_arguments(name, call, arguments)?,
             false => arguments,
         };
-        if !is_aggregate && !is_window && arguments.len() == 1 {
-            if let Some(cast) = self.function_style_cast(name, &arguments[0], call.location)? {
+        if !is_aggregate && !is_window && arguments.len() == 1
+            && let Some(cast) = self.function_style_cast(name, &arguments[0], call.location)? {
                 return Ok(cast);
             }
-        }
         let resolved = self.resolve_call(name, &display_name(call), arguments, call.variadic, call.location)?;
         match resolved.callable {
             Callable::Aggregate(id) if call.over.is_some() => {

@@ -146,7 +146,7 @@ impl Binder<'_> {
         };
         let levels = std::mem::take(&mut self.levels);
         let cte_names = std::mem::take(&mut self.cte_names);
-        let outer_text = std::mem::replace(&mut self.text, "");
+        let outer_text = std::mem::take(&mut self.text);
         let check_as = std::mem::replace(&mut self.check_as, relation.owner);
         let bound = self.query(query);
         self.check_as = check_as;

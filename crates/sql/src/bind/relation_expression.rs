@@ -92,7 +92,7 @@ impl Binder<'_> {
             RelationExpression::IndexPredicate => Clause::IndexPredicate,
         };
         let levels = std::mem::take(&mut self.levels);
-        let text = std::mem::replace(&mut self.text, "");
+        let text = std::mem::take(&mut self.text);
         self.levels.push(Level::new(clause));
         let result = self.relation_expression_in_level(expr, relation, purpose, target);
         self.levels = levels;

@@ -120,7 +120,7 @@ fn contexts() {
 #[test]
 fn undetermined() {
     for sql in ["SELECT $1 IS NULL", "SELECT pg_typeof($1)", "SELECT $2::int"] {
-        let error = plan(sql).err().expect("$1 has no type");
+        let error = plan(sql).expect_err("$1 has no type");
         assert_eq!(error.message(), "could not determine data type of parameter $1", "{sql}");
         assert_eq!(error.state().as_str(), "42P18");
     }
