@@ -132,9 +132,10 @@ fn read_password(file: &Path) -> Result<String, String> {
 }
 
 fn engine_config(arguments: &ServeArguments) -> EngineConfig {
-    let mut config = EngineConfig::default();
-    config.memory_limit_bytes = arguments.memory.unwrap_or_else(|| machine_memory_bytes() / 4 * 3);
-    config
+    EngineConfig {
+        memory_limit_bytes: arguments.memory.unwrap_or_else(|| machine_memory_bytes() / 4 * 3),
+        ..EngineConfig::default()
+    }
 }
 
 /// What the kernel calls MemTotal; a quarter of a guess where it does not say.

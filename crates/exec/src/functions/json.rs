@@ -191,7 +191,7 @@ fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datu
 }
 
 fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
-    if arguments.len() % 2 != 0 {
+    if !arguments.len().is_multiple_of(2) {
         return Err(SqlError::new(
             state::INVALID_PARAMETER_VALUE,
             "argument list must have even number of elements",

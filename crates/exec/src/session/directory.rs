@@ -39,8 +39,8 @@ impl SessionDirectory {
         loop {
             inner.last_pid = inner.last_pid % (i32::MAX as u32) + 1;
             let pid = inner.last_pid;
-            if !inner.by_pid.contains_key(&pid) {
-                inner.by_pid.insert(pid, Entry { key, signals, nudge });
+            if let std::collections::hash_map::Entry::Vacant(place) = inner.by_pid.entry(pid) {
+                place.insert(Entry { key, signals, nudge });
                 return pid;
             }
         }

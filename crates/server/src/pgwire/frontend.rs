@@ -8,8 +8,6 @@ use mote_common::{Oid, SqlError, SqlResult, error::state};
 pub const MESSAGE_BYTES_MAX: usize = 256 << 20;
 /// Largest message before authentication: start-up packet, password.
 pub const STARTUP_BYTES_MAX: usize = 10_000;
-/// Largest number of parameters in a Bind: the protocol counts them in 16 bits.
-pub const PARAMETERS_MAX: usize = 65_535;
 
 pub const PROTOCOL_3_0: u32 = 196_608;
 pub const CANCEL_REQUEST: u32 = 80_877_102;
@@ -134,10 +132,6 @@ impl<'a> Fields<'a> {
     /// A string in the client's encoding, which is UTF-8.
     pub fn string(&mut self) -> SqlResult<&'a str> {
         utf8(self.raw_string()?)
-    }
-
-    pub fn rest(&mut self) -> &'a [u8] {
-        std::mem::take(&mut self.0)
     }
 
     pub fn end(&self) -> SqlResult<()> {

@@ -267,7 +267,8 @@ impl Planner<'_> {
             true => (false, false),
             false => self.index_order(item, index, equals.len(), single_row, sort),
         };
-        if equals.is_empty() && lower.is_none() && upper.is_none() && !(ordered && !sort.is_empty()) {
+        let gives_order = ordered && !sort.is_empty();
+        if equals.is_empty() && lower.is_none() && upper.is_none() && !gives_order {
             return None;
         }
         let mut visited = match equals.len() {

@@ -116,11 +116,11 @@ pub fn find(facts: &Facts<'_>, object: Oid, class: Option<&str>, column: i32) ->
     let fits = |c: &&Comment<'_>| {
         c.object == object && c.column == column && class.is_none_or(|class| class == c.class)
     };
-    let found = comments(facts)
+    
+    comments(facts)
         .iter()
         .find(fits)
-        .map(|comment| comment.text.to_string());
-    found
+        .map(|comment| comment.text.to_string())
 }
 
 pub fn find_shared(facts: &Facts<'_>, object: Oid, class: &str) -> Option<String> {
