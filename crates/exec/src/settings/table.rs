@@ -136,7 +136,7 @@ pub static SETTINGS: &[Setting] = &[
     Setting { keeps_on_reset_all: true, ..user("transaction_read_only", Kind::Bool, "off", CLIENT, "The current transaction is READ ONLY.") },
     fact("wal_block_size", "4096", "Unit of log writes, in bytes."),
     fact("wal_segment_size", "64MB", "Size of a log segment."),
-    effective(user("work_mem", Kind::Integer(64, i32::MAX as i64, "kB"), "65536", RESOURCE, "Memory of one sort or hash, in kilobytes.")),
+    effective(user("work_mem", Kind::Integer(64, i32::MAX as i64, "kB"), "1GB", RESOURCE, "Memory of one sort or hash; beyond it the statement fails.")),
     user("xmloption", Kind::Enum(&["content", "document"]), "content", CLIENT, "There is no XML type."),
 ];
 
