@@ -15,6 +15,6 @@ mod store;
 pub(crate) mod write;
 pub mod stored;
 
-pub use catalog::{Catalog, Entry, RelationEntry};
+pub use catalog::{Catalog, RelationEntry};
 pub use session::SessionCatalog;
-pub use store::{CatalogStore, Publication};
+pub use store::CatalogStore;

@@ -1,6 +1,6 @@
 //! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, roles and databases.
 
-use mote_common::error::state;
+use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
@@ -125,9 +125,13 @@ fn on_role(name: &str, text: Option<String>, context: &mut StatementContext<'_>)
 
 fn on_database(name: &str, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
-    let entry = catalog.database_by_name(name).ok_or_else(|| {
-        SqlError::new(state::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))
-    })?;
+    let Some(entry) = catalog.database_by_name(name) else {
+        // A warning only: dumps name the database that they were taken from.
+        let message = format!("database \"{name}\" does not exist");
+        let warning = SqlError::new(state::INVALID_CATALOG_NAME, message).severity(Severity::Warning);
+        context.host.notice(warning);
+        return Ok(());
+    };
     if !privileges::is_member(context.session, Oid(entry.object.owner)) {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,

@@ -211,7 +211,7 @@ fn add_check(
         }
     };
     if !constraint.not_valid {
-        super::alter_table::check_rows(table, &name, &text, context)?;
+        super::row_checks::check_rows(table, &name, &text, context)?;
     }
     table.constraints.push(StoredConstraint {
         oid: context.database.catalog().allocate_oid().0,
@@ -265,7 +265,6 @@ fn add_foreign_key(
             "number of referencing and referenced columns for foreign key disagree",
         ));
     }
-    check_comparable(constraint, table, &columns, &target, &referenced_columns)?;
     let name = match &constraint.name {
         Some(name) => {
             require_new_name(table, name)?;
@@ -278,6 +277,7 @@ fn add_foreign_key(
             schema::choose_name(Oid(table.schema), &parts, "fkey", taken, context)
         }
     };
+    check_comparable(&name, table, &columns, &target, &referenced_columns)?;
     let stored = StoredForeignKey {
         columns,
         referenced: target.oid,
@@ -288,7 +288,7 @@ fn add_foreign_key(
         match_full: key.match_type == MatchType::Full,
     };
     if !constraint.not_valid {
-        super::alter_table::check_foreign_key_rows(table, &name, &stored, &target, context)?;
+        super::row_checks::check_foreign_key_rows(table, &name, &stored, &target, context)?;
     }
     table.constraints.push(StoredConstraint {
         oid: context.database.catalog().allocate_oid().0,
@@ -345,8 +345,8 @@ fn key_columns(index: &StoredIndex) -> Vec<u16> {
 }
 
 /// Each pair of columns must have an equality operator: the same type, or an implicit cast between them.
-fn check_comparable(
-    constraint: &Constraint,
+pub(super) fn check_comparable(
+    name: &str,
     table: &StoredRelation,
     columns: &[u16],
     target: &StoredRelation,
@@ -355,26 +355,32 @@ fn check_comparable(
     for (&own, &other) in columns.iter().zip(referenced) {
         let (own, other) = (&table.columns[own as usize], &target.columns[other as usize]);
         let same = own.type_oid == other.type_oid
-            || can_cast(Oid(own.type_oid), Oid(other.type_oid)) == Some(mote_types::CastContext::Implicit);
+            || can_cast(Oid(own.type_oid), Oid(other.type_oid)) == Some(mote_types::CastContext::Implicit)
+            || both_integers(own.type_oid, other.type_oid);
         if !same {
-            let name = |c: &crate::catalog_store::stored::StoredColumn| {
+            let type_name = |c: &crate::catalog_store::stored::StoredColumn| {
                 ColumnType::with_typmod(Oid(c.type_oid), -1).name()
             };
-            let shown = constraint.name.as_deref().unwrap_or("");
             return Err(SqlError::new(
                 state::DATATYPE_MISMATCH,
-                format!("foreign key constraint \"{shown}\" cannot be implemented"),
+                format!("foreign key constraint \"{name}\" cannot be implemented"),
             )
             .detail(format!(
                 "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
                 own.name,
                 other.name,
-                name(own),
-                name(other)
+                type_name(own),
+                type_name(other)
             )));
         }
     }
     Ok(())
+}
+
+/// Integers of all widths compare with each other.
+fn both_integers(a: u32, b: u32) -> bool {
+    use mote_types::oid::{INT2, INT4, INT8};
+    [a, b].iter().all(|ty| [INT2, INT4, INT8].contains(&Oid(*ty)))
 }
 
 fn action(action: ast::ReferentialAction) -> StoredAction {

@@ -243,7 +243,7 @@ fn duplicate_in_build(
     )
     .table("", &table.name)
     .constraint(&index.name);
-    match super::alter_table::describe_key(table, &columns, existing, context) {
+    match super::row_checks::describe_key(table, &columns, existing, context) {
         Some(key) => error.detail(format!("Key {key} is duplicated.")),
         None => error,
     }

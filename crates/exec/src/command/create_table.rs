@@ -13,7 +13,7 @@ use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::{CastContext, ColumnType, StorageClass, can_cast, oid, storage_class};
 
 use super::constraint::{self, PendingForeignKey};
-use super::{internal, like, schema, sequence};
+use super::{internal, like, rewrite, schema, sequence};
 use crate::catalog_store::stored::{StoredColumn, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -50,15 +50,23 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
             TableElement::Like(i) => like::add(&create.like[*i], &mut table, &mut constraints, context)?,
         }
     }
-    if table.columns.len() > COLUMNS_MAX {
-        return Err(SqlError::new(state::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
-    }
+    check_column_count(table.columns.len())?;
     constraints.extend(create.constraints.iter().cloned());
     store(table, &constraints, context)?;
     for copied in &create.like {
         like::add_indexes(copied, &create.name, context)?;
     }
     Ok(TAG)
+}
+
+pub(super) fn check_column_count(count: usize) -> SqlResult<()> {
+    if count > COLUMNS_MAX {
+        return Err(SqlError::new(
+            state::TOO_MANY_COLUMNS,
+            format!("tables can have at most {COLUMNS_MAX} columns"),
+        ));
+    }
+    Ok(())
 }
 
 /// Makes the storage, then the constraints, then writes the object.
@@ -342,7 +350,7 @@ fn is_immutable(expression: &BoundExpr) -> bool {
     })
 }
 
-fn refuse_pseudo_type(column: &str, ty: ColumnType) -> SqlResult<()> {
+pub(super) fn refuse_pseudo_type(column: &str, ty: ColumnType) -> SqlResult<()> {
     let pseudo = mote_types::type_info(ty.oid).is_some_and(|info| info.kind == b'p') || ty.oid == oid::UNKNOWN;
     if pseudo {
         return Err(SqlError::new(
@@ -360,6 +368,18 @@ pub(super) fn default_text(
     ty: ColumnType,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<String> {
+    if rewrite::reads_columns(value) {
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot use column reference in DEFAULT expression",
+        ));
+    }
+    if rewrite::has_query(value) {
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot use subquery in DEFAULT expression",
+        ));
+    }
     internal::on_large_stack(context, |session| {
         let bound = mote_sql::bind_free_expression(value, None, "", &session.catalog)?;
         let from = bound.ty();

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName};
+use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, deparse};
+use mote_sql::catalog::CatalogView;
 
-use super::{schema, sequence};
+use super::{schema, sequence, view};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
@@ -39,8 +40,8 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
     }
     if let [first, rest @ ..] = relations.as_slice() {
         let subject =
-            if rest.is_empty() { format!("{word} {}", first.name) } else { "desired object(s)".to_string() };
-        drop_all(relations, &subject, drop.behavior, context)?;
+            if rest.is_empty() { described(first, context) } else { "desired object(s)".to_string() };
+        drop_all(relations, &subject, Vec::new(), drop.behavior, context)?;
     }
     Ok(CommandTag::Word(tag))
 }
@@ -115,18 +116,19 @@ impl Dependents {
                 if let StoredConstraintKind::ForeignKey(key) = &constraint.kind
                     && let Some(target) = dropped.iter().find(|d| d.oid == key.referenced)
                 {
-                    found.foreign_keys.push((entry.clone(), constraint.name.clone(), target.name.clone()));
+                    found.foreign_keys.push((entry.clone(), constraint.name.clone(), described(target, context)));
                 }
             }
-            if let Some(read) = dropped.iter().find(|d| entry.stored.depends_on.contains(&d.oid)) {
-                found.views.push((entry.clone(), format!("{} {}", word_of(read.kind), read.name)));
+            let known = found.views.iter().map(|(view, _)| &view.stored).chain(dropped);
+            if let Some(read) = view::read_directly(&entry.stored, known) {
+                found.views.push((entry.clone(), described(read, context)));
             }
             for sequence in dropped.iter().filter(|d| d.kind == StoredKind::Sequence) {
                 for (position, column) in entry.stored.columns.iter().enumerate() {
                     let reads = column.owned_sequence == Some(sequence.oid)
                         || column.default.as_deref().is_some_and(|text| names_sequence(text, sequence, context));
                     if reads && !column.dropped {
-                        found.defaults.push((entry.clone(), position, sequence.name.clone()));
+                        found.defaults.push((entry.clone(), position, described(sequence, context)));
                     }
                 }
             }
@@ -135,21 +137,32 @@ impl Dependents {
     }
 
     /// (what depends, what it depends on).
-    fn descriptions(&self) -> Vec<(String, String)> {
+    fn descriptions(&self, context: &StatementContext<'_>) -> Vec<(String, String)> {
         let keys = self.foreign_keys.iter().map(|(entry, constraint, target)| {
-            (format!("constraint {constraint} on table {}", entry.stored.name), format!("table {target}"))
+            (format!("constraint {constraint} on {}", described(&entry.stored, context)), target.clone())
         });
-        let views =
-            self.views.iter().map(|(entry, read)| (format!("view {}", entry.stored.name), read.clone()));
+        let views = self.views.iter().map(|(entry, read)| (described(&entry.stored, context), read.clone()));
         let defaults = self.defaults.iter().map(|(entry, position, sequence)| {
             let column = &entry.stored.columns[*position].name;
-            (
-                format!("default value for column {column} of table {}", entry.stored.name),
-                format!("sequence {sequence}"),
-            )
+            let table = described(&entry.stored, context);
+            (format!("default value for column {column} of {table}"), sequence.clone())
         });
-        keys.chain(views).chain(defaults).collect()
+        let mut all: Vec<(String, String)> = defaults.chain(views).chain(keys).collect();
+        all.dedup();
+        all
     }
+}
+
+/// `table t`, as PostgreSQL names a relation in messages about dependencies: with its schema where the search path does
+/// not lead to it.
+pub(super) fn described(relation: &StoredRelation, context: &StatementContext<'_>) -> String {
+    let visible = context.session.catalog.relation_by_name(None, &relation.name);
+    let name = if visible.is_some_and(|found| found.oid.0 == relation.oid) {
+        deparse::identifier(&relation.name)
+    } else {
+        schema::qualified_name(relation, context)
+    };
+    format!("{} {name}", word_of(relation.kind))
 }
 
 /// Whether a default's text names the sequence.
@@ -167,10 +180,11 @@ fn word_of(kind: StoredKind) -> &'static str {
 }
 
 /// Drops relations with the sequences that their columns own and, with CASCADE, with all that depends on them.
-/// `subject` is what the statement names, for messages.
+/// `subject` is what the statement names, `listed` what a CASCADE has found to go already: both for messages.
 fn drop_all(
     mut dropped: Vec<StoredRelation>,
     subject: &str,
+    mut listed: Vec<(String, String)>,
     behavior: DropBehavior,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
@@ -183,11 +197,12 @@ fn drop_all(
         }
     }
     let dependents = Dependents::of(&dropped, context);
-    let descriptions = dependents.descriptions();
+    let descriptions = dependents.descriptions(context);
     if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
         return Err(refused(subject, &descriptions));
     }
-    cascade_notice(&descriptions, context);
+    listed.extend(descriptions);
+    cascade_notice(&listed, context);
     for (entry, constraint, _) in &dependents.foreign_keys {
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
         change(entry, context, |relation| relation.constraints.retain(|c| c.name != *constraint))?;
@@ -259,6 +274,48 @@ pub(super) fn remove_relation(relation: &StoredRelation, context: &mut Statement
     write::remove(Oid(relation.oid), context)
 }
 
+/// Foreign keys that an index of `target` serves: (table, name of the constraint). The table's own are not among them.
+pub(super) fn foreign_keys_to(
+    index: u32,
+    target: &StoredRelation,
+    context: &StatementContext<'_>,
+) -> Vec<(Arc<RelationEntry>, String)> {
+    let catalog = context.session.catalog.current();
+    let mut found = Vec::new();
+    for entry in catalog.relations().filter(|entry| entry.stored.oid != target.oid) {
+        for constraint in &entry.stored.constraints {
+            if matches!(&constraint.kind, StoredConstraintKind::ForeignKey(key) if key.referenced_index == index) {
+                found.push((entry.clone(), constraint.name.clone()));
+            }
+        }
+    }
+    found.sort_by(|a, b| (a.0.stored.oid, &a.1).cmp(&(b.0.stored.oid, &b.1)));
+    found
+}
+
+/// Drops the foreign keys that an index of `target` serves, the table's own included.
+pub(super) fn drop_foreign_keys_to(
+    index: u32,
+    target: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    for (entry, name) in foreign_keys_to(index, target, context) {
+        schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+        change(&entry, context, |relation| relation.constraints.retain(|c| c.name != name))?;
+    }
+    target.constraints.retain(
+        |c| !matches!(&c.kind, StoredConstraintKind::ForeignKey(key) if key.referenced_index == index),
+    );
+    Ok(())
+}
+
+/// Removes a view that a change below takes along.
+pub(super) fn remove_view(view: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let Some(entry) = context.session.catalog.entry(view) else { return Ok(()) };
+    schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+    remove_relation(&entry.stored, context)
+}
+
 /// The sequence of an identity column goes with the column only.
 fn refuse_identity(relation: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
     if relation.kind != StoredKind::Sequence || !sequence::is_identity(relation, context) {
@@ -268,10 +325,10 @@ fn refuse_identity(relation: &StoredRelation, context: &StatementContext<'_>) ->
     let Some((table, position)) = owner else { return Ok(()) };
     let Some(entry) = context.session.catalog.entry(Oid(table)) else { return Ok(()) };
     let column = &entry.stored.columns[position as usize].name;
-    let place = format!("column {column} of table {}", entry.stored.name);
+    let place = format!("column {column} of {}", described(&entry.stored, context));
     Err(SqlError::new(
         state::DEPENDENT_OBJECTS_STILL_EXIST,
-        format!("cannot drop sequence {} because {place} requires it", relation.name),
+        format!("cannot drop {} because {place} requires it", described(relation, context)),
     )
     .hint(format!("You can drop {place} instead.")))
 }
@@ -315,7 +372,6 @@ fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<
 
 /// (table, index) for the name of an index.
 pub(super) fn find_index(name: &QualifiedName, context: &StatementContext<'_>) -> Option<(Oid, Oid)> {
-    use mote_sql::catalog::CatalogView;
     let catalog = context.session.catalog.current();
     let schemas = match name.qualifier() {
         Some(schema) => vec![schema.to_string()],
@@ -341,19 +397,15 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     // What a table owns is not named: it is part of it.
     let named = inside.iter().filter(|e| e.stored.sequence.as_ref().is_none_or(|s| s.owned_by.is_none()));
     let descriptions: Vec<(String, String)> = named
-        .map(|entry| {
-            let what = format!("{} {}.{}", word_of(entry.stored.kind), stored.name, entry.stored.name);
-            (what, subject.clone())
-        })
+        .map(|entry| (described(&entry.stored, context), subject.clone()))
         .collect();
     if !descriptions.is_empty() && drop.behavior == DropBehavior::Restrict {
         return Err(refused(&subject, &descriptions));
     }
-    cascade_notice(&descriptions, context);
     for entry in &inside {
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
     }
     let relations = inside.iter().map(|entry| entry.stored.clone()).collect();
-    drop_all(relations, &subject, DropBehavior::Cascade, context)?;
+    drop_all(relations, &subject, descriptions, DropBehavior::Cascade, context)?;
     write::remove(Oid(stored.oid), context)
 }

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{Access, TableLockMode};
+use mote_engine::{Access, Isolation, TableLockMode};
 use mote_sql::PlanSettings;
 use mote_sql::ast::ParsedStatement;
 use mote_sql::catalog::CatalogView;
@@ -57,6 +58,13 @@ impl Query {
                 return Ok(Query { plan, writes });
             }
         }
+    }
+
+    /// A query of this layer's own, over all rows there are, without privileges: the definition that runs it has them.
+    pub fn over_all_rows(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Query> {
+        require_newest(context)?;
+        let statement = parse(text, context)?;
+        Ok(Query { plan: plan(&statement, text, context)?, writes: true })
     }
 
     pub fn output(&self) -> &[OutputColumn] {
@@ -117,17 +125,41 @@ pub(super) fn parse(text: &str, context: &mut StatementContext<'_>) -> SqlResult
     statements.pop().ok_or_else(|| SqlError::internal("an internal query is empty"))
 }
 
-/// The first row of a query, if any. No privileges are asked for: the definition that runs it has them.
+/// The first row of a query over all rows there are, if any.
 pub(super) fn first_row(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Option<Vec<Datum>>> {
-    let statement = parse(text, context)?;
-    let plan = plan(&statement, text, context)?;
     let mut first = None;
-    // The tail snapshot: what is checked are all rows there are, not those of some time before the lock.
-    Query { plan, writes: true }.run_limited(context, 1, &mut |_, row| {
+    Query::over_all_rows(text, context)?.run_limited(context, 1, &mut |_, row| {
         first = Some(row.to_vec());
         Ok(())
     })?;
     Ok(first)
+}
+
+/// The only row of a query that reads no table.
+pub(super) fn evaluate(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Option<Vec<Datum>>> {
+    let statement = parse(text, context)?;
+    let mut query = Query { plan: plan(&statement, text, context)?, writes: false };
+    let mut first = None;
+    query.run(context, &mut |_, row| {
+        first = Some(row.to_vec());
+        Ok(())
+    })?;
+    Ok(first)
+}
+
+/// Rules for all rows cannot be checked at a snapshot that misses some: a transaction that keeps its first snapshot must
+/// start again if anything was committed since.
+fn require_newest(context: &StatementContext<'_>) -> SqlResult<()> {
+    let newest = || {
+        context.transaction.begin_statement(Access::Write).timestamp() >= context.database.engine().horizons().tail
+    };
+    if context.transaction.isolation() == Isolation::ReadCommitted || newest() {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::SERIALIZATION_FAILURE,
+        "could not serialize access due to concurrent update",
+    ))
 }
 
 /// Parsing and binding recurse as deep as the text nests: they get a stack that suits the grammar's bound.

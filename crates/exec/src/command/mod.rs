@@ -7,6 +7,7 @@
 //! a clause that is not implemented answers 0A000 by name. Leaves out: privileges of queries (checked when they run).
 
 mod acl;
+mod alter_column;
 mod alter_table;
 mod comment;
 mod constraint;
@@ -21,14 +22,18 @@ mod internal;
 mod like;
 mod maintenance;
 pub mod privileges;
+mod rebuild;
 mod rename;
 mod rewrite;
 mod role;
+mod row_checks;
 mod schema;
 mod sequence;
 mod set;
 #[cfg(test)]
-mod test_support;
+pub(crate) mod test_support;
+#[cfg(test)]
+mod tests;
 mod truncate;
 mod view;
 

@@ -20,7 +20,10 @@ pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlRes
     let ObjectReference::Name(name) = &rename.object else {
         return Err(SqlError::unsupported("RENAME of this kind of object"));
     };
-    let tag = tag_of(rename.container_kind)?;
+    // The grammar does not say of which kind of relation a constraint is: only tables have any.
+    let container =
+        if rename.kind == ObjectKind::TableConstraint { ObjectKind::Table } else { rename.container_kind };
+    let tag = tag_of(container)?;
     match rename.kind {
         ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
             let relation = schema::relation_name(name);
@@ -29,7 +32,7 @@ pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlRes
             }
         }
         ObjectKind::Index => rename_index(name, rename, context)?,
-        ObjectKind::Column | ObjectKind::TableConstraint => rename_part(name, rename, context)?,
+        ObjectKind::Column | ObjectKind::TableConstraint => rename_part(name, container, rename, context)?,
         ObjectKind::Schema => rename_schema(name.last(), &rename.new_name, context)?,
         ObjectKind::Role => rename_role(name.last(), &rename.new_name, context)?,
         ObjectKind::Database => rename_database(name.last(), &rename.new_name, context)?,
@@ -166,9 +169,14 @@ fn rename_index_of(
     Ok(())
 }
 
-fn rename_part(name: &QualifiedName, rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<()> {
+fn rename_part(
+    name: &QualifiedName,
+    container: ObjectKind,
+    rename: &Rename,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
     let relation = schema::relation_name(name);
-    let Some(mut relation) = find(&relation, rename.container_kind, rename.if_exists, context)? else {
+    let Some(mut relation) = find(&relation, container, rename.if_exists, context)? else {
         return Ok(());
     };
     let part: &Name =

@@ -7,7 +7,7 @@ use mote_sql::ast::{
     SetAction, SetValue,
 };
 
-use super::{grant, schema};
+use super::{drop as drop_object, grant, schema};
 use crate::catalog_store::stored::{StoredObject, StoredRole};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -176,33 +176,28 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
 
 /// What a role owns or has privileges on, in the words of PostgreSQL's DETAIL.
 fn dependents(role: u32, context: &StatementContext<'_>) -> Vec<String> {
-    use crate::catalog_store::stored::StoredKind;
     let catalog = context.session.catalog.current();
-    let mut found = Vec::new();
+    let mut found: Vec<(u32, String)> = Vec::new();
     for database in catalog.databases.values().filter(|database| database.object.owner == role) {
-        found.push(format!("owner of database {}", database.object.name));
+        found.push((database.object.oid, format!("owner of database {}", database.object.name)));
     }
     for schema in catalog.schemas.values().map(|schema| &schema.object) {
         if schema.owner == role {
-            found.push(format!("owner of schema {}", schema.name));
+            found.push((schema.oid, format!("owner of schema {}", schema.name)));
         } else if schema.acl.iter().any(|item| item.grantee == role || item.grantor == role) {
-            found.push(format!("privileges for schema {}", schema.name));
+            found.push((schema.oid, format!("privileges for schema {}", schema.name)));
         }
     }
     for relation in catalog.relations().map(|entry| &entry.stored) {
-        let kind = match relation.kind {
-            StoredKind::Table => "table",
-            StoredKind::View => "view",
-            StoredKind::Sequence => "sequence",
-        };
+        let shown = drop_object::described(relation, context);
         if relation.owner == role {
-            found.push(format!("owner of {kind} {}", relation.name));
+            found.push((relation.oid, format!("owner of {shown}")));
         } else if relation.acl.iter().any(|item| item.grantee == role || item.grantor == role) {
-            found.push(format!("privileges for {kind} {}", relation.name));
+            found.push((relation.oid, format!("privileges for {shown}")));
         }
     }
     found.sort();
-    found
+    found.into_iter().map(|(_, line)| line).collect()
 }
 
 fn undefined(name: &str) -> SqlError {

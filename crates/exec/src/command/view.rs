@@ -9,8 +9,8 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{
-    Alias, CreateView, Name, ParsedStatement, Persistence, RelationReference, Statement, ViewCheckOption,
-    deparse,
+    Alias, ColumnReference, CreateView, Expr, ExprKind, FromItem, JoinCondition, Location, Name, ParsedStatement,
+    Persistence, Query, QueryBody, RelationReference, Select, Statement, Target, ViewCheckOption, With, deparse,
 };
 use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan};
@@ -37,7 +37,11 @@ pub(super) fn create(
     rewrite::query(&mut query, &mut Qualify { catalog });
     let statement = ParsedStatement { statement: Statement::Query(create.query.clone()), range: 0..text.len() };
     let plan = internal::plan(&statement, text, context)?;
+    if create.columns.len() > plan.output.len() {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "CREATE VIEW specifies more column names than columns"));
+    }
     let columns = columns_of(&plan.output, &create.columns)?;
+    expand_stars(&mut query, None, context)?;
     let depends_on = dependencies(&plan);
     let query_text = deparse::query(&query)?;
     let catalog = context.session.catalog.current();
@@ -161,6 +165,118 @@ fn dependencies(plan: &Plan) -> Vec<u32> {
     users.filter(|object| *object >= Oid::FIRST_USER).map(|object| object.0).collect()
 }
 
+/// Writes out what `*` stands for now: columns that are added later are not part of the view.
+fn expand_stars(query: &mut Query, outer: Option<&With>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let with = query.with.clone();
+    let with = with.as_ref().or(outer);
+    match &mut query.body {
+        QueryBody::Values(_) => Ok(()),
+        QueryBody::SetOperation { left, right, .. } => {
+            expand_stars(left, with, context)?;
+            expand_stars(right, with, context)
+        }
+        QueryBody::Select(select) => {
+            let mut targets = Vec::with_capacity(select.targets.len());
+            for target in std::mem::take(&mut select.targets) {
+                match &target.value.kind {
+                    ExprKind::Column(column) if column.star => {
+                        expand_star(column.parts.clone(), &select.from, with, context, &mut targets)?;
+                    }
+                    _ => targets.push(target),
+                }
+            }
+            select.targets = targets;
+            Ok(())
+        }
+    }
+}
+
+/// The columns of `*` or `qualifier.*`. A bare `*` over several items becomes that of each, so that equal names stay apart;
+/// over USING and NATURAL joins, whose columns are merged, it becomes plain names.
+fn expand_star(
+    qualifier: Vec<Name>,
+    from: &[FromItem],
+    with: Option<&With>,
+    context: &mut StatementContext<'_>,
+    targets: &mut Vec<Target>,
+) -> SqlResult<()> {
+    if qualifier.is_empty() {
+        let mut names = Vec::new();
+        if from.iter().all(|item| item_names(item, &mut names)) {
+            return names
+                .into_iter()
+                .try_for_each(|name| expand_star(vec![name], from, with, context, targets));
+        }
+    }
+    let column = |parts: Vec<Name>, star: bool| Target {
+        name: None,
+        value: Expr {
+            kind: ExprKind::Column(ColumnReference { parts, star }),
+            location: Location::NONE,
+        },
+        location: Location::NONE,
+    };
+    let select = Select {
+        distinct: None,
+        targets: vec![column(qualifier.clone(), true)],
+        from: from.to_vec(),
+        filter: None,
+        group_by: Vec::new(),
+        group_distinct: false,
+        having: None,
+        windows: Vec::new(),
+    };
+    let query = Query {
+        with: with.cloned(),
+        body: QueryBody::Select(Box::new(select)),
+        order_by: Vec::new(),
+        limit: None,
+        offset: None,
+        locking: Vec::new(),
+        location: Location::NONE,
+    };
+    let statement = ParsedStatement { statement: Statement::Query(Box::new(query)), range: 0..0 };
+    let plan = internal::plan(&statement, "", context)?;
+    for output in &plan.output {
+        let mut parts = qualifier.clone();
+        parts.push(output.name.as_str().into());
+        targets.push(column(parts, false));
+    }
+    Ok(())
+}
+
+/// The names by which an item's columns can be qualified, in the order of `*`. False where columns are merged.
+fn item_names(item: &FromItem, names: &mut Vec<Name>) -> bool {
+    match item {
+        FromItem::Relation(reference) => {
+            names.push(reference.alias.as_ref().map_or(&reference.name.name, |alias| &alias.name).clone());
+            true
+        }
+        FromItem::Subquery { alias: Some(alias), .. } => {
+            names.push(alias.name.clone());
+            true
+        }
+        FromItem::Function(function) => match &function.alias {
+            Some(alias) => {
+                names.push(alias.name.clone());
+                true
+            }
+            None => false,
+        },
+        FromItem::Subquery { alias: None, .. } => false,
+        FromItem::Join(join) => match (&join.alias, &join.condition) {
+            (Some(alias), _) => {
+                names.push(alias.name.clone());
+                true
+            }
+            (None, JoinCondition::None | JoinCondition::On(_)) => {
+                item_names(&join.left, names) && item_names(&join.right, names)
+            }
+            (None, JoinCondition::Using { .. } | JoinCondition::Natural) => false,
+        },
+    }
+}
+
 /// Completes names of relations with the schema they are found in.
 struct Qualify<'a> {
     catalog: &'a SessionCatalog,
@@ -197,10 +313,27 @@ impl rewrite::Names for RenameRelation<'_> {
     }
 }
 
-/// Views that read the relation, directly or through other views.
+/// Views that read the relation, directly or through other views; those made first come first.
 pub(super) fn dependents(relation: Oid, context: &StatementContext<'_>) -> Vec<Arc<RelationEntry>> {
     let catalog = context.session.catalog.current();
-    catalog.relations().filter(|entry| entry.stored.depends_on.contains(&relation.0)).cloned().collect()
+    let mut found: Vec<Arc<RelationEntry>> =
+        catalog.relations().filter(|entry| entry.stored.depends_on.contains(&relation.0)).cloned().collect();
+    found.sort_by_key(|entry| entry.stored.oid);
+    found
+}
+
+/// Of the relations that a view depends on, one that it reads itself rather than through another one of them.
+pub(super) fn read_directly<'a>(
+    view: &StoredRelation,
+    candidates: impl Iterator<Item = &'a StoredRelation> + Clone,
+) -> Option<&'a StoredRelation> {
+    let mut read = candidates.clone().filter(|candidate| view.depends_on.contains(&candidate.oid));
+    let through_other = |candidate: &StoredRelation| {
+        candidates
+            .clone()
+            .any(|other| view.depends_on.contains(&other.oid) && other.depends_on.contains(&candidate.oid))
+    };
+    read.find(|candidate| !through_other(candidate))
 }
 
 /// A relation of any kind gets a new name or schema: the views that read it follow.
@@ -225,7 +358,7 @@ pub(super) fn follow_rename(
     Ok(())
 }
 
-/// Tables and views in a query, for whoever must refuse a change below a view.
+/// For a change that views cannot follow.
 pub(super) fn refuse_dependents(
     relation: &StoredRelation,
     what: &str,

@@ -140,3 +140,16 @@ fn line_ends_and_headers() {
     let (_, message, _) = failure(&mut session, "COPY t FROM STDIN (FORMAT csv, HEADER match)", "a,c\n1,x\n");
     assert_eq!(message, "column name mismatch in header line field 2: got \"c\", expected \"b\"");
 }
+
+/// A measurement, not a check: `MOTE_COPY_ROWS=2000000 cargo test --release copy_speed -- --nocapture`.
+#[test]
+fn copy_speed() {
+    let rows: u32 = std::env::var("MOTE_COPY_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(1000);
+    let mut session = session();
+    session.query("CREATE TABLE t (a int PRIMARY KEY, b int, c text)").expect("create");
+    let data: String = (0..rows).map(|n| format!("{n}\t{}\tname of {n}\n", n % 97)).collect();
+    let start = std::time::Instant::now();
+    session.copy_in("COPY t FROM STDIN", data.as_bytes()).expect("copy");
+    println!("{:.0} rows/s", rows as f64 / start.elapsed().as_secs_f64());
+    assert_eq!(session.rows("SELECT count(*) FROM t").expect("count"), [[Some(rows.to_string())]]);
+}

@@ -14,7 +14,7 @@ use mote_types::{Datum, FormatSettings, output_binary, output_text};
 
 use super::binary::SIGNATURE;
 use super::options::{CopyOptions, Format, Header};
-use super::super::{internal, schema};
+use super::super::internal;
 use crate::context::StatementContext;
 
 /// COPY of a table's columns.

@@ -1,0 +1,537 @@
+//! Columns of existing tables: added, dropped, given another type, made an identity.
+//!
+//! A column whose value is the same for all rows that exist is added without touching them: the layout answers for it. A
+//! dropped column keeps its place, since positions are attribute numbers. What cannot be done this way rewrites the
+//! table (`rebuild`).
+
+use mote_common::error::state;
+use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
+use mote_engine::{ColumnStorage, TableLockMode};
+use mote_sql::ast::{
+    ColumnDefinition, Constraint, DefinitionOption, DropBehavior, Expr, TypeName, deparse,
+};
+use mote_sql::{RelationExpression, bind_expression_over_relation};
+use mote_types::{ColumnType, Datum, encode_storage, oid};
+
+use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, view};
+use crate::catalog_store::stored::{StoredColumn, StoredConstraintKind, StoredObject, StoredRelation};
+use crate::catalog_store::write;
+use crate::context::StatementContext;
+use crate::expr::{Expression, compile};
+
+pub(super) fn existing(table: &StoredRelation, name: &str) -> SqlResult<usize> {
+    table.columns.iter().position(|c| !c.dropped && c.name == name).ok_or_else(|| {
+        SqlError::new(
+            state::UNDEFINED_COLUMN,
+            format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+        )
+    })
+}
+
+pub(super) fn add(
+    column: &ColumnDefinition,
+    if_not_exists: bool,
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    if table.columns.iter().any(|c| !c.dropped && c.name == *column.name) {
+        let message = format!("column \"{}\" of relation \"{}\" already exists", column.name, table.name);
+        if if_not_exists {
+            schema::notice(state::DUPLICATE_COLUMN, format!("{message}, skipping"), context);
+            return Ok(());
+        }
+        return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+    }
+    create_table::check_column_count(table.columns.len() + 1)?;
+    let mut constraints: Vec<Constraint> = Vec::new();
+    let old = table.clone();
+    let stored = create_table::define_column(column, table, &mut constraints, context)?;
+    table.columns.push(stored);
+    let position = table.columns.len() - 1;
+    let empty = row_checks::is_empty(&old, context);
+    if !empty && differs_by_row(&table.columns[position], context)? {
+        // The expression is bound over a table that has the column.
+        write::put(StoredObject::Relation(table.clone()), context)?;
+        create_table::check_generated(table, position, context)?;
+        write::put(StoredObject::Relation(old.clone()), context)?;
+        rebuild::rebuild(&old, table, &[], context)?;
+    } else {
+        add_layout(&old, table, empty, context)?;
+        write::put(StoredObject::Relation(table.clone()), context)?;
+        create_table::check_generated(table, position, context)?;
+    }
+    constraints.iter().try_for_each(|added| constraint::add(added, table, context))
+}
+
+/// Whether rows that exist need values of their own.
+fn differs_by_row(column: &StoredColumn, context: &mut StatementContext<'_>) -> SqlResult<bool> {
+    if column.generated.is_some() || column.identity_always.is_some() || column.owned_sequence.is_some() {
+        return Ok(true);
+    }
+    let Some(text) = &column.default else { return Ok(false) };
+    internal::on_large_stack(context, |session| {
+        let expression = super::rewrite::parse_expression(text)?;
+        Ok(mote_sql::bind_free_expression(&expression, None, "", &session.catalog)?.is_volatile())
+    })
+}
+
+/// The last column of `table` becomes part of the layout; rows that exist read its default as it is now.
+fn add_layout(
+    old: &StoredRelation,
+    table: &StoredRelation,
+    empty: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let column = &table.columns[old.columns.len()];
+    let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
+    let value = match column.default.as_ref().filter(|_| !empty) {
+        None => Datum::Null,
+        Some(text) => {
+            let row = internal::evaluate(&format!("SELECT CAST(({text}) AS {})", ty.name()), context)?;
+            row.and_then(|row| row.into_iter().next()).unwrap_or(Datum::Null)
+        }
+    };
+    if column.not_null && matches!(value, Datum::Null) {
+        row_checks::refuse_rows(old, context, || row_checks::contains_nulls(table, &column.name))?;
+    }
+    let missing = (!matches!(value, Datum::Null)).then(|| {
+        let mut bytes = Vec::new();
+        encode_storage(&value, ty, &mut bytes);
+        bytes.into_boxed_slice()
+    });
+    let id = TableId(table.table);
+    let storage = context.database.engine().table(id);
+    let storage = storage.ok_or_else(|| SqlError::internal("a table has its storage"))?;
+    // Columns that were added before keep what rows older than they read.
+    let mut columns: Vec<ColumnStorage> = storage.newest_layout().columns().to_vec();
+    columns.push(create_table::column_storage(column).with_missing(missing));
+    schema::engine_call(context, |transaction| transaction.add_layout(id, columns.clone())).map(|_| ())
+}
+
+pub(super) fn drop_column(
+    name: &str,
+    if_exists: bool,
+    behavior: DropBehavior,
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let position = match existing(table, name) {
+        Ok(position) => position as u16,
+        Err(error) if if_exists => {
+            schema::notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message()), context);
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let subject = format!("column {name} of {}", drop::described(table, context));
+    let generated = generated_from(table, position, context)?;
+    let indexes: Vec<u32> = table
+        .indexes
+        .iter()
+        .filter(|i| i.keys.iter().any(|k| k.column == Some(position)) || i.include.contains(&position))
+        .map(|index| index.oid)
+        .collect();
+    let views = views_reading(table, position, context)?;
+    let mut descriptions: Vec<(String, String)> = Vec::new();
+    for &other in &generated {
+        let other = &table.columns[other as usize].name;
+        descriptions.push((format!("column {other} of {}", drop::described(table, context)), subject.clone()));
+    }
+    descriptions.extend(views.iter().map(|view| (drop::described(view, context), subject.clone())));
+    for index in &indexes {
+        descriptions.extend(drop::foreign_keys_to(*index, table, context).into_iter().map(|(entry, key)| {
+            (format!("constraint {key} on {}", drop::described(&entry.stored, context)), subject.clone())
+        }));
+    }
+    if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
+        return Err(drop::refused(&subject, &descriptions));
+    }
+    drop::cascade_notice(&descriptions, context);
+    for view in &views {
+        drop::remove_view(Oid(view.oid), context)?;
+    }
+    for index in indexes {
+        drop::drop_foreign_keys_to(index, table, context)?;
+        remove_index(index, table, context)?;
+    }
+    drop_constraints_on(position, table, context)?;
+    for column in generated.into_iter().chain([position]) {
+        if let Some(sequence) = table.columns[column as usize].owned_sequence
+            && let Some(entry) = context.session.catalog.entry(Oid(sequence))
+        {
+            schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+            sequence::remove(&entry.stored, context)?;
+        }
+        forget(&mut table.columns[column as usize], column);
+    }
+    Ok(())
+}
+
+/// What remains of a dropped column: its place and its storage.
+fn forget(column: &mut StoredColumn, position: u16) {
+    *column = StoredColumn {
+        name: format!("........pg.dropped.{}........", position + 1),
+        type_oid: column.type_oid,
+        typmod: column.typmod,
+        not_null: false,
+        dropped: true,
+        default: None,
+        identity_always: None,
+        generated: None,
+        owned_sequence: None,
+        comment: None,
+    };
+}
+
+/// Removes an index, and the key constraint that it serves.
+fn remove_index(index: u32, table: &mut StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let Some(at) = table.indexes.iter().position(|stored| stored.oid == index) else { return Ok(()) };
+    let removed = table.indexes.remove(at);
+    schema::engine_call(context, |transaction| transaction.drop_index(IndexId(removed.index)))?;
+    table.constraints.retain(|constraint| {
+        !matches!(constraint.kind, StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } if own == index)
+    });
+    Ok(())
+}
+
+/// CHECK constraints and foreign keys that the column takes part in go with it.
+fn drop_constraints_on(
+    position: u16,
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut kept = Vec::with_capacity(table.constraints.len());
+    for constraint in std::mem::take(&mut table.constraints) {
+        let concerned = match &constraint.kind {
+            StoredConstraintKind::Check { expression } => {
+                columns_of_text(expression, RelationExpression::Check, table, context)?.contains(&position)
+            }
+            StoredConstraintKind::ForeignKey(key) => key.columns.contains(&position),
+            _ => false,
+        };
+        if !concerned {
+            kept.push(constraint);
+        }
+    }
+    table.constraints = kept;
+    Ok(())
+}
+
+/// Columns that a stored expression of the table reads. The table is in the catalog as it was before the statement.
+fn columns_of_text(
+    text: &str,
+    purpose: RelationExpression,
+    table: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<u16>> {
+    let relation = context.relation(Oid(table.oid)).ok_or_else(|| SqlError::internal("a table is in the catalog"))?;
+    let bound = internal::on_large_stack(context, |session| {
+        bind_expression_over_relation(text, &relation, purpose, None, &session.catalog)
+    })?;
+    Ok(constraint::columns_of(&bound))
+}
+
+/// Generated columns that are computed from the column.
+fn generated_from(
+    table: &StoredRelation,
+    position: u16,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<u16>> {
+    let mut found = Vec::new();
+    for (other, column) in table.columns.iter().enumerate() {
+        if let Some(text) = &column.generated
+            && columns_of_text(text, RelationExpression::Generated, table, context)?.contains(&position)
+        {
+            found.push(other as u16);
+        }
+    }
+    Ok(found)
+}
+
+/// Views that cannot do without the column: their query does not bind any more once it is gone.
+fn views_reading(
+    table: &StoredRelation,
+    position: u16,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<StoredRelation>> {
+    let dependents = view::dependents(Oid(table.oid), context);
+    if dependents.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut without = table.clone();
+    forget(&mut without.columns[position as usize], position);
+    write::put(StoredObject::Relation(without), context)?;
+    let mut reading = Vec::new();
+    for entry in dependents {
+        let text = format!("SELECT * FROM {}", schema::qualified_name(&entry.stored, context));
+        let statement = internal::parse(&text, context)?;
+        if internal::plan(&statement, &text, context).is_err() {
+            reading.push(entry.stored.clone());
+        }
+    }
+    write::put(StoredObject::Relation(table.clone()), context)?;
+    Ok(reading)
+}
+
+/// ALTER COLUMN .. TYPE.
+pub(super) fn set_type(
+    name: &str,
+    type_name: &TypeName,
+    using: Option<&Expr>,
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let position = existing(table, name)?;
+    let ty = mote_sql::resolve_type_name(type_name, &context.session.catalog)?;
+    create_table::refuse_pseudo_type(name, ty)?;
+    refuse_type_dependents(position as u16, table, context)?;
+    let conversion = conversion(name, using, ty, table, context)?;
+    let old = table.clone();
+    let column = &mut table.columns[position];
+    if column.identity_always.is_some() {
+        create_table::require_identity_type(ty)?;
+    }
+    (column.type_oid, column.typmod) = (ty.oid.0, ty.typmod);
+    if let Some(text) = column.default.clone() {
+        check_default(name, &text, ty, context)?;
+    }
+    let same_bytes = using.is_none() && is_relabeling(&old.columns[position], ty);
+    if same_bytes {
+        for key in table.indexes.iter_mut().flat_map(|index| &mut index.keys) {
+            if key.column == Some(position as u16) {
+                (key.type_oid, key.typmod) = (ty.oid.0, ty.typmod);
+            }
+        }
+        return Ok(());
+    }
+    rebuild::rebuild(&old, table, &[(position, conversion)], context)?;
+    check_foreign_keys(position as u16, table, context)
+}
+
+/// varchar and text differ in what they accept: values of the narrower one are values of the wider one as they stand.
+fn is_relabeling(column: &StoredColumn, ty: ColumnType) -> bool {
+    let text_like = |ty: Oid| ty == oid::TEXT || ty == oid::VARCHAR;
+    let wider = ty.typmod == -1 || (column.typmod != -1 && ty.typmod >= column.typmod);
+    text_like(Oid(column.type_oid)) && text_like(ty.oid) && wider
+        || (Oid(column.type_oid) == ty.oid && column.typmod == ty.typmod)
+}
+
+fn refuse_type_dependents(
+    position: u16,
+    table: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let column = &table.columns[position as usize].name;
+    if let Some(view) = views_reading(table, position, context)?.first() {
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot alter type of a column used by a view or rule",
+        )
+        .detail(format!("rule _RETURN on view {} depends on column \"{column}\"", view.name)));
+    }
+    if let Some(&other) = generated_from(table, position, context)?.first() {
+        let other = &table.columns[other as usize].name;
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot alter type of a column used by a generated column",
+        )
+        .detail(format!("Column \"{column}\" is used by generated column \"{other}\".")));
+    }
+    Ok(())
+}
+
+/// Foreign keys that the column takes part in, at either end: both ends must still be comparable, and rows find their
+/// partners as before. The table is in the catalog with its new type.
+fn check_foreign_keys(
+    position: u16,
+    table: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
+    for entry in catalog.relations() {
+        for found in &entry.stored.constraints {
+            let StoredConstraintKind::ForeignKey(key) = &found.kind else { continue };
+            let own = entry.stored.oid == table.oid;
+            let concerned = own && key.columns.contains(&position)
+                || key.referenced == table.oid && key.referenced_columns.contains(&position);
+            if !concerned {
+                continue;
+            }
+            let target = catalog.relation(Oid(key.referenced));
+            let target = target.ok_or_else(|| SqlError::internal("a foreign key has its table"))?;
+            let (columns, referenced) = (&key.columns, &key.referenced_columns);
+            constraint::check_comparable(&found.name, &entry.stored, columns, &target.stored, referenced)?;
+            schema::lock_entry(if own { target } else { entry }, TableLockMode::ShareRowExclusive, context)?;
+            row_checks::check_foreign_key_rows(&entry.stored, &found.name, key, &target.stored, context)?;
+        }
+    }
+    Ok(())
+}
+
+/// The new value, over the old row.
+fn conversion(
+    name: &str,
+    using: Option<&Expr>,
+    ty: ColumnType,
+    table: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Expression> {
+    let text = using.map_or_else(|| deparse::identifier(name), deparse::expression);
+    let relation = context.relation(Oid(table.oid)).ok_or_else(|| SqlError::internal("a table is in the catalog"))?;
+    let bound = internal::on_large_stack(context, |session| {
+        let target = Some((name, ty));
+        bind_expression_over_relation(&text, &relation, RelationExpression::IndexKey, target, &session.catalog)
+    });
+    let bound = bound.map_err(|error| {
+        if error.state() != state::DATATYPE_MISMATCH {
+            return error;
+        }
+        let shown = ty.name();
+        if using.is_some() {
+            SqlError::new(
+                state::DATATYPE_MISMATCH,
+                format!("result of USING clause for column \"{name}\" cannot be cast automatically to type {shown}"),
+            )
+            .hint("You might need to add an explicit cast.")
+        } else {
+            let quoted = deparse::identifier(name);
+            SqlError::new(
+                state::DATATYPE_MISMATCH,
+                format!("column \"{name}\" cannot be cast automatically to type {shown}"),
+            )
+            .hint(format!("You might need to specify \"USING {quoted}::{shown}\"."))
+        }
+    })?;
+    compile(&bound)
+}
+
+fn check_default(name: &str, text: &str, ty: ColumnType, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let bound = internal::on_large_stack(context, |session| {
+        let expression = super::rewrite::parse_expression(text)?;
+        mote_sql::bind_free_expression(&expression, Some(ty), "", &session.catalog)
+    });
+    bound.map(|_| ()).map_err(|error| {
+        if error.state() != state::DATATYPE_MISMATCH {
+            return error;
+        }
+        SqlError::new(
+            state::DATATYPE_MISMATCH,
+            format!("default for column \"{name}\" cannot be cast automatically to type {}", ty.name()),
+        )
+    })
+}
+
+/// ADD GENERATED AS IDENTITY.
+pub(super) fn add_identity(
+    name: &str,
+    always: bool,
+    options: &[DefinitionOption],
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let position = existing(table, name)?;
+    let column = &table.columns[position];
+    let prerequisite = |message: String| Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+    if column.identity_always.is_some() {
+        return prerequisite(format!(
+            "column \"{name}\" of relation \"{}\" is already an identity column",
+            table.name
+        ));
+    }
+    if column.default.is_some() {
+        return prerequisite(format!(
+            "column \"{name}\" of relation \"{}\" already has a default value",
+            table.name
+        ));
+    }
+    if !column.not_null {
+        return prerequisite(format!(
+            "column \"{name}\" of relation \"{}\" must be declared NOT NULL before identity can be added",
+            table.name
+        ));
+    }
+    let ty = ColumnType::new(Oid(column.type_oid));
+    create_table::require_identity_type(ty)?;
+    let made = sequence::create_owned(table, name, position as u16, ty, options, context)?;
+    let column = &mut table.columns[position];
+    column.identity_always = Some(always);
+    column.owned_sequence = Some(made.oid);
+    Ok(())
+}
+
+/// SET GENERATED, and options of the identity's sequence.
+pub(super) fn set_identity(
+    name: &str,
+    options: &[DefinitionOption],
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let position = existing(table, name)?;
+    let (Some(_), Some(owned)) =
+        (table.columns[position].identity_always, table.columns[position].owned_sequence)
+    else {
+        return Err(not_identity(name, table));
+    };
+    let mut of_sequence = Vec::new();
+    for option in options {
+        match (&*option.name, &option.value) {
+            ("generated", Some(mote_sql::ast::OptionValue::Integer(code))) => {
+                table.columns[position].identity_always = Some(*code == i32::from(b'a'));
+            }
+            ("generated", _) => return Err(SqlError::unsupported("this form of SET GENERATED")),
+            _ => of_sequence.push(option.clone()),
+        }
+    }
+    if of_sequence.is_empty() { Ok(()) } else { sequence::alter_owned(Oid(owned), &of_sequence, context) }
+}
+
+pub(super) fn drop_identity(
+    name: &str,
+    if_exists: bool,
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let position = existing(table, name)?;
+    if table.columns[position].identity_always.is_none() {
+        let error = not_identity(name, table);
+        if if_exists {
+            schema::notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message()), context);
+            return Ok(());
+        }
+        return Err(error);
+    }
+    let column = &mut table.columns[position];
+    column.identity_always = None;
+    if let Some(owned) = column.owned_sequence.take()
+        && let Some(entry) = context.session.catalog.entry(Oid(owned))
+    {
+        sequence::remove(&entry.stored, context)?;
+    }
+    Ok(())
+}
+
+fn not_identity(name: &str, table: &StoredRelation) -> SqlError {
+    SqlError::new(
+        state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("column \"{name}\" of relation \"{}\" is not an identity column", table.name),
+    )
+}
+
+/// DROP EXPRESSION: what was computed becomes an ordinary value.
+pub(super) fn drop_expression(
+    name: &str,
+    if_exists: bool,
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let position = existing(table, name)?;
+    if table.columns[position].generated.take().is_some() {
+        return Ok(());
+    }
+    let message = format!("column \"{name}\" of relation \"{}\" is not a stored generated column", table.name);
+    if if_exists {
+        schema::notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"), context);
+        return Ok(());
+    }
+    Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+}
