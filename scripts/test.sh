@@ -24,8 +24,9 @@ postgres15_server() {
 }
 
 # What the integration tests drive: psql and pgbench, a PostgreSQL 15 to compare with, Java for pgjdbc.
-need postgresql-client -- command -v psql
-need postgresql-contrib -- command -v pgbench
+# Debian's wrappers of psql and pgbench can be there without the programs: so they are run.
+need postgresql-client -- psql --version
+need postgresql-15 -- pgbench --version
 need postgresql-15 -- postgres15_server
 need default-jdk-headless -- command -v javac
 need maven -- command -v mvn

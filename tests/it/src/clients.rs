@@ -33,7 +33,11 @@ impl Said {
     /// Standard error of a run that must have failed.
     #[track_caller]
     pub fn bad(self) -> String {
-        assert!(!self.ok, "the client should have failed:\n{}\n{}", self.out, self.err);
+        assert!(
+            !self.ok,
+            "the client should have failed:\n{}\n{}",
+            self.out, self.err
+        );
         self.err
     }
 }
@@ -87,27 +91,48 @@ pub fn psql_strict(server: &TestServer, script: &str) -> Said {
 }
 
 pub fn psql_with(server: &TestServer, options: &[&str], script: &str) -> Said {
-    run_with_input(client("psql", server).arg("-X").args(options), script, PSQL_ADVICE)
+    run_with_input(
+        client("psql", server).arg("-X").args(options),
+        script,
+        PSQL_ADVICE,
+    )
 }
 
 /// psql with a password in its environment, as another role.
 pub fn psql_as(server: &TestServer, user: &str, password: &str, script: &str) -> Said {
     let mut command = client("psql", server);
-    command.env("PGUSER", user).env("PGPASSWORD", password).args(["-X", "-At", "-w", "-v", "ON_ERROR_STOP=1"]);
+    command.env("PGUSER", user).env("PGPASSWORD", password).args([
+        "-X",
+        "-At",
+        "-w",
+        "-v",
+        "ON_ERROR_STOP=1",
+    ]);
     run_with_input(&mut command, script, PSQL_ADVICE)
 }
 
 pub fn pgbench(server: &TestServer, options: &[&str]) -> Said {
-    run_with_input(client("pgbench", server).args(options), "", "install postgresql-contrib")
+    run_with_input(
+        client("pgbench", server).args(options),
+        "",
+        "install postgresql-15",
+    )
 }
 
 /// A program that is not about one server: javac, mvn, mount.
 pub fn program(name: &str, arguments: &[&str], directory: &Path, advice: &str) -> Said {
-    run_with_input(Command::new(name).args(arguments).current_dir(directory), "", advice)
+    run_with_input(
+        Command::new(name).args(arguments).current_dir(directory),
+        "",
+        advice,
+    )
 }
 
 /// The mote binary itself, as a client: `mote bench ..`.
 pub fn mote(arguments: &[&str]) -> Said {
-    let output = Command::new(crate::server::mote_binary()).args(arguments).stdin(Stdio::null()).output();
+    let output = Command::new(crate::server::mote_binary())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
     Said::of(output.expect("the binary runs"))
 }

@@ -1,12 +1,14 @@
 //! Integration tests: the mote binary, driven as users drive it, by the clients that users have.
 //!
 //! Read `server` (a server for a test, and the oracle), `clients` (psql, pgbench, java) and `wire` (messages by hand)
-//! first; the tests stand in `tests/`, one file per client or concern. The binary comes from `MOTE_BIN`, which
-//! `make test` sets; without it the tests take `target/release/mote` or `target/debug/mote`, whichever is newer.
+//! first, then `bystander` and `postgres`; the tests stand in `tests/`, one file per client or concern. The binary
+//! comes from `MOTE_BIN`, which `make test` sets; without it the tests take `target/release/mote` or
+//! `target/debug/mote`, whichever is newer.
 //! `MOTE_IT_TARGET` runs what can be run against a real PostgreSQL: that is how the expectations were checked.
 //!
 //! A client that is missing fails its tests: a suite that passes because nothing ran is worth nothing.
 
+pub mod bystander;
 pub mod clients;
 pub mod postgres;
 pub mod server;

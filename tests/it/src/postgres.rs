@@ -10,7 +10,8 @@ use std::process::Command;
 use crate::clients::{Said, run_with_input};
 use crate::server::TemporaryDirectory;
 
-const ADVICE: &str = "install PostgreSQL 15's server (apt-get install postgresql-15), or set MOTE_IT_POSTGRES_BIN";
+const ADVICE: &str =
+    "install PostgreSQL 15's server (apt-get install postgresql-15), or set MOTE_IT_POSTGRES_BIN";
 
 /// A cluster that is stopped and removed with the value.
 pub struct PostgresServer {
@@ -26,15 +27,37 @@ impl PostgresServer {
         let everybody = std::fs::Permissions::from_mode(0o777);
         std::fs::set_permissions(directory.path(), everybody).expect("the directory is ours");
         let port = free_port();
-        let server = PostgresServer { binaries: binaries(), directory, port };
+        let server = PostgresServer {
+            binaries: binaries(),
+            directory,
+            port,
+        };
         let data = server.data();
-        server.run("initdb", &["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"]);
+        server.run(
+            "initdb",
+            &[
+                "-D",
+                &data,
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+            ],
+        );
         let settings = format!(
             "-p {port} -k '' -c fsync=off -c listen_addresses=127.0.0.1 -c timezone=UTC -c log_timezone=UTC \
              -c shared_buffers=32MB -c datestyle=ISO,MDY"
         );
         let log = server.directory.path().join("log").display().to_string();
-        server.run("pg_ctl", &["-D", &data, "-l", &log, "-o", &settings, "-w", "-t", "60", "start"]);
+        server.run(
+            "pg_ctl",
+            &[
+                "-D", &data, "-l", &log, "-o", &settings, "-w", "-t", "60", "start",
+            ],
+        );
         server
     }
 
@@ -59,7 +82,11 @@ impl PostgresServer {
         } else {
             Command::new(&path)
         };
-        run_with_input(command.args(arguments).current_dir(self.directory.path()), "", ADVICE)
+        run_with_input(
+            command.args(arguments).current_dir(self.directory.path()),
+            "",
+            ADVICE,
+        )
     }
 }
 
@@ -75,7 +102,11 @@ fn binaries() -> PathBuf {
         return PathBuf::from(path);
     }
     let path = Path::new("/usr/lib/postgresql/15/bin");
-    assert!(path.join("initdb").exists(), "no PostgreSQL 15 in {}: {ADVICE}", path.display());
+    assert!(
+        path.join("initdb").exists(),
+        "no PostgreSQL 15 in {}: {ADVICE}",
+        path.display()
+    );
     path.to_path_buf()
 }
 

@@ -27,10 +27,20 @@ pub fn mote_binary() -> PathBuf {
         return PathBuf::from(path);
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let modified = |path: &PathBuf| path.metadata().and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    let newest = ["target/release/mote", "target/debug/mote"].map(|p| root.join(p)).into_iter().max_by_key(modified);
+    let modified = |path: &PathBuf| {
+        path.metadata()
+            .and_then(|m| m.modified())
+            .unwrap_or(SystemTime::UNIX_EPOCH)
+    };
+    let newest = ["target/release/mote", "target/debug/mote"]
+        .map(|p| root.join(p))
+        .into_iter()
+        .max_by_key(modified);
     let path = newest.expect("two candidates");
-    assert!(path.exists(), "build the binary first: cargo build --release -p mote-cli, or set MOTE_BIN");
+    assert!(
+        path.exists(),
+        "build the binary first: cargo build --release -p mote-cli, or set MOTE_BIN"
+    );
     path
 }
 
@@ -65,7 +75,11 @@ impl Drop for TemporaryDirectory {
 /// Who runs the server.
 enum Keeper {
     /// This test: a mote process.
-    Process { child: Child, data: PathBuf, directory: Option<TemporaryDirectory> },
+    Process {
+        child: Child,
+        data: PathBuf,
+        directory: Option<TemporaryDirectory>,
+    },
     /// Somebody else; the database is this test's, and is dropped with the value if the flag is set.
     Other { drop_database: bool },
 }
@@ -123,8 +137,11 @@ impl TestServer {
 
     /// A mote process on a given directory. An error holds what the server said.
     pub fn open(data: &Path, options: &[&str]) -> Result<TestServer, String> {
-        let listen: &[&str] =
-            if options.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let listen: &[&str] = if options.contains(&"--listen") {
+            &[]
+        } else {
+            &["--listen", "127.0.0.1:0"]
+        };
         let mut child = Command::new(mote_binary())
             .arg("serve")
             .arg("--data")
@@ -142,7 +159,9 @@ impl TestServer {
         let lines = log.clone();
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let address = line.strip_prefix("mote: listening on ").map(|a| a.parse().expect("an address"));
+                let address = line
+                    .strip_prefix("mote: listening on ")
+                    .map(|a| a.parse().expect("an address"));
                 lines.lock().expect("no panic while logging").push(line);
                 if let Some(address) = address {
                     // The receiver is gone once the start has timed out.
@@ -152,7 +171,11 @@ impl TestServer {
         });
         match receiver.recv_timeout(START_TIMEOUT) {
             Ok(address) => Ok(TestServer {
-                keeper: Keeper::Process { child, data: data.to_path_buf(), directory: None },
+                keeper: Keeper::Process {
+                    child,
+                    data: data.to_path_buf(),
+                    directory: None,
+                },
                 address,
                 user: "postgres".to_string(),
                 database: "postgres".to_string(),
@@ -170,21 +193,27 @@ impl TestServer {
     fn child(&mut self) -> &mut Child {
         match &mut self.keeper {
             Keeper::Process { child, .. } => child,
-            Keeper::Other { .. } => panic!("the test needs a server process of its own: TestServer::start_with"),
+            Keeper::Other { .. } => {
+                panic!("the test needs a server process of its own: TestServer::start_with")
+            }
         }
     }
 
     pub fn pid(&self) -> u32 {
         match &self.keeper {
             Keeper::Process { child, .. } => child.id(),
-            Keeper::Other { .. } => panic!("the test needs a server process of its own: TestServer::start_with"),
+            Keeper::Other { .. } => {
+                panic!("the test needs a server process of its own: TestServer::start_with")
+            }
         }
     }
 
     pub fn data(&self) -> &Path {
         match &self.keeper {
             Keeper::Process { data, .. } => data,
-            Keeper::Other { .. } => panic!("the test needs a server process of its own: TestServer::start_with"),
+            Keeper::Other { .. } => {
+                panic!("the test needs a server process of its own: TestServer::start_with")
+            }
         }
     }
 
@@ -214,7 +243,11 @@ impl TestServer {
     pub fn await_log(&self, words: &str) {
         let deadline = Instant::now() + LOG_TIMEOUT;
         while !self.log().contains(words) {
-            assert!(Instant::now() < deadline, "the server did not say {words:?}; it said:\n{}", self.log());
+            assert!(
+                Instant::now() < deadline,
+                "the server did not say {words:?}; it said:\n{}",
+                self.log()
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -252,10 +285,18 @@ impl TestServer {
             if let Some(status) = self.child().try_wait().expect("a child can be waited for") {
                 break status;
             }
-            assert!(Instant::now() < deadline, "the server did not stop; it said:\n{}", self.log());
+            assert!(
+                Instant::now() < deadline,
+                "the server did not stop; it said:\n{}",
+                self.log()
+            );
             std::thread::sleep(Duration::from_millis(10));
         };
-        assert!(status.success(), "the server ended with {status}; it said:\n{}", self.log());
+        assert!(
+            status.success(),
+            "the server ended with {status}; it said:\n{}",
+            self.log()
+        );
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -277,7 +318,10 @@ impl TestServer {
         assert!(self.is_running(), "the server ended; it said:\n{}", self.log());
         assert_eq!(clients::psql(self, "select 40 + 2").good().trim(), "42");
         let log = self.log();
-        assert!(!log.contains("panicked at"), "a thread of the server panicked:\n{log}");
+        assert!(
+            !log.contains("panicked at"),
+            "a thread of the server panicked:\n{log}"
+        );
     }
 }
 

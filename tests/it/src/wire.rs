@@ -73,9 +73,14 @@ impl RawClient {
     /// Connected, nothing sent.
     pub fn open(server: &TestServer) -> RawClient {
         let stream = TcpStream::connect(server.address).expect("the server listens");
-        stream.set_read_timeout(Some(READ_TIMEOUT)).expect("a timeout can be set");
+        stream
+            .set_read_timeout(Some(READ_TIMEOUT))
+            .expect("a timeout can be set");
         stream.set_nodelay(true).expect("an option can be set");
-        RawClient { stream, key_data: Vec::new() }
+        RawClient {
+            stream,
+            key_data: Vec::new(),
+        }
     }
 
     /// Connected and past start-up.
@@ -83,7 +88,11 @@ impl RawClient {
         let mut client = RawClient::open(server);
         client.start_up(&[("user", server.user()), ("database", server.database())]);
         let messages = client.until(b'Z');
-        assert_eq!(messages.last().map(|m| m.kind), Some(b'Z'), "no session: {messages:?}");
+        assert_eq!(
+            messages.last().map(|m| m.kind),
+            Some(b'Z'),
+            "no session: {messages:?}"
+        );
         let key = messages.iter().find(|m| m.kind == b'K').expect("BackendKeyData");
         client.key_data = key.body.clone();
         client
@@ -135,7 +144,12 @@ impl RawClient {
     #[track_caller]
     pub fn rows(&mut self, text: &str) -> Vec<String> {
         let messages = self.query(text);
-        assert_eq!(error(&messages), None, "{}", text.chars().take(1000).collect::<String>());
+        assert_eq!(
+            error(&messages),
+            None,
+            "{}",
+            text.chars().take(1000).collect::<String>()
+        );
         text_rows(&messages)
     }
 
@@ -198,7 +212,10 @@ impl RawClient {
     /// A connection for the same bytes in both directions: one thread may write while another reads.
     pub fn duplicate(&self) -> RawClient {
         let stream = self.stream.try_clone().expect("a socket can be duplicated");
-        RawClient { stream, key_data: self.key_data.clone() }
+        RawClient {
+            stream,
+            key_data: self.key_data.clone(),
+        }
     }
 }
 
@@ -216,7 +233,9 @@ fn string(text: &str) -> Vec<u8> {
 
 fn shorts(values: &[i16]) -> Vec<u8> {
     let mut bytes = (values.len() as i16).to_be_bytes().to_vec();
-    values.iter().for_each(|v| bytes.extend_from_slice(&v.to_be_bytes()));
+    values
+        .iter()
+        .for_each(|v| bytes.extend_from_slice(&v.to_be_bytes()));
     bytes
 }
 
@@ -228,7 +247,9 @@ pub fn query(text: &str) -> Vec<u8> {
 pub fn parse(name: &str, text: &str, types: &[u32]) -> Vec<u8> {
     let mut body = [string(name), string(text)].concat();
     body.extend_from_slice(&(types.len() as i16).to_be_bytes());
-    types.iter().for_each(|t| body.extend_from_slice(&t.to_be_bytes()));
+    types
+        .iter()
+        .for_each(|t| body.extend_from_slice(&t.to_be_bytes()));
     framed(b'P', &body)
 }
 
@@ -290,7 +311,10 @@ pub fn kinds(messages: &[Message]) -> String {
 
 /// The SQLSTATE of the first error in a list.
 pub fn sqlstate(messages: &[Message]) -> Option<String> {
-    messages.iter().find(|m| m.kind == b'E').and_then(|m| m.field(b'C'))
+    messages
+        .iter()
+        .find(|m| m.kind == b'E')
+        .and_then(|m| m.field(b'C'))
 }
 
 /// The first error in a list: SQLSTATE and message.
@@ -302,7 +326,9 @@ pub fn error(messages: &[Message]) -> Option<String> {
 /// The command tags in a list.
 pub fn tags(messages: &[Message]) -> Vec<String> {
     let complete = messages.iter().filter(|m| m.kind == b'C');
-    complete.map(|m| String::from_utf8_lossy(&m.body[..m.body.len() - 1]).into_owned()).collect()
+    complete
+        .map(|m| String::from_utf8_lossy(&m.body[..m.body.len() - 1]).into_owned())
+        .collect()
 }
 
 /// The rows in a list as text: columns separated by `|`, NULL as `~`.
@@ -314,5 +340,9 @@ pub fn text_rows(messages: &[Message]) -> Vec<String> {
 
 /// The transaction status of the last ReadyForQuery.
 pub fn status(messages: &[Message]) -> Option<char> {
-    messages.iter().rev().find(|m| m.kind == b'Z').map(|m| m.body[0] as char)
+    messages
+        .iter()
+        .rev()
+        .find(|m| m.kind == b'Z')
+        .map(|m| m.body[0] as char)
 }

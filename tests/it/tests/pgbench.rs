@@ -17,13 +17,22 @@ fn initialised(name: &str) -> TestServer {
 /// TPC-B's invariant: every transaction adds the same delta to one account, one teller, one branch and the history.
 #[track_caller]
 fn assert_balanced(server: &TestServer) -> i64 {
-    let sums = "select (select sum(abalance) from pgbench_accounts), (select sum(tbalance) from pgbench_tellers),
+    let sums =
+        "select (select sum(abalance) from pgbench_accounts), (select sum(tbalance) from pgbench_tellers),
         (select sum(bbalance) from pgbench_branches), (select coalesce(sum(delta), 0) from pgbench_history),
         (select count(*) from pgbench_history)";
     let out = psql_strict(server, sums).good();
-    let sums: Vec<i64> = out.trim().split('|').map(|s| s.parse().expect("a number")).collect();
-    assert!(sums[..4].iter().all(|s| *s == sums[0]), "accounts, tellers, branches, history: {sums:?}");
-    let apart = "select count(*) from (select h.aid from pgbench_history h join pgbench_accounts a using (aid)
+    let sums: Vec<i64> = out
+        .trim()
+        .split('|')
+        .map(|s| s.parse().expect("a number"))
+        .collect();
+    assert!(
+        sums[..4].iter().all(|s| *s == sums[0]),
+        "accounts, tellers, branches, history: {sums:?}"
+    );
+    let apart =
+        "select count(*) from (select h.aid from pgbench_history h join pgbench_accounts a using (aid)
         group by h.aid, a.abalance having sum(h.delta) <> a.abalance) wrong";
     assert_eq!(psql_strict(server, apart).good().trim(), "0");
     sums[4]
@@ -32,10 +41,20 @@ fn assert_balanced(server: &TestServer) -> i64 {
 /// Transactions that pgbench counted, none of which may have failed.
 #[track_caller]
 fn processed(out: &str) -> i64 {
-    let line = |head: &str| out.lines().find_map(|l| l.strip_prefix(head)).unwrap_or_else(|| panic!("no {head}: {out}"));
+    let line = |head: &str| {
+        out.lines()
+            .find_map(|l| l.strip_prefix(head))
+            .unwrap_or_else(|| panic!("no {head}: {out}"))
+    };
     assert!(line("number of failed transactions: ").starts_with("0 "), "{out}");
     let count = line("number of transactions actually processed: ");
-    count.split('/').next().expect("split yields one").trim().parse().expect("a number")
+    count
+        .split('/')
+        .next()
+        .expect("split yields one")
+        .trim()
+        .parse()
+        .expect("a number")
 }
 
 #[test]
@@ -83,7 +102,11 @@ fn tpcb_in_every_mode() {
 fn select_only_in_every_mode() {
     let server = initialised("pgbench-select");
     for mode in ["simple", "extended", "prepared"] {
-        let out = pgbench(&server, &["-S", "-M", mode, "-c", "16", "-j", "1", "-T", SECONDS, "-n"]).good();
+        let out = pgbench(
+            &server,
+            &["-S", "-M", mode, "-c", "16", "-j", "1", "-T", SECONDS, "-n"],
+        )
+        .good();
         assert!(processed(&out) > 0, "{out}");
     }
     // A connection for each transaction.
@@ -105,7 +128,12 @@ fn scripts_with_pipelines_and_retries() {
         let out = pgbench(&server, &["-M", mode, "-f", &path, "-c", "4", "-t", "200", "-n"]).good();
         assert_eq!(processed(&out), 800, "{mode}");
     }
-    assert_eq!(psql(&server, "select sum(abalance) from pgbench_accounts").good().trim(), "1600");
+    assert_eq!(
+        psql(&server, "select sum(abalance) from pgbench_accounts")
+            .good()
+            .trim(),
+        "1600"
+    );
     // Repeatable read on one hot row: conflicts are 40001, and pgbench tries again.
     let hot = directory.path().join("hot.sql");
     let script = "begin isolation level repeatable read;\n\
@@ -113,9 +141,29 @@ fn scripts_with_pipelines_and_retries() {
         update pgbench_branches set bbalance = bbalance + 1 where bid = 1;\nend;\n";
     std::fs::write(&hot, script).expect("a temporary file can be written");
     let path = hot.display().to_string();
-    let out = pgbench(&server, &["-M", "prepared", "-f", &path, "-c", "8", "-t", "50", "-n", "--max-tries=10000"]).good();
+    let out = pgbench(
+        &server,
+        &[
+            "-M",
+            "prepared",
+            "-f",
+            &path,
+            "-c",
+            "8",
+            "-t",
+            "50",
+            "-n",
+            "--max-tries=10000",
+        ],
+    )
+    .good();
     assert_eq!(processed(&out), 400);
-    assert_eq!(psql(&server, "select bbalance from pgbench_branches where bid = 1").good().trim(), "400");
+    assert_eq!(
+        psql(&server, "select bbalance from pgbench_branches where bid = 1")
+            .good()
+            .trim(),
+        "400"
+    );
     // \gset, \if, and values read back into variables.
     let logic = directory.path().join("logic.sql");
     let script = "\\set n random(1, 10)\nselect :n * 2 as twice, 'x' as other \\gset p_\n\\if :p_twice > 10\n\

@@ -17,18 +17,29 @@ fn conformance() {
     std::fs::create_dir_all(&directory).expect("target can be written");
     let jar = driver(&directory);
     let source = root.join("tests/it/java/Conformance.java").display().to_string();
-    let said = program("javac", &["-cp", &jar, "-d", ".", "-Xlint:all", &source], &directory, ADVICE);
+    let said = program(
+        "javac",
+        &["-cp", &jar, "-d", ".", "-Xlint:all", &source],
+        &directory,
+        ADVICE,
+    );
     assert!(said.ok && said.err.is_empty(), "javac: {}{}", said.out, said.err);
     let server = TestServer::start("pgjdbc");
     let url = format!("jdbc:postgresql://{}/{}", server.address, server.database());
     let path = format!("{jar}:.");
     let mut java = std::process::Command::new("java");
-    java.args(["-cp", &path, "Conformance", &url, server.user()]).current_dir(&directory);
+    java.args(["-cp", &path, "Conformance", &url, server.user()])
+        .current_dir(&directory);
     // The driver takes the time zone from here, and the server's is compared with it.
     java.env("TZ", "UTC").env("LC_ALL", "C.UTF-8");
     let said = run_with_input(&mut java, "", ADVICE);
     assert!(said.ok, "{}\n{}", said.out, said.err);
-    assert_eq!(said.out.lines().filter(|l| l.starts_with("ok ")).count(), 15, "{}", said.out);
+    assert_eq!(
+        said.out.lines().filter(|l| l.starts_with("ok ")).count(),
+        15,
+        "{}",
+        said.out
+    );
 }
 
 /// The driver's jar, fetched once.
@@ -37,8 +48,18 @@ fn driver(directory: &Path) -> String {
     if !jar.exists() {
         let artifact = format!("-Dartifact=org.postgresql:postgresql:{VERSION}");
         let output = format!("-DoutputDirectory={}", directory.display());
-        let said = program("mvn", &["-q", "-B", "dependency:copy", &artifact, &output], directory, ADVICE);
-        assert!(jar.exists(), "mvn did not fetch pgjdbc {VERSION}: {}{}", said.out, said.err);
+        let said = program(
+            "mvn",
+            &["-q", "-B", "dependency:copy", &artifact, &output],
+            directory,
+            ADVICE,
+        );
+        assert!(
+            jar.exists(),
+            "mvn did not fetch pgjdbc {VERSION}: {}{}",
+            said.out,
+            said.err
+        );
     }
     jar.canonicalize().expect("it exists").display().to_string()
 }

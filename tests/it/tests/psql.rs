@@ -33,8 +33,19 @@ fn start(name: &str) -> TestServer {
 /// What a command prints in psql's own, aligned form.
 fn shown(server: &TestServer, command: &str) -> String {
     let said = psql_with(server, &["-v", "ON_ERROR_STOP=1"], command);
-    assert!(said.ok && said.err.is_empty(), "{command}: {}\n{}", said.out, said.err);
-    said.out.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_string()
+    assert!(
+        said.ok && said.err.is_empty(),
+        "{command}: {}\n{}",
+        said.out,
+        said.err
+    );
+    said.out
+        .lines()
+        .map(str::trim_end)
+        .collect::<Vec<_>>()
+        .join("\n")
+        .trim_end()
+        .to_string()
 }
 
 #[test]
@@ -156,8 +167,18 @@ fn other_lists() {
         ("\\du", &["List of roles", "postgres", "Superuser"]),
         ("\\l", &["List of databases", "postgres", "UTF8"]),
         ("\\dt+", &["customer", "permanent"]),
-        ("\\d+ customer", &["Storage", "character varying(30)", "\"customer_pkey\" PRIMARY KEY"]),
-        ("\\d+ rich", &["View definition:", "FROM customer", "balance > 1000"]),
+        (
+            "\\d+ customer",
+            &[
+                "Storage",
+                "character varying(30)",
+                "\"customer_pkey\" PRIMARY KEY",
+            ],
+        ),
+        (
+            "\\d+ rich",
+            &["View definition:", "FROM customer", "balance > 1000"],
+        ),
         ("\\di+", &["orders_by_customer"]),
         ("\\dT", &["List of data types"]),
         ("\\df", &["List of functions"]),
@@ -190,10 +211,19 @@ fn other_lists() {
 #[test]
 fn comments_are_shown() {
     let server = start("psql-comment");
-    psql_strict(&server, "comment on table customer is 'who buys'; comment on column customer.code is 'short'").good();
+    psql_strict(
+        &server,
+        "comment on table customer is 'who buys'; comment on column customer.code is 'short'",
+    )
+    .good();
     assert!(shown(&server, "\\dt+ customer").contains("who buys"));
     assert!(shown(&server, "\\d+ customer").contains("short"));
-    assert_eq!(psql(&server, "select obj_description('customer'::regclass)").good().trim(), "who buys");
+    assert_eq!(
+        psql(&server, "select obj_description('customer'::regclass)")
+            .good()
+            .trim(),
+        "who buys"
+    );
     psql_strict(&server, "comment on table customer is null").good();
     assert!(!shown(&server, "\\dt+ customer").contains("who buys"));
 }
@@ -202,10 +232,20 @@ fn comments_are_shown() {
 fn errors_point_at_the_place() {
     let server = start("psql-errors");
     let said = |script: &str| psql(&server, script).err.trim_end().to_string();
-    assert_eq!(said("select 1 +\n  wrong from customer;"), "ERROR:  column \"wrong\" does not exist\nLINE 2:   wrong from customer;\n          ^");
-    assert_eq!(said("selec 1;"), "ERROR:  syntax error at or near \"selec\"\nLINE 1: selec 1;\n        ^");
-    assert_eq!(said("select * from;"), "ERROR:  syntax error at or near \";\"\nLINE 1: select * from;\n                     ^");
-    let expect = "ERROR:  unterminated quoted string at or near \"'abc\"\nLINE 1: select 'abc\n               ^";
+    assert_eq!(
+        said("select 1 +\n  wrong from customer;"),
+        "ERROR:  column \"wrong\" does not exist\nLINE 2:   wrong from customer;\n          ^"
+    );
+    assert_eq!(
+        said("selec 1;"),
+        "ERROR:  syntax error at or near \"selec\"\nLINE 1: selec 1;\n        ^"
+    );
+    assert_eq!(
+        said("select * from;"),
+        "ERROR:  syntax error at or near \";\"\nLINE 1: select * from;\n                     ^"
+    );
+    let expect =
+        "ERROR:  unterminated quoted string at or near \"'abc\"\nLINE 1: select 'abc\n               ^";
     assert_eq!(said("select 'abc"), expect);
     assert_eq!(
         said("insert into customer values (1, 'x', null, -5);"),
@@ -217,19 +257,41 @@ fn errors_point_at_the_place() {
         "ERROR:  insert or update on table \"orders\" violates foreign key constraint \"orders_customer_id_fkey\"\n\
          DETAIL:  Key (customer_id)=(77) is not present in table \"customer\"."
     );
-    assert_eq!(said("select upper(1);"), "ERROR:  function upper(integer) does not exist\nLINE 1: select upper(1);\n               ^\nHINT:  No function matches the given name and argument types. You might need to add explicit type casts.");
-    assert_eq!(said("select 'a' + 1;"), "ERROR:  invalid input syntax for type integer: \"a\"\nLINE 1: select 'a' + 1;\n               ^");
-    assert_eq!(said("select date '2023-02-30';"), "ERROR:  date/time field value out of range: \"2023-02-30\"\nLINE 1: select date '2023-02-30';\n                    ^");
-    assert_eq!(said("select c.nam from customer c;"), "ERROR:  column c.nam does not exist\nLINE 1: select c.nam from customer c;\n               ^\nHINT:  Perhaps you meant to reference the column \"c.name\".");
-    assert_eq!(said("insert into customer (id, naem) values (1, 'x');"), "ERROR:  column \"naem\" of relation \"customer\" does not exist\nLINE 1: insert into customer (id, naem) values (1, 'x');\n                                  ^");
+    assert_eq!(
+        said("select upper(1);"),
+        "ERROR:  function upper(integer) does not exist\nLINE 1: select upper(1);\n               ^\nHINT:  No function matches the given name and argument types. You might need to add explicit type casts."
+    );
+    assert_eq!(
+        said("select 'a' + 1;"),
+        "ERROR:  invalid input syntax for type integer: \"a\"\nLINE 1: select 'a' + 1;\n               ^"
+    );
+    assert_eq!(
+        said("select date '2023-02-30';"),
+        "ERROR:  date/time field value out of range: \"2023-02-30\"\nLINE 1: select date '2023-02-30';\n                    ^"
+    );
+    assert_eq!(
+        said("select c.nam from customer c;"),
+        "ERROR:  column c.nam does not exist\nLINE 1: select c.nam from customer c;\n               ^\nHINT:  Perhaps you meant to reference the column \"c.name\"."
+    );
+    assert_eq!(
+        said("insert into customer (id, naem) values (1, 'x');"),
+        "ERROR:  column \"naem\" of relation \"customer\" does not exist\nLINE 1: insert into customer (id, naem) values (1, 'x');\n                                  ^"
+    );
     let verbose = psql(&server, "\\set VERBOSITY verbose\nselect 1/0;").err;
-    assert!(verbose.starts_with("ERROR:  22012: division by zero"), "{verbose}");
+    assert!(
+        verbose.starts_with("ERROR:  22012: division by zero"),
+        "{verbose}"
+    );
 }
 
 #[test]
 fn scripts_stop_at_errors_where_asked() {
     let server = start("psql-stop");
-    let said = psql_with(&server, &["-At", "-v", "ON_ERROR_STOP=1"], "select 1;\nselect 1/0;\nselect 2;");
+    let said = psql_with(
+        &server,
+        &["-At", "-v", "ON_ERROR_STOP=1"],
+        "select 1;\nselect 1/0;\nselect 2;",
+    );
     assert!(!said.ok);
     assert_eq!(said.out, "1\n");
     let said = psql_with(&server, &["-At"], "select 1;\nselect 1/0;\nselect 2;");
@@ -295,14 +357,21 @@ select null;
         "{}",
         said.out
     );
-    assert!(said.out.lines().any(|l| l.starts_with("Time: ") && l.ends_with(" ms")));
+    assert!(
+        said.out
+            .lines()
+            .any(|l| l.starts_with("Time: ") && l.ends_with(" ms"))
+    );
 }
 
 #[test]
 fn gdesc_and_crosstab_and_watch() {
     let server = start("psql-gdesc");
     assert_eq!(
-        shown(&server, "select id, name, balance, born as day from customer \\gdesc"),
+        shown(
+            &server,
+            "select id, name, balance, born as day from customer \\gdesc"
+        ),
         r#" Column  |         Type
 ---------+-----------------------
  id      | integer
@@ -321,7 +390,8 @@ fn gdesc_and_crosstab_and_watch() {
 #[test]
 fn cursors_by_fetch_count() {
     let server = start("psql-fetch-count");
-    let script = "\\set FETCH_COUNT 7\nselect g from generate_series(1, 50) g;\nselect count(*) from customer;";
+    let script =
+        "\\set FETCH_COUNT 7\nselect g from generate_series(1, 50) g;\nselect count(*) from customer;";
     let out = psql_strict(&server, script).good();
     let expect: Vec<String> = (1..=50).map(|n| n.to_string()).chain(["0".to_string()]).collect();
     assert_eq!(out.lines().collect::<Vec<_>>(), expect);
@@ -332,24 +402,45 @@ fn copy_from_and_to_files() {
     let server = start("psql-copy");
     let directory = TemporaryDirectory::new("psql-copy");
     let file = directory.path().join("rows.csv");
-    let rows: String = (1..=1000).map(|n| format!("{n},\"name, {n}\",{:03},{}.50,2000-01-01\n", n % 1000, n)).collect();
-    std::fs::write(&file, format!("id,name,code,balance,born\n{rows}")).expect("a temporary file can be written");
+    let rows: String = (1..=1000)
+        .map(|n| format!("{n},\"name, {n}\",{:03},{}.50,2000-01-01\n", n % 1000, n))
+        .collect();
+    std::fs::write(&file, format!("id,name,code,balance,born\n{rows}"))
+        .expect("a temporary file can be written");
     let path = file.display();
-    let out = psql_strict(&server, &format!("\\copy customer from '{path}' with (format csv, header)")).good();
+    let out = psql_strict(
+        &server,
+        &format!("\\copy customer from '{path}' with (format csv, header)"),
+    )
+    .good();
     assert_eq!(out.trim(), "COPY 1000");
     assert_eq!(
-        psql(&server, "select count(*), sum(balance), min(name), max(born) from customer").good().trim(),
+        psql(
+            &server,
+            "select count(*), sum(balance), min(name), max(born) from customer"
+        )
+        .good()
+        .trim(),
         "1000|501000.00|name, 1|2000-01-01"
     );
     let copy = directory.path().join("copy.csv");
-    let script = format!("\\copy (select * from customer order by id) to '{}' with (format csv, header)", copy.display());
+    let script = format!(
+        "\\copy (select * from customer order by id) to '{}' with (format csv, header)",
+        copy.display()
+    );
     assert_eq!(psql_strict(&server, &script).good().trim(), "COPY 1000");
     let (a, b) = (std::fs::read_to_string(&file), std::fs::read_to_string(&copy));
     assert_eq!(a.expect("it was written"), b.expect("psql wrote it"));
     let script = "copy customer (id, name) from stdin;\n2001\tx\n2002\ty\\\\z\n\\.\nselect name from customer where id > 2000 order by id;";
     assert_eq!(psql_strict(&server, script).good(), "COPY 2\nx\ny\\z\n");
-    let said = psql(&server, "copy customer (id, name) from stdin;\n3001\tgood\nbad\tbad\n\\.\nselect count(*) from customer where id > 3000;");
-    assert_eq!(said.err.trim_end(), "ERROR:  invalid input syntax for type integer: \"bad\"\nCONTEXT:  COPY customer, line 2, column id: \"bad\"");
+    let said = psql(
+        &server,
+        "copy customer (id, name) from stdin;\n3001\tgood\nbad\tbad\n\\.\nselect count(*) from customer where id > 3000;",
+    );
+    assert_eq!(
+        said.err.trim_end(),
+        "ERROR:  invalid input syntax for type integer: \"bad\"\nCONTEXT:  COPY customer, line 2, column id: \"bad\""
+    );
     assert_eq!(said.out, "0\n");
 }
 
@@ -410,23 +501,60 @@ fn ddl_is_transactional() {
         rollback;
     ";
     psql_strict(&server, script).good();
-    assert!(psql(&server, "select * from gone").err.contains("relation \"gone\" does not exist"));
+    assert!(
+        psql(&server, "select * from gone")
+            .err
+            .contains("relation \"gone\" does not exist")
+    );
     assert_eq!(psql(&server, "select count(*) from orders").good(), "0\n");
-    assert!(psql(&server, "select extra from customer").err.contains("does not exist"));
+    assert!(
+        psql(&server, "select extra from customer")
+            .err
+            .contains("does not exist")
+    );
 }
 
 #[test]
 fn options_and_exit_codes() {
     let server = start("psql-exit");
-    let said = psql_with(&server, &["-At", "-c", "select 1; select 2", "-c", "select 3"], "");
+    let said = psql_with(
+        &server,
+        &["-At", "-c", "select 1; select 2", "-c", "select 3"],
+        "",
+    );
     assert_eq!(said.out, "1\n2\n3\n");
     assert!(!psql_with(&server, &["-At", "-c", "select wrong"], "").ok);
-    assert_eq!(psql_with(&server, &["--csv", "-c", "select 1 as a, 'x,y' as b"], "").out, "a,b\n1,\"x,y\"\n");
-    assert!(psql_with(&server, &["-H", "-c", "select 1 as a"], "").out.contains("<td align=\"right\">1</td>"));
+    assert_eq!(
+        psql_with(&server, &["--csv", "-c", "select 1 as a, 'x,y' as b"], "").out,
+        "a,b\n1,\"x,y\"\n"
+    );
+    assert!(
+        psql_with(&server, &["-H", "-c", "select 1 as a"], "")
+            .out
+            .contains("<td align=\"right\">1</td>")
+    );
     assert!(psql_with(&server, &["-l"], "").out.contains("List of databases"));
-    assert!(psql_with(&server, &["-c", "\\c postgres"], "").out.contains("You are now connected"));
+    assert!(
+        psql_with(&server, &["-c", "\\c postgres"], "")
+            .out
+            .contains("You are now connected")
+    );
     let said = psql_with(&server, &["-c", "\\password"], "x\ny\n");
-    assert!(said.err.contains("Passwords didn't match") || !said.ok || said.err.contains("assword"), "{said:?}");
+    assert!(
+        said.err.contains("Passwords didn't match") || !said.ok || said.err.contains("assword"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn settings_show_their_units() {
+    let server = start("psql-settings");
+    // The defaults are mote's own (COMPAT.md); their form is PostgreSQL's.
+    let out = psql_strict(&server, "show work_mem; show statement_timeout; set statement_timeout = 90000; show statement_timeout; reset all; show work_mem").good();
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[0].ends_with('B'), "{out}");
+    assert_eq!(lines[1..4], ["0", "SET", "90s"]);
+    assert_eq!(lines[5], lines[0]);
 }
 
 /// What psql asks for while one types: completion of names.

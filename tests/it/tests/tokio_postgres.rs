@@ -18,15 +18,25 @@ use tokio_postgres::{AsyncMessage, Client, Config, IsolationLevel, NoTls, Simple
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn run<F: Future<Output = ()>>(test: F) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, async { tokio::time::timeout(TIMEOUT, test).await.expect("the test hangs") });
+    local.block_on(&runtime, async {
+        tokio::time::timeout(TIMEOUT, test).await.expect("the test hangs")
+    });
 }
 
 fn config(server: &TestServer) -> Config {
     let mut config = Config::new();
-    config.host(server.address.ip().to_string()).port(server.address.port());
-    config.user(server.user()).dbname(server.database()).application_name("mote-it");
+    config
+        .host(server.address.ip().to_string())
+        .port(server.address.port());
+    config
+        .user(server.user())
+        .dbname(server.database())
+        .application_name("mote-it");
     config
 }
 
@@ -41,7 +51,11 @@ async fn connect(server: &TestServer) -> Client {
 
 /// What a query's first column is.
 async fn one<T: for<'a> FromSql<'a>>(client: &Client, text: &str) -> T {
-    client.query_one(text, &[]).await.unwrap_or_else(|e| panic!("{text}: {e:?}")).get(0)
+    client
+        .query_one(text, &[])
+        .await
+        .unwrap_or_else(|e| panic!("{text}: {e:?}"))
+        .get(0)
 }
 
 /// Sends a value as a parameter of its type, reads it back in binary, and compares with the server's own text.
@@ -50,7 +64,10 @@ where
     T: for<'a> FromSql<'a> + ToSql + Sync + PartialEq + std::fmt::Debug,
 {
     let query = format!("select $1::{ty}, $1::{ty}::text, $2::{ty}");
-    let row = client.query_one(&query, &[&value, &None::<T>]).await.unwrap_or_else(|e| panic!("{ty}: {e:?}"));
+    let row = client
+        .query_one(&query, &[&value, &None::<T>])
+        .await
+        .unwrap_or_else(|e| panic!("{ty}: {e:?}"));
     assert_eq!(row.get::<_, T>(0), value, "{ty}");
     assert_eq!(row.get::<_, String>(1), text, "{ty}");
     assert_eq!(row.get::<_, Option<T>>(2), None, "{ty}");
@@ -97,16 +114,34 @@ fn numbers_and_text_round_trip() {
         round_trip(&client, "int8", i64::MIN, "-9223372036854775808").await;
         round_trip(&client, "oid", 4_000_000_000u32, "4000000000").await;
         round_trip(&client, "float4", 1.5f32, "1.5").await;
-        round_trip(&client, "float8", -2.2250738585072014e-308f64, "-2.2250738585072014e-308").await;
+        round_trip(
+            &client,
+            "float8",
+            -2.2250738585072014e-308f64,
+            "-2.2250738585072014e-308",
+        )
+        .await;
         round_trip(&client, "float8", f64::INFINITY, "Infinity").await;
-        round_trip(&client, "text", "a'b\\c \u{1F980} ä".to_string(), "a'b\\c \u{1F980} ä").await;
+        round_trip(
+            &client,
+            "text",
+            "a'b\\c \u{1F980} ä".to_string(),
+            "a'b\\c \u{1F980} ä",
+        )
+        .await;
         round_trip(&client, "text", String::new(), "").await;
         round_trip(&client, "varchar(5)", "abcde".to_string(), "abcde").await;
         round_trip(&client, "name", "relname".to_string(), "relname").await;
         round_trip(&client, "\"char\"", b'x' as i8, "x").await;
         round_trip(&client, "bytea", vec![0u8, 1, 254, 255], "\\x0001feff").await;
         round_trip(&client, "int4[]", vec![Some(1), None, Some(-3)], "{1,NULL,-3}").await;
-        round_trip(&client, "text[]", vec!["a b".to_string(), "c,\"d\"".to_string(), String::new()], "{\"a b\",\"c,\\\"d\\\"\",\"\"}").await;
+        round_trip(
+            &client,
+            "text[]",
+            vec!["a b".to_string(), "c,\"d\"".to_string(), String::new()],
+            "{\"a b\",\"c,\\\"d\\\"\",\"\"}",
+        )
+        .await;
         round_trip(&client, "int8[]", Vec::<i64>::new(), "{}").await;
         round_trip(&client, "float8[]", vec![0.5f64], "{0.5}").await;
         round_trip(&client, "bool[]", vec![true, false], "{t,f}").await;
@@ -123,7 +158,10 @@ fn other_types_in_binary() {
         let client = connect(&server).await;
         let hex = |text: &str| -> Vec<u8> {
             let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-            digits.chunks(2).map(|p| u8::from_str_radix(std::str::from_utf8(p).expect("ASCII"), 16).expect("hex")).collect()
+            digits
+                .chunks(2)
+                .map(|p| u8::from_str_radix(std::str::from_utf8(p).expect("ASCII"), 16).expect("hex"))
+                .collect()
         };
         for (ty, text, bytes) in [
             ("numeric", "0", "0000 0000 0000 0000"),
@@ -138,21 +176,51 @@ fn other_types_in_binary() {
             ("time", "12:34:56.789", "0000000a 8be62608"),
             ("timestamp", "2000-01-01 00:00:01", "00000000 000f4240"),
             ("timestamp", "-infinity", "80000000 00000000"),
-            ("timestamptz", "2000-01-01 00:00:00.000001+00", "00000000 00000001"),
-            ("interval", "1 year 2 mons 3 days 04:05:06", "00000003 6c8bc080 00000003 0000000e"),
-            ("uuid", "00112233-4455-6677-8899-aabbccddeeff", "00112233 44556677 8899aabb ccddeeff"),
+            (
+                "timestamptz",
+                "2000-01-01 00:00:00.000001+00",
+                "00000000 00000001",
+            ),
+            (
+                "interval",
+                "1 year 2 mons 3 days 04:05:06",
+                "00000003 6c8bc080 00000003 0000000e",
+            ),
+            (
+                "uuid",
+                "00112233-4455-6677-8899-aabbccddeeff",
+                "00112233 44556677 8899aabb ccddeeff",
+            ),
             ("json", "{\"a\":1}", "7b2261223a317d"),
             ("jsonb", "{\"a\": 1}", "01 7b2261223a20317d"),
             ("char(3)", "x  ", "782020"),
-            ("numeric[]", "{1,NULL}", "00000001 00000001 000006a4 00000002 00000001 0000000a 0001 0000 0000 0000 0001 ffffffff"),
-            ("date[]", "{2000-01-02}", "00000001 00000000 0000043a 00000001 00000001 00000004 00000001"),
-            ("int4[]", "{{1,2},{3,4}}", "00000002 00000000 00000017 00000002 00000001 00000002 00000001 00000004 00000001 00000004 00000002 00000004 00000003 00000004 00000004"),
-            ("int4[]", "[0:1]={7,8}", "00000001 00000000 00000017 00000002 00000000 00000004 00000007 00000004 00000008"),
+            (
+                "numeric[]",
+                "{1,NULL}",
+                "00000001 00000001 000006a4 00000002 00000001 0000000a 0001 0000 0000 0000 0001 ffffffff",
+            ),
+            (
+                "date[]",
+                "{2000-01-02}",
+                "00000001 00000000 0000043a 00000001 00000001 00000004 00000001",
+            ),
+            (
+                "int4[]",
+                "{{1,2},{3,4}}",
+                "00000002 00000000 00000017 00000002 00000001 00000002 00000001 00000004 00000001 00000004 00000002 00000004 00000003 00000004 00000004",
+            ),
+            (
+                "int4[]",
+                "[0:1]={7,8}",
+                "00000001 00000000 00000017 00000002 00000000 00000004 00000007 00000004 00000008",
+            ),
         ] {
             let expect = Raw(hex(bytes));
             let sent: Raw = one(&client, &format!("select '{text}'::{ty}")).await;
             assert_eq!(sent, expect, "{ty} {text}");
-            let row = client.query_one(&format!("select $1::{ty}, ($1::{ty})::text"), &[&expect]).await;
+            let row = client
+                .query_one(&format!("select $1::{ty}, ($1::{ty})::text"), &[&expect])
+                .await;
             let row = row.unwrap_or_else(|e| panic!("{ty} {text}: {e:?}"));
             assert_eq!(row.get::<_, Raw>(0), expect, "{ty} {text}");
             assert_eq!(row.get::<_, String>(1).trim_end(), text.trim_end(), "{ty}");
@@ -161,8 +229,13 @@ fn other_types_in_binary() {
         round_trip(&client, "timestamptz", at, "2023-11-14 22:13:20.123456+00").await;
         round_trip(&client, "timestamp", at, "2023-11-14 22:13:20.123456").await;
         let now: SystemTime = one(&client, "select now()").await;
-        let apart = SystemTime::now().duration_since(now).unwrap_or_else(|e| e.duration());
-        assert!(apart < Duration::from_secs(60), "the server's clock is {apart:?} away");
+        let apart = SystemTime::now()
+            .duration_since(now)
+            .unwrap_or_else(|e| e.duration());
+        assert!(
+            apart < Duration::from_secs(60),
+            "the server's clock is {apart:?} away"
+        );
     });
 }
 
@@ -171,27 +244,84 @@ fn prepared_statements_and_inferred_types() {
     let server = TestServer::start("tp-prepared");
     run(async {
         let client = connect(&server).await;
-        client.batch_execute("create table t (id int8 primary key, v varchar(20), n numeric(8,2))").await.expect("DDL");
-        let insert = client.prepare("insert into t (id, v) values ($1, $2)").await.expect("it prepares");
+        client
+            .batch_execute("create table t (id int8 primary key, v varchar(20), n numeric(8,2))")
+            .await
+            .expect("DDL");
+        let insert = client
+            .prepare("insert into t (id, v) values ($1, $2)")
+            .await
+            .expect("it prepares");
         assert_eq!(insert.params(), [Type::INT8, Type::VARCHAR]);
         assert!(insert.columns().is_empty());
         for id in 0..100i64 {
-            assert_eq!(client.execute(&insert, &[&id, &format!("value {id}")]).await.expect("it inserts"), 1);
+            assert_eq!(
+                client
+                    .execute(&insert, &[&id, &format!("value {id}")])
+                    .await
+                    .expect("it inserts"),
+                1
+            );
         }
-        let select = client.prepare("select id, v, n from t where id between $1 and $2 order by id").await.expect("it prepares");
+        let select = client
+            .prepare("select id, v, n from t where id between $1 and $2 order by id")
+            .await
+            .expect("it prepares");
         let columns: Vec<(&str, &Type)> = select.columns().iter().map(|c| (c.name(), c.type_())).collect();
-        assert_eq!(columns, [("id", &Type::INT8), ("v", &Type::VARCHAR), ("n", &Type::NUMERIC)]);
-        let rows = client.query(&select, &[&10i64, &19i64]).await.expect("it selects");
+        assert_eq!(
+            columns,
+            [("id", &Type::INT8), ("v", &Type::VARCHAR), ("n", &Type::NUMERIC)]
+        );
+        let rows = client
+            .query(&select, &[&10i64, &19i64])
+            .await
+            .expect("it selects");
         assert_eq!(rows.len(), 10);
         assert_eq!(rows[9].get::<_, &str>("v"), "value 19");
-        let any = client.query("select id from t where id = any($1) order by 1", &[&vec![5i64, 7, 5000]]).await;
-        assert_eq!(any.expect("it selects").iter().map(|r| r.get::<_, i64>(0)).collect::<Vec<_>>(), [5, 7]);
-        assert_eq!(client.execute("update t set v = $1 where id > $2", &[&"x", &50i64]).await.expect("it updates"), 49);
-        let gone = client.query_opt("delete from t where id = $1 returning v", &[&0i64]).await.expect("it deletes");
+        let any = client
+            .query(
+                "select id from t where id = any($1) order by 1",
+                &[&vec![5i64, 7, 5000]],
+            )
+            .await;
+        assert_eq!(
+            any.expect("it selects")
+                .iter()
+                .map(|r| r.get::<_, i64>(0))
+                .collect::<Vec<_>>(),
+            [5, 7]
+        );
+        assert_eq!(
+            client
+                .execute("update t set v = $1 where id > $2", &[&"x", &50i64])
+                .await
+                .expect("it updates"),
+            49
+        );
+        let gone = client
+            .query_opt("delete from t where id = $1 returning v", &[&0i64])
+            .await
+            .expect("it deletes");
         assert_eq!(gone.map(|r| r.get::<_, String>(0)), Some("value 0".to_string()));
-        assert!(client.query_opt("delete from t where id = $1 returning v", &[&0i64]).await.expect("it runs").is_none());
-        let typed = client.prepare_typed("select $1 + 1", &[Type::INT8]).await.expect("it prepares");
-        assert_eq!(client.query_one(&typed, &[&41i64]).await.expect("it runs").get::<_, i64>(0), 42);
+        assert!(
+            client
+                .query_opt("delete from t where id = $1 returning v", &[&0i64])
+                .await
+                .expect("it runs")
+                .is_none()
+        );
+        let typed = client
+            .prepare_typed("select $1 + 1", &[Type::INT8])
+            .await
+            .expect("it prepares");
+        assert_eq!(
+            client
+                .query_one(&typed, &[&41i64])
+                .await
+                .expect("it runs")
+                .get::<_, i64>(0),
+            42
+        );
     });
 }
 
@@ -201,47 +331,100 @@ fn transactions() {
     run(async {
         let mut client = connect(&server).await;
         let other = connect(&server).await;
-        client.batch_execute("create table t (id int primary key)").await.expect("DDL");
+        client
+            .batch_execute("create table t (id int primary key)")
+            .await
+            .expect("DDL");
         let transaction = client.transaction().await.expect("BEGIN");
-        transaction.execute("insert into t values (1)", &[]).await.expect("it inserts");
+        transaction
+            .execute("insert into t values (1)", &[])
+            .await
+            .expect("it inserts");
         assert_eq!(one::<i64>(&other, "select count(*) from t").await, 0);
         transaction.commit().await.expect("COMMIT");
         assert_eq!(one::<i64>(&other, "select count(*) from t").await, 1);
         // Dropped: rolled back. Nested: savepoints.
         let mut transaction = client.transaction().await.expect("BEGIN");
-        transaction.execute("insert into t values (2)", &[]).await.expect("it inserts");
+        transaction
+            .execute("insert into t values (2)", &[])
+            .await
+            .expect("it inserts");
         {
             let inner = transaction.savepoint("nested").await.expect("SAVEPOINT");
-            inner.execute("insert into t values (3)", &[]).await.expect("it inserts");
-            let error = inner.execute("insert into t values (1)", &[]).await.expect_err("a duplicate");
+            inner
+                .execute("insert into t values (3)", &[])
+                .await
+                .expect("it inserts");
+            let error = inner
+                .execute("insert into t values (1)", &[])
+                .await
+                .expect_err("a duplicate");
             assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION));
             inner.rollback().await.expect("ROLLBACK TO");
         }
-        transaction.execute("insert into t values (4)", &[]).await.expect("the block goes on");
+        transaction
+            .execute("insert into t values (4)", &[])
+            .await
+            .expect("the block goes on");
         transaction.commit().await.expect("COMMIT");
         drop(client.transaction().await.expect("BEGIN"));
-        assert_eq!(one::<String>(&client, "select string_agg(id::text, ',' order by id) from t").await, "1,2,4");
+        assert_eq!(
+            one::<String>(&client, "select string_agg(id::text, ',' order by id) from t").await,
+            "1,2,4"
+        );
         // Isolation levels and access modes.
         for (level, name) in [
             (IsolationLevel::ReadCommitted, "read committed"),
             (IsolationLevel::RepeatableRead, "repeatable read"),
         ] {
-            let transaction = client.build_transaction().isolation_level(level).start().await.expect("BEGIN");
-            let shown: String = transaction.query_one("show transaction_isolation", &[]).await.expect("it shows").get(0);
+            let transaction = client
+                .build_transaction()
+                .isolation_level(level)
+                .start()
+                .await
+                .expect("BEGIN");
+            let shown: String = transaction
+                .query_one("show transaction_isolation", &[])
+                .await
+                .expect("it shows")
+                .get(0);
             assert_eq!(shown, name);
             transaction.rollback().await.expect("ROLLBACK");
         }
-        let transaction = client.build_transaction().read_only(true).start().await.expect("BEGIN");
-        let error = transaction.execute("insert into t values (9)", &[]).await.expect_err("read only");
+        let transaction = client
+            .build_transaction()
+            .read_only(true)
+            .start()
+            .await
+            .expect("BEGIN");
+        let error = transaction
+            .execute("insert into t values (9)", &[])
+            .await
+            .expect_err("read only");
         assert_eq!(error.code(), Some(&SqlState::READ_ONLY_SQL_TRANSACTION));
-        let message = error.as_db_error().expect("from the server").message().to_string();
+        let message = error
+            .as_db_error()
+            .expect("from the server")
+            .message()
+            .to_string();
         assert_eq!(message, "cannot execute INSERT in a read-only transaction");
         transaction.rollback().await.expect("ROLLBACK");
         // Two at repeatable read on one row: the second is told to try again.
-        let first = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).start().await.expect("BEGIN");
+        let first = client
+            .build_transaction()
+            .isolation_level(IsolationLevel::RepeatableRead)
+            .start()
+            .await
+            .expect("BEGIN");
         first.query("select * from t", &[]).await.expect("a snapshot");
-        other.execute("update t set id = 40 where id = 4", &[]).await.expect("it updates");
-        let error = first.execute("update t set id = 41 where id = 4", &[]).await.expect_err("it changed");
+        other
+            .execute("update t set id = 40 where id = 4", &[])
+            .await
+            .expect("it updates");
+        let error = first
+            .execute("update t set id = 41 where id = 4", &[])
+            .await
+            .expect_err("it changed");
         assert_eq!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE));
     });
 }
@@ -251,8 +434,14 @@ fn pipelining() {
     let server = TestServer::start("tp-pipeline");
     run(async {
         let client = connect(&server).await;
-        client.batch_execute("create table t (id int primary key)").await.expect("DDL");
-        let insert = client.prepare("insert into t values ($1)").await.expect("it prepares");
+        client
+            .batch_execute("create table t (id int primary key)")
+            .await
+            .expect("DDL");
+        let insert = client
+            .prepare("insert into t values ($1)")
+            .await
+            .expect("it prepares");
         // All requests are on their way before the first answer is read; a failing one fails alone.
         let one_insert = |id: i32| {
             let (client, insert) = (&client, &insert);
@@ -270,11 +459,18 @@ fn portals_stream_rows() {
     run(async {
         let mut client = connect(&server).await;
         let transaction = client.transaction().await.expect("BEGIN");
-        let portal = transaction.bind("select g from generate_series(1, 1050) g", &[]).await.expect("a portal");
+        let portal = transaction
+            .bind("select g from generate_series(1, 1050) g", &[])
+            .await
+            .expect("a portal");
         let mut seen = 0;
         loop {
             let rows = transaction.query_portal(&portal, 100).await.expect("more rows");
-            assert!(rows.iter().enumerate().all(|(i, r)| r.get::<_, i32>(0) == seen + i as i32 + 1));
+            assert!(
+                rows.iter()
+                    .enumerate()
+                    .all(|(i, r)| r.get::<_, i32>(0) == seen + i as i32 + 1)
+            );
             seen += rows.len() as i32;
             if rows.len() < 100 {
                 break;
@@ -284,11 +480,18 @@ fn portals_stream_rows() {
         transaction.commit().await.expect("COMMIT");
         // A large answer that is read row by row, and one that is abandoned half-way.
         let no_parameters: [&(dyn ToSql + Sync); 0] = [];
-        let stream = client.query_raw("select g, repeat('x', 100) from generate_series(1, 20000) g", no_parameters).await;
+        let stream = client
+            .query_raw(
+                "select g, repeat('x', 100) from generate_series(1, 20000) g",
+                no_parameters,
+            )
+            .await;
         let rows: Vec<_> = stream.expect("rows").try_collect().await.expect("all rows");
         assert_eq!(rows.len(), 20_000);
         {
-            let stream = client.query_raw("select g from generate_series(1, 20000) g", no_parameters).await;
+            let stream = client
+                .query_raw("select g from generate_series(1, 20000) g", no_parameters)
+                .await;
             let mut stream = pin!(stream.expect("rows"));
             assert!(stream.next().await.is_some_and(|row| row.is_ok()));
         }
@@ -301,11 +504,16 @@ fn copy_in_and_out() {
     let server = TestServer::start("tp-copy");
     run(async {
         let client = connect(&server).await;
-        client.batch_execute("create table t (id int primary key, v text)").await.expect("DDL");
+        client
+            .batch_execute("create table t (id int primary key, v text)")
+            .await
+            .expect("DDL");
         let sink = client.copy_in("copy t from stdin").await.expect("COPY begins");
         let mut sink = pin!(sink);
         for chunk in 0..50 {
-            let text: String = (0..100).map(|i| format!("{}\tvalue {i}\n", chunk * 100 + i)).collect();
+            let text: String = (0..100)
+                .map(|i| format!("{}\tvalue {i}\n", chunk * 100 + i))
+                .collect();
             sink.send(Bytes::from(text)).await.expect("sent");
         }
         assert_eq!(sink.as_mut().finish().await.expect("COPY ends"), 5_000);
@@ -316,17 +524,26 @@ fn copy_in_and_out() {
             sink.send(Bytes::from_static(b"9999\tx\n")).await.expect("sent");
         }
         assert_eq!(one::<i64>(&client, "select count(*) from t").await, 5_000);
-        let stream = client.copy_out("copy (select id from t where id < 1000 order by id) to stdout").await;
+        let stream = client
+            .copy_out("copy (select id from t where id < 1000 order by id) to stdout")
+            .await;
         let chunks: Vec<Bytes> = stream.expect("COPY begins").try_collect().await.expect("data");
         let bytes = chunks.concat();
         let expect: String = (0..1000).map(|n| format!("{n}\n")).collect();
         assert_eq!(String::from_utf8(bytes).expect("text"), expect);
         let sink = client.copy_in("copy t from stdin").await.expect("COPY begins");
         let mut sink = pin!(sink);
-        sink.send(Bytes::from_static(b"1\tduplicate\n")).await.expect("sent");
+        sink.send(Bytes::from_static(b"1\tduplicate\n"))
+            .await
+            .expect("sent");
         let error = sink.as_mut().finish().await.expect_err("a duplicate");
         assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION));
-        assert_eq!(error.as_db_error().expect("from the server").where_(), Some("COPY t, line 1"));
+        // PostgreSQL adds the line's text where it did not insert rows in bulk.
+        let place = error.as_db_error().expect("from the server").where_();
+        assert!(
+            place.is_some_and(|place| place.starts_with("COPY t, line 1")),
+            "{place:?}"
+        );
     });
 }
 
@@ -344,21 +561,41 @@ fn errors_and_notices() {
                 }
             }
         });
-        client.batch_execute("drop table if exists missing").await.expect("a notice is no error");
+        client
+            .batch_execute("drop table if exists missing")
+            .await
+            .expect("a notice is no error");
         let notice = receiver.try_recv().expect("a notice");
         assert_eq!(notice.severity(), "NOTICE");
         assert_eq!(notice.message(), "table \"missing\" does not exist, skipping");
-        client.batch_execute("create table t (id int constraint positive check (id > 0))").await.expect("DDL");
-        let error = client.execute("insert into t values ($1)", &[&-1i32]).await.expect_err("a check");
+        client
+            .batch_execute("create table t (id int constraint positive check (id > 0))")
+            .await
+            .expect("DDL");
+        let error = client
+            .execute("insert into t values ($1)", &[&-1i32])
+            .await
+            .expect_err("a check");
         let error = error.as_db_error().expect("from the server");
         assert_eq!(error.code(), &SqlState::CHECK_VIOLATION);
-        assert_eq!((error.table(), error.schema(), error.constraint()), (Some("t"), Some("public"), Some("positive")));
-        let error = client.prepare("select\n  1 + + 'x' from").await.expect_err("syntax");
+        assert_eq!(
+            (error.table(), error.schema(), error.constraint()),
+            (Some("t"), Some("public"), Some("positive"))
+        );
+        let error = client
+            .prepare("select\n  1 + + 'x' from")
+            .await
+            .expect_err("syntax");
         let error = error.as_db_error().expect("from the server");
         assert_eq!(error.code(), &SqlState::SYNTAX_ERROR);
-        assert_eq!(error.position(), Some(&tokio_postgres::error::ErrorPosition::Original(24)));
+        assert_eq!(
+            error.position(),
+            Some(&tokio_postgres::error::ErrorPosition::Original(24))
+        );
         // A simple query tells tags, columns and rows; a failing statement ends the list.
-        let messages = client.simple_query("insert into t values (1), (2); select id, null from t order by id").await;
+        let messages = client
+            .simple_query("insert into t values (1), (2); select id, null from t order by id")
+            .await;
         let rows: Vec<(Option<String>, Option<String>)> = messages
             .expect("it runs")
             .iter()
@@ -368,7 +605,10 @@ fn errors_and_notices() {
             })
             .collect();
         assert_eq!(rows, [(Some("1".into()), None), (Some("2".into()), None)]);
-        let error = client.simple_query("select 1; select 1/0; select 2").await.expect_err("a division");
+        let error = client
+            .simple_query("select 1; select 1/0; select 2")
+            .await
+            .expect_err("a division");
         assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO));
         assert_eq!(one::<i32>(&client, "select 1").await, 1);
     });
@@ -384,7 +624,10 @@ fn cancellation() {
             tokio::time::sleep(Duration::from_millis(200)).await;
             token.cancel_query(NoTls).await.expect("the request is sent");
         });
-        let error = client.batch_execute("select pg_sleep(30)").await.expect_err("it is cancelled");
+        let error = client
+            .batch_execute("select pg_sleep(30)")
+            .await
+            .expect_err("it is cancelled");
         assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED));
         canceller.await.expect("it ended");
         assert_eq!(one::<i32>(&client, "select 1").await, 1);
@@ -397,7 +640,10 @@ fn hundreds_of_sessions() {
     run(async {
         let count = if mote_it::server::is_oracle() { 50 } else { 300 };
         let first = connect(&server).await;
-        first.batch_execute("create table t (id int primary key, n int); insert into t values (1, 0)").await.expect("DDL");
+        first
+            .batch_execute("create table t (id int primary key, n int); insert into t values (1, 0)")
+            .await
+            .expect("DDL");
         let mut clients = Vec::new();
         for _ in 0..count {
             clients.push(connect(&server).await);
@@ -407,7 +653,10 @@ fn hundreds_of_sessions() {
             .into_iter()
             .map(|client| {
                 tokio::task::spawn_local(async move {
-                    client.execute("update t set n = n + 1 where id = 1", &[]).await.expect("it updates")
+                    client
+                        .execute("update t set n = n + 1 where id = 1", &[])
+                        .await
+                        .expect("it updates")
                 })
             })
             .collect();

@@ -1,8 +1,7 @@
-//! The wire protocol, message by message: order of answers, formats, portals, errors. Every expectation holds for
-//! PostgreSQL 15 too (`MOTE_IT_TARGET`), except where a test says what differs.
+//! Statements on the wire, message by message: order of answers, formats, portals, errors. Every expectation holds for
+//! PostgreSQL 15 too (`MOTE_IT_TARGET`).
 
 use mote_it::TestServer;
-use mote_it::server::is_oracle;
 use mote_it::wire::*;
 
 const INT4: u32 = 23;
@@ -21,106 +20,23 @@ fn start(name: &str) -> (TestServer, RawClient) {
 
 /// Parameters a ParameterDescription names.
 fn parameter_types(messages: &[Message]) -> Vec<u32> {
-    let body = &messages.iter().find(|m| m.kind == b't').expect("a ParameterDescription").body;
-    body[2..].chunks(4).map(|c| u32::from_be_bytes(c.try_into().expect("four bytes"))).collect()
+    let body = &messages
+        .iter()
+        .find(|m| m.kind == b't')
+        .expect("a ParameterDescription")
+        .body;
+    body[2..]
+        .chunks(4)
+        .map(|c| u32::from_be_bytes(c.try_into().expect("four bytes")))
+        .collect()
 }
 
 fn described(messages: &[Message]) -> Vec<(String, u32, i16, i32, i16)> {
-    messages.iter().find(|m| m.kind == b'T').expect("a RowDescription").described()
-}
-
-#[test]
-fn start_up_reports_what_drivers_need() {
-    let server = TestServer::start("startup");
-    let mut client = RawClient::open(&server);
-    // As pgjdbc begins: an offer of encryption, then its settings.
-    client.untyped(&80_877_103u32.to_be_bytes());
-    assert_eq!(client.read_byte(), Some(b'N'));
-    if !is_oracle() {
-        // Debian's PostgreSQL would begin to speak GSSAPI.
-        client.untyped(&80_877_104u32.to_be_bytes());
-        assert_eq!(client.read_byte(), Some(b'N'));
-    }
-    client.start_up(&[
-        ("user", server.user()),
-        ("database", server.database()),
-        ("client_encoding", "UTF8"),
-        ("DateStyle", "ISO"),
-        ("TimeZone", "Europe/Berlin"),
-        ("extra_float_digits", "2"),
-        ("application_name", "conformance"),
-        ("options", "-c statement_timeout=12345"),
-    ]);
-    let messages = client.until(b'Z');
-    let kinds = kinds(&messages);
-    assert!(kinds.starts_with('R') && kinds.ends_with("KZ"), "{kinds}");
-    let reported: Vec<(String, String)> = messages.iter().filter(|m| m.kind == b'S').map(name_and_value).collect();
-    let value = |name: &str| reported.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
-    assert_eq!(value("client_encoding"), Some("UTF8"));
-    assert_eq!(value("server_encoding"), Some("UTF8"));
-    assert_eq!(value("integer_datetimes"), Some("on"));
-    assert_eq!(value("standard_conforming_strings"), Some("on"));
-    assert_eq!(value("TimeZone"), Some("Europe/Berlin"));
-    assert_eq!(value("application_name"), Some("conformance"));
-    assert_eq!(value("is_superuser"), Some("on"));
-    assert_eq!(value("session_authorization"), Some("postgres"));
-    assert!(value("DateStyle").is_some_and(|v| v.starts_with("ISO")));
-    assert!(value("server_version").is_some_and(|v| v.starts_with("15")), "{reported:?}");
-    assert!(value("IntervalStyle").is_some());
-    assert_eq!(client.rows("show statement_timeout"), ["12345ms"]);
-    assert_eq!(client.rows("show extra_float_digits"), ["2"]);
-}
-
-fn name_and_value(message: &Message) -> (String, String) {
-    let mut parts = message.body.split(|&b| b == 0).map(|p| String::from_utf8_lossy(p).into_owned());
-    (parts.next().expect("a name"), parts.next().expect("a value"))
-}
-
-#[test]
-fn unknown_start_up_parameters_and_databases_and_roles() {
-    let server = TestServer::start("startup-unknown");
-    let attempt = |parameters: &[(&str, &str)]| {
-        let mut client = RawClient::open(&server);
-        client.start_up(parameters);
-        client.until(b'Z')
-    };
-    let (user, database) = (("user", server.user()), ("database", server.database()));
-    let messages = attempt(&[user, database, ("no_such_setting", "1")]);
-    let expect = "42704 unrecognized configuration parameter \"no_such_setting\"";
-    assert_eq!(error(&messages).as_deref(), Some(expect));
-    assert_eq!(messages.iter().find(|m| m.kind == b'E').and_then(|m| m.field(b'S')).as_deref(), Some("FATAL"));
-    let messages = attempt(&[user, ("database", "nowhere")]);
-    assert_eq!(error(&messages).as_deref(), Some("3D000 database \"nowhere\" does not exist"));
-    let messages = attempt(&[("user", "nobody"), database]);
-    assert_eq!(error(&messages).as_deref(), Some("28000 role \"nobody\" does not exist"));
-    let messages = attempt(&[database]);
-    let expect = "28000 no PostgreSQL user name specified in startup packet";
-    assert_eq!(error(&messages).as_deref(), Some(expect));
-    let messages = attempt(&[user, database, ("TimeZone", "Mars/Olympus")]);
-    assert_eq!(sqlstate(&messages).as_deref(), Some("22023"));
-}
-
-#[test]
-fn newer_minor_protocols_are_negotiated_down() {
-    let server = TestServer::start("negotiate");
-    let mut client = RawClient::open(&server);
-    let parameters =
-        [("user", server.user()), ("database", server.database()), ("_pq_.not_yet_invented", "on")];
-    client.start_up_version(196_610, &parameters);
-    let messages = client.until(b'Z');
-    let negotiate = messages.iter().find(|m| m.kind == b'v').expect("NegotiateProtocolVersion");
-    // Newest minor version, number of options not recognised, their names.
-    let expect = [&[0, 0, 0, 0, 0, 0, 0, 1][..], b"_pq_.not_yet_invented\0"].concat();
-    // The first field is the minor version alone, or the whole version: PostgreSQL sends the latter.
-    assert_eq!(negotiate.body[4..], expect[4..]);
-    assert_eq!(negotiate.body[2..4], [0, 0]);
-    assert_eq!(client.rows("select 1"), ["1"]);
-
-    let mut client = RawClient::open(&server);
-    client.start_up_version(4 << 16, &parameters);
-    let messages = client.until_closed();
-    let expect = "0A000 unsupported frontend protocol 4.0: server supports 3.0 to 3.0";
-    assert_eq!(error(&messages).as_deref(), Some(expect));
+    messages
+        .iter()
+        .find(|m| m.kind == b'T')
+        .expect("a RowDescription")
+        .described()
 }
 
 #[test]
@@ -148,15 +64,30 @@ fn several_groups_before_one_sync() {
     assert_eq!(tags(&messages), ["BEGIN", "INSERT 0 1", "INSERT 0 1", "SELECT 2"]);
     assert_eq!(text_rows(&messages), ["1|one", "2|two"]);
     assert_eq!(status(&messages), Some('T'));
-    let messages = client.exchange(&[parse("", "COMMIT", &[]), bind("", "", &[]), execute("", 0), sync()]);
-    assert_eq!((tags(&messages), status(&messages)), (vec!["COMMIT".to_string()], Some('I')));
+    let messages = client.exchange(&[
+        parse("", "COMMIT", &[]),
+        bind("", "", &[]),
+        execute("", 0),
+        sync(),
+    ]);
+    assert_eq!(
+        (tags(&messages), status(&messages)),
+        (vec!["COMMIT".to_string()], Some('I'))
+    );
 }
 
 #[test]
 fn groups_without_a_block_commit_at_sync() {
     let (server, mut client) = start("implicit");
     client.rows("create table t (id int primary key)");
-    let insert = |id: &str| [parse("", "insert into t values ($1)", &[INT4]), bind("", "", &[id]), execute("", 0)].concat();
+    let insert = |id: &str| {
+        [
+            parse("", "insert into t values ($1)", &[INT4]),
+            bind("", "", &[id]),
+            execute("", 0),
+        ]
+        .concat()
+    };
     // The third fails: the first two belong to the same implicit transaction.
     let messages = client.exchange(&[insert("1"), insert("2"), insert("1"), insert("3"), sync()]);
     assert_eq!(kinds(&messages), "12C12C12EZ");
@@ -186,7 +117,10 @@ fn named_statements_and_portals() {
     }
     // The same name twice; the statement stays what it was.
     let messages = client.exchange(&[parse("S_1", "select 1", &[]), sync()]);
-    assert_eq!(error(&messages).as_deref(), Some("42P05 prepared statement \"S_1\" already exists"));
+    assert_eq!(
+        error(&messages).as_deref(),
+        Some("42P05 prepared statement \"S_1\" already exists")
+    );
     // Two named portals at once, in a block.
     client.rows("begin");
     let messages = client.exchange(&[
@@ -200,16 +134,30 @@ fn named_statements_and_portals() {
     assert_eq!(kinds(&messages), "22TDCDCZ");
     assert_eq!(text_rows(&messages), ["c", "a"]);
     let messages = client.exchange(&[bind("p1", "S_1", &["1"]), sync()]);
-    assert_eq!(error(&messages).as_deref(), Some("42P03 cursor \"p1\" already exists"));
+    assert_eq!(
+        error(&messages).as_deref(),
+        Some("42P03 cursor \"p1\" already exists")
+    );
     client.rows("rollback");
     // A portal ends with its transaction.
     let messages = client.exchange(&[execute("p1", 0), sync()]);
-    assert_eq!(error(&messages).as_deref(), Some("34000 portal \"p1\" does not exist"));
+    assert_eq!(
+        error(&messages).as_deref(),
+        Some("34000 portal \"p1\" does not exist")
+    );
     // Close, twice: the second closes nothing and is no error.
-    let messages = client.exchange(&[close(b'S', "S_1"), close(b'S', "S_1"), close(b'P', "nothing"), sync()]);
+    let messages = client.exchange(&[
+        close(b'S', "S_1"),
+        close(b'S', "S_1"),
+        close(b'P', "nothing"),
+        sync(),
+    ]);
     assert_eq!(kinds(&messages), "333Z");
     let messages = client.exchange(&[bind("", "S_1", &["1"]), sync()]);
-    assert_eq!(error(&messages).as_deref(), Some("26000 prepared statement \"S_1\" does not exist"));
+    assert_eq!(
+        error(&messages).as_deref(),
+        Some("26000 prepared statement \"S_1\" does not exist")
+    );
     let messages = client.exchange(&[describe(b'S', "S_1"), sync()]);
     assert_eq!(sqlstate(&messages).as_deref(), Some("26000"));
     let messages = client.exchange(&[describe(b'P', "p9"), sync()]);
@@ -242,10 +190,16 @@ fn a_statement_outlives_changes_of_its_table() {
     let messages = client.exchange(&[bind("", "read", &["1"]), execute("", 0), sync()]);
     assert_eq!(text_rows(&messages), ["10"]);
     let messages = client.exchange(&[bind("", "star", &[]), execute("", 0), sync()]);
-    assert_eq!(error(&messages).as_deref(), Some("0A000 cached plan must not change result type"));
+    assert_eq!(
+        error(&messages).as_deref(),
+        Some("0A000 cached plan must not change result type")
+    );
     client.rows("drop table t");
     let messages = client.exchange(&[bind("", "read", &["1"]), execute("", 0), sync()]);
-    assert_eq!(error(&messages).as_deref(), Some("42P01 relation \"t\" does not exist"));
+    assert_eq!(
+        error(&messages).as_deref(),
+        Some("42P01 relation \"t\" does not exist")
+    );
 }
 
 #[test]
@@ -269,7 +223,10 @@ fn row_limits_suspend_portals() {
     let messages = client.exchange(&[bind("d", "s", &[]), execute("d", 10), sync()]);
     assert_eq!(kinds(&messages), "2DDDDDDDDDDsZ");
     let messages = client.exchange(&[execute("d", 10), sync()]);
-    assert_eq!((kinds(&messages).as_str(), &tags(&messages)[0][..]), ("CZ", "SELECT 0"));
+    assert_eq!(
+        (kinds(&messages).as_str(), &tags(&messages)[0][..]),
+        ("CZ", "SELECT 0")
+    );
     // A portal keeps its snapshot over changes and over Sync.
     let messages = client.exchange(&[bind("e", "s", &[]), execute("e", 1), sync()]);
     assert_eq!(kinds(&messages), "2DsZ");
@@ -296,19 +253,27 @@ fn executing_a_finished_statement_again() {
         execute("", 0),
         sync(),
     ]);
-    assert_eq!(error(&messages).as_deref(), Some("55000 portal \"\" cannot be run"));
+    assert_eq!(
+        error(&messages).as_deref(),
+        Some("55000 portal \"\" cannot be run")
+    );
     assert_eq!(client.rows("select count(*) from t"), ["0"]);
 }
 
 #[test]
 fn row_limit_of_one_on_updates_still_completes() {
     let (_server, mut client) = start("execute-one");
-    client.rows("create table t (id int primary key, v int); insert into t select g, 0 from generate_series(1, 5) g");
+    client.rows(
+        "create table t (id int primary key, v int); insert into t select g, 0 from generate_series(1, 5) g",
+    );
     let run = |client: &mut RawClient, text: &str| {
         client.exchange(&[parse("", text, &[]), bind("", "", &[]), execute("", 1), sync()])
     };
     let messages = run(&mut client, "update t set v = 1");
-    assert_eq!((kinds(&messages).as_str(), &tags(&messages)[0][..]), ("12CZ", "UPDATE 5"));
+    assert_eq!(
+        (kinds(&messages).as_str(), &tags(&messages)[0][..]),
+        ("12CZ", "UPDATE 5")
+    );
     let messages = run(&mut client, "delete from t where id > 100");
     assert_eq!(tags(&messages), ["DELETE 0"]);
     // RETURNING is run whole before the first row leaves, so the limit does not cut the work.
@@ -323,7 +288,11 @@ fn formats_mixed_in_one_bind() {
     client.rows("create table t (a int, b varchar(10), c timestamp, d numeric(12,2), e float8)");
     // pgjdbc: int4, float8 and numeric binary, varchar and timestamp text, and no type for timestamps.
     let messages = client.exchange(&[
-        parse("i", "insert into t values ($1, $2, $3, $4, $5)", &[INT4, VARCHAR, 0, FLOAT8, FLOAT8]),
+        parse(
+            "i",
+            "insert into t values ($1, $2, $3, $4, $5)",
+            &[INT4, VARCHAR, 0, FLOAT8, FLOAT8],
+        ),
         describe(b'S', "i"),
         bind_with(
             "",
@@ -342,8 +311,14 @@ fn formats_mixed_in_one_bind() {
         sync(),
     ]);
     assert_eq!(kinds(&messages), "1tn2CZ");
-    assert_eq!(parameter_types(&messages), [INT4, VARCHAR, TIMESTAMP, FLOAT8, FLOAT8]);
-    assert_eq!(client.rows("select * from t"), ["7|seven|2024-02-29 12:34:56.789|12.35|0.1"]);
+    assert_eq!(
+        parameter_types(&messages),
+        [INT4, VARCHAR, TIMESTAMP, FLOAT8, FLOAT8]
+    );
+    assert_eq!(
+        client.rows("select * from t"),
+        ["7|seven|2024-02-29 12:34:56.789|12.35|0.1"]
+    );
     // Results: mixed by column, in RowDescription and in rows.
     let messages = client.exchange(&[
         parse("", "select a, b, c, d, e from t where d = $1", &[NUMERIC]),
@@ -365,7 +340,13 @@ fn formats_mixed_in_one_bind() {
     // One format code for all, and a wrong number of codes.
     let messages = client.exchange(&[
         parse("", "select $1::int, $2::int", &[]),
-        bind_with("", "", &[1], &[Some(&1i32.to_be_bytes()), Some(&2i32.to_be_bytes())], &[0]),
+        bind_with(
+            "",
+            "",
+            &[1],
+            &[Some(&1i32.to_be_bytes()), Some(&2i32.to_be_bytes())],
+            &[0],
+        ),
         execute("", 0),
         sync(),
     ]);
@@ -385,8 +366,15 @@ fn formats_mixed_in_one_bind() {
     ]);
     let expect = "08P01 bind message has 2 result formats but query has 3 columns";
     assert_eq!(error(&messages).as_deref(), Some(expect));
-    let messages = client.exchange(&[parse("", "select $1::int", &[]), bind_with("", "", &[7], &[Some(b"1")], &[]), sync()]);
-    assert_eq!(error(&messages).as_deref(), Some("22023 unsupported format code: 7"));
+    let messages = client.exchange(&[
+        parse("", "select $1::int", &[]),
+        bind_with("", "", &[7], &[Some(b"1")], &[]),
+        sync(),
+    ]);
+    assert_eq!(
+        error(&messages).as_deref(),
+        Some("22023 unsupported format code: 7")
+    );
 }
 
 #[test]
@@ -401,16 +389,31 @@ fn types_of_parameters_are_inferred() {
         parameter_types(&messages)
     };
     let cases: &[(&str, &[u32])] = &[
-        ("insert into t values ($1,$2,$3,$4,$5,$6,$7,$8)", &[23, 20, 1700, 1042, 1043, 1114, 701, 16]),
-        ("insert into t (v, id) values ($1, $2), ($3, $4)", &[1043, 23, 1043, 23]),
+        (
+            "insert into t values ($1,$2,$3,$4,$5,$6,$7,$8)",
+            &[23, 20, 1700, 1042, 1043, 1114, 701, 16],
+        ),
+        (
+            "insert into t (v, id) values ($1, $2), ($3, $4)",
+            &[1043, 23, 1043, 23],
+        ),
         ("select $1 + 1", &[23]),
         ("select n - $1 from t", &[1700]),
-        ("select * from t where id = $1 and c = $2 and v = $3", &[23, 1042, 1043]),
+        (
+            "select * from t where id = $1 and c = $2 and v = $3",
+            &[23, 1042, 1043],
+        ),
         ("select * from t where big in ($1, $2)", &[20, 20]),
         ("select * from t where id = any($1)", &[1007]),
-        ("select * from t where (id, v) in (($1, $2), ($3, $4))", &[23, 25, 23, 25]),
+        (
+            "select * from t where (id, v) in (($1, $2), ($3, $4))",
+            &[23, 25, 23, 25],
+        ),
         ("select * from t where v like $1", &[25]),
-        ("update t set n = n + $1, at = $2 where id = $3 - 20", &[1700, 1114, 23]),
+        (
+            "update t set n = n + $1, at = $2 where id = $3 - 20",
+            &[1700, 1114, 23],
+        ),
         ("select $1", &[25]),
         ("select $1::date", &[1082]),
         ("select case when $1 then 1 end", &[16]),
@@ -422,15 +425,27 @@ fn types_of_parameters_are_inferred() {
         // `v = $1` compares as text: varchar has no operators of its own, and the parameter becomes text or varchar.
         let types = inferred(&mut client, text);
         let same = types.len() == expect.len()
-            && types.iter().zip(*expect).all(|(a, b)| a == b || (*a == 25 && *b == 1043));
+            && types
+                .iter()
+                .zip(*expect)
+                .all(|(a, b)| a == b || (*a == 25 && *b == 1043));
         assert!(same, "{text}: {types:?}, expected {expect:?}");
     }
     let failing = |client: &mut RawClient, text: &str| {
         error(&client.exchange(&[parse("", text, &[]), sync()])).expect("an error")
     };
-    assert_eq!(failing(&mut client, "select $2::int"), "42P18 could not determine data type of parameter $1");
-    assert_eq!(failing(&mut client, "select $0"), "42P02 there is no parameter $0");
-    assert_eq!(failing(&mut client, "select $1 is null"), "42P18 could not determine data type of parameter $1");
+    assert_eq!(
+        failing(&mut client, "select $2::int"),
+        "42P18 could not determine data type of parameter $1"
+    );
+    assert_eq!(
+        failing(&mut client, "select $0"),
+        "42P02 there is no parameter $0"
+    );
+    assert_eq!(
+        failing(&mut client, "select $1 is null"),
+        "42P18 could not determine data type of parameter $1"
+    );
 }
 
 #[test]
@@ -440,11 +455,20 @@ fn float8_into_numeric_columns() {
     let update = "update t set n = n + $1 where id = $2";
     let messages = client.exchange(&[
         parse("", update, &[FLOAT8, INT4]),
-        bind_with("", "", &[1, 1], &[Some(&2.345f64.to_be_bytes()), Some(&1i32.to_be_bytes())], &[]),
+        bind_with(
+            "",
+            "",
+            &[1, 1],
+            &[Some(&2.345f64.to_be_bytes()), Some(&1i32.to_be_bytes())],
+            &[],
+        ),
         execute("", 1),
         sync(),
     ]);
-    assert_eq!((error(&messages), tags(&messages)), (None, vec!["UPDATE 1".to_string()]));
+    assert_eq!(
+        (error(&messages), tags(&messages)),
+        (None, vec!["UPDATE 1".to_string()])
+    );
     assert_eq!(client.rows("select n from t"), ["12.35"]);
     let messages = client.exchange(&[
         parse("", "select n - $1, n > $1 from t", &[FLOAT8]),
@@ -457,7 +481,13 @@ fn float8_into_numeric_columns() {
     assert_eq!(text_rows(&messages), ["12|t"]);
     let messages = client.exchange(&[
         parse("", update, &[FLOAT8, INT4]),
-        bind_with("", "", &[1, 1], &[Some(&1e12f64.to_be_bytes()), Some(&1i32.to_be_bytes())], &[]),
+        bind_with(
+            "",
+            "",
+            &[1, 1],
+            &[Some(&1e12f64.to_be_bytes()), Some(&1i32.to_be_bytes())],
+            &[],
+        ),
         execute("", 1),
         sync(),
     ]);
@@ -475,11 +505,23 @@ fn varchar_parameters_and_padded_columns() {
         ("select count(*) from t where v = $1", VARCHAR, "ab", "1"),
         ("select count(*) from t where v = $1", TEXT, "ab ", "0"),
     ] {
-        let messages = client.exchange(&[parse("", text, &[ty]), bind("", "", &[value]), execute("", 0), sync()]);
-        let expect = if ty == VARCHAR && text.contains("c = ") { varchar_against_char(value) } else { expect };
+        let messages = client.exchange(&[
+            parse("", text, &[ty]),
+            bind("", "", &[value]),
+            execute("", 0),
+            sync(),
+        ]);
+        let expect = if ty == VARCHAR && text.contains("c = ") {
+            varchar_against_char(value)
+        } else {
+            expect
+        };
         assert_eq!(text_rows(&messages), [expect], "{text} with {ty} {value:?}");
     }
-    assert_eq!(client.rows("select c || '|', length(c), octet_length(c) from t"), ["ab||2|5"]);
+    assert_eq!(
+        client.rows("select c || '|', length(c), octet_length(c) from t"),
+        ["ab||2|5"]
+    );
 }
 
 /// char(n) meets varchar as text, without its padding.
@@ -493,7 +535,13 @@ fn empty_queries() {
     for text in ["", ";", " -- nothing\n", "/* nothing */ ; ;"] {
         assert_eq!(kinds(&client.query(text)), "IZ", "{text:?}");
     }
-    let messages = client.exchange(&[parse("", "", &[]), bind("", "", &[]), describe(b'P', ""), execute("", 0), sync()]);
+    let messages = client.exchange(&[
+        parse("", "", &[]),
+        bind("", "", &[]),
+        describe(b'P', ""),
+        execute("", 0),
+        sync(),
+    ]);
     assert_eq!(kinds(&messages), "12nIZ");
     assert_eq!(kinds(&client.query("select 1;;select 2")), "TDCTDCZ");
 }
@@ -503,24 +551,31 @@ fn several_statements_in_a_simple_query() {
     let (_server, mut client) = start("multi");
     client.rows("create table t (id int primary key)");
     // One implicit transaction: the failure takes the first insert with it, and the rest is not run.
-    let messages = client.query("insert into t values (1); insert into t values (1); insert into t values (2)");
+    let messages =
+        client.query("insert into t values (1); insert into t values (1); insert into t values (2)");
     assert_eq!(kinds(&messages), "CEZ");
     assert_eq!(client.rows("select count(*) from t"), ["0"]);
     // COMMIT inside divides it.
-    let messages = client.query("insert into t values (1); begin; insert into t values (2); commit; select 1/0");
+    let messages =
+        client.query("insert into t values (1); begin; insert into t values (2); commit; select 1/0");
     assert_eq!(sqlstate(&messages).as_deref(), Some("22012"));
     assert_eq!(client.rows("select count(*) from t"), ["2"]);
     let messages = client.query("begin; select 1");
     assert_eq!(status(&messages), Some('T'));
     assert_eq!(status(&client.query("select nothing")), Some('E'));
     let messages = client.query("select 1");
-    let expect =
-        "25P02 current transaction is aborted, commands ignored until end of transaction block";
+    let expect = "25P02 current transaction is aborted, commands ignored until end of transaction block";
     assert_eq!(error(&messages).as_deref(), Some(expect));
     let messages = client.query("commit");
-    assert_eq!((tags(&messages), status(&messages)), (vec!["ROLLBACK".to_string()], Some('I')));
+    assert_eq!(
+        (tags(&messages), status(&messages)),
+        (vec!["ROLLBACK".to_string()], Some('I'))
+    );
     // A syntax error anywhere keeps all from running.
-    assert_eq!(sqlstate(&client.query("insert into t values (50); selec 1")).as_deref(), Some("42601"));
+    assert_eq!(
+        sqlstate(&client.query("insert into t values (50); selec 1")).as_deref(),
+        Some("42601")
+    );
     assert_eq!(client.rows("select count(*) from t where id = 50"), ["0"]);
     // The extended protocol takes one statement.
     let messages = client.exchange(&[parse("", "select 1; select 2", &[]), sync()]);
@@ -556,9 +611,15 @@ fn errors_skip_to_sync() {
     run(&mut client, "begin");
     assert_eq!(status(&run(&mut client, "select 1/0")), Some('E'));
     let messages = run(&mut client, "select 1");
-    assert_eq!((sqlstate(&messages).as_deref(), status(&messages)), (Some("25P02"), Some('E')));
+    assert_eq!(
+        (sqlstate(&messages).as_deref(), status(&messages)),
+        (Some("25P02"), Some('E'))
+    );
     let messages = run(&mut client, "rollback");
-    assert_eq!((tags(&messages), status(&messages)), (vec!["ROLLBACK".to_string()], Some('I')));
+    assert_eq!(
+        (tags(&messages), status(&messages)),
+        (vec!["ROLLBACK".to_string()], Some('I'))
+    );
 }
 
 #[test]
@@ -567,18 +628,27 @@ fn errors_carry_their_fields() {
     client.rows("create schema s; create table s.t (id int constraint t_pk primary key, v text not null, check (id > 0))");
     let first = |client: &mut RawClient, text: &str| {
         let messages = client.query(text);
-        messages.into_iter().find(|m| m.kind == b'E').unwrap_or_else(|| panic!("no error: {text}"))
+        messages
+            .into_iter()
+            .find(|m| m.kind == b'E')
+            .unwrap_or_else(|| panic!("no error: {text}"))
     };
     let error = first(&mut client, "select wrong from s.t");
     assert_eq!(error.field(b'S').as_deref(), Some("ERROR"));
     assert_eq!(error.field(b'V').as_deref(), Some("ERROR"));
     assert_eq!(error.field(b'C').as_deref(), Some("42703"));
-    assert_eq!(error.field(b'M').as_deref(), Some("column \"wrong\" does not exist"));
+    assert_eq!(
+        error.field(b'M').as_deref(),
+        Some("column \"wrong\" does not exist")
+    );
     assert_eq!(error.field(b'P').as_deref(), Some("8"));
     client.rows("insert into s.t values (1, 'a')");
     let error = first(&mut client, "insert into s.t values (1, 'b')");
     assert_eq!(error.field(b'C').as_deref(), Some("23505"));
-    assert_eq!(error.field(b'M').as_deref(), Some("duplicate key value violates unique constraint \"t_pk\""));
+    assert_eq!(
+        error.field(b'M').as_deref(),
+        Some("duplicate key value violates unique constraint \"t_pk\"")
+    );
     assert_eq!(error.field(b'D').as_deref(), Some("Key (id)=(1) already exists."));
     assert_eq!(error.field(b's').as_deref(), Some("s"));
     assert_eq!(error.field(b't').as_deref(), Some("t"));
@@ -586,21 +656,35 @@ fn errors_carry_their_fields() {
     let error = first(&mut client, "insert into s.t values (2, null)");
     assert_eq!(error.field(b'C').as_deref(), Some("23502"));
     assert_eq!(error.field(b'c').as_deref(), Some("v"));
-    assert_eq!(error.field(b'D').as_deref(), Some("Failing row contains (2, null)."));
+    assert_eq!(
+        error.field(b'D').as_deref(),
+        Some("Failing row contains (2, null).")
+    );
     let error = first(&mut client, "insert into s.t values (-1, 'x')");
     assert_eq!(error.field(b'n').as_deref(), Some("t_id_check"));
     // Positions count characters, not bytes.
     let error = first(&mut client, "select 'äöü', wrong");
     assert_eq!(error.field(b'P').as_deref(), Some("15"));
     let error = first(&mut client, "select nofunction(1)");
-    assert!(error.field(b'H').is_some_and(|h| h.contains("No function matches")), "{error:?}");
+    assert!(
+        error
+            .field(b'H')
+            .is_some_and(|h| h.contains("No function matches")),
+        "{error:?}"
+    );
 }
 
 #[test]
 fn describe_tells_columns() {
     let (_server, mut client) = start("describe");
-    client.rows("create table t (a smallint, b varchar(7), c numeric(6,2), d char(3), e timestamp(3), f text[])");
-    let messages = client.exchange(&[parse("", "select *, 1 as one, a + 1 from t", &[]), describe(b'S', ""), sync()]);
+    client.rows(
+        "create table t (a smallint, b varchar(7), c numeric(6,2), d char(3), e timestamp(3), f text[])",
+    );
+    let messages = client.exchange(&[
+        parse("", "select *, 1 as one, a + 1 from t", &[]),
+        describe(b'S', ""),
+        sync(),
+    ]);
     let columns = described(&messages);
     let shape: Vec<(&str, u32, i16, i32)> = columns.iter().map(|c| (c.0.as_str(), c.1, c.2, c.3)).collect();
     assert_eq!(
@@ -617,250 +701,16 @@ fn describe_tells_columns() {
         ]
     );
     // Utility statements have no columns, except those that show something.
-    for (text, kind) in [("begin", 'n'), ("create table u (a int)", 'n'), ("show timezone", 'T'), ("insert into t (a) values (1)", 'n'), ("insert into t (a) values (1) returning a", 'T')] {
+    for (text, kind) in [
+        ("begin", 'n'),
+        ("create table u (a int)", 'n'),
+        ("show timezone", 'T'),
+        ("insert into t (a) values (1)", 'n'),
+        ("insert into t (a) values (1) returning a", 'T'),
+    ] {
         let messages = client.exchange(&[parse("", text, &[]), describe(b'S', ""), sync()]);
         assert_eq!(kinds(&messages), format!("1t{kind}Z"), "{text}");
     }
-}
-
-#[test]
-fn flush_sends_what_is_there() {
-    let (_server, mut client) = start("flush");
-    client.raw(&[parse("", "select 1", &[]), flush()].concat());
-    assert_eq!(client.receive().map(|m| m.kind), Some(b'1'));
-    client.raw(&[bind("", "", &[]), execute("", 0), flush()].concat());
-    assert_eq!(kinds(&client.until(b'C')), "2DC");
-    client.raw(&sync());
-    assert_eq!(kinds(&client.until(b'Z')), "Z");
-}
-
-#[test]
-fn messages_may_arrive_in_pieces() {
-    let (_server, mut client) = start("pieces");
-    let bytes = [parse("", "select $1::text", &[]), bind("", "", &["in pieces"]), execute("", 0), sync()].concat();
-    for byte in bytes {
-        client.raw(&[byte]);
-    }
-    assert_eq!(text_rows(&client.until(b'Z')), ["in pieces"]);
-    // A large value, and a large answer that the client reads slowly.
-    let large = "x".repeat(3 << 20);
-    let messages = client.exchange(&[
-        parse("", "select $1::text || $1::text", &[]),
-        bind("", "", &[&large]),
-        execute("", 0),
-        sync(),
-    ]);
-    assert_eq!(text_rows(&messages)[0].len(), 6 << 20);
-}
-
-#[test]
-fn pipelining_client_that_reads_late() {
-    let (_server, mut client) = start("late-reader");
-    // 40 MB of answers before the first is read: neither side may wait for the other forever.
-    let groups = 400;
-    let group = [parse("", "select repeat('x', 100000)", &[]), bind("", "", &[]), execute("", 0), sync()].concat();
-    let mut writer = client.duplicate();
-    let sender = std::thread::spawn(move || {
-        for _ in 0..groups {
-            writer.raw(&group);
-        }
-    });
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    for _ in 0..groups {
-        let messages = client.until(b'Z');
-        assert_eq!(kinds(&messages), "12DCZ");
-    }
-    sender.join().expect("the writer is not blocked for good");
-    assert_eq!(client.rows("select 1"), ["1"]);
-}
-
-#[test]
-fn copy_in() {
-    let (_server, mut client) = start("copy-in");
-    client.rows("create table t (id int primary key, v text)");
-    client.raw(&query("copy t from stdin"));
-    let answer = client.receive().expect("CopyInResponse");
-    assert_eq!((answer.kind, answer.body), (b'G', vec![0, 0, 2, 0, 0, 0, 0]));
-    // Rows may be split anywhere.
-    for piece in [&b"1\to"[..], b"ne\n2\t\\N", b"\n3\ta\\tb\\\\c\n", b"\\.\n"] {
-        client.send(b'd', piece);
-    }
-    client.send(b'c', b"");
-    let messages = client.until(b'Z');
-    assert_eq!((kinds(&messages).as_str(), tags(&messages)), ("CZ", vec!["COPY 3".to_string()]));
-    assert_eq!(client.rows("select * from t order by id"), ["1|one", "2|~", "3|a\tb\\c"]);
-    // The client gives up.
-    client.raw(&query("copy t from stdin"));
-    client.until(b'G');
-    client.send(b'd', b"4\tfour\n");
-    client.send(b'f', b"changed my mind\0");
-    let messages = client.until(b'Z');
-    assert_eq!(error(&messages).as_deref(), Some("57014 COPY from stdin failed: changed my mind"));
-    // A bad row: rows after it are drained, nothing of it stays.
-    for (data, state) in [
-        ("5\tfive\nsix\tsix\n7\tseven\n", "22P02"),
-        ("5\n", "22P04"),
-        ("5\tfive\textra\n", "22P04"),
-        ("5\tfive\n5\tagain\n", "23505"),
-    ] {
-        client.raw(&query("copy t from stdin"));
-        client.until(b'G');
-        client.send(b'd', data.as_bytes());
-        client.send(b'c', b"");
-        let messages = client.until(b'Z');
-        assert_eq!(sqlstate(&messages).as_deref(), Some(state), "{data:?}");
-        assert_eq!(kinds(&messages), "EZ");
-    }
-    assert_eq!(client.rows("select count(*) from t"), ["3"]);
-    // CSV through the extended protocol.
-    let messages_before = [parse("", "copy t from stdin with (format csv, header)", &[]), bind("", "", &[]), execute("", 0)];
-    client.raw(&[messages_before.concat(), flush()].concat());
-    client.until(b'G');
-    client.raw(&[framed(b'd', b"id,v\n8,\"eight, quoted\"\n9,\n"), framed(b'c', b""), sync()].concat());
-    let messages = client.until(b'Z');
-    assert_eq!(tags(&messages), ["COPY 2"]);
-    assert_eq!(client.rows("select * from t where id > 7 order by id"), ["8|eight, quoted", "9|~"]);
-    // Something else than COPY's messages ends it.
-    client.raw(&query("copy t from stdin"));
-    client.until(b'G');
-    client.raw(&query("select 1"));
-    let messages = client.until(b'Z');
-    assert_eq!(sqlstate(&messages).as_deref(), Some("08P01"));
-    if messages.last().is_some_and(|m| m.kind == b'Z') {
-        assert_eq!(client.rows("select count(*) from t"), ["5"]);
-    }
-}
-
-#[test]
-fn copy_out() {
-    let (_server, mut client) = start("copy-out");
-    client.rows("create table t (id int, v text); insert into t values (1, 'a'), (2, null), (3, E'tab\\tback\\\\slash')");
-    let data = |messages: &[Message]| -> String {
-        let data = messages.iter().filter(|m| m.kind == b'd').flat_map(|m| m.body.clone()).collect();
-        String::from_utf8(data).expect("text")
-    };
-    let messages = client.query("copy t to stdout");
-    assert_eq!(kinds(&messages), "HdddcCZ");
-    assert_eq!(messages[0].body, [0, 0, 2, 0, 0, 0, 0]);
-    assert_eq!(data(&messages), "1\ta\n2\t\\N\n3\ttab\\tback\\\\slash\n");
-    assert_eq!(tags(&messages), ["COPY 3"]);
-    let messages = client.query("copy (select id, v from t where id < 3 order by id desc) to stdout with csv header");
-    assert_eq!(data(&messages), "id,v\n2,\n1,a\n");
-    let messages = client.query("copy t to stdout (format binary)");
-    let bytes: Vec<u8> = messages.iter().filter(|m| m.kind == b'd').flat_map(|m| m.body.clone()).collect();
-    assert!(bytes.starts_with(b"PGCOPY\n\xff\r\n\0"), "{:?}", &bytes[..bytes.len().min(20)]);
-    assert!(bytes.ends_with(&[0xff, 0xff]));
-    // A binary copy goes back in.
-    client.rows("create table u (id int, v text)");
-    client.raw(&query("copy u from stdin (format binary)"));
-    client.until(b'G');
-    client.raw(&[framed(b'd', &bytes), framed(b'c', b"")].concat());
-    assert_eq!(tags(&client.until(b'Z')), ["COPY 3"]);
-    assert_eq!(client.rows("select count(*) from (select * from t except select * from u) d"), ["0"]);
-    let messages = client.query("copy missing to stdout");
-    assert_eq!(sqlstate(&messages).as_deref(), Some("42P01"));
-}
-
-#[test]
-fn cancel_request() {
-    let (server, mut client) = start("cancel");
-    client.raw(&query("select pg_sleep(30)"));
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    // A wrong key does nothing; the right one ends the statement. Neither is answered.
-    let mut wrong = client.key_data.clone();
-    wrong[7] ^= 1;
-    for key in [wrong, client.key_data.clone()] {
-        let mut other = RawClient::open(&server);
-        other.untyped(&[80_877_102u32.to_be_bytes().to_vec(), key].concat());
-        assert_eq!(other.receive(), None);
-    }
-    let messages = client.until(b'Z');
-    assert_eq!(error(&messages).as_deref(), Some("57014 canceling statement due to user request"));
-    assert_eq!(client.rows("select 1"), ["1"]);
-    // A cancel that comes too late must not hit the next statement.
-    let mut other = RawClient::open(&server);
-    other.untyped(&[80_877_102u32.to_be_bytes().to_vec(), client.key_data.clone()].concat());
-    assert_eq!(other.receive(), None);
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    assert_eq!(client.rows("select 2"), ["2"]);
-}
-
-#[test]
-fn cancel_ends_waits_for_locks_and_long_work() {
-    let (server, mut holder) = start("cancel-lock");
-    holder.rows("create table t (id int primary key, v int); insert into t values (1, 0)");
-    holder.rows("begin; update t set v = 1");
-    let mut client = RawClient::connect(&server);
-    for text in [
-        "update t set v = 2",
-        "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b where a + b < 0",
-    ] {
-        client.raw(&query(text));
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        let mut other = RawClient::open(&server);
-        other.untyped(&[80_877_102u32.to_be_bytes().to_vec(), client.key_data.clone()].concat());
-        let messages = client.until(b'Z');
-        assert_eq!(sqlstate(&messages).as_deref(), Some("57014"), "{text}");
-    }
-    holder.rows("commit");
-    client.rows("set statement_timeout = 100; set lock_timeout = 0");
-    let messages = client.query("select pg_sleep(20)");
-    assert_eq!(error(&messages).as_deref(), Some("57014 canceling statement due to statement timeout"));
-    client.rows("set statement_timeout = 0; set lock_timeout = '100ms'");
-    holder.rows("begin; update t set v = 3");
-    let messages = client.query("update t set v = 4");
-    assert_eq!(error(&messages).as_deref(), Some("55P03 canceling statement due to lock timeout"));
-    holder.rows("rollback");
-}
-
-#[test]
-fn a_lost_client_rolls_back() {
-    let (server, mut client) = start("lost");
-    client.rows("create table t (id int primary key)");
-    client.rows("begin; insert into t values (1)");
-    drop(client);
-    let mut other = RawClient::connect(&server);
-    // The insert waits for the lost session's fate, and then succeeds.
-    assert_eq!(tags(&other.query("insert into t values (1)")), ["INSERT 0 1"]);
-    // Terminate ends the connection without an answer.
-    other.send(b'X', b"");
-    assert_eq!(other.receive(), None);
-}
-
-#[test]
-fn settings_are_reported_when_they_change() {
-    let (_server, mut client) = start("report");
-    let reported = |messages: &[Message]| -> Vec<(String, String)> {
-        messages.iter().filter(|m| m.kind == b'S').map(name_and_value).collect()
-    };
-    let messages = client.query("set application_name = 'renamed'");
-    assert_eq!(reported(&messages), [("application_name".to_string(), "renamed".to_string())]);
-    let messages = client.query("begin; set local timezone = 'Asia/Tokyo'");
-    assert_eq!(reported(&messages), [("TimeZone".to_string(), "Asia/Tokyo".to_string())]);
-    let messages = client.query("rollback");
-    assert_eq!(reported(&messages).len(), 1, "the old value comes back: {messages:?}");
-    assert_eq!(reported(&client.query("set work_mem = '8MB'")), []);
-}
-
-#[test]
-fn notices_arrive_in_place() {
-    let (_server, mut client) = start("notices");
-    let messages = client.query("drop table if exists missing");
-    assert_eq!(kinds(&messages), "NCZ");
-    let notice = &messages[0];
-    assert_eq!(notice.field(b'S').as_deref(), Some("NOTICE"));
-    assert_eq!(notice.field(b'C').as_deref(), Some("00000"));
-    assert_eq!(notice.field(b'M').as_deref(), Some("table \"missing\" does not exist, skipping"));
-    let messages = client.query("commit");
-    assert_eq!(kinds(&messages), "NCZ");
-    assert_eq!(messages[0].field(b'C').as_deref(), Some("25P01"));
-    assert_eq!(messages[0].field(b'M').as_deref(), Some("there is no transaction in progress"));
-    client.query("begin");
-    let messages = client.query("begin");
-    assert_eq!(messages[0].field(b'M').as_deref(), Some("there is already a transaction in progress"));
-    client.query("rollback");
-    client.query("set client_min_messages = error");
-    assert_eq!(kinds(&client.query("drop table if exists missing")), "CZ");
 }
 
 #[test]
@@ -924,33 +774,42 @@ fn command_tags() {
 }
 
 #[test]
-fn function_call_protocol_is_refused() {
-    let (_server, mut client) = start("function-call");
-    if is_oracle() {
-        return; // PostgreSQL still has it; mote answers 0A000 (COMPAT.md).
-    }
-    client.send(b'F', &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
-    let messages = client.until(b'Z');
-    assert_eq!((kinds(&messages).as_str(), sqlstate(&messages).as_deref()), ("EZ", Some("0A000")));
-    assert_eq!(client.rows("select 1"), ["1"]);
-}
-
-#[test]
 fn bigint_counts_and_many_parameters() {
     let (_server, mut client) = start("many");
     let count = 5_000;
-    let list = (1..=count).map(|i| format!("${i}::int8")).collect::<Vec<_>>().join("+");
+    let list = (1..=count)
+        .map(|i| format!("${i}::int8"))
+        .collect::<Vec<_>>()
+        .join("+");
     let values: Vec<String> = (1..=count).map(|i| i.to_string()).collect();
     let values: Vec<&str> = values.iter().map(String::as_str).collect();
     let text = format!("select {}", &list);
     // Deep left-nested sums are legal SQL; PostgreSQL's stack bears about this many.
-    let messages = client.exchange(&[parse("", &text, &[INT8]), bind("", "", &values), execute("", 0), sync()]);
+    let messages = client.exchange(&[
+        parse("", &text, &[INT8]),
+        bind("", "", &values),
+        execute("", 0),
+        sync(),
+    ]);
     match error(&messages) {
         None => assert_eq!(text_rows(&messages), [(count * (count + 1) / 2).to_string()]),
         Some(error) => assert!(error.starts_with("54001"), "{error}"),
     }
-    let list = (1..=count).map(|i| format!("(${i}::int4)")).collect::<Vec<_>>().join(",");
+    let list = (1..=count)
+        .map(|i| format!("(${i}::int4)"))
+        .collect::<Vec<_>>()
+        .join(",");
     let text = format!("select sum(column1) from (values {list}) v");
-    let messages = client.exchange(&[parse("", &text, &[]), bind("", "", &values), execute("", 0), sync()]);
-    assert_eq!(text_rows(&messages), [(count * (count + 1) / 2).to_string()], "{:?}", error(&messages));
+    let messages = client.exchange(&[
+        parse("", &text, &[]),
+        bind("", "", &values),
+        execute("", 0),
+        sync(),
+    ]);
+    assert_eq!(
+        text_rows(&messages),
+        [(count * (count + 1) / 2).to_string()],
+        "{:?}",
+        error(&messages)
+    );
 }

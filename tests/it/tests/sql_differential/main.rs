@@ -39,7 +39,11 @@ fn statements(script: &str) -> Vec<Statement> {
             if line.trim().is_empty() || line.starts_with("-- ") {
                 continue;
             }
-            statements.push(Statement { line: index + 1, text: String::new(), differs: reason.take() });
+            statements.push(Statement {
+                line: index + 1,
+                text: String::new(),
+                differs: reason.take(),
+            });
         }
         let statement = statements.last_mut().expect("pushed above");
         statement.text.push_str(line);
@@ -76,22 +80,36 @@ fn answers(server: &TestServer, statements: &[Statement]) -> Vec<String> {
 
 /// What is wrong with a script, empty if nothing.
 fn compare(path: &Path, postgres: &PostgresServer) -> String {
-    let name = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+    let name = path
+        .file_stem()
+        .expect("a file has a name")
+        .to_string_lossy()
+        .into_owned();
     let statements = statements(&std::fs::read_to_string(path).expect("the corpus can be read"));
     let expected = answers(&TestServer::in_server(&postgres.url()), &statements);
     let mut server = TestServer::start(&format!("differential-{name}"));
     let got = answers(&server, &statements);
     let mut report = String::new();
     let mut place = |statement: &Statement, what: &str| {
-        let _ = write!(report, "\n=== {name}.sql:{}: {what}\n{}", statement.line, statement.text);
+        let _ = write!(
+            report,
+            "\n=== {name}.sql:{}: {what}\n{}",
+            statement.line, statement.text
+        );
     };
     for ((statement, expected), got) in statements.iter().zip(&expected).zip(&got) {
         match (expected == got, &statement.differs) {
             (true, None) => {}
             (false, Some(_)) => {}
             (true, Some(_)) if mote_it::server::is_oracle() => {}
-            (true, Some(reason)) => place(statement, &format!("does not differ any more, although: {reason}")),
-            (false, None) => place(statement, &format!("differs\n--- PostgreSQL\n{expected}--- mote\n{got}--- by")),
+            (true, Some(reason)) => place(
+                statement,
+                &format!("does not differ any more, although: {reason}"),
+            ),
+            (false, None) => place(
+                statement,
+                &format!("differs\n--- PostgreSQL\n{expected}--- mote\n{got}--- by"),
+            ),
         }
     }
     if !server.is_running() {
@@ -107,9 +125,15 @@ fn corpus() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sql_differential/scripts");
     let chosen = std::env::var("MOTE_IT_SCRIPT").ok();
     let entries = std::fs::read_dir(&directory).expect("the corpus is there");
-    let mut scripts: Vec<PathBuf> = entries.map(|e| e.expect("the corpus can be listed").path()).collect();
+    let mut scripts: Vec<PathBuf> = entries
+        .map(|e| e.expect("the corpus can be listed").path())
+        .collect();
     scripts.sort();
-    scripts.retain(|path| chosen.as_deref().is_none_or(|name| path.file_stem().is_some_and(|stem| stem == name)));
+    scripts.retain(|path| {
+        chosen
+            .as_deref()
+            .is_none_or(|name| path.file_stem().is_some_and(|stem| stem == name))
+    });
     assert!(!scripts.is_empty(), "no script");
     let postgres = PostgresServer::start();
     let queue = Mutex::new(scripts.into_iter());

@@ -25,10 +25,11 @@ select nspname from pg_namespace where nspname in ('public', 'pg_catalog', 'info
 select rolname, rolsuper, rolcanlogin, rolcreatedb, rolcreaterole, rolinherit from pg_roles where rolname = 'postgres';
 select amname, amtype from pg_am where amname in ('heap', 'btree') order by 1;
 select collname from pg_collation where collname in ('default', 'C', 'POSIX') order by 1;
-select name, setting, unit, vartype, context from pg_settings where name in ('work_mem', 'statement_timeout', 'standard_conforming_strings', 'max_index_keys', 'TimeZone', 'server_encoding', 'search_path') order by 1;
+select name, setting, unit, vartype, context from pg_settings where name in ('statement_timeout', 'max_index_keys', 'TimeZone', 'server_encoding', 'search_path') order by 1;
+set work_mem = '4MB';
 select current_setting('work_mem'), current_setting('nothing', true), set_config('work_mem', '5MB', false), current_setting('work_mem');
 select current_setting('nothing');
-select proname, prorettype::regtype, proargtypes::regtype[], prokind, provolatile from pg_proc where proname in ('lower', 'now', 'sqrt') order by 1, 3::text;
+select proname, prorettype::regtype, proargtypes::regtype[], prokind, provolatile from pg_proc where proname in ('upper', 'now', 'sqrt') and not prorettype = 'anyelement'::regtype order by 1, 3::text;
 select oprname, oprleft::regtype, oprright::regtype, oprresult::regtype from pg_operator where oprname = '+' and oprleft = 'int4'::regtype order by 3::text;
 select has_table_privilege('c', 'select'), has_schema_privilege('public', 'usage'), has_database_privilege(current_database(), 'connect'), pg_table_is_visible('c'::regclass), pg_has_role('postgres', 'usage');
 select pg_get_userbyid(relowner) from pg_class where oid = 'c'::regclass;
@@ -38,6 +39,7 @@ select count(*) from pg_stat_user_tables where relname in ('c', 'child');
 select pg_relation_size('c') >= 0, pg_total_relation_size('c') >= 0, pg_size_pretty(10240::int8), pg_size_pretty(123456789::int8), pg_database_size(current_database()) > 0;
 select col_description('c'::regclass, 1), obj_description('c'::regclass, 'pg_class');
 select nspname, relname from pg_class c join pg_namespace n on n.oid = c.relnamespace where relname ~ '^(c|child)$' order by 2;
+-- differs: no such function yet
 select (information_schema._pg_expandarray(indkey)).n from pg_index where indexrelid = 'by_amount'::regclass;
 select pg_get_viewdef('cv'::regclass, true);
 select has_column_privilege('c', 'name', 'select'), quote_ident(nspname) from pg_namespace where nspname = 'public';

@@ -9,6 +9,7 @@ begin; declare c cursor for values (1), (2); declare c cursor for select 2; roll
 begin; declare c cursor for select 1; savepoint s; declare d cursor for select 2; fetch d; rollback to s; fetch c; fetch d; rollback;
 begin; declare c cursor for select g from generate_series(1, 3) g; fetch 0 from c; fetch 2 from c; fetch forward all from c; fetch forward 0 from c; commit; fetch c;
 create table cur (id int primary key, v int); insert into cur select g, 0 from generate_series(1, 5) g;
+-- differs: WHERE CURRENT OF is 0A000 for now
 begin; declare c cursor for select * from cur order by id for update; fetch 2 from c; update cur set v = 1 where current of c; select * from cur order by id; rollback;
 begin; declare c cursor for select id from cur order by id; fetch 1 from c; insert into cur values (99, 0); update cur set v = 7; fetch all from c; commit; select sum(v) from cur;
 select name, statement, is_holdable, is_scrollable from pg_cursors; begin; declare "My Cursor" cursor for select 1; select name, is_holdable from pg_cursors; fetch "My Cursor"; fetch my_cursor; rollback;

@@ -39,6 +39,7 @@ select id from h where id >= 500 order by id;
 rollback;
 update h set v = h.v + o.v from h o where o.id = h.id + 1;
 select sum(v) from h;
+-- differs: rows are updated in the order of their identity, so another key is met first
 update h set id = case id when 500 then 501 else 500 end where id in (500, 501);
 insert into h values (600, 1), (601, 2) returning (select count(*) from h where id >= 600);
 delete from h h1 where exists (select 1 from h h2 where h2.id > h1.id and h2.id < 20);

@@ -22,7 +22,7 @@ select 1e5, 1e-5, 1.5e3, 123e-2, 1e0;
 select '1e5'::numeric, ' 1.5 '::numeric, '1_000'::numeric;
 select ''::numeric;
 select '1.2.3'::numeric;
-select scale(1.500), min_scale(1.500), trim_scale(1.500), numeric_inc(1.5);
+select scale(1.500), min_scale(1.500), trim_scale(1.500);
 select 1.1::float8, 1.1::float8::numeric, 0.1::float4::numeric, 1e30::float8::numeric, 1e-7::float8::numeric;
 select 1.5 + 1, pg_typeof(1.5 + 1), pg_typeof(1.5 + 1::float8), pg_typeof(1 + 1::int8), pg_typeof(1.0 * 2);
 select sum(x), avg(x), min(x), max(x), count(x) from (values (1.10), (2.205), (null), (3)) v(x);
@@ -34,7 +34,9 @@ select x from (values (1.0), (1.00), (0.99), ('NaN'), (-1), (null)) v(x) order b
 select distinct x from (values (1.0), (1.00), (2)) v(x) order by 1;
 select 1.0 = 1, 1.00::text, (1.0 + 1.000)::text, (1.0 * 1.000)::text, -(-1.50);
 select to_char(1234567.891, '9,999,999.99'), to_char(-5, '999'), to_char(0.5, '0.00'), to_char(12, '0000'), to_char(1.5, 'FM990.099');
-select to_number('1,234.56', '9,999.99'), to_char(485, 'RN'), to_char(12.3, 'S99.9'), to_char(1234, '9.99EEEE');
+select to_number('1,234.56', '9,999.99'), to_char(12.3, 'S99.9'), to_char(1234, '9.99EEEE');
+-- differs: Roman numerals are 0A000
+select to_char(485, 'RN');
 create table n (a numeric(6,2), b numeric);
 insert into n values (1234.565, 1234.565), (-0.005, -0.005), (0.0049, 1e-20);
 insert into n values (10000, 0);

@@ -1,0 +1,94 @@
+//! Statements that must fail, each with PostgreSQL's SQLSTATE, message and position, and statements too deep or too long
+//! for any stack. The list stands in `statements_that_fail.txt`.
+
+use mote_it::bystander::{finish, start};
+use mote_it::wire::*;
+
+/// SQLSTATE, message and position of statements that must fail.
+#[test]
+fn statements_that_must_fail() {
+    let (server, bystander) = start("statements");
+    let mut client = RawClient::connect(&server);
+    client.rows(
+        "create table t (id int primary key, s smallint, n numeric(5,2), v varchar(3), c char(2), r int references t);
+         insert into t values (1, 1, 1, 'a', 'b', null)",
+    );
+    let mut wrong = Vec::new();
+    let mut lines = include_str!("statements_that_fail.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'));
+    while let Some(line) = lines.next() {
+        let message = lines.next().expect("a message below each statement").trim_start();
+        let mut fields = line.splitn(3, ' ');
+        let mut field = || fields.next().expect("state, position, statement");
+        let (state, position, text) = (field(), field().parse::<usize>().ok(), field());
+        let messages = client.query(text);
+        match messages.iter().find(|m| m.kind == b'E') {
+            None => wrong.push(format!("{text}\n    no error")),
+            Some(error) => {
+                let position_got = error.field(b'P').map(|p| p.parse::<usize>().expect("a number"));
+                let got = (error.field(b'C'), error.field(b'M'), position_got);
+                let expect = (Some(state.to_string()), Some(message.to_string()), position);
+                if got != expect {
+                    wrong.push(format!("{text}\n    expected {expect:?}\n    got      {got:?}"));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} statements:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert_eq!(client.rows("select count(*) from t"), ["1"]);
+    finish(server, bystander);
+}
+
+#[test]
+fn deep_and_long_statements() {
+    let (server, bystander) = start("deep");
+    let mut client = RawClient::connect(&server);
+    let nested = |depth: usize| format!("select {}1{}", "(".repeat(depth), ")".repeat(depth));
+    let selects = |depth: usize| format!("{}select 1{}", "select (".repeat(depth), ")".repeat(depth));
+    let nots = |depth: usize| format!("select {} true", "not ".repeat(depth));
+    let sums = |depth: usize| format!("select 1{}", " + 1".repeat(depth));
+    let cases = |depth: usize| {
+        format!(
+            "select {}0{}",
+            "case when true then ".repeat(depth),
+            " end".repeat(depth)
+        )
+    };
+    for text in [nested(300), selects(30), nots(300), sums(900), cases(100)] {
+        let messages = client.query(&text);
+        assert_eq!(error(&messages), None, "{} bytes: {}", text.len(), &text[..40]);
+    }
+    // Far beyond any stack: an error or an answer, never a crash.
+    for text in [
+        nested(200_000),
+        selects(50_000),
+        nots(200_000),
+        sums(500_000),
+        cases(100_000),
+    ] {
+        let messages = client.query(&text);
+        let state = sqlstate(&messages);
+        assert!(
+            matches!(
+                state.as_deref(),
+                None | Some("54001" | "54000" | "53200" | "42601")
+            ),
+            "{} bytes: {:?}",
+            text.len(),
+            error(&messages)
+        );
+        assert_eq!(messages.last().map(|m| m.kind), Some(b'Z'));
+    }
+    let list = (0..100_000).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+    assert_eq!(
+        client.rows(&format!("select count(*) from kept where id in ({list})")),
+        ["1"]
+    );
+    finish(server, bystander);
+}
