@@ -329,7 +329,13 @@ impl fmt::Debug for SqlError {
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({})", self.0.severity.as_str(), self.0.message, self.0.state)
+        write!(
+            f,
+            "{}: {} ({})",
+            self.0.severity.as_str(),
+            self.0.message,
+            self.0.state
+        )
     }
 }
 

@@ -18,7 +18,9 @@ impl Prng {
             z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             z ^ (z >> 31)
         };
-        Prng { s: [next(), next(), next(), next()] }
+        Prng {
+            s: [next(), next(), next(), next()],
+        }
     }
 
     /// An independent generator for part `index` of the work: the loader's warehouse, a terminal.

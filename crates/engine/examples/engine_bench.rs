@@ -32,7 +32,12 @@ struct Bench {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let mut number = |default: u64| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let mut number = |default: u64| {
+        arguments
+            .next()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(default)
+    };
     let (rows, threads) = (number(1_000_000), number(2));
     let root = std::env::temp_dir().join(format!("mote-engine-bench-{}", std::process::id()));
     std::fs::create_dir_all(&root).expect("the temporary directory is writable");
@@ -55,7 +60,10 @@ struct Start {
 }
 
 fn start() -> Start {
-    Start { clock: Instant::now(), processor_ns: processor_ns() }
+    Start {
+        clock: Instant::now(),
+        processor_ns: processor_ns(),
+    }
 }
 
 fn processor_ns() -> u64 {
@@ -72,7 +80,10 @@ fn report(what: &str, count: u64, start: Start) {
 
 /// Of work done by other threads.
 fn report_rate(what: &str, count: u64, start: Start) {
-    println!("{what:<44} {:>12.0} /s", count as f64 / start.clock.elapsed().as_secs_f64());
+    println!(
+        "{what:<44} {:>12.0} /s",
+        count as f64 / start.clock.elapsed().as_secs_f64()
+    );
 }
 
 impl Bench {
@@ -80,12 +91,21 @@ impl Bench {
         let engine = Engine::open(real::env(root), EngineConfig::default(), Arc::new(NoExpressions))
             .expect("an empty directory opens");
         engine.start_background().expect("threads start");
-        let transaction = engine.begin(Isolation::ReadCommitted, false).expect("a slot is free");
+        let transaction = engine
+            .begin(Isolation::ReadCommitted, false)
+            .expect("a slot is free");
         transaction.begin_statement(Access::Write);
         // Like pgbench_accounts, with a shorter filler: 4 + 4 + 8 + text of 84.
-        let columns = [StorageClass::Fixed4, StorageClass::Fixed4, StorageClass::Fixed8, StorageClass::Variable];
+        let columns = [
+            StorageClass::Fixed4,
+            StorageClass::Fixed4,
+            StorageClass::Fixed8,
+            StorageClass::Variable,
+        ];
         let columns = columns.map(|class| ColumnStorage::new(class, false)).to_vec();
-        let id = transaction.create_table(&TableDefinition::new(columns)).expect("a new table");
+        let id = transaction
+            .create_table(&TableDefinition::new(columns))
+            .expect("a new table");
         let definition = IndexDefinition {
             id: IndexId(0),
             table: id,
@@ -95,11 +115,18 @@ impl Bench {
             expressions: None,
         };
         let mut build = transaction.create_index(&definition).expect("a new index");
-        transaction.build_index(&mut build, usize::MAX).expect("the table is empty");
+        transaction
+            .build_index(&mut build, usize::MAX)
+            .expect("the table is empty");
         transaction.commit().expect("the log takes it");
         let table = engine.table(id).expect("made above");
         let index = table.index(build.id()).expect("made above");
-        Bench { engine, table, index, rows }
+        Bench {
+            engine,
+            table,
+            index,
+            rows,
+        }
     }
 
     fn row<'w>(&self, writer: &'w mut RowWriter<'_>, id: u64, value: u64) -> &'w [u8] {
@@ -122,10 +149,15 @@ impl Bench {
         let start = start();
         let mut writer = RowWriter::new(self.table.newest_layout());
         for first in (0..self.rows).step_by(1000) {
-            let transaction = self.engine.begin(Isolation::ReadCommitted, false).expect("a slot is free");
+            let transaction = self
+                .engine
+                .begin(Isolation::ReadCommitted, false)
+                .expect("a slot is free");
             transaction.begin_statement(Access::Write);
             for id in first..(first + 1000).min(self.rows) {
-                transaction.insert(&self.table, self.row(&mut writer, id, 0)).expect("keys are distinct");
+                transaction
+                    .insert(&self.table, self.row(&mut writer, id, 0))
+                    .expect("keys are distinct");
             }
             transaction.commit().expect("the log takes it");
         }
@@ -140,12 +172,18 @@ impl Bench {
     }
 
     fn point_reads(&self) {
-        for (what, range) in [("point read, all rows", self.rows), ("point read, 10,000 hot rows", 10_000)] {
+        for (what, range) in [
+            ("point read, all rows", self.rows),
+            ("point read, 10,000 hot rows", 10_000),
+        ] {
             let count = 1_000_000;
             let mut prng = Prng::new(1);
             let mut key = Vec::new();
             let mut sum = 0;
-            let transaction = self.engine.begin(Isolation::ReadCommitted, false).expect("a slot is free");
+            let transaction = self
+                .engine
+                .begin(Isolation::ReadCommitted, false)
+                .expect("a slot is free");
             let snapshot = transaction.begin_statement(Access::Write);
             let start = start();
             for _ in 0..count {
@@ -160,7 +198,10 @@ impl Bench {
         let start = start();
         let count = 500_000;
         for _ in 0..count {
-            let transaction = self.engine.begin(Isolation::ReadCommitted, false).expect("a slot is free");
+            let transaction = self
+                .engine
+                .begin(Isolation::ReadCommitted, false)
+                .expect("a slot is free");
             let _snapshot = transaction.begin_statement(Access::Read);
             transaction.commit().expect("nothing to log");
         }
@@ -168,7 +209,10 @@ impl Bench {
     }
 
     fn update_one(&self, id: u64, key: &mut Vec<u8>, writer: &mut RowWriter<'_>, locks: bool) -> bool {
-        let transaction = self.engine.begin(Isolation::ReadCommitted, false).expect("a slot is free");
+        let transaction = self
+            .engine
+            .begin(Isolation::ReadCommitted, false)
+            .expect("a slot is free");
         let snapshot = transaction.begin_statement(Access::Write);
         let row = self.index.tree.get_first(self.key(key, id)).expect("loaded");
         let mut version = transaction.fetch(&self.table, row, &snapshot).expect("loaded");
@@ -193,7 +237,11 @@ impl Bench {
     fn updates(&self) {
         self.updates_of("update one row, commit (not flushed)", self.rows, false);
         self.updates_of("the same, 10,000 hot rows", self.rows.min(10_000), false);
-        self.updates_of("the same with SELECT FOR UPDATE before", self.rows.min(10_000), true);
+        self.updates_of(
+            "the same with SELECT FOR UPDATE before",
+            self.rows.min(10_000),
+            true,
+        );
     }
 
     fn updates_of(&self, what: &str, range: u64, locks: bool) {
@@ -210,9 +258,14 @@ impl Bench {
         let count = 200_000;
         let start = start();
         for id in 0..count {
-            let transaction = self.engine.begin(Isolation::ReadCommitted, false).expect("a slot is free");
+            let transaction = self
+                .engine
+                .begin(Isolation::ReadCommitted, false)
+                .expect("a slot is free");
             transaction.begin_statement(Access::Write);
-            let row = transaction.insert(&self.table, self.row(&mut writer, self.rows + id, 0)).expect("a new key");
+            let row = transaction
+                .insert(&self.table, self.row(&mut writer, self.rows + id, 0))
+                .expect("a new key");
             let snapshot = transaction.begin_statement(Access::Write);
             let version = transaction.fetch(&self.table, row, &snapshot).expect("our own");
             transaction.delete(&self.table, &version).expect("our own");
@@ -228,7 +281,10 @@ impl Bench {
             for thread in 0..threads {
                 scope.spawn(move || {
                     let (mut prng, mut key) = (Prng::fork(4, thread), Vec::new());
-                    let transaction = self.engine.begin(Isolation::ReadCommitted, true).expect("a slot is free");
+                    let transaction = self
+                        .engine
+                        .begin(Isolation::ReadCommitted, true)
+                        .expect("a slot is free");
                     let snapshot = transaction.begin_statement(Access::Write);
                     for _ in 0..count {
                         let id = prng.below(self.rows);
@@ -238,7 +294,11 @@ impl Bench {
                 });
             }
         });
-        report_rate(&format!("point reads, {threads} threads together"), count * threads, start);
+        report_rate(
+            &format!("point reads, {threads} threads together"),
+            count * threads,
+            start,
+        );
     }
 
     fn updates_in_threads(&self, threads: u64) {
@@ -255,6 +315,10 @@ impl Bench {
                 });
             }
         });
-        report_rate(&format!("updates, {threads} threads together"), count * threads, start);
+        report_rate(
+            &format!("updates, {threads} threads together"),
+            count * threads,
+            start,
+        );
     }
 }

@@ -20,8 +20,13 @@ fn main() {
     std::fs::create_dir_all(&directory).expect("the directory can be made");
     let env = real::env(&directory);
     let config = LogConfig::default();
-    let log = Log::open(&env, config, LogPosition::fresh(1, config.segment_bytes), abort_process())
-        .expect("the log opens in an empty directory");
+    let log = Log::open(
+        &env,
+        config,
+        LogPosition::fresh(1, config.segment_bytes),
+        abort_process(),
+    )
+    .expect("the log opens in an empty directory");
     flush_latency(&log);
     let threads = LogThreads::start(&log).expect("threads start");
     for writers in [1, 2] {
@@ -86,7 +91,10 @@ fn throughput(log: &Log, writers: u64) {
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().expect("a writer ends")).sum()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a writer ends"))
+            .sum()
     });
     let seconds = start.elapsed().as_secs_f64();
     // The log stays in the ring and on disk; old segments are freed, as a checkpoint would.
@@ -122,5 +130,10 @@ fn commit_latency(log: &Log) {
 fn report(what: &str, times: &mut [Duration]) {
     times.sort();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-    println!("{what}: p50 {:?}, p95 {:?}, p99 {:?}", at(0.5), at(0.95), at(0.99));
+    println!(
+        "{what}: p50 {:?}, p95 {:?}, p99 {:?}",
+        at(0.5),
+        at(0.95),
+        at(0.99)
+    );
 }

@@ -3,7 +3,9 @@
 //! Opening recovers and starts no thread; `start_background` starts the flusher, the checkpointer and the collector.
 //! Without them the simulator and tests call the step functions (`log().flush_step()`, `checkpoint_step`, `collect`).
 
-use crate::checkpoint::{CheckpointConfig, CheckpointOutcome, CheckpointReport, CheckpointThread, Checkpointer};
+use crate::checkpoint::{
+    CheckpointConfig, CheckpointOutcome, CheckpointReport, CheckpointThread, Checkpointer,
+};
 use crate::epoch;
 use crate::lock::manager::LockManager;
 use crate::lock::{LockInfo, TransactionId};
@@ -19,7 +21,7 @@ use crate::table::prune::{Collected, Collector};
 use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
 use crate::txn::horizon::{ViewCache, rounded_acknowledgement};
 use crate::txn::slot::SlotTable;
-use crate::txn::{ObjectKey, WriteError, Work};
+use crate::txn::{ObjectKey, Work, WriteError};
 use hashbrown::HashMap;
 use mote_common::env::Env;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
@@ -92,7 +94,10 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Locked(error) => {
-                write!(f, "the data directory is in use by another process: {error}; stop that one first")
+                write!(
+                    f,
+                    "the data directory is in use by another process: {error}; stop that one first"
+                )
             }
             OpenError::Recovery(error) => error.fmt(f),
             OpenError::Log(error) => write!(f, "the log could not be opened: {error}"),
@@ -161,15 +166,27 @@ impl Engine {
         let budget = Arc::new(MemoryBudget::new(config.memory_limit_bytes));
         let objects = Arc::new(Objects::new(slots, budget.clone(), expressions));
         let manifest = open_manifest(&env, config.log.segment_bytes).map_err(OpenError::Recovery)?;
-        let options = RecoveryOptions { threads: config.recovery_threads.max(1) };
-        let recovered =
-            recover(&env, &manifest, &*objects, options, &mut |p| progress(p.phase, p.done, p.total))
-                .map_err(OpenError::Recovery)?;
-        let log_config = LogConfig { segment_bytes: manifest.segment_bytes, ..config.log };
-        let log = Log::open(&env, log_config, recovered.position, config.fail_stop).map_err(OpenError::Log)?;
+        let options = RecoveryOptions {
+            threads: config.recovery_threads.max(1),
+        };
+        let recovered = recover(&env, &manifest, &*objects, options, &mut |p| {
+            progress(p.phase, p.done, p.total)
+        })
+        .map_err(OpenError::Recovery)?;
+        let log_config = LogConfig {
+            segment_bytes: manifest.segment_bytes,
+            ..config.log
+        };
+        let log =
+            Log::open(&env, log_config, recovered.position, config.fail_stop).map_err(OpenError::Log)?;
         objects.set_log(log.clone());
-        let checkpointer =
-            Arc::new(Checkpointer::new(&env, &log, objects.clone(), manifest, config.checkpoint));
+        let checkpointer = Arc::new(Checkpointer::new(
+            &env,
+            &log,
+            objects.clone(),
+            manifest,
+            config.checkpoint,
+        ));
         Ok(Arc::new(Engine {
             log,
             slots,
@@ -201,16 +218,18 @@ impl Engine {
         self.threaded.store(true, Ordering::Release);
         background.checkpoint = Some(CheckpointThread::start(&self.checkpointer)?);
         let (weak, quit) = (Arc::downgrade(self), self.quit.clone());
-        let collector = std::thread::Builder::new().name("mote-collector".into()).spawn(move || {
-            while !quit.load(Ordering::Acquire) {
-                let Some(engine) = weak.upgrade() else { return };
-                let busy = engine.collect(COLLECT_ROWS).examined == COLLECT_ROWS;
-                drop(engine);
-                if !busy {
-                    std::thread::park_timeout(COLLECT_PAUSE);
+        let collector = std::thread::Builder::new()
+            .name("mote-collector".into())
+            .spawn(move || {
+                while !quit.load(Ordering::Acquire) {
+                    let Some(engine) = weak.upgrade() else { return };
+                    let busy = engine.collect(COLLECT_ROWS).examined == COLLECT_ROWS;
+                    drop(engine);
+                    if !busy {
+                        std::thread::park_timeout(COLLECT_PAUSE);
+                    }
                 }
-            }
-        })?;
+            })?;
         background.collector = Some(collector);
         Ok(())
     }
@@ -432,8 +451,11 @@ impl Engine {
     }
 
     fn next_id(&self, sequence: fn() -> SequenceId, what: &'static str) -> Result<u32, WriteError> {
-        let (id, _) =
-            self.objects.id_sequence(sequence).next(self).map_err(|_| WriteError::Exhausted(what))?;
+        let (id, _) = self
+            .objects
+            .id_sequence(sequence)
+            .next(self)
+            .map_err(|_| WriteError::Exhausted(what))?;
         u32::try_from(id).map_err(|_| WriteError::Exhausted(what))
     }
 
@@ -446,7 +468,8 @@ impl Engine {
     }
 
     pub(crate) fn next_sequence_id(&self) -> Result<SequenceId, WriteError> {
-        self.next_id(Objects::sequence_ids, "sequence ids").map(SequenceId)
+        self.next_id(Objects::sequence_ids, "sequence ids")
+            .map(SequenceId)
     }
 
     pub(crate) fn add_table(&self, definition: &TableDefinition) {

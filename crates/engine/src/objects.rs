@@ -10,13 +10,13 @@ use crate::log::{Log, SequenceState};
 use crate::memory::MemoryBudget;
 use crate::recovery::{ApplyError, PreparedTransaction, TableTarget, Target};
 use crate::sequence::Sequence;
+use crate::table::store::row_of_ordinal;
+use crate::table::version::Version;
 use crate::table::{
     CATALOG_TABLE, ColumnStorage, Definition, FIRST_USER_TABLE, IndexDefinition, KeyExpressionProvider,
     KeyProgram, KeySource, RowView, SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table,
     TableDefinition,
 };
-use crate::table::store::row_of_ordinal;
-use crate::table::version::Version;
 use crate::txn::ObjectKey;
 use crate::txn::slot::{SlotTable, SnapshotEntry};
 use hashbrown::HashMap;
@@ -84,7 +84,10 @@ impl Objects {
             log: OnceLock::new(),
         };
         for id in [CATALOG_TABLE, SQL_CATALOG_TABLE] {
-            objects.add_table(&TableDefinition { id, ..TableDefinition::new(catalog_layout()) });
+            objects.add_table(&TableDefinition {
+                id,
+                ..TableDefinition::new(catalog_layout())
+            });
         }
         let firsts = [
             (TABLE_IDS, i64::from(FIRST_USER_TABLE.0)),
@@ -102,7 +105,11 @@ impl Objects {
     }
 
     pub(crate) fn id_sequence(&self, key: fn() -> SequenceId) -> Arc<Sequence> {
-        self.sequences.read().get(&key()).expect("the id sequences are always there").clone()
+        self.sequences
+            .read()
+            .get(&key())
+            .expect("the id sequences are always there")
+            .clone()
     }
 
     pub(crate) fn table_ids() -> SequenceId {
@@ -146,7 +153,11 @@ impl Objects {
             return;
         }
         // Tail first: a transaction not met in the walk began later than that.
-        let oldest = self.slots.walk().filter_map(|(_, slot)| slot.begin_tail()).fold(tail, Lsn::min);
+        let oldest = self
+            .slots
+            .walk()
+            .filter_map(|(_, slot)| slot.begin_tail())
+            .fold(tail, Lsn::min);
         let freed: Vec<_> = {
             let mut dropped = self.dropped.lock();
             let (freed, kept) = dropped.drain(..).partition(|(at, _)| *at < oldest);
@@ -178,17 +189,25 @@ impl Objects {
             Some(bytes) => Some(self.expressions.compile(bytes)?),
             None => None,
         };
-        let needs = definition.columns.iter().any(|c| matches!(c.source, KeySource::Expression(_)));
+        let needs = definition
+            .columns
+            .iter()
+            .any(|c| matches!(c.source, KeySource::Expression(_)));
         if needs && expressions.is_none() {
-            return Err(SqlError::internal("an index has expression columns but no expressions"));
+            return Err(SqlError::internal(
+                "an index has expression columns but no expressions",
+            ));
         }
         Ok(KeyProgram::new(definition.columns.clone(), expressions))
     }
 
     fn load_index(&self, definition: IndexDefinition) -> Result<(), ApplyError> {
-        let Some(table) = self.table(definition.table) else { return Ok(()) };
-        let program =
-            self.key_program(&definition).map_err(|error| ApplyError::Other(error.message().to_string()))?;
+        let Some(table) = self.table(definition.table) else {
+            return Ok(());
+        };
+        let program = self
+            .key_program(&definition)
+            .map_err(|error| ApplyError::Other(error.message().to_string()))?;
         let id = definition.id;
         let index = table.load_index(definition, program)?;
         table.add_index(index);
@@ -201,7 +220,10 @@ impl Objects {
         let catalog = self.table(CATALOG_TABLE).expect("every engine has its catalog");
         for ordinal in 0..catalog.ordinals_end() {
             let row = row_of_ordinal(ordinal);
-            let Some(version) = catalog.slot(row).and_then(|slot| NonNull::new(slot.head().cast_mut())) else {
+            let Some(version) = catalog
+                .slot(row)
+                .and_then(|slot| NonNull::new(slot.head().cast_mut()))
+            else {
                 continue;
             };
             // SAFETY: nobody changes the row during replay.
@@ -214,7 +236,9 @@ impl Objects {
                 Definition::Table(table) => self.add_table(&table),
                 Definition::Index(index) => self.to_load.lock().push(index),
                 Definition::Sequence(sequence) => {
-                    self.sequences.write().insert(sequence.id, Arc::new(Sequence::new(sequence)));
+                    self.sequences
+                        .write()
+                        .insert(sequence.id, Arc::new(Sequence::new(sequence)));
                 }
             }
         }
@@ -240,7 +264,9 @@ impl Target for Objects {
 
     fn restore_prepared(&self, prepared: PreparedTransaction) -> Result<(), ApplyError> {
         let gid = String::from_utf8_lossy(&prepared.gid).into_owned();
-        Err(ApplyError::Other(format!("prepared transaction \"{gid}\" was made by a release that knows them")))
+        Err(ApplyError::Other(format!(
+            "prepared transaction \"{gid}\" was made by a release that knows them"
+        )))
     }
 
     fn build_indexes(&self, threads: usize) -> Result<(), ApplyError> {
@@ -271,7 +297,11 @@ impl Target for Objects {
 
 impl Source for Objects {
     fn tables(&self) -> Vec<Arc<dyn TableSource>> {
-        self.tables.read().values().map(|table| table.clone() as Arc<dyn TableSource>).collect()
+        self.tables
+            .read()
+            .values()
+            .map(|table| table.clone() as Arc<dyn TableSource>)
+            .collect()
     }
 
     fn image_snapshot(&self) -> Box<dyn ImageSnapshot> {
@@ -280,7 +310,11 @@ impl Source for Objects {
     }
 
     fn sequences(&self) -> Vec<SequenceState> {
-        self.sequences.read().values().map(|sequence| sequence.logged()).collect()
+        self.sequences
+            .read()
+            .values()
+            .map(|sequence| sequence.logged())
+            .collect()
     }
 
     fn counters(&self) -> [u64; COUNTERS] {

@@ -24,7 +24,11 @@ pub enum SequenceError {
     MaximumReached(i64),
     MinimumReached(i64),
     /// setval with a value outside of the bounds.
-    OutOfBounds { value: i64, minimum: i64, maximum: i64 },
+    OutOfBounds {
+        value: i64,
+        minimum: i64,
+        maximum: i64,
+    },
     LogUnavailable(LogUnavailable),
 }
 
@@ -54,7 +58,11 @@ impl Sequence {
             state: Mutex::new(State {
                 value: start,
                 is_called: false,
-                logged: SequenceState { id: definition.id.0, logged_value: start, is_called: false },
+                logged: SequenceState {
+                    id: definition.id.0,
+                    logged_value: start,
+                    is_called: false,
+                },
                 logged_at: Lsn::ZERO,
                 ahead: 0,
             }),
@@ -97,7 +105,11 @@ impl Sequence {
     pub(crate) fn next(&self, engine: &Engine) -> Result<(i64, Lsn), SequenceError> {
         let d = &self.definition;
         let mut state = self.state.lock();
-        let next = if state.is_called { self.after(state.value) } else { Some(state.value) };
+        let next = if state.is_called {
+            self.after(state.value)
+        } else {
+            Some(state.value)
+        };
         let next = next.ok_or(if d.increment > 0 {
             SequenceError::MaximumReached(d.maximum)
         } else {
@@ -114,7 +126,11 @@ impl Sequence {
                 last = value;
                 covered += 1;
             }
-            let logged = SequenceState { id: d.id.0, logged_value: last, is_called: true };
+            let logged = SequenceState {
+                id: d.id.0,
+                logged_value: last,
+                is_called: true,
+            };
             state.logged_at = append(engine, logged)?;
             state.logged = logged;
             state.ahead = covered;
@@ -128,12 +144,26 @@ impl Sequence {
     fn set(&self, engine: &Engine, value: i64, is_called: bool) -> Result<Lsn, SequenceError> {
         let d = &self.definition;
         if !(d.minimum..=d.maximum).contains(&value) {
-            return Err(SequenceError::OutOfBounds { value, minimum: d.minimum, maximum: d.maximum });
+            return Err(SequenceError::OutOfBounds {
+                value,
+                minimum: d.minimum,
+                maximum: d.maximum,
+            });
         }
         let mut state = self.state.lock();
-        let logged = SequenceState { id: d.id.0, logged_value: value, is_called };
+        let logged = SequenceState {
+            id: d.id.0,
+            logged_value: value,
+            is_called,
+        };
         let logged_at = append(engine, logged)?;
-        *state = State { value, is_called, logged, logged_at, ahead: 0 };
+        *state = State {
+            value,
+            is_called,
+            logged,
+            logged_at,
+            ahead: 0,
+        };
         Ok(logged_at)
     }
 }
@@ -162,7 +192,12 @@ impl Transaction {
     }
 
     /// setval: takes effect at once, also if the transaction rolls back.
-    pub fn sequence_set(&self, sequence: &Sequence, value: i64, is_called: bool) -> Result<(), SequenceError> {
+    pub fn sequence_set(
+        &self,
+        sequence: &Sequence,
+        value: i64,
+        is_called: bool,
+    ) -> Result<(), SequenceError> {
         let logged_at = sequence.set(self.engine(), value, is_called)?;
         self.note_seen(logged_at);
         Ok(())

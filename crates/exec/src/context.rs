@@ -50,10 +50,17 @@ impl StatementContext<'_> {
 
     /// Sleeps, unless the statement is cancelled or its time is up.
     pub fn sleep_until(&mut self, at_ns: u64) -> SqlResult<()> {
-        let until = self.session.statement_deadline_ns.map_or(at_ns, |deadline| deadline.min(at_ns));
+        let until = self
+            .session
+            .statement_deadline_ns
+            .map_or(at_ns, |deadline| deadline.min(at_ns));
         let end = self.host.sleep_until(until);
         self.check(end)?;
-        if until < at_ns { Err(self.session.timeout_error()) } else { Ok(()) }
+        if until < at_ns {
+            Err(self.session.timeout_error())
+        } else {
+            Ok(())
+        }
     }
 
     /// A relation's description as the session sees it.
@@ -84,13 +91,15 @@ pub(crate) fn wait_for(
 fn check_wait(end: WaitEnd, session: &SessionState) -> SqlResult<()> {
     match end {
         WaitEnd::Decided => Ok(()),
-        WaitEnd::Cancelled => {
-            Err(SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request"))
-        }
-        WaitEnd::Terminated => {
-            Err(SqlError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
-                .severity(Severity::Fatal))
-        }
+        WaitEnd::Cancelled => Err(SqlError::new(
+            state::QUERY_CANCELED,
+            "canceling statement due to user request",
+        )),
+        WaitEnd::Terminated => Err(SqlError::new(
+            state::ADMIN_SHUTDOWN,
+            "terminating connection due to administrator command",
+        )
+        .severity(Severity::Fatal)),
         WaitEnd::TimedOut => Err(session.timeout_error()),
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mote_common::env::{Clock, Env};
 use mote_common::SqlError;
+use mote_common::env::{Clock, Env};
 use mote_engine::{Engine, EngineConfig, OpenError};
 
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
@@ -32,7 +32,11 @@ pub struct InitialNames {
 
 impl Default for InitialNames {
     fn default() -> Self {
-        InitialNames { superuser: "postgres".into(), database: "postgres".into(), password: None }
+        InitialNames {
+            superuser: "postgres".into(),
+            database: "postgres".into(),
+            password: None,
+        }
     }
 }
 
@@ -65,12 +69,20 @@ pub struct Database {
 
 impl Database {
     /// Opens the directory, recovering what is there, or creates a database in it.
-    pub fn open(directory: &Path, config: EngineConfig, names: &InitialNames) -> Result<Arc<Database>, DatabaseError> {
+    pub fn open(
+        directory: &Path,
+        config: EngineConfig,
+        names: &InitialNames,
+    ) -> Result<Arc<Database>, DatabaseError> {
         Database::open_in(mote_common::env::real::env(directory), config, names)
     }
 
     /// The same in any environment: the simulator's, or a test's.
-    pub fn open_in(env: Env, config: EngineConfig, names: &InitialNames) -> Result<Arc<Database>, DatabaseError> {
+    pub fn open_in(
+        env: Env,
+        config: EngineConfig,
+        names: &InitialNames,
+    ) -> Result<Arc<Database>, DatabaseError> {
         let clock = env.clock.clone();
         let engine =
             Engine::open(env, config, crate::index_expressions::provider()).map_err(DatabaseError::Engine)?;
@@ -115,7 +127,11 @@ impl Database {
     pub fn password_verifier(&self, user: &str) -> Option<String> {
         let catalog = self.catalog.committed();
         let role = &catalog.role_by_name(user)?.object;
-        if role.can_login { role.password.clone() } else { None }
+        if role.can_login {
+            role.password.clone()
+        } else {
+            None
+        }
     }
 
     /// A session ended: what it held beyond its transaction is given back.

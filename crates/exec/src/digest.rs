@@ -22,7 +22,9 @@ pub fn md5(data: &[u8]) -> [u8; 16] {
     const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
     let mut state: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
     for block in padded::<64>(data, 8, false).chunks_exact(64) {
-        let word = |i: usize| u32::from_le_bytes([block[4 * i], block[4 * i + 1], block[4 * i + 2], block[4 * i + 3]]);
+        let word = |i: usize| {
+            u32::from_le_bytes([block[4 * i], block[4 * i + 1], block[4 * i + 2], block[4 * i + 3]])
+        };
         let [mut a, mut b, mut c, mut d] = state;
         for i in 0..64 {
             let (f, g) = match i / 16 {
@@ -113,7 +115,11 @@ fn sha2_32(data: &[u8], mut state: [u32; 8]) -> [u32; 8] {
         for i in 0..64 {
             let s1 = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
             let choice = (e & f) ^ (!e & g);
-            let t1 = h.wrapping_add(s1).wrapping_add(choice).wrapping_add(constants[i]).wrapping_add(w[i]);
+            let t1 = h
+                .wrapping_add(s1)
+                .wrapping_add(choice)
+                .wrapping_add(constants[i])
+                .wrapping_add(w[i]);
             let s0 = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
             let majority = (a & b) ^ (a & c) ^ (b & c);
             (h, g, f, e) = (g, f, e, d.wrapping_add(t1));
@@ -142,7 +148,11 @@ fn sha2_64(data: &[u8], mut state: [u64; 8]) -> [u64; 8] {
         for i in 0..80 {
             let s1 = e.rotate_right(14) ^ e.rotate_right(18) ^ e.rotate_right(41);
             let choice = (e & f) ^ (!e & g);
-            let t1 = h.wrapping_add(s1).wrapping_add(choice).wrapping_add(constants[i]).wrapping_add(w[i]);
+            let t1 = h
+                .wrapping_add(s1)
+                .wrapping_add(choice)
+                .wrapping_add(constants[i])
+                .wrapping_add(w[i]);
             let s0 = a.rotate_right(28) ^ a.rotate_right(34) ^ a.rotate_right(39);
             let majority = (a & b) ^ (a & c) ^ (b & c);
             (h, g, f, e) = (g, f, e, d.wrapping_add(t1));
@@ -165,30 +175,56 @@ fn bytes_64(state: &[u64]) -> Vec<u8> {
 
 pub fn sha224(data: &[u8]) -> Vec<u8> {
     let start = [
-        0xc105_9ed8, 0x367c_d507, 0x3070_dd17, 0xf70e_5939, 0xffc0_0b31, 0x6858_1511, 0x64f9_8fa7, 0xbefa_4fa4,
+        0xc105_9ed8,
+        0x367c_d507,
+        0x3070_dd17,
+        0xf70e_5939,
+        0xffc0_0b31,
+        0x6858_1511,
+        0x64f9_8fa7,
+        0xbefa_4fa4,
     ];
     bytes_32(&sha2_32(data, start)[..7])
 }
 
 pub fn sha256(data: &[u8]) -> Vec<u8> {
     let start = [
-        0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
+        0x6a09_e667,
+        0xbb67_ae85,
+        0x3c6e_f372,
+        0xa54f_f53a,
+        0x510e_527f,
+        0x9b05_688c,
+        0x1f83_d9ab,
+        0x5be0_cd19,
     ];
     bytes_32(&sha2_32(data, start))
 }
 
 pub fn sha384(data: &[u8]) -> Vec<u8> {
     let start = [
-        0xcbbb_9d5d_c105_9ed8, 0x629a_292a_367c_d507, 0x9159_015a_3070_dd17, 0x152f_ecd8_f70e_5939,
-        0x6733_2667_ffc0_0b31, 0x8eb4_4a87_6858_1511, 0xdb0c_2e0d_64f9_8fa7, 0x47b5_481d_befa_4fa4,
+        0xcbbb_9d5d_c105_9ed8,
+        0x629a_292a_367c_d507,
+        0x9159_015a_3070_dd17,
+        0x152f_ecd8_f70e_5939,
+        0x6733_2667_ffc0_0b31,
+        0x8eb4_4a87_6858_1511,
+        0xdb0c_2e0d_64f9_8fa7,
+        0x47b5_481d_befa_4fa4,
     ];
     bytes_64(&sha2_64(data, start)[..6])
 }
 
 pub fn sha512(data: &[u8]) -> Vec<u8> {
     let start = [
-        0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b, 0x3c6e_f372_fe94_f82b, 0xa54f_f53a_5f1d_36f1,
-        0x510e_527f_ade6_82d1, 0x9b05_688c_2b3e_6c1f, 0x1f83_d9ab_fb41_bd6b, 0x5be0_cd19_137e_2179,
+        0x6a09_e667_f3bc_c908,
+        0xbb67_ae85_84ca_a73b,
+        0x3c6e_f372_fe94_f82b,
+        0xa54f_f53a_5f1d_36f1,
+        0x510e_527f_ade6_82d1,
+        0x9b05_688c_2b3e_6c1f,
+        0x1f83_d9ab_fb41_bd6b,
+        0x5be0_cd19_137e_2179,
     ];
     bytes_64(&sha2_64(data, start))
 }

@@ -12,7 +12,9 @@ struct NoExpressions;
 
 impl KeyExpressionProvider for NoExpressions {
     fn compile(&self, _: &[u8]) -> SqlResult<Arc<dyn KeyExpressions>> {
-        Err(SqlError::unsupported("an index on an expression or with a predicate"))
+        Err(SqlError::unsupported(
+            "an index on an expression or with a predicate",
+        ))
     }
 }
 

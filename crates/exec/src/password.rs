@@ -36,7 +36,12 @@ impl Verifier {
     /// decide the salt, and no password matches.
     pub fn mock(name: &str, secret: &[u8; 32]) -> Verifier {
         let salt = digest::digest(&digest::SHA256, &[secret, name.as_bytes()].concat());
-        Verifier { iterations: ITERATIONS, salt: salt.as_ref()[..16].to_vec(), stored_key: [0; 32], server_key: [0; 32] }
+        Verifier {
+            iterations: ITERATIONS,
+            salt: salt.as_ref()[..16].to_vec(),
+            stored_key: [0; 32],
+            server_key: [0; 32],
+        }
     }
 }
 
@@ -53,7 +58,13 @@ pub fn verifier_for(password: &str) -> String {
 fn build(password: &str, salt: &[u8], iterations: u32) -> String {
     let mut salted = [0u8; 32];
     let rounds = NonZeroU32::new(iterations).expect("never zero");
-    pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, salt, password.as_bytes(), &mut salted);
+    pbkdf2::derive(
+        pbkdf2::PBKDF2_HMAC_SHA256,
+        rounds,
+        salt,
+        password.as_bytes(),
+        &mut salted,
+    );
     let key = hmac::Key::new(hmac::HMAC_SHA256, &salted);
     let client_key = hmac::sign(&key, b"Client Key");
     let stored_key = digest::digest(&digest::SHA256, client_key.as_ref());

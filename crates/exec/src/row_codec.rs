@@ -34,7 +34,11 @@ pub struct ColumnCodec {
 
 impl ColumnCodec {
     pub fn new(position: usize, ty: ColumnType) -> ColumnCodec {
-        ColumnCodec { position, ty, class: storage_class(ty) }
+        ColumnCodec {
+            position,
+            ty,
+            class: storage_class(ty),
+        }
     }
 
     #[inline]
@@ -95,7 +99,9 @@ impl RowCodec {
     pub fn new(relation: &Relation) -> RowCodec {
         let columns = relation.columns.iter().enumerate();
         RowCodec {
-            columns: columns.map(|(position, column)| ColumnCodec::new(position, column.ty)).collect(),
+            columns: columns
+                .map(|(position, column)| ColumnCodec::new(position, column.ty))
+                .collect(),
             dropped: relation.columns.iter().map(|column| column.dropped).collect(),
         }
     }
@@ -150,7 +156,9 @@ pub fn append_key(
         (KeyClass::Bool, Datum::Bool(value)) => KeyValue::Bool(*value),
         (_, Datum::Bool(value)) => KeyValue::Unsigned(*value as u64),
         (_, Datum::Date(value)) => KeyValue::Signed(*value as i64),
-        (_, Datum::Time(value) | Datum::Timestamp(value) | Datum::TimestampTz(value)) => KeyValue::Signed(*value),
+        (_, Datum::Time(value) | Datum::Timestamp(value) | Datum::TimestampTz(value)) => {
+            KeyValue::Signed(*value)
+        }
         (KeyClass::Unsigned8, Datum::Int8(value)) => KeyValue::Unsigned(*value as u64),
         (_, Datum::Oid(value)) => KeyValue::Unsigned(*value as u64),
         (_, Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_)) => {
@@ -171,7 +179,9 @@ pub fn append_key(
                 }
                 // numeric(p,s) as a scaled integer.
                 _ => KeyValue::Signed(i64::from_le_bytes(
-                    scratch[..].try_into().expect("a fixed numeric is stored in eight bytes"),
+                    scratch[..]
+                        .try_into()
+                        .expect("a fixed numeric is stored in eight bytes"),
                 )),
             }
         }

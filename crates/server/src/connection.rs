@@ -117,7 +117,10 @@ impl Wire {
 #[derive(Clone, Copy, Debug)]
 pub enum Served {
     Closed,
-    Idle { gate: Option<Lsn>, deadline_ns: Option<u64> },
+    Idle {
+        gate: Option<Lsn>,
+        deadline_ns: Option<u64>,
+    },
 }
 
 pub struct Connection {
@@ -171,7 +174,10 @@ impl Connection {
         if self.wire.broken || (self.closing && self.wire.unsent_bytes() == 0) {
             return Served::Closed;
         }
-        Served::Idle { gate: self.wire.pending_gate(), deadline_ns: self.idle_deadline_ns }
+        Served::Idle {
+            gate: self.wire.pending_gate(),
+            deadline_ns: self.idle_deadline_ns,
+        }
     }
 
     /// Runs until the input is used up or the connection is over. A panic ends this session, not the worker.
@@ -234,12 +240,18 @@ impl Connection {
     fn pause(&mut self, yielder: &Yielder<(), Suspend>, deadline_ns: Option<u64>) {
         self.wire.flush();
         let gate = self.wire.pending_gate();
-        yielder.suspend(Suspend { reason: Reason::Wait, gate, deadline_ns });
+        yielder.suspend(Suspend {
+            reason: Reason::Wait,
+            gate,
+            deadline_ns,
+        });
         self.wire.drained = false;
     }
 
     fn check_idle_timeout(&mut self) -> SqlResult<()> {
-        let Some(session) = &self.session else { return Ok(()) };
+        let Some(session) = &self.session else {
+            return Ok(());
+        };
         let timeout_ms = session.state.settings.effective.idle_in_transaction_timeout_ms;
         if timeout_ms == 0 || session.status() == b'I' {
             self.idle_deadline_ns = None;
@@ -268,7 +280,8 @@ impl Connection {
         };
         self.message.clear();
         self.message.push(kind);
-        self.message.extend_from_slice(&self.wire.input.unread()[body.clone()]);
+        self.message
+            .extend_from_slice(&self.wire.input.unread()[body.clone()]);
         self.wire.input.consume(body.end);
         Ok(true)
     }
@@ -299,7 +312,10 @@ impl Connection {
             // Left over from a COPY that failed: the client did not know yet.
             b'd' | b'c' | b'f' => Ok(()),
             b'F' => Err(SqlError::unsupported("function call protocol")),
-            other => Err(protocol_violation(format!("invalid frontend message type {other}")).severity(Severity::Fatal)),
+            other => Err(
+                protocol_violation(format!("invalid frontend message type {other}"))
+                    .severity(Severity::Fatal),
+            ),
         };
         self.message = message;
         if self.message.capacity() > BUFFER_KEPT_BYTES {
@@ -317,7 +333,9 @@ impl Connection {
 
     /// Reports a statement's failure; the transaction block follows.
     fn failed(&mut self, kind: u8, error: SqlError, yielder: &Yielder<(), Suspend>) {
-        self.with_host(yielder, &[], false, |session, host| session.statement_failed(host));
+        self.with_host(yielder, &[], false, |session, host| {
+            session.statement_failed(host)
+        });
         backend::error_response(&mut self.wire.output, &error);
         match kind {
             b'Q' | b'S' => self.ready(),
@@ -337,8 +355,17 @@ impl Connection {
         describe_rows: bool,
         run: impl FnOnce(&mut Session, &mut WireHost<'_>) -> T,
     ) -> T {
-        let session = self.session.as_mut().expect("messages are handled after start-up");
-        let mut host = WireHost { wire: &mut self.wire, yielder, formats, describe_rows, columns: Vec::new() };
+        let session = self
+            .session
+            .as_mut()
+            .expect("messages are handled after start-up");
+        let mut host = WireHost {
+            wire: &mut self.wire,
+            yielder,
+            formats,
+            describe_rows,
+            columns: Vec::new(),
+        };
         run(session, &mut host)
     }
 
@@ -361,7 +388,9 @@ impl Connection {
     fn parse(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let parse = Parse::read(body)?;
         let types = parse.types();
-        self.with_host(yielder, &[], false, |session, host| session.parse(parse.name, parse.text, &types, host))?;
+        self.with_host(yielder, &[], false, |session, host| {
+            session.parse(parse.name, parse.text, &types, host)
+        })?;
         backend::parse_complete(&mut self.wire.output);
         Ok(())
     }
@@ -395,7 +424,13 @@ impl Connection {
                     }
                 });
             }
-            session.bind(bind.portal, prepared, parameters, bind.result_formats().collect(), host)
+            session.bind(
+                bind.portal,
+                prepared,
+                parameters,
+                bind.result_formats().collect(),
+                host,
+            )
         })?;
         backend::bind_complete(&mut self.wire.output);
         Ok(())
@@ -407,8 +442,9 @@ impl Connection {
         let name = fields.string()?;
         match kind {
             b'S' => {
-                let (types, columns) =
-                    self.with_host(yielder, &[], false, |session, host| session.describe_statement(name, host))?;
+                let (types, columns) = self.with_host(yielder, &[], false, |session, host| {
+                    session.describe_statement(name, host)
+                })?;
                 backend::parameter_description(&mut self.wire.output, &types);
                 match columns {
                     Some(columns) => backend::row_description(&mut self.wire.output, &columns, &[]),
@@ -423,7 +459,11 @@ impl Connection {
                     None => backend::no_data(&mut self.wire.output),
                 }
             }
-            other => return Err(protocol_violation(format!("invalid DESCRIBE message subtype {other}"))),
+            other => {
+                return Err(protocol_violation(format!(
+                    "invalid DESCRIBE message subtype {other}"
+                )));
+            }
         }
         Ok(())
     }
@@ -437,7 +477,9 @@ impl Connection {
         let formats = self.with_host(yielder, &[], false, |session, _| {
             session.portal(name).map(|portal| portal.result_formats.clone())
         })?;
-        let end = self.with_host(yielder, &formats, false, |session, host| session.execute(name, max_rows, host))?;
+        let end = self.with_host(yielder, &formats, false, |session, host| {
+            session.execute(name, max_rows, host)
+        })?;
         if end == ExecuteEnd::Suspended {
             backend::portal_suspended(&mut self.wire.output);
         }
@@ -448,11 +490,18 @@ impl Connection {
         let mut fields = Fields::new(body);
         let kind = fields.u8()?;
         let name = fields.string()?;
-        let session = self.session.as_mut().expect("messages are handled after start-up");
+        let session = self
+            .session
+            .as_mut()
+            .expect("messages are handled after start-up");
         match kind {
             b'S' => session.close_statement(name),
             b'P' => session.close_portal(name),
-            other => return Err(protocol_violation(format!("invalid CLOSE message subtype {other}"))),
+            other => {
+                return Err(protocol_violation(format!(
+                    "invalid CLOSE message subtype {other}"
+                )));
+            }
         }
         backend::close_complete(&mut self.wire.output);
         Ok(())
@@ -475,10 +524,15 @@ impl Connection {
     fn start_up(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<bool> {
         let fatal = |e: SqlError| e.severity(Severity::Fatal);
         let deadline = self.wire.shared.now_ns() + AUTHENTICATION_TIMEOUT_NS;
-        let Some(packet) = self.read_start_up(yielder, deadline).map_err(fatal)? else { return Ok(false) };
+        let Some(packet) = self.read_start_up(yielder, deadline).map_err(fatal)? else {
+            return Ok(false);
+        };
         let start = parse_start_up(&packet).map_err(fatal)?;
         if self.wire.shared.registry_full() {
-            return Err(fatal(SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already")));
+            return Err(fatal(SqlError::new(
+                state::TOO_MANY_CONNECTIONS,
+                "sorry, too many clients already",
+            )));
         }
         if start.newer_minor || !start.unknown_options.is_empty() {
             let unknown: Vec<&str> = start.unknown_options.iter().map(String::as_str).collect();
@@ -552,7 +606,9 @@ impl Connection {
         let mut fields = Fields::new(&first);
         let mechanism = fields.string()?;
         if mechanism != "SCRAM-SHA-256" {
-            return Err(protocol_violation("client selected an invalid SASL authentication mechanism"));
+            return Err(protocol_violation(
+                "client selected an invalid SASL authentication mechanism",
+            ));
         }
         let length = fields.i32()?;
         let client_first = frontend::utf8(fields.bytes(length.max(0) as usize)?)?;
@@ -572,7 +628,9 @@ impl Connection {
         loop {
             if let Some((kind, body)) = self.wire.input.peek(STARTUP_BYTES_MAX)? {
                 if kind != b'p' {
-                    return Err(protocol_violation(format!("expected SASL response, got message type {kind}")));
+                    return Err(protocol_violation(format!(
+                        "expected SASL response, got message type {kind}"
+                    )));
                 }
                 let message = self.wire.input.unread()[body.clone()].to_vec();
                 self.wire.input.consume(body.end);
@@ -587,9 +645,17 @@ impl Connection {
     fn open_session(&mut self, start: StartUp) -> SqlResult<()> {
         let shared = self.wire.shared.clone();
         let key = mote_common::env::real::entropy_u64() as u32;
-        let pid = shared.database.sessions().register(key, self.wire.signals.clone(), self.wire.waker.clone());
+        let pid =
+            shared
+                .database
+                .sessions()
+                .register(key, self.wire.signals.clone(), self.wire.waker.clone());
         self.pid = Some(pid);
-        let database = if start.database.is_empty() { start.user.clone() } else { start.database };
+        let database = if start.database.is_empty() {
+            start.user.clone()
+        } else {
+            start.database
+        };
         let identity = SessionIdentity {
             user: start.user,
             database,
@@ -631,7 +697,10 @@ fn parse_start_up(packet: &[u8]) -> SqlResult<StartUp> {
             format!("unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0"),
         ));
     }
-    let mut start = StartUp { newer_minor: minor > 0, ..StartUp::default() };
+    let mut start = StartUp {
+        newer_minor: minor > 0,
+        ..StartUp::default()
+    };
     loop {
         let name = fields.string()?;
         if name.is_empty() {
@@ -686,7 +755,10 @@ fn parse_options(text: &str, settings: &mut Vec<(String, String)>) -> SqlResult<
             ));
         };
         let Some((name, value)) = assignment.split_once('=') else {
-            return Err(SqlError::new(state::SYNTAX_ERROR, format!("-c {assignment} requires a value")));
+            return Err(SqlError::new(
+                state::SYNTAX_ERROR,
+                format!("-c {assignment} requires a value"),
+            ));
         };
         settings.push((name.replace('-', "_"), value.to_string()));
     }
@@ -710,12 +782,22 @@ mod tests {
     #[test]
     fn start_up_packets() {
         let start = parse_start_up(&packet(&[
-            "user", "joe", "database", "shop", "options", "-c a=b\\ c --work-mem=1MB", "DateStyle", "ISO",
+            "user",
+            "joe",
+            "database",
+            "shop",
+            "options",
+            "-c a=b\\ c --work-mem=1MB",
+            "DateStyle",
+            "ISO",
         ]))
         .unwrap();
         assert_eq!((start.user.as_str(), start.database.as_str()), ("joe", "shop"));
         let expect = [("a", "b c"), ("work_mem", "1MB"), ("DateStyle", "ISO")];
-        assert_eq!(start.settings, expect.map(|(a, b)| (a.to_string(), b.to_string())));
+        assert_eq!(
+            start.settings,
+            expect.map(|(a, b)| (a.to_string(), b.to_string()))
+        );
         assert!(parse_start_up(&packet(&["database", "x"])).is_err());
         assert!(parse_start_up(&[0, 2, 0, 0, 0]).is_err());
         assert!(parse_start_up(&packet(&["user", "x", "replication", "true"])).is_err());

@@ -33,7 +33,11 @@ impl WireHost<'_> {
     fn suspend(&mut self, reason: Reason, deadline_ns: Option<u64>) {
         self.wire.flush();
         let gate = self.wire.pending_gate();
-        self.yielder.suspend(Suspend { reason, gate, deadline_ns });
+        self.yielder.suspend(Suspend {
+            reason,
+            gate,
+            deadline_ns,
+        });
         self.wire.drained = false;
     }
 
@@ -226,6 +230,9 @@ pub fn connection_lost() -> SqlError {
 }
 
 pub fn terminated() -> SqlError {
-    SqlError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
-        .severity(mote_common::error::Severity::Fatal)
+    SqlError::new(
+        state::ADMIN_SHUTDOWN,
+        "terminating connection due to administrator command",
+    )
+    .severity(mote_common::error::Severity::Fatal)
 }

@@ -48,7 +48,12 @@ impl Shared {
 
     /// The verifier to run the exchange with, and whether it belongs to a user that may log in with a password.
     pub fn verifier(&self, user: &str) -> (Verifier, bool) {
-        match self.database.password_verifier(user).as_deref().and_then(Verifier::parse) {
+        match self
+            .database
+            .password_verifier(user)
+            .as_deref()
+            .and_then(Verifier::parse)
+        {
             Some(verifier) => (verifier, true),
             None => (Verifier::mock(user, &self.secret), false),
         }
@@ -96,13 +101,25 @@ impl Server {
             return Err(StartError::Unprotected(config.listen));
         }
         let listener = TcpListener::bind(config.listen).map_err(|e| StartError::Listen(config.listen, e))?;
-        let address = listener.local_addr().map_err(|e| StartError::Listen(config.listen, e))?;
+        let address = listener
+            .local_addr()
+            .map_err(|e| StartError::Listen(config.listen, e))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let count = if config.workers == 0 { cores } else { config.workers };
+        let count = if config.workers == 0 {
+            cores
+        } else {
+            config.workers
+        };
         let mut secret = [0u8; 32];
         mote_common::env::real::fill_entropy(&mut secret);
         let clock = database.clock().clone();
-        let shared = Arc::new(Shared { config, database, registry: Registry::default(), clock, secret });
+        let shared = Arc::new(Shared {
+            config,
+            database,
+            registry: Registry::default(),
+            clock,
+            secret,
+        });
         let mut server = Server {
             shared: shared.clone(),
             address,
@@ -115,9 +132,13 @@ impl Server {
             server.inboxes.push(worker.inbox());
             server.spawn(format!("worker-{number}"), move || worker.run())?;
         }
-        shared.engine().on_horizon(Arc::new(HorizonWaker(server.inboxes.clone())));
+        shared
+            .engine()
+            .on_horizon(Arc::new(HorizonWaker(server.inboxes.clone())));
         let (inboxes, stop) = (server.inboxes.clone(), server.stop.clone());
-        server.spawn("acceptor".into(), move || acceptor::run(listener, &inboxes, &stop))?;
+        server.spawn("acceptor".into(), move || {
+            acceptor::run(listener, &inboxes, &stop)
+        })?;
         Ok(server)
     }
 

@@ -36,6 +36,9 @@ mod tests {
         }
         // Without these the checks above would mean little.
         assert!(total.commits > 500 && total.crashes > 60, "{total:?}");
-        assert!(total.waits > 100 && total.checkpoints > 20 && total.lost_commits > 20, "{total:?}");
+        assert!(
+            total.waits > 100 && total.checkpoints > 20 && total.lost_commits > 20,
+            "{total:?}"
+        );
     }
 }

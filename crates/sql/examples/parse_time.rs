@@ -32,6 +32,11 @@ fn report() {
 }
 
 fn main() {
-    let thread = std::thread::Builder::new().stack_size(PARSE_STACK_BYTES).spawn(report);
-    thread.expect("a thread starts").join().expect("the measurement ends");
+    let thread = std::thread::Builder::new()
+        .stack_size(PARSE_STACK_BYTES)
+        .spawn(report);
+    thread
+        .expect("a thread starts")
+        .join()
+        .expect("the measurement ends");
 }

@@ -20,15 +20,27 @@ use crate::{PlanSettings, parser, plan_statement};
 fn plan(sql: &str) -> SqlResult<Plan> {
     let catalog = fixture::TestCatalog::shared();
     let parsed = parser::parse(sql)?;
-    let settings = PlanSettings { text: sql, folder: None };
+    let settings = PlanSettings {
+        text: sql,
+        folder: None,
+    };
     plan_statement(&parsed[0], &[], catalog, &settings)
 }
 
 /// The plan as EXPLAIN (COSTS OFF) shows it.
 fn explained(sql: &str) -> String {
     let plan = plan(sql).unwrap_or_else(|error| panic!("{sql}\n{error:?}"));
-    let PlanBody::Query(query) = plan.body else { panic!("{sql} is no query") };
-    explain(&query, &ExplainOptions { costs: false, annotate: None }).join("\n")
+    let PlanBody::Query(query) = plan.body else {
+        panic!("{sql} is no query")
+    };
+    explain(
+        &query,
+        &ExplainOptions {
+            costs: false,
+            annotate: None,
+        },
+    )
+    .join("\n")
 }
 
 /// Compares a plan with its expected form, both trimmed line by line at the right.
@@ -37,9 +49,17 @@ fn check(sql: &str, expected: &str) {
     let found = explained(sql);
     let tidy = |text: &str| {
         let lines: Vec<&str> = text.lines().skip_while(|line| line.trim().is_empty()).collect();
-        let indent = lines.first().map_or(0, |line| line.len() - line.trim_start().len());
+        let indent = lines
+            .first()
+            .map_or(0, |line| line.len() - line.trim_start().len());
         let cut = |line: &&str| line.get(indent..).unwrap_or("").trim_end().to_owned();
-        lines.iter().map(cut).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+        lines
+            .iter()
+            .map(cut)
+            .collect::<Vec<_>>()
+            .join("\n")
+            .trim_end()
+            .to_owned()
     };
     assert_eq!(tidy(&found), tidy(expected), "\nplan of {sql}:\n{found}");
 }
@@ -48,6 +68,10 @@ fn check(sql: &str, expected: &str) {
 fn described(sql: &str) -> (String, String) {
     let plan = plan(sql).unwrap_or_else(|error| panic!("{sql}\n{error:?}"));
     let parameters: Vec<_> = plan.parameters.iter().map(|ty| type_label(ty.oid)).collect();
-    let output: Vec<_> = plan.output.iter().map(|c| format!("{} {}", c.name, type_label(c.ty.oid))).collect();
+    let output: Vec<_> = plan
+        .output
+        .iter()
+        .map(|c| format!("{} {}", c.name, type_label(c.ty.oid)))
+        .collect();
     (parameters.join(", "), output.join(", "))
 }

@@ -70,17 +70,30 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
     let config = server_config(arguments)?;
     let names = InitialNames {
         superuser: arguments.superuser.clone(),
-        password: arguments.password_file.as_deref().map(read_password).transpose()?,
+        password: arguments
+            .password_file
+            .as_deref()
+            .map(read_password)
+            .transpose()?,
         ..InitialNames::default()
     };
     // Before anything is opened: a signal during recovery must end in a clean stop, too.
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|e| format!("could not watch for signals: {e}"))?;
+    let mut signals =
+        Signals::new([SIGTERM, SIGINT]).map_err(|e| format!("could not watch for signals: {e}"))?;
     std::fs::create_dir_all(&arguments.data)
         .map_err(|e| format!("could not create directory {}: {e}", arguments.data.display()))?;
     let started = Instant::now();
-    let database = Database::open(&arguments.data, engine_config(arguments), &names).map_err(|e| e.to_string())?;
-    database.engine().start_background().map_err(|e| format!("could not start a thread: {e}"))?;
-    eprintln!("mote: opened {} in {:.1} s", arguments.data.display(), started.elapsed().as_secs_f64());
+    let database =
+        Database::open(&arguments.data, engine_config(arguments), &names).map_err(|e| e.to_string())?;
+    database
+        .engine()
+        .start_background()
+        .map_err(|e| format!("could not start a thread: {e}"))?;
+    eprintln!(
+        "mote: opened {} in {:.1} s",
+        arguments.data.display(),
+        started.elapsed().as_secs_f64()
+    );
     let result = listen_until_signal(&database, config, &mut signals);
     database.close();
     result?;
@@ -126,9 +139,14 @@ fn resolve(listen: &str) -> Result<SocketAddr, String> {
 }
 
 fn read_password(file: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(file).map_err(|e| format!("could not read {}: {e}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|e| format!("could not read {}: {e}", file.display()))?;
     let password = text.lines().next().unwrap_or_default();
-    if password.is_empty() { Err(format!("{} holds no password", file.display())) } else { Ok(password.into()) }
+    if password.is_empty() {
+        Err(format!("{} holds no password", file.display()))
+    } else {
+        Ok(password.into())
+    }
 }
 
 fn engine_config(arguments: &ServeArguments) -> EngineConfig {
@@ -150,7 +168,9 @@ fn machine_memory_bytes() -> u64 {
 /// `512MB`, `16GB`, `1073741824`.
 fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..digits].parse().map_err(|_| "a size begins with a number, as in 16GB".to_string())?;
+    let number: u64 = text[..digits]
+        .parse()
+        .map_err(|_| "a size begins with a number, as in 16GB".to_string())?;
     let scale = match text[digits..].trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "kb" | "k" => 1 << 10,
@@ -159,7 +179,10 @@ fn parse_size(text: &str) -> Result<u64, String> {
         "tb" | "t" => 1 << 40,
         other => return Err(format!("unknown unit {other:?}: use kB, MB, GB or TB")),
     };
-    number.checked_mul(scale).filter(|&n| n >= 64 << 20).ok_or_else(|| "at least 64MB are needed".to_string())
+    number
+        .checked_mul(scale)
+        .filter(|&n| n >= 64 << 20)
+        .ok_or_else(|| "at least 64MB are needed".to_string())
 }
 
 #[cfg(test)]

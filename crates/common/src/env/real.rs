@@ -12,8 +12,12 @@ use super::{Clock, Disk, Env, File};
 /// An environment whose disk is the directory `root`.
 pub fn env(root: &Path) -> Env {
     Env {
-        disk: Arc::new(RealDisk { root: root.to_path_buf() }),
-        clock: Arc::new(RealClock { start: Instant::now() }),
+        disk: Arc::new(RealDisk {
+            root: root.to_path_buf(),
+        }),
+        clock: Arc::new(RealClock {
+            start: Instant::now(),
+        }),
         seed: entropy_u64(),
     }
 }
@@ -28,7 +32,8 @@ pub fn entropy_u64() -> u64 {
 /// Fills `buffer` with bytes fit for secrets.
 pub fn fill_entropy(buffer: &mut [u8]) {
     let file = fs::File::open("/dev/urandom").expect("the kernel's random device is present");
-    file.read_exact_at(buffer, 0).expect("the kernel's random device never ends");
+    file.read_exact_at(buffer, 0)
+        .expect("the kernel's random device never ends");
 }
 
 struct RealClock {
@@ -90,13 +95,19 @@ struct DirectoryLock(#[allow(dead_code)] fs::File);
 
 impl Disk for RealDisk {
     fn open(&self, path: &str) -> io::Result<Arc<dyn File>> {
-        let file = fs::OpenOptions::new().read(true).write(true).open(self.root.join(path))?;
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(self.root.join(path))?;
         Ok(Arc::new(RealFile(file)))
     }
 
     fn create(&self, path: &str) -> io::Result<Arc<dyn File>> {
-        let file =
-            fs::OpenOptions::new().read(true).write(true).create_new(true).open(self.root.join(path))?;
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(self.root.join(path))?;
         Ok(Arc::new(RealFile(file)))
     }
 

@@ -62,7 +62,14 @@ impl Clock for SimClock {
 /// An environment on `disk`, with its clock in hand.
 pub fn env(disk: &SimDisk, seed: u64) -> (Env, Arc<SimClock>) {
     let clock = Arc::new(SimClock::default());
-    (Env { disk: Arc::new(disk.clone()), clock: clock.clone(), seed }, clock)
+    (
+        Env {
+            disk: Arc::new(disk.clone()),
+            clock: clock.clone(),
+            seed,
+        },
+        clock,
+    )
 }
 
 struct State {
@@ -144,7 +151,11 @@ impl SimDisk {
         for &id in names.values() {
             files.entry(id).or_insert_with(|| {
                 let bytes = state.files[&id].after_crash(&mut prng);
-                FileState { current: bytes.clone(), durable: bytes, writes: Vec::new() }
+                FileState {
+                    current: bytes.clone(),
+                    durable: bytes,
+                    writes: Vec::new(),
+                }
             });
         }
         SimDisk {
@@ -166,13 +177,18 @@ impl SimDisk {
     /// Bit rot: flips one bit on the medium and in what is read. False: there is no such byte.
     pub fn flip_bit(&self, path: &str, offset: u64, bit: u8) -> bool {
         let mut state = self.state.lock();
-        let Some(&id) = state.names.get(path) else { return false };
+        let Some(&id) = state.names.get(path) else {
+            return false;
+        };
         let file = state.files.get_mut(&id).expect("a named file exists");
         let offset = offset as usize;
         if let Some(byte) = file.durable.get_mut(offset) {
             *byte ^= 1 << (bit % 8);
         }
-        file.current.get_mut(offset).map(|byte| *byte ^= 1 << (bit % 8)).is_some()
+        file.current
+            .get_mut(offset)
+            .map(|byte| *byte ^= 1 << (bit % 8))
+            .is_some()
     }
 
     /// All files with a name, for tests that look around.
@@ -183,11 +199,18 @@ impl SimDisk {
 
 impl State {
     fn used_bytes(&self) -> u64 {
-        self.names.values().map(|id| self.files[id].current.len() as u64).sum()
+        self.names
+            .values()
+            .map(|id| self.files[id].current.len() as u64)
+            .sum()
     }
 
     fn alive(&self) -> io::Result<()> {
-        if self.crashed { Err(io::Error::other("this disk has lost power")) } else { Ok(()) }
+        if self.crashed {
+            Err(io::Error::other("this disk has lost power"))
+        } else {
+            Ok(())
+        }
     }
 
     fn change_name(&mut self, path: &str, file: Option<u64>) {
@@ -195,7 +218,10 @@ impl State {
             Some(id) => self.names.insert(path.into(), id),
             None => self.names.remove(path),
         };
-        self.name_changes.push(NameChange { path: path.into(), file });
+        self.name_changes.push(NameChange {
+            path: path.into(),
+            file,
+        });
     }
 
     /// Unsynced changes of names reach the medium in their order, up to some point. A rename is one change: the new
@@ -226,7 +252,10 @@ fn apply_change(names: &mut BTreeMap<String, u64>, change: &NameChange) {
 impl FileState {
     fn write(&mut self, offset: usize, bytes: &[u8]) {
         put(&mut self.current, offset, bytes);
-        self.writes.push(Write::Data { offset, bytes: bytes.to_vec() });
+        self.writes.push(Write::Data {
+            offset,
+            bytes: bytes.to_vec(),
+        });
     }
 
     fn set_len(&mut self, length: usize) {
@@ -252,7 +281,11 @@ impl FileState {
             _ => 1 + prng.below(99),
         };
         // Ext4 tears at blocks, disks at sectors.
-        let unit = if prng.chance(1, 2) { SECTOR_BYTES } else { 8 * SECTOR_BYTES };
+        let unit = if prng.chance(1, 2) {
+            SECTOR_BYTES
+        } else {
+            8 * SECTOR_BYTES
+        };
         for write in &self.writes {
             match write {
                 Write::Length(length) if prng.chance(chance, 100) => bytes.resize(*length, 0),
@@ -310,11 +343,21 @@ impl File for SimFile {
             if chance > 0 && state.prng.chance(chance, 1_000_000) {
                 return Err(io::Error::other("simulated write error"));
             }
-            let growth = (offset + data.len() as u64).saturating_sub(state.files[&self.id].current.len() as u64);
-            if growth > 0 && state.faults.capacity_bytes.is_some_and(|most| state.used_bytes() + growth > most) {
+            let growth =
+                (offset + data.len() as u64).saturating_sub(state.files[&self.id].current.len() as u64);
+            if growth > 0
+                && state
+                    .faults
+                    .capacity_bytes
+                    .is_some_and(|most| state.used_bytes() + growth > most)
+            {
                 return Err(io::Error::new(io::ErrorKind::StorageFull, "simulated full disk"));
             }
-            state.files.get_mut(&self.id).expect("an open file exists").write(offset as usize, data);
+            state
+                .files
+                .get_mut(&self.id)
+                .expect("an open file exists")
+                .write(offset as usize, data);
             Ok(())
         })
     }
@@ -337,7 +380,11 @@ impl File for SimFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.with(|state| {
-            state.files.get_mut(&self.id).expect("an open file exists").set_len(len as usize);
+            state
+                .files
+                .get_mut(&self.id)
+                .expect("an open file exists")
+                .set_len(len as usize);
             Ok(())
         })
     }
@@ -367,7 +414,10 @@ impl SimDisk {
     }
 
     fn file(&self, id: u64) -> Arc<dyn File> {
-        Arc::new(SimFile { state: self.state.clone(), id })
+        Arc::new(SimFile {
+            state: self.state.clone(),
+            id,
+        })
     }
 }
 
@@ -380,7 +430,10 @@ impl Disk for SimDisk {
     fn create(&self, path: &str) -> io::Result<Arc<dyn File>> {
         let id = self.with(|state| {
             if state.names.contains_key(path) {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{path}: exists already")));
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    format!("{path}: exists already"),
+                ));
             }
             let id = state.next_file;
             state.next_file += 1;
@@ -419,10 +472,17 @@ impl Disk for SimDisk {
     }
 
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {
-        let prefix = if dir.is_empty() || dir == "." { String::new() } else { format!("{dir}/") };
+        let prefix = if dir.is_empty() || dir == "." {
+            String::new()
+        } else {
+            format!("{dir}/")
+        };
         self.with(|state| {
             let names = state.names.keys().filter_map(|path| path.strip_prefix(&prefix));
-            Ok(names.filter(|name| !name.contains('/')).map(String::from).collect())
+            Ok(names
+                .filter(|name| !name.contains('/'))
+                .map(String::from)
+                .collect())
         })
     }
 
@@ -447,12 +507,18 @@ impl Disk for SimDisk {
     fn lock_exclusive(&self, path: &str) -> io::Result<Box<dyn Send + Sync>> {
         self.with(|state| {
             if state.locks.iter().any(|held| held == path) {
-                return Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{path}: locked by another")));
+                return Err(io::Error::new(
+                    io::ErrorKind::WouldBlock,
+                    format!("{path}: locked by another"),
+                ));
             }
             state.locks.push(path.into());
             Ok(())
         })?;
-        Ok(Box::new(SimLock { state: self.state.clone(), path: path.into() }))
+        Ok(Box::new(SimLock {
+            state: self.state.clone(),
+            path: path.into(),
+        }))
     }
 }
 
@@ -478,8 +544,16 @@ mod tests {
             disk.sync_dir("").expect("synced");
             file.write_all_at(&[2; 4096], 0).expect("written");
             let bytes = read(&disk.crash(), "a").expect("the name was synced");
-            assert!(bytes.iter().all(|&b| b == 1 || b == 2) && bytes.len() == 4096, "seed {seed}");
-            assert!(bytes.chunks(SECTOR_BYTES).all(|sector| sector.iter().all(|b| *b == sector[0])), "seed {seed}");
+            assert!(
+                bytes.iter().all(|&b| b == 1 || b == 2) && bytes.len() == 4096,
+                "seed {seed}"
+            );
+            assert!(
+                bytes
+                    .chunks(SECTOR_BYTES)
+                    .all(|sector| sector.iter().all(|b| *b == sector[0])),
+                "seed {seed}"
+            );
             match bytes.iter().filter(|b| **b == 2).count() {
                 0 => lost += 1,
                 4096 => kept += 1,
@@ -505,7 +579,10 @@ mod tests {
             new.sync_data().expect("synced");
             disk.rename("d/new", "d/live").expect("renamed");
             let after = disk.crash();
-            match read(&after, "d/live").expect("a rename never loses the target").as_slice() {
+            match read(&after, "d/live")
+                .expect("a rename never loses the target")
+                .as_slice()
+            {
                 b"old" => outcomes[after.exists("d/new").expect("alive") as usize] += 1,
                 b"new" => outcomes[2] += 1,
                 other => panic!("seed {seed}: {other:?}"),
@@ -517,12 +594,18 @@ mod tests {
     #[test]
     fn a_full_disk_says_so_and_recovers() {
         let disk = SimDisk::new(1);
-        disk.set_faults(FaultPlan { capacity_bytes: Some(100), ..FaultPlan::default() });
+        disk.set_faults(FaultPlan {
+            capacity_bytes: Some(100),
+            ..FaultPlan::default()
+        });
         let file = disk.create("a").expect("created");
         file.write_all_at(&[0; 100], 0).expect("fits");
         let error = file.write_all_at(&[0; 1], 100).expect_err("does not fit");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         disk.remove("a").expect("removed");
-        disk.create("b").expect("created").write_all_at(&[0; 100], 0).expect("there is room again");
+        disk.create("b")
+            .expect("created")
+            .write_all_at(&[0; 100], 0)
+            .expect("there is room again");
     }
 }

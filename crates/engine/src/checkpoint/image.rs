@@ -42,7 +42,10 @@ pub struct ImageBuilder {
 
 impl ImageBuilder {
     pub fn new() -> ImageBuilder {
-        ImageBuilder { bytes: vec![0; IMAGE_HEADER_BYTES], rows: 0 }
+        ImageBuilder {
+            bytes: vec![0; IMAGE_HEADER_BYTES],
+            rows: 0,
+        }
     }
 
     /// Makes it fit for the next image, keeping its memory.
@@ -111,7 +114,11 @@ impl ImageFile {
         }
         let file = disk.create(&path)?;
         file.write_all_at(&encode_file_header(system_id, number), 0)?;
-        Ok(ImageFile { number, file, end: IMAGE_FILE_HEADER_BYTES })
+        Ok(ImageFile {
+            number,
+            file,
+            end: IMAGE_FILE_HEADER_BYTES,
+        })
     }
 
     pub fn bytes(&self) -> u64 {
@@ -123,7 +130,13 @@ impl ImageFile {
         let offset = self.end;
         self.file.write_all_at(image, offset)?;
         self.end += image.len() as u64;
-        Ok(ImageEntry { ts, file: self.number, offset, bytes: image.len() as u64, rows })
+        Ok(ImageEntry {
+            ts,
+            file: self.number,
+            offset,
+            bytes: image.len() as u64,
+            rows,
+        })
     }
 
     pub fn sync(&self) -> io::Result<()> {
@@ -168,13 +181,22 @@ impl std::error::Error for ImageDamage {}
 /// Opens an image file and checks its header.
 pub fn open_image_file(disk: &dyn Disk, number: u64, system_id: u64) -> Result<Arc<dyn File>, ImageDamage> {
     let path = image_path(number);
-    let damage = |what: String| ImageDamage { path: path.clone(), offset: 0, key: None, what };
-    let file = disk.open(&path).map_err(|e| damage(format!("the file cannot be opened: {e}")))?;
+    let damage = |what: String| ImageDamage {
+        path: path.clone(),
+        offset: 0,
+        key: None,
+        what,
+    };
+    let file = disk
+        .open(&path)
+        .map_err(|e| damage(format!("the file cannot be opened: {e}")))?;
     let expected = &encode_file_header(system_id, number)[..64];
     let mut found = [0; 64];
     let length = file.read_at(&mut found, 0).map_err(|e| damage(e.to_string()))?;
     if found[..length] != *expected {
-        return Err(damage("the file's header does not say what the manifest expects".into()));
+        return Err(damage(
+            "the file's header does not say what the manifest expects".into(),
+        ));
     }
     Ok(file)
 }
@@ -188,15 +210,26 @@ pub fn read_image<E: From<ImageDamage>>(
     mut visit: impl FnMut(RowImage<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let damage = |what: String| {
-        E::from(ImageDamage { path: image_path(entry.file), offset: entry.offset, key: Some(key), what })
+        E::from(ImageDamage {
+            path: image_path(entry.file),
+            offset: entry.offset,
+            key: Some(key),
+            what,
+        })
     };
     let length = file.len().map_err(|e| damage(e.to_string()))?;
-    if entry.offset.checked_add(entry.bytes).is_none_or(|end| end > length) {
+    if entry
+        .offset
+        .checked_add(entry.bytes)
+        .is_none_or(|end| end > length)
+    {
         return Err(damage(format!("the file has {length} bytes, too few")));
     }
     buffer.clear();
     buffer.resize(entry.bytes as usize, 0);
-    let read = file.read_at(buffer, entry.offset).map_err(|e| damage(e.to_string()))?;
+    let read = file
+        .read_at(buffer, entry.offset)
+        .map_err(|e| damage(e.to_string()))?;
     if read != buffer.len() {
         return Err(damage("the file ends within it".into()));
     }
@@ -204,7 +237,8 @@ pub fn read_image<E: From<ImageDamage>>(
     let mut cursor = Cursor::new(rows);
     let mut count = 0;
     while !cursor.is_empty() {
-        let row = decode_row(&mut cursor, key.segment).ok_or_else(|| damage(format!("row {count} makes no sense")))?;
+        let row = decode_row(&mut cursor, key.segment)
+            .ok_or_else(|| damage(format!("row {count} makes no sense")))?;
         visit(row)?;
         count += 1;
     }
@@ -247,7 +281,13 @@ fn decode_row<'a>(cursor: &mut Cursor<'a>, segment: u32) -> Option<RowImage<'a>>
     let layout = cursor.byte()?;
     let revision = cursor.u16()?;
     let commit_ts = Lsn(cursor.varint()?);
-    Some(RowImage { row: RowId::new(segment, offset), layout, revision, commit_ts, bytes: cursor.bytes()? })
+    Some(RowImage {
+        row: RowId::new(segment, offset),
+        layout,
+        revision,
+        commit_ts,
+        bytes: cursor.bytes()?,
+    })
 }
 
 /// For messages of others about a row.
@@ -261,7 +301,10 @@ mod tests {
     use mote_common::env::sim::SimDisk;
     use mote_common::prng::Prng;
 
-    const KEY: SegmentKey = SegmentKey { table: TableId(4), segment: 9 };
+    const KEY: SegmentKey = SegmentKey {
+        table: TableId(4),
+        segment: 9,
+    };
 
     fn rows() -> Vec<(u16, Vec<u8>)> {
         (0..100).map(|i| (i * 7, vec![i as u8; i as usize * 3])).collect()
@@ -272,10 +315,18 @@ mod tests {
         let mut builder = ImageBuilder::new();
         for (offset, bytes) in &rows() {
             let row = RowId::new(KEY.segment, *offset);
-            builder.push(&RowImage { row, layout: 2, revision: 5, commit_ts: Lsn(40), bytes });
+            builder.push(&RowImage {
+                row,
+                layout: 2,
+                revision: 5,
+                commit_ts: Lsn(40),
+                bytes,
+            });
         }
         let count = builder.rows();
-        let entry = file.append(builder.finish(KEY, Lsn(50)), Lsn(50), count).expect("written");
+        let entry = file
+            .append(builder.finish(KEY, Lsn(50)), Lsn(50), count)
+            .expect("written");
         (file, entry)
     }
 
@@ -319,8 +370,14 @@ mod tests {
         }
         for wrong in [
             ImageEntry { ts: Lsn(51), ..entry },
-            ImageEntry { offset: entry.offset + 1, ..entry },
-            ImageEntry { bytes: u64::MAX, ..entry },
+            ImageEntry {
+                offset: entry.offset + 1,
+                ..entry
+            },
+            ImageEntry {
+                bytes: u64::MAX,
+                ..entry
+            },
             ImageEntry { bytes: 3, ..entry },
         ] {
             assert!(read(&disk, &wrong).is_err(), "{wrong:?}");

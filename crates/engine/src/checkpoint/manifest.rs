@@ -101,16 +101,22 @@ impl Manifest {
             out.extend_from_slice(&value.to_le_bytes());
         }
         varint::put(&mut out, COUNTERS as u64);
-        self.counters.iter().for_each(|&counter| varint::put(&mut out, counter));
+        self.counters
+            .iter()
+            .for_each(|&counter| varint::put(&mut out, counter));
         varint::put(&mut out, self.sequences.len() as u64);
         self.sequences.iter().for_each(|sequence| sequence.put(&mut out));
         varint::put(&mut out, self.images.len() as u64);
         for (key, image) in &self.images {
             let numbers = [key.table.0 as u64, key.segment as u64, image.ts.0, image.file];
-            numbers.into_iter().for_each(|number| varint::put(&mut out, number));
+            numbers
+                .into_iter()
+                .for_each(|number| varint::put(&mut out, number));
             if image.file != 0 {
                 let numbers = [image.offset, image.bytes, image.rows as u64];
-                numbers.into_iter().for_each(|number| varint::put(&mut out, number));
+                numbers
+                    .into_iter()
+                    .for_each(|number| varint::put(&mut out, number));
             }
         }
         let crc = crc32fast::hash(&out);
@@ -132,7 +138,11 @@ impl Manifest {
         }
         let mut cursor = Cursor::new(&body[PREAMBLE_BYTES..]);
         let manifest = decode_fields(&mut cursor).ok_or(ManifestError::Malformed)?;
-        if cursor.is_empty() { Ok(manifest) } else { Err(ManifestError::Malformed) }
+        if cursor.is_empty() {
+            Ok(manifest)
+        } else {
+            Err(ManifestError::Malformed)
+        }
     }
 
     /// The manifest on the disk; `None` when there is none.
@@ -191,10 +201,20 @@ fn decode_fields(cursor: &mut Cursor<'_>) -> Option<Manifest> {
         manifest.sequences.push(SequenceState::take(cursor)?);
     }
     for _ in 0..cursor.varint()? {
-        let key = SegmentKey { table: TableId(cursor.varint_u32()?), segment: cursor.varint_u32()? };
-        let mut image = ImageEntry { ts: Lsn(cursor.varint()?), file: cursor.varint()?, offset: 0, bytes: 0, rows: 0 };
+        let key = SegmentKey {
+            table: TableId(cursor.varint_u32()?),
+            segment: cursor.varint_u32()?,
+        };
+        let mut image = ImageEntry {
+            ts: Lsn(cursor.varint()?),
+            file: cursor.varint()?,
+            offset: 0,
+            bytes: 0,
+            rows: 0,
+        };
         if image.file != 0 {
-            (image.offset, image.bytes, image.rows) = (cursor.varint()?, cursor.varint()?, cursor.varint_u32()?);
+            (image.offset, image.bytes, image.rows) =
+                (cursor.varint()?, cursor.varint()?, cursor.varint_u32()?);
         }
         manifest.images.insert(key, image);
     }
@@ -215,7 +235,10 @@ impl fmt::Display for ManifestError {
         match self {
             ManifestError::Io(error) => write!(f, "file {MANIFEST_PATH} cannot be read: {error}"),
             ManifestError::NotAManifest => {
-                write!(f, "file {MANIFEST_PATH} is not a manifest of mote: this is not a data directory, or it is damaged")
+                write!(
+                    f,
+                    "file {MANIFEST_PATH} is not a manifest of mote: this is not a data directory, or it is damaged"
+                )
             }
             ManifestError::Version(version) => write!(
                 f,
@@ -223,10 +246,16 @@ impl fmt::Display for ManifestError {
                  start the release that wrote it, or dump with that one and restore with this one"
             ),
             ManifestError::Checksum => {
-                write!(f, "file {MANIFEST_PATH} fails its checksum: restore it from a backup of the directory")
+                write!(
+                    f,
+                    "file {MANIFEST_PATH} fails its checksum: restore it from a backup of the directory"
+                )
             }
             ManifestError::Malformed => {
-                write!(f, "file {MANIFEST_PATH} passes its checksum but makes no sense: report this with the file")
+                write!(
+                    f,
+                    "file {MANIFEST_PATH} passes its checksum but makes no sense: report this with the file"
+                )
             }
         }
     }
@@ -243,12 +272,25 @@ mod tests {
     fn sample() -> Manifest {
         let mut manifest = Manifest::new(77, 1 << 20);
         manifest.counters[2] = u64::MAX;
-        manifest.sequences.push(SequenceState { id: 9, logged_value: -4, is_called: true });
+        manifest.sequences.push(SequenceState {
+            id: 9,
+            logged_value: -4,
+            is_called: true,
+        });
         for segment in 0..50 {
-            let key = SegmentKey { table: TableId(segment % 3), segment };
+            let key = SegmentKey {
+                table: TableId(segment % 3),
+                segment,
+            };
             let file = (segment % 4) as u64;
             let bytes = if file == 0 { 0 } else { 100 };
-            let image = ImageEntry { ts: Lsn(segment as u64), file, offset: bytes * 7, bytes, rows: bytes as u32 / 2 };
+            let image = ImageEntry {
+                ts: Lsn(segment as u64),
+                file,
+                offset: bytes * 7,
+                bytes,
+                rows: bytes as u32 / 2,
+            };
             manifest.images.insert(key, image);
         }
         manifest
@@ -273,8 +315,13 @@ mod tests {
                 ..Default::default()
             });
             let _ = sample().write(&disk);
-            let found = Manifest::read(&disk.crash()).expect("readable").expect("there is one");
-            assert!(found == sample() || found == Manifest::new(77, 1 << 20), "seed {seed}");
+            let found = Manifest::read(&disk.crash())
+                .expect("readable")
+                .expect("there is one");
+            assert!(
+                found == sample() || found == Manifest::new(77, 1 << 20),
+                "seed {seed}"
+            );
         }
     }
 
@@ -297,6 +344,9 @@ mod tests {
         let mut other = good.clone();
         other[8] = 2;
         let message = Manifest::decode(&other).expect_err("another version").to_string();
-        assert!(message.contains("format 2") && message.contains("format 1"), "{message}");
+        assert!(
+            message.contains("format 2") && message.contains("format 1"),
+            "{message}"
+        );
     }
 }

@@ -93,10 +93,17 @@ pub enum CheckpointOutcome {
     /// Nothing changed since the last round.
     Idle,
     /// A round began, with so many segments to write.
-    Started { segments: usize },
-    Imaged { bytes: u64 },
+    Started {
+        segments: usize,
+    },
+    Imaged {
+        bytes: u64,
+    },
     /// The round's images count. Log below `log_start` is gone.
-    Finished { covered: Lsn, log_start: Lsn },
+    Finished {
+        covered: Lsn,
+        log_start: Lsn,
+    },
     /// The log has stopped.
     Stopped,
 }
@@ -187,7 +194,11 @@ impl Checkpointer {
     fn is_due(&self) -> bool {
         let state = self.state.lock();
         let stable = self.log.stable().0;
-        let elapsed_ns = self.env.clock.monotonic_ns().saturating_sub(state.last_round_ns());
+        let elapsed_ns = self
+            .env
+            .clock
+            .monotonic_ns()
+            .saturating_sub(state.last_round_ns());
         state.in_round()
             || stable.saturating_sub(state.covered().0) >= self.config.log_bytes
             || elapsed_ns >= self.config.interval.as_nanos() as u64
@@ -195,7 +206,11 @@ impl Checkpointer {
 
     fn background_loop(&self) {
         while !self.quit.load(Acquire) {
-            let pause = if self.is_due() { self.background_step() } else { Duration::from_secs(1) };
+            let pause = if self.is_due() {
+                self.background_step()
+            } else {
+                Duration::from_secs(1)
+            };
             self.pause(pause);
         }
     }
@@ -245,7 +260,10 @@ impl CheckpointThread {
         let thread = std::thread::Builder::new()
             .name("mote-checkpoint".into())
             .spawn(move || worker.background_loop())?;
-        Ok(CheckpointThread { checkpointer: checkpointer.clone(), thread: Some(thread) })
+        Ok(CheckpointThread {
+            checkpointer: checkpointer.clone(),
+            thread: Some(thread),
+        })
     }
 }
 

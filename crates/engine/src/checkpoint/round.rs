@@ -13,7 +13,9 @@ use std::sync::Arc;
 use mote_common::env::Env;
 use mote_common::{Lsn, TableId};
 
-use super::image::{IMAGE_DIRECTORY, IMAGE_FILE_HEADER_BYTES, ImageBuilder, ImageFile, image_path, parse_image_name};
+use super::image::{
+    IMAGE_DIRECTORY, IMAGE_FILE_HEADER_BYTES, ImageBuilder, ImageFile, image_path, parse_image_name,
+};
 use super::manifest::{ImageEntry, Manifest, SegmentKey};
 use super::{CheckpointOutcome, CheckpointReport, Checkpointer, TableSource};
 
@@ -71,7 +73,11 @@ impl State {
     }
 
     pub fn report(&self) -> CheckpointReport {
-        CheckpointReport { covered: self.written.covered, log_start: self.written.log_start, ..self.report }
+        CheckpointReport {
+            covered: self.written.covered,
+            log_start: self.written.log_start,
+            ..self.report
+        }
     }
 
     /// After a failure.
@@ -92,7 +98,9 @@ impl Checkpointer {
         if self.log.is_stopped() {
             return Ok(CheckpointOutcome::Stopped);
         }
-        let Some(round) = &mut state.round else { return self.begin(state) };
+        let Some(round) = &mut state.round else {
+            return self.begin(state);
+        };
         if let Some(pending) = round.pending.pop_front() {
             let bytes = self.image(state, &pending)?;
             if state.unlisted_bytes >= self.config.manifest_bytes {
@@ -106,7 +114,10 @@ impl Checkpointer {
         state.round = None;
         state.report.rounds += 1;
         state.last_round_ns = self.env.clock.monotonic_ns();
-        Ok(CheckpointOutcome::Finished { covered: state.written.covered, log_start: state.written.log_start })
+        Ok(CheckpointOutcome::Finished {
+            covered: state.written.covered,
+            log_start: state.written.log_start,
+        })
     }
 
     fn begin(&self, state: &mut State) -> io::Result<CheckpointOutcome> {
@@ -117,11 +128,18 @@ impl Checkpointer {
         let mut pending = Vec::new();
         for table in &tables {
             for segment in 0..table.segment_count() {
-                let image = state.next.images.get(&SegmentKey { table: table.id(), segment });
+                let image = state.next.images.get(&SegmentKey {
+                    table: table.id(),
+                    segment,
+                });
                 let floor = image.map_or(Lsn::ZERO, |image| image.ts).max(state.next.covered);
                 let dirty = table.segment_last_change(segment) > floor;
                 if dirty || image.is_some_and(|image| sparse.contains(&image.file)) {
-                    pending.push(Pending { table: table.clone(), segment, floor });
+                    pending.push(Pending {
+                        table: table.clone(),
+                        segment,
+                        floor,
+                    });
                 }
             }
         }
@@ -133,7 +151,10 @@ impl Checkpointer {
         }
         pending.sort_by_key(|pending| pending.floor);
         let segments = pending.len();
-        state.round = Some(Round { start, pending: pending.into() });
+        state.round = Some(Round {
+            start,
+            pending: pending.into(),
+        });
         Ok(CheckpointOutcome::Started { segments })
     }
 
@@ -144,10 +165,16 @@ impl Checkpointer {
 
     /// Writes the image of one segment.
     fn image(&self, state: &mut State, pending: &Pending) -> io::Result<u64> {
-        let key = SegmentKey { table: pending.table.id(), segment: pending.segment };
+        let key = SegmentKey {
+            table: pending.table.id(),
+            segment: pending.segment,
+        };
         let snapshot = self.source.image_snapshot();
         let ts = snapshot.lsn();
-        assert!(ts <= self.log.stable(), "an image would hold what the log does not");
+        assert!(
+            ts <= self.log.stable(),
+            "an image would hold what the log does not"
+        );
         state.builder.clear();
         pending.table.visit_segment(pending.segment, ts, &mut |row| {
             debug_assert!(row.commit_ts <= ts && row.row.segment() == pending.segment);
@@ -156,7 +183,13 @@ impl Checkpointer {
         drop(snapshot);
         let rows = state.builder.rows();
         let entry = if rows == 0 {
-            ImageEntry { ts, file: 0, offset: 0, bytes: 0, rows: 0 }
+            ImageEntry {
+                ts,
+                file: 0,
+                offset: 0,
+                bytes: 0,
+                rows: 0,
+            }
         } else {
             let mut file = match state.file.take() {
                 Some(file) => file,
@@ -199,10 +232,20 @@ impl Checkpointer {
             return Ok(false);
         }
         state.next.images.retain(|key, _| live.contains(&key.table));
-        let round = state.round.as_ref().expect("a manifest is written within a round");
-        let covered = round.pending.iter().map(|pending| pending.floor).fold(round.start, Lsn::min);
+        let round = state
+            .round
+            .as_ref()
+            .expect("a manifest is written within a round");
+        let covered = round
+            .pending
+            .iter()
+            .map(|pending| pending.floor)
+            .fold(round.start, Lsn::min);
         state.next.covered = covered.max(state.written.covered);
-        state.next.log_start = self.log.keep_from(state.next.covered).max(state.written.log_start);
+        state.next.log_start = self
+            .log
+            .keep_from(state.next.covered)
+            .max(state.written.log_start);
         state.next.stable = self.log.stable();
         state.next.term = self.log.term();
         state.next.generation = state.written.generation + 1;
@@ -217,13 +260,19 @@ impl Checkpointer {
     fn remove_dead_files(&self, state: &State) -> io::Result<()> {
         let live: BTreeSet<u64> = state.written.images.values().map(|image| image.file).collect();
         let open = state.file.as_ref().map(|file| file.number);
-        remove_image_files(&self.env, |number| !live.contains(&number) && Some(number) != open)
+        remove_image_files(&self.env, |number| {
+            !live.contains(&number) && Some(number) != open
+        })
     }
 }
 
 fn remove_image_files(env: &Env, dead: impl Fn(u64) -> bool) -> io::Result<()> {
     let names = env.disk.list(IMAGE_DIRECTORY)?;
-    for number in names.iter().filter_map(|name| parse_image_name(name)).filter(|&number| dead(number)) {
+    for number in names
+        .iter()
+        .filter_map(|name| parse_image_name(name))
+        .filter(|&number| dead(number))
+    {
         env.disk.remove(&image_path(number))?;
     }
     Ok(())
@@ -238,5 +287,9 @@ fn sparse_files(manifest: &Manifest) -> BTreeSet<u64> {
         // Images behind the last live one are dead too, but unknown here; they only make the file look denser.
         *end = (*end).max(image.offset + image.bytes - IMAGE_FILE_HEADER_BYTES);
     }
-    files.into_iter().filter(|(_, (live, end))| live * 2 < *end).map(|(file, _)| file).collect()
+    files
+        .into_iter()
+        .filter(|(_, (live, end))| live * 2 < *end)
+        .map(|(file, _)| file)
+        .collect()
 }

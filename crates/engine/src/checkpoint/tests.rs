@@ -73,13 +73,28 @@ fn images_of_dropped_tables_and_sparse_files_go() {
     // The files that both shared are sparse now: the next round moves what is left of them.
     set(&life, TABLE, RowId::new(0, 0), Some(vec![2; 9_000]));
     life.checkpointer.run().expect("written");
-    let live: u64 = manifest_of(&env(&disk, 1).0).images.values().map(|image| image.bytes).sum();
+    let live: u64 = manifest_of(&env(&disk, 1).0)
+        .images
+        .values()
+        .map(|image| image.bytes)
+        .sum();
     let used: u64 = image_files(&disk)
         .iter()
-        .map(|&number| disk.open(&image::image_path(number)).expect("there").len().expect("alive"))
+        .map(|&number| {
+            disk.open(&image::image_path(number))
+                .expect("there")
+                .len()
+                .expect("alive")
+        })
         .sum();
-    assert!(used < 3 * live + 3 * image::IMAGE_FILE_HEADER_BYTES, "{used} bytes of files for {live} of images");
-    assert_eq!(begin(&disk.crash()).toy.contents(Lsn::MAX), life.toy.contents(Lsn::MAX));
+    assert!(
+        used < 3 * live + 3 * image::IMAGE_FILE_HEADER_BYTES,
+        "{used} bytes of files for {live} of images"
+    );
+    assert_eq!(
+        begin(&disk.crash()).toy.contents(Lsn::MAX),
+        life.toy.contents(Lsn::MAX)
+    );
 }
 
 #[test]
@@ -93,14 +108,20 @@ fn a_failed_checkpoint_changes_nothing_and_is_repeated() {
     while life.log.prepare_step() {}
     life.log.flush_to(life.log.tail());
     let manifest = manifest_of(&env(&disk, 1).0);
-    disk.set_faults(FaultPlan { capacity_bytes: Some(disk.used_bytes() + 50_000), ..FaultPlan::default() });
+    disk.set_faults(FaultPlan {
+        capacity_bytes: Some(disk.used_bytes() + 50_000),
+        ..FaultPlan::default()
+    });
     let error = life.checkpointer.run().expect_err("the disk is full");
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
     assert_eq!(manifest_of(&env(&disk, 1).0), manifest);
     disk.set_faults(FaultPlan::default());
     life.checkpointer.run().expect("there is room again");
     assert_eq!(life.checkpointer.report().failures, 1);
-    assert_eq!(begin(&disk.crash()).toy.contents(Lsn::MAX), life.toy.contents(Lsn::MAX));
+    assert_eq!(
+        begin(&disk.crash()).toy.contents(Lsn::MAX),
+        life.toy.contents(Lsn::MAX)
+    );
 }
 
 #[test]
@@ -108,7 +129,10 @@ fn the_log_is_released_while_the_background_runs() {
     let disk = SimDisk::new(4);
     let (world, _) = env(&disk, 1);
     let life = Life::begin(&world, 1, Arc::new(|_| {})).expect("it starts");
-    let config = CheckpointConfig { log_bytes: SEGMENT_BYTES, ..crate::recovery::toy::checkpoint_config() };
+    let config = CheckpointConfig {
+        log_bytes: SEGMENT_BYTES,
+        ..crate::recovery::toy::checkpoint_config()
+    };
     let source = Arc::new(life.toy.clone());
     let manifest = manifest_of(&world);
     let checkpointer = Arc::new(Checkpointer::new(&world, &life.log, source, manifest, config));
@@ -125,6 +149,12 @@ fn the_log_is_released_while_the_background_runs() {
     }
     drop(thread);
     let report = checkpointer.report();
-    assert!(report.rounds > 0 && report.log_start.0 > SEGMENT_BYTES, "{report:?}");
-    assert_eq!(begin(&disk.crash()).toy.contents(Lsn::MAX), life.toy.contents(Lsn::MAX));
+    assert!(
+        report.rounds > 0 && report.log_start.0 > SEGMENT_BYTES,
+        "{report:?}"
+    );
+    assert_eq!(
+        begin(&disk.crash()).toy.contents(Lsn::MAX),
+        life.toy.contents(Lsn::MAX)
+    );
 }

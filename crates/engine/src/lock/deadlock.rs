@@ -11,18 +11,27 @@ use hashbrown::HashSet;
 impl LockTable {
     /// Who keeps the waiter with this ticket from being granted.
     pub(super) fn in_the_way(&self, tag: LockTag, ticket: Ticket) -> Vec<Owner> {
-        let Some(queue) = self.queues.get(&tag) else { return Vec::new() };
+        let Some(queue) = self.queues.get(&tag) else {
+            return Vec::new();
+        };
         let Some(position) = queue.waiters.iter().position(|waiter| waiter.ticket == ticket) else {
             return Vec::new();
         };
         let waiter = &queue.waiters[position];
         let conflicts = waiter.mode.conflicts();
-        let holders =
-            queue.holders.iter().filter(|holder| holder.modes & conflicts != 0).map(|holder| holder.owner);
+        let holders = queue
+            .holders
+            .iter()
+            .filter(|holder| holder.modes & conflicts != 0)
+            .map(|holder| holder.owner);
         let earlier = queue.waiters.iter().take(position);
-        let earlier =
-            earlier.filter(|earlier| earlier.mode.bit() & conflicts != 0).map(|earlier| earlier.owner);
-        holders.chain(earlier).filter(|owner| !owner.is_same_party(&waiter.owner)).collect()
+        let earlier = earlier
+            .filter(|earlier| earlier.mode.bit() & conflicts != 0)
+            .map(|earlier| earlier.owner);
+        holders
+            .chain(earlier)
+            .filter(|owner| !owner.is_same_party(&waiter.owner))
+            .collect()
     }
 
     /// The cycle through the wait of `start`, if there is one.
@@ -41,9 +50,15 @@ impl LockTable {
         visited: &mut HashSet<Party>,
         path: &mut Vec<DeadlockEdge>,
     ) -> bool {
-        let Some(&(tag, ticket)) = self.waiting.get(&owner.party()) else { return false };
-        let Some(queue) = self.queues.get(&tag) else { return false };
-        let Some(waiter) = queue.waiters.iter().find(|waiter| waiter.ticket == ticket) else { return false };
+        let Some(&(tag, ticket)) = self.waiting.get(&owner.party()) else {
+            return false;
+        };
+        let Some(queue) = self.queues.get(&tag) else {
+            return false;
+        };
+        let Some(waiter) = queue.waiters.iter().find(|waiter| waiter.ticket == ticket) else {
+            return false;
+        };
         for blocker in self.in_the_way(tag, ticket) {
             path.push(DeadlockEdge {
                 session: waiter.owner.session,

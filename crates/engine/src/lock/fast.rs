@@ -31,7 +31,9 @@ fn note_table(note: u64) -> TableId {
 
 impl FastPath {
     pub(super) fn new() -> FastPath {
-        FastPath { counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect() }
+        FastPath {
+            counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
+        }
     }
 
     fn counter(&self, id: TableId) -> &AtomicU32 {
@@ -55,7 +57,10 @@ impl FastPath {
         let old = words[place].load(Ordering::Relaxed);
         let new = note(id, old as u16 | mode.bit());
         // Only a mover changes our words: the note is in the lock table then.
-        if words[place].compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        if words[place]
+            .compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed)
+            .is_err()
+        {
             return false;
         }
         if counter.load(Ordering::SeqCst) == 0 {
@@ -84,7 +89,9 @@ impl FastPath {
             if old != 0 && note_table(old) == id {
                 let modes = old as u16 & keep;
                 let new = if modes == 0 { 0 } else { note(id, modes) };
-                return word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+                return word
+                    .compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed)
+                    .is_ok();
             }
         }
         false
@@ -100,11 +107,21 @@ impl FastPath {
                     if old == 0 || note_table(old) != id {
                         break;
                     }
-                    if word.compare_exchange(old, 0, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                    if word
+                        .compare_exchange(old, 0, Ordering::SeqCst, Ordering::Relaxed)
+                        .is_ok()
+                    {
                         // The owner has not released it, so the slot is still the owner's; its end will find fewer
                         // notes than it made and come to the lock table.
                         slot.set_contended();
-                        hold(Owner { id: slot.id(), session: slot.session(), slot: number }, old as u16);
+                        hold(
+                            Owner {
+                                id: slot.id(),
+                                session: slot.session(),
+                                slot: number,
+                            },
+                            old as u16,
+                        );
                         break;
                     }
                 }
@@ -123,7 +140,11 @@ impl FastPath {
             for word in &slot.fast_locks {
                 let word = word.load(Ordering::Relaxed);
                 if word != 0 {
-                    let owner = Owner { id: slot.id(), session: slot.session(), slot: number };
+                    let owner = Owner {
+                        id: slot.id(),
+                        session: slot.session(),
+                        slot: number,
+                    };
                     visit(note_table(word), owner, word as u16);
                 }
             }

@@ -40,7 +40,11 @@ pub(crate) const NO_SLOT: u32 = u32::MAX;
 
 impl Owner {
     pub(crate) fn session(session: u32) -> Owner {
-        Owner { id: TransactionId(0), session, slot: NO_SLOT }
+        Owner {
+            id: TransactionId(0),
+            session,
+            slot: NO_SLOT,
+        }
     }
 
     pub(super) fn is_same_party(&self, other: &Owner) -> bool {
@@ -49,7 +53,11 @@ impl Owner {
 
     /// Who would wait: a session runs one transaction at a time.
     pub(super) fn party(&self) -> Party {
-        if self.session != 0 { Party::Session(self.session) } else { Party::Transaction(self.id) }
+        if self.session != 0 {
+            Party::Session(self.session)
+        } else {
+            Party::Transaction(self.id)
+        }
     }
 }
 
@@ -76,8 +84,20 @@ impl LockMode {
                 .into_iter()
                 .filter(|&other| strength.conflicts_with(other))
                 .fold(0, |bits, other| bits | 1 << other as u8),
-            LockMode::Transaction { exclusive } => if exclusive { 3 } else { 2 },
-            LockMode::Advisory(mode) => if mode == AdvisoryMode::Exclusive { 3 } else { 2 },
+            LockMode::Transaction { exclusive } => {
+                if exclusive {
+                    3
+                } else {
+                    2
+                }
+            }
+            LockMode::Advisory(mode) => {
+                if mode == AdvisoryMode::Exclusive {
+                    3
+                } else {
+                    2
+                }
+            }
         }
     }
 
@@ -87,9 +107,9 @@ impl LockMode {
             LockTag::Table(_) => TableLockMode::ALL.map(LockMode::Table).into(),
             LockTag::Row(..) => RowLockStrength::ALL.map(LockMode::Row).into(),
             LockTag::Transaction(_) => vec![LockMode::Transaction { exclusive: true }],
-            LockTag::Advisory(_) => {
-                [AdvisoryMode::Shared, AdvisoryMode::Exclusive].map(LockMode::Advisory).into()
-            }
+            LockTag::Advisory(_) => [AdvisoryMode::Shared, AdvisoryMode::Exclusive]
+                .map(LockMode::Advisory)
+                .into(),
         };
         all.into_iter().rev().filter(move |mode| mode.bit() & bits != 0)
     }
@@ -115,11 +135,16 @@ pub(super) struct Queue {
 
 impl Queue {
     fn modes_of(&self, owner: &Owner) -> u16 {
-        self.holders.iter().filter(|holder| holder.owner == *owner).fold(0, |bits, holder| bits | holder.modes)
+        self.holders
+            .iter()
+            .filter(|holder| holder.owner == *owner)
+            .fold(0, |bits, holder| bits | holder.modes)
     }
 
     fn party_holds(&self, owner: &Owner) -> bool {
-        self.holders.iter().any(|holder| holder.owner.is_same_party(owner))
+        self.holders
+            .iter()
+            .any(|holder| holder.owner.is_same_party(owner))
     }
 
     fn conflicts_with_holders(&self, owner: &Owner, mode: LockMode) -> bool {
@@ -161,7 +186,11 @@ pub(super) struct LockTable {
 type OwnerKey = (TransactionId, u32);
 
 fn owner_key(owner: &Owner) -> OwnerKey {
-    if owner.id.0 != 0 { (owner.id, 0) } else { (owner.id, owner.session) }
+    if owner.id.0 != 0 {
+        (owner.id, 0)
+    } else {
+        (owner.id, owner.session)
+    }
 }
 
 /// What a request came to.
@@ -209,7 +238,11 @@ pub(crate) struct LockManager {
 
 impl LockManager {
     pub(crate) fn new(slots: &'static SlotTable) -> LockManager {
-        LockManager { table: Mutex::default(), fast: FastPath::new(), slots }
+        LockManager {
+            table: Mutex::default(),
+            fast: FastPath::new(),
+            slots,
+        }
     }
 
     /// Grants, queues or refuses. `implicit` are locks on the tag that stand elsewhere.
@@ -233,7 +266,9 @@ impl LockManager {
         let fresh = !table.queues.contains_key(&request.tag);
         table.queues.entry(request.tag).or_default();
         if fresh && let LockTag::Table(id) = request.tag {
-            self.fast.close(id, self.slots, |owner, modes| table.hold(request.tag, owner, modes));
+            self.fast.close(id, self.slots, |owner, modes| {
+                table.hold(request.tag, owner, modes)
+            });
         }
         for &(holder, mode) in implicit {
             table.hold(request.tag, holder, mode.bit());
@@ -251,7 +286,13 @@ impl LockManager {
     }
 
     fn decide(&self, table: &mut LockTable, request: &LockRequest<'_>) -> Acquired {
-        let LockRequest { owner, tag, mode, policy, .. } = *request;
+        let LockRequest {
+            owner,
+            tag,
+            mode,
+            policy,
+            ..
+        } = *request;
         let queue = table.queues.get_mut(&tag).expect("acquire made the queue");
         if queue.modes_of(&owner) & mode.bit() != 0 {
             return Acquired::Granted;
@@ -271,8 +312,17 @@ impl LockManager {
         }
         table.tickets += 1;
         let ticket = Ticket(table.tickets);
-        let waiter = Waiter { owner, mode, ticket, wake: request.wake.clone() };
-        if more { queue.waiters.push_front(waiter) } else { queue.waiters.push_back(waiter) }
+        let waiter = Waiter {
+            owner,
+            mode,
+            ticket,
+            wake: request.wake.clone(),
+        };
+        if more {
+            queue.waiters.push_front(waiter)
+        } else {
+            queue.waiters.push_back(waiter)
+        }
         table.waiting.insert(owner.party(), (tag, ticket));
         match table.find_cycle(owner) {
             None => Acquired::Wait(ticket),
@@ -343,14 +393,21 @@ impl LockManager {
 
     /// Counts one more lock of a session on an advisory key that was granted to it.
     pub(crate) fn count_advisory(&self, session: u32, key: AdvisoryKey, mode: AdvisoryMode) {
-        *self.table.lock().advisory_counts.entry((session, key, mode)).or_default() += 1;
+        *self
+            .table
+            .lock()
+            .advisory_counts
+            .entry((session, key, mode))
+            .or_default() += 1;
     }
 
     /// Undoes one `count_advisory`; false if the session does not hold the lock.
     pub(crate) fn unlock_advisory(&self, session: u32, key: AdvisoryKey, mode: AdvisoryMode) -> bool {
         let mut aftermath = Aftermath::default();
         let mut table = self.table.lock();
-        let Some(count) = table.advisory_counts.get_mut(&(session, key, mode)) else { return false };
+        let Some(count) = table.advisory_counts.get_mut(&(session, key, mode)) else {
+            return false;
+        };
         *count -= 1;
         if *count == 0 {
             table.advisory_counts.remove(&(session, key, mode));
@@ -413,8 +470,14 @@ impl LockManager {
     pub(crate) fn blockers(&self, session: u32) -> Vec<(u32, TransactionId)> {
         let table = self.table.lock();
         let party = Party::Session(session);
-        let Some(&(tag, ticket)) = table.waiting.get(&party) else { return Vec::new() };
-        table.in_the_way(tag, ticket).into_iter().map(|owner| (owner.session, owner.id)).collect()
+        let Some(&(tag, ticket)) = table.waiting.get(&party) else {
+            return Vec::new();
+        };
+        table
+            .in_the_way(tag, ticket)
+            .into_iter()
+            .map(|owner| (owner.session, owner.id))
+            .collect()
     }
 }
 
@@ -430,7 +493,9 @@ impl LockTable {
 
     /// Reduces the owner's modes of `tag` to those in `keep` and hands over what became free.
     fn drop_modes(&mut self, fast: &FastPath, tag: LockTag, owner: Owner, keep: u16, after: &mut Aftermath) {
-        let Some(queue) = self.queues.get_mut(&tag) else { return };
+        let Some(queue) = self.queues.get_mut(&tag) else {
+            return;
+        };
         queue.holders.retain_mut(|holder| {
             if holder.owner == owner {
                 // Set, not masked: a strong row lock may come down to a weaker one that never stood here.
@@ -443,7 +508,9 @@ impl LockTable {
 
     /// Grants, in order, everybody who conflicts with no holder and with nobody still waiting in front.
     fn hand_over(&mut self, fast: &FastPath, tag: LockTag, after: &mut Aftermath) {
-        let Some(queue) = self.queues.get_mut(&tag) else { return };
+        let Some(queue) = self.queues.get_mut(&tag) else {
+            return;
+        };
         let mut position = 0;
         let mut granted = Vec::new();
         while position < queue.waiters.len() {
@@ -454,7 +521,10 @@ impl LockTable {
                 position += 1;
                 continue;
             }
-            let waiter = queue.waiters.remove(position).expect("the position is below the length");
+            let waiter = queue
+                .waiters
+                .remove(position)
+                .expect("the position is below the length");
             // Waiting for a transaction is over when it is: nothing to hold.
             if !matches!(tag, LockTag::Transaction(_)) {
                 let known = queue.modes_of(&owner) != 0;
@@ -477,8 +547,10 @@ impl LockTable {
     }
 
     fn forget_if_idle(&mut self, fast: &FastPath, tag: LockTag) -> bool {
-        let idle =
-            self.queues.get(&tag).is_some_and(|queue| queue.holders.is_empty() && queue.waiters.is_empty());
+        let idle = self
+            .queues
+            .get(&tag)
+            .is_some_and(|queue| queue.holders.is_empty() && queue.waiters.is_empty());
         if idle {
             self.queues.remove(&tag);
             if let LockTag::Table(id) = tag {
@@ -490,7 +562,9 @@ impl LockTable {
 
     /// Takes a waiter out of its queue.
     fn leave(&mut self, fast: &FastPath, ticket: Ticket, after: &mut Aftermath) {
-        let Some((&party, &(tag, _))) = self.waiting.iter().find(|(_, wait)| wait.1 == ticket) else { return };
+        let Some((&party, &(tag, _))) = self.waiting.iter().find(|(_, wait)| wait.1 == ticket) else {
+            return;
+        };
         self.waiting.remove(&party);
         if let Some(queue) = self.queues.get_mut(&tag) {
             queue.waiters.retain(|waiter| waiter.ticket != ticket);

@@ -128,7 +128,11 @@ mod tests {
     fn both_matrices_are_symmetric() {
         for a in TableLockMode::ALL {
             for b in TableLockMode::ALL {
-                assert_eq!(a.conflicts() & b.bit() != 0, b.conflicts() & a.bit() != 0, "{a:?} {b:?}");
+                assert_eq!(
+                    a.conflicts() & b.bit() != 0,
+                    b.conflicts() & a.bit() != 0,
+                    "{a:?} {b:?}"
+                );
             }
         }
         for a in RowLockStrength::ALL {
@@ -148,8 +152,10 @@ mod tests {
             (Update, vec![KeyShare, Share, NoKeyUpdate, Update]),
         ];
         for (strength, expect) in conflicts {
-            let found: Vec<_> =
-                RowLockStrength::ALL.into_iter().filter(|&other| strength.conflicts_with(other)).collect();
+            let found: Vec<_> = RowLockStrength::ALL
+                .into_iter()
+                .filter(|&other| strength.conflicts_with(other))
+                .collect();
             assert_eq!(found, expect);
         }
     }

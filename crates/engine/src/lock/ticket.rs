@@ -52,7 +52,9 @@ pub enum LockMode {
     Table(TableLockMode),
     Row(RowLockStrength),
     /// Of a transaction's end: its owner holds it exclusively, others wait for it shared.
-    Transaction { exclusive: bool },
+    Transaction {
+        exclusive: bool,
+    },
     Advisory(AdvisoryMode),
 }
 

@@ -63,7 +63,10 @@ impl Buffer {
     /// `start` is where the log continues: a block border.
     pub fn new(capacity: u64, slots: usize, start: u64, prepared: u64) -> Buffer {
         assert!(start.is_multiple_of(BLOCK_BYTES) && capacity.is_multiple_of(BLOCK_BYTES));
-        let slot = || Slot { taken: AtomicBool::new(false), unfilled: AtomicU64::new(NOTHING) };
+        let slot = || Slot {
+            taken: AtomicBool::new(false),
+            unfilled: AtomicU64::new(NOTHING),
+        };
         Buffer {
             memory: Memory::new(capacity as usize),
             capacity,
@@ -122,7 +125,9 @@ impl Buffer {
         let shortage = if needed > self.prepared.load(SeqCst) {
             Shortage::Segment
         } else if needed > self.flushed.0.load(SeqCst) + self.capacity {
-            Shortage::Ring { until: (needed - self.capacity).min(self.tail()) }
+            Shortage::Ring {
+                until: (needed - self.capacity).min(self.tail()),
+            }
         } else {
             return Ok(());
         };
@@ -150,7 +155,14 @@ impl Buffer {
         // Whoever saw a tail beyond our start therefore sees this bound, or that it was withdrawn.
         unfilled.store(self.tail.0.load(SeqCst), SeqCst);
         let start = self.tail.0.fetch_add(size, SeqCst);
-        fill(start, &Filling { buffer: self, start, size });
+        fill(
+            start,
+            &Filling {
+                buffer: self,
+                start,
+                size,
+            },
+        );
         // Release pairs with the loads in `filled`: who no longer finds the bound finds the bytes.
         unfilled.store(NOTHING, Release);
         std::mem::forget(critical);
@@ -162,9 +174,17 @@ impl Buffer {
         let critical = AbortOnPanic;
         let unfilled = &self.slots[slot].unfilled;
         unfilled.store(start, SeqCst); // as in `append`
-        let reserved = self.tail.0.compare_exchange(start, start + size, SeqCst, SeqCst).is_ok();
+        let reserved = self
+            .tail
+            .0
+            .compare_exchange(start, start + size, SeqCst, SeqCst)
+            .is_ok();
         if reserved {
-            fill(&Filling { buffer: self, start, size });
+            fill(&Filling {
+                buffer: self,
+                start,
+                size,
+            });
         }
         unfilled.store(NOTHING, Release); // as in `append`
         std::mem::forget(critical);
@@ -175,7 +195,10 @@ impl Buffer {
     pub fn filled(&self) -> u64 {
         // The tail first, the slots after it: see `append`.
         let tail = self.tail.0.load(SeqCst);
-        self.slots.iter().map(|slot| slot.unfilled.load(SeqCst)).fold(tail, u64::min)
+        self.slots
+            .iter()
+            .map(|slot| slot.unfilled.load(SeqCst))
+            .fold(tail, u64::min)
     }
 
     /// The bytes `[from, to)`, in at most two pieces. The caller is the flusher: `flushed <= from`, `to <= filled`.
@@ -237,7 +260,9 @@ struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
     fn drop(&mut self) {
-        eprintln!("mote: panic between the reservation of a log position and its filling; the log cannot go on");
+        eprintln!(
+            "mote: panic between the reservation of a log position and its filling; the log cannot go on"
+        );
         std::process::abort();
     }
 }
@@ -255,7 +280,8 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     fn new(bytes: usize) -> Memory {
-        let layout = Layout::from_size_align(bytes, BLOCK_BYTES as usize).expect("a ring fits the address space");
+        let layout =
+            Layout::from_size_align(bytes, BLOCK_BYTES as usize).expect("a ring fits the address space");
         assert!(bytes > 0);
         // SAFETY: the size is not zero.
         let base = unsafe { alloc::alloc_zeroed(layout) };

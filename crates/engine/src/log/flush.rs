@@ -26,7 +26,10 @@ const IDLE_WAIT: Duration = Duration::from_millis(100);
 pub enum FlushOutcome {
     /// Everything was flushed already.
     Idle,
-    Flushed { stable: Lsn, bytes: u64 },
+    Flushed {
+        stable: Lsn,
+        bytes: u64,
+    },
     /// The log has stopped: a write or a sync failed, now or earlier.
     Stopped,
 }
@@ -42,7 +45,11 @@ pub(super) struct Flusher {
 
 impl Flusher {
     pub fn new(slot: usize) -> Flusher {
-        Flusher { slot, touched: Vec::new(), sealed: 0 }
+        Flusher {
+            slot,
+            touched: Vec::new(),
+            sealed: 0,
+        }
     }
 }
 
@@ -55,7 +62,11 @@ pub(super) struct Bell {
 
 impl Bell {
     pub fn new() -> Bell {
-        Bell { sleeping: AtomicBool::new(false), rung: Mutex::new(false), signal: Condvar::new() }
+        Bell {
+            sleeping: AtomicBool::new(false),
+            rung: Mutex::new(false),
+            signal: Condvar::new(),
+        }
     }
 
     /// Call after the work is there.
@@ -108,7 +119,10 @@ impl Inner {
         if self.needs_segment() {
             self.prepare_bell.ring();
         }
-        FlushOutcome::Flushed { stable: Lsn(to), bytes: to - from }
+        FlushOutcome::Flushed {
+            stable: Lsn(to),
+            bytes: to - from,
+        }
     }
 
     /// Fills the tail's block with a PAD; answers the border below which everything is to be flushed.
@@ -139,7 +153,11 @@ impl Inner {
         let mut spins = 0;
         while self.buffer.filled() < to {
             spins += 1;
-            if spins < 200 { std::hint::spin_loop() } else { std::thread::yield_now() }
+            if spins < 200 {
+                std::hint::spin_loop()
+            } else {
+                std::thread::yield_now()
+            }
         }
     }
 
@@ -187,7 +205,10 @@ impl Inner {
             }
             Err(error) if super::segment::is_disk_full(&error) => false,
             Err(error) => {
-                self.stop_for(&format!("the log segment at {} could not be prepared: {error}", Lsn(end)));
+                self.stop_for(&format!(
+                    "the log segment at {} could not be prepared: {error}",
+                    Lsn(end)
+                ));
                 false
             }
         }
@@ -220,7 +241,8 @@ impl Inner {
         while !self.quit.load(Acquire) {
             if !self.prepare_step() {
                 // Also comes back by itself: a full disk may have space again.
-                self.prepare_bell.sleep_unless(|| self.quit.load(Acquire), IDLE_WAIT);
+                self.prepare_bell
+                    .sleep_unless(|| self.quit.load(Acquire), IDLE_WAIT);
             }
         }
     }
@@ -237,13 +259,18 @@ impl LogThreads {
         log.inner.quit.store(false, Release);
         let spawn = |name: &str, run: fn(&Inner)| {
             let inner = log.inner.clone();
-            std::thread::Builder::new().name(name.into()).spawn(move || run(&inner))
+            std::thread::Builder::new()
+                .name(name.into())
+                .spawn(move || run(&inner))
         };
         let threads = vec![
             spawn("mote-flusher", Inner::flusher_loop)?,
             spawn("mote-log-segments", Inner::prepare_loop)?,
         ];
-        Ok(LogThreads { log: log.clone(), threads })
+        Ok(LogThreads {
+            log: log.clone(),
+            threads,
+        })
     }
 
     /// Ends the threads, then flushes and seals what is left.

@@ -45,9 +45,20 @@ pub enum FrameKind {
 impl FrameKind {
     fn from_byte(byte: u8) -> Option<FrameKind> {
         use FrameKind::*;
-        [Commit, Fragment, Abort, Prepare, CommitPrepared, RollbackPrepared, Sequence, Pad, Void, Term]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        [
+            Commit,
+            Fragment,
+            Abort,
+            Prepare,
+            CommitPrepared,
+            RollbackPrepared,
+            Sequence,
+            Pad,
+            Void,
+            Term,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -98,7 +109,12 @@ impl FrameHeader {
         }
         let kind = match (bytes[2], FrameKind::from_byte(bytes[3])) {
             (FRAME_VERSION, Some(kind)) => kind,
-            (version, _) => return Err(HeaderError::Unknown { version, kind: bytes[3] }),
+            (version, _) => {
+                return Err(HeaderError::Unknown {
+                    version,
+                    kind: bytes[3],
+                });
+            }
         };
         let payload_bytes = u32_at(bytes, 4);
         if payload_bytes as usize > PAYLOAD_BYTES_MAX {
@@ -129,7 +145,11 @@ pub fn frame_bytes(payload_bytes: usize) -> u64 {
 /// The size of the PAD that brings `lsn` to a block border. At least a header, so it may fill one block more.
 pub fn pad_bytes(lsn: u64) -> u64 {
     let rest = lsn.next_multiple_of(BLOCK_BYTES) - lsn;
-    if rest == 0 || rest >= FRAME_HEADER_BYTES as u64 { rest } else { rest + BLOCK_BYTES }
+    if rest == 0 || rest >= FRAME_HEADER_BYTES as u64 {
+        rest
+    } else {
+        rest + BLOCK_BYTES
+    }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -167,7 +187,11 @@ mod tests {
         for bit in 0..44 * 8 {
             let mut bytes = header().encode();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(FrameHeader::decode(&bytes), Err(HeaderError::NotAFrame), "bit {bit}");
+            assert_eq!(
+                FrameHeader::decode(&bytes),
+                Err(HeaderError::NotAFrame),
+                "bit {bit}"
+            );
         }
     }
 
@@ -177,7 +201,13 @@ mod tests {
         bytes[3] = 200;
         let crc = crc32fast::hash(&bytes[0..40]);
         bytes[40..44].copy_from_slice(&crc.to_le_bytes());
-        assert_eq!(FrameHeader::decode(&bytes), Err(HeaderError::Unknown { version: 1, kind: 200 }));
+        assert_eq!(
+            FrameHeader::decode(&bytes),
+            Err(HeaderError::Unknown {
+                version: 1,
+                kind: 200
+            })
+        );
     }
 
     #[test]

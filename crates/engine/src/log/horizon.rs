@@ -35,7 +35,11 @@ impl Inner {
         // Lowest first: each only rises, so the order among the three holds in what is returned.
         let stable = self.stable();
         let acked = self.acked();
-        Horizons { tail: Lsn(self.buffer.tail()), acked, stable }
+        Horizons {
+            tail: Lsn(self.buffer.tail()),
+            acked,
+            stable,
+        }
     }
 
     pub(super) fn raise_stable(&self, lsn: Lsn) {

@@ -93,7 +93,9 @@ pub type FailStop = Arc<dyn Fn(&str) + Send + Sync>;
 pub fn abort_process() -> FailStop {
     Arc::new(|reason| {
         eprintln!("mote: {reason}");
-        eprintln!("mote: stopping, because the state of the disk is unknown; start again to recover from the log");
+        eprintln!(
+            "mote: stopping, because the state of the disk is unknown; start again to recover from the log"
+        );
         std::process::abort();
     })
 }
@@ -130,7 +132,12 @@ impl Log {
     pub fn writer(&self) -> LogWriter {
         loop {
             if let Some(slot) = self.inner.buffer.take_slot() {
-                return LogWriter { log: self.clone(), slot, admitted: Cell::new(false), not_sync: PhantomData };
+                return LogWriter {
+                    log: self.clone(),
+                    slot,
+                    admitted: Cell::new(false),
+                    not_sync: PhantomData,
+                };
             }
             std::thread::yield_now();
         }
@@ -313,12 +320,23 @@ impl LogWriter {
             Err(Shortage::Segment) => {
                 inner.prepare_bell.ring();
                 let full = inner.segments.disk_full();
-                return Err(if full { LogError::DiskFull } else { LogError::RingFull { until: self.log.tail() } });
+                return Err(if full {
+                    LogError::DiskFull
+                } else {
+                    LogError::RingFull {
+                        until: self.log.tail(),
+                    }
+                });
             }
         }
         self.admitted.set(true);
         let header = inner.header(FrameKind::Commit, 0, 0);
-        Ok(Admission { writer: self, payload_bytes, header, checked: false })
+        Ok(Admission {
+            writer: self,
+            payload_bytes,
+            header,
+            checked: false,
+        })
     }
 
     /// The commit step: reserves the position, calls `decided` with the frame's end, fills the frame.
@@ -343,14 +361,16 @@ impl LogWriter {
         if let Some(change) = &change {
             inner.pin_before(change);
         }
-        let start = inner.buffer.append(self.slot, frame_bytes(payload.len()), |start, filling| {
-            header.lsn = Lsn(start);
-            header.durable = inner.stable();
-            decided(header.end());
-            filling.put(0, &header.encode());
-            filling.put(FRAME_HEADER_BYTES, payload);
-            filling.zero_from(FRAME_HEADER_BYTES + payload.len());
-        });
+        let start = inner
+            .buffer
+            .append(self.slot, frame_bytes(payload.len()), |start, filling| {
+                header.lsn = Lsn(start);
+                header.durable = inner.stable();
+                decided(header.end());
+                filling.put(0, &header.encode());
+                filling.put(FRAME_HEADER_BYTES, payload);
+                filling.zero_from(FRAME_HEADER_BYTES + payload.len());
+            });
         let end = Lsn(start + frame_bytes(payload.len()));
         if let Some(change) = &change {
             inner.pin_after(change, end);
@@ -394,7 +414,9 @@ impl Inner {
         let lower_bound = Lsn(self.buffer.tail());
         match change {
             PinChange::Open(owner) => self.pins.open(owner.clone(), lower_bound),
-            PinChange::Prepare { gid, fragmented } => self.pins.prepare(gid, fragmented.as_ref(), lower_bound),
+            PinChange::Prepare { gid, fragmented } => {
+                self.pins.prepare(gid, fragmented.as_ref(), lower_bound)
+            }
             PinChange::Commit(_) | PinChange::Abort(_) => {}
         }
     }
@@ -424,7 +446,11 @@ impl Admission<'_> {
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        self.writer.log.inner.buffer.retract(frame_bytes(self.payload_bytes));
+        self.writer
+            .log
+            .inner
+            .buffer
+            .retract(frame_bytes(self.payload_bytes));
         self.writer.admitted.set(false);
     }
 }

@@ -41,7 +41,13 @@ impl LogPosition {
     /// Of a database that has no log yet. Positions start at one segment, so that none is zero.
     pub fn fresh(system_id: u64, segment_bytes: u64) -> LogPosition {
         let start = Lsn(segment_bytes);
-        LogPosition { system_id, term: FIRST_TERM, log_start: start, end: start, pins: Vec::new() }
+        LogPosition {
+            system_id,
+            term: FIRST_TERM,
+            log_start: start,
+            end: start,
+            pins: Vec::new(),
+        }
     }
 }
 
@@ -51,13 +57,26 @@ impl Log {
         assert!(config.segment_bytes.is_multiple_of(BLOCK_BYTES) && config.segments_ahead >= 1);
         env.disk.create_dir_all(LOG_DIRECTORY)?;
         let (live, free) = adopt_files(&*env.disk, &config, &position)?;
-        let segments = Segments::new(env.disk.clone(), position.system_id, config.segment_bytes, live, free);
-        segments.sync_all().map_err(|e| cannot("the log files could not be synced", e))?;
+        let segments = Segments::new(
+            env.disk.clone(),
+            position.system_id,
+            config.segment_bytes,
+            live,
+            free,
+        );
+        segments
+            .sync_all()
+            .map_err(|e| cannot("the log files could not be synced", e))?;
         env.disk.sync_dir(LOG_DIRECTORY)?;
         let start = position.end.0.next_multiple_of(BLOCK_BYTES);
-        let prepared = segments.prepared_end().unwrap_or(start / config.segment_bytes * config.segment_bytes);
+        let prepared = segments
+            .prepared_end()
+            .unwrap_or(start / config.segment_bytes * config.segment_bytes);
         let buffer = Buffer::new(config.ring_bytes, config.writers_max + 1, start, prepared);
-        assert!(config.ring_bytes >= buffer.reserve() + (1 << 20), "the ring is too small for its writers");
+        assert!(
+            config.ring_bytes >= buffer.reserve() + (1 << 20),
+            "the ring is too small for its writers"
+        );
         let slot = buffer.take_slot().expect("a new table has free slots");
         let log = Log {
             inner: Arc::new(Inner {
@@ -86,16 +105,25 @@ impl Log {
 
     fn begin_term(&self, previous_end: Lsn) -> io::Result<()> {
         while self.prepare_step() {}
-        let payload = TermStart { previous_end, system_id: self.system_id() }.encode();
+        let payload = TermStart {
+            previous_end,
+            system_id: self.system_id(),
+        }
+        .encode();
         let writer = self.writer();
         let admission = writer.admit(payload.len()).map_err(|error| match error {
             LogError::Stopped => io::Error::other("the log could not be prepared for writing"),
-            _ => io::Error::new(io::ErrorKind::StorageFull, "no space for the next log segment; free some and start again"),
+            _ => io::Error::new(
+                io::ErrorKind::StorageFull,
+                "no space for the next log segment; free some and start again",
+            ),
         })?;
         writer.append(admission, FrameKind::Term, &payload, |_| {});
         match self.flush_step() {
             FlushOutcome::Flushed { .. } => Ok(()),
-            _ => Err(io::Error::other("the first frame of the new term could not be written to the log")),
+            _ => Err(io::Error::other(
+                "the first frame of the new term could not be written to the log",
+            )),
         }
     }
 }
@@ -116,14 +144,19 @@ fn adopt_files(
         } else if let Some(start) = parse_segment_name(&name) {
             let end = start + config.segment_bytes;
             // Behind a hole nothing can be: the reader has searched it. Such a file was prepared and may go.
-            let hole = live.last().is_some_and(|last| last.start + config.segment_bytes != start)
+            let hole = live
+                .last()
+                .is_some_and(|last| last.start + config.segment_bytes != start)
                 || live.is_empty() && start > position.end.0;
             if end <= position.log_start.0 || hole {
                 let freed = format!("{LOG_DIRECTORY}/{start:016x}.free");
                 disk.rename(&path, &freed)?;
                 free.push(freed);
             } else {
-                live.push(Segment { start, file: disk.open(&segment_path(start))? });
+                live.push(Segment {
+                    start,
+                    file: disk.open(&segment_path(start))?,
+                });
             }
         }
     }

@@ -49,13 +49,19 @@ impl Pins {
 
     /// Before the position of a frame is reserved; `lower_bound` is not above it.
     pub fn open(&self, owner: PinOwner, lower_bound: Lsn) {
-        self.pins.lock().0.entry(owner).or_insert(Pin { first: lower_bound, committed: None });
+        self.pins.lock().0.entry(owner).or_insert(Pin {
+            first: lower_bound,
+            committed: None,
+        });
     }
 
     pub fn commit(&self, owner: &PinOwner, ts: Lsn) {
         let mut inner = self.pins.lock();
         if let Some(pin) = inner.0.remove(owner) {
-            inner.1.push(Pin { committed: Some(ts), ..pin });
+            inner.1.push(Pin {
+                committed: Some(ts),
+                ..pin
+            });
         }
     }
 
@@ -66,8 +72,16 @@ impl Pins {
     /// A prepared transaction that had sent fragments needs the log from the first of those.
     pub fn prepare(&self, gid: &[u8], fragmented: Option<&PinOwner>, lower_bound: Lsn) {
         let mut inner = self.pins.lock();
-        let first = fragmented.and_then(|owner| inner.0.remove(owner)).map_or(lower_bound, |pin| pin.first);
-        inner.0.insert(PinOwner::Prepared { gid: gid.to_vec() }, Pin { first, committed: None });
+        let first = fragmented
+            .and_then(|owner| inner.0.remove(owner))
+            .map_or(lower_bound, |pin| pin.first);
+        inner.0.insert(
+            PinOwner::Prepared { gid: gid.to_vec() },
+            Pin {
+                first,
+                committed: None,
+            },
+        );
     }
 
     /// From where the log must be kept if images need it from `images`. Forgets transactions that need it no longer.
@@ -85,13 +99,19 @@ pub(super) enum PinChange {
     Open(PinOwner),
     Commit(PinOwner),
     Abort(PinOwner),
-    Prepare { gid: Vec<u8>, fragmented: Option<PinOwner> },
+    Prepare {
+        gid: Vec<u8>,
+        fragmented: Option<PinOwner>,
+    },
 }
 
 impl PinChange {
     pub fn of_fragment(term: u32, payload: &[u8]) -> Option<PinChange> {
         let (header, _) = FragmentHeader::decode(payload)?;
-        Some(PinChange::Open(PinOwner::Fragmented { term, transaction: header.transaction }))
+        Some(PinChange::Open(PinOwner::Fragmented {
+            term,
+            transaction: header.transaction,
+        }))
     }
 
     pub fn of_commit(term: u32, payload: &[u8]) -> Option<PinChange> {
@@ -107,14 +127,23 @@ impl PinChange {
     pub fn of_prepare(term: u32, payload: &[u8]) -> Option<PinChange> {
         let (header, rest) = PrepareHeader::decode(payload)?;
         let (commit, _) = CommitHeader::decode(rest)?;
-        let fragmented = (commit.transaction != 0)
-            .then_some(PinOwner::Fragmented { term, transaction: commit.transaction });
-        Some(PinChange::Prepare { gid: header.gid.to_vec(), fragmented })
+        let fragmented = (commit.transaction != 0).then_some(PinOwner::Fragmented {
+            term,
+            transaction: commit.transaction,
+        });
+        Some(PinChange::Prepare {
+            gid: header.gid.to_vec(),
+            fragmented,
+        })
     }
 
     pub fn of_decision(gid: &[u8], commit: bool) -> PinChange {
         let owner = PinOwner::Prepared { gid: gid.to_vec() };
-        if commit { PinChange::Commit(owner) } else { PinChange::Abort(owner) }
+        if commit {
+            PinChange::Commit(owner)
+        } else {
+            PinChange::Abort(owner)
+        }
     }
 }
 

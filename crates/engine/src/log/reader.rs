@@ -16,9 +16,7 @@ use mote_common::Lsn;
 use mote_common::env::{Disk, File};
 
 use super::frame::*;
-use super::segment::{
-    LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, parse_segment_name, segment_path,
-};
+use super::segment::{LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, parse_segment_name, segment_path};
 use super::varint::Cursor;
 
 const WINDOW_BYTES: usize = 1 << 20;
@@ -34,7 +32,11 @@ pub struct LogDamage {
 
 impl fmt::Display for LogDamage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "log damaged at {} (file {}, byte {}): {}", self.lsn, self.path, self.offset, self.what)
+        write!(
+            f,
+            "log damaged at {} (file {}, byte {}): {}",
+            self.lsn, self.path, self.offset, self.what
+        )
     }
 }
 
@@ -65,9 +67,15 @@ impl LogFiles {
                 .open(&path)
                 .map_err(|e| damage(&path, start, format!("the file cannot be opened: {e}")))?;
             let mut bytes = [0; 64];
-            let read = file.read_at(&mut bytes, 0).map_err(|e| damage(&path, start, e.to_string()))?;
+            let read = file
+                .read_at(&mut bytes, 0)
+                .map_err(|e| damage(&path, start, e.to_string()))?;
             let header = SegmentHeader::decode(&bytes[..read]).map_err(|what| damage(&path, start, what))?;
-            let expected = SegmentHeader { system_id, start: Lsn(start), segment_bytes };
+            let expected = SegmentHeader {
+                system_id,
+                start: Lsn(start),
+                segment_bytes,
+            };
             if header != expected || !start.is_multiple_of(segment_bytes) {
                 let what = format!("the file belongs elsewhere: it says {header:x?}, expected {expected:x?}");
                 return Err(damage(&path, start, what));
@@ -88,7 +96,10 @@ impl LogFiles {
 
     /// Where the last file ends.
     pub fn end(&self) -> Lsn {
-        Lsn(self.files.last_key_value().map_or(0, |(start, _)| start.saturating_add(self.segment_bytes)))
+        Lsn(self
+            .files
+            .last_key_value()
+            .map_or(0, |(start, _)| start.saturating_add(self.segment_bytes)))
     }
 
     /// File and byte of a position, for messages.
@@ -99,7 +110,12 @@ impl LogFiles {
 
     fn damage(&self, lsn: Lsn, what: String) -> LogDamage {
         let (path, offset) = self.place(lsn);
-        LogDamage { lsn, path, offset, what }
+        LogDamage {
+            lsn,
+            path,
+            offset,
+            what,
+        }
     }
 
     /// Reads up to the first missing byte.
@@ -148,7 +164,10 @@ impl TermStart {
 
     pub fn decode(payload: &[u8]) -> Option<TermStart> {
         let mut cursor = Cursor::new(payload);
-        Some(TermStart { previous_end: Lsn(cursor.u64()?), system_id: cursor.u64()? })
+        Some(TermStart {
+            previous_end: Lsn(cursor.u64()?),
+            system_id: cursor.u64()?,
+        })
     }
 }
 
@@ -171,7 +190,14 @@ enum Candidate {
 impl<'a> LogReader<'a> {
     /// `start` is the start of a frame, or the end of the log.
     pub fn new(files: &'a LogFiles, start: Lsn) -> LogReader<'a> {
-        LogReader { files, position: start, term: None, window: Vec::new(), window_start: 0, ended: false }
+        LogReader {
+            files,
+            position: start,
+            term: None,
+            window: Vec::new(),
+            window_start: 0,
+            ended: false,
+        }
     }
 
     /// The end of the last frame returned.
@@ -200,7 +226,10 @@ impl<'a> LogReader<'a> {
         };
         self.position = header.end();
         self.term = Some(header.term);
-        let payload = self.view(header.lsn.0 + FRAME_HEADER_BYTES as u64, header.payload_bytes as usize)?;
+        let payload = self.view(
+            header.lsn.0 + FRAME_HEADER_BYTES as u64,
+            header.payload_bytes as usize,
+        )?;
         Ok(Some(Frame { header, payload }))
     }
 
@@ -215,7 +244,9 @@ impl<'a> LogReader<'a> {
     /// A torn tail was cut inside a block: the next term begins at the block's end and says where the cut is.
     fn next_term(&mut self) -> Result<Option<FrameHeader>, LogDamage> {
         let border = self.position.0.next_multiple_of(BLOCK_BYTES);
-        let Candidate::Valid(header) = self.candidate(Lsn(border))? else { return Ok(None) };
+        let Candidate::Valid(header) = self.candidate(Lsn(border))? else {
+            return Ok(None);
+        };
         if header.kind != FrameKind::Term || self.term.is_some_and(|term| header.term <= term) {
             return Ok(None);
         }
@@ -227,7 +258,9 @@ impl<'a> LogReader<'a> {
     /// Checks everything about a frame at `lsn` but its term.
     fn candidate(&mut self, lsn: Lsn) -> Result<Candidate, LogDamage> {
         let bytes = self.view(lsn.0, FRAME_HEADER_BYTES)?;
-        let Some(bytes) = bytes.first_chunk() else { return Ok(Candidate::Invalid) };
+        let Some(bytes) = bytes.first_chunk() else {
+            return Ok(Candidate::Invalid);
+        };
         let header = match FrameHeader::decode(bytes) {
             Ok(header) => header,
             Err(HeaderError::Unknown { version, kind }) if bytes[8..16] == lsn.0.to_le_bytes() => {
@@ -244,7 +277,11 @@ impl<'a> LogReader<'a> {
         let length = header.payload_bytes as usize;
         let payload = self.view(lsn.0 + FRAME_HEADER_BYTES as u64, length)?;
         let intact = payload.len() == length && crc32fast::hash(payload) == header.payload_crc;
-        Ok(if intact { Candidate::Valid(header) } else { Candidate::Invalid })
+        Ok(if intact {
+            Candidate::Valid(header)
+        } else {
+            Candidate::Invalid
+        })
     }
 
     /// Bytes at `lsn`, fewer than asked for only at the end of the files.
@@ -295,7 +332,9 @@ fn find_proof(chunk: &[u8], chunk_lsn: u64, end: Lsn) -> Option<FrameHeader> {
     let mut at = 0;
     while at + FRAME_HEADER_BYTES <= chunk.len() {
         let lsn = chunk_lsn + at as u64;
-        let bytes = chunk[at..].first_chunk().expect("the loop left room for a header");
+        let bytes = chunk[at..]
+            .first_chunk()
+            .expect("the loop left room for a header");
         // The position is compared first: cheap, and true for hardly anything but a frame.
         if bytes[8..16] == lsn.to_le_bytes()
             && let Ok(header) = FrameHeader::decode(bytes)

@@ -29,10 +29,31 @@ const DELETE: u8 = 4;
 /// of the same transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation<'a> {
-    Insert { table: TableId, row: RowId, layout: u8, bytes: &'a [u8] },
-    Update { table: TableId, row: RowId, layout: u8, base_ts: Lsn, patch: &'a [u8] },
-    UpdateWhole { table: TableId, row: RowId, layout: u8, base_ts: Lsn, bytes: &'a [u8] },
-    Delete { table: TableId, row: RowId, base_ts: Lsn },
+    Insert {
+        table: TableId,
+        row: RowId,
+        layout: u8,
+        bytes: &'a [u8],
+    },
+    Update {
+        table: TableId,
+        row: RowId,
+        layout: u8,
+        base_ts: Lsn,
+        patch: &'a [u8],
+    },
+    UpdateWhole {
+        table: TableId,
+        row: RowId,
+        layout: u8,
+        base_ts: Lsn,
+        bytes: &'a [u8],
+    },
+    Delete {
+        table: TableId,
+        row: RowId,
+        base_ts: Lsn,
+    },
 }
 
 impl<'a> Operation<'a> {
@@ -64,18 +85,37 @@ impl<'a> Operation<'a> {
             return None;
         }
         Some(match kind {
-            INSERT => Operation::Insert { table, row, layout: cursor.byte()?, bytes: cursor.rest() },
+            INSERT => Operation::Insert {
+                table,
+                row,
+                layout: cursor.byte()?,
+                bytes: cursor.rest(),
+            },
             UPDATE => {
                 let (layout, base_ts) = (cursor.byte()?, Lsn(cursor.varint()?));
-                Operation::Update { table, row, layout, base_ts, patch: cursor.rest() }
+                Operation::Update {
+                    table,
+                    row,
+                    layout,
+                    base_ts,
+                    patch: cursor.rest(),
+                }
             }
             UPDATE_WHOLE => {
                 let (layout, base_ts) = (cursor.byte()?, Lsn(cursor.varint()?));
-                Operation::UpdateWhole { table, row, layout, base_ts, bytes: cursor.rest() }
+                Operation::UpdateWhole {
+                    table,
+                    row,
+                    layout,
+                    base_ts,
+                    bytes: cursor.rest(),
+                }
             }
             DELETE => {
                 let base_ts = Lsn(cursor.varint()?);
-                cursor.is_empty().then_some(Operation::Delete { table, row, base_ts })?
+                cursor
+                    .is_empty()
+                    .then_some(Operation::Delete { table, row, base_ts })?
             }
             _ => return None,
         })
@@ -137,7 +177,11 @@ impl RedoBuffer {
         bytes.shrink_to(keep_bytes);
         scratch.clear();
         scratch.shrink_to(keep_bytes);
-        *self = RedoBuffer { bytes, scratch, ..RedoBuffer::default() };
+        *self = RedoBuffer {
+            bytes,
+            scratch,
+            ..RedoBuffer::default()
+        };
     }
 
     pub fn insert(&mut self, table: TableId, row: RowId, layout: u8, bytes: &[u8]) {
@@ -191,7 +235,10 @@ impl RedoBuffer {
     }
 
     pub fn mark(&self) -> Mark {
-        Mark { position: self.sent_bytes + self.buffered_bytes() as u64, ordinal: self.operations }
+        Mark {
+            position: self.sent_bytes + self.buffered_bytes() as u64,
+            ordinal: self.operations,
+        }
     }
 
     /// Takes back every operation since `mark`: cuts off those still here, notes those already sent.
@@ -202,7 +249,11 @@ impl RedoBuffer {
         }
         self.operations = mark.ordinal.max(self.sent_operations);
         if mark.ordinal < self.sent_operations {
-            while self.rolled_back.last().is_some_and(|&(from, _)| from >= mark.ordinal) {
+            while self
+                .rolled_back
+                .last()
+                .is_some_and(|&(from, _)| from >= mark.ordinal)
+            {
                 self.rolled_back.pop();
             }
             match self.rolled_back.last_mut() {
@@ -252,7 +303,11 @@ impl RedoBuffer {
         out.clear();
         self.put_commit(&mut out);
         self.scratch = out;
-        if self.scratch.len() > PAYLOAD_BYTES_MAX { Err(TooManyRollbacks) } else { Ok(Some(&self.scratch)) }
+        if self.scratch.len() > PAYLOAD_BYTES_MAX {
+            Err(TooManyRollbacks)
+        } else {
+            Ok(Some(&self.scratch))
+        }
     }
 
     fn put_commit(&self, out: &mut Vec<u8>) {
@@ -285,7 +340,11 @@ impl RedoBuffer {
         varint::put_bytes(&mut out, gid);
         varint::put_bytes(&mut out, state);
         self.put_commit(&mut out);
-        if out.len() > PAYLOAD_BYTES_MAX { Err(TooManyRollbacks) } else { Ok(out) }
+        if out.len() > PAYLOAD_BYTES_MAX {
+            Err(TooManyRollbacks)
+        } else {
+            Ok(out)
+        }
     }
 }
 
@@ -307,7 +366,10 @@ impl CommitHeader {
     /// Splits the payload of a COMMIT into its header and its part of the operation stream.
     pub fn decode(payload: &[u8]) -> Option<(CommitHeader, &[u8])> {
         let mut cursor = Cursor::new(payload);
-        let mut header = CommitHeader { transaction: cursor.varint()?, ..CommitHeader::default() };
+        let mut header = CommitHeader {
+            transaction: cursor.varint()?,
+            ..CommitHeader::default()
+        };
         if header.transaction != 0 {
             header.fragments = cursor.varint_u32()?;
             let mut last = 0u64;
@@ -322,7 +384,9 @@ impl CommitHeader {
 
     pub fn is_rolled_back(&self, ordinal: u64) -> bool {
         let next = self.rolled_back.partition_point(|&(_, to)| to <= ordinal);
-        self.rolled_back.get(next).is_some_and(|&(from, _)| from <= ordinal)
+        self.rolled_back
+            .get(next)
+            .is_some_and(|&(from, _)| from <= ordinal)
     }
 }
 
@@ -336,7 +400,10 @@ pub struct FragmentHeader {
 impl FragmentHeader {
     pub fn decode(payload: &[u8]) -> Option<(FragmentHeader, &[u8])> {
         let mut cursor = Cursor::new(payload);
-        let header = FragmentHeader { transaction: cursor.varint()?, sequence: cursor.varint_u32()? };
+        let header = FragmentHeader {
+            transaction: cursor.varint()?,
+            sequence: cursor.varint_u32()?,
+        };
         (header.transaction != 0).then_some((header, cursor.rest()))
     }
 }
@@ -351,7 +418,10 @@ pub struct PrepareHeader<'a> {
 impl<'a> PrepareHeader<'a> {
     pub fn decode(payload: &'a [u8]) -> Option<(PrepareHeader<'a>, &'a [u8])> {
         let mut cursor = Cursor::new(payload);
-        let header = PrepareHeader { gid: cursor.bytes()?, state: cursor.bytes()? };
+        let header = PrepareHeader {
+            gid: cursor.bytes()?,
+            state: cursor.bytes()?,
+        };
         Some((header, cursor.rest()))
     }
 }
@@ -387,7 +457,11 @@ impl SequenceState {
     pub(crate) fn take(cursor: &mut Cursor<'_>) -> Option<SequenceState> {
         let (id, value) = (cursor.varint_u32()?, varint::unzigzag(cursor.varint()?));
         let flag = cursor.byte()?;
-        (flag <= 1).then_some(SequenceState { id, logged_value: value, is_called: flag == 1 })
+        (flag <= 1).then_some(SequenceState {
+            id,
+            logged_value: value,
+            is_called: flag == 1,
+        })
     }
 }
 
@@ -409,7 +483,9 @@ impl OperationStream {
         bytes: &[u8],
         mut visit: impl FnMut(u64, Operation<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.feed_bodies(bytes, |ordinal, body| visit(ordinal, Operation::decode(body).ok_or(Malformed)?))
+        self.feed_bodies(bytes, |ordinal, body| {
+            visit(ordinal, Operation::decode(body).ok_or(Malformed)?)
+        })
     }
 
     /// The same with the operations' bytes, not yet decoded.

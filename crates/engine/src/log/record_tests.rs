@@ -30,7 +30,11 @@ fn operations_survive_the_round_trip() {
     redo.update(TABLE, row, 1, Lsn(77), b"ab", b"xyz");
     redo.update_whole(TABLE, row, 2, Lsn(78), b"");
     redo.delete(TABLE, row, Lsn(79));
-    let payload = redo.commit_payload().expect("it fits").expect("there is something to log").to_vec();
+    let payload = redo
+        .commit_payload()
+        .expect("it fits")
+        .expect("there is something to log")
+        .to_vec();
     let (_, body) = CommitHeader::decode(&payload).expect("a commit decodes");
     let mut index = 0;
     OperationStream::default()
@@ -38,13 +42,37 @@ fn operations_survive_the_round_trip() {
             assert_eq!((ordinal, operation.table(), operation.row()), (index, TABLE, row));
             match (index, operation) {
                 (0, Operation::Insert { layout: 1, bytes, .. }) => assert_eq!(bytes, old),
-                (1, Operation::Update { layout: 1, base_ts: Lsn(0), patch, .. }) => {
+                (
+                    1,
+                    Operation::Update {
+                        layout: 1,
+                        base_ts: Lsn(0),
+                        patch,
+                        ..
+                    },
+                ) => {
                     let mut out = Vec::new();
                     patch::apply(&old, patch, &mut out).expect("the patch fits");
                     assert_eq!(out, new);
                 }
-                (2, Operation::UpdateWhole { layout: 1, base_ts: Lsn(77), bytes: b"xyz", .. }) => {}
-                (3, Operation::UpdateWhole { layout: 2, base_ts: Lsn(78), bytes: b"", .. }) => {}
+                (
+                    2,
+                    Operation::UpdateWhole {
+                        layout: 1,
+                        base_ts: Lsn(77),
+                        bytes: b"xyz",
+                        ..
+                    },
+                ) => {}
+                (
+                    3,
+                    Operation::UpdateWhole {
+                        layout: 2,
+                        base_ts: Lsn(78),
+                        bytes: b"",
+                        ..
+                    },
+                ) => {}
                 (4, Operation::Delete { base_ts: Lsn(79), .. }) => {}
                 other => panic!("{other:?}"),
             }
@@ -66,7 +94,11 @@ fn savepoints_cut_off_what_was_not_sent() {
     redo.insert(TABLE, RowId(2), 0, b"b");
     redo.truncate(mark);
     redo.insert(TABLE, RowId(3), 0, b"c");
-    let payload = redo.commit_payload().expect("it fits").expect("something").to_vec();
+    let payload = redo
+        .commit_payload()
+        .expect("it fits")
+        .expect("something")
+        .to_vec();
     assert_eq!(decode_all(&payload).1, vec![(0, RowId(1)), (1, RowId(3))]);
     redo.truncate(empty);
     assert!(redo.is_empty());
@@ -81,9 +113,17 @@ fn random_and_mutated_payloads_answer_errors() {
         redo.insert(TABLE, RowId(i), 0, &[i as u8; 30]);
         redo.update(TABLE, RowId(i), 0, Lsn(i), &[1; 40], &[2; 40]);
     }
-    let good = redo.commit_payload().expect("it fits").expect("something").to_vec();
+    let good = redo
+        .commit_payload()
+        .expect("it fits")
+        .expect("something")
+        .to_vec();
     for round in 0..20_000 {
-        let mut bytes = if round % 2 == 0 { good.clone() } else { vec![0; prng.below(50) as usize] };
+        let mut bytes = if round % 2 == 0 {
+            good.clone()
+        } else {
+            vec![0; prng.below(50) as usize]
+        };
         for _ in 0..1 + prng.below(6) {
             let at = prng.below(bytes.len().max(1) as u64) as usize;
             if let Some(byte) = bytes.get_mut(at) {
@@ -107,7 +147,11 @@ fn a_stream_may_be_cut_anywhere() {
     for i in 0..10 {
         redo.insert(TABLE, RowId(i), 0, &vec![i as u8; 40 * i as usize]);
     }
-    let payload = redo.commit_payload().expect("it fits").expect("something").to_vec();
+    let payload = redo
+        .commit_payload()
+        .expect("it fits")
+        .expect("something")
+        .to_vec();
     for piece in 1..payload.len() {
         let mut stream = OperationStream::default();
         let mut rows = Vec::new();

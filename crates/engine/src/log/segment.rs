@@ -59,13 +59,18 @@ impl SegmentHeader {
         let mut cursor = Cursor::new(&bytes[8..44]);
         let read = (|| {
             let (version, _reserved) = (cursor.u32()?, cursor.u32()?);
-            let header =
-                SegmentHeader { system_id: cursor.u64()?, start: Lsn(cursor.u64()?), segment_bytes: cursor.u64()? };
+            let header = SegmentHeader {
+                system_id: cursor.u64()?,
+                start: Lsn(cursor.u64()?),
+                segment_bytes: cursor.u64()?,
+            };
             Some((version, header, cursor.u32()?))
         })();
         let (version, header, crc) = read.expect("44 bytes hold every field");
         if version != LOG_FORMAT_VERSION {
-            return Err(format!("log format {version}; this release reads format {LOG_FORMAT_VERSION}"));
+            return Err(format!(
+                "log format {version}; this release reads format {LOG_FORMAT_VERSION}"
+            ));
         }
         if crc != crc32fast::hash(&bytes[0..40]) {
             return Err("the header fails its checksum".into());
@@ -124,7 +129,10 @@ impl Segments {
             disk,
             system_id,
             segment_bytes,
-            state: Mutex::new(State { live: live.into(), free }),
+            state: Mutex::new(State {
+                live: live.into(),
+                free,
+            }),
             preparing: Mutex::new(()),
             disk_full: AtomicBool::new(false),
         }
@@ -132,7 +140,11 @@ impl Segments {
 
     /// The end of the last prepared segment; `None` when there is no file at all.
     pub fn prepared_end(&self) -> Option<u64> {
-        self.state.lock().live.back().map(|segment| segment.start + self.segment_bytes)
+        self.state
+            .lock()
+            .live
+            .back()
+            .map(|segment| segment.start + self.segment_bytes)
     }
 
     /// Whether the last attempt to prepare a segment found no space.
@@ -148,15 +160,26 @@ impl Segments {
         self.disk_full.store(full, Relaxed);
         let file = result?;
         let mut state = self.state.lock();
-        debug_assert!(state.live.back().is_none_or(|last| last.start + self.segment_bytes == start));
+        debug_assert!(
+            state
+                .live
+                .back()
+                .is_none_or(|last| last.start + self.segment_bytes == start)
+        );
         state.live.push_back(Segment { start, file });
         Ok(())
     }
 
     fn prepare_file(&self, start: u64) -> io::Result<Arc<dyn File>> {
-        let header = SegmentHeader { system_id: self.system_id, start: Lsn(start), segment_bytes: self.segment_bytes };
+        let header = SegmentHeader {
+            system_id: self.system_id,
+            start: Lsn(start),
+            segment_bytes: self.segment_bytes,
+        };
         let recycled = self.state.lock().free.pop();
-        let path = recycled.clone().unwrap_or_else(|| format!("{LOG_DIRECTORY}/{start:016x}.new"));
+        let path = recycled
+            .clone()
+            .unwrap_or_else(|| format!("{LOG_DIRECTORY}/{start:016x}.new"));
         let written = (|| {
             let file = match recycled {
                 Some(_) => self.disk.open(&path)?,
@@ -200,7 +223,9 @@ impl Segments {
             let segment = self.segment_of(lsn)?;
             let within = lsn - segment.start;
             let part = data.len().min((self.segment_bytes - within) as usize);
-            segment.file.write_all_at(&data[..part], SEGMENT_HEADER_BYTES + within)?;
+            segment
+                .file
+                .write_all_at(&data[..part], SEGMENT_HEADER_BYTES + within)?;
             if !touched.iter().any(|file| Arc::ptr_eq(file, &segment.file)) {
                 touched.push(segment.file);
             }
@@ -215,12 +240,21 @@ impl Segments {
         let first = state.live.front().map_or(0, |segment| segment.start);
         let index = (lsn.wrapping_sub(first) / self.segment_bytes) as usize;
         state.live.get(index).cloned().ok_or_else(|| {
-            io::Error::other(format!("no log segment is prepared for {}; admission let too much in", Lsn(lsn)))
+            io::Error::other(format!(
+                "no log segment is prepared for {}; admission let too much in",
+                Lsn(lsn)
+            ))
         })
     }
 
     pub fn sync_all(&self) -> io::Result<()> {
-        let files: Vec<_> = self.state.lock().live.iter().map(|segment| segment.file.clone()).collect();
+        let files: Vec<_> = self
+            .state
+            .lock()
+            .live
+            .iter()
+            .map(|segment| segment.file.clone())
+            .collect();
         files.iter().try_for_each(|file| file.sync_data())
     }
 
@@ -257,7 +291,10 @@ impl Segments {
 }
 
 pub(crate) fn is_disk_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 #[cfg(test)]
@@ -266,7 +303,11 @@ mod tests {
 
     #[test]
     fn headers_and_names_survive_and_damage_is_found() {
-        let header = SegmentHeader { system_id: 7, start: Lsn(1 << 26), segment_bytes: 1 << 26 };
+        let header = SegmentHeader {
+            system_id: 7,
+            start: Lsn(1 << 26),
+            segment_bytes: 1 << 26,
+        };
         let bytes = header.encode();
         assert_eq!(bytes.len() as u64, SEGMENT_HEADER_BYTES);
         assert_eq!(SegmentHeader::decode(&bytes), Ok(header));
@@ -277,7 +318,12 @@ mod tests {
         }
         assert_eq!(parse_segment_name("0000000004000000.log"), Some(1 << 26));
         assert_eq!(segment_path(1 << 26), "log/0000000004000000.log");
-        for name in ["0000000004000000.free", "4.log", "000000000400000g.log", "+000000004000000.log"] {
+        for name in [
+            "0000000004000000.free",
+            "4.log",
+            "000000000400000g.log",
+            "+000000004000000.log",
+        ] {
             assert_eq!(parse_segment_name(name), None, "{name}");
         }
     }

@@ -17,7 +17,12 @@ use super::*;
 const SEGMENT_BYTES: u64 = 256 << 10;
 
 fn config() -> LogConfig {
-    LogConfig { segment_bytes: SEGMENT_BYTES, ring_bytes: 2 << 20, segments_ahead: 2, writers_max: 4 }
+    LogConfig {
+        segment_bytes: SEGMENT_BYTES,
+        ring_bytes: 2 << 20,
+        segments_ahead: 2,
+        writers_max: 4,
+    }
 }
 
 fn never_stops() -> FailStop {
@@ -62,7 +67,11 @@ fn read(world: &Env, start: Lsn) -> Result<Found, LogDamage> {
             frames.push((frame.header.kind, frame.header.end(), frame.payload.to_vec()));
         }
     }
-    Ok(Found { frames, end: reader.position(), term: reader.term().unwrap_or(0) })
+    Ok(Found {
+        frames,
+        end: reader.position(),
+        term: reader.term().unwrap_or(0),
+    })
 }
 
 fn start() -> Lsn {
@@ -90,9 +99,17 @@ fn frames_come_back_in_order_across_segments() {
     let mut expected = Vec::new();
     let mut prng = Prng::new(3);
     for i in 0..300u64 {
-        let size = if i % 10 == 0 { prng.below(100_000) } else { prng.below(300) };
+        let size = if i % 10 == 0 {
+            prng.below(100_000)
+        } else {
+            prng.below(300)
+        };
         let payload = vec![i as u8; size as usize];
-        expected.push((FrameKind::Commit, append(&log, &writer, FrameKind::Commit, &payload), payload));
+        expected.push((
+            FrameKind::Commit,
+            append(&log, &writer, FrameKind::Commit, &payload),
+            payload,
+        ));
         if prng.chance(1, 4) {
             log.flush_step();
         }
@@ -114,11 +131,21 @@ fn crashes_keep_every_stable_frame_and_restarts_continue() {
             let (world, _) = env(&disk, seed);
             let (found, log) = if life == 0 {
                 let log = fresh(&world);
-                (Found { frames: Vec::new(), end: start(), term: 0 }, log)
+                (
+                    Found {
+                        frames: Vec::new(),
+                        end: start(),
+                        term: 0,
+                    },
+                    log,
+                )
             } else {
                 reopen(&world)
             };
-            assert!(found.frames.starts_with(&promised), "seed {seed} life {life}: a stable frame is missing");
+            assert!(
+                found.frames.starts_with(&promised),
+                "seed {seed} life {life}: a stable frame is missing"
+            );
             // What was found is durable from now on: the next life must find it too.
             promised = found.frames;
             let writer = log.writer();
@@ -149,8 +176,13 @@ fn a_flush_cut_by_a_crash_is_a_torn_tail() {
     for seed in 0..200u64 {
         let disk = SimDisk::new(seed);
         let (world, _) = env(&disk, seed);
-        let log = Log::open(&world, config(), LogPosition::fresh(7, SEGMENT_BYTES), Arc::new(|_| {}))
-            .expect("the log opens");
+        let log = Log::open(
+            &world,
+            config(),
+            LogPosition::fresh(7, SEGMENT_BYTES),
+            Arc::new(|_| {}),
+        )
+        .expect("the log opens");
         let writer = log.writer();
         for i in 0..20u8 {
             append(&log, &writer, FrameKind::Commit, &[i; 1000]);
@@ -159,7 +191,10 @@ fn a_flush_cut_by_a_crash_is_a_torn_tail() {
         for i in 20..60u8 {
             append(&log, &writer, FrameKind::Commit, &[i; 1000]);
         }
-        disk.set_faults(FaultPlan { sync_fails_ppm: 1_000_000, ..FaultPlan::default() });
+        disk.set_faults(FaultPlan {
+            sync_fails_ppm: 1_000_000,
+            ..FaultPlan::default()
+        });
         assert_eq!(log.flush_step(), FlushOutcome::Stopped);
         assert!(matches!(writer.admit(10).err(), Some(LogError::Stopped)));
         let (world, _) = env(&disk.crash(), seed);
@@ -192,9 +227,18 @@ fn rot_below_the_durable_horizon_refuses_to_start() {
         let stable = log.stable();
         log.flush_and_seal();
         let victim = start().0 + prng.below(stable.0 - start().0) / 4096 * 4096 + prng.below(44);
-        disk.flip_bit(&segment::segment_path(SEGMENT_BYTES), SEGMENT_HEADER_BYTES + victim - start().0, 3);
-        let damage = read(&world, start()).err().unwrap_or_else(|| panic!("seed {seed}: rot at {victim} unseen"));
-        assert!(damage.lsn.0 <= victim && damage.to_string().contains("acknowledged"), "{damage}");
+        disk.flip_bit(
+            &segment::segment_path(SEGMENT_BYTES),
+            SEGMENT_HEADER_BYTES + victim - start().0,
+            3,
+        );
+        let damage = read(&world, start())
+            .err()
+            .unwrap_or_else(|| panic!("seed {seed}: rot at {victim} unseen"));
+        assert!(
+            damage.lsn.0 <= victim && damage.to_string().contains("acknowledged"),
+            "{damage}"
+        );
     }
 }
 
@@ -208,12 +252,21 @@ fn random_damage_never_panics_the_reader() {
         let log = fresh(&world);
         let writer = log.writer();
         for i in 0..10u8 {
-            append(&log, &writer, FrameKind::Commit, &vec![i; prng.below(3000) as usize]);
+            append(
+                &log,
+                &writer,
+                FrameKind::Commit,
+                &vec![i; prng.below(3000) as usize],
+            );
         }
         log.flush_step();
         for _ in 0..1 + prng.below(20) {
             let offset = prng.below(SEGMENT_HEADER_BYTES + 40_000);
-            disk.flip_bit(&segment::segment_path(SEGMENT_BYTES), offset, prng.next_u64() as u8);
+            disk.flip_bit(
+                &segment::segment_path(SEGMENT_BYTES),
+                offset,
+                prng.next_u64() as u8,
+            );
         }
         let _ = read(&world, start()); // `seed` and `round` name the case if this panics
     }
@@ -225,7 +278,10 @@ fn a_full_disk_refuses_writers_and_recovers() {
     let (world, _) = env(&disk, 9);
     let log = fresh(&world);
     let writer = log.writer();
-    disk.set_faults(FaultPlan { capacity_bytes: Some(disk.used_bytes()), ..FaultPlan::default() });
+    disk.set_faults(FaultPlan {
+        capacity_bytes: Some(disk.used_bytes()),
+        ..FaultPlan::default()
+    });
     let payload = [1; 10_000];
     let refused = (0..200).find_map(|_| match writer.admit(payload.len()) {
         Ok(admission) => {
@@ -237,7 +293,11 @@ fn a_full_disk_refuses_writers_and_recovers() {
         Err(error) => Some(error),
     });
     assert_eq!(refused, Some(LogError::DiskFull));
-    assert_eq!(log.flush_step(), FlushOutcome::Idle, "what was admitted could be flushed");
+    assert_eq!(
+        log.flush_step(),
+        FlushOutcome::Idle,
+        "what was admitted could be flushed"
+    );
     disk.set_faults(FaultPlan::default());
     while log.prepare_step() {}
     assert!(writer.admit(payload.len()).is_ok());
@@ -254,7 +314,11 @@ fn segments_are_recycled_and_old_frames_in_them_are_not_read() {
         let keep = Lsn(log.stable().0.saturating_sub(SEGMENT_BYTES));
         log.release_below(keep).expect("released");
     }
-    assert!(log.disk_bytes() <= 6 * SEGMENT_BYTES, "{} bytes of log", log.disk_bytes());
+    assert!(
+        log.disk_bytes() <= 6 * SEGMENT_BYTES,
+        "{} bytes of log",
+        log.disk_bytes()
+    );
     // A frame border in the middle: the reader must find the end, not old frames.
     let border = log.tail();
     append(&log, &writer, FrameKind::Commit, b"last");
@@ -285,7 +349,11 @@ fn long_transactions_go_out_in_fragments() {
                     expected.truncate(length);
                 }
                 _ => {
-                    let size = if prng.chance(1, 15) { 700_000 } else { prng.below(9_000) };
+                    let size = if prng.chance(1, 15) {
+                        700_000
+                    } else {
+                        prng.below(9_000)
+                    };
                     redo.insert(TableId(1), RowId(i), 0, &vec![i as u8; size as usize]);
                     expected.push(i);
                     while writer.send_fragments(&mut redo).is_err() {
@@ -295,11 +363,19 @@ fn long_transactions_go_out_in_fragments() {
                 }
             }
         }
-        let payload = redo.commit_payload().expect("it fits").expect("something").to_vec();
+        let payload = redo
+            .commit_payload()
+            .expect("it fits")
+            .expect("something")
+            .to_vec();
         assert!(payload.len() <= PAYLOAD_BYTES_MAX);
         append(&log, &writer, FrameKind::Commit, &payload);
         log.flush_step();
-        assert_eq!(committed_rows(&read(&world, start()).expect("the log is whole")), expected, "round {round}");
+        assert_eq!(
+            committed_rows(&read(&world, start()).expect("the log is whole")),
+            expected,
+            "round {round}"
+        );
     }
 }
 
@@ -311,7 +387,10 @@ fn committed_rows(found: &Found) -> Vec<u64> {
     let mut stream = OperationStream::default();
     let bodies = fragments.iter().enumerate().map(|(sequence, frame)| {
         let (fragment, body) = FragmentHeader::decode(&frame.2).expect("a fragment");
-        assert_eq!((fragment.transaction, fragment.sequence), (header.transaction, sequence as u32));
+        assert_eq!(
+            (fragment.transaction, fragment.sequence),
+            (header.transaction, sequence as u32)
+        );
         body
     });
     for body in bodies.chain([rest]) {
@@ -352,12 +431,17 @@ fn concurrent_writers_fill_one_log() {
                 let mut ends = Vec::new();
                 while ends.len() < 1_000 {
                     // Large ones fill the ring: admission must hold them back without an overrun.
-                    let size = if prng.chance(1, 30) { prng.below(PAYLOAD_BYTES_MAX as u64) } else { prng.below(400) };
+                    let size = if prng.chance(1, 30) {
+                        prng.below(PAYLOAD_BYTES_MAX as u64)
+                    } else {
+                        prng.below(400)
+                    };
                     let payload = vec![id; size as usize];
                     match writer.admit(payload.len()) {
                         Ok(admission) => {
                             let mut decided = Lsn::ZERO;
-                            let end = writer.append(admission, FrameKind::Commit, &payload, |ts| decided = ts);
+                            let end =
+                                writer.append(admission, FrameKind::Commit, &payload, |ts| decided = ts);
                             assert_eq!(end, decided);
                             ends.push((FrameKind::Commit, end, payload));
                             if prng.chance(1, 50) {
@@ -372,11 +456,18 @@ fn concurrent_writers_fill_one_log() {
             })
         })
         .collect();
-    let mut expected: Vec<_> = workers.into_iter().flat_map(|w| w.join().expect("a writer ends")).collect();
+    let mut expected: Vec<_> = workers
+        .into_iter()
+        .flat_map(|w| w.join().expect("a writer ends"))
+        .collect();
     threads.stop();
     expected.sort_by_key(|(_, end, _)| *end);
     let found = read(&world, start()).expect("the log is whole");
     assert!(found.frames == expected);
     assert_eq!(heard.0.load(Ordering::Relaxed), log.stable().0);
-    assert!(expected.windows(2).all(|pair| pair[0].1.0 + FRAME_HEADER_BYTES as u64 <= pair[1].1.0));
+    assert!(
+        expected
+            .windows(2)
+            .all(|pair| pair[0].1.0 + FRAME_HEADER_BYTES as u64 <= pair[1].1.0)
+    );
 }

@@ -125,6 +125,9 @@ mod tests {
     #[test]
     fn what_does_not_fit_64_bits_is_refused() {
         assert_eq!(Cursor::new(&[0xff; 11]).varint(), None);
-        assert_eq!(Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]).varint(), None);
+        assert_eq!(
+            Cursor::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]).varint(),
+            None
+        );
     }
 }

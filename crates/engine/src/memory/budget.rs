@@ -77,10 +77,12 @@ impl MemoryBudget {
             Charge::Essential => self.limit_bytes,
         };
         for piece in [bytes + self.credit_bytes, bytes] {
-            let taken = self.taken_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
-                let next = taken + piece as u64;
-                (next <= limit).then_some(next)
-            });
+            let taken = self
+                .taken_bytes
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+                    let next = taken + piece as u64;
+                    (next <= limit).then_some(next)
+                });
             if taken.is_ok() {
                 credit.fetch_add(piece, Ordering::Relaxed);
                 return true;
@@ -107,7 +109,11 @@ impl MemoryBudget {
     /// Exact when nobody is charging at this moment.
     pub fn used_bytes(&self) -> u64 {
         let taken = self.taken_bytes.load(Ordering::Relaxed) as i64;
-        let credits: i64 = self.credits.iter().map(|credit| credit.0.load(Ordering::Relaxed)).sum();
+        let credits: i64 = self
+            .credits
+            .iter()
+            .map(|credit| credit.0.load(Ordering::Relaxed))
+            .sum();
         (taken - credits).max(0) as u64
     }
 

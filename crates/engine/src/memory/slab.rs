@@ -25,7 +25,10 @@ const CHUNK_BYTES: usize = 4 << 20;
 
 /// Bytes mapped for pages, for reports.
 static MAPPED_BYTES: AtomicU64 = AtomicU64::new(0);
-static CHUNK: Mutex<Chunk> = Mutex::new(Chunk { next: ptr::null_mut(), left: 0 });
+static CHUNK: Mutex<Chunk> = Mutex::new(Chunk {
+    next: ptr::null_mut(),
+    left: 0,
+});
 static DEPOTS: [Mutex<Depot>; CLASSES] = [const { Mutex::new(Depot(Vec::new())) }; CLASSES];
 
 struct Chunk {
@@ -49,7 +52,10 @@ struct List {
 unsafe impl Send for List {}
 
 impl List {
-    const EMPTY: List = List { head: ptr::null_mut(), count: 0 };
+    const EMPTY: List = List {
+        head: ptr::null_mut(),
+        count: 0,
+    };
 
     /// # Safety
     /// `block` is at least 8 bytes, 8-aligned and belongs to the caller, who gives it up.
@@ -85,8 +91,14 @@ struct Cache {
 
 impl Cache {
     fn new() -> Cache {
-        let stock = || Stock { free: List::EMPTY, next: ptr::null_mut(), left: 0 };
-        Cache { stocks: (0..CLASSES).map(|_| stock()).collect() }
+        let stock = || Stock {
+            free: List::EMPTY,
+            next: ptr::null_mut(),
+            left: 0,
+        };
+        Cache {
+            stocks: (0..CLASSES).map(|_| stock()).collect(),
+        }
     }
 
     #[inline]

@@ -62,7 +62,14 @@ pub trait TableTarget: Send + Sync {
         bytes: &[u8],
     ) -> Result<(), ApplyError>;
     /// `log::patch::apply` makes the new row of the old one.
-    fn apply_patch(&self, row: RowId, layout: u8, base_ts: Lsn, ts: Lsn, patch: &[u8]) -> Result<(), ApplyError>;
+    fn apply_patch(
+        &self,
+        row: RowId,
+        layout: u8,
+        base_ts: Lsn,
+        ts: Lsn,
+        patch: &[u8],
+    ) -> Result<(), ApplyError>;
     fn apply_delete(&self, row: RowId, base_ts: Lsn, ts: Lsn) -> Result<(), ApplyError>;
 }
 
@@ -129,7 +136,9 @@ pub fn open_manifest(env: &Env, segment_bytes: u64) -> Result<Manifest, Recovery
         let what = what.to_string();
         move |error| RecoveryError::Io { what, error }
     };
-    env.disk.create_dir_all(LOG_DIRECTORY).map_err(io("directory log"))?;
+    env.disk
+        .create_dir_all(LOG_DIRECTORY)
+        .map_err(io("directory log"))?;
     let names = env.disk.list(LOG_DIRECTORY).map_err(io("directory log"))?;
     if names.iter().any(|name| parse_segment_name(name).is_some()) {
         return Err(RecoveryError::ManifestMissing);
@@ -150,16 +159,33 @@ pub fn recover(
 ) -> Result<Recovered, RecoveryError> {
     let files = open_log(env, manifest)?;
     let scan = scan::scan(&files, manifest, progress)?;
-    let mut stats = RecoveryStats { log_bytes: scan.end.0 - manifest.log_start.0, ..RecoveryStats::default() };
+    let mut stats = RecoveryStats {
+        log_bytes: scan.end.0 - manifest.log_start.0,
+        ..RecoveryStats::default()
+    };
     replay::catalog(env, manifest, &scan, target, &mut stats)?;
-    target.catalog_recovered(&manifest.counters).map_err(RecoveryError::Catalog)?;
-    replay::tables(env, manifest, &files, &scan, target, options, &mut stats, progress)?;
+    target
+        .catalog_recovered(&manifest.counters)
+        .map_err(RecoveryError::Catalog)?;
+    replay::tables(
+        env, manifest, &files, &scan, target, options, &mut stats, progress,
+    )?;
     for &state in manifest.sequences.iter().chain(&scan.sequences) {
         target.restore_sequence(state);
     }
-    progress(Progress { phase: Phase::BuildIndexes, done: 0, total: 1 });
-    target.build_indexes(options.threads).map_err(RecoveryError::Indexes)?;
-    progress(Progress { phase: Phase::BuildIndexes, done: 1, total: 1 });
+    progress(Progress {
+        phase: Phase::BuildIndexes,
+        done: 0,
+        total: 1,
+    });
+    target
+        .build_indexes(options.threads)
+        .map_err(RecoveryError::Indexes)?;
+    progress(Progress {
+        phase: Phase::BuildIndexes,
+        done: 1,
+        total: 1,
+    });
     let position = LogPosition {
         system_id: manifest.system_id,
         term: scan.term.max(manifest.term) + 1,
@@ -167,12 +193,23 @@ pub fn recover(
         end: scan.end,
         pins: scan.pins(),
     };
-    Ok(Recovered { position, end: scan.end, stats })
+    Ok(Recovered {
+        position,
+        end: scan.end,
+        stats,
+    })
 }
 
 fn open_log(env: &Env, manifest: &Manifest) -> Result<LogFiles, RecoveryError> {
     env.disk
         .create_dir_all(LOG_DIRECTORY)
-        .map_err(|error| RecoveryError::Io { what: "directory log".into(), error })?;
-    Ok(LogFiles::open(&*env.disk, manifest.system_id, manifest.segment_bytes)?)
+        .map_err(|error| RecoveryError::Io {
+            what: "directory log".into(),
+            error,
+        })?;
+    Ok(LogFiles::open(
+        &*env.disk,
+        manifest.system_id,
+        manifest.segment_bytes,
+    )?)
 }

@@ -20,7 +20,9 @@ use crate::checkpoint::image::{open_image_file, read_image};
 use crate::checkpoint::{ImageEntry, Manifest, SegmentKey};
 use crate::log::frame::FrameKind;
 use crate::log::reader::{Frame, LogFiles, LogReader};
-use crate::log::record::{CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader};
+use crate::log::record::{
+    CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader,
+};
 
 const BATCH_BYTES: usize = 256 * 1024;
 /// Batches that may wait in front of one partition.
@@ -66,11 +68,16 @@ impl<'a> Applier<'a> {
     }
 
     fn table(&mut self, id: TableId) -> Option<Arc<dyn TableTarget>> {
-        self.tables.entry(id).or_insert_with(|| self.target.table(id)).clone()
+        self.tables
+            .entry(id)
+            .or_insert_with(|| self.target.table(id))
+            .clone()
     }
 
     fn load(&mut self, key: SegmentKey, entry: &ImageEntry) -> Result<(), RecoveryError> {
-        let Some(table) = self.table(key.table) else { return Ok(()) };
+        let Some(table) = self.table(key.table) else {
+            return Ok(());
+        };
         if entry.file == 0 {
             return Ok(());
         }
@@ -96,7 +103,10 @@ impl<'a> Applier<'a> {
 
     fn apply(&mut self, ts: Lsn, body: &[u8]) -> Result<(), RecoveryError> {
         let operation = Operation::decode(body).ok_or(Malformed)?;
-        let key = SegmentKey { table: operation.table(), segment: operation.row().segment() };
+        let key = SegmentKey {
+            table: operation.table(),
+            segment: operation.row().segment(),
+        };
         let image = self.manifest.images.get(&key).map_or(Lsn::ZERO, |image| image.ts);
         let table = self.table(key.table);
         let Some(table) = table.filter(|_| ts > image.max(self.manifest.covered)) else {
@@ -107,16 +117,31 @@ impl<'a> Applier<'a> {
         // A version of the transaction itself carries its commit timestamp by now.
         let base = |base_ts: Lsn| if base_ts == Lsn::ZERO { ts } else { base_ts };
         match operation {
-            Operation::Insert { row, layout, bytes, .. } => table.apply_insert(row, layout, ts, bytes),
-            Operation::Update { row, layout, base_ts, patch, .. } => {
-                table.apply_patch(row, layout, base(base_ts), ts, patch)
-            }
-            Operation::UpdateWhole { row, layout, base_ts, bytes, .. } => {
-                table.apply_update_whole(row, layout, base(base_ts), ts, bytes)
-            }
+            Operation::Insert {
+                row, layout, bytes, ..
+            } => table.apply_insert(row, layout, ts, bytes),
+            Operation::Update {
+                row,
+                layout,
+                base_ts,
+                patch,
+                ..
+            } => table.apply_patch(row, layout, base(base_ts), ts, patch),
+            Operation::UpdateWhole {
+                row,
+                layout,
+                base_ts,
+                bytes,
+                ..
+            } => table.apply_update_whole(row, layout, base(base_ts), ts, bytes),
             Operation::Delete { row, base_ts, .. } => table.apply_delete(row, base(base_ts), ts),
         }
-        .map_err(|error| RecoveryError::Apply { table: key.table, row: operation.row(), ts, error })
+        .map_err(|error| RecoveryError::Apply {
+            table: key.table,
+            row: operation.row(),
+            ts,
+            error,
+        })
     }
 
     fn apply_batch(&mut self, batch: &Batch) -> Result<(), RecoveryError> {
@@ -146,7 +171,11 @@ pub(super) fn catalog(
     stats: &mut RecoveryStats,
 ) -> Result<(), RecoveryError> {
     let mut applier = Applier::new(env, manifest, target);
-    for (&key, entry) in manifest.images.iter().filter(|(key, _)| key.table == CATALOG_TABLE) {
+    for (&key, entry) in manifest
+        .images
+        .iter()
+        .filter(|(key, _)| key.table == CATALOG_TABLE)
+    {
         applier.load(key, entry)?;
     }
     for (ts, body) in scan.catalog_operations() {
@@ -169,16 +198,25 @@ pub(super) fn tables(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), RecoveryError> {
     let partitions = options.threads.max(1);
-    let mut dispatch = Dispatch { scan, streams: HashMap::new(), prepared: Vec::new(), transactions: 0 };
+    let mut dispatch = Dispatch {
+        scan,
+        streams: HashMap::new(),
+        prepared: Vec::new(),
+        transactions: 0,
+    };
     dispatch.prepared.resize_with(scan.prepared.len(), Vec::new);
     let applied = if partitions == 1 {
         let mut applier = Applier::new(env, manifest, target);
         load_partition(&mut applier, 0, 1)?;
-        dispatch.read(files, manifest, scan.end, progress, &mut |ts, body| applier.apply(ts, body))?;
+        dispatch.read(files, manifest, scan.end, progress, &mut |ts, body| {
+            applier.apply(ts, body)
+        })?;
         applier.stats
     } else {
         let make = || Applier::new(env, manifest, target);
-        in_parallel(partitions, make, |send| dispatch.read(files, manifest, scan.end, progress, send))?
+        in_parallel(partitions, make, |send| {
+            dispatch.read(files, manifest, scan.end, progress, send)
+        })?
     };
     stats.add(&applied);
     stats.transactions = dispatch.transactions;
@@ -186,14 +224,24 @@ pub(super) fn tables(
         if scan.is_undecided(prepared) {
             stats.prepared += 1;
             let (gid, state) = (prepared.gid.clone(), prepared.state.clone());
-            let restored = PreparedTransaction { gid, state, operations };
-            target.restore_prepared(restored).map_err(RecoveryError::Prepared)?;
+            let restored = PreparedTransaction {
+                gid,
+                state,
+                operations,
+            };
+            target
+                .restore_prepared(restored)
+                .map_err(RecoveryError::Prepared)?;
         }
     }
     Ok(())
 }
 
-fn load_partition(applier: &mut Applier<'_>, partition: usize, partitions: usize) -> Result<(), RecoveryError> {
+fn load_partition(
+    applier: &mut Applier<'_>,
+    partition: usize,
+    partitions: usize,
+) -> Result<(), RecoveryError> {
     let manifest = applier.manifest;
     for (&key, entry) in &manifest.images {
         if key.table != CATALOG_TABLE && partition_of(key, partitions) == partition {
@@ -250,20 +298,27 @@ fn run_partition(
 
 fn route(queues: &mut [(SyncSender<Batch>, Batch)], ts: Lsn, body: &[u8]) -> Result<(), RecoveryError> {
     let operation = Operation::decode(body).ok_or(Malformed)?;
-    let key = SegmentKey { table: operation.table(), segment: operation.row().segment() };
+    let key = SegmentKey {
+        table: operation.table(),
+        segment: operation.row().segment(),
+    };
     let partitions = queues.len();
     let (queue, batch) = &mut queues[partition_of(key, partitions)];
     batch.push(ts, body);
     if batch.bytes.len() >= BATCH_BYTES {
         // Closed only when the partition has failed; its own error replaces this one.
-        queue.send(std::mem::take(batch)).map_err(|_| RecoveryError::ThreadPanicked)?;
+        queue
+            .send(std::mem::take(batch))
+            .map_err(|_| RecoveryError::ThreadPanicked)?;
     }
     Ok(())
 }
 
 fn flush_all(queues: &mut [(SyncSender<Batch>, Batch)]) -> Result<(), RecoveryError> {
     queues.iter_mut().try_for_each(|(queue, batch)| {
-        queue.send(std::mem::take(batch)).map_err(|_| RecoveryError::ThreadPanicked)
+        queue
+            .send(std::mem::take(batch))
+            .map_err(|_| RecoveryError::ThreadPanicked)
     })
 }
 
@@ -292,7 +347,12 @@ impl Dispatch<'_> {
             self.frame(&frame, send).map_err(|error| match error {
                 RecoveryError::Payload { what, .. } => {
                     let (path, offset) = files.place(frame.header.lsn);
-                    RecoveryError::Payload { lsn: frame.header.lsn, path, offset, what }
+                    RecoveryError::Payload {
+                        lsn: frame.header.lsn,
+                        path,
+                        offset,
+                        what,
+                    }
                 }
                 other => other,
             })?;
@@ -308,16 +368,23 @@ impl Dispatch<'_> {
                 let (commit, body) = CommitHeader::decode(payload).ok_or(Malformed)?;
                 self.transactions += 1;
                 if commit.transaction == 0 {
-                    return OperationStream::default().feed_bodies(body, |_, body| send_data(send, header.end(), body));
+                    return OperationStream::default()
+                        .feed_bodies(body, |_, body| send_data(send, header.end(), body));
                 }
-                let key = TransactionKey::Fragmented { term: header.term, transaction: commit.transaction };
+                let key = TransactionKey::Fragmented {
+                    term: header.term,
+                    transaction: commit.transaction,
+                };
                 self.part(key, body, send)?;
                 self.streams.remove(&key);
                 Ok(())
             }
             FrameKind::Fragment => {
                 let (fragment, body) = FragmentHeader::decode(payload).ok_or(Malformed)?;
-                let key = TransactionKey::Fragmented { term: header.term, transaction: fragment.transaction };
+                let key = TransactionKey::Fragmented {
+                    term: header.term,
+                    transaction: fragment.transaction,
+                };
                 self.part(key, body, send)
             }
             FrameKind::Prepare => {
@@ -325,7 +392,10 @@ impl Dispatch<'_> {
                 let (commit, body) = CommitHeader::decode(rest).ok_or(Malformed)?;
                 let key = match commit.transaction {
                     0 => TransactionKey::Prepared(header.lsn),
-                    transaction => TransactionKey::Fragmented { term: header.term, transaction },
+                    transaction => TransactionKey::Fragmented {
+                        term: header.term,
+                        transaction,
+                    },
                 };
                 self.part(key, body, send)?;
                 self.streams.remove(&key);
@@ -346,7 +416,9 @@ impl Dispatch<'_> {
 
     /// A part of the operations of a transaction whose fate stands elsewhere.
     fn part(&mut self, key: TransactionKey, body: &[u8], send: &mut Send<'_>) -> Result<(), RecoveryError> {
-        let Some(transaction) = self.scan.transactions.get(&key) else { return Ok(()) };
+        let Some(transaction) = self.scan.transactions.get(&key) else {
+            return Ok(());
+        };
         if transaction.fate == Fate::Lost {
             return Ok(());
         }
@@ -354,7 +426,11 @@ impl Dispatch<'_> {
         match transaction.fate {
             Fate::Lost => Ok(()), // returned above, before a stream was made for it
             Fate::Committed(ts) => stream.feed_bodies(body, |ordinal, body| {
-                if transaction.header.is_rolled_back(ordinal) { Ok(()) } else { send_data(send, ts, body) }
+                if transaction.header.is_rolled_back(ordinal) {
+                    Ok(())
+                } else {
+                    send_data(send, ts, body)
+                }
             }),
             Fate::Undecided(index) => stream.feed_bodies(body, |ordinal, body| {
                 if !transaction.header.is_rolled_back(ordinal) {
@@ -368,5 +444,9 @@ impl Dispatch<'_> {
 
 /// The catalog was recovered before.
 fn send_data(send: &mut Send<'_>, ts: Lsn, body: &[u8]) -> Result<(), RecoveryError> {
-    if Operation::decode(body).ok_or(Malformed)?.table() == CATALOG_TABLE { Ok(()) } else { send(ts, body) }
+    if Operation::decode(body).ok_or(Malformed)?.table() == CATALOG_TABLE {
+        Ok(())
+    } else {
+        send(ts, body)
+    }
 }

@@ -13,14 +13,19 @@ use super::{CATALOG_TABLE, Phase, Progress};
 use crate::checkpoint::Manifest;
 use crate::log::frame::FrameKind;
 use crate::log::reader::{Frame, LogFiles, LogReader};
-use crate::log::record::{CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader};
+use crate::log::record::{
+    CommitHeader, FragmentHeader, Malformed, Operation, OperationStream, PrepareHeader,
+};
 use crate::log::varint::Cursor;
 use crate::log::{Pin, PinOwner, SequenceState};
 
 /// Names a transaction whose operations and fate stand in different frames.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum TransactionKey {
-    Fragmented { term: u32, transaction: u64 },
+    Fragmented {
+        term: u32,
+        transaction: u64,
+    },
     /// By the start of its PREPARE frame.
     Prepared(Lsn),
 }
@@ -100,17 +105,47 @@ impl Scan {
 
     /// For the log: what it must keep for these transactions.
     pub fn pins(&self) -> Vec<(PinOwner, Pin)> {
-        let fragmented = self.transactions.iter().filter_map(|(key, transaction)| match (key, transaction.fate) {
-            (&TransactionKey::Fragmented { term, transaction: number }, Fate::Committed(ts)) => Some((
-                PinOwner::Fragmented { term, transaction: number },
-                Pin { first: transaction.first, committed: Some(ts) },
-            )),
-            _ => None,
-        });
-        let open = self.prepared.iter().filter(|prepared| !prepared.decided).map(|prepared| {
-            (PinOwner::Prepared { gid: prepared.gid.clone() }, Pin { first: prepared.first, committed: None })
-        });
-        let decided = self.decided.iter().map(|&pin| (PinOwner::Prepared { gid: Vec::new() }, pin));
+        let fragmented =
+            self.transactions
+                .iter()
+                .filter_map(|(key, transaction)| match (key, transaction.fate) {
+                    (
+                        &TransactionKey::Fragmented {
+                            term,
+                            transaction: number,
+                        },
+                        Fate::Committed(ts),
+                    ) => Some((
+                        PinOwner::Fragmented {
+                            term,
+                            transaction: number,
+                        },
+                        Pin {
+                            first: transaction.first,
+                            committed: Some(ts),
+                        },
+                    )),
+                    _ => None,
+                });
+        let open = self
+            .prepared
+            .iter()
+            .filter(|prepared| !prepared.decided)
+            .map(|prepared| {
+                (
+                    PinOwner::Prepared {
+                        gid: prepared.gid.clone(),
+                    },
+                    Pin {
+                        first: prepared.first,
+                        committed: None,
+                    },
+                )
+            });
+        let decided = self
+            .decided
+            .iter()
+            .map(|&pin| (PinOwner::Prepared { gid: Vec::new() }, pin));
         let mut pins: Vec<_> = fragmented.chain(open).chain(decided).collect();
         pins.sort_by_key(|(_, pin)| pin.first); // maps have no order of their own; the simulator needs one
         pins
@@ -135,14 +170,20 @@ pub(super) fn scan(
     let mut reader = LogReader::new(files, manifest.log_start);
     let mut report = ProgressSteps::new(Phase::ReadLog, manifest.log_start, files.end());
     while let Some(frame) = reader.next_frame()? {
-        scan.frame(&frame).map_err(|what| place(files, frame.header.lsn, what))?;
+        scan.frame(&frame)
+            .map_err(|what| place(files, frame.header.lsn, what))?;
         report.at(frame.header.end(), progress);
     }
     scan.end = reader.position();
     scan.term = reader.term().unwrap_or(0);
     if scan.end < manifest.stable {
         let (path, offset) = files.place(scan.end);
-        return Err(RecoveryError::LogTooShort { end: scan.end, needed: manifest.stable, path, offset });
+        return Err(RecoveryError::LogTooShort {
+            end: scan.end,
+            needed: manifest.stable,
+            path,
+            offset,
+        });
     }
     scan.finish(files, manifest)?;
     Ok(scan)
@@ -150,7 +191,12 @@ pub(super) fn scan(
 
 fn place(files: &LogFiles, lsn: Lsn, what: &'static str) -> RecoveryError {
     let (path, offset) = files.place(lsn);
-    RecoveryError::Payload { lsn, path, offset, what }
+    RecoveryError::Payload {
+        lsn,
+        path,
+        offset,
+        what,
+    }
 }
 
 impl Scan {
@@ -167,12 +213,18 @@ impl Scan {
             }
             FrameKind::Abort => {
                 let transaction = Cursor::new(payload).varint().ok_or("its header is malformed")?;
-                self.transactions.remove(&TransactionKey::Fragmented { term: header.term, transaction });
+                self.transactions.remove(&TransactionKey::Fragmented {
+                    term: header.term,
+                    transaction,
+                });
                 Ok(())
             }
             FrameKind::Void => {
                 let (commit, _) = CommitHeader::decode(payload).ok_or("its header is malformed")?;
-                let key = TransactionKey::Fragmented { term: header.term, transaction: commit.transaction };
+                let key = TransactionKey::Fragmented {
+                    term: header.term,
+                    transaction: commit.transaction,
+                };
                 self.transactions.remove(&key);
                 Ok(())
             }
@@ -180,17 +232,30 @@ impl Scan {
             FrameKind::CommitPrepared => self.decide(payload, Some(header.end())),
             FrameKind::RollbackPrepared => self.decide(payload, None),
             FrameKind::Sequence => {
-                self.sequences.push(SequenceState::decode(payload).ok_or("its state is malformed")?);
+                self.sequences
+                    .push(SequenceState::decode(payload).ok_or("its state is malformed")?);
                 Ok(())
             }
             FrameKind::Pad | FrameKind::Term => Ok(()),
         }
     }
 
-    fn fragment(&mut self, term: u32, lsn: Lsn, header: FragmentHeader, body: &[u8]) -> Result<(), &'static str> {
-        let key = TransactionKey::Fragmented { term, transaction: header.transaction };
+    fn fragment(
+        &mut self,
+        term: u32,
+        lsn: Lsn,
+        header: FragmentHeader,
+        body: &[u8],
+    ) -> Result<(), &'static str> {
+        let key = TransactionKey::Fragmented {
+            term,
+            transaction: header.transaction,
+        };
         let transaction = self.transactions.entry(key).or_insert_with(|| Transaction {
-            header: CommitHeader { transaction: header.transaction, ..CommitHeader::default() },
+            header: CommitHeader {
+                transaction: header.transaction,
+                ..CommitHeader::default()
+            },
             fate: Fate::Lost,
             first: lsn,
             headless: header.sequence != 0,
@@ -203,7 +268,13 @@ impl Scan {
             return Err("a fragment before it is missing");
         }
         transaction.header.fragments += 1;
-        collect_catalog(&mut self.catalog, &mut transaction.stream, Some(key), Lsn::ZERO, body)
+        collect_catalog(
+            &mut self.catalog,
+            &mut transaction.stream,
+            Some(key),
+            Lsn::ZERO,
+            body,
+        )
     }
 
     fn commit(
@@ -217,9 +288,14 @@ impl Scan {
         if header.transaction == 0 {
             let mut stream = OperationStream::default();
             collect_catalog(&mut self.catalog, &mut stream, None, ts, body)?;
-            return if stream.is_complete() { Ok(()) } else { Err("its last operation is cut off") };
+            return if stream.is_complete() {
+                Ok(())
+            } else {
+                Err("its last operation is cut off")
+            };
         }
-        self.end_of_operations(term, lsn, header, body, Fate::Committed(ts)).map(|_| ())
+        self.end_of_operations(term, lsn, header, body, Fate::Committed(ts))
+            .map(|_| ())
     }
 
     /// The frame that carries the last operations of a fragmented transaction. Answers its key and first frame.
@@ -231,7 +307,10 @@ impl Scan {
         body: &[u8],
         fate: Fate,
     ) -> Result<(TransactionKey, Lsn), &'static str> {
-        let key = TransactionKey::Fragmented { term, transaction: header.transaction };
+        let key = TransactionKey::Fragmented {
+            term,
+            transaction: header.transaction,
+        };
         let fresh = || Transaction {
             header: CommitHeader::default(),
             fate,
@@ -245,7 +324,13 @@ impl Scan {
             if header.fragments != transaction.header.fragments {
                 return Err("some of its fragments are missing");
             }
-            collect_catalog(&mut self.catalog, &mut transaction.stream, Some(key), Lsn::ZERO, body)?;
+            collect_catalog(
+                &mut self.catalog,
+                &mut transaction.stream,
+                Some(key),
+                Lsn::ZERO,
+                body,
+            )?;
             if !transaction.stream.is_complete() {
                 return Err("its last operation is cut off");
             }
@@ -264,25 +349,49 @@ impl Scan {
             let key = TransactionKey::Prepared(lsn);
             let mut stream = OperationStream::default();
             collect_catalog(&mut self.catalog, &mut stream, Some(key), Lsn::ZERO, body)?;
-            self.transactions
-                .insert(key, Transaction { header: commit, fate, first: lsn, headless: false, stream });
+            self.transactions.insert(
+                key,
+                Transaction {
+                    header: commit,
+                    fate,
+                    first: lsn,
+                    headless: false,
+                    stream,
+                },
+            );
             (key, lsn)
         };
         let (gid, state) = (prepare.gid.to_vec(), prepare.state.to_vec());
-        self.prepared.push(Prepared { gid, state, decided: false, first, key });
+        self.prepared.push(Prepared {
+            gid,
+            state,
+            decided: false,
+            first,
+            key,
+        });
         Ok(())
     }
 
     /// COMMIT PREPARED and ROLLBACK PREPARED. A gid that is not known was prepared before the log's start and is in
     /// the images; a gid may be used again after its decision.
     fn decide(&mut self, gid: &[u8], commit: Option<Lsn>) -> Result<(), &'static str> {
-        let open = self.prepared.iter_mut().rev().find(|prepared| prepared.gid == gid && !prepared.decided);
+        let open = self
+            .prepared
+            .iter_mut()
+            .rev()
+            .find(|prepared| prepared.gid == gid && !prepared.decided);
         let Some(prepared) = open else { return Ok(()) };
         prepared.decided = true;
-        let transaction = self.transactions.get_mut(&prepared.key).ok_or("its PREPARE is missing")?;
+        let transaction = self
+            .transactions
+            .get_mut(&prepared.key)
+            .ok_or("its PREPARE is missing")?;
         transaction.fate = commit.map_or(Fate::Lost, Fate::Committed);
         if commit.is_some() {
-            self.decided.push(Pin { first: prepared.first, committed: commit });
+            self.decided.push(Pin {
+                first: prepared.first,
+                committed: commit,
+            });
         }
         Ok(())
     }
@@ -297,7 +406,11 @@ impl Scan {
                         return Err(place(files, transaction.first, "its first fragments are missing"));
                     }
                     Fate::Undecided(_) => {
-                        return Err(place(files, transaction.first, "the fragments of a PREPARE are missing"));
+                        return Err(place(
+                            files,
+                            transaction.first,
+                            "the fragments of a PREPARE are missing",
+                        ));
                     }
                     _ => transaction.fate = Fate::Lost,
                 }
@@ -317,7 +430,12 @@ fn collect_catalog(
     stream
         .feed_bodies::<Malformed>(body, |ordinal, body| {
             if Operation::decode(body).ok_or(Malformed)?.table() == CATALOG_TABLE {
-                catalog.push(CatalogOperation { key, ts, ordinal, body: body.to_vec() });
+                catalog.push(CatalogOperation {
+                    key,
+                    ts,
+                    ordinal,
+                    body: body.to_vec(),
+                });
             }
             Ok(())
         })
@@ -334,13 +452,22 @@ pub(super) struct ProgressSteps {
 
 impl ProgressSteps {
     pub fn new(phase: Phase, start: Lsn, end: Lsn) -> ProgressSteps {
-        ProgressSteps { phase, start: start.0, total: end.0.saturating_sub(start.0).max(1), next: 0 }
+        ProgressSteps {
+            phase,
+            start: start.0,
+            total: end.0.saturating_sub(start.0).max(1),
+            next: 0,
+        }
     }
 
     pub fn at(&mut self, lsn: Lsn, progress: &mut dyn FnMut(Progress)) {
         let done = lsn.0.saturating_sub(self.start);
         if done >= self.next {
-            progress(Progress { phase: self.phase, done, total: self.total });
+            progress(Progress {
+                phase: self.phase,
+                done,
+                total: self.total,
+            });
             self.next = done + self.total.div_ceil(100);
         }
     }

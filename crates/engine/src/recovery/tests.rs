@@ -43,13 +43,20 @@ impl World {
             frozen: BTreeMap::new(),
             next_gid: 0,
             next_table: 2,
-            sequence: SequenceState { id: SEQUENCE, logged_value: 0, is_called: false },
+            sequence: SequenceState {
+                id: SEQUENCE,
+                logged_value: 0,
+                is_called: false,
+            },
         }
     }
 
     fn locked(&self) -> BTreeSet<(TableId, RowId)> {
         let open = self.open.iter().map(|(transaction, _)| transaction);
-        let mut rows: BTreeSet<_> = open.chain(self.prepared.values()).flat_map(|t| t.rows()).collect();
+        let mut rows: BTreeSet<_> = open
+            .chain(self.prepared.values())
+            .flat_map(|t| t.rows())
+            .collect();
         rows.extend(self.frozen.values().flatten());
         rows
     }
@@ -78,7 +85,13 @@ impl World {
             self.open.push((ToyTransaction::default(), Vec::new()));
         }
         let which = self.prng.below(self.open.len() as u64) as usize;
-        let tables: Vec<_> = self.life.toy.table_ids().into_iter().filter(|id| *id != CATALOG_TABLE).collect();
+        let tables: Vec<_> = self
+            .life
+            .toy
+            .table_ids()
+            .into_iter()
+            .filter(|id| *id != CATALOG_TABLE)
+            .collect();
         if tables.is_empty() {
             return;
         }
@@ -87,7 +100,11 @@ impl World {
         if self.locked().contains(&(table, row)) && !self.open[which].0.rows().contains(&(table, row)) {
             return;
         }
-        let length = if self.prng.chance(1, 25) { 50_000 } else { self.prng.below(120) };
+        let length = if self.prng.chance(1, 25) {
+            50_000
+        } else {
+            self.prng.below(120)
+        };
         let new = self.prng.chance(4, 5).then(|| {
             let fill = self.prng.below(4) as u8;
             let mut bytes = vec![fill; length as usize];
@@ -101,7 +118,9 @@ impl World {
     }
 
     fn savepoint(&mut self) {
-        let Some((transaction, marks)) = self.open.last_mut() else { return };
+        let Some((transaction, marks)) = self.open.last_mut() else {
+            return;
+        };
         if self.prng.chance(1, 2) || marks.is_empty() {
             marks.push(transaction.savepoint());
         } else {
@@ -125,7 +144,9 @@ impl World {
     }
 
     fn prepare(&mut self) -> bool {
-        let Some((mut transaction, _)) = self.open.pop() else { return true };
+        let Some((mut transaction, _)) = self.open.pop() else {
+            return true;
+        };
         let gid = self.next_gid.to_le_bytes().to_vec();
         self.next_gid += 1;
         let done = self.life.prepare(&mut transaction, &gid);
@@ -134,7 +155,9 @@ impl World {
     }
 
     fn decide(&mut self) -> bool {
-        let Some((gid, transaction)) = self.prepared.pop_first() else { return true };
+        let Some((gid, transaction)) = self.prepared.pop_first() else {
+            return true;
+        };
         let commit = self.prng.chance(2, 3);
         self.life.decide(transaction, &gid, commit).is_some()
     }
@@ -142,7 +165,9 @@ impl World {
     fn next_value(&mut self) -> bool {
         self.sequence.logged_value += 32;
         self.life.toy.set_sequence(self.sequence);
-        self.life.append(FrameKind::Sequence, &self.sequence.encode()).is_some()
+        self.life
+            .append(FrameKind::Sequence, &self.sequence.encode())
+            .is_some()
     }
 
     fn create_or_drop_table(&mut self) -> bool {
@@ -154,7 +179,12 @@ impl World {
             let victim = droppable[self.prng.below(droppable.len() as u64) as usize];
             transaction.set(&self.life.toy, CATALOG_TABLE, RowId(victim.0 as u64), None);
         } else {
-            transaction.set(&self.life.toy, CATALOG_TABLE, RowId(self.next_table as u64), Some(vec![1]));
+            transaction.set(
+                &self.life.toy,
+                CATALOG_TABLE,
+                RowId(self.next_table as u64),
+                Some(vec![1]),
+            );
             self.next_table += 1;
         }
         self.life.commit(transaction).is_some()
@@ -170,34 +200,60 @@ impl World {
         let next = Life::begin(&world, threads, Arc::new(|_| {}))
             .unwrap_or_else(|error| panic!("seed {seed}: recovery failed: {error}"));
         let end = next.recovered.end;
-        assert!(end >= stable, "seed {seed}: the log ends at {end}, stable was {stable}");
+        assert!(
+            end >= stable,
+            "seed {seed}: the log ends at {end}, stable was {stable}"
+        );
         let mut expected = self.life.toy.contents(end);
         // A table dropped in the lost tail is back; the toy has forgotten its rows, so compare without them.
         let known: BTreeSet<_> = self.life.toy.table_ids().into_iter().collect();
         let mut found = next.toy.contents(Lsn::MAX);
         let listed = |contents: &Contents| {
-            contents.keys().filter(|key| key.0 == CATALOG_TABLE).map(|key| TableId(key.1.0 as u32)).collect()
+            contents
+                .keys()
+                .filter(|key| key.0 == CATALOG_TABLE)
+                .map(|key| TableId(key.1.0 as u32))
+                .collect()
         };
         let tables: BTreeSet<TableId> = listed(&found);
         found.retain(|(table, _), _| known.contains(table));
         expected.retain(|(table, _), _| *table == CATALOG_TABLE || tables.contains(table));
-        assert!(found == expected, "seed {seed}: contents differ at {end}: {}", difference(&found, &expected));
+        assert!(
+            found == expected,
+            "seed {seed}: contents differ at {end}: {}",
+            difference(&found, &expected)
+        );
         self.compare_prepared(&next, stable);
-        self.sequence = next.toy.sequence(SEQUENCE).unwrap_or(SequenceState { logged_value: 0, ..sequence_logged });
+        self.sequence = next.toy.sequence(SEQUENCE).unwrap_or(SequenceState {
+            logged_value: 0,
+            ..sequence_logged
+        });
         self.open.clear();
         self.life = next;
     }
 
     fn compare_prepared(&mut self, next: &Life, _stable: Lsn) {
-        let restored: BTreeMap<_, _> = next.toy.prepared().into_iter().map(|p| (p.gid.clone(), p)).collect();
+        let restored: BTreeMap<_, _> = next
+            .toy
+            .prepared()
+            .into_iter()
+            .map(|p| (p.gid.clone(), p))
+            .collect();
         for (gid, prepared) in &restored {
             assert_eq!(prepared.state, b"locks", "seed {}", self.seed);
             if let Some(transaction) = self.prepared.get(gid) {
-                assert!(transaction.rows().is_subset(&rows_of(prepared)), "seed {}", self.seed);
+                assert!(
+                    transaction.rows().is_subset(&rows_of(prepared)),
+                    "seed {}",
+                    self.seed
+                );
             }
         }
         self.prepared.clear();
-        self.frozen = restored.iter().map(|(gid, prepared)| (gid.clone(), rows_of(prepared))).collect();
+        self.frozen = restored
+            .iter()
+            .map(|(gid, prepared)| (gid.clone(), rows_of(prepared)))
+            .collect();
     }
 }
 
@@ -205,7 +261,11 @@ fn difference(found: &Contents, expected: &Contents) -> String {
     let keys: BTreeSet<_> = found.keys().chain(expected.keys()).collect();
     let wrong = keys.into_iter().filter(|key| found.get(key) != expected.get(key));
     let describe = |key: &(TableId, RowId)| {
-        format!("{key:?}: found {:?} expected {:?}", found.get(key).map(Vec::len), expected.get(key).map(Vec::len))
+        format!(
+            "{key:?}: found {:?} expected {:?}",
+            found.get(key).map(Vec::len),
+            expected.get(key).map(Vec::len)
+        )
     };
     wrong.take(5).map(describe).collect::<Vec<_>>().join("; ")
 }
@@ -215,7 +275,10 @@ fn live_and_crash(seed: u64, lives: u32, actions: u64, threads: usize) -> u64 {
     let mut rounds = 0;
     for _ in 0..lives {
         if world.prng.chance(1, 3) {
-            world.disk.set_faults(FaultPlan { sync_fails_ppm: 5_000, ..FaultPlan::default() });
+            world.disk.set_faults(FaultPlan {
+                sync_fails_ppm: 5_000,
+                ..FaultPlan::default()
+            });
         }
         for _ in 0..world.prng.below(actions) {
             if !world.act() {
@@ -269,7 +332,10 @@ fn rot_anywhere_is_an_error_or_harmless() {
         let mut prng = Prng::new(seed);
         let paths = disk.paths();
         let path = &paths[prng.below(paths.len() as u64) as usize];
-        let length = mote_common::env::Disk::open(&disk, path).expect("there").len().expect("alive");
+        let length = mote_common::env::Disk::open(&disk, path)
+            .expect("there")
+            .len()
+            .expect("alive");
         disk.flip_bit(path, prng.below(length.clamp(1, 100_000)), prng.next_u64() as u8);
         let (damaged, _) = env(&disk, seed);
         match Life::begin(&damaged, 1, Arc::new(|_| {})) {
@@ -279,7 +345,10 @@ fn rot_anywhere_is_an_error_or_harmless() {
                 assert!(text.contains("file"), "seed {seed}: {text}");
             }
             Ok(life) => {
-                assert!(life.toy.contents(stable) == expected, "seed {seed}: rot in {path} lost data silently");
+                assert!(
+                    life.toy.contents(stable) == expected,
+                    "seed {seed}: rot in {path} lost data silently"
+                );
                 assert_eq!(life.toy.prepared().len(), prepared, "seed {seed}");
             }
         }
@@ -298,7 +367,10 @@ fn a_directory_without_manifest_or_of_another_format_is_refused() {
     mote_common::env::Disk::rename(&disk, "elsewhere", "MANIFEST").expect("renamed");
     disk.flip_bit("MANIFEST", 8, 2);
     let error = Life::begin(&world, 1, Arc::new(|_| {})).err().expect("refused");
-    assert!(error.to_string().contains("this release reads format 1"), "{error}");
+    assert!(
+        error.to_string().contains("this release reads format 1"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -313,5 +385,8 @@ fn a_missing_segment_is_noticed() {
     let start = manifest_of(&after).log_start.0 / SEGMENT_BYTES * SEGMENT_BYTES;
     mote_common::env::Disk::remove(&disk, &crate::log::segment::segment_path(start)).expect("there was one");
     let error = Life::begin(&after, 1, Arc::new(|_| {})).err().expect("refused");
-    assert!(matches!(error, RecoveryError::Log(_) | RecoveryError::LogTooShort { .. }), "{error}");
+    assert!(
+        matches!(error, RecoveryError::Log(_) | RecoveryError::LogTooShort { .. }),
+        "{error}"
+    );
 }

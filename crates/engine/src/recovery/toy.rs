@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 use super::*;
 use crate::checkpoint::{CheckpointConfig, Checkpointer, ImageSnapshot, Manifest, Source, TableSource};
 use crate::log::{
-    FailStop, FlushOutcome, FrameKind, Log, LogConfig, LogError, LogWriter, Mark, Operation, RedoBuffer, patch,
+    FailStop, FlushOutcome, FrameKind, Log, LogConfig, LogError, LogWriter, Mark, Operation, RedoBuffer,
+    patch,
 };
 
 type Bytes = Option<Vec<u8>>;
@@ -43,14 +44,24 @@ pub type Contents = BTreeMap<(TableId, RowId), Vec<u8>>;
 
 impl Toy {
     pub fn new() -> Toy {
-        let toy = Toy { state: Arc::default(), log: Arc::default() };
+        let toy = Toy {
+            state: Arc::default(),
+            log: Arc::default(),
+        };
         toy.add_table(CATALOG_TABLE);
         toy
     }
 
     fn add_table(&self, id: TableId) {
-        let table = ToyTable { id, rows: Mutex::default() };
-        self.state.lock().tables.entry(id).or_insert_with(|| Arc::new(table));
+        let table = ToyTable {
+            id,
+            rows: Mutex::default(),
+        };
+        self.state
+            .lock()
+            .tables
+            .entry(id)
+            .or_insert_with(|| Arc::new(table));
     }
 
     /// Everything as of `ts`.
@@ -103,7 +114,13 @@ impl Toy {
 }
 
 impl ToyTable {
-    fn change(&self, row: RowId, base: Lsn, ts: Lsn, make: impl FnOnce(&[u8]) -> Bytes) -> Result<(), ApplyError> {
+    fn change(
+        &self,
+        row: RowId,
+        base: Lsn,
+        ts: Lsn,
+        make: impl FnOnce(&[u8]) -> Bytes,
+    ) -> Result<(), ApplyError> {
         let mut rows = self.rows.lock();
         let chain = rows.entry(row).or_default();
         match chain.last() {
@@ -112,14 +129,20 @@ impl ToyTable {
                 chain.push((ts, new));
                 Ok(())
             }
-            other => Err(ApplyError::BaseMismatch { found: other.map(|(found, _)| *found) }),
+            other => Err(ApplyError::BaseMismatch {
+                found: other.map(|(found, _)| *found),
+            }),
         }
     }
 }
 
 impl TableTarget for ToyTable {
     fn load_image_row(&self, row: &RowImage<'_>) -> Result<(), ApplyError> {
-        self.rows.lock().entry(row.row).or_default().push((row.commit_ts, Some(row.bytes.to_vec())));
+        self.rows
+            .lock()
+            .entry(row.row)
+            .or_default()
+            .push((row.commit_ts, Some(row.bytes.to_vec())));
         Ok(())
     }
 
@@ -135,7 +158,14 @@ impl TableTarget for ToyTable {
         }
     }
 
-    fn apply_update_whole(&self, row: RowId, _: u8, base: Lsn, ts: Lsn, bytes: &[u8]) -> Result<(), ApplyError> {
+    fn apply_update_whole(
+        &self,
+        row: RowId,
+        _: u8,
+        base: Lsn,
+        ts: Lsn,
+        bytes: &[u8],
+    ) -> Result<(), ApplyError> {
         self.change(row, base, ts, |_| Some(bytes.to_vec()))
     }
 
@@ -156,7 +186,11 @@ impl TableTarget for ToyTable {
 
 impl Target for Toy {
     fn table(&self, id: TableId) -> Option<Arc<dyn TableTarget>> {
-        self.state.lock().tables.get(&id).map(|table| table.clone() as Arc<dyn TableTarget>)
+        self.state
+            .lock()
+            .tables
+            .get(&id)
+            .map(|table| table.clone() as Arc<dyn TableTarget>)
     }
 
     fn catalog_recovered(&self, _: &[u64; COUNTERS]) -> Result<(), ApplyError> {
@@ -191,11 +225,18 @@ impl ImageSnapshot for ToySnapshot {
 
 impl Source for Toy {
     fn tables(&self) -> Vec<Arc<dyn TableSource>> {
-        self.state.lock().tables.values().map(|table| table.clone() as Arc<dyn TableSource>).collect()
+        self.state
+            .lock()
+            .tables
+            .values()
+            .map(|table| table.clone() as Arc<dyn TableSource>)
+            .collect()
     }
 
     fn image_snapshot(&self) -> Box<dyn ImageSnapshot> {
-        Box::new(ToySnapshot(self.log.lock().as_ref().expect("the log is open").stable()))
+        Box::new(ToySnapshot(
+            self.log.lock().as_ref().expect("the log is open").stable(),
+        ))
     }
 
     fn sequences(&self) -> Vec<SequenceState> {
@@ -219,7 +260,11 @@ impl TableSource for ToyTable {
     fn segment_last_change(&self, segment: u32) -> Lsn {
         let rows = self.rows.lock();
         let range = RowId::new(segment, 0)..RowId::new(segment + 1, 0);
-        rows.range(range).filter_map(|(_, chain)| chain.last()).map(|(ts, _)| *ts).max().unwrap_or_default()
+        rows.range(range)
+            .filter_map(|(_, chain)| chain.last())
+            .map(|(ts, _)| *ts)
+            .max()
+            .unwrap_or_default()
     }
 
     fn visit_segment(&self, segment: u32, snapshot: Lsn, visit: &mut dyn FnMut(RowImage<'_>)) {
@@ -227,7 +272,13 @@ impl TableSource for ToyTable {
         for (&row, chain) in rows.range(RowId::new(segment, 0)..RowId::new(segment + 1, 0)) {
             let version = chain.iter().rev().find(|(ts, _)| *ts <= snapshot);
             if let Some((commit_ts, Some(bytes))) = version {
-                visit(RowImage { row, layout: 0, revision: 1, commit_ts: *commit_ts, bytes });
+                visit(RowImage {
+                    row,
+                    layout: 0,
+                    revision: 1,
+                    commit_ts: *commit_ts,
+                    bytes,
+                });
             }
         }
     }
@@ -242,7 +293,11 @@ pub struct ToyTransaction {
 
 impl ToyTransaction {
     fn own(&self, table: TableId, row: RowId) -> Option<&Bytes> {
-        self.changes.iter().rev().find(|(t, r, _)| (*t, *r) == (table, row)).map(|(_, _, bytes)| bytes)
+        self.changes
+            .iter()
+            .rev()
+            .find(|(t, r, _)| (*t, *r) == (table, row))
+            .map(|(_, _, bytes)| bytes)
     }
 
     /// Makes the row `new` (`None`: deletes it), with the operation that its present state asks for.
@@ -270,7 +325,10 @@ impl ToyTransaction {
     }
 
     pub fn rows(&self) -> BTreeSet<(TableId, RowId)> {
-        self.changes.iter().map(|(table, row, _)| (*table, *row)).collect()
+        self.changes
+            .iter()
+            .map(|(table, row, _)| (*table, *row))
+            .collect()
     }
 }
 
@@ -286,11 +344,20 @@ pub struct Life {
 pub const SEGMENT_BYTES: u64 = 256 << 10;
 
 pub fn log_config() -> LogConfig {
-    LogConfig { segment_bytes: SEGMENT_BYTES, ring_bytes: 2 << 20, segments_ahead: 1, writers_max: 2 }
+    LogConfig {
+        segment_bytes: SEGMENT_BYTES,
+        ring_bytes: 2 << 20,
+        segments_ahead: 1,
+        writers_max: 2,
+    }
 }
 
 pub fn checkpoint_config() -> CheckpointConfig {
-    CheckpointConfig { file_bytes: 60_000, manifest_bytes: 200_000, ..CheckpointConfig::default() }
+    CheckpointConfig {
+        file_bytes: 60_000,
+        manifest_bytes: 200_000,
+        ..CheckpointConfig::default()
+    }
 }
 
 impl Life {
@@ -298,12 +365,22 @@ impl Life {
         let manifest = open_manifest(env, SEGMENT_BYTES)?;
         let toy = Toy::new();
         let recovered = recover(env, &manifest, &toy, RecoveryOptions { threads }, &mut |_| {})?;
-        let log = Log::open(env, log_config(), recovered.position.clone(), fail_stop)
-            .map_err(|error| RecoveryError::Io { what: "log".into(), error })?;
+        let log = Log::open(env, log_config(), recovered.position.clone(), fail_stop).map_err(|error| {
+            RecoveryError::Io {
+                what: "log".into(),
+                error,
+            }
+        })?;
         *toy.log.lock() = Some(log.clone());
         let source = Arc::new(toy.clone());
         let checkpointer = Checkpointer::new(env, &log, source, manifest, checkpoint_config());
-        Ok(Life { writer: log.writer(), toy, log, checkpointer, recovered })
+        Ok(Life {
+            writer: log.writer(),
+            toy,
+            log,
+            checkpointer,
+            recovered,
+        })
     }
 
     /// Appends, flushing when there is no room; `None` when the log has stopped.
@@ -363,12 +440,19 @@ impl Life {
     pub fn prepare(&self, transaction: &mut ToyTransaction, gid: &[u8]) -> bool {
         self.send_fragments(transaction)
             && self
-                .append(FrameKind::Prepare, &transaction.redo.prepare_payload(gid, b"locks").expect("it fits"))
+                .append(
+                    FrameKind::Prepare,
+                    &transaction.redo.prepare_payload(gid, b"locks").expect("it fits"),
+                )
                 .is_some()
     }
 
     pub fn decide(&self, transaction: ToyTransaction, gid: &[u8], commit: bool) -> Option<Lsn> {
-        let kind = if commit { FrameKind::CommitPrepared } else { FrameKind::RollbackPrepared };
+        let kind = if commit {
+            FrameKind::CommitPrepared
+        } else {
+            FrameKind::RollbackPrepared
+        };
         let ts = self.append(kind, gid)?;
         if commit {
             self.install(&transaction, ts);
@@ -379,10 +463,17 @@ impl Life {
 
 /// What a restored prepared transaction would do, for comparison.
 pub fn rows_of(prepared: &PreparedTransaction) -> BTreeSet<(TableId, RowId)> {
-    let decode = |body: &Vec<u8>| Operation::decode(body).map(|operation| (operation.table(), operation.row()));
-    prepared.operations.iter().map(|body| decode(body).expect("restored operations decode")).collect()
+    let decode =
+        |body: &Vec<u8>| Operation::decode(body).map(|operation| (operation.table(), operation.row()));
+    prepared
+        .operations
+        .iter()
+        .map(|body| decode(body).expect("restored operations decode"))
+        .collect()
 }
 
 pub fn manifest_of(env: &Env) -> Manifest {
-    Manifest::read(&*env.disk).expect("readable").expect("there is one")
+    Manifest::read(&*env.disk)
+        .expect("readable")
+        .expect("there is one")
 }

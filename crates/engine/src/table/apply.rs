@@ -35,7 +35,10 @@ impl Table {
         if self.find_layout(layout).is_none() {
             return Err(ApplyError::Other(format!("the table has no layout {layout}")));
         }
-        if !self.budget().charge(allocation_bytes(bytes.len()), Charge::Essential) {
+        if !self
+            .budget()
+            .charge(allocation_bytes(bytes.len()), Charge::Essential)
+        {
             return Err(ApplyError::OutOfMemory);
         }
         self.raise_ordinals_end(ordinal_of_row(row) + 1);
@@ -191,15 +194,26 @@ impl TableSource for Table {
     }
 
     fn visit_segment(&self, segment: u32, snapshot: Lsn, visit: &mut dyn FnMut(RowImage<'_>)) {
-        let Some(slots) = self.directory.get(segment) else { return };
-        let eye = Eye { slots: self.slots, own_slot: NOBODY, command: 0, ts: snapshot };
+        let Some(slots) = self.directory.get(segment) else {
+            return;
+        };
+        let eye = Eye {
+            slots: self.slots,
+            own_slot: NOBODY,
+            command: 0,
+            ts: snapshot,
+        };
         for offset in 0..RowId::SEGMENT_ROWS as u16 {
             let _guard = epoch::pin();
             // SAFETY: pinned before the head is loaded.
-            let Some(sight) = (unsafe { look(slots.slot(offset).head(), eye) }) else { continue };
+            let Some(sight) = (unsafe { look(slots.slot(offset).head(), eye) }) else {
+                continue;
+            };
             // SAFETY: found under the pin.
             let version = unsafe { &*sight.version };
-            let (false, Some(commit_ts)) = (version.is_tombstone(), sight.ts) else { continue };
+            let (false, Some(commit_ts)) = (version.is_tombstone(), sight.ts) else {
+                continue;
+            };
             visit(RowImage {
                 row: RowId::new(segment, offset),
                 layout: version.layout(),

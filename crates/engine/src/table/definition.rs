@@ -36,7 +36,10 @@ pub struct TableDefinition {
 impl TableDefinition {
     /// A new table with one layout.
     pub fn new(columns: Vec<ColumnStorage>) -> TableDefinition {
-        TableDefinition { id: TableId(0), layouts: vec![Layout::new(0, columns)] }
+        TableDefinition {
+            id: TableId(0),
+            layouts: vec![Layout::new(0, columns)],
+        }
     }
 }
 
@@ -85,21 +88,32 @@ impl Definition {
                 out.push(1);
                 put_u32(&mut out, table.id.0);
                 put_count(&mut out, table.layouts.len());
-                table.layouts.iter().for_each(|layout| encode_layout(layout, &mut out));
+                table
+                    .layouts
+                    .iter()
+                    .for_each(|layout| encode_layout(layout, &mut out));
             }
             Definition::Index(index) => {
                 out.push(2);
                 put_u32(&mut out, index.id.0);
                 put_u32(&mut out, index.table.0);
                 put_count(&mut out, index.columns.len());
-                index.columns.iter().for_each(|column| encode_key_column(column, &mut out));
+                index
+                    .columns
+                    .iter()
+                    .for_each(|column| encode_key_column(column, &mut out));
                 out.push(index.unique as u8 | (index.nulls_not_distinct as u8) << 1);
                 put_optional_bytes(&mut out, index.expressions.as_deref());
             }
             Definition::Sequence(sequence) => {
                 out.push(3);
                 put_u32(&mut out, sequence.id.0);
-                for value in [sequence.start, sequence.increment, sequence.minimum, sequence.maximum] {
+                for value in [
+                    sequence.start,
+                    sequence.increment,
+                    sequence.minimum,
+                    sequence.maximum,
+                ] {
                     out.extend_from_slice(&value.to_le_bytes());
                 }
                 out.push(sequence.cycle as u8);
@@ -117,7 +131,9 @@ impl Definition {
             1 => {
                 let id = TableId(input.u32()?);
                 let count = input.u16()?;
-                let layouts = (0..count).map(|_| decode_layout(&mut input)).collect::<Result<Vec<_>, _>>()?;
+                let layouts = (0..count)
+                    .map(|_| decode_layout(&mut input))
+                    .collect::<Result<Vec<_>, _>>()?;
                 if layouts.is_empty() {
                     return Err(DefinitionCorrupt("a table without a layout"));
                 }
@@ -127,7 +143,9 @@ impl Definition {
                 let id = IndexId(input.u32()?);
                 let table = TableId(input.u32()?);
                 let count = input.u16()?;
-                let columns = (0..count).map(|_| decode_key_column(&mut input)).collect::<Result<_, _>>()?;
+                let columns = (0..count)
+                    .map(|_| decode_key_column(&mut input))
+                    .collect::<Result<_, _>>()?;
                 let flags = input.u8()?;
                 let expressions = input.optional_bytes()?.map(Box::from);
                 Definition::Index(IndexDefinition {
@@ -149,7 +167,11 @@ impl Definition {
             }),
             _ => return Err(DefinitionCorrupt("unknown kind of object")),
         };
-        if input.0.is_empty() { Ok(definition) } else { Err(DefinitionCorrupt("bytes after the definition")) }
+        if input.0.is_empty() {
+            Ok(definition)
+        } else {
+            Err(DefinitionCorrupt("bytes after the definition"))
+        }
     }
 }
 
@@ -179,7 +201,11 @@ fn decode_layout(input: &mut Input<'_>) -> Result<Layout, DefinitionCorrupt> {
         {
             return Err(DefinitionCorrupt("a default of the wrong width"));
         }
-        columns.push(ColumnStorage { class, nullable, missing });
+        columns.push(ColumnStorage {
+            class,
+            nullable,
+            missing,
+        });
     }
     Ok(Layout::new(number, columns))
 }
@@ -219,7 +245,11 @@ fn put_u32(out: &mut Vec<u8>, value: u32) {
 }
 
 fn put_count(out: &mut Vec<u8>, count: usize) {
-    out.extend_from_slice(&u16::try_from(count).expect("lists are bounded below 65,536").to_le_bytes());
+    out.extend_from_slice(
+        &u16::try_from(count)
+            .expect("lists are bounded below 65,536")
+            .to_le_bytes(),
+    );
 }
 
 fn put_optional_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
@@ -227,7 +257,10 @@ fn put_optional_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
         None => out.push(0),
         Some(bytes) => {
             out.push(1);
-            put_u32(out, u32::try_from(bytes.len()).expect("definitions are far below 4 GiB"));
+            put_u32(
+                out,
+                u32::try_from(bytes.len()).expect("definitions are far below 4 GiB"),
+            );
             out.extend_from_slice(bytes);
         }
     }

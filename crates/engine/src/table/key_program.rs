@@ -57,7 +57,10 @@ impl KeyClass {
 
     /// The byte that stands for the class on disk.
     pub fn code(self) -> u8 {
-        Self::ALL.iter().position(|&class| class == self).expect("ALL lists every class") as u8
+        Self::ALL
+            .iter()
+            .position(|&class| class == self)
+            .expect("ALL lists every class") as u8
     }
 
     pub fn from_code(code: u8) -> Option<KeyClass> {
@@ -88,7 +91,13 @@ pub struct KeyColumn {
 impl KeyColumn {
     /// A column in PostgreSQL's default order: ascending, nulls last.
     pub fn ascending(column: u16, class: KeyClass, nullable: bool) -> KeyColumn {
-        KeyColumn { source: KeySource::Column(column), class, nullable, descending: false, nulls_first: false }
+        KeyColumn {
+            source: KeySource::Column(column),
+            class,
+            nullable,
+            descending: false,
+            nulls_first: false,
+        }
     }
 }
 
@@ -117,7 +126,11 @@ impl KeyColumn {
     pub fn append(&self, value: KeyValue<'_>, key: &mut Vec<u8>) -> bool {
         if let KeyValue::Null = value {
             debug_assert!(self.nullable, "NULL in a NOT NULL key column");
-            key.push(if self.nulls_first { MARKER_NULL_FIRST } else { MARKER_NULL_LAST });
+            key.push(if self.nulls_first {
+                MARKER_NULL_FIRST
+            } else {
+                MARKER_NULL_LAST
+            });
             return true;
         }
         if self.nullable {
@@ -259,9 +272,14 @@ impl KeyProgram {
     pub fn new(columns: Vec<KeyColumn>, expressions: Option<Arc<dyn KeyExpressions>>) -> KeyProgram {
         debug_assert!(
             expressions.is_some()
-                || columns.iter().all(|column| matches!(column.source, KeySource::Column(_)))
+                || columns
+                    .iter()
+                    .all(|column| matches!(column.source, KeySource::Column(_)))
         );
-        KeyProgram { columns: columns.into(), expressions }
+        KeyProgram {
+            columns: columns.into(),
+            expressions,
+        }
     }
 
     pub fn columns(&self) -> &[KeyColumn] {
@@ -302,7 +320,9 @@ impl KeyProgram {
             return false;
         }
         self.columns.iter().all(|column| {
-            let KeySource::Column(number) = column.source else { return false };
+            let KeySource::Column(number) = column.source else {
+                return false;
+            };
             let number = number as usize;
             if old.is_null(number) || new.is_null(number) {
                 return old.is_null(number) == new.is_null(number);

@@ -70,7 +70,11 @@ pub struct ColumnStorage {
 
 impl ColumnStorage {
     pub fn new(class: StorageClass, nullable: bool) -> ColumnStorage {
-        ColumnStorage { class, nullable, missing: None }
+        ColumnStorage {
+            class,
+            nullable,
+            missing: None,
+        }
     }
 
     pub fn with_missing(mut self, missing: Option<Box<[u8]>>) -> ColumnStorage {
@@ -123,7 +127,13 @@ impl Layout {
                 }
             })
             .collect();
-        Layout { number, columns: columns.into(), places, fixed_bytes, variable_count }
+        Layout {
+            number,
+            columns: columns.into(),
+            places,
+            fixed_bytes,
+            variable_count,
+        }
     }
 
     /// The number that versions carry.

@@ -26,7 +26,6 @@ pub(crate) mod prune;
 mod apply;
 mod definition;
 
-
 pub use definition::{
     CATALOG_TABLE, Definition, DefinitionCorrupt, FIRST_USER_TABLE, IndexDefinition, SQL_CATALOG_TABLE,
     SequenceDefinition, SequenceId, TableDefinition,

@@ -44,24 +44,22 @@ pub(crate) fn remove_dead_entries(table: &Table, row: RowId, dead: NonNull<Versi
             continue;
         }
         let mut scratch = Vec::new();
-        index.tree.remove_if(&key, row, || !chain_has_key(table, row, index, &key, &mut scratch));
+        index.tree.remove_if(&key, row, || {
+            !chain_has_key(table, row, index, &key, &mut scratch)
+        });
     }
 }
 
 /// Does any version of the row, committed or not, have this key? The caller is pinned.
-fn chain_has_key(
-    table: &Table,
-    row: RowId,
-    index: &TableIndex,
-    key: &[u8],
-    scratch: &mut Vec<u8>,
-) -> bool {
+fn chain_has_key(table: &Table, row: RowId, index: &TableIndex, key: &[u8], scratch: &mut Vec<u8>) -> bool {
     let mut at = table.slot(row).map_or(std::ptr::null(), |slot| slot.head());
     while let Some(version) = NonNull::new(at.cast_mut()) {
         // SAFETY: reached from the head under the caller's pin.
         let (header, bytes) = unsafe { (version.as_ref(), Version::payload(version)) };
         if !header.is_tombstone()
-            && index.key_program.matches(&table.view(header.layout(), bytes), key, scratch)
+            && index
+                .key_program
+                .matches(&table.view(header.layout(), bytes), key, scratch)
         {
             return true;
         }
@@ -98,7 +96,8 @@ pub(crate) fn keys_differ(head: &Version) -> bool {
 /// After the row latch: index entries and memory of versions that `unlink_unneeded` took out.
 pub(crate) fn bury(table: &Table, row: RowId, dead: &[NonNull<Version>], keys_differ: bool, guard: &Guard) {
     if keys_differ {
-        dead.iter().for_each(|&version| remove_dead_entries(table, row, version, guard));
+        dead.iter()
+            .for_each(|&version| remove_dead_entries(table, row, version, guard));
     }
     for &version in dead {
         // SAFETY: unlinked by the caller alone, who hands them over once.
@@ -192,7 +191,9 @@ impl Collector {
     fn queue_items(&self, ts: Lsn, rows: impl IntoIterator<Item = (TableId, RowId)>, kind: ItemKind) {
         let mut rows = rows.into_iter().peekable();
         if rows.peek().is_some() {
-            self.queue.lock().extend(rows.map(|(table, row)| Item { ts, table, row, kind }));
+            self.queue
+                .lock()
+                .extend(rows.map(|(table, row)| Item { ts, table, row, kind }));
         }
     }
 
@@ -268,10 +269,14 @@ enum Deleted {
 
 /// Takes a deleted row away if everything active is later than its tombstone, or takes a clean row off the queue.
 fn take_deleted(table: &Table, row: RowId, oldest: Lsn, slots: &SlotTable, guard: &Guard) -> Deleted {
-    let Some(slot) = table.slot(row) else { return Deleted::Settled };
+    let Some(slot) = table.slot(row) else {
+        return Deleted::Settled;
+    };
     let mut latched = slot.latch();
     // SAFETY: linked, under the latch.
-    let Some(head) = (unsafe { latched.head().as_ref() }) else { return Deleted::Settled };
+    let Some(head) = (unsafe { latched.head().as_ref() }) else {
+        return Deleted::Settled;
+    };
     let Standing::Committed(ts) = standing(head, slots, NOBODY) else {
         // Its writer inherited QUEUED and does not queue the row again: look once it is over.
         return Deleted::Later(Lsn(oldest.0 + 1));
@@ -290,7 +295,9 @@ fn take_deleted(table: &Table, row: RowId, oldest: Lsn, slots: &SlotTable, guard
             // SAFETY: unlinked by us, retired below.
             at = unsafe { version.as_ref() }.previous();
         }
-        versions.iter().for_each(|&version| remove_dead_entries(table, row, version, guard));
+        versions
+            .iter()
+            .for_each(|&version| remove_dead_entries(table, row, version, guard));
         for version in &versions {
             // SAFETY: unreachable since the head was cleared; ours alone.
             unsafe { retire(version.as_ptr(), table.budget(), guard) };

@@ -35,8 +35,17 @@ impl<'a> RowView<'a> {
     #[inline]
     pub fn new(layout: &'a Layout, bytes: &'a [u8]) -> RowView<'a> {
         let has_nulls = bytes[0] & FLAG_NULLS != 0;
-        let fixed = if has_nulls { 1 + layout.null_bitmap_bytes() } else { 1 };
-        RowView { layout, newest: layout, bytes, fixed }
+        let fixed = if has_nulls {
+            1 + layout.null_bitmap_bytes()
+        } else {
+            1
+        };
+        RowView {
+            layout,
+            newest: layout,
+            bytes,
+            fixed,
+        }
     }
 
     /// The same row, seen under a newer layout: columns the row does not have read as its `missing`.
@@ -91,14 +100,21 @@ impl<'a> RowView<'a> {
     #[inline]
     fn fixed_array<const N: usize>(&self, column: usize) -> [u8; N] {
         if column >= self.layout.column_count() {
-            let missing = self.newest.columns()[column].missing.as_deref().unwrap_or(&[0; N]);
-            return missing.try_into().expect("a layout checks the length of `missing`");
+            let missing = self.newest.columns()[column]
+                .missing
+                .as_deref()
+                .unwrap_or(&[0; N]);
+            return missing
+                .try_into()
+                .expect("a layout checks the length of `missing`");
         }
         let Place::Fixed { offset } = self.layout.places[column] else {
             panic!("column {column} is variable");
         };
         let start = self.fixed + offset as usize;
-        self.bytes[start..start + N].try_into().expect("the range has N bytes")
+        self.bytes[start..start + N]
+            .try_into()
+            .expect("the range has N bytes")
     }
 
     /// A variable column's bytes; empty for NULL.
@@ -204,7 +220,10 @@ impl<'a> RowWriter<'a> {
         self.null_count += 1;
         match self.layout.places[column] {
             Place::Fixed { offset } => {
-                let width = self.layout.columns()[column].class.width().expect("a fixed place has a width");
+                let width = self.layout.columns()[column]
+                    .class
+                    .width()
+                    .expect("a fixed place has a width");
                 self.fixed[offset as usize..offset as usize + width].fill(0);
             }
             Place::Variable { ordinal } => self.spans[ordinal as usize] = (0, 0),
@@ -275,10 +294,17 @@ impl<'a> RowWriter<'a> {
 
     /// The row's bytes, valid until the next call that writes.
     pub fn finish(&mut self) -> Result<&[u8], RowTooLarge> {
-        let variable_bytes: usize = self.spans.iter().map(|&(start, end)| (end - start) as usize).sum();
+        let variable_bytes: usize = self
+            .spans
+            .iter()
+            .map(|&(start, end)| (end - start) as usize)
+            .sum();
         let row_bytes = 1 + self.nulls.len() + self.fixed.len() + 4 * self.spans.len() + variable_bytes;
         if row_bytes > ROW_BYTES_MAX || self.scratch.len() > u32::MAX as usize {
-            return Err(RowTooLarge { row_bytes, maximum_bytes: ROW_BYTES_MAX });
+            return Err(RowTooLarge {
+                row_bytes,
+                maximum_bytes: ROW_BYTES_MAX,
+            });
         }
         let width_code: u8 = match variable_bytes {
             0..=0xff => 0,
@@ -303,7 +329,8 @@ impl<'a> RowWriter<'a> {
             }
         }
         for &(from, to) in &self.spans {
-            self.row.extend_from_slice(&self.scratch[from as usize..to as usize]);
+            self.row
+                .extend_from_slice(&self.scratch[from as usize..to as usize]);
         }
         Ok(&self.row)
     }

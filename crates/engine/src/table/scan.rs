@@ -15,7 +15,10 @@ impl Table {
     /// From the first row id to the last one given out now: rows inserted later are of no interest to a snapshot
     /// taken before.
     pub fn scan(&self) -> TableScan {
-        TableScan { next: 0, end: self.ordinals_end() }
+        TableScan {
+            next: 0,
+            end: self.ordinals_end(),
+        }
     }
 }
 

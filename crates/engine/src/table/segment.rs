@@ -36,7 +36,10 @@ impl Slot {
         let word = self.0.load(Ordering::Relaxed);
         // Acquire: pairs with the Release in `Latched::drop`.
         if word & LATCH == 0
-            && self.0.compare_exchange(word, word | LATCH, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            && self
+                .0
+                .compare_exchange(word, word | LATCH, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
         {
             return Latched { slot: self, word };
         }
@@ -49,12 +52,19 @@ impl Slot {
         loop {
             let word = self.0.load(Ordering::Relaxed);
             if word & LATCH == 0
-                && self.0.compare_exchange(word, word | LATCH, Ordering::Acquire, Ordering::Relaxed).is_ok()
+                && self
+                    .0
+                    .compare_exchange(word, word | LATCH, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
             {
                 return Latched { slot: self, word };
             }
             spins += 1;
-            if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+            if spins < SPINS {
+                std::hint::spin_loop()
+            } else {
+                std::thread::yield_now()
+            }
         }
     }
 
@@ -144,7 +154,10 @@ fn place(segment: u32) -> (usize, usize) {
 
 impl Directory {
     pub(crate) fn new() -> Directory {
-        Directory { buckets: [const { AtomicPtr::new(ptr::null_mut()) }; BUCKETS], grow: Mutex::new(()) }
+        Directory {
+            buckets: [const { AtomicPtr::new(ptr::null_mut()) }; BUCKETS],
+            grow: Mutex::new(()),
+        }
     }
 
     #[inline]
@@ -221,7 +234,9 @@ mod tests {
         for segment in 0..5000 {
             let (bucket, index) = place(segment);
             assert!((index as u64) < FIRST << bucket);
-            assert!(bucket == last.0 && index == last.1.wrapping_add(1) || bucket == last.0 + 1 && index == 0);
+            assert!(
+                bucket == last.0 && index == last.1.wrapping_add(1) || bucket == last.0 + 1 && index == 0
+            );
             last = (bucket, index);
         }
         assert!(place(u32::MAX).0 < BUCKETS);

@@ -122,7 +122,9 @@ impl TableIndex {
     /// At the commit of the transaction that made the index: its own changes are commits now.
     pub(crate) fn settle_valid_from(&self, commit_ts: Lsn) {
         let (pending, settled) = (Lsn::MAX.0, commit_ts.0);
-        let _ = self.valid_from.compare_exchange(pending, settled, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self
+            .valid_from
+            .compare_exchange(pending, settled, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     /// Must an equal key of another live row be refused, if `has_null` says whether the key has a NULL?
@@ -174,7 +176,9 @@ impl Table {
     /// When the table never had it: no version can name it.
     #[inline]
     pub fn layout(&self, number: u8) -> &Arc<Layout> {
-        self.layouts[number as usize].get().expect("versions name layouts of their table")
+        self.layouts[number as usize]
+            .get()
+            .expect("versions name layouts of their table")
     }
 
     pub(crate) fn find_layout(&self, number: u8) -> Option<&Arc<Layout>> {
@@ -193,12 +197,19 @@ impl Table {
         let written = self.layout(layout);
         let newest = self.newest_layout();
         let row = RowView::new(written, bytes);
-        if Arc::ptr_eq(written, newest) { row } else { row.under(newest) }
+        if Arc::ptr_eq(written, newest) {
+            row
+        } else {
+            row.under(newest)
+        }
     }
 
     /// The lowest number no layout has had.
     pub(crate) fn next_layout_number(&self) -> Option<u8> {
-        self.layouts.iter().position(|layout| layout.get().is_none()).map(|number| number as u8)
+        self.layouts
+            .iter()
+            .position(|layout| layout.get().is_none())
+            .map(|number| number as u8)
     }
 
     /// Adds a layout and makes it the one to write with. Adding it again changes nothing.
@@ -282,7 +293,8 @@ impl Table {
 
     /// Recovery: rows up to this segment may be there.
     pub(crate) fn raise_ordinals_end(&self, end: u64) {
-        self.next_block.fetch_max(end.div_ceil(BLOCK_ROWS), Ordering::AcqRel);
+        self.next_block
+            .fetch_max(end.div_ceil(BLOCK_ROWS), Ordering::AcqRel);
     }
 
     /// Segments that may hold rows.
@@ -292,23 +304,34 @@ impl Table {
 
     /// At least the commit timestamp of the last change in the segment.
     pub fn segment_last_change(&self, segment: u32) -> Lsn {
-        self.directory.get(segment).map_or(Lsn::ZERO, |segment| segment.last_change())
+        self.directory
+            .get(segment)
+            .map_or(Lsn::ZERO, |segment| segment.last_change())
     }
 
     /// Committed rows, nearly: for the planner.
     pub fn row_count_estimate(&self) -> u64 {
-        self.live_rows.iter().map(|count| count.0.load(Ordering::Relaxed)).sum::<i64>().max(0) as u64
+        self.live_rows
+            .iter()
+            .map(|count| count.0.load(Ordering::Relaxed))
+            .sum::<i64>()
+            .max(0) as u64
     }
 
     /// No row was ever put into the table, or all that were are gone for everybody.
     pub fn is_empty(&self) -> bool {
         let mut ordinals = 0..self.ordinals_end();
-        ordinals.all(|ordinal| self.slot(row_of_ordinal(ordinal)).is_none_or(|slot| slot.head().is_null()))
+        ordinals.all(|ordinal| {
+            self.slot(row_of_ordinal(ordinal))
+                .is_none_or(|slot| slot.head().is_null())
+        })
     }
 
     pub(crate) fn count_rows(&self, change: i64) {
         if change != 0 {
-            self.live_rows[stripe::current()].0.fetch_add(change, Ordering::Relaxed);
+            self.live_rows[stripe::current()]
+                .0
+                .fetch_add(change, Ordering::Relaxed);
         }
     }
 
@@ -321,7 +344,10 @@ impl Table {
 
     /// An index by id.
     pub fn index(&self, id: IndexId) -> Option<Arc<TableIndex>> {
-        self.indexes_pinned(&epoch::pin()).iter().find(|index| index.id == id).cloned()
+        self.indexes_pinned(&epoch::pin())
+            .iter()
+            .find(|index| index.id == id)
+            .cloned()
     }
 
     #[inline]
@@ -357,7 +383,9 @@ impl Table {
 impl Drop for Table {
     fn drop(&mut self) {
         for segment in 0..self.segment_count() {
-            let Some(segment) = self.directory.get(segment) else { continue };
+            let Some(segment) = self.directory.get(segment) else {
+                continue;
+            };
             for offset in 0..RowId::SEGMENT_ROWS as u16 {
                 let mut at = segment.slot(offset).head();
                 while let Some(version) = NonNull::new(at.cast_mut()) {

@@ -260,7 +260,10 @@ mod tests {
                 let header = version.as_ref();
                 assert_eq!(header.total_bytes(), allocation_bytes(length));
                 assert_eq!((header.stamp().slot(), header.stamp().command()), (7, 9));
-                assert_eq!((header.layout(), header.flags(), header.revision()), (3, KEY_CHANGED, 4));
+                assert_eq!(
+                    (header.layout(), header.flags(), header.revision()),
+                    (3, KEY_CHANGED, 4)
+                );
                 let payload = Version::payload(version);
                 assert_eq!(&payload[..length], &row[..]);
                 assert!(payload[length..].iter().all(|&byte| byte == 0));

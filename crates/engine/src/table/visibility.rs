@@ -57,7 +57,11 @@ fn standing_of_other(version: &Version, slots: &SlotTable, mut stamp: Stamp) -> 
             TransactionState::Aborted => return Standing::Aborted,
             TransactionState::Precommitting => {
                 spins += 1;
-                if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+                if spins < SPINS {
+                    std::hint::spin_loop()
+                } else {
+                    std::thread::yield_now()
+                }
                 stamp = version.stamp();
             }
             TransactionState::Free => {
@@ -97,8 +101,18 @@ pub(crate) unsafe fn look(head: *const Version, eye: Eye<'_>) -> Option<Sight> {
     // SAFETY: versions reachable from a head loaded under the pin are freed only after the pin.
     while let Some(version) = unsafe { at.as_ref() } {
         match standing(version, eye.slots, eye.own_slot) {
-            Standing::Committed(ts) if ts <= eye.ts => return Some(Sight { version: at, ts: Some(ts) }),
-            Standing::Own(command) if command < eye.command => return Some(Sight { version: at, ts: None }),
+            Standing::Committed(ts) if ts <= eye.ts => {
+                return Some(Sight {
+                    version: at,
+                    ts: Some(ts),
+                });
+            }
+            Standing::Own(command) if command < eye.command => {
+                return Some(Sight {
+                    version: at,
+                    ts: None,
+                });
+            }
             _ => at = version.previous(),
         }
     }

@@ -67,12 +67,18 @@ impl Transaction {
                 Standing::Own(_) => (None, None),
                 Standing::InFlight(slot) => (None, Some(slot)),
                 // Rolled back, and about to be unlinked by whoever waits for our latch.
-                Standing::Aborted => unreachable!("a rolled back version is unlinked before its state changes"),
+                Standing::Aborted => {
+                    unreachable!("a rolled back version is unlinked before its state changes")
+                }
             };
             let word = RowLockWord(head.lock.load(Ordering::SeqCst));
             let alone = word.owner().is_none_or(|(slot, _)| slot == self.slot);
             if writer.is_none() && !word.in_table() && alone {
-                return Ok(Admitted { head, ts, in_table: false });
+                return Ok(Admitted {
+                    head,
+                    ts,
+                    in_table: false,
+                });
             }
             match self.ask_lock_table(request, head, word, writer) {
                 Acquired::Granted => {
@@ -83,7 +89,11 @@ impl Transaction {
                         strength: request.strength,
                     });
                     return Ok(match writer {
-                        None => Admitted { head, ts, in_table: true },
+                        None => Admitted {
+                            head,
+                            ts,
+                            in_table: true,
+                        },
                         Some(_) => self.admitted_below(head),
                     });
                 }
@@ -101,7 +111,11 @@ impl Transaction {
         loop {
             if let Standing::Committed(ts) = standing(at, self.engine.slots, self.slot) {
                 self.note_seen(ts);
-                return Admitted { head: at, ts: Some(ts), in_table: true };
+                return Admitted {
+                    head: at,
+                    ts: Some(ts),
+                    in_table: true,
+                };
             }
             // SAFETY: links change under the row latch only, which we hold. An update that changes no key has a
             // committed version below it; an insert tolerates nobody.
@@ -166,8 +180,9 @@ impl Transaction {
             if is_writers {
                 implicit.push((owner, LockMode::Row(implicit_strength(version))));
             }
-            if let Some((_, strength)) =
-                RowLockWord(version.lock.load(Ordering::SeqCst)).owner().filter(|&(other, _)| other == slot)
+            if let Some((_, strength)) = RowLockWord(version.lock.load(Ordering::SeqCst))
+                .owner()
+                .filter(|&(other, _)| other == slot)
             {
                 implicit.push((owner, LockMode::Row(strength)));
             }
@@ -181,7 +196,11 @@ impl Transaction {
 
     fn owner_of(&self, slot: u32) -> Owner {
         let other = self.engine.slots.get(slot);
-        Owner { id: other.id(), session: other.session(), slot }
+        Owner {
+            id: other.id(),
+            session: other.session(),
+            slot,
+        }
     }
 
     /// Compares the newest version with the one the caller has seen, for a write.
@@ -191,7 +210,11 @@ impl Transaction {
             // Our own version: written by this command, or by a later one than the caller's snapshot.
             let command = admitted.head.stamp().command();
             let current = command >= self.command().0;
-            return if current || !same { Err(WriteError::SelfModified) } else { Ok(()) };
+            return if current || !same {
+                Err(WriteError::SelfModified)
+            } else {
+                Ok(())
+            };
         }
         if same {
             return Ok(());

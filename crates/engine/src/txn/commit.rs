@@ -44,7 +44,10 @@ impl Transaction {
                     self.note_seen(ts);
                 }
                 self.over.set(true);
-                Ok(CommitReceipt { commit_ts, seen: self.seen() })
+                Ok(CommitReceipt {
+                    commit_ts,
+                    seen: self.seen(),
+                })
             }
             Err(reason) => {
                 let receipt = self.abort();
@@ -56,7 +59,10 @@ impl Transaction {
     /// Rolls back.
     pub fn abort(self) -> CommitReceipt {
         self.roll_back();
-        CommitReceipt { commit_ts: None, seen: self.seen() }
+        CommitReceipt {
+            commit_ts: None,
+            seen: self.seen(),
+        }
     }
 
     /// Everything up to the end of the transaction; an error leaves it running.
@@ -217,4 +223,3 @@ fn flush_count(counted: Option<(*const Table, i64)>) {
         unsafe { &*table }.count_rows(change);
     }
 }
-

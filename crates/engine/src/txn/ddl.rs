@@ -89,7 +89,10 @@ impl Transaction {
     /// Makes a table; the id in the definition is ignored.
     pub fn create_table(&self, definition: &TableDefinition) -> Result<TableId, WriteError> {
         let id = self.engine.next_table_id()?;
-        let definition = TableDefinition { id, layouts: definition.layouts.clone() };
+        let definition = TableDefinition {
+            id,
+            layouts: definition.layouts.clone(),
+        };
         self.insert_definition(&Definition::Table(definition.clone()))?;
         self.engine.add_table(&definition);
         self.push_ddl(DdlAction::CreatedTable(id));
@@ -110,7 +113,9 @@ impl Transaction {
     /// Gives the table a layout to write with from now on: its columns so far, then new ones.
     pub fn add_layout(&self, id: TableId, columns: Vec<ColumnStorage>) -> Result<Arc<Layout>, WriteError> {
         let table = self.existing(id)?;
-        let number = table.next_layout_number().ok_or(WriteError::Exhausted("layouts"))?;
+        let number = table
+            .next_layout_number()
+            .ok_or(WriteError::Exhausted("layouts"))?;
         let previous = table.newest_layout().clone();
         let mut layouts = table.all_layouts();
         let layout = Layout::new(number, columns);
@@ -125,16 +130,25 @@ impl Transaction {
     /// Makes an empty copy of the table and of its indexes, and drops the table at commit.
     pub fn truncate_table(&self, id: TableId) -> Result<TruncatedTable, WriteError> {
         let old = self.existing(id)?;
-        let fresh = self.create_table(&TableDefinition { id, layouts: old.all_layouts() })?;
+        let fresh = self.create_table(&TableDefinition {
+            id,
+            layouts: old.all_layouts(),
+        })?;
         let mut indexes = Vec::new();
         for index in old.indexes() {
-            let definition = IndexDefinition { table: fresh, ..index.definition.clone() };
+            let definition = IndexDefinition {
+                table: fresh,
+                ..index.definition.clone()
+            };
             let mut build = self.create_index(&definition)?;
             while self.build_index(&mut build, usize::MAX)? == BuildProgress::More {}
             indexes.push((index.id, build.id()));
         }
         self.drop_table(id)?;
-        Ok(TruncatedTable { table: fresh, indexes })
+        Ok(TruncatedTable {
+            table: fresh,
+            indexes,
+        })
     }
 
     // Indexes
@@ -145,23 +159,40 @@ impl Transaction {
         if table.indexes().len() >= INDEXES_MAX {
             return Err(WriteError::Exhausted("indexes"));
         }
-        let definition = IndexDefinition { id: self.engine.next_index_id()?, ..definition.clone() };
+        let definition = IndexDefinition {
+            id: self.engine.next_index_id()?,
+            ..definition.clone()
+        };
         let program = self.engine.key_program(&definition)?;
         self.insert_definition(&Definition::Index(definition.clone()))?;
         let id = definition.id;
         let index =
             TableIndex::new(definition, program, &self.engine.budget).map_err(|error| match error {
                 IndexError::OutOfMemory => WriteError::OutOfMemory,
-                IndexError::KeyTooLong { key_bytes, maximum_bytes } => {
-                    WriteError::KeyTooLong { index: id, key_bytes, maximum_bytes }
-                }
+                IndexError::KeyTooLong {
+                    key_bytes,
+                    maximum_bytes,
+                } => WriteError::KeyTooLong {
+                    index: id,
+                    key_bytes,
+                    maximum_bytes,
+                },
             })?;
         let index = Arc::new(index);
         table.add_index(index.clone());
         self.engine.note_index(id, table.id());
-        self.push_ddl(DdlAction::CreatedIndex { table: table.clone(), index: id });
+        self.push_ddl(DdlAction::CreatedIndex {
+            table: table.clone(),
+            index: id,
+        });
         let end = table.ordinals_end();
-        Ok(IndexBuild { table, index, next: 0, end, valid_from: Lsn::ZERO })
+        Ok(IndexBuild {
+            table,
+            index,
+            next: 0,
+            end,
+            valid_from: Lsn::ZERO,
+        })
     }
 
     /// Enters up to `rows` more rows. `Duplicate` ends a unique index; `MustWait` asks to be called again.
@@ -179,7 +210,9 @@ impl Transaction {
     }
 
     fn build_row(&self, build: &mut IndexBuild, row: RowId) -> Result<(), WriteError> {
-        let Some(slot) = build.table.slot(row) else { return Ok(()) };
+        let Some(slot) = build.table.slot(row) else {
+            return Ok(());
+        };
         let guard = epoch::pin();
         let mut at = slot.head();
         while let Some(version) = NonNull::new(at.cast_mut()) {
@@ -227,7 +260,10 @@ impl Transaction {
         let id = self.engine.next_sequence_id()?;
         let definition = SequenceDefinition { id, ..*definition };
         self.insert_definition(&Definition::Sequence(definition))?;
-        self.engine.sequences().write().insert(id, Arc::new(Sequence::new(definition)));
+        self.engine
+            .sequences()
+            .write()
+            .insert(id, Arc::new(Sequence::new(definition)));
         self.push_ddl(DdlAction::CreatedSequence(id));
         Ok(id)
     }
@@ -250,7 +286,9 @@ impl Transaction {
     }
 
     fn catalog(&self) -> Arc<Table> {
-        self.engine.table(CATALOG_TABLE).expect("every engine has its catalog")
+        self.engine
+            .table(CATALOG_TABLE)
+            .expect("every engine has its catalog")
     }
 
     fn insert_definition(&self, definition: &Definition) -> Result<(), WriteError> {
@@ -267,10 +305,19 @@ impl Transaction {
 
     fn update_definition(&self, definition: &Definition) -> Result<(), WriteError> {
         let catalog = self.catalog();
-        let row = self.engine.definition_row(definition.key()).ok_or(WriteError::Deleted)?;
+        let row = self
+            .engine
+            .definition_row(definition.key())
+            .ok_or(WriteError::Deleted)?;
         // Changes of one statement to one object are commands of their own.
         self.next_command();
-        let locked = self.lock_row(&catalog, row, None, RowLockStrength::NoKeyUpdate, WaitPolicy::Block)?;
+        let locked = self.lock_row(
+            &catalog,
+            row,
+            None,
+            RowLockStrength::NoKeyUpdate,
+            WaitPolicy::Block,
+        )?;
         let newest = locked.newest.ok_or(WriteError::Deleted)?;
         let layout = catalog.newest_layout().clone();
         let mut writer = RowWriter::new(&layout);

@@ -18,15 +18,25 @@ pub enum WriteError {
     /// `WaitPolicy::NoWait` and somebody holds a conflicting lock.
     WouldBlock,
     /// A live row has an equal key.
-    Duplicate { index: IndexId, existing: RowId },
+    Duplicate {
+        index: IndexId,
+        existing: RowId,
+    },
     /// REPEATABLE READ and above: a row was changed after the transaction's snapshot.
     Serialization,
     /// Waiting would close this cycle.
     Deadlock(Box<DeadlockReport>),
     /// The memory limit is reached.
     OutOfMemory,
-    RowTooLarge { row_bytes: usize, maximum_bytes: usize },
-    KeyTooLong { index: IndexId, key_bytes: usize, maximum_bytes: usize },
+    RowTooLarge {
+        row_bytes: usize,
+        maximum_bytes: usize,
+    },
+    KeyTooLong {
+        index: IndexId,
+        key_bytes: usize,
+        maximum_bytes: usize,
+    },
     /// An index expression or predicate failed on the row.
     Expression(SqlError),
     /// The transaction's snapshot was taken away because memory ran out.
@@ -48,7 +58,10 @@ impl From<SqlError> for WriteError {
 impl From<RowTooLarge> for WriteError {
     #[cold]
     fn from(error: RowTooLarge) -> WriteError {
-        WriteError::RowTooLarge { row_bytes: error.row_bytes, maximum_bytes: error.maximum_bytes }
+        WriteError::RowTooLarge {
+            row_bytes: error.row_bytes,
+            maximum_bytes: error.maximum_bytes,
+        }
     }
 }
 
@@ -67,7 +80,9 @@ pub enum LogUnavailable {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BeginError {
     /// All transaction slots are taken.
-    TooManyTransactions { maximum: usize },
+    TooManyTransactions {
+        maximum: usize,
+    },
     /// The isolation level is not offered: the SQL layer answers 0A000, never a weaker level.
     Unsupported(&'static str),
     Stopped,
@@ -76,5 +91,8 @@ pub enum BeginError {
 /// Why a transaction did not commit. It was rolled back.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CommitError {
-    LogUnavailable { reason: LogUnavailable, receipt: super::CommitReceipt },
+    LogUnavailable {
+        reason: LogUnavailable,
+        receipt: super::CommitReceipt,
+    },
 }

@@ -54,7 +54,11 @@ impl ActiveView {
         points.retain(|&ts| ts < floor);
         points.sort_unstable();
         points.dedup();
-        ActiveView { floor, borders_from: horizons.stable, points }
+        ActiveView {
+            floor,
+            borders_from: horizons.stable,
+            points,
+        }
     }
 
     /// May somebody see a version committed at `ts` whose next newer committed version is of `newer`?
@@ -72,7 +76,10 @@ impl ActiveView {
 
     /// Nobody reads, or will read, below this.
     pub(crate) fn oldest(&self) -> Lsn {
-        self.points.first().map_or(self.floor, |&point| point.min(self.floor)).min(self.borders_from)
+        self.points
+            .first()
+            .map_or(self.floor, |&point| point.min(self.floor))
+            .min(self.borders_from)
     }
 
     /// Active timestamps that can each keep a version, not counting borders of blocks.
@@ -88,7 +95,9 @@ pub(crate) struct ViewCache {
 
 impl ViewCache {
     pub(crate) fn new() -> ViewCache {
-        ViewCache { view: RwLock::default() }
+        ViewCache {
+            view: RwLock::default(),
+        }
     }
 
     pub(crate) fn get(&self) -> Arc<ActiveView> {

@@ -28,11 +28,21 @@ impl Transaction {
         strength: RowLockStrength,
         wait: WaitPolicy,
     ) -> Result<LockedRow<'t>, WriteError> {
-        let gone = LockedRow { newest: None, changed: true };
-        let Some(slot) = table.slot(row) else { return Ok(gone) };
+        let gone = LockedRow {
+            newest: None,
+            changed: true,
+        };
+        let Some(slot) = table.slot(row) else {
+            return Ok(gone);
+        };
         let _guard = epoch::pin();
         let latched = slot.latch();
-        let request = RowRequest { table, row, strength, policy: wait };
+        let request = RowRequest {
+            table,
+            row,
+            strength,
+            policy: wait,
+        };
         let admitted = match self.admit_row(&request, &latched) {
             Err(WriteError::Deleted) => return Ok(gone),
             admitted => admitted?,
@@ -54,7 +64,10 @@ impl Transaction {
         }
         // SAFETY: the newest version of a row that we have locked, see `fetch_newest`.
         let newest = unsafe { RowVersion::new(NonNull::from(head), row, head.flags() & KEY_CHANGED != 0) };
-        Ok(LockedRow { newest: Some(newest), changed })
+        Ok(LockedRow {
+            newest: Some(newest),
+            changed,
+        })
     }
 
     /// Writes the lock into the version's lock word; the row latch is held and nobody else has a lock.
@@ -66,7 +79,9 @@ impl Transaction {
         strength: RowLockStrength,
         own_version: bool,
     ) {
-        let held = RowLockWord(head.lock.load(Ordering::SeqCst)).owner().map(|(_, held)| held);
+        let held = RowLockWord(head.lock.load(Ordering::SeqCst))
+            .owner()
+            .map(|(_, held)| held);
         let implicit = match own_version {
             false => None,
             true if head.flags() & (KEY_LOCK | TOMBSTONE) != 0 => Some(RowLockStrength::Update),
@@ -75,7 +90,8 @@ impl Transaction {
         if held.max(implicit) >= Some(strength) {
             return;
         }
-        head.lock.store(RowLockWord::alone(self.slot, strength).0, Ordering::SeqCst);
+        head.lock
+            .store(RowLockWord::alone(self.slot, strength).0, Ordering::SeqCst);
         self.work.borrow_mut().rows.push(HeldRow { table, row, strength });
     }
 
@@ -128,9 +144,24 @@ impl Transaction {
         self.engine.locks.unlock_advisory(self.owner().session, key, mode)
     }
 
-    fn acquire(&self, owner: Owner, tag: LockTag, mode: LockMode, policy: WaitPolicy) -> Result<(), WriteError> {
+    fn acquire(
+        &self,
+        owner: Owner,
+        tag: LockTag,
+        mode: LockMode,
+        policy: WaitPolicy,
+    ) -> Result<(), WriteError> {
         let wake = self.wake();
-        match self.engine.locks.acquire(LockRequest { owner, tag, mode, policy, wake: &wake }, &[]) {
+        match self.engine.locks.acquire(
+            LockRequest {
+                owner,
+                tag,
+                mode,
+                policy,
+                wake: &wake,
+            },
+            &[],
+        ) {
             Acquired::Granted => Ok(()),
             Acquired::Wait(ticket) => Err(WriteError::MustWait(ticket)),
             Acquired::WouldBlock => Err(WriteError::WouldBlock),
@@ -177,7 +208,9 @@ impl Transaction {
             }
             if word.owner().is_some_and(|(slot, _)| slot == self.slot) {
                 // Fails if somebody is just moving the lock into the lock table: then that will let go of it.
-                let _ = version.lock.compare_exchange(word.0, to.0, Ordering::SeqCst, Ordering::SeqCst);
+                let _ = version
+                    .lock
+                    .compare_exchange(word.0, to.0, Ordering::SeqCst, Ordering::SeqCst);
                 return;
             }
             at = version.previous();
@@ -186,11 +219,23 @@ impl Transaction {
 
     /// Brings a row's lock down to what the remaining writes and lock requests of this transaction amount to.
     pub(super) fn settle_row_lock(&self, table: &Table, row: RowId) {
-        let held = self.work.borrow().rows.iter().rev().fold(None, |strongest, held| {
-            let same = std::ptr::eq(held.table, table) && held.row == row;
-            if same { strongest.max(Some(held.strength)) } else { strongest }
+        let held = self
+            .work
+            .borrow()
+            .rows
+            .iter()
+            .rev()
+            .fold(None, |strongest, held| {
+                let same = std::ptr::eq(held.table, table) && held.row == row;
+                if same {
+                    strongest.max(Some(held.strength))
+                } else {
+                    strongest
+                }
+            });
+        let word = held.map_or(RowLockWord::NONE, |strength| {
+            RowLockWord::alone(self.slot, strength)
         });
-        let word = held.map_or(RowLockWord::NONE, |strength| RowLockWord::alone(self.slot, strength));
         self.change_lone_lock(table, row, word);
         if !self.slot().is_contended() {
             return;
@@ -222,7 +267,11 @@ impl Transaction {
         for (id, _) in released {
             let keep: Vec<TableLockMode> = {
                 let work = self.work.borrow();
-                work.tables.iter().filter(|(table, _)| *table == id).map(|&(_, mode)| mode).collect()
+                work.tables
+                    .iter()
+                    .filter(|(table, _)| *table == id)
+                    .map(|&(_, mode)| mode)
+                    .collect()
             };
             if self.engine.locks.release_fast_table(self.slot(), id, &keep) {
                 if keep.is_empty() {
@@ -239,7 +288,9 @@ impl Transaction {
     /// Clears lock words of rows the lock table has forgotten, then wakes who was granted something.
     pub(super) fn finish_release(&self, mut aftermath: Aftermath) {
         for (id, row) in std::mem::take(&mut aftermath.idle_rows) {
-            let Some(table) = self.engine.table(id) else { continue };
+            let Some(table) = self.engine.table(id) else {
+                continue;
+            };
             let Some(slot) = table.slot(row) else { continue };
             let latched = slot.latch();
             // SAFETY: linked, under the latch. Who queues does it under the latch too.
@@ -247,7 +298,9 @@ impl Transaction {
                 && !self.engine.locks.knows(LockTag::Row(id, row))
             {
                 let (table, none) = (RowLockWord::TABLE.0, RowLockWord::NONE.0);
-                let _ = head.lock.compare_exchange(table, none, Ordering::SeqCst, Ordering::SeqCst);
+                let _ = head
+                    .lock
+                    .compare_exchange(table, none, Ordering::SeqCst, Ordering::SeqCst);
             }
         }
         aftermath.wake();

@@ -52,7 +52,11 @@ impl Transaction {
         self.undo_ddl(ddl);
         let contended = self.undo_writes(writes, true);
         let released = self.work.borrow_mut().rows.split_off(rows);
-        for (table, row) in released.iter().map(|held| (held.table, held.row)).chain(contended) {
+        for (table, row) in released
+            .iter()
+            .map(|held| (held.table, held.row))
+            .chain(contended)
+        {
             // SAFETY: tables outlive the transactions that locked or wrote their rows.
             self.settle_row_lock(unsafe { &*table }, row);
         }

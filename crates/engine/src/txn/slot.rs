@@ -94,7 +94,9 @@ impl SnapshotEntry {
         // A registered entry only: a released one must stay 0.
         let _ = self
             .word
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| (word != 0).then_some(word | RANGE));
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| {
+                (word != 0).then_some(word | RANGE)
+            });
     }
 }
 
@@ -189,7 +191,11 @@ impl SlotTable {
     /// Hands the table on. One that still has a slot taken or a snapshot registered is left alone for ever.
     pub(crate) fn retire(&'static self) {
         let idle = self.taken.iter().all(|word| word.load(Ordering::SeqCst) == 0)
-            && self.slots.iter().flat_map(|slot| &slot.snapshots).all(|entry| entry.is_free());
+            && self
+                .slots
+                .iter()
+                .flat_map(|slot| &slot.snapshots)
+                .all(|entry| entry.is_free());
         if idle {
             RETIRED.lock().push(self);
         }

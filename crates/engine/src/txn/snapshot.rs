@@ -21,7 +21,13 @@ pub struct Snapshot {
 impl Snapshot {
     /// Takes over one reference of a registered entry.
     pub(super) fn adopt(slots: &'static SlotTable, slot: u32, entry: u8, command: u32, ts: Lsn) -> Snapshot {
-        Snapshot { slots, slot, entry, command, ts }
+        Snapshot {
+            slots,
+            slot,
+            entry,
+            command,
+            ts,
+        }
     }
 
     pub fn timestamp(&self) -> Lsn {
@@ -48,7 +54,13 @@ impl Snapshot {
 impl Clone for Snapshot {
     fn clone(&self) -> Snapshot {
         self.registered().acquire();
-        Snapshot { slots: self.slots, slot: self.slot, entry: self.entry, command: self.command, ts: self.ts }
+        Snapshot {
+            slots: self.slots,
+            slot: self.slot,
+            entry: self.entry,
+            command: self.command,
+            ts: self.ts,
+        }
     }
 }
 
@@ -61,7 +73,10 @@ impl Drop for Snapshot {
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot").field("ts", &self.ts).field("command", &self.command).finish()
+        f.debug_struct("Snapshot")
+            .field("ts", &self.ts)
+            .field("command", &self.command)
+            .finish()
     }
 }
 
@@ -82,7 +97,12 @@ impl<'s> RowVersion<'s> {
     /// # Safety
     /// The version stays allocated during `'s` and is not a tombstone.
     pub(crate) unsafe fn new(version: NonNull<Version>, row: RowId, key_check: bool) -> RowVersion<'s> {
-        RowVersion { version, row, key_check, alive: PhantomData }
+        RowVersion {
+            version,
+            row,
+            key_check,
+            alive: PhantomData,
+        }
     }
 
     pub fn row(&self) -> RowId {
@@ -124,6 +144,9 @@ impl<'s> RowVersion<'s> {
 
 impl fmt::Debug for RowVersion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RowVersion").field("row", &self.row).field("revision", &self.revision()).finish()
+        f.debug_struct("RowVersion")
+            .field("row", &self.row)
+            .field("revision", &self.revision())
+            .finish()
     }
 }

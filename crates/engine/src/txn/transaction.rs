@@ -149,7 +149,11 @@ impl Engine {
         isolation: Isolation,
         read_only: bool,
     ) -> Result<Transaction, BeginError> {
-        self.begin_with(BeginOptions { isolation, read_only, ..BeginOptions::default() })
+        self.begin_with(BeginOptions {
+            isolation,
+            read_only,
+            ..BeginOptions::default()
+        })
     }
 
     pub fn begin_with(self: &Arc<Engine>, options: BeginOptions) -> Result<Transaction, BeginError> {
@@ -160,10 +164,12 @@ impl Engine {
             return Err(BeginError::Stopped);
         }
         let id = self.next_transaction_id();
-        let slot = self
-            .slots
-            .take(id, options.session, self.log.tail())
-            .ok_or(BeginError::TooManyTransactions { maximum: self.slots.capacity() })?;
+        let slot =
+            self.slots
+                .take(id, options.session, self.log.tail())
+                .ok_or(BeginError::TooManyTransactions {
+                    maximum: self.slots.capacity(),
+                })?;
         thread_local! {
             static NO_WAKE: Arc<dyn Wake> = Arc::new(NoWake);
         }
@@ -239,7 +245,11 @@ impl Transaction {
         let command = self.next_command();
         let first = match self.isolation {
             Isolation::ReadCommitted => None,
-            _ => self.current.borrow().as_ref().map(|snapshot| snapshot.at_command(command)),
+            _ => self
+                .current
+                .borrow()
+                .as_ref()
+                .map(|snapshot| snapshot.at_command(command)),
         };
         let snapshot = match first {
             Some(snapshot) => snapshot,
@@ -306,7 +316,11 @@ impl Transaction {
         // Pairs with the fence in `ActiveView::collect`: announce, then read.
         fence(Ordering::SeqCst);
         let acked = log.acked();
-        let ts = if at_tail || acked < self.seen.get() { log.tail() } else { acked };
+        let ts = if at_tail || acked < self.seen.get() {
+            log.tail()
+        } else {
+            acked
+        };
         if !is_shared {
             entry.settle(ts);
         }
@@ -369,7 +383,11 @@ impl Transaction {
     }
 
     pub(super) fn owner(&self) -> Owner {
-        Owner { id: self.id, session: self.session, slot: self.slot }
+        Owner {
+            id: self.id,
+            session: self.session,
+            slot: self.slot,
+        }
     }
 
     pub(super) fn wake(&self) -> Arc<dyn Wake> {
@@ -384,7 +402,11 @@ impl Transaction {
     }
 
     pub(super) fn check_writable(&self) -> Result<(), WriteError> {
-        if self.read_only.get() { Err(WriteError::ReadOnly) } else { Ok(()) }
+        if self.read_only.get() {
+            Err(WriteError::ReadOnly)
+        } else {
+            Ok(())
+        }
     }
 
     pub(super) fn drop_snapshots(&self) {

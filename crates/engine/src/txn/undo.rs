@@ -37,9 +37,18 @@ pub(crate) enum DdlAction {
     CreatedTable(TableId),
     DroppedTable(TableId),
     /// The layout that was the newest before.
-    AddedLayout { table: Arc<Table>, previous: Arc<Layout> },
-    CreatedIndex { table: Arc<Table>, index: IndexId },
-    DroppedIndex { table: Arc<Table>, index: Arc<TableIndex> },
+    AddedLayout {
+        table: Arc<Table>,
+        previous: Arc<Layout>,
+    },
+    CreatedIndex {
+        table: Arc<Table>,
+        index: IndexId,
+    },
+    DroppedIndex {
+        table: Arc<Table>,
+        index: Arc<TableIndex>,
+    },
     CreatedSequence(crate::table::SequenceId),
     DroppedSequence(crate::table::SequenceId),
 }
@@ -62,7 +71,9 @@ impl Transaction {
             }
         }
         // The ids may be used again when nobody can have met them any more.
-        self.engine.collector.queue_freed_rows(self.engine.log.tail(), freed);
+        self.engine
+            .collector
+            .queue_freed_rows(self.engine.log.tail(), freed);
         contended
     }
 

@@ -82,12 +82,19 @@ impl Transaction {
             if let Err(error) = self.insert_entry(table, index, id, &view, &guard) {
                 self.unlink(table, id, version, std::ptr::null(), &guard);
                 // The id has been in indexes: others may have met it.
-                self.engine.collector.queue_freed_rows(self.engine.log.tail(), [(table.id(), id)]);
+                self.engine
+                    .collector
+                    .queue_freed_rows(self.engine.log.tail(), [(table.id(), id)]);
                 return Err(error);
             }
         }
         let mut work = self.work.borrow_mut();
-        work.writes.push(Write { table, row: id, version, kind: WriteKind::Insert });
+        work.writes.push(Write {
+            table,
+            row: id,
+            version,
+            kind: WriteKind::Insert,
+        });
         work.redo.insert(table.id(), id, layout.number(), row);
         Ok(id)
     }
@@ -113,13 +120,26 @@ impl Transaction {
             }
         }
         let mut work = self.work.borrow_mut();
-        work.writes.push(Write { table, row: id, version: linked.version, kind: WriteKind::Update });
+        work.writes.push(Write {
+            table,
+            row: id,
+            version: linked.version,
+            kind: WriteKind::Update,
+        });
         if seen.layout() == layout.number() {
             // SAFETY: linked by us and uncommitted: it stays.
             let new_bytes = unsafe { Version::payload(linked.version) };
-            work.redo.update(table.id(), id, layout.number(), linked.base_ts, seen.bytes(), new_bytes);
+            work.redo.update(
+                table.id(),
+                id,
+                layout.number(),
+                linked.base_ts,
+                seen.bytes(),
+                new_bytes,
+            );
         } else {
-            work.redo.update_whole(table.id(), id, layout.number(), linked.base_ts, row);
+            work.redo
+                .update_whole(table.id(), id, layout.number(), linked.base_ts, row);
         }
         Ok(())
     }
@@ -144,11 +164,19 @@ impl Transaction {
                 flags |= KEY_CHANGED | if index.unique { KEY_LOCK } else { 0 };
             }
         }
-        let strength =
-            if flags & KEY_LOCK != 0 { RowLockStrength::Update } else { RowLockStrength::NoKeyUpdate };
+        let strength = if flags & KEY_LOCK != 0 {
+            RowLockStrength::Update
+        } else {
+            RowLockStrength::NoKeyUpdate
+        };
         let slot = table.slot(id).expect("a row that was read has a slot");
         let mut latched = slot.latch();
-        let request = RowRequest { table, row: id, strength, policy: WaitPolicy::Block };
+        let request = RowRequest {
+            table,
+            row: id,
+            strength,
+            policy: WaitPolicy::Block,
+        };
         let admitted = self.admit_row(&request, &latched)?;
         self.check_seen(&admitted, seen.version.as_ptr())?;
         let old: *const Version = admitted.head;
@@ -167,7 +195,12 @@ impl Transaction {
         if too_long {
             self.prune_with_fresh_view(table, id, guard);
         }
-        Ok(LinkedUpdate { version, old, base_ts, changed })
+        Ok(LinkedUpdate {
+            version,
+            old,
+            base_ts,
+            changed,
+        })
     }
 
     /// Deletes the row whose version `seen` is.
@@ -186,8 +219,12 @@ impl Transaction {
         let guard = epoch::pin();
         let slot = table.slot(id).expect("a row that was read has a slot");
         let mut latched = slot.latch();
-        let request =
-            RowRequest { table, row: id, strength: RowLockStrength::Update, policy: WaitPolicy::Block };
+        let request = RowRequest {
+            table,
+            row: id,
+            strength: RowLockStrength::Update,
+            policy: WaitPolicy::Block,
+        };
         let admitted = self.admit_row(&request, &latched)?;
         self.check_seen(&admitted, seen.version.as_ptr())?;
         let head = admitted.head;
@@ -199,7 +236,12 @@ impl Transaction {
         drop(latched);
         bury(table, id, &dead, true, &guard);
         let mut work = self.work.borrow_mut();
-        work.writes.push(Write { table, row: id, version, kind: WriteKind::Delete });
+        work.writes.push(Write {
+            table,
+            row: id,
+            version,
+            kind: WriteKind::Delete,
+        });
         work.redo.delete(table.id(), id, base_ts);
         Ok(())
     }
@@ -207,7 +249,10 @@ impl Transaction {
     /// Charges memory for a version and, for a large transaction, sends what redo is due.
     fn make_room(&self, row_bytes: usize, charge: Charge) -> Result<(), WriteError> {
         if row_bytes > ROW_BYTES_MAX {
-            return Err(WriteError::RowTooLarge { row_bytes, maximum_bytes: ROW_BYTES_MAX });
+            return Err(WriteError::RowTooLarge {
+                row_bytes,
+                maximum_bytes: ROW_BYTES_MAX,
+            });
         }
         self.send_fragments()?;
         if self.engine.budget.charge(allocation_bytes(row_bytes), charge) {
@@ -223,7 +268,9 @@ impl Transaction {
             return Ok(());
         }
         loop {
-            let sent = self.engine.with_writer(|writer| writer.send_fragments(&mut work.redo));
+            let sent = self
+                .engine
+                .with_writer(|writer| writer.send_fragments(&mut work.redo));
             match sent {
                 Ok(()) => return Ok(()),
                 Err(LogError::RingFull { .. }) => self.engine.make_log_room(),
@@ -343,12 +390,19 @@ impl Transaction {
         key: &mut Vec<u8>,
         _guard: &Guard,
     ) -> Result<(), WriteError> {
-        let KeyOutcome::Key { has_null } = index.key_program.key(view, key)? else { return Ok(()) };
+        let KeyOutcome::Key { has_null } = index.key_program.key(view, key)? else {
+            return Ok(());
+        };
         let failed = |error| match error {
             IndexError::OutOfMemory => WriteError::OutOfMemory,
-            IndexError::KeyTooLong { key_bytes, maximum_bytes } => {
-                WriteError::KeyTooLong { index: index.id, key_bytes, maximum_bytes }
-            }
+            IndexError::KeyTooLong {
+                key_bytes,
+                maximum_bytes,
+            } => WriteError::KeyTooLong {
+                index: index.id,
+                key_bytes,
+                maximum_bytes,
+            },
         };
         if !index.checks(has_null) {
             index.tree.insert(key, row).map_err(failed)?;
@@ -364,7 +418,10 @@ impl Transaction {
             match judged.map_err(failed)? {
                 CheckedInsert::Added(_) | CheckedInsert::Existed => return Ok(()),
                 CheckedInsert::Stopped(Conflict::Duplicate(existing)) => {
-                    return Err(WriteError::Duplicate { index: index.id, existing });
+                    return Err(WriteError::Duplicate {
+                        index: index.id,
+                        existing,
+                    });
                 }
                 CheckedInsert::Stopped(Conflict::InFlight(slot)) => {
                     if let Some(error) = self.wait_for_transaction(slot) {
@@ -376,13 +433,7 @@ impl Transaction {
     }
 
     /// Is the newest version of `row` live with this key? Runs under a leaf latch, pinned.
-    fn judge_key(
-        &self,
-        table: &Table,
-        index: &TableIndex,
-        row: RowId,
-        key: &[u8],
-    ) -> ControlFlow<Conflict> {
+    fn judge_key(&self, table: &Table, index: &TableIndex, row: RowId, key: &[u8]) -> ControlFlow<Conflict> {
         let mut at = table.slot(row).map_or(std::ptr::null(), |slot| slot.head());
         let mut scratch = Vec::new();
         let mut in_flight = None;
@@ -390,7 +441,9 @@ impl Transaction {
             // SAFETY: reached from the head under the caller's pin.
             let (header, bytes) = unsafe { (version.as_ref(), Version::payload(version)) };
             let has_key = !header.is_tombstone()
-                && index.key_program.matches(&table.view(header.layout(), bytes), key, &mut scratch);
+                && index
+                    .key_program
+                    .matches(&table.view(header.layout(), bytes), key, &mut scratch);
             match standing(header, self.engine.slots, self.slot) {
                 // Its end decides which of its versions, or the committed one below, counts.
                 Standing::InFlight(slot) => {
@@ -416,7 +469,11 @@ impl Transaction {
     /// Queues for the end of the transaction in `slot`; `None` if it has ended meanwhile.
     fn wait_for_transaction(&self, slot: u32) -> Option<WriteError> {
         let other = self.engine.slots.get(slot);
-        let holder = Owner { id: other.id(), session: other.session(), slot };
+        let holder = Owner {
+            id: other.id(),
+            session: other.session(),
+            slot,
+        };
         let wake = self.wake();
         let acquired = self.engine.locks.acquire(
             LockRequest {

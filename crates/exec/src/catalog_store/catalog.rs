@@ -15,8 +15,8 @@ use mote_sql::plan::expr::Expr;
 use mote_types::ColumnType;
 
 use super::stored::{
-    StoredAction, StoredConstraintKind, StoredDatabase, StoredIndex, StoredKind, StoredObject, StoredRelation,
-    StoredRole, StoredSchema,
+    StoredAction, StoredConstraintKind, StoredDatabase, StoredIndex, StoredKind, StoredObject,
+    StoredRelation, StoredRole, StoredSchema,
 };
 
 /// Rows that a table is assumed to have before anything is known: PostgreSQL's guess of ten pages.
@@ -68,7 +68,9 @@ impl Catalog {
     }
 
     pub fn schema_by_name(&self, database: Oid, name: &str) -> Option<&Entry<StoredSchema>> {
-        self.schemas.values().find(|s| s.object.database == database.0 && s.object.name == name)
+        self.schemas
+            .values()
+            .find(|s| s.object.database == database.0 && s.object.name == name)
     }
 
     pub fn database_by_name(&self, name: &str) -> Option<&Entry<StoredDatabase>> {
@@ -84,9 +86,18 @@ impl Catalog {
         let relations = self.relations.values().flat_map(|r| {
             let indexes = r.stored.indexes.iter().map(|i| i.oid);
             let constraints = r.stored.constraints.iter().map(|c| c.oid);
-            [r.stored.oid].into_iter().chain(indexes).chain(constraints).collect::<Vec<_>>()
+            [r.stored.oid]
+                .into_iter()
+                .chain(indexes)
+                .chain(constraints)
+                .collect::<Vec<_>>()
         });
-        let others = self.databases.keys().chain(self.schemas.keys()).chain(self.roles.keys()).map(|oid| oid.0);
+        let others = self
+            .databases
+            .keys()
+            .chain(self.schemas.keys())
+            .chain(self.roles.keys())
+            .map(|oid| oid.0);
         relations.chain(others).max().unwrap_or(0)
     }
 
@@ -118,7 +129,14 @@ impl Catalog {
         }
         let described = self.relations.get(&oid).map(|old| old.described.clone());
         let described = described.unwrap_or_else(|| Arc::new(empty_description(&stored)));
-        self.relations.insert(oid, Arc::new(RelationEntry { stored, described, row }));
+        self.relations.insert(
+            oid,
+            Arc::new(RelationEntry {
+                stored,
+                described,
+                row,
+            }),
+        );
     }
 
     pub fn remove(&mut self, oid: Oid) {
@@ -161,21 +179,38 @@ impl Catalog {
     }
 
     /// Makes the description of a relation from its stored form. `version` marks plans made before as stale.
-    pub fn describe(&mut self, oid: Oid, version: u64, rows: impl Fn(TableId) -> Option<f64>) -> SqlResult<()> {
-        let Some(entry) = self.relations.get(&oid) else { return Ok(()) };
+    pub fn describe(
+        &mut self,
+        oid: Oid,
+        version: u64,
+        rows: impl Fn(TableId) -> Option<f64>,
+    ) -> SqlResult<()> {
+        let Some(entry) = self.relations.get(&oid) else {
+            return Ok(());
+        };
         let stored = entry.stored.clone();
         let row = entry.row;
         let mut relation = empty_description(&stored);
         relation.version = version;
-        relation.schema =
-            self.schemas.get(&relation.schema_oid).map(|s| s.object.name.clone()).unwrap_or_default();
+        relation.schema = self
+            .schemas
+            .get(&relation.schema_oid)
+            .map(|s| s.object.name.clone())
+            .unwrap_or_default();
         relation.row_estimate = rows(relation.table).filter(|&n| n > 0.0).unwrap_or(UNKNOWN_ROWS);
         relation.referenced_by = self.references_to(oid);
         let plain = relation.clone();
         for index in &stored.indexes {
             relation.indexes.push(describe_index(index, &plain)?);
         }
-        self.relations.insert(oid, Arc::new(RelationEntry { stored, described: Arc::new(relation), row }));
+        self.relations.insert(
+            oid,
+            Arc::new(RelationEntry {
+                stored,
+                described: Arc::new(relation),
+                row,
+            }),
+        );
         Ok(())
     }
 
@@ -218,7 +253,13 @@ fn empty_description(stored: &StoredRelation) -> Relation {
                 not_null: c.not_null,
                 dropped: c.dropped,
                 default: c.default.clone(),
-                identity: c.identity_always.map(|always| if always { Identity::Always } else { Identity::ByDefault }),
+                identity: c.identity_always.map(|always| {
+                    if always {
+                        Identity::Always
+                    } else {
+                        Identity::ByDefault
+                    }
+                }),
                 generated: c.generated.clone(),
                 owned_sequence: c.owned_sequence.map(Oid),
                 comment: c.comment.clone(),
@@ -277,14 +318,20 @@ fn describe_action(action: StoredAction) -> ReferentialAction {
 
 fn describe_index(stored: &StoredIndex, relation: &Relation) -> SqlResult<IndexDescription> {
     let bind = |text: &str| -> SqlResult<Expr> {
-        Err(SqlError::unsupported(format_args!("an index on the expression {text} of {}", relation.name)))
+        Err(SqlError::unsupported(format_args!(
+            "an index on the expression {text} of {}",
+            relation.name
+        )))
     };
     let keys = stored.keys.iter().map(|key| {
         let target = match (key.column, &key.expression) {
             (Some(column), _) => IndexKeyTarget::Column(column),
             (None, Some(text)) => IndexKeyTarget::Expression(text.clone(), bind(text)?),
             (None, None) => {
-                return Err(SqlError::internal(format!("index \"{}\" has a key without a meaning", stored.name)));
+                return Err(SqlError::internal(format!(
+                    "index \"{}\" has a key without a meaning",
+                    stored.name
+                )));
             }
         };
         Ok(IndexKey {

@@ -89,30 +89,58 @@ impl SessionCatalog {
     }
 
     /// Notes that an object was written to (or, with None, deleted from) the engine's catalog table.
-    pub fn record(&mut self, oid: Oid, put: Option<(StoredObject, RowId)>, savepoint_depth: u32) -> SqlResult<()> {
+    pub fn record(
+        &mut self,
+        oid: Oid,
+        put: Option<(StoredObject, RowId)>,
+        savepoint_depth: u32,
+    ) -> SqlResult<()> {
         let mut catalog = (*self.current()).clone();
-        let change = Change { oid, put, savepoint_depth };
-        apply(&mut catalog, &self.store, &self.engine, std::slice::from_ref(&change))?;
+        let change = Change {
+            oid,
+            put,
+            savepoint_depth,
+        };
+        apply(
+            &mut catalog,
+            &self.store,
+            &self.engine,
+            std::slice::from_ref(&change),
+        )?;
         let catalog = Arc::new(catalog);
         match &mut self.overlay {
             Some(overlay) => {
                 overlay.catalog = catalog;
                 overlay.changes.push(change);
             }
-            None => self.overlay = Some(Overlay { catalog, changes: vec![change] }),
+            None => {
+                self.overlay = Some(Overlay {
+                    catalog,
+                    changes: vec![change],
+                })
+            }
         }
         Ok(())
     }
 
     /// ROLLBACK TO SAVEPOINT: forgets what was changed at `depth` or deeper.
     pub fn rollback_to(&mut self, depth: u32) -> SqlResult<()> {
-        let Some(overlay) = self.overlay.take() else { return Ok(()) };
-        let kept: Vec<Change> =
-            overlay.changes.iter().take_while(|change| change.savepoint_depth < depth).cloned().collect();
+        let Some(overlay) = self.overlay.take() else {
+            return Ok(());
+        };
+        let kept: Vec<Change> = overlay
+            .changes
+            .iter()
+            .take_while(|change| change.savepoint_depth < depth)
+            .cloned()
+            .collect();
         if !kept.is_empty() {
             let mut catalog = (*self.store.committed()).clone();
             apply(&mut catalog, &self.store, &self.engine, &kept)?;
-            self.overlay = Some(Overlay { catalog: Arc::new(catalog), changes: kept });
+            self.overlay = Some(Overlay {
+                catalog: Arc::new(catalog),
+                changes: kept,
+            });
         }
         Ok(())
     }
@@ -124,7 +152,9 @@ impl SessionCatalog {
 
     /// Runs the engine's commit, and publishes the changes if it succeeds.
     pub fn publish<T, E>(&mut self, commit: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let Some(overlay) = self.overlay.take() else { return commit() };
+        let Some(overlay) = self.overlay.take() else {
+            return commit();
+        };
         let store = self.store.clone();
         let publication = store.begin_publication();
         let result = commit()?;
@@ -141,7 +171,11 @@ impl SessionCatalog {
             path.push("pg_catalog".into());
         }
         for schema in &self.search_path {
-            path.push(if schema == "$user" { self.user.clone() } else { schema.clone() });
+            path.push(if schema == "$user" {
+                self.user.clone()
+            } else {
+                schema.clone()
+            });
         }
         path
     }
@@ -149,9 +183,14 @@ impl SessionCatalog {
     /// The schema of the search path in which unqualified CREATE puts an object.
     pub fn creation_schema(&self) -> Option<(Oid, String)> {
         let catalog = self.current();
-        self.effective_path().into_iter().filter(|schema| schema != "pg_catalog").find_map(|name| {
-            catalog.schema_by_name(self.database, &name).map(|schema| (Oid(schema.object.oid), name))
-        })
+        self.effective_path()
+            .into_iter()
+            .filter(|schema| schema != "pg_catalog")
+            .find_map(|name| {
+                catalog
+                    .schema_by_name(self.database, &name)
+                    .map(|schema| (Oid(schema.object.oid), name))
+            })
     }
 
     /// Oid of the index of this name; without a schema, of the first one on the search path.
@@ -159,7 +198,9 @@ impl SessionCatalog {
         let catalog = self.current();
         let in_schema = |schema: &str| {
             let schema = Oid(catalog.schema_by_name(self.database, schema)?.object.oid);
-            catalog.name(schema, name).filter(|&oid| catalog.index_owner(oid).is_some())
+            catalog
+                .name(schema, name)
+                .filter(|&oid| catalog.index_owner(oid).is_some())
         };
         match schema {
             Some(schema) => in_schema(schema),
@@ -169,7 +210,9 @@ impl SessionCatalog {
 
     /// Oid of a schema of this database.
     pub fn schema_oid(&self, name: &str) -> Option<Oid> {
-        self.current().schema_by_name(self.database, name).map(|schema| Oid(schema.object.oid))
+        self.current()
+            .schema_by_name(self.database, name)
+            .map(|schema| Oid(schema.object.oid))
     }
 }
 

@@ -69,7 +69,11 @@ impl CatalogStore {
         let generation = self.generation.load(Ordering::Relaxed);
         debug_assert!(generation & 1 == 0);
         self.generation.store(generation + 1, Ordering::Release);
-        Publication { store: self, generation, _guard: guard }
+        Publication {
+            store: self,
+            generation,
+            _guard: guard,
+        }
     }
 }
 
@@ -94,6 +98,8 @@ impl Publication<'_> {
 impl Drop for Publication<'_> {
     fn drop(&mut self) {
         // Release: pairs with the Acquire load in `generation`.
-        self.store.generation.store(self.generation + 2, Ordering::Release);
+        self.store
+            .generation
+            .store(self.generation + 2, Ordering::Release);
     }
 }

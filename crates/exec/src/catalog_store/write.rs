@@ -16,7 +16,9 @@ use crate::modify::write_error;
 /// All objects, with the rows that hold them.
 pub(crate) fn read_all(engine: &Arc<Engine>) -> SqlResult<Vec<(StoredObject, RowId)>> {
     let table = catalog_table(engine)?;
-    let transaction = engine.begin_with(BeginOptions::default()).map_err(write_error::begin_error)?;
+    let transaction = engine
+        .begin_with(BeginOptions::default())
+        .map_err(write_error::begin_error)?;
     let snapshot = transaction.begin_statement(Access::Write);
     let mut objects = Vec::new();
     let mut scan = table.scan();
@@ -31,13 +33,18 @@ pub(crate) fn read_all(engine: &Arc<Engine>) -> SqlResult<Vec<(StoredObject, Row
 }
 
 fn damaged(what: &str) -> SqlError {
-    SqlError::new(state::DATA_CORRUPTED, format!("a catalog row could not be read: {what}"))
+    SqlError::new(
+        state::DATA_CORRUPTED,
+        format!("a catalog row could not be read: {what}"),
+    )
 }
 
 /// Writes the objects that a new database begins with.
 pub(crate) fn write_first(engine: &Arc<Engine>, objects: &[StoredObject]) -> SqlResult<()> {
     let table = catalog_table(engine)?;
-    let transaction = engine.begin_with(BeginOptions::default()).map_err(write_error::begin_error)?;
+    let transaction = engine
+        .begin_with(BeginOptions::default())
+        .map_err(write_error::begin_error)?;
     transaction.begin_statement(Access::Write);
     for object in objects {
         insert(&transaction, &table, object).map_err(write_error::lock_error)?;
@@ -58,13 +65,17 @@ pub(crate) fn build(engine: &Engine, objects: Vec<(StoredObject, RowId)>) -> Sql
         catalog.put(object, row)?;
     }
     for oid in relations {
-        catalog.describe(oid, 0, |id| engine.table(id).map(|table| table.row_count_estimate() as f64))?;
+        catalog.describe(oid, 0, |id| {
+            engine.table(id).map(|table| table.row_count_estimate() as f64)
+        })?;
     }
     Ok(catalog)
 }
 
 fn catalog_table(engine: &Engine) -> SqlResult<Arc<mote_engine::Table>> {
-    engine.table(SQL_CATALOG_TABLE).ok_or_else(|| damaged("the catalog table is missing"))
+    engine
+        .table(SQL_CATALOG_TABLE)
+        .ok_or_else(|| damaged("the catalog table is missing"))
 }
 
 fn insert(
@@ -98,7 +109,8 @@ pub(crate) fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<
     let table = catalog_table(context.database.engine())?;
     if let Some(row) = row_of(oid, context) {
         retry(context, |transaction| {
-            let locked = transaction.lock_row(&table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
+            let locked =
+                transaction.lock_row(&table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
             match locked.newest {
                 Some(newest) => transaction.delete(&table, &newest),
                 None => Ok(()),

@@ -54,12 +54,19 @@ impl AclKind {
                 continue;
             };
             let bit = bit_of(name).ok_or_else(|| {
-                SqlError::new(state::SYNTAX_ERROR, format!("unrecognized privilege type \"{name}\""))
+                SqlError::new(
+                    state::SYNTAX_ERROR,
+                    format!("unrecognized privilege type \"{name}\""),
+                )
             })?;
             if bit & self.all() == 0 {
                 return Err(SqlError::new(
                     INVALID_GRANT_OPERATION,
-                    format!("invalid privilege type {} for {}", name.to_uppercase(), self.word()),
+                    format!(
+                        "invalid privilege type {} for {}",
+                        name.to_uppercase(),
+                        self.word()
+                    ),
                 ));
             }
             bits |= bit;
@@ -91,7 +98,12 @@ pub(super) fn with_defaults(acl: &[StoredAcl], owner: u32, kind: AclKind, everyb
     if !acl.is_empty() {
         return acl.to_vec();
     }
-    let item = |grantee, privileges| StoredAcl { grantee, grantor: owner, privileges, grant_options: 0 };
+    let item = |grantee, privileges| StoredAcl {
+        grantee,
+        grantor: owner,
+        privileges,
+        grant_options: 0,
+    };
     let mut list = vec![item(owner, kind.all())];
     if everybody != 0 {
         list.push(item(Oid::INVALID.0, everybody));
@@ -99,14 +111,28 @@ pub(super) fn with_defaults(acl: &[StoredAcl], owner: u32, kind: AclKind, everyb
     list
 }
 
-pub(super) fn grant(acl: &mut Vec<StoredAcl>, grantee: u32, grantor: u32, privileges: u32, with_option: bool) {
+pub(super) fn grant(
+    acl: &mut Vec<StoredAcl>,
+    grantee: u32,
+    grantor: u32,
+    privileges: u32,
+    with_option: bool,
+) {
     let options = if with_option { privileges } else { 0 };
-    match acl.iter_mut().find(|item| item.grantee == grantee && item.grantor == grantor) {
+    match acl
+        .iter_mut()
+        .find(|item| item.grantee == grantee && item.grantor == grantor)
+    {
         Some(item) => {
             item.privileges |= privileges;
             item.grant_options |= options;
         }
-        None => acl.push(StoredAcl { grantee, grantor, privileges, grant_options: options }),
+        None => acl.push(StoredAcl {
+            grantee,
+            grantor,
+            privileges,
+            grant_options: options,
+        }),
     }
 }
 
@@ -120,7 +146,10 @@ pub(super) fn revoke(
     cascade: bool,
     owner: u32,
 ) -> SqlResult<()> {
-    let Some(item) = acl.iter_mut().find(|item| item.grantee == grantee && item.grantor == grantor) else {
+    let Some(item) = acl
+        .iter_mut()
+        .find(|item| item.grantee == grantee && item.grantor == grantor)
+    else {
         return Ok(());
     };
     let lost_options = item.grant_options & privileges;
@@ -132,13 +161,21 @@ pub(super) fn revoke(
     if lost_options == 0 || grantee == owner {
         return Ok(());
     }
-    let still = acl.iter().filter(|i| i.grantee == grantee).fold(0, |options, i| options | i.grant_options);
+    let still = acl
+        .iter()
+        .filter(|i| i.grantee == grantee)
+        .fold(0, |options, i| options | i.grant_options);
     let gone = lost_options & !still;
-    let passed_on: Vec<u32> =
-        acl.iter().filter(|i| i.grantor == grantee && i.privileges & gone != 0).map(|i| i.grantee).collect();
+    let passed_on: Vec<u32> = acl
+        .iter()
+        .filter(|i| i.grantor == grantee && i.privileges & gone != 0)
+        .map(|i| i.grantee)
+        .collect();
     if !passed_on.is_empty() && !cascade {
-        return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, "dependent privileges exist")
-            .hint("Use CASCADE to revoke them too."));
+        return Err(
+            SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, "dependent privileges exist")
+                .hint("Use CASCADE to revoke them too."),
+        );
     }
     for other in passed_on {
         revoke(acl, other, grantee, gone, false, true, owner)?;
@@ -173,8 +210,19 @@ mod tests {
         let mut acl = with_defaults(&[], owner, AclKind::Table, 0);
         grant(&mut acl, ann, owner, privilege::SELECT, true);
         grant(&mut acl, bob, ann, privilege::SELECT, false);
-        let refused = revoke(&mut acl.clone(), ann, owner, privilege::SELECT, false, false, owner);
-        assert_eq!(refused.expect_err("bob depends on ann").message(), "dependent privileges exist");
+        let refused = revoke(
+            &mut acl.clone(),
+            ann,
+            owner,
+            privilege::SELECT,
+            false,
+            false,
+            owner,
+        );
+        assert_eq!(
+            refused.expect_err("bob depends on ann").message(),
+            "dependent privileges exist"
+        );
         revoke(&mut acl, ann, owner, privilege::SELECT, false, true, owner).expect("cascade");
         assert_eq!(acl.len(), 1);
         assert_eq!(acl[0].grantee, owner);
@@ -182,10 +230,16 @@ mod tests {
 
     #[test]
     fn privileges_fit_their_kind() {
-        let usage = [Privilege { name: Some("usage".into()), columns: Vec::new() }];
+        let usage = [Privilege {
+            name: Some("usage".into()),
+            columns: Vec::new(),
+        }];
         let error = AclKind::Table.bits(&usage).expect_err("tables have no USAGE");
         assert_eq!(error.message(), "invalid privilege type USAGE for table");
-        assert_eq!(AclKind::Schema.bits(&usage).expect("schemas have"), privilege::USAGE);
+        assert_eq!(
+            AclKind::Schema.bits(&usage).expect("schemas have"),
+            privilege::USAGE
+        );
         assert_eq!(AclKind::Sequence.bits(&[]).expect("all"), AclKind::Sequence.all());
     }
 }

@@ -7,9 +7,7 @@
 use mote_common::error::state;
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{ColumnStorage, TableLockMode};
-use mote_sql::ast::{
-    ColumnDefinition, Constraint, DefinitionOption, DropBehavior, Expr, TypeName, deparse,
-};
+use mote_sql::ast::{ColumnDefinition, Constraint, DefinitionOption, DropBehavior, Expr, TypeName, deparse};
 use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::{ColumnType, Datum, encode_storage, oid};
 
@@ -20,12 +18,16 @@ use crate::context::StatementContext;
 use crate::expr::{Expression, compile};
 
 pub(super) fn existing(table: &StoredRelation, name: &str) -> SqlResult<usize> {
-    table.columns.iter().position(|c| !c.dropped && c.name == name).ok_or_else(|| {
-        SqlError::new(
-            state::UNDEFINED_COLUMN,
-            format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
-        )
-    })
+    table
+        .columns
+        .iter()
+        .position(|c| !c.dropped && c.name == name)
+        .ok_or_else(|| {
+            SqlError::new(
+                state::UNDEFINED_COLUMN,
+                format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+            )
+        })
 }
 
 pub(super) fn add(
@@ -35,7 +37,10 @@ pub(super) fn add(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     if table.columns.iter().any(|c| !c.dropped && c.name == *column.name) {
-        let message = format!("column \"{}\" of relation \"{}\" already exists", column.name, table.name);
+        let message = format!(
+            "column \"{}\" of relation \"{}\" already exists",
+            column.name, table.name
+        );
         if if_not_exists {
             schema::notice(state::DUPLICATE_COLUMN, format!("{message}, skipping"), context);
             return Ok(());
@@ -60,7 +65,9 @@ pub(super) fn add(
         write::put(StoredObject::Relation(table.clone()), context)?;
         create_table::check_generated(table, position, context)?;
     }
-    constraints.iter().try_for_each(|added| constraint::add(added, table, context))
+    constraints
+        .iter()
+        .try_for_each(|added| constraint::add(added, table, context))
 }
 
 /// Whether rows that exist need values of their own.
@@ -68,7 +75,9 @@ fn differs_by_row(column: &StoredColumn, context: &mut StatementContext<'_>) -> 
     if column.generated.is_some() || column.identity_always.is_some() || column.owned_sequence.is_some() {
         return Ok(true);
     }
-    let Some(text) = &column.default else { return Ok(false) };
+    let Some(text) = &column.default else {
+        return Ok(false);
+    };
     internal::on_large_stack(context, |session| {
         let expression = super::rewrite::parse_expression(text)?;
         Ok(mote_sql::bind_free_expression(&expression, None, "", &session.catalog)?.is_volatile())
@@ -118,7 +127,11 @@ pub(super) fn drop_column(
     let position = match existing(table, name) {
         Ok(position) => position as u16,
         Err(error) if if_exists => {
-            schema::notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message()), context);
+            schema::notice(
+                state::SUCCESSFUL_COMPLETION,
+                format!("{}, skipping", error.message()),
+                context,
+            );
             return Ok(());
         }
         Err(error) => return Err(error),
@@ -135,13 +148,27 @@ pub(super) fn drop_column(
     let mut descriptions: Vec<(String, String)> = Vec::new();
     for &other in &generated {
         let other = &table.columns[other as usize].name;
-        descriptions.push((format!("column {other} of {}", drop::described(table, context)), subject.clone()));
+        descriptions.push((
+            format!("column {other} of {}", drop::described(table, context)),
+            subject.clone(),
+        ));
     }
-    descriptions.extend(views.iter().map(|view| (drop::described(view, context), subject.clone())));
+    descriptions.extend(
+        views
+            .iter()
+            .map(|view| (drop::described(view, context), subject.clone())),
+    );
     for index in &indexes {
-        descriptions.extend(drop::foreign_keys_to(*index, table, context).into_iter().map(|(entry, key)| {
-            (format!("constraint {key} on {}", drop::described(&entry.stored, context)), subject.clone())
-        }));
+        descriptions.extend(
+            drop::foreign_keys_to(*index, table, context)
+                .into_iter()
+                .map(|(entry, key)| {
+                    (
+                        format!("constraint {key} on {}", drop::described(&entry.stored, context)),
+                        subject.clone(),
+                    )
+                }),
+        );
     }
     if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
         return Err(drop::refused(&subject, &descriptions));
@@ -185,9 +212,13 @@ fn forget(column: &mut StoredColumn, position: u16) {
 
 /// Removes an index, and the key constraint that it serves.
 fn remove_index(index: u32, table: &mut StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    let Some(at) = table.indexes.iter().position(|stored| stored.oid == index) else { return Ok(()) };
+    let Some(at) = table.indexes.iter().position(|stored| stored.oid == index) else {
+        return Ok(());
+    };
     let removed = table.indexes.remove(at);
-    schema::engine_call(context, |transaction| transaction.drop_index(IndexId(removed.index)))?;
+    schema::engine_call(context, |transaction| {
+        transaction.drop_index(IndexId(removed.index))
+    })?;
     table.constraints.retain(|constraint| {
         !matches!(constraint.kind, StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } if own == index)
     });
@@ -224,7 +255,9 @@ fn columns_of_text(
     table: &StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<u16>> {
-    let relation = context.relation(Oid(table.oid)).ok_or_else(|| SqlError::internal("a table is in the catalog"))?;
+    let relation = context
+        .relation(Oid(table.oid))
+        .ok_or_else(|| SqlError::internal("a table is in the catalog"))?;
     let bound = internal::on_large_stack(context, |session| {
         bind_expression_over_relation(text, &relation, purpose, None, &session.catalog)
     })?;
@@ -327,7 +360,10 @@ fn refuse_type_dependents(
             state::FEATURE_NOT_SUPPORTED,
             "cannot alter type of a column used by a view or rule",
         )
-        .detail(format!("rule _RETURN on view {} depends on column \"{column}\"", view.name)));
+        .detail(format!(
+            "rule _RETURN on view {} depends on column \"{column}\"",
+            view.name
+        )));
     }
     if let Some(&other) = generated_from(table, position, context)?.first() {
         let other = &table.columns[other as usize].name;
@@ -335,7 +371,9 @@ fn refuse_type_dependents(
             state::FEATURE_NOT_SUPPORTED,
             "cannot alter type of a column used by a generated column",
         )
-        .detail(format!("Column \"{column}\" is used by generated column \"{other}\".")));
+        .detail(format!(
+            "Column \"{column}\" is used by generated column \"{other}\"."
+        )));
     }
     Ok(())
 }
@@ -350,7 +388,9 @@ fn check_foreign_keys(
     let catalog = context.session.catalog.current();
     for entry in catalog.relations() {
         for found in &entry.stored.constraints {
-            let StoredConstraintKind::ForeignKey(key) = &found.kind else { continue };
+            let StoredConstraintKind::ForeignKey(key) = &found.kind else {
+                continue;
+            };
             let own = entry.stored.oid == table.oid;
             let concerned = own && key.columns.contains(&position)
                 || key.referenced == table.oid && key.referenced_columns.contains(&position);
@@ -361,7 +401,11 @@ fn check_foreign_keys(
             let target = target.ok_or_else(|| SqlError::internal("a foreign key has its table"))?;
             let (columns, referenced) = (&key.columns, &key.referenced_columns);
             constraint::check_comparable(&found.name, &entry.stored, columns, &target.stored, referenced)?;
-            schema::lock_entry(if own { target } else { entry }, TableLockMode::ShareRowExclusive, context)?;
+            schema::lock_entry(
+                if own { target } else { entry },
+                TableLockMode::ShareRowExclusive,
+                context,
+            )?;
             row_checks::check_foreign_key_rows(&entry.stored, &found.name, key, &target.stored, context)?;
         }
     }
@@ -377,10 +421,18 @@ fn conversion(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Expression> {
     let text = using.map_or_else(|| deparse::identifier(name), deparse::expression);
-    let relation = context.relation(Oid(table.oid)).ok_or_else(|| SqlError::internal("a table is in the catalog"))?;
+    let relation = context
+        .relation(Oid(table.oid))
+        .ok_or_else(|| SqlError::internal("a table is in the catalog"))?;
     let bound = internal::on_large_stack(context, |session| {
         let target = Some((name, ty));
-        bind_expression_over_relation(&text, &relation, RelationExpression::IndexKey, target, &session.catalog)
+        bind_expression_over_relation(
+            &text,
+            &relation,
+            RelationExpression::IndexKey,
+            target,
+            &session.catalog,
+        )
     });
     let bound = bound.map_err(|error| {
         if error.state() != state::DATATYPE_MISMATCH {
@@ -405,7 +457,12 @@ fn conversion(
     compile(&bound)
 }
 
-fn check_default(name: &str, text: &str, ty: ColumnType, context: &mut StatementContext<'_>) -> SqlResult<()> {
+fn check_default(
+    name: &str,
+    text: &str,
+    ty: ColumnType,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
     let bound = internal::on_large_stack(context, |session| {
         let expression = super::rewrite::parse_expression(text)?;
         mote_sql::bind_free_expression(&expression, Some(ty), "", &session.catalog)
@@ -416,7 +473,10 @@ fn check_default(name: &str, text: &str, ty: ColumnType, context: &mut Statement
         }
         SqlError::new(
             state::DATATYPE_MISMATCH,
-            format!("default for column \"{name}\" cannot be cast automatically to type {}", ty.name()),
+            format!(
+                "default for column \"{name}\" cannot be cast automatically to type {}",
+                ty.name()
+            ),
         )
     })
 }
@@ -467,9 +527,10 @@ pub(super) fn set_identity(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let position = existing(table, name)?;
-    let (Some(_), Some(owned)) =
-        (table.columns[position].identity_always, table.columns[position].owned_sequence)
-    else {
+    let (Some(_), Some(owned)) = (
+        table.columns[position].identity_always,
+        table.columns[position].owned_sequence,
+    ) else {
         return Err(not_identity(name, table));
     };
     let mut of_sequence = Vec::new();
@@ -482,7 +543,11 @@ pub(super) fn set_identity(
             _ => of_sequence.push(option.clone()),
         }
     }
-    if of_sequence.is_empty() { Ok(()) } else { sequence::alter_owned(Oid(owned), &of_sequence, context) }
+    if of_sequence.is_empty() {
+        Ok(())
+    } else {
+        sequence::alter_owned(Oid(owned), &of_sequence, context)
+    }
 }
 
 pub(super) fn drop_identity(
@@ -495,7 +560,11 @@ pub(super) fn drop_identity(
     if table.columns[position].identity_always.is_none() {
         let error = not_identity(name, table);
         if if_exists {
-            schema::notice(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message()), context);
+            schema::notice(
+                state::SUCCESSFUL_COMPLETION,
+                format!("{}, skipping", error.message()),
+                context,
+            );
             return Ok(());
         }
         return Err(error);
@@ -513,7 +582,10 @@ pub(super) fn drop_identity(
 fn not_identity(name: &str, table: &StoredRelation) -> SqlError {
     SqlError::new(
         state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("column \"{name}\" of relation \"{}\" is not an identity column", table.name),
+        format!(
+            "column \"{name}\" of relation \"{}\" is not an identity column",
+            table.name
+        ),
     )
 }
 
@@ -528,9 +600,16 @@ pub(super) fn drop_expression(
     if table.columns[position].generated.take().is_some() {
         return Ok(());
     }
-    let message = format!("column \"{name}\" of relation \"{}\" is not a stored generated column", table.name);
+    let message = format!(
+        "column \"{name}\" of relation \"{}\" is not a stored generated column",
+        table.name
+    );
     if if_exists {
-        schema::notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"), context);
+        schema::notice(
+            state::SUCCESSFUL_COMPLETION,
+            format!("{message}, skipping"),
+            context,
+        );
         return Ok(());
     }
     Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))

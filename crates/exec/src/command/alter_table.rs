@@ -21,7 +21,12 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
     if alter.kind != ObjectKind::Table {
         return Err(SqlError::unsupported("ALTER of this kind of relation"));
     }
-    let strongest = alter.commands.iter().map(lock_mode).max().unwrap_or(TableLockMode::AccessExclusive);
+    let strongest = alter
+        .commands
+        .iter()
+        .map(lock_mode)
+        .max()
+        .unwrap_or(TableLockMode::AccessExclusive);
     let Some(mut table) = schema::table_for_change(&alter.name, strongest, context)? else {
         if alter.if_exists {
             let message = format!("relation \"{}\" does not exist, skipping", alter.name.name);
@@ -87,23 +92,33 @@ fn run_command(
 ) -> SqlResult<()> {
     match command {
         AlterTableCommand::AddConstraint(added) => constraint::add(added, table, context),
-        AlterTableCommand::DropConstraint { name, if_exists, behavior } => {
-            drop_constraint(name, *if_exists, *behavior, table, context)
-        }
+        AlterTableCommand::DropConstraint {
+            name,
+            if_exists,
+            behavior,
+        } => drop_constraint(name, *if_exists, *behavior, table, context),
         AlterTableCommand::ValidateConstraint { name } => validate_constraint(name, table, context),
-        AlterTableCommand::AddColumn { column, if_not_exists } => {
-            alter_column::add(column, *if_not_exists, table, context)
-        }
-        AlterTableCommand::DropColumn { column, if_exists, behavior } => {
-            alter_column::drop_column(column, *if_exists, *behavior, table, context)
-        }
-        AlterTableCommand::SetType { column, type_name, collation: None, using } => {
-            alter_column::set_type(column, type_name, using.as_ref(), table, context)
-        }
+        AlterTableCommand::AddColumn {
+            column,
+            if_not_exists,
+        } => alter_column::add(column, *if_not_exists, table, context),
+        AlterTableCommand::DropColumn {
+            column,
+            if_exists,
+            behavior,
+        } => alter_column::drop_column(column, *if_exists, *behavior, table, context),
+        AlterTableCommand::SetType {
+            column,
+            type_name,
+            collation: None,
+            using,
+        } => alter_column::set_type(column, type_name, using.as_ref(), table, context),
         AlterTableCommand::SetType { .. } => Err(SqlError::unsupported("ALTER COLUMN TYPE .. COLLATE")),
-        AlterTableCommand::AddIdentity { column, always, options } => {
-            alter_column::add_identity(column, *always, options, table, context)
-        }
+        AlterTableCommand::AddIdentity {
+            column,
+            always,
+            options,
+        } => alter_column::add_identity(column, *always, options, table, context),
         AlterTableCommand::SetIdentity { column, options } => {
             alter_column::set_identity(column, options, table, context)
         }
@@ -144,7 +159,9 @@ fn run_command(
         }
         AlterTableCommand::ResetOptions(options) => {
             for option in options {
-                table.options.retain(|kept| !kept.starts_with(&format!("{}=", option.name)));
+                table
+                    .options
+                    .retain(|kept| !kept.starts_with(&format!("{}=", option.name)));
             }
             Ok(())
         }
@@ -165,7 +182,10 @@ fn refuse_computed(table: &StoredRelation, position: usize, dropping: bool) -> S
     } else {
         return Ok(());
     };
-    let message = format!("column \"{}\" of relation \"{}\" is {what}", column.name, table.name);
+    let message = format!(
+        "column \"{}\" of relation \"{}\" is {what}",
+        column.name, table.name
+    );
     let error = SqlError::new(state::SYNTAX_ERROR, message);
     Err(if dropping {
         error.hint(format!("Use ALTER TABLE ... ALTER COLUMN ... {other} instead."))
@@ -180,12 +200,19 @@ fn validate_constraint(
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let at = table.constraints.iter().position(|c| c.name == name).ok_or_else(|| {
-        SqlError::new(
-            state::UNDEFINED_OBJECT,
-            format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name),
-        )
-    })?;
+    let at = table
+        .constraints
+        .iter()
+        .position(|c| c.name == name)
+        .ok_or_else(|| {
+            SqlError::new(
+                state::UNDEFINED_OBJECT,
+                format!(
+                    "constraint \"{name}\" of relation \"{}\" does not exist",
+                    table.name
+                ),
+            )
+        })?;
     match table.constraints[at].kind.clone() {
         StoredConstraintKind::Check { .. } | StoredConstraintKind::ForeignKey(_)
             if table.constraints[at].validated => {}
@@ -246,9 +273,16 @@ fn drop_constraint(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let Some(at) = table.constraints.iter().position(|c| c.name == name) else {
-        let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+        let message = format!(
+            "constraint \"{name}\" of relation \"{}\" does not exist",
+            table.name
+        );
         if if_exists {
-            schema::notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"), context);
+            schema::notice(
+                state::SUCCESSFUL_COMPLETION,
+                format!("{message}, skipping"),
+                context,
+            );
             return Ok(());
         }
         return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
@@ -282,15 +316,23 @@ fn drop_references(
         |c| matches!(&c.kind, StoredConstraintKind::ForeignKey(key) if key.referenced_index == index),
     );
     let own = own.map(|constraint| (constraint.name.as_str(), table.name.as_str()));
-    let others = others.iter().map(|(entry, name)| (name.as_str(), entry.stored.name.as_str()));
+    let others = others
+        .iter()
+        .map(|(entry, name)| (name.as_str(), entry.stored.name.as_str()));
     let descriptions: Vec<(String, String)> = others
         .chain(own)
         .map(|(constraint, table)| {
-            (format!("constraint {constraint} on table {table}"), format!("index {name}"))
+            (
+                format!("constraint {constraint} on table {table}"),
+                format!("index {name}"),
+            )
         })
         .collect();
     if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
-        return Err(drop::refused(&format!("constraint {name} on table {}", table.name), &descriptions));
+        return Err(drop::refused(
+            &format!("constraint {name} on table {}", table.name),
+            &descriptions,
+        ));
     }
     drop::cascade_notice(&descriptions, context);
     drop::drop_foreign_keys_to(index, table, context)

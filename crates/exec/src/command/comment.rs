@@ -13,7 +13,11 @@ use crate::session::CommandTag;
 
 pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     // An empty text removes the comment, as NULL does.
-    let text = comment.text.as_deref().filter(|text| !text.is_empty()).map(str::to_string);
+    let text = comment
+        .text
+        .as_deref()
+        .filter(|text| !text.is_empty())
+        .map(str::to_string);
     let ObjectReference::Name(name) = &comment.object else {
         return Err(SqlError::unsupported("COMMENT ON this kind of object"));
     };
@@ -51,20 +55,33 @@ fn on_relation(
 ) -> SqlResult<()> {
     let mut relation = relation_to_change(&schema::relation_name(name), context)?;
     if relation.kind != kind {
-        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a {word}", relation.name)));
+        return Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a {word}", relation.name),
+        ));
     }
     relation.comment = text;
     write::put(StoredObject::Relation(relation), context)
 }
 
-fn on_column(name: &QualifiedName, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+fn on_column(
+    name: &QualifiedName,
+    text: Option<String>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
     let mut relation = relation_to_change(&schema::relation_of_part(name), context)?;
     let owner = relation.name.clone();
-    let column = relation.columns.iter_mut().find(|column| !column.dropped && column.name == name.last());
+    let column = relation
+        .columns
+        .iter_mut()
+        .find(|column| !column.dropped && column.name == name.last());
     let column = column.ok_or_else(|| {
         SqlError::new(
             state::UNDEFINED_COLUMN,
-            format!("column \"{}\" of relation \"{owner}\" does not exist", name.last()),
+            format!(
+                "column \"{}\" of relation \"{owner}\" does not exist",
+                name.last()
+            ),
         )
     })?;
     column.comment = text;
@@ -78,11 +95,17 @@ fn on_constraint(
 ) -> SqlResult<()> {
     let mut relation = relation_to_change(&schema::relation_of_part(name), context)?;
     let owner = relation.name.clone();
-    let constraint = relation.constraints.iter_mut().find(|constraint| constraint.name == name.last());
+    let constraint = relation
+        .constraints
+        .iter_mut()
+        .find(|constraint| constraint.name == name.last());
     let constraint = constraint.ok_or_else(|| {
         SqlError::new(
             state::UNDEFINED_OBJECT,
-            format!("constraint \"{}\" for table \"{owner}\" does not exist", name.last()),
+            format!(
+                "constraint \"{}\" for table \"{owner}\" does not exist",
+                name.last()
+            ),
         )
     })?;
     constraint.comment = text;
@@ -91,7 +114,10 @@ fn on_constraint(
 
 fn on_index(name: &QualifiedName, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let undefined = || {
-        SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.last()))
+        SqlError::new(
+            state::UNDEFINED_TABLE,
+            format!("relation \"{}\" does not exist", name.last()),
+        )
     };
     let (table, index) = drop::find_index(name, context).ok_or_else(undefined)?;
     let entry = context.session.catalog.entry(table).ok_or_else(undefined)?;
@@ -99,7 +125,11 @@ fn on_index(name: &QualifiedName, text: Option<String>, context: &mut StatementC
     schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
     let entry = context.session.catalog.entry(table).ok_or_else(undefined)?;
     let mut relation = entry.stored.clone();
-    let stored = relation.indexes.iter_mut().find(|stored| stored.oid == index.0).ok_or_else(undefined)?;
+    let stored = relation
+        .indexes
+        .iter_mut()
+        .find(|stored| stored.oid == index.0)
+        .ok_or_else(undefined)?;
     stored.comment = text;
     write::put(StoredObject::Relation(relation), context)
 }
@@ -112,9 +142,9 @@ fn on_schema(name: &str, text: Option<String>, context: &mut StatementContext<'_
 
 fn on_role(name: &str, text: Option<String>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
-    let entry = catalog.role_by_name(name).ok_or_else(|| {
-        SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
-    })?;
+    let entry = catalog
+        .role_by_name(name)
+        .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")))?;
     if Oid(entry.object.oid) != context.session.user_oid {
         role::require_role_admin("must have CREATEROLE privilege", context)?;
     }

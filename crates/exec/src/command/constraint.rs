@@ -11,7 +11,8 @@ use mote_types::{ColumnType, can_cast};
 use super::create_index::{self, IndexSpecification};
 use super::{internal, schema};
 use crate::catalog_store::stored::{
-    StoredAction, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredIndexKey, StoredRelation,
+    StoredAction, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredIndexKey,
+    StoredRelation,
 };
 use crate::context::StatementContext;
 
@@ -44,9 +45,17 @@ pub(super) fn note_not_null(constraint: &Constraint, table: &mut StoredRelation)
 
 /// Position of a column named in a key.
 pub(super) fn column_position(table: &StoredRelation, name: &str) -> SqlResult<u16> {
-    table.columns.iter().position(|c| !c.dropped && c.name == name).map(|i| i as u16).ok_or_else(|| {
-        SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{name}\" named in key does not exist"))
-    })
+    table
+        .columns
+        .iter()
+        .position(|c| !c.dropped && c.name == name)
+        .map(|i| i as u16)
+        .ok_or_else(|| {
+            SqlError::new(
+                state::UNDEFINED_COLUMN,
+                format!("column \"{name}\" named in key does not exist"),
+            )
+        })
 }
 
 /// Adds a constraint to a table whose lock the caller holds. Existing rows are checked. The caller writes `table`.
@@ -84,7 +93,10 @@ fn require_new_name(table: &StoredRelation, name: &str) -> SqlResult<()> {
     if constraint_name_taken(table, name) {
         return Err(SqlError::new(
             state::DUPLICATE_OBJECT,
-            format!("constraint \"{name}\" for relation \"{}\" already exists", table.name),
+            format!(
+                "constraint \"{name}\" for relation \"{}\" already exists",
+                table.name
+            ),
         ));
     }
     Ok(())
@@ -106,7 +118,10 @@ fn add_key(
     if primary && table.indexes.iter().any(|index| index.primary) {
         return Err(SqlError::new(
             state::INVALID_TABLE_DEFINITION,
-            format!("multiple primary keys for table \"{}\" are not allowed", table.name),
+            format!(
+                "multiple primary keys for table \"{}\" are not allowed",
+                table.name
+            ),
         ));
     }
     let mut keys = Vec::with_capacity(key.columns.len());
@@ -132,7 +147,11 @@ fn add_key(
             nulls_first: false,
         });
     }
-    let include = key.include.iter().map(|name| column_position(table, name)).collect::<SqlResult<Vec<_>>>()?;
+    let include = key
+        .include
+        .iter()
+        .map(|name| column_position(table, name))
+        .collect::<SqlResult<Vec<_>>>()?;
     let schema_oid = Oid(table.schema);
     let name = match &constraint.name {
         Some(name) => {
@@ -150,7 +169,13 @@ fn add_key(
             if !primary {
                 parts.extend(columns);
             }
-            schema::choose_name(schema_oid, &parts, if primary { "pkey" } else { "key" }, taken, context)
+            schema::choose_name(
+                schema_oid,
+                &parts,
+                if primary { "pkey" } else { "key" },
+                taken,
+                context,
+            )
         }
     };
     let specification = IndexSpecification {
@@ -188,9 +213,11 @@ fn add_check(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let text = deparse::expression(expression);
-    let entry = context.session.catalog.entry(Oid(table.oid)).ok_or_else(|| {
-        SqlError::internal("a table is in the catalog before its checks are added")
-    })?;
+    let entry = context
+        .session
+        .catalog
+        .entry(Oid(table.oid))
+        .ok_or_else(|| SqlError::internal("a table is in the catalog before its checks are added"))?;
     let condition = internal::on_large_stack(context, |session| {
         let catalog = &session.catalog;
         bind_expression_over_relation(&text, &entry.described, RelationExpression::Check, None, catalog)
@@ -256,8 +283,16 @@ fn add_foreign_key(
     let referenced = schema::lock_relation(&key.referenced_table, TableLockMode::ShareRowExclusive, context)?
         .ok_or_else(|| schema::undefined_table(&key.referenced_table))?;
     let own = referenced.stored.oid == table.oid;
-    let target = if own { table.clone() } else { referenced.stored.clone() };
-    let columns = key.columns.iter().map(|c| referencing_column(table, c)).collect::<SqlResult<Vec<_>>>()?;
+    let target = if own {
+        table.clone()
+    } else {
+        referenced.stored.clone()
+    };
+    let columns = key
+        .columns
+        .iter()
+        .map(|c| referencing_column(table, c))
+        .collect::<SqlResult<Vec<_>>>()?;
     let (referenced_columns, index) = referenced_key(key, &target)?;
     if columns.len() != referenced_columns.len() {
         return Err(SqlError::new(
@@ -303,12 +338,17 @@ fn add_foreign_key(
 }
 
 fn referencing_column(table: &StoredRelation, name: &str) -> SqlResult<u16> {
-    table.columns.iter().position(|c| !c.dropped && c.name == name).map(|i| i as u16).ok_or_else(|| {
-        SqlError::new(
-            state::UNDEFINED_COLUMN,
-            format!("column \"{name}\" referenced in foreign key constraint does not exist"),
-        )
-    })
+    table
+        .columns
+        .iter()
+        .position(|c| !c.dropped && c.name == name)
+        .map(|i| i as u16)
+        .ok_or_else(|| {
+            SqlError::new(
+                state::UNDEFINED_COLUMN,
+                format!("column \"{name}\" referenced in foreign key constraint does not exist"),
+            )
+        })
 }
 
 /// The referenced columns, in the order written, and the unique index over them.
@@ -322,20 +362,30 @@ fn referenced_key(key: &ast::ForeignKey, target: &StoredRelation) -> SqlResult<(
         })?;
         return Ok((key_columns(primary), primary.oid));
     }
-    let columns =
-        key.referenced_columns.iter().map(|c| referencing_column(target, c)).collect::<SqlResult<Vec<_>>>()?;
+    let columns = key
+        .referenced_columns
+        .iter()
+        .map(|c| referencing_column(target, c))
+        .collect::<SqlResult<Vec<_>>>()?;
     let mut sorted = columns.clone();
     sorted.sort();
-    let index = target.indexes.iter().filter(|i| i.unique && i.predicate.is_none() && i.valid).find(|index| {
-        let mut keys = key_columns(index);
-        keys.sort();
-        keys == sorted
-    });
+    let index = target
+        .indexes
+        .iter()
+        .filter(|i| i.unique && i.predicate.is_none() && i.valid)
+        .find(|index| {
+            let mut keys = key_columns(index);
+            keys.sort();
+            keys == sorted
+        });
     match index {
         Some(index) => Ok((columns, index.oid)),
         None => Err(SqlError::new(
             state::INVALID_FOREIGN_KEY,
-            format!("there is no unique constraint matching given keys for referenced table \"{}\"", target.name),
+            format!(
+                "there is no unique constraint matching given keys for referenced table \"{}\"",
+                target.name
+            ),
         )),
     }
 }

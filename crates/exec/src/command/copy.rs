@@ -56,9 +56,16 @@ fn copied_relation(name: &RelationName, context: &StatementContext<'_>) -> SqlRe
 
 /// Positions of the columns that are copied: those listed, or all but generated ones.
 fn copied_columns(listed: &[Name], relation: &Relation) -> SqlResult<Vec<usize>> {
-    let live = relation.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+    let live = relation
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| !column.dropped);
     if listed.is_empty() {
-        return Ok(live.filter(|(_, column)| column.generated.is_none()).map(|(position, _)| position).collect());
+        return Ok(live
+            .filter(|(_, column)| column.generated.is_none())
+            .map(|(position, _)| position)
+            .collect());
     }
     let mut positions = Vec::with_capacity(listed.len());
     for name in listed {
@@ -66,7 +73,10 @@ fn copied_columns(listed: &[Name], relation: &Relation) -> SqlResult<Vec<usize>>
         let (position, column) = found.ok_or_else(|| {
             SqlError::new(
                 state::UNDEFINED_COLUMN,
-                format!("column \"{name}\" of relation \"{}\" does not exist", relation.name),
+                format!(
+                    "column \"{name}\" of relation \"{}\" does not exist",
+                    relation.name
+                ),
             )
         })?;
         if column.generated.is_some() {
@@ -92,8 +102,11 @@ fn require_file_access(reads: bool, context: &StatementContext<'_>) -> SqlResult
     if context.session.superuser {
         return Ok(());
     }
-    let (role, direction) =
-        if reads { ("pg_read_server_files", "from") } else { ("pg_write_server_files", "to") };
+    let (role, direction) = if reads {
+        ("pg_read_server_files", "from")
+    } else {
+        ("pg_write_server_files", "to")
+    };
     Err(SqlError::new(
         state::INSUFFICIENT_PRIVILEGE,
         format!("must be superuser or have privileges of the {role} role to COPY {direction} a file"),

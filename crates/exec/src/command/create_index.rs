@@ -2,7 +2,9 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
-use mote_engine::{BuildProgress, IndexDefinition, KeyClass, KeyColumn, KeySource, TableLockMode, WriteError};
+use mote_engine::{
+    BuildProgress, IndexDefinition, KeyClass, KeyColumn, KeySource, TableLockMode, WriteError,
+};
 use mote_sql::ast::{CreateIndex, IndexValue, NullsOrder, SortDirection};
 use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
 
@@ -45,7 +47,11 @@ pub(super) fn run(
     let mut table = schema::table_for_change(&create.table, TableLockMode::Share, context)?
         .ok_or_else(|| schema::undefined_table(&create.table))?;
     let schema_oid = Oid(table.schema);
-    let keys = create.elements.iter().map(|element| key_of(element, &table)).collect::<SqlResult<Vec<_>>>()?;
+    let keys = create
+        .elements
+        .iter()
+        .map(|element| key_of(element, &table))
+        .collect::<SqlResult<Vec<_>>>()?;
     if keys.len() > KEY_COLUMNS_MAX {
         return Err(SqlError::new(
             state::TOO_MANY_COLUMNS,
@@ -101,12 +107,18 @@ fn refuse_unsupported(create: &CreateIndex) -> SqlResult<()> {
         return Err(SqlError::unsupported("CREATE INDEX WHERE"));
     }
     if &*create.access_method != "btree" {
-        return Err(SqlError::unsupported(format_args!("access method \"{}\"", create.access_method)));
+        return Err(SqlError::unsupported(format_args!(
+            "access method \"{}\"",
+            create.access_method
+        )));
     }
     if let Some(tablespace) = &create.tablespace
         && &**tablespace != "pg_default"
     {
-        return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("tablespace \"{tablespace}\" does not exist")));
+        return Err(SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("tablespace \"{tablespace}\" does not exist"),
+        ));
     }
     create_table::storage_options(&create.options)?;
     Ok(())
@@ -121,12 +133,21 @@ fn key_of(element: &mote_sql::ast::IndexElement, table: &StoredRelation) -> SqlR
     {
         return Err(SqlError::new(
             state::UNDEFINED_OBJECT,
-            format!("operator class \"{}\" does not exist for access method \"btree\"", class.last()),
+            format!(
+                "operator class \"{}\" does not exist for access method \"btree\"",
+                class.last()
+            ),
         ));
     }
-    let position =
-        table.columns.iter().position(|c| !c.dropped && c.name == **name).ok_or_else(|| {
-            SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
+    let position = table
+        .columns
+        .iter()
+        .position(|c| !c.dropped && c.name == **name)
+        .ok_or_else(|| {
+            SqlError::new(
+                state::UNDEFINED_COLUMN,
+                format!("column \"{name}\" does not exist"),
+            )
         })?;
     let column = &table.columns[position];
     let descending = element.direction == SortDirection::Descending;
@@ -178,7 +199,10 @@ pub(super) fn build(
     };
     let mut building = schema::engine_call(context, |transaction| transaction.create_index(&definition))?;
     loop {
-        match context.transaction.build_index(&mut building, BUILD_ROWS_PER_STEP) {
+        match context
+            .transaction
+            .build_index(&mut building, BUILD_ROWS_PER_STEP)
+        {
             Ok(BuildProgress::Done) => break,
             Ok(BuildProgress::More) => context.burn(BUILD_ROWS_PER_STEP as u32)?,
             Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
@@ -188,13 +212,18 @@ pub(super) fn build(
             Err(error) => return Err(write_error::lock_error(error)),
         }
     }
-    Ok(StoredIndex { index: building.id().0, ..stored })
+    Ok(StoredIndex {
+        index: building.id().0,
+        ..stored
+    })
 }
 
 /// How the engine makes a key's bytes from a stored column.
 fn engine_key(key: &StoredIndexKey, primary: bool, table: &StoredRelation) -> SqlResult<KeyColumn> {
     let ty = ColumnType::with_typmod(Oid(key.type_oid), key.typmod);
-    let column = key.column.ok_or_else(|| SqlError::unsupported("an expression in CREATE INDEX"))?;
+    let column = key
+        .column
+        .ok_or_else(|| SqlError::unsupported("an expression in CREATE INDEX"))?;
     let Some(encoding) = key_encoding(ty) else {
         return Err(SqlError::unsupported(format_args!(
             "an index on column \"{}\" of type {}",

@@ -36,8 +36,14 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
         return Err(schema::already_exists(&create.name.name));
     }
     let owner = context.session.user_oid.0;
-    let mut table =
-        schema::new_relation(schema_oid, &create.name.name, StoredKind::Table, owner, Vec::new(), context);
+    let mut table = schema::new_relation(
+        schema_oid,
+        &create.name.name,
+        StoredKind::Table,
+        owner,
+        Vec::new(),
+        context,
+    );
     table.options = storage_options(&create.options)?;
     let mut constraints: Vec<Constraint> = Vec::new();
     for element in &create.element_order {
@@ -132,13 +138,17 @@ fn refuse_unsupported(create: &CreateTable) -> SqlResult<()> {
 /// There is one tablespace and one access method.
 pub(super) fn check_storage(tablespace: Option<&str>, access_method: Option<&str>) -> SqlResult<()> {
     if let Some(tablespace) = tablespace.filter(|name| *name != "pg_default") {
-        return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("tablespace \"{tablespace}\" does not exist")));
+        return Err(SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("tablespace \"{tablespace}\" does not exist"),
+        ));
     }
     match access_method {
         None | Some("heap" | "mote") => Ok(()),
-        Some(method) => {
-            Err(SqlError::new(state::UNDEFINED_OBJECT, format!("access method \"{method}\" does not exist")))
-        }
+        Some(method) => Err(SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("access method \"{method}\" does not exist"),
+        )),
     }
 }
 
@@ -148,8 +158,16 @@ pub(super) fn storage_options(options: &[DefinitionOption]) -> SqlResult<Vec<Str
     for option in options {
         let known = option.namespace.as_deref() == Some("toast")
             || option.name.starts_with("autovacuum_")
-            || ["fillfactor", "parallel_workers", "toast_tuple_target", "vacuum_truncate", "log_autovacuum_min_duration", "user_catalog_table", "deduplicate_items"]
-                .contains(&&*option.name);
+            || [
+                "fillfactor",
+                "parallel_workers",
+                "toast_tuple_target",
+                "vacuum_truncate",
+                "log_autovacuum_min_duration",
+                "user_catalog_table",
+                "deduplicate_items",
+            ]
+            .contains(&&*option.name);
         if !known {
             return Err(SqlError::new(
                 state::INVALID_PARAMETER_VALUE,
@@ -203,13 +221,22 @@ pub(super) fn define_column(
     if ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"].contains(&&*column.name) {
         return Err(SqlError::new(
             state::DUPLICATE_COLUMN,
-            format!("column name \"{}\" conflicts with a system column name", column.name),
+            format!(
+                "column name \"{}\" conflicts with a system column name",
+                column.name
+            ),
         ));
     }
     if let Some(collation) = &column.collation
-        && !matches!(collation.last(), "C" | "POSIX" | "default" | "ucs_basic" | "C.UTF-8" | "C.utf8")
+        && !matches!(
+            collation.last(),
+            "C" | "POSIX" | "default" | "ucs_basic" | "C.UTF-8" | "C.utf8"
+        )
     {
-        return Err(SqlError::unsupported(format_args!("collation \"{}\"", collation.last())));
+        return Err(SqlError::unsupported(format_args!(
+            "collation \"{}\"",
+            collation.last()
+        )));
     }
     let Some(type_name) = &column.type_name else {
         return Err(SqlError::unsupported("a column without a type"));
@@ -234,7 +261,11 @@ pub(super) fn define_column(
     };
     let position = table.columns.len() as u16;
     if serial.is_some() {
-        if column.type_name.as_ref().is_some_and(|name| !name.array_bounds.is_empty()) {
+        if column
+            .type_name
+            .as_ref()
+            .is_some_and(|name| !name.array_bounds.is_empty())
+        {
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "array of serial is not implemented",
@@ -260,7 +291,10 @@ pub(super) fn define_column(
                 stored.owned_sequence = Some(sequence.oid);
                 stored.not_null = true;
             }
-            ConstraintKind::Generated { expression, stored: true } => {
+            ConstraintKind::Generated {
+                expression,
+                stored: true,
+            } => {
                 refuse_second_value(&stored, "generation expression", table)?;
                 stored.generated = Some(deparse::expression(expression));
             }
@@ -285,8 +319,15 @@ fn refuse_second_value(column: &StoredColumn, second: &str, table: &StoredRelati
         return Ok(());
     };
     let message = if first == second {
-        let what = if first == "identity" { "multiple identity specifications" } else { "multiple default values" };
-        format!("{what} specified for column \"{}\" of table \"{}\"", column.name, table.name)
+        let what = if first == "identity" {
+            "multiple identity specifications"
+        } else {
+            "multiple default values"
+        };
+        format!(
+            "{what} specified for column \"{}\" of table \"{}\"",
+            column.name, table.name
+        )
     } else {
         let (a, b) = if second == "identity" || (first, second) == ("generation expression", "default") {
             (second, first)
@@ -294,7 +335,10 @@ fn refuse_second_value(column: &StoredColumn, second: &str, table: &StoredRelati
             (first, second)
         };
         let (a, b) = if a == "identity" { (b, a) } else { (a, b) };
-        format!("both {a} and {b} specified for column \"{}\" of table \"{}\"", column.name, table.name)
+        format!(
+            "both {a} and {b} specified for column \"{}\" of table \"{}\"",
+            column.name, table.name
+        )
     };
     Err(SqlError::new(state::SYNTAX_ERROR, message))
 }
@@ -316,13 +360,24 @@ pub(super) fn check_generated(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let column = &table.columns[position];
-    let Some(text) = &column.generated else { return Ok(()) };
+    let Some(text) = &column.generated else {
+        return Ok(());
+    };
     let entry = context.session.catalog.entry(Oid(table.oid));
-    let relation = entry.ok_or_else(|| SqlError::internal("a table is in the catalog"))?.described.clone();
+    let relation = entry
+        .ok_or_else(|| SqlError::internal("a table is in the catalog"))?
+        .described
+        .clone();
     let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
     let bound = internal::on_large_stack(context, |session| {
         let target = Some((column.name.as_str(), ty));
-        bind_expression_over_relation(text, &relation, RelationExpression::Generated, target, &session.catalog)
+        bind_expression_over_relation(
+            text,
+            &relation,
+            RelationExpression::Generated,
+            target,
+            &session.catalog,
+        )
     })?;
     let invalid = |message: String| Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
     for read in constraint::columns_of(&bound) {
@@ -332,7 +387,9 @@ pub(super) fn check_generated(
                 "cannot use generated column \"{}\" in column generation expression",
                 read.name
             ))
-            .map_err(|error: SqlError| error.detail("A generated column cannot reference another generated column."));
+            .map_err(|error: SqlError| {
+                error.detail("A generated column cannot reference another generated column.")
+            });
         }
     }
     if !is_immutable(&bound) {
@@ -351,7 +408,8 @@ fn is_immutable(expression: &BoundExpr) -> bool {
 }
 
 pub(super) fn refuse_pseudo_type(column: &str, ty: ColumnType) -> SqlResult<()> {
-    let pseudo = mote_types::type_info(ty.oid).is_some_and(|info| info.kind == b'p') || ty.oid == oid::UNKNOWN;
+    let pseudo =
+        mote_types::type_info(ty.oid).is_some_and(|info| info.kind == b'p') || ty.oid == oid::UNKNOWN;
     if pseudo {
         return Err(SqlError::new(
             state::INVALID_TABLE_DEFINITION,
@@ -385,7 +443,10 @@ pub(super) fn default_text(
         let from = bound.ty();
         let fits = from.oid == ty.oid
             || from.oid == oid::UNKNOWN
-            || matches!(can_cast(from.oid, ty.oid), Some(CastContext::Implicit | CastContext::Assignment));
+            || matches!(
+                can_cast(from.oid, ty.oid),
+                Some(CastContext::Implicit | CastContext::Assignment)
+            );
         if !fits {
             return Err(SqlError::new(
                 state::DATATYPE_MISMATCH,

@@ -30,15 +30,27 @@ pub(super) fn run(
         }
         return Err(schema::already_exists(&create.name.name));
     }
-    let statement = ParsedStatement { statement: create.source.clone(), range: 0..text.len() };
+    let statement = ParsedStatement {
+        statement: create.source.clone(),
+        range: 0..text.len(),
+    };
     let mut query = internal::Query::prepare(&statement, text, context)?;
     if create.columns.len() > query.output().len() {
-        return Err(SqlError::new(state::SYNTAX_ERROR, "too many column names were specified"));
+        return Err(SqlError::new(
+            state::SYNTAX_ERROR,
+            "too many column names were specified",
+        ));
     }
     let columns = view::columns_of(query.output(), &create.columns)?;
     let owner = context.session.user_oid.0;
-    let mut table =
-        schema::new_relation(schema_oid, &create.name.name, StoredKind::Table, owner, columns, context);
+    let mut table = schema::new_relation(
+        schema_oid,
+        &create.name.name,
+        StoredKind::Table,
+        owner,
+        columns,
+        context,
+    );
     table.options = create_table::storage_options(&create.options)?;
     let definition = TableDefinition::new(table.columns.iter().map(create_table::column_storage).collect());
     table.table = schema::engine_call(context, |transaction| transaction.create_table(&definition))?.0;
@@ -51,8 +63,9 @@ pub(super) fn run(
 }
 
 fn fill(table: Oid, query: &mut internal::Query, context: &mut StatementContext<'_>) -> SqlResult<u64> {
-    let relation =
-        context.relation(table).ok_or_else(|| SqlError::internal("a new table is in the catalog"))?;
+    let relation = context
+        .relation(table)
+        .ok_or_else(|| SqlError::internal("a new table is in the catalog"))?;
     let storage = context
         .database
         .engine()

@@ -22,9 +22,15 @@ pub(super) fn create(
     refuse_block("CREATE DATABASE", in_block)?;
     let session = &*context.session;
     let catalog = session.catalog.current();
-    let allowed = catalog.roles.get(&session.user_oid).is_some_and(|role| role.object.create_database);
+    let allowed = catalog
+        .roles
+        .get(&session.user_oid)
+        .is_some_and(|role| role.object.create_database);
     if !session.superuser && !allowed {
-        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, "permission denied to create database"));
+        return Err(SqlError::new(
+            state::INSUFFICIENT_PRIVILEGE,
+            "permission denied to create database",
+        ));
     }
     let mut owner = session.user_oid;
     for option in &create.options {
@@ -36,7 +42,13 @@ pub(super) fn create(
         }
     }
     schema::reserve_name(DATABASES, &create.name, context)?;
-    if context.session.catalog.current().database_by_name(&create.name).is_some() {
+    if context
+        .session
+        .catalog
+        .current()
+        .database_by_name(&create.name)
+        .is_some()
+    {
         return Err(SqlError::new(
             state::DUPLICATE_DATABASE,
             format!("database \"{}\" already exists", create.name),
@@ -45,7 +57,15 @@ pub(super) fn create(
     let database = context.database.catalog().allocate_oid().0;
     let public = context.database.catalog().allocate_oid().0;
     let name = create.name.to_string();
-    write::put(StoredObject::Database(StoredDatabase { oid: database, name, owner: owner.0, comment: None }), context)?;
+    write::put(
+        StoredObject::Database(StoredDatabase {
+            oid: database,
+            name,
+            owner: owner.0,
+            comment: None,
+        }),
+        context,
+    )?;
     write::put(
         StoredObject::Schema(StoredSchema {
             oid: public,
@@ -64,7 +84,10 @@ fn owner_of(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlRes
     match &option.value {
         None => Ok(context.session.user_oid),
         Some(OptionValue::String(name)) => {
-            let role = RoleSpecification::Name { name: name.clone(), location: option.location };
+            let role = RoleSpecification::Name {
+                name: name.clone(),
+                location: option.location,
+            };
             schema::role_oid(&role, context)
         }
         Some(_) => Err(SqlError::new(state::SYNTAX_ERROR, "owner requires a role name")),
@@ -90,10 +113,20 @@ fn check_option(option: &DefinitionOption) -> SqlResult<()> {
         "connection_limit" => text == "-1",
         "is_template" => text == "false",
         other => {
-            return Err(SqlError::new(state::SYNTAX_ERROR, format!("option \"{other}\" not recognized")));
+            return Err(SqlError::new(
+                state::SYNTAX_ERROR,
+                format!("option \"{other}\" not recognized"),
+            ));
         }
     };
-    if fine { Ok(()) } else { Err(SqlError::unsupported(format_args!("{} \"{text}\"", option.name.to_uppercase()))) }
+    if fine {
+        Ok(())
+    } else {
+        Err(SqlError::unsupported(format_args!(
+            "{} \"{text}\"",
+            option.name.to_uppercase()
+        )))
+    }
 }
 
 fn refuse_block(command: &str, in_block: bool) -> SqlResult<()> {
@@ -121,7 +154,11 @@ pub(super) fn drop(
     let Some(entry) = catalog.database_by_name(&statement.name) else {
         let message = format!("database \"{}\" does not exist", statement.name);
         if statement.if_exists {
-            schema::notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"), context);
+            schema::notice(
+                state::SUCCESSFUL_COMPLETION,
+                format!("{message}, skipping"),
+                context,
+            );
             return Ok(TAG);
         }
         return Err(SqlError::new(state::INVALID_CATALOG_NAME, message));
@@ -134,10 +171,20 @@ pub(super) fn drop(
         ));
     }
     if Oid(database.oid) == context.session.catalog.database {
-        return Err(SqlError::new(state::OBJECT_IN_USE, "cannot drop the currently open database"));
+        return Err(SqlError::new(
+            state::OBJECT_IN_USE,
+            "cannot drop the currently open database",
+        ));
     }
-    for schema in catalog.schemas.values().filter(|schema| schema.object.database == database.oid) {
-        for relation in catalog.relations().filter(|relation| relation.stored.schema == schema.object.oid) {
+    for schema in catalog
+        .schemas
+        .values()
+        .filter(|schema| schema.object.database == database.oid)
+    {
+        for relation in catalog
+            .relations()
+            .filter(|relation| relation.stored.schema == schema.object.oid)
+        {
             schema::lock_entry(relation, TableLockMode::AccessExclusive, context)?;
             drop::remove_relation(&relation.stored, context)?;
         }

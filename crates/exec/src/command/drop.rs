@@ -39,8 +39,11 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
         refuse_identity(relation, context)?;
     }
     if let [first, rest @ ..] = relations.as_slice() {
-        let subject =
-            if rest.is_empty() { described(first, context) } else { "desired object(s)".to_string() };
+        let subject = if rest.is_empty() {
+            described(first, context)
+        } else {
+            "desired object(s)".to_string()
+        };
         drop_all(relations, &subject, Vec::new(), drop.behavior, context)?;
     }
     Ok(CommandTag::Word(tag))
@@ -58,7 +61,11 @@ fn missing(
 ) -> SqlResult<()> {
     let message = format!("{word} \"{}\" does not exist", shown(name));
     if drop.if_exists {
-        schema::notice(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping"), context);
+        schema::notice(
+            state::SUCCESSFUL_COMPLETION,
+            format!("{message}, skipping"),
+            context,
+        );
         return Ok(());
     }
     let code = if word == "schema" {
@@ -108,15 +115,21 @@ impl Dependents {
     fn of(dropped: &[StoredRelation], context: &StatementContext<'_>) -> Dependents {
         let catalog = context.session.catalog.current();
         let mut found = Dependents::default();
-        let mut others: Vec<&Arc<RelationEntry>> =
-            catalog.relations().filter(|r| dropped.iter().all(|d| d.oid != r.stored.oid)).collect();
+        let mut others: Vec<&Arc<RelationEntry>> = catalog
+            .relations()
+            .filter(|r| dropped.iter().all(|d| d.oid != r.stored.oid))
+            .collect();
         others.sort_by_key(|entry| entry.stored.oid);
         for entry in others {
             for constraint in &entry.stored.constraints {
                 if let StoredConstraintKind::ForeignKey(key) = &constraint.kind
                     && let Some(target) = dropped.iter().find(|d| d.oid == key.referenced)
                 {
-                    found.foreign_keys.push((entry.clone(), constraint.name.clone(), described(target, context)));
+                    found.foreign_keys.push((
+                        entry.clone(),
+                        constraint.name.clone(),
+                        described(target, context),
+                    ));
                 }
             }
             let known = found.views.iter().map(|(view, _)| &view.stored).chain(dropped);
@@ -126,9 +139,14 @@ impl Dependents {
             for sequence in dropped.iter().filter(|d| d.kind == StoredKind::Sequence) {
                 for (position, column) in entry.stored.columns.iter().enumerate() {
                     let reads = column.owned_sequence == Some(sequence.oid)
-                        || column.default.as_deref().is_some_and(|text| names_sequence(text, sequence, context));
+                        || column
+                            .default
+                            .as_deref()
+                            .is_some_and(|text| names_sequence(text, sequence, context));
                     if reads && !column.dropped {
-                        found.defaults.push((entry.clone(), position, described(sequence, context)));
+                        found
+                            .defaults
+                            .push((entry.clone(), position, described(sequence, context)));
                     }
                 }
             }
@@ -139,13 +157,22 @@ impl Dependents {
     /// (what depends, what it depends on).
     fn descriptions(&self, context: &StatementContext<'_>) -> Vec<(String, String)> {
         let keys = self.foreign_keys.iter().map(|(entry, constraint, target)| {
-            (format!("constraint {constraint} on {}", described(&entry.stored, context)), target.clone())
+            (
+                format!("constraint {constraint} on {}", described(&entry.stored, context)),
+                target.clone(),
+            )
         });
-        let views = self.views.iter().map(|(entry, read)| (described(&entry.stored, context), read.clone()));
+        let views = self
+            .views
+            .iter()
+            .map(|(entry, read)| (described(&entry.stored, context), read.clone()));
         let defaults = self.defaults.iter().map(|(entry, position, sequence)| {
             let column = &entry.stored.columns[*position].name;
             let table = described(&entry.stored, context);
-            (format!("default value for column {column} of {table}"), sequence.clone())
+            (
+                format!("default value for column {column} of {table}"),
+                sequence.clone(),
+            )
         });
         let mut all: Vec<(String, String)> = defaults.chain(views).chain(keys).collect();
         all.dedup();
@@ -205,7 +232,9 @@ fn drop_all(
     cascade_notice(&listed, context);
     for (entry, constraint, _) in &dependents.foreign_keys {
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
-        change(entry, context, |relation| relation.constraints.retain(|c| c.name != *constraint))?;
+        change(entry, context, |relation| {
+            relation.constraints.retain(|c| c.name != *constraint)
+        })?;
     }
     for (entry, position, _) in &dependents.defaults {
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
@@ -230,7 +259,9 @@ fn change(
     context: &mut StatementContext<'_>,
     work: impl FnOnce(&mut StoredRelation),
 ) -> SqlResult<()> {
-    let Some(current) = context.session.catalog.entry(Oid(entry.stored.oid)) else { return Ok(()) };
+    let Some(current) = context.session.catalog.entry(Oid(entry.stored.oid)) else {
+        return Ok(());
+    };
     let mut relation = current.stored.clone();
     work(&mut relation);
     write::put(StoredObject::Relation(relation), context)
@@ -238,7 +269,10 @@ fn change(
 
 #[cold]
 pub(super) fn refused(subject: &str, descriptions: &[(String, String)]) -> SqlError {
-    let lines: Vec<String> = descriptions.iter().map(|(what, on)| format!("{what} depends on {on}")).collect();
+    let lines: Vec<String> = descriptions
+        .iter()
+        .map(|(what, on)| format!("{what} depends on {on}"))
+        .collect();
     SqlError::new(
         state::DEPENDENT_OBJECTS_STILL_EXIST,
         format!("cannot drop {subject} because other objects depend on it"),
@@ -248,7 +282,10 @@ pub(super) fn refused(subject: &str, descriptions: &[(String, String)]) -> SqlEr
 }
 
 pub(super) fn cascade_notice(descriptions: &[(String, String)], context: &mut StatementContext<'_>) {
-    let lines: Vec<String> = descriptions.iter().map(|(what, _)| format!("drop cascades to {what}")).collect();
+    let lines: Vec<String> = descriptions
+        .iter()
+        .map(|(what, _)| format!("drop cascades to {what}"))
+        .collect();
     match lines.len() {
         0 => {}
         1 => schema::notice(state::SUCCESSFUL_COMPLETION, lines[0].clone(), context),
@@ -263,7 +300,10 @@ pub(super) fn cascade_notice(descriptions: &[(String, String)], context: &mut St
 }
 
 /// Removes a relation from engine and catalog. The caller has locked it and dealt with what depends on it.
-pub(super) fn remove_relation(relation: &StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
+pub(super) fn remove_relation(
+    relation: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
     if relation.kind == StoredKind::Sequence {
         return sequence::remove(relation, context);
     }
@@ -284,7 +324,8 @@ pub(super) fn foreign_keys_to(
     let mut found = Vec::new();
     for entry in catalog.relations().filter(|entry| entry.stored.oid != target.oid) {
         for constraint in &entry.stored.constraints {
-            if matches!(&constraint.kind, StoredConstraintKind::ForeignKey(key) if key.referenced_index == index) {
+            if matches!(&constraint.kind, StoredConstraintKind::ForeignKey(key) if key.referenced_index == index)
+            {
                 found.push((entry.clone(), constraint.name.clone()));
             }
         }
@@ -301,7 +342,9 @@ pub(super) fn drop_foreign_keys_to(
 ) -> SqlResult<()> {
     for (entry, name) in foreign_keys_to(index, target, context) {
         schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
-        change(&entry, context, |relation| relation.constraints.retain(|c| c.name != name))?;
+        change(&entry, context, |relation| {
+            relation.constraints.retain(|c| c.name != name)
+        })?;
     }
     target.constraints.retain(
         |c| !matches!(&c.kind, StoredConstraintKind::ForeignKey(key) if key.referenced_index == index),
@@ -311,7 +354,9 @@ pub(super) fn drop_foreign_keys_to(
 
 /// Removes a view that a change below takes along.
 pub(super) fn remove_view(view: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    let Some(entry) = context.session.catalog.entry(view) else { return Ok(()) };
+    let Some(entry) = context.session.catalog.entry(view) else {
+        return Ok(());
+    };
     schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
     remove_relation(&entry.stored, context)
 }
@@ -322,21 +367,34 @@ fn refuse_identity(relation: &StoredRelation, context: &StatementContext<'_>) ->
         return Ok(());
     }
     let owner = relation.sequence.as_ref().and_then(|sequence| sequence.owned_by);
-    let Some((table, position)) = owner else { return Ok(()) };
-    let Some(entry) = context.session.catalog.entry(Oid(table)) else { return Ok(()) };
+    let Some((table, position)) = owner else {
+        return Ok(());
+    };
+    let Some(entry) = context.session.catalog.entry(Oid(table)) else {
+        return Ok(());
+    };
     let column = &entry.stored.columns[position as usize].name;
     let place = format!("column {column} of {}", described(&entry.stored, context));
     Err(SqlError::new(
         state::DEPENDENT_OBJECTS_STILL_EXIST,
-        format!("cannot drop {} because {place} requires it", described(relation, context)),
+        format!(
+            "cannot drop {} because {place} requires it",
+            described(relation, context)
+        ),
     )
     .hint(format!("You can drop {place} instead.")))
 }
 
 fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let found = find_index(name, context);
-    let Some((table_oid, index_oid)) = found else { return missing("index", name, drop, context) };
-    let entry = context.session.catalog.entry(table_oid).ok_or_else(|| SqlError::internal("an index has a table"))?;
+    let Some((table_oid, index_oid)) = found else {
+        return missing("index", name, drop, context);
+    };
+    let entry = context
+        .session
+        .catalog
+        .entry(table_oid)
+        .ok_or_else(|| SqlError::internal("an index has a table"))?;
     schema::require_owner(&entry.stored, context)?;
     schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
     let Some(entry) = context.session.catalog.entry(table_oid) else {
@@ -390,12 +448,17 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     }
     let stored = schema::schema_to_change(name.last(), context)?;
     let catalog = context.session.catalog.current();
-    let mut inside: Vec<Arc<RelationEntry>> =
-        catalog.relations().filter(|r| r.stored.schema == stored.oid).cloned().collect();
+    let mut inside: Vec<Arc<RelationEntry>> = catalog
+        .relations()
+        .filter(|r| r.stored.schema == stored.oid)
+        .cloned()
+        .collect();
     inside.sort_by_key(|entry| entry.stored.oid);
     let subject = format!("schema {}", stored.name);
     // What a table owns is not named: it is part of it.
-    let named = inside.iter().filter(|e| e.stored.sequence.as_ref().is_none_or(|s| s.owned_by.is_none()));
+    let named = inside
+        .iter()
+        .filter(|e| e.stored.sequence.as_ref().is_none_or(|s| s.owned_by.is_none()));
     let descriptions: Vec<(String, String)> = named
         .map(|entry| (described(&entry.stored, context), subject.clone()))
         .collect();

@@ -4,7 +4,8 @@ use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{
-    DropBehavior, Grant, GrantRole, GrantTarget, ObjectKind, ObjectReference, QualifiedName, RoleSpecification,
+    DropBehavior, Grant, GrantRole, GrantTarget, ObjectKind, ObjectReference, QualifiedName,
+    RoleSpecification,
 };
 use mote_sql::plan::privilege;
 
@@ -24,10 +25,16 @@ pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResul
     if let Some(role) = &grant.granted_by
         && schema::role_oid(role, context)? != context.session.user_oid
     {
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "grantor must be current user"));
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "grantor must be current user",
+        ));
     }
-    let grantees =
-        grant.grantees.iter().map(|role| grantee_oid(role, context)).collect::<SqlResult<Vec<u32>>>()?;
+    let grantees = grant
+        .grantees
+        .iter()
+        .map(|role| grantee_oid(role, context))
+        .collect::<SqlResult<Vec<u32>>>()?;
     if grant.grant_option && grantees.contains(&Oid::INVALID.0) && !grant.revoke {
         return Err(SqlError::new(
             INVALID_GRANT_OPERATION,
@@ -73,9 +80,16 @@ fn all_in_schema(grant: &Grant, grantees: &[u32], context: &mut StatementContext
         let ObjectReference::Name(name) = object else {
             return Err(SqlError::internal("a schema has a name"));
         };
-        let oid = context.session.catalog.schema_oid(name.last()).ok_or_else(|| undefined_schema(name.last()))?;
+        let oid = context
+            .session
+            .catalog
+            .schema_oid(name.last())
+            .ok_or_else(|| undefined_schema(name.last()))?;
         let catalog = context.session.catalog.current();
-        for relation in catalog.relations().filter(|relation| relation.stored.schema == oid.0) {
+        for relation in catalog
+            .relations()
+            .filter(|relation| relation.stored.schema == oid.0)
+        {
             if wanted(relation.stored.kind)? {
                 on_relation(grant, grantees, relation.stored.clone(), context)?;
             }
@@ -85,7 +99,10 @@ fn all_in_schema(grant: &Grant, grantees: &[u32], context: &mut StatementContext
 }
 
 fn undefined_schema(name: &str) -> SqlError {
-    SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
+    SqlError::new(
+        state::INVALID_SCHEMA_NAME,
+        format!("schema \"{name}\" does not exist"),
+    )
 }
 
 fn on_relation(
@@ -107,7 +124,16 @@ fn on_relation(
     // ALL on a table that is a sequence means a sequence's privileges; others must fit.
     let bits = kind.bits(&grant.privileges)?;
     let list = acl::with_defaults(&relation.acl, relation.owner, kind, 0);
-    relation.acl = change(grant, grantees, bits, list, relation.owner, &relation.name, kind, context)?;
+    relation.acl = change(
+        grant,
+        grantees,
+        bits,
+        list,
+        relation.owner,
+        &relation.name,
+        kind,
+        context,
+    )?;
     write::put(StoredObject::Relation(relation), context)
 }
 
@@ -117,17 +143,42 @@ fn on_schema(
     name: &QualifiedName,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let oid = context.session.catalog.schema_oid(name.last()).ok_or_else(|| undefined_schema(name.last()))?;
+    let oid = context
+        .session
+        .catalog
+        .schema_oid(name.last())
+        .ok_or_else(|| undefined_schema(name.last()))?;
     schema::reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
-    let entry = catalog.schemas.get(&oid).ok_or_else(|| undefined_schema(name.last()))?;
+    let entry = catalog
+        .schemas
+        .get(&oid)
+        .ok_or_else(|| undefined_schema(name.last()))?;
     let stored = entry.object.clone();
     let bits = AclKind::Schema.bits(&grant.privileges)?;
-    let everybody = if stored.name == privileges::PUBLIC_SCHEMA { privilege::USAGE } else { 0 };
+    let everybody = if stored.name == privileges::PUBLIC_SCHEMA {
+        privilege::USAGE
+    } else {
+        0
+    };
     let list = acl::with_defaults(&stored.acl, stored.owner, AclKind::Schema, everybody);
-    let changed =
-        change(grant, grantees, bits, list, stored.owner, &stored.name, AclKind::Schema, context)?;
-    write::put(StoredObject::Schema(StoredSchema { acl: changed, ..stored }), context)
+    let changed = change(
+        grant,
+        grantees,
+        bits,
+        list,
+        stored.owner,
+        &stored.name,
+        AclKind::Schema,
+        context,
+    )?;
+    write::put(
+        StoredObject::Schema(StoredSchema {
+            acl: changed,
+            ..stored
+        }),
+        context,
+    )
 }
 
 /// Applies a GRANT or REVOKE to a list. Who may not pass on anything is refused; who may pass on a part is warned.
@@ -148,7 +199,9 @@ fn change(
     } else {
         let roles = privileges::memberships(session, session.user_oid);
         let allowed = acl::grantable(&list, &roles);
-        let holds_any = list.iter().any(|i| i.grantee == 0 || roles.contains(&Oid(i.grantee)));
+        let holds_any = list
+            .iter()
+            .any(|i| i.grantee == 0 || roles.contains(&Oid(i.grantee)));
         if allowed == 0 && !holds_any {
             return Err(privileges::denied(kind.word(), name));
         }
@@ -165,7 +218,15 @@ fn change(
     for &grantee in grantees {
         if grant.revoke {
             let cascade = grant.behavior == DropBehavior::Cascade;
-            acl::revoke(&mut list, grantee, grantor, bits_allowed, grant.grant_option, cascade, owner)?;
+            acl::revoke(
+                &mut list,
+                grantee,
+                grantor,
+                bits_allowed,
+                grant.grant_option,
+                cascade,
+                owner,
+            )?;
         } else if bits_allowed != 0 {
             acl::grant(&mut list, grantee, grantor, bits_allowed, grant.grant_option);
         }
@@ -175,12 +236,26 @@ fn change(
 
 fn warn(revoke: bool, partly: bool, name: &str, context: &mut StatementContext<'_>) {
     let (code, message) = match (revoke, partly) {
-        (false, true) => (PRIVILEGE_NOT_GRANTED, format!("not all privileges were granted for \"{name}\"")),
-        (false, false) => (PRIVILEGE_NOT_GRANTED, format!("no privileges were granted for \"{name}\"")),
-        (true, true) => (PRIVILEGE_NOT_REVOKED, format!("not all privileges could be revoked for \"{name}\"")),
-        (true, false) => (PRIVILEGE_NOT_REVOKED, format!("no privileges could be revoked for \"{name}\"")),
+        (false, true) => (
+            PRIVILEGE_NOT_GRANTED,
+            format!("not all privileges were granted for \"{name}\""),
+        ),
+        (false, false) => (
+            PRIVILEGE_NOT_GRANTED,
+            format!("no privileges were granted for \"{name}\""),
+        ),
+        (true, true) => (
+            PRIVILEGE_NOT_REVOKED,
+            format!("not all privileges could be revoked for \"{name}\""),
+        ),
+        (true, false) => (
+            PRIVILEGE_NOT_REVOKED,
+            format!("no privileges could be revoked for \"{name}\""),
+        ),
     };
-    context.host.notice(SqlError::new(code, message).severity(Severity::Warning));
+    context
+        .host
+        .notice(SqlError::new(code, message).severity(Severity::Warning));
 }
 
 /// GRANT role TO role, and its undoing.
@@ -190,7 +265,10 @@ pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> Sql
         return Err(SqlError::unsupported("options of GRANT role"));
     }
     for name in &grant.roles {
-        let role = RoleSpecification::Name { name: name.clone(), location: mote_sql::ast::Location::NONE };
+        let role = RoleSpecification::Name {
+            name: name.clone(),
+            location: mote_sql::ast::Location::NONE,
+        };
         let role = schema::role_oid(&role, context)?;
         require_admin(role, name, context)?;
         for member in &grant.grantees {
@@ -204,7 +282,10 @@ pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> Sql
 fn require_admin(role: Oid, name: &str, context: &StatementContext<'_>) -> SqlResult<()> {
     let session = &*context.session;
     let catalog = session.catalog.current();
-    let is_super = catalog.roles.get(&role).is_some_and(|entry| entry.object.superuser);
+    let is_super = catalog
+        .roles
+        .get(&role)
+        .is_some_and(|entry| entry.object.superuser);
     if session.superuser {
         return Ok(());
     }
@@ -214,7 +295,10 @@ fn require_admin(role: Oid, name: &str, context: &StatementContext<'_>) -> SqlRe
             "must be superuser to alter superusers",
         ));
     }
-    let creates_roles = catalog.roles.get(&session.user_oid).is_some_and(|entry| entry.object.create_role);
+    let creates_roles = catalog
+        .roles
+        .get(&session.user_oid)
+        .is_some_and(|entry| entry.object.create_role);
     if creates_roles {
         return Ok(());
     }
@@ -232,7 +316,8 @@ pub(super) fn change_membership(
 ) -> SqlResult<()> {
     schema::reserve_name(member, "", context)?;
     let catalog = context.session.catalog.current();
-    let (Some(role_entry), Some(member_entry)) = (catalog.roles.get(&role), catalog.roles.get(&member)) else {
+    let (Some(role_entry), Some(member_entry)) = (catalog.roles.get(&role), catalog.roles.get(&member))
+    else {
         return Err(SqlError::internal("a role went away"));
     };
     let (role_name, member_name) = (&role_entry.object.name, &member_entry.object.name);
@@ -241,7 +326,9 @@ pub(super) fn change_membership(
     if revoke {
         if !known {
             let message = format!("role \"{member_name}\" is not a member of role \"{role_name}\"");
-            context.host.notice(SqlError::new(state::WARNING, message).severity(Severity::Warning));
+            context
+                .host
+                .notice(SqlError::new(state::WARNING, message).severity(Severity::Warning));
             return Ok(());
         }
         changed.member_of.retain(|&other| other != role.0);

@@ -64,7 +64,10 @@ impl Query {
     pub fn over_all_rows(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Query> {
         require_newest(context)?;
         let statement = parse(text, context)?;
-        Ok(Query { plan: plan(&statement, text, context)?, writes: true })
+        Ok(Query {
+            plan: plan(&statement, text, context)?,
+            writes: true,
+        })
     }
 
     pub fn output(&self) -> &[OutputColumn] {
@@ -88,24 +91,35 @@ impl Query {
         emit: &mut Emit<'_>,
     ) -> SqlResult<u64> {
         let mut execution = Execution::new(Arc::new(Program::compile(&self.plan)?));
-        context.transaction.begin_statement(if self.writes { Access::Write } else { Access::Read });
+        context
+            .transaction
+            .begin_statement(if self.writes { Access::Write } else { Access::Read });
         execution.start(&[], context)?;
         Ok(execution.run(context, max_rows, emit)?.rows)
     }
 }
 
-pub(super) fn plan(statement: &ParsedStatement, text: &str, context: &mut StatementContext<'_>) -> SqlResult<Plan> {
+pub(super) fn plan(
+    statement: &ParsedStatement,
+    text: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Plan> {
     let mut planned = None;
     let catalog = &context.session.catalog;
     context.host.on_large_stack(&mut || {
-        let settings = PlanSettings { folder: Some(&crate::expr::FOLDER), text };
+        let settings = PlanSettings {
+            folder: Some(&crate::expr::FOLDER),
+            text,
+        };
         planned = Some(mote_sql::plan_statement(statement, &[], catalog, &settings));
     });
     planned.expect("the host runs the work")
 }
 
 fn lock(relation: Oid, lock: RelationLock, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    let Some(entry) = context.session.catalog.entry(relation) else { return Ok(()) };
+    let Some(entry) = context.session.catalog.entry(relation) else {
+        return Ok(());
+    };
     if entry.described.table.0 == 0 {
         return Ok(());
     }
@@ -120,9 +134,13 @@ fn lock(relation: Oid, lock: RelationLock, context: &mut StatementContext<'_>) -
 /// The only statement of a text that this layer wrote itself.
 pub(super) fn parse(text: &str, context: &mut StatementContext<'_>) -> SqlResult<ParsedStatement> {
     let mut parsed = None;
-    context.host.on_large_stack(&mut || parsed = Some(mote_sql::parser::parse(text)));
+    context
+        .host
+        .on_large_stack(&mut || parsed = Some(mote_sql::parser::parse(text)));
     let mut statements = parsed.expect("the host runs the work")?;
-    statements.pop().ok_or_else(|| SqlError::internal("an internal query is empty"))
+    statements
+        .pop()
+        .ok_or_else(|| SqlError::internal("an internal query is empty"))
 }
 
 /// The first row of a query over all rows there are, if any.
@@ -138,7 +156,10 @@ pub(super) fn first_row(text: &str, context: &mut StatementContext<'_>) -> SqlRe
 /// The only row of a query that reads no table.
 pub(super) fn evaluate(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Option<Vec<Datum>>> {
     let statement = parse(text, context)?;
-    let mut query = Query { plan: plan(&statement, text, context)?, writes: false };
+    let mut query = Query {
+        plan: plan(&statement, text, context)?,
+        writes: false,
+    };
     let mut first = None;
     query.run(context, &mut |_, row| {
         first = Some(row.to_vec());
@@ -151,7 +172,8 @@ pub(super) fn evaluate(text: &str, context: &mut StatementContext<'_>) -> SqlRes
 /// start again if anything was committed since.
 fn require_newest(context: &StatementContext<'_>) -> SqlResult<()> {
     let newest = || {
-        context.transaction.begin_statement(Access::Write).timestamp() >= context.database.engine().horizons().tail
+        context.transaction.begin_statement(Access::Write).timestamp()
+            >= context.database.engine().horizons().tail
     };
     if context.transaction.isolation() == Isolation::ReadCommitted || newest() {
         return Ok(());

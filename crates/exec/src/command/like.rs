@@ -82,7 +82,9 @@ pub(super) fn add(
 }
 
 fn check_of(stored: &StoredConstraint, context: &mut StatementContext<'_>) -> SqlResult<Option<Constraint>> {
-    let StoredConstraintKind::Check { expression } = &stored.kind else { return Ok(None) };
+    let StoredConstraintKind::Check { expression } = &stored.kind else {
+        return Ok(None);
+    };
     let expression = internal::on_large_stack(context, |_| rewrite::parse_expression(expression))?;
     Ok(Some(Constraint {
         name: Some(stored.name.as_str().into()),
@@ -112,7 +114,11 @@ pub(super) fn add_indexes(
         let mut table = entry.stored.clone();
         let moved = |position: u16| {
             let name = &source.columns[position as usize].name;
-            table.columns.iter().position(|column| column.name == *name).map(|at| at as u16)
+            table
+                .columns
+                .iter()
+                .position(|column| column.name == *name)
+                .map(|at| at as u16)
         };
         let missing = || SqlError::internal("LIKE copies all columns");
         let mut keys = index.keys.clone();
@@ -121,13 +127,18 @@ pub(super) fn add_indexes(
                 key.column = Some(moved(column).ok_or_else(missing)?);
             }
         }
-        let include =
-            index.include.iter().map(|&column| moved(column).ok_or_else(missing)).collect::<SqlResult<_>>()?;
+        let include = index
+            .include
+            .iter()
+            .map(|&column| moved(column).ok_or_else(missing))
+            .collect::<SqlResult<_>>()?;
         let constraint = source.constraints.iter().find(|constraint| {
             matches!(constraint.kind, StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } if own == index.oid)
         });
-        let names: Vec<&str> =
-            keys.iter().filter_map(|k| k.column.map(|c| table.columns[c as usize].name.as_str())).collect();
+        let names: Vec<&str> = keys
+            .iter()
+            .filter_map(|k| k.column.map(|c| table.columns[c as usize].name.as_str()))
+            .collect();
         let mut parts = vec![table.name.as_str()];
         let suffix = match (index.primary, constraint.is_some()) {
             (true, _) => "pkey",

@@ -28,20 +28,35 @@ pub(super) fn vacuum(
         let entry = schema::find_relation(&table.table.name, context)?
             .ok_or_else(|| schema::undefined_table(&table.table.name))?;
         for column in &table.columns {
-            if !entry.stored.columns.iter().any(|c| !c.dropped && c.name == **column) {
+            if !entry
+                .stored
+                .columns
+                .iter()
+                .any(|c| !c.dropped && c.name == **column)
+            {
                 return Err(SqlError::new(
                     state::UNDEFINED_COLUMN,
-                    format!("column \"{column}\" of relation \"{}\" does not exist", entry.stored.name),
+                    format!(
+                        "column \"{column}\" of relation \"{}\" does not exist",
+                        entry.stored.name
+                    ),
                 ));
             }
         }
     }
-    Ok(CommandTag::Word(if vacuum.analyze_only { "ANALYZE" } else { "VACUUM" }))
+    Ok(CommandTag::Word(if vacuum.analyze_only {
+        "ANALYZE"
+    } else {
+        "VACUUM"
+    }))
 }
 
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if !context.session.superuser {
-        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, "must be superuser to do CHECKPOINT"));
+        return Err(SqlError::new(
+            state::INSUFFICIENT_PRIVILEGE,
+            "must be superuser to do CHECKPOINT",
+        ));
     }
     // A round takes as long as the disk does: it runs beside the workers, and the session looks in from time to time.
     const LOOK_AGAIN_NS: u64 = 2_000_000;
@@ -86,7 +101,10 @@ pub(super) fn lock(lock: &Lock, in_block: bool, context: &mut StatementContext<'
             schema::lock_entry(&entry, mode, context)?;
             continue;
         }
-        match context.transaction.lock_table(entry.described.table, mode, WaitPolicy::NoWait) {
+        match context
+            .transaction
+            .lock_table(entry.described.table, mode, WaitPolicy::NoWait)
+        {
             Ok(()) => {}
             Err(WriteError::WouldBlock) => {
                 return Err(SqlError::new(

@@ -9,8 +9,14 @@ use crate::session::SessionState;
 
 /// Checks what a plan needs of one relation.
 pub(crate) fn check_relation(session: &SessionState, access: &RelationAccess) -> SqlResult<()> {
-    let Some(relation) = session.catalog.relation(access.relation) else { return Ok(()) };
-    let role = if access.check_as == Oid::INVALID { session.user_oid } else { access.check_as };
+    let Some(relation) = session.catalog.relation(access.relation) else {
+        return Ok(());
+    };
+    let role = if access.check_as == Oid::INVALID {
+        session.user_oid
+    } else {
+        access.check_as
+    };
     if access.check_as == Oid::INVALID && relation.oid >= Oid::FIRST_USER {
         require_schema(session, relation.schema_oid, privilege::USAGE)?;
     }
@@ -30,7 +36,10 @@ fn relation_word(kind: RelationKind) -> &'static str {
 }
 
 pub(crate) fn denied(kind: &str, name: &str) -> SqlError {
-    SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied for {kind} {name}"))
+    SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for {kind} {name}"),
+    )
 }
 
 /// True if the role, a role it is a member of, or PUBLIC holds every wanted privilege.
@@ -46,12 +55,18 @@ pub(crate) fn has_privileges(session: &SessionState, relation: &Relation, role: 
 /// Checks a privilege of the current user on a schema.
 pub(crate) fn require_schema(session: &SessionState, schema: Oid, wanted: u32) -> SqlResult<()> {
     let catalog = session.catalog.current();
-    let Some(entry) = catalog.schemas.get(&schema) else { return Ok(()) };
+    let Some(entry) = catalog.schemas.get(&schema) else {
+        return Ok(());
+    };
     let stored = &entry.object;
     // A schema nobody granted anything on has its defaults: everybody may use the one that databases begin with.
-    let default = (stored.acl.is_empty() && stored.name == PUBLIC_SCHEMA)
-        .then_some((Oid::INVALID, privilege::USAGE));
-    let items = stored.acl.iter().map(|item| (Oid(item.grantee), item.privileges)).chain(default);
+    let default =
+        (stored.acl.is_empty() && stored.name == PUBLIC_SCHEMA).then_some((Oid::INVALID, privilege::USAGE));
+    let items = stored
+        .acl
+        .iter()
+        .map(|item| (Oid(item.grantee), item.privileges))
+        .chain(default);
     if holds(session, session.user_oid, Oid(stored.owner), items, wanted) {
         return Ok(());
     }
@@ -82,7 +97,12 @@ fn holds(
 }
 
 fn is_superuser(session: &SessionState, role: Oid) -> bool {
-    session.catalog.current().roles.get(&role).is_some_and(|entry| entry.object.superuser)
+    session
+        .catalog
+        .current()
+        .roles
+        .get(&role)
+        .is_some_and(|entry| entry.object.superuser)
 }
 
 /// Whether the current user is the role, a member of it, or a superuser.
@@ -96,8 +116,15 @@ pub(crate) fn require_member(session: &SessionState, role: Oid) -> SqlResult<()>
         return Ok(());
     }
     let catalog = session.catalog.current();
-    let name = catalog.roles.get(&role).map(|entry| entry.object.name.clone()).unwrap_or_default();
-    Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("must be member of role \"{name}\"")))
+    let name = catalog
+        .roles
+        .get(&role)
+        .map(|entry| entry.object.name.clone())
+        .unwrap_or_default();
+    Err(SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("must be member of role \"{name}\""),
+    ))
 }
 
 /// The role and all roles it belongs to, directly or through others.
@@ -107,7 +134,9 @@ pub(crate) fn memberships(session: &SessionState, role: Oid) -> Vec<Oid> {
     let mut next = 0;
     while let Some(&current) = roles.get(next) {
         next += 1;
-        let Some(entry) = catalog.roles.get(&current) else { continue };
+        let Some(entry) = catalog.roles.get(&current) else {
+            continue;
+        };
         for &parent in &entry.object.member_of {
             if !roles.contains(&Oid(parent)) {
                 roles.push(Oid(parent));

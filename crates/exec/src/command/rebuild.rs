@@ -33,7 +33,8 @@ pub(super) fn rebuild(
     new.table = schema::engine_call(context, |transaction| transaction.create_table(&definition))?.0;
     let indexes = std::mem::take(&mut new.indexes);
     let constraints = new.constraints.clone();
-    new.constraints.retain(|constraint| matches!(constraint.kind, StoredConstraintKind::Check { .. }));
+    new.constraints
+        .retain(|constraint| matches!(constraint.kind, StoredConstraintKind::Check { .. }));
     write::put(StoredObject::Relation(new.clone()), context)?;
     copy_rows(old, new, conversions, &mut query, context)?;
     for index in indexes {
@@ -50,7 +51,11 @@ pub(super) fn rebuild(
 fn old_rows(old: &StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<internal::Query> {
     let live = old.columns.iter().filter(|column| !column.dropped);
     let columns: Vec<String> = live.map(|column| deparse::identifier(&column.name)).collect();
-    let text = format!("SELECT {} FROM {}", columns.join(", "), schema::qualified_name(old, context));
+    let text = format!(
+        "SELECT {} FROM {}",
+        columns.join(", "),
+        schema::qualified_name(old, context)
+    );
     internal::Query::over_all_rows(&text, context)
 }
 
@@ -63,8 +68,14 @@ fn copy_rows(
 ) -> SqlResult<()> {
     let lost = || SqlError::internal("a table that is being rewritten went away");
     let relation = context.relation(Oid(new.oid)).ok_or_else(lost)?;
-    let storage = context.database.engine().table(TableId(new.table)).ok_or_else(lost)?;
-    let given: Vec<usize> = (0..old.columns.len()).filter(|&position| !old.columns[position].dropped).collect();
+    let storage = context
+        .database
+        .engine()
+        .table(TableId(new.table))
+        .ok_or_else(lost)?;
+    let given: Vec<usize> = (0..old.columns.len())
+        .filter(|&position| !old.columns[position].dropped)
+        .collect();
     let mut sink = internal::on_large_stack(context, |session| {
         Sink::new(&relation, storage.clone(), &given, None, &session.catalog)
     })?;
@@ -111,5 +122,9 @@ fn rebuild_index(
     };
     let made = create_index::build(specification, table, context)?;
     // Foreign keys and constraints know the index by its OID.
-    Ok(StoredIndex { oid: index.oid, comment: index.comment, ..made })
+    Ok(StoredIndex {
+        oid: index.oid,
+        comment: index.comment,
+        ..made
+    })
 }

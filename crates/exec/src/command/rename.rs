@@ -21,8 +21,11 @@ pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlRes
         return Err(SqlError::unsupported("RENAME of this kind of object"));
     };
     // The grammar does not say of which kind of relation a constraint is: only tables have any.
-    let container =
-        if rename.kind == ObjectKind::TableConstraint { ObjectKind::Table } else { rename.container_kind };
+    let container = if rename.kind == ObjectKind::TableConstraint {
+        ObjectKind::Table
+    } else {
+        rename.container_kind
+    };
     let tag = tag_of(container)?;
     match rename.kind {
         ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
@@ -107,17 +110,27 @@ fn rename_relation(
 
 fn schema_name(oid: u32, context: &StatementContext<'_>) -> String {
     let catalog = context.session.catalog.current();
-    catalog.schemas.get(&Oid(oid)).map(|schema| schema.object.name.clone()).unwrap_or_default()
+    catalog
+        .schemas
+        .get(&Oid(oid))
+        .map(|schema| schema.object.name.clone())
+        .unwrap_or_default()
 }
 
 /// The default of a serial column names its sequence: it is written anew.
 fn refresh_default(relation: &StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let owner = relation.sequence.as_ref().and_then(|sequence| sequence.owned_by);
-    let Some((table, position)) = owner else { return Ok(()) };
-    let Some(entry) = context.session.catalog.entry(Oid(table)) else { return Ok(()) };
+    let Some((table, position)) = owner else {
+        return Ok(());
+    };
+    let Some(entry) = context.session.catalog.entry(Oid(table)) else {
+        return Ok(());
+    };
     let mut table = entry.stored.clone();
     let text = sequence::default_text(relation, context);
-    let Some(column) = table.columns.get_mut(position as usize) else { return Ok(()) };
+    let Some(column) = table.columns.get_mut(position as usize) else {
+        return Ok(());
+    };
     if column.owned_sequence != Some(relation.oid) || column.default.is_none() {
         return Ok(());
     }
@@ -138,7 +151,13 @@ fn rename_index(name: &QualifiedName, rename: &Rename, context: &mut StatementCo
     let entry = context.session.catalog.entry(table).ok_or_else(gone)?;
     schema::require_owner(&entry.stored, context)?;
     schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
-    let mut relation = context.session.catalog.entry(table).ok_or_else(gone)?.stored.clone();
+    let mut relation = context
+        .session
+        .catalog
+        .entry(table)
+        .ok_or_else(gone)?
+        .stored
+        .clone();
     rename_index_of(&mut relation, index.0, &rename.new_name, context)?;
     write::put(StoredObject::Relation(relation), context)
 }
@@ -179,8 +198,10 @@ fn rename_part(
     let Some(mut relation) = find(&relation, container, rename.if_exists, context)? else {
         return Ok(());
     };
-    let part: &Name =
-        rename.part.as_ref().ok_or_else(|| SqlError::internal("RENAME of a part names the part"))?;
+    let part: &Name = rename
+        .part
+        .as_ref()
+        .ok_or_else(|| SqlError::internal("RENAME of a part names the part"))?;
     if rename.kind == ObjectKind::Column {
         rename_column(&mut relation, part, &rename.new_name, context)?;
     } else {
@@ -195,13 +216,27 @@ fn rename_column(
     new: &str,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let position = relation.columns.iter().position(|column| !column.dropped && column.name == old);
-    let position = position
-        .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")))?;
-    if relation.columns.iter().any(|column| !column.dropped && column.name == new) {
+    let position = relation
+        .columns
+        .iter()
+        .position(|column| !column.dropped && column.name == old);
+    let position = position.ok_or_else(|| {
+        SqlError::new(
+            state::UNDEFINED_COLUMN,
+            format!("column \"{old}\" does not exist"),
+        )
+    })?;
+    if relation
+        .columns
+        .iter()
+        .any(|column| !column.dropped && column.name == new)
+    {
         return Err(SqlError::new(
             state::DUPLICATE_COLUMN,
-            format!("column \"{new}\" of relation \"{}\" already exists", relation.name),
+            format!(
+                "column \"{new}\" of relation \"{}\" already exists",
+                relation.name
+            ),
         ));
     }
     view::refuse_dependents(relation, "RENAME COLUMN", context)?;
@@ -210,13 +245,23 @@ fn rename_column(
 }
 
 fn rename_in_texts(relation: &mut StoredRelation, old: &str, new: &str) -> SqlResult<()> {
-    let generated = relation.columns.iter_mut().filter_map(|column| column.generated.as_mut());
-    let checks = relation.constraints.iter_mut().filter_map(|constraint| match &mut constraint.kind {
-        StoredConstraintKind::Check { expression } => Some(expression),
-        _ => None,
-    });
+    let generated = relation
+        .columns
+        .iter_mut()
+        .filter_map(|column| column.generated.as_mut());
+    let checks = relation
+        .constraints
+        .iter_mut()
+        .filter_map(|constraint| match &mut constraint.kind {
+            StoredConstraintKind::Check { expression } => Some(expression),
+            _ => None,
+        });
     let indexes = relation.indexes.iter_mut().flat_map(|index| {
-        index.keys.iter_mut().filter_map(|key| key.expression.as_mut()).chain(index.predicate.as_mut())
+        index
+            .keys
+            .iter_mut()
+            .filter_map(|key| key.expression.as_mut())
+            .chain(index.predicate.as_mut())
     });
     for text in generated.chain(checks).chain(indexes) {
         *text = rewrite::rename_column(text, old, new)?;
@@ -230,16 +275,30 @@ fn rename_constraint(
     new: &str,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let at = relation.constraints.iter().position(|constraint| constraint.name == old).ok_or_else(|| {
-        SqlError::new(
-            state::UNDEFINED_OBJECT,
-            format!("constraint \"{old}\" for table \"{}\" does not exist", relation.name),
-        )
-    })?;
-    if relation.constraints.iter().any(|constraint| constraint.name == new) {
+    let at = relation
+        .constraints
+        .iter()
+        .position(|constraint| constraint.name == old)
+        .ok_or_else(|| {
+            SqlError::new(
+                state::UNDEFINED_OBJECT,
+                format!(
+                    "constraint \"{old}\" for table \"{}\" does not exist",
+                    relation.name
+                ),
+            )
+        })?;
+    if relation
+        .constraints
+        .iter()
+        .any(|constraint| constraint.name == new)
+    {
         return Err(SqlError::new(
             state::DUPLICATE_OBJECT,
-            format!("constraint \"{new}\" for relation \"{}\" already exists", relation.name),
+            format!(
+                "constraint \"{new}\" for relation \"{}\" already exists",
+                relation.name
+            ),
         ));
     }
     match relation.constraints[at].kind {
@@ -258,7 +317,10 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
     schema::check_schema_name(new)?;
     schema::reserve_name(context.session.catalog.database, new, context)?;
     if context.session.catalog.schema_oid(new).is_some() {
-        return Err(SqlError::new(state::DUPLICATE_SCHEMA, format!("schema \"{new}\" already exists")));
+        return Err(SqlError::new(
+            state::DUPLICATE_SCHEMA,
+            format!("schema \"{new}\" already exists"),
+        ));
     }
     let catalog = context.session.catalog.current();
     let inside: Vec<StoredRelation> = catalog
@@ -273,7 +335,11 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
     write::put(StoredObject::Schema(stored), context)?;
     for relation in &inside {
         // The descriptions of relations hold their schema's name.
-        let current = context.session.catalog.entry(Oid(relation.oid)).map(|entry| entry.stored.clone());
+        let current = context
+            .session
+            .catalog
+            .entry(Oid(relation.oid))
+            .map(|entry| entry.stored.clone());
         if let Some(current) = current {
             write::put(StoredObject::Relation(current), context)?;
         }
@@ -286,17 +352,23 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
 
 fn rename_role(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
-    let entry = catalog.role_by_name(old).ok_or_else(|| {
-        SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{old}\" does not exist"))
-    })?;
+    let entry = catalog
+        .role_by_name(old)
+        .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{old}\" does not exist")))?;
     role::require_role_admin("permission denied to rename role", context)?;
     role::check_name(new)?;
     let mut stored = entry.object.clone();
     if Oid(stored.oid) == context.session.user_oid || stored.name == context.session.session_user {
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "session user cannot be renamed"));
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "session user cannot be renamed",
+        ));
     }
     if catalog.role_by_name(new).is_some() {
-        return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("role \"{new}\" already exists")));
+        return Err(SqlError::new(
+            state::DUPLICATE_OBJECT,
+            format!("role \"{new}\" already exists"),
+        ));
     }
     stored.name = new.to_string();
     write::put(StoredObject::Role(stored), context)
@@ -305,7 +377,10 @@ fn rename_role(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlR
 fn rename_database(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
     let entry = catalog.database_by_name(old).ok_or_else(|| {
-        SqlError::new(state::INVALID_CATALOG_NAME, format!("database \"{old}\" does not exist"))
+        SqlError::new(
+            state::INVALID_CATALOG_NAME,
+            format!("database \"{old}\" does not exist"),
+        )
     })?;
     let mut stored = entry.object.clone();
     if !privileges::is_member(context.session, Oid(stored.owner)) {
@@ -315,10 +390,16 @@ fn rename_database(old: &str, new: &str, context: &mut StatementContext<'_>) -> 
         ));
     }
     if Oid(stored.oid) == context.session.catalog.database {
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "current database cannot be renamed"));
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "current database cannot be renamed",
+        ));
     }
     if catalog.database_by_name(new).is_some() {
-        return Err(SqlError::new(state::DUPLICATE_DATABASE, format!("database \"{new}\" already exists")));
+        return Err(SqlError::new(
+            state::DUPLICATE_DATABASE,
+            format!("database \"{new}\" already exists"),
+        ));
     }
     stored.name = new.to_string();
     write::put(StoredObject::Database(stored), context)
@@ -389,17 +470,29 @@ pub(super) fn change_owner(
 }
 
 /// ALTER .. SET SCHEMA: a relation moves with its indexes and owned sequences.
-pub(super) fn set_schema(alter: &AlterObjectSchema, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+pub(super) fn set_schema(
+    alter: &AlterObjectSchema,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
     let tag = tag_of(alter.kind)?;
     let ObjectReference::Name(name) = &alter.object else {
         return Err(SqlError::unsupported("SET SCHEMA of this kind of object"));
     };
-    if !matches!(alter.kind, ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence) {
+    if !matches!(
+        alter.kind,
+        ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence
+    ) {
         return Err(SqlError::unsupported("SET SCHEMA of this kind of object"));
     }
     let relation = schema::relation_name(name);
-    let Some(relation) = find(&relation, alter.kind, alter.if_exists, context)? else { return Ok(tag) };
-    if relation.sequence.as_ref().is_some_and(|sequence| sequence.owned_by.is_some()) {
+    let Some(relation) = find(&relation, alter.kind, alter.if_exists, context)? else {
+        return Ok(tag);
+    };
+    if relation
+        .sequence
+        .as_ref()
+        .is_some_and(|sequence| sequence.owned_by.is_some())
+    {
         return Err(SqlError::new(
             state::FEATURE_NOT_SUPPORTED,
             "cannot move an owned sequence into another schema",
@@ -407,7 +500,10 @@ pub(super) fn set_schema(alter: &AlterObjectSchema, context: &mut StatementConte
         .detail(format!("Sequence \"{}\" is linked to a table.", relation.name)));
     }
     let target = context.session.catalog.schema_oid(&alter.schema).ok_or_else(|| {
-        SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{}\" does not exist", alter.schema))
+        SqlError::new(
+            state::INVALID_SCHEMA_NAME,
+            format!("schema \"{}\" does not exist", alter.schema),
+        )
     })?;
     privileges::require_schema(context.session, target, privilege::CREATE)?;
     if relation.schema == target.0 {
@@ -427,8 +523,12 @@ fn move_to(
     schema_name: &str,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let names: Vec<String> =
-        relation.indexes.iter().map(|index| index.name.clone()).chain([relation.name.clone()]).collect();
+    let names: Vec<String> = relation
+        .indexes
+        .iter()
+        .map(|index| index.name.clone())
+        .chain([relation.name.clone()])
+        .collect();
     for name in &names {
         schema::reserve_name(schema_oid, name, context)?;
         if schema::relation_exists(schema_oid, name, context) {

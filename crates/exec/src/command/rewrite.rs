@@ -8,8 +8,8 @@
 use mote_common::SqlResult;
 use mote_sql::ast::{
     Argument, ColumnReference, Distinct, Expr, ExprKind, FrameBound, FromItem, FunctionCall, GroupingElement,
-    IndirectionStep, JoinCondition, Limit, Name, Query, QueryBody, RelationReference, Select, SortBy, Statement,
-    WindowSpecification, With,
+    IndirectionStep, JoinCondition, Limit, Name, Query, QueryBody, RelationReference, Select, SortBy,
+    Statement, WindowSpecification, With,
 };
 
 /// What to do with the names of a tree.
@@ -28,11 +28,19 @@ struct Walk<'a> {
 }
 
 pub(super) fn expression(expr: &mut Expr, names: &mut dyn Names) {
-    Walk { names, given: Vec::new() }.expr(expr);
+    Walk {
+        names,
+        given: Vec::new(),
+    }
+    .expr(expr);
 }
 
 pub(super) fn query(query: &mut Query, names: &mut dyn Names) {
-    Walk { names, given: Vec::new() }.query(query);
+    Walk {
+        names,
+        given: Vec::new(),
+    }
+    .query(query);
 }
 
 impl Walk<'_> {
@@ -59,7 +67,8 @@ impl Walk<'_> {
 
     fn with(&mut self, with: &mut With) {
         if with.recursive {
-            self.given.extend(with.tables.iter().map(|table| table.name.clone()));
+            self.given
+                .extend(with.tables.iter().map(|table| table.name.clone()));
         }
         for table in &mut with.tables {
             if let Statement::Query(query) = &mut table.statement {
@@ -73,12 +82,21 @@ impl Walk<'_> {
         if let Some(Distinct::On(list)) = &mut select.distinct {
             self.list(list);
         }
-        select.targets.iter_mut().for_each(|target| self.expr(&mut target.value));
+        select
+            .targets
+            .iter_mut()
+            .for_each(|target| self.expr(&mut target.value));
         select.from.iter_mut().for_each(|item| self.from_item(item));
         select.filter.iter_mut().for_each(|filter| self.expr(filter));
-        select.group_by.iter_mut().for_each(|element| self.grouping(element));
+        select
+            .group_by
+            .iter_mut()
+            .for_each(|element| self.grouping(element));
         select.having.iter_mut().for_each(|having| self.expr(having));
-        select.windows.iter_mut().for_each(|window| self.window(&mut window.specification));
+        select
+            .windows
+            .iter_mut()
+            .for_each(|window| self.window(&mut window.specification));
     }
 
     fn grouping(&mut self, element: &mut GroupingElement) {
@@ -101,7 +119,10 @@ impl Walk<'_> {
             }
             FromItem::Subquery { query, .. } => self.query(query),
             FromItem::Function(function) => {
-                function.functions.iter_mut().for_each(|item| self.expr(&mut item.call));
+                function
+                    .functions
+                    .iter_mut()
+                    .for_each(|item| self.expr(&mut item.call));
             }
             FromItem::Join(join) => {
                 self.from_item(&mut join.left);
@@ -134,7 +155,9 @@ impl Walk<'_> {
     }
 
     fn call(&mut self, call: &mut FunctionCall) {
-        call.arguments.iter_mut().for_each(|Argument { value, .. }| self.expr(value));
+        call.arguments
+            .iter_mut()
+            .for_each(|Argument { value, .. }| self.expr(value));
         self.sort(&mut call.order_by);
         call.filter.iter_mut().for_each(|filter| self.expr(filter));
         call.over.iter_mut().for_each(|window| self.window(window));
@@ -187,15 +210,26 @@ impl Walk<'_> {
                 self.expr(operand);
                 self.expr(array);
             }
-            ExprKind::Between { operand, low, high, .. } => {
+            ExprKind::Between {
+                operand, low, high, ..
+            } => {
                 [operand, low, high].into_iter().for_each(|part| self.expr(part));
             }
-            ExprKind::Like { operand, pattern, escape, .. } => {
+            ExprKind::Like {
+                operand,
+                pattern,
+                escape,
+                ..
+            } => {
                 self.expr(operand);
                 self.expr(pattern);
                 escape.iter_mut().for_each(|escape| self.expr(escape));
             }
-            ExprKind::Case { operand, branches, otherwise } => {
+            ExprKind::Case {
+                operand,
+                branches,
+                otherwise,
+            } => {
                 operand.iter_mut().for_each(|operand| self.expr(operand));
                 for branch in branches {
                     self.expr(&mut branch.condition);
@@ -286,5 +320,7 @@ pub(super) fn parse_expression(text: &str) -> SqlResult<Expr> {
     {
         return Ok(target.value);
     }
-    Err(mote_common::SqlError::internal(format!("stored expression \"{text}\" is not one expression")))
+    Err(mote_common::SqlError::internal(format!(
+        "stored expression \"{text}\" is not one expression"
+    )))
 }

@@ -3,8 +3,8 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::ast::{
-    AlterRole, AlterRoleSet, CreateRole, DefinitionOption, DropRole, OptionValue, RoleKind, RoleSpecification,
-    SetAction, SetValue,
+    AlterRole, AlterRoleSet, CreateRole, DefinitionOption, DropRole, OptionValue, RoleKind,
+    RoleSpecification, SetAction, SetValue,
 };
 
 use super::{drop as drop_object, grant, schema};
@@ -23,7 +23,10 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
     check_name(name)?;
     schema::reserve_name(ROLES, name, context)?;
     if context.session.catalog.current().role_by_name(name).is_some() {
-        return Err(SqlError::new(state::DUPLICATE_OBJECT, format!("role \"{name}\" already exists")));
+        return Err(SqlError::new(
+            state::DUPLICATE_OBJECT,
+            format!("role \"{name}\" already exists"),
+        ));
     }
     let oid = context.database.catalog().allocate_oid();
     let mut role = StoredRole {
@@ -55,13 +58,17 @@ pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> Sq
     let oid = schema::role_oid(&alter.role, context)?;
     schema::reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
-    let Some(entry) = catalog.roles.get(&oid) else { return Err(undefined("")) };
+    let Some(entry) = catalog.roles.get(&oid) else {
+        return Err(undefined(""));
+    };
     let mut role = entry.object.clone();
     let only_password = alter.options.iter().all(|option| &*option.name == "password");
     let changes_super = alter.options.iter().any(|option| &*option.name == "superuser");
     if !context.session.superuser {
         if role.superuser || changes_super {
-            return Err(denied("must be superuser to alter superuser roles or change superuser attribute"));
+            return Err(denied(
+                "must be superuser to alter superuser roles or change superuser attribute",
+            ));
         }
         if !(only_password && oid == context.session.user_oid) {
             require_role_admin("permission denied", context)?;
@@ -76,23 +83,34 @@ pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> Sq
 }
 
 /// ALTER ROLE .. SET: settings that the role's sessions begin with.
-pub(super) fn alter_settings(alter: &AlterRoleSet, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+pub(super) fn alter_settings(
+    alter: &AlterRoleSet,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
     if alter.database.is_some() {
         return Err(SqlError::unsupported("ALTER ROLE IN DATABASE"));
     }
-    let Some(role) = &alter.role else { return Err(SqlError::unsupported("ALTER ROLE ALL")) };
+    let Some(role) = &alter.role else {
+        return Err(SqlError::unsupported("ALTER ROLE ALL"));
+    };
     let oid = schema::role_oid(role, context)?;
     if oid != context.session.user_oid {
         require_role_admin("permission denied", context)?;
     }
     schema::reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
-    let Some(entry) = catalog.roles.get(&oid) else { return Err(undefined("")) };
+    let Some(entry) = catalog.roles.get(&oid) else {
+        return Err(undefined(""));
+    };
     let mut role = entry.object.clone();
     match &alter.setting.action {
         SetAction::Value { name, values } => {
             require_setting(name)?;
-            let value = values.iter().map(value_text).collect::<SqlResult<Vec<_>>>()?.join(", ");
+            let value = values
+                .iter()
+                .map(value_text)
+                .collect::<SqlResult<Vec<_>>>()?
+                .join(", ");
             role.settings.retain(|(known, _)| known != &**name);
             role.settings.push((name.to_string(), value));
         }
@@ -109,7 +127,10 @@ pub(super) fn alter_settings(alter: &AlterRoleSet, context: &mut StatementContex
 
 fn require_setting(name: &str) -> SqlResult<()> {
     settings::lookup(name).map(|_| ()).ok_or_else(|| {
-        SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+        SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("unrecognized configuration parameter \"{name}\""),
+        )
     })
 }
 
@@ -149,10 +170,16 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
     let oid = Oid(role.oid);
     schema::reserve_name(oid, "", context)?;
     if oid == context.session.user_oid {
-        return Err(SqlError::new(state::OBJECT_IN_USE, "current user cannot be dropped"));
+        return Err(SqlError::new(
+            state::OBJECT_IN_USE,
+            "current user cannot be dropped",
+        ));
     }
     if role.name == context.session.session_user {
-        return Err(SqlError::new(state::OBJECT_IN_USE, "session user cannot be dropped"));
+        return Err(SqlError::new(
+            state::OBJECT_IN_USE,
+            "session user cannot be dropped",
+        ));
     }
     if role.superuser && !context.session.superuser {
         return Err(denied("must be superuser to drop superusers"));
@@ -161,12 +188,19 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
     if !dependents.is_empty() {
         return Err(SqlError::new(
             state::DEPENDENT_OBJECTS_STILL_EXIST,
-            format!("role \"{}\" cannot be dropped because some objects depend on it", role.name),
+            format!(
+                "role \"{}\" cannot be dropped because some objects depend on it",
+                role.name
+            ),
         )
         .detail(dependents.join("\n")));
     }
     let catalog = context.session.catalog.current();
-    for member in catalog.roles.values().filter(|other| other.object.member_of.contains(&role.oid)) {
+    for member in catalog
+        .roles
+        .values()
+        .filter(|other| other.object.member_of.contains(&role.oid))
+    {
         let mut changed = member.object.clone();
         changed.member_of.retain(|&group| group != role.oid);
         write::put(StoredObject::Role(changed), context)?;
@@ -178,13 +212,24 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
 fn dependents(role: u32, context: &StatementContext<'_>) -> Vec<String> {
     let catalog = context.session.catalog.current();
     let mut found: Vec<(u32, String)> = Vec::new();
-    for database in catalog.databases.values().filter(|database| database.object.owner == role) {
-        found.push((database.object.oid, format!("owner of database {}", database.object.name)));
+    for database in catalog
+        .databases
+        .values()
+        .filter(|database| database.object.owner == role)
+    {
+        found.push((
+            database.object.oid,
+            format!("owner of database {}", database.object.name),
+        ));
     }
     for schema in catalog.schemas.values().map(|schema| &schema.object) {
         if schema.owner == role {
             found.push((schema.oid, format!("owner of schema {}", schema.name)));
-        } else if schema.acl.iter().any(|item| item.grantee == role || item.grantor == role) {
+        } else if schema
+            .acl
+            .iter()
+            .any(|item| item.grantee == role || item.grantor == role)
+        {
             found.push((schema.oid, format!("privileges for schema {}", schema.name)));
         }
     }
@@ -192,7 +237,11 @@ fn dependents(role: u32, context: &StatementContext<'_>) -> Vec<String> {
         let shown = drop_object::described(relation, context);
         if relation.owner == role {
             found.push((relation.oid, format!("owner of {shown}")));
-        } else if relation.acl.iter().any(|item| item.grantee == role || item.grantor == role) {
+        } else if relation
+            .acl
+            .iter()
+            .any(|item| item.grantee == role || item.grantor == role)
+        {
             found.push((relation.oid, format!("privileges for {shown}")));
         }
     }
@@ -211,17 +260,29 @@ fn denied(message: &str) -> SqlError {
 pub(super) fn require_role_admin(message: &str, context: &StatementContext<'_>) -> SqlResult<()> {
     let session = &*context.session;
     let catalog = session.catalog.current();
-    let allowed = catalog.roles.get(&session.user_oid).is_some_and(|role| role.object.create_role);
-    if session.superuser || allowed { Ok(()) } else { Err(denied(message)) }
+    let allowed = catalog
+        .roles
+        .get(&session.user_oid)
+        .is_some_and(|role| role.object.create_role);
+    if session.superuser || allowed {
+        Ok(())
+    } else {
+        Err(denied(message))
+    }
 }
 
 pub(super) fn check_name(name: &str) -> SqlResult<()> {
     if name.starts_with("pg_") {
-        return Err(SqlError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved"))
-            .detail("Role names starting with \"pg_\" are reserved."));
+        return Err(
+            SqlError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved"))
+                .detail("Role names starting with \"pg_\" are reserved."),
+        );
     }
     if name == "public" || name == "none" {
-        return Err(SqlError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved")));
+        return Err(SqlError::new(
+            state::RESERVED_NAME,
+            format!("role name \"{name}\" is reserved"),
+        ));
     }
     Ok(())
 }
@@ -239,7 +300,9 @@ impl Memberships {
     /// (group, member).
     fn pairs(&self, role: Oid) -> Vec<(Oid, Oid)> {
         let groups = self.groups.iter().map(|&group| (group, role));
-        groups.chain(self.members.iter().map(|&member| (role, member))).collect()
+        groups
+            .chain(self.members.iter().map(|&member| (role, member)))
+            .collect()
     }
 }
 
@@ -252,7 +315,10 @@ fn apply(
     let mut memberships = Memberships::default();
     for (at, option) in options.iter().enumerate() {
         if options[..at].iter().any(|earlier| earlier.name == option.name) {
-            return Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+            return Err(SqlError::new(
+                state::SYNTAX_ERROR,
+                "conflicting or redundant options",
+            ));
         }
         let flag = matches!(option.value, Some(OptionValue::Boolean(true)));
         match &*option.name {
@@ -277,7 +343,10 @@ fn apply(
                 context,
             ),
             other => {
-                return Err(SqlError::new(state::SYNTAX_ERROR, format!("option \"{other}\" not recognized")));
+                return Err(SqlError::new(
+                    state::SYNTAX_ERROR,
+                    format!("option \"{other}\" not recognized"),
+                ));
             }
         }
     }
@@ -299,10 +368,14 @@ fn set_password(role: &mut StoredRole, option: &DefinitionOption, context: &mut 
 fn connection_limit(option: &DefinitionOption) -> SqlResult<i32> {
     match option.value {
         Some(OptionValue::Integer(limit)) if limit >= -1 => Ok(limit),
-        Some(OptionValue::Integer(limit)) => {
-            Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid connection limit: {limit}")))
-        }
-        _ => Err(SqlError::new(state::SYNTAX_ERROR, "connectionlimit requires an integer value")),
+        Some(OptionValue::Integer(limit)) => Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            format!("invalid connection limit: {limit}"),
+        )),
+        _ => Err(SqlError::new(
+            state::SYNTAX_ERROR,
+            "connectionlimit requires an integer value",
+        )),
     }
 }
 

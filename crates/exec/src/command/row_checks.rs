@@ -27,7 +27,11 @@ pub(super) fn refuse_rows(
 
 /// True if a table cannot have rows yet, or has none: new rules need no look at them.
 pub(super) fn is_empty(table: &StoredRelation, context: &StatementContext<'_>) -> bool {
-    context.database.engine().table(TableId(table.table)).is_none_or(|t| t.is_empty())
+    context
+        .database
+        .engine()
+        .table(TableId(table.table))
+        .is_none_or(|t| t.is_empty())
 }
 
 /// SET NOT NULL: no row may hold NULL there.
@@ -54,7 +58,10 @@ pub(super) fn check_not_null(
 pub(super) fn contains_nulls(table: &StoredRelation, column: &str) -> SqlError {
     SqlError::new(
         state::NOT_NULL_VIOLATION,
-        format!("column \"{column}\" of relation \"{}\" contains null values", table.name),
+        format!(
+            "column \"{column}\" of relation \"{}\" contains null values",
+            table.name
+        ),
     )
     .column(column)
 }
@@ -69,11 +76,17 @@ pub(super) fn check_rows(
     if is_empty(table, context) {
         return Ok(());
     }
-    let query = format!("SELECT 1 FROM {} WHERE NOT ({text}) LIMIT 1", schema::qualified_name(table, context));
+    let query = format!(
+        "SELECT 1 FROM {} WHERE NOT ({text}) LIMIT 1",
+        schema::qualified_name(table, context)
+    );
     if internal::first_row(&query, context)?.is_some() {
         return Err(SqlError::new(
             state::CHECK_VIOLATION,
-            format!("check constraint \"{name}\" of relation \"{}\" is violated by some row", table.name),
+            format!(
+                "check constraint \"{name}\" of relation \"{}\" is violated by some row",
+                table.name
+            ),
         )
         .constraint(name));
     }
@@ -94,8 +107,12 @@ pub(super) fn check_foreign_key_rows(
     let own = |c: &u16| format!("f.{}", deparse::identifier(&table.columns[*c as usize].name));
     let other = |c: &u16| format!("p.{}", deparse::identifier(&target.columns[*c as usize].name));
     let columns: Vec<String> = key.columns.iter().map(own).collect();
-    let joins: Vec<String> =
-        key.columns.iter().zip(&key.referenced_columns).map(|(a, b)| format!("{} = {}", own(a), other(b))).collect();
+    let joins: Vec<String> = key
+        .columns
+        .iter()
+        .zip(&key.referenced_columns)
+        .map(|(a, b)| format!("{} = {}", own(a), other(b)))
+        .collect();
     let not_null: Vec<String> = columns.iter().map(|c| format!("{c} IS NOT NULL")).collect();
     let query = format!(
         "SELECT {} FROM {} f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} p WHERE {}) LIMIT 1",
@@ -105,8 +122,14 @@ pub(super) fn check_foreign_key_rows(
         schema::qualified_name(target, context),
         joins.join(" AND ")
     );
-    let Some(row) = internal::first_row(&query, context)? else { return Ok(()) };
-    let names: Vec<&str> = key.columns.iter().map(|&c| table.columns[c as usize].name.as_str()).collect();
+    let Some(row) = internal::first_row(&query, context)? else {
+        return Ok(());
+    };
+    let names: Vec<&str> = key
+        .columns
+        .iter()
+        .map(|&c| table.columns[c as usize].name.as_str())
+        .collect();
     let values: Vec<String> = row
         .iter()
         .zip(&key.columns)
@@ -114,7 +137,10 @@ pub(super) fn check_foreign_key_rows(
         .collect();
     Err(SqlError::new(
         state::FOREIGN_KEY_VIOLATION,
-        format!("insert or update on table \"{}\" violates foreign key constraint \"{name}\"", table.name),
+        format!(
+            "insert or update on table \"{}\" violates foreign key constraint \"{name}\"",
+            table.name
+        ),
     )
     .detail(format!(
         "Key ({})=({}) is not present in table \"{}\".",
@@ -125,11 +151,7 @@ pub(super) fn check_foreign_key_rows(
     .constraint(name))
 }
 
-fn shown(
-    datum: &Datum,
-    column: &StoredColumn,
-    context: &StatementContext<'_>,
-) -> String {
+fn shown(datum: &Datum, column: &StoredColumn, context: &StatementContext<'_>) -> String {
     let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
     if matches!(datum, Datum::Null) {
         return "null".into();
@@ -156,7 +178,11 @@ pub(super) fn describe_key(
         let column = &table.columns[position as usize];
         let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
         names.push(column.name.clone());
-        values.push(shown(&ColumnCodec::new(position as usize, ty).read(&view), column, context));
+        values.push(shown(
+            &ColumnCodec::new(position as usize, ty).read(&view),
+            column,
+            context,
+        ));
     }
     Some(format!("({})=({})", names.join(", "), values.join(", ")))
 }

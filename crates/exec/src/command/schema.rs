@@ -21,7 +21,10 @@ use crate::views;
 const NAME_SPACE: u32 = u32::MAX;
 
 /// The schema that a new object of this name goes to.
-pub(super) fn schema_for_creation(name: &RelationName, context: &StatementContext<'_>) -> SqlResult<(Oid, String)> {
+pub(super) fn schema_for_creation(
+    name: &RelationName,
+    context: &StatementContext<'_>,
+) -> SqlResult<(Oid, String)> {
     let (oid, schema) = named_schema_for_creation(name, context)?;
     privileges::require_schema(context.session, oid, privilege::CREATE)?;
     Ok((oid, schema))
@@ -34,7 +37,10 @@ fn named_schema_for_creation(
     let catalog = &context.session.catalog;
     let Some(schema) = &name.schema else {
         return catalog.creation_schema().ok_or_else(|| {
-            SqlError::new(state::INVALID_SCHEMA_NAME, "no schema has been selected to create in")
+            SqlError::new(
+                state::INVALID_SCHEMA_NAME,
+                "no schema has been selected to create in",
+            )
         });
     };
     if views::is_system_schema(schema) {
@@ -45,7 +51,10 @@ fn named_schema_for_creation(
         .detail("System catalog modifications are currently disallowed."));
     }
     let oid = catalog.schema_oid(schema).ok_or_else(|| {
-        SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
+        SqlError::new(
+            state::INVALID_SCHEMA_NAME,
+            format!("schema \"{schema}\" does not exist"),
+        )
     })?;
     Ok((oid, schema.to_string()))
 }
@@ -54,8 +63,14 @@ fn named_schema_for_creation(
 pub(super) fn reserve_name(schema: Oid, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
     // FNV-1a; a collision merely makes two names wait for each other.
     let seed = 0xcbf2_9ce4_8422_2325u64 ^ schema.0 as u64;
-    let key = name.bytes().fold(seed, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
-    let key = AdvisoryKey { database: NAME_SPACE, key, two_parts: false };
+    let key = name
+        .bytes()
+        .fold(seed, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
+    let key = AdvisoryKey {
+        database: NAME_SPACE,
+        key,
+        two_parts: false,
+    };
     loop {
         let taken = context.transaction.lock_advisory(
             key,
@@ -103,8 +118,16 @@ pub(super) fn new_relation(
 /// `schema.relation`, quoted where needed.
 pub(super) fn qualified_name(relation: &StoredRelation, context: &StatementContext<'_>) -> String {
     let catalog = context.session.catalog.current();
-    let schema = catalog.schemas.get(&Oid(relation.schema)).map(|s| s.object.name.clone()).unwrap_or_default();
-    format!("{}.{}", deparse::identifier(&schema), deparse::identifier(&relation.name))
+    let schema = catalog
+        .schemas
+        .get(&Oid(relation.schema))
+        .map(|s| s.object.name.clone())
+        .unwrap_or_default();
+    format!(
+        "{}.{}",
+        deparse::identifier(&schema),
+        deparse::identifier(&relation.name)
+    )
 }
 
 /// `[schema.]name` as the name of a relation.
@@ -122,7 +145,10 @@ pub(super) fn relation_name(name: &QualifiedName) -> RelationName {
 /// The relation in `[schema.]relation.part`.
 pub(super) fn relation_of_part(name: &QualifiedName) -> RelationName {
     let count = name.parts.len().saturating_sub(1);
-    relation_name(&QualifiedName { parts: name.parts[..count].to_vec(), location: name.location })
+    relation_name(&QualifiedName {
+        parts: name.parts[..count].to_vec(),
+        location: name.location,
+    })
 }
 
 /// OID of an existing role.
@@ -133,7 +159,10 @@ pub(super) fn role_oid(role: &RoleSpecification, context: &StatementContext<'_>)
         RoleSpecification::CurrentRole | RoleSpecification::CurrentUser => return Ok(session.user_oid),
         RoleSpecification::SessionUser => &session.session_user,
         RoleSpecification::Public => {
-            return Err(SqlError::new(state::UNDEFINED_OBJECT, "role \"public\" does not exist"));
+            return Err(SqlError::new(
+                state::UNDEFINED_OBJECT,
+                "role \"public\" does not exist",
+            ));
         }
     };
     let catalog = session.catalog.current();
@@ -146,7 +175,10 @@ pub(super) fn relation_exists(schema: Oid, name: &str, context: &StatementContex
 }
 
 pub(super) fn already_exists(name: &str) -> SqlError {
-    SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
+    SqlError::new(
+        state::DUPLICATE_TABLE,
+        format!("relation \"{name}\" already exists"),
+    )
 }
 
 /// A message that does not end the statement, unless the client does not want to hear it.
@@ -158,22 +190,32 @@ pub(super) fn send_notice(notice: SqlError, context: &mut StatementContext<'_>) 
 
 /// A schema of this database, its name reserved and its owner asked for, ready to be changed.
 pub(super) fn schema_to_change(name: &str, context: &mut StatementContext<'_>) -> SqlResult<StoredSchema> {
-    let undefined =
-        || SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"));
+    let undefined = || {
+        SqlError::new(
+            state::INVALID_SCHEMA_NAME,
+            format!("schema \"{name}\" does not exist"),
+        )
+    };
     let oid = context.session.catalog.schema_oid(name).ok_or_else(undefined)?;
     reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
     let entry = catalog.schemas.get(&oid).ok_or_else(undefined)?;
     if !privileges::is_member(context.session, Oid(entry.object.owner)) {
-        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("must be owner of schema {name}")));
+        return Err(SqlError::new(
+            state::INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of schema {name}"),
+        ));
     }
     Ok(entry.object.clone())
 }
 
 pub(super) fn check_schema_name(name: &str) -> SqlResult<()> {
     if name.starts_with("pg_") {
-        return Err(SqlError::new(state::RESERVED_NAME, format!("unacceptable schema name \"{name}\""))
-            .detail("The prefix \"pg_\" is reserved for system schemas."));
+        return Err(SqlError::new(
+            state::RESERVED_NAME,
+            format!("unacceptable schema name \"{name}\""),
+        )
+        .detail("The prefix \"pg_\" is reserved for system schemas."));
     }
     Ok(())
 }
@@ -188,7 +230,10 @@ pub(super) fn undefined_table(name: &RelationName) -> SqlError {
         Some(schema) => format!("{schema}.{}", name.name),
         None => name.name.to_string(),
     };
-    SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{shown}\" does not exist"))
+    SqlError::new(
+        state::UNDEFINED_TABLE,
+        format!("relation \"{shown}\" does not exist"),
+    )
 }
 
 /// A relation by name, or None. Objects made by code have no entry and are refused.
@@ -223,7 +268,9 @@ pub(super) fn lock_relation(
     mode: TableLockMode,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<Arc<RelationEntry>>> {
-    let Some(entry) = find_relation(name, context)? else { return Ok(None) };
+    let Some(entry) = find_relation(name, context)? else {
+        return Ok(None);
+    };
     lock_entry(&entry, mode, context)?;
     // The table may have been changed, dropped or replaced while we waited.
     find_relation(name, context)
@@ -239,7 +286,10 @@ pub(super) fn lock_entry(
         return reserve_name(Oid(entry.stored.oid), "", context);
     }
     loop {
-        match context.transaction.lock_table(entry.described.table, mode, WaitPolicy::Block) {
+        match context
+            .transaction
+            .lock_table(entry.described.table, mode, WaitPolicy::Block)
+        {
             Ok(()) => return Ok(()),
             Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
             Err(error) => return Err(write_error::lock_error(error)),
@@ -253,7 +303,9 @@ pub(super) fn table_for_change(
     mode: TableLockMode,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<StoredRelation>> {
-    let Some(entry) = lock_relation(name, mode, context)? else { return Ok(None) };
+    let Some(entry) = lock_relation(name, mode, context)? else {
+        return Ok(None);
+    };
     require_owner(&entry.stored, context)?;
     if entry.stored.kind != StoredKind::Table {
         return Err(SqlError::new(
@@ -273,7 +325,10 @@ pub(super) fn require_owner(relation: &StoredRelation, context: &StatementContex
         StoredKind::View => "view",
         StoredKind::Sequence => "sequence",
     };
-    Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, format!("must be owner of {kind} {}", relation.name)))
+    Err(SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("must be owner of {kind} {}", relation.name),
+    ))
 }
 
 /// Runs a definition's engine call, waiting where the engine says so.
@@ -300,7 +355,11 @@ pub(super) fn choose_name(
 ) -> String {
     const NAME_BYTES_MAX: usize = 63;
     for attempt in 0.. {
-        let suffix = if attempt == 0 { suffix.to_string() } else { format!("{suffix}{attempt}") };
+        let suffix = if attempt == 0 {
+            suffix.to_string()
+        } else {
+            format!("{suffix}{attempt}")
+        };
         let mut base = parts.join("_");
         let room = NAME_BYTES_MAX - suffix.len() - 1;
         while base.len() > room {
@@ -316,7 +375,11 @@ pub(super) fn choose_name(
 
 pub(super) fn role_name(role: Oid, context: &StatementContext<'_>) -> String {
     let catalog = context.session.catalog.current();
-    catalog.roles.get(&role).map(|role| role.object.name.clone()).unwrap_or_default()
+    catalog
+        .roles
+        .get(&role)
+        .map(|role| role.object.name.clone())
+        .unwrap_or_default()
 }
 
 pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {

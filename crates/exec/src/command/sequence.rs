@@ -125,7 +125,9 @@ pub(super) fn alter_owned(
     options: &[DefinitionOption],
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let Some(entry) = context.session.catalog.entry(sequence) else { return Ok(()) };
+    let Some(entry) = context.session.catalog.entry(sequence) else {
+        return Ok(());
+    };
     schema::lock_entry(&entry, TableLockMode::ShareRowExclusive, context)?;
     let mut relation = entry.stored.clone();
     let options = read_options(options, context)?;
@@ -138,7 +140,10 @@ pub(super) fn restart_owned(table: Oid, context: &mut StatementContext<'_>) -> S
     for entry in owned_by_table(table, context) {
         schema::lock_entry(&entry, TableLockMode::ShareRowExclusive, context)?;
         let mut relation = entry.stored.clone();
-        let options = Options { restart: Some(None), ..Options::default() };
+        let options = Options {
+            restart: Some(None),
+            ..Options::default()
+        };
         change(&mut relation, &options, context)?;
         write::put(StoredObject::Relation(relation), context)?;
     }
@@ -146,11 +151,16 @@ pub(super) fn restart_owned(table: Oid, context: &mut StatementContext<'_>) -> S
 }
 
 /// Sequences that a table's columns own.
-pub(super) fn owned_by_table(table: Oid, context: &StatementContext<'_>) -> Vec<std::sync::Arc<RelationEntry>> {
+pub(super) fn owned_by_table(
+    table: Oid,
+    context: &StatementContext<'_>,
+) -> Vec<std::sync::Arc<RelationEntry>> {
     let catalog = context.session.catalog.current();
     let owned = |entry: &&std::sync::Arc<RelationEntry>| {
         let sequence = entry.stored.sequence.as_ref();
-        sequence.and_then(|s| s.owned_by).is_some_and(|(owner, _)| owner == table.0)
+        sequence
+            .and_then(|s| s.owned_by)
+            .is_some_and(|(owner, _)| owner == table.0)
     };
     catalog.relations().filter(owned).cloned().collect()
 }
@@ -207,7 +217,10 @@ fn make(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredRelation> {
     if options.restart.is_some() {
-        return Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+        return Err(SqlError::new(
+            state::SYNTAX_ERROR,
+            "conflicting or redundant options",
+        ));
     }
     let mut sequence = StoredSequence {
         id: 0,
@@ -235,11 +248,16 @@ fn make(
         owned_sequence: None,
         comment: None,
     };
-    let columns =
-        vec![column("last_value", oid::INT8), column("log_cnt", oid::INT8), column("is_called", oid::BOOL)];
-    let relation =
-        schema::new_relation(schema_oid, name, StoredKind::Sequence, owner, columns, context);
-    Ok(StoredRelation { sequence: Some(sequence), ..relation })
+    let columns = vec![
+        column("last_value", oid::INT8),
+        column("log_cnt", oid::INT8),
+        column("is_called", oid::BOOL),
+    ];
+    let relation = schema::new_relation(schema_oid, name, StoredKind::Sequence, owner, columns, context);
+    Ok(StoredRelation {
+        sequence: Some(sequence),
+        ..relation
+    })
 }
 
 fn definition_of(sequence: &StoredSequence) -> SequenceDefinition {
@@ -261,11 +279,15 @@ fn change(
 ) -> SqlResult<()> {
     let name = relation.name.clone();
     let Some(sequence) = &mut relation.sequence else {
-        return Err(SqlError::internal(format!("sequence \"{name}\" has no parameters")));
+        return Err(SqlError::internal(format!(
+            "sequence \"{name}\" has no parameters"
+        )));
     };
-    let counter = context.database.engine().sequence(SequenceId(sequence.id)).ok_or_else(|| {
-        SqlError::internal(format!("storage sequence {} does not exist", sequence.id))
-    })?;
+    let counter = context
+        .database
+        .engine()
+        .sequence(SequenceId(sequence.id))
+        .ok_or_else(|| SqlError::internal(format!("storage sequence {} does not exist", sequence.id)))?;
     let before = definition_of(sequence);
     apply(sequence, options, false)?;
     let after = definition_of(sequence);
@@ -278,16 +300,21 @@ fn change(
     }
     check_value("RESTART", value, sequence)?;
     let fresh = schema::engine_call(context, |transaction| transaction.create_sequence(&after))?;
-    let new_counter = context.database.engine().sequence(fresh).ok_or_else(|| {
-        SqlError::internal(format!("storage sequence {} does not exist", fresh.0))
-    })?;
+    let new_counter = context
+        .database
+        .engine()
+        .sequence(fresh)
+        .ok_or_else(|| SqlError::internal(format!("storage sequence {} does not exist", fresh.0)))?;
     if (value, is_called) != (after.start, false) {
-        context.transaction.sequence_set(&new_counter, value, is_called).map_err(|error| match error {
-            mote_engine::SequenceError::LogUnavailable(reason) => {
-                write_error::lock_error(mote_engine::WriteError::LogUnavailable(reason))
-            }
-            _ => SqlError::internal("a sequence refused a value within its bounds"),
-        })?;
+        context
+            .transaction
+            .sequence_set(&new_counter, value, is_called)
+            .map_err(|error| match error {
+                mote_engine::SequenceError::LogUnavailable(reason) => {
+                    write_error::lock_error(mote_engine::WriteError::LogUnavailable(reason))
+                }
+                _ => SqlError::internal("a sequence refused a value within its bounds"),
+            })?;
     }
     let old = SequenceId(sequence.id);
     schema::engine_call(context, |transaction| transaction.drop_sequence(old))?;
@@ -339,7 +366,9 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
     }
     if sequence.maximum < lowest || sequence.maximum > highest {
         let value = sequence.maximum;
-        return invalid(format!("MAXVALUE ({value}) is out of range for sequence data type {type_name}"));
+        return invalid(format!(
+            "MAXVALUE ({value}) is out of range for sequence data type {type_name}"
+        ));
     }
     match options.minimum {
         Some(Some(minimum)) => sequence.minimum = minimum,
@@ -349,7 +378,9 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
     }
     if sequence.minimum < lowest || sequence.minimum > highest {
         let value = sequence.minimum;
-        return invalid(format!("MINVALUE ({value}) is out of range for sequence data type {type_name}"));
+        return invalid(format!(
+            "MINVALUE ({value}) is out of range for sequence data type {type_name}"
+        ));
     }
     if sequence.minimum >= sequence.maximum {
         return invalid(format!(
@@ -359,7 +390,13 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
     }
     match options.start {
         Some(start) => sequence.start = start,
-        None if new => sequence.start = if ascending { sequence.minimum } else { sequence.maximum },
+        None if new => {
+            sequence.start = if ascending {
+                sequence.minimum
+            } else {
+                sequence.maximum
+            }
+        }
         None => {}
     }
     check_value("START", sequence.start, sequence)?;
@@ -376,10 +413,16 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
 fn check_value(word: &str, value: i64, sequence: &StoredSequence) -> SqlResult<()> {
     let invalid = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     if value < sequence.minimum {
-        return invalid(format!("{word} value ({value}) cannot be less than MINVALUE ({})", sequence.minimum));
+        return invalid(format!(
+            "{word} value ({value}) cannot be less than MINVALUE ({})",
+            sequence.minimum
+        ));
     }
     if value > sequence.maximum {
-        return invalid(format!("{word} value ({value}) cannot be greater than MAXVALUE ({})", sequence.maximum));
+        return invalid(format!(
+            "{word} value ({value}) cannot be greater than MAXVALUE ({})",
+            sequence.maximum
+        ));
     }
     Ok(())
 }
@@ -410,23 +453,35 @@ fn read_options<'a>(
             "start" => options.start.replace(required(option)?).is_some(),
             "restart" => options.restart.replace(number(option)?).is_some(),
             "cache" => options.cache.replace(required(option)?).is_some(),
-            "cycle" => options.cycle.replace(!matches!(option.value, Some(OptionValue::Boolean(false)))).is_some(),
+            "cycle" => options
+                .cycle
+                .replace(!matches!(option.value, Some(OptionValue::Boolean(false))))
+                .is_some(),
             "owned_by" | "sequence_name" => {
                 let Some(OptionValue::Name(name)) = &option.value else {
                     return Err(invalid_owned_by());
                 };
-                let slot =
-                    if &*option.name == "owned_by" { &mut options.owned_by } else { &mut options.name };
+                let slot = if &*option.name == "owned_by" {
+                    &mut options.owned_by
+                } else {
+                    &mut options.name
+                };
                 slot.replace(name).is_some()
             }
             // Every sequence is logged (COMPAT.md).
             "logged" | "unlogged" => false,
             other => {
-                return Err(SqlError::new(state::SYNTAX_ERROR, format!("option \"{other}\" not recognized")));
+                return Err(SqlError::new(
+                    state::SYNTAX_ERROR,
+                    format!("option \"{other}\" not recognized"),
+                ));
             }
         };
         if redundant {
-            return Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+            return Err(SqlError::new(
+                state::SYNTAX_ERROR,
+                "conflicting or redundant options",
+            ));
         }
     }
     Ok(options)
@@ -446,7 +501,10 @@ fn number(option: &DefinitionOption) -> SqlResult<Option<i64>> {
 
 fn required(option: &DefinitionOption) -> SqlResult<i64> {
     number(option)?.ok_or_else(|| {
-        SqlError::new(state::SYNTAX_ERROR, format!("{} requires a numeric value", option.name))
+        SqlError::new(
+            state::SYNTAX_ERROR,
+            format!("{} requires a numeric value", option.name),
+        )
     })
 }
 
@@ -461,7 +519,9 @@ fn set_owner_column(
     name: &QualifiedName,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let Some(sequence) = &mut relation.sequence else { return Ok(()) };
+    let Some(sequence) = &mut relation.sequence else {
+        return Ok(());
+    };
     if name.parts.len() == 1 {
         if name.last() != "none" {
             return Err(invalid_owned_by());
@@ -470,8 +530,7 @@ fn set_owner_column(
         return Ok(());
     }
     let table = schema::relation_of_part(name);
-    let entry =
-        schema::find_relation(&table, context)?.ok_or_else(|| schema::undefined_table(&table))?;
+    let entry = schema::find_relation(&table, context)?.ok_or_else(|| schema::undefined_table(&table))?;
     let prerequisite = |message: &str| Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
     if entry.stored.kind != StoredKind::Table {
         return Err(SqlError::new(
@@ -485,11 +544,19 @@ fn set_owner_column(
     if entry.stored.schema != relation.schema {
         return prerequisite("sequence must be in same schema as table it is linked to");
     }
-    let position = entry.stored.columns.iter().position(|c| !c.dropped && c.name == name.last());
+    let position = entry
+        .stored
+        .columns
+        .iter()
+        .position(|c| !c.dropped && c.name == name.last());
     let position = position.ok_or_else(|| {
         SqlError::new(
             state::UNDEFINED_COLUMN,
-            format!("column \"{}\" of relation \"{}\" does not exist", name.last(), entry.stored.name),
+            format!(
+                "column \"{}\" of relation \"{}\" does not exist",
+                name.last(),
+                entry.stored.name
+            ),
         )
     })?;
     sequence.owned_by = Some((entry.stored.oid, position as u16));

@@ -70,22 +70,23 @@ fn default_of(session: &Session, name: &str) -> SqlResult<String> {
         return Ok("default".into());
     }
     let index = settings::lookup(name).ok_or_else(|| {
-        SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+        SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("unrecognized configuration parameter \"{name}\""),
+        )
     })?;
     Ok(session.state.settings.default_value(index).to_string())
 }
 
-fn assign(
-    session: &mut Session,
-    name: &str,
-    value: &str,
-    local: bool,
-    host: &mut dyn Host,
-) -> SqlResult<()> {
+fn assign(session: &mut Session, name: &str, value: &str, local: bool, host: &mut dyn Host) -> SqlResult<()> {
     match name {
         "role" | "session_authorization" => {
             let own = value == session.state.session_user || value == "none" || value == "default";
-            return if own { Ok(()) } else { Err(SqlError::unsupported(format_args!("SET {}", name.to_uppercase()))) };
+            return if own {
+                Ok(())
+            } else {
+                Err(SqlError::unsupported(format_args!("SET {}", name.to_uppercase())))
+            };
         }
         "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
             return assign_characteristic(session, name, value);
@@ -103,7 +104,10 @@ fn assign_characteristic(session: &mut Session, name: &str, value: &str) -> SqlR
     let mut modes = TransactionModes::default();
     let flag = || {
         settings::parse_bool(value).ok_or_else(|| {
-            SqlError::new(state::INVALID_PARAMETER_VALUE, format!("parameter \"{name}\" requires a Boolean value"))
+            SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                format!("parameter \"{name}\" requires a Boolean value"),
+            )
         })
     };
     match name {
@@ -144,10 +148,22 @@ fn session_characteristics(
         assign(session, "default_transaction_isolation", text, false, host)?;
     }
     if let Some(read_only) = modes.read_only {
-        assign(session, "default_transaction_read_only", flag(read_only), false, host)?;
+        assign(
+            session,
+            "default_transaction_read_only",
+            flag(read_only),
+            false,
+            host,
+        )?;
     }
     if let Some(deferrable) = modes.deferrable {
-        assign(session, "default_transaction_deferrable", flag(deferrable), false, host)?;
+        assign(
+            session,
+            "default_transaction_deferrable",
+            flag(deferrable),
+            false,
+            host,
+        )?;
     }
     Ok(())
 }
@@ -186,7 +202,13 @@ pub(super) fn show(session: &mut Session, show: &ShowVariable, host: &mut dyn Ho
         ShowVariable::All => SETTINGS
             .iter()
             .enumerate()
-            .map(|(i, s)| vec![text(s.name), text(session.state.settings.value(i)), text(s.description)])
+            .map(|(i, s)| {
+                vec![
+                    text(s.name),
+                    text(session.state.settings.value(i)),
+                    text(s.description),
+                ]
+            })
             .collect(),
     };
     host.start_rows(&columns)?;

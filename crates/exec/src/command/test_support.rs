@@ -11,7 +11,10 @@ use crate::embedded::LocalSession;
 /// A new, empty database.
 pub(crate) fn database() -> Arc<Database> {
     let (env, _) = sim::env(&SimDisk::new(1), 1);
-    let config = EngineConfig { memory_limit_bytes: 1 << 30, ..EngineConfig::default() };
+    let config = EngineConfig {
+        memory_limit_bytes: 1 << 30,
+        ..EngineConfig::default()
+    };
     Database::open_in(env, config, &InitialNames::default()).expect("a new database opens in memory")
 }
 

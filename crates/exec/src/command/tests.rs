@@ -26,7 +26,11 @@ fn shown(session: &mut LocalSession, number: usize, statement: &str) -> String {
 fn message(severity: &str, error: &mote_common::SqlError) -> String {
     let fields = error.fields();
     let mut out = format!("{severity}:  {}: {}\n", fields.state, fields.message);
-    for (name, text) in [("DETAIL", &fields.detail), ("HINT", &fields.hint), ("CONTEXT", &fields.context)] {
+    for (name, text) in [
+        ("DETAIL", &fields.detail),
+        ("HINT", &fields.hint),
+        ("CONTEXT", &fields.context),
+    ] {
         if let Some(text) = text {
             out += &format!("{name}:  {text}\n");
         }
@@ -38,7 +42,11 @@ fn rows(outcome: &Outcome) -> String {
     let mut out = String::new();
     for row in &outcome.rows {
         let cell = |(value, column): (&mote_types::Datum, &mote_sql::plan::OutputColumn)| {
-            if value.is_null() { String::new() } else { output_to_string(value, column.ty, &FormatSettings::default()) }
+            if value.is_null() {
+                String::new()
+            } else {
+                output_to_string(value, column.ty, &FormatSettings::default())
+            }
         };
         let cells: Vec<String> = row.iter().zip(&outcome.columns).map(cell).collect();
         out += &format!("{}\n", cells.join("|"));
@@ -55,7 +63,9 @@ fn rows(outcome: &Outcome) -> String {
 fn compare(script: &str, expected: &str) {
     let mut session = session();
     let statements = script.lines().enumerate();
-    let found: String = statements.map(|(number, statement)| shown(&mut session, number, statement)).collect();
+    let found: String = statements
+        .map(|(number, statement)| shown(&mut session, number, statement))
+        .collect();
     for (number, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
         assert_eq!(found, expected, "line {} of the expected output", number + 1);
     }
@@ -64,17 +74,26 @@ fn compare(script: &str, expected: &str) {
 
 #[test]
 fn definitions() {
-    compare(include_str!("tests/definitions.sql"), include_str!("tests/definitions.out"));
+    compare(
+        include_str!("tests/definitions.sql"),
+        include_str!("tests/definitions.out"),
+    );
 }
 
 #[test]
 fn changes() {
-    compare(include_str!("tests/changes.sql"), include_str!("tests/changes.out"));
+    compare(
+        include_str!("tests/changes.sql"),
+        include_str!("tests/changes.out"),
+    );
 }
 
 #[test]
 fn dependents() {
-    compare(include_str!("tests/dependents.sql"), include_str!("tests/dependents.out"));
+    compare(
+        include_str!("tests/dependents.sql"),
+        include_str!("tests/dependents.out"),
+    );
 }
 
 /// Statements that fail must say so with this SQLSTATE.
@@ -88,9 +107,15 @@ fn privileges_of_others() {
     let database = super::test_support::database();
     let open = |user: &str| LocalSession::open(&database, user, "postgres").expect("the role may log in");
     let mut owner = open("postgres");
-    owner.query("CREATE USER ann; CREATE USER bob; CREATE ROLE staff; GRANT staff TO ann").expect("roles");
-    owner.query("CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE SCHEMA s").expect("objects");
-    owner.query("CREATE TABLE s.t (a int); GRANT ALL ON s.t TO ann").expect("objects");
+    owner
+        .query("CREATE USER ann; CREATE USER bob; CREATE ROLE staff; GRANT staff TO ann")
+        .expect("roles");
+    owner
+        .query("CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE SCHEMA s")
+        .expect("objects");
+    owner
+        .query("CREATE TABLE s.t (a int); GRANT ALL ON s.t TO ann")
+        .expect("objects");
     let (mut ann, mut bob) = (open("ann"), open("bob"));
     refused(&mut ann, "SELECT * FROM t", "42501");
     refused(&mut ann, "SELECT * FROM s.t", "42501");
@@ -99,10 +124,16 @@ fn privileges_of_others() {
     refused(&mut ann, "CREATE ROLE x", "42501");
     refused(&mut ann, "COPY t FROM STDIN", "42501");
     refused(&mut ann, "TRUNCATE t", "42501");
-    owner.query("GRANT SELECT ON v TO PUBLIC; GRANT SELECT, INSERT ON t TO staff WITH GRANT OPTION").expect("grant");
+    owner
+        .query("GRANT SELECT ON v TO PUBLIC; GRANT SELECT, INSERT ON t TO staff WITH GRANT OPTION")
+        .expect("grant");
     owner.query("GRANT USAGE ON SCHEMA s TO ann").expect("grant");
-    ann.query("INSERT INTO t VALUES (1); SELECT * FROM t; SELECT * FROM s.t").expect("granted");
-    assert_eq!(bob.rows("SELECT * FROM v").expect("the view's owner may"), [[Some("1".to_string())]]);
+    ann.query("INSERT INTO t VALUES (1); SELECT * FROM t; SELECT * FROM s.t")
+        .expect("granted");
+    assert_eq!(
+        bob.rows("SELECT * FROM v").expect("the view's owner may"),
+        [[Some("1".to_string())]]
+    );
     refused(&mut bob, "SELECT * FROM t", "42501");
     refused(&mut bob, "GRANT SELECT ON t TO bob", "42501");
     ann.query("GRANT SELECT ON t TO bob").expect("with grant option");
@@ -110,9 +141,11 @@ fn privileges_of_others() {
     owner.query("REVOKE staff FROM ann").expect("revoke");
     refused(&mut ann, "INSERT INTO t VALUES (2)", "42501");
     owner.query("GRANT CREATE ON SCHEMA s TO ann").expect("grant");
-    ann.query("CREATE TABLE s.mine (a int); ALTER TABLE s.mine ADD b int; DROP TABLE s.mine").expect("own table");
+    ann.query("CREATE TABLE s.mine (a int); ALTER TABLE s.mine ADD b int; DROP TABLE s.mine")
+        .expect("own table");
     refused(&mut bob, "ALTER ROLE ann PASSWORD 'x'", "42501");
-    bob.query("ALTER ROLE bob PASSWORD 'x'").expect("one's own password");
+    bob.query("ALTER ROLE bob PASSWORD 'x'")
+        .expect("one's own password");
 }
 
 #[test]
@@ -120,13 +153,20 @@ fn databases_have_their_own_schemas() {
     let database = super::test_support::database();
     let mut first = LocalSession::open(&database, "postgres", "postgres").expect("a session");
     first.query("CREATE DATABASE other").expect("create");
-    first.query("CREATE TABLE t (a int); INSERT INTO t VALUES (1)").expect("table");
+    first
+        .query("CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+        .expect("table");
     refused(&mut first, "CREATE DATABASE other", "42P04");
     refused(&mut first, "DROP DATABASE postgres", "55006");
     let mut second = LocalSession::open(&database, "postgres", "other").expect("a session");
     refused(&mut second, "SELECT * FROM t", "42P01");
-    second.query("CREATE TABLE t (b text); CREATE TABLE u (a serial)").expect("table");
-    assert_eq!(first.rows("SELECT a FROM t").expect("rows"), [[Some("1".to_string())]]);
+    second
+        .query("CREATE TABLE t (b text); CREATE TABLE u (a serial)")
+        .expect("table");
+    assert_eq!(
+        first.rows("SELECT a FROM t").expect("rows"),
+        [[Some("1".to_string())]]
+    );
     drop(second);
     first.query("DROP DATABASE other").expect("drop");
     assert!(LocalSession::open(&database, "postgres", "other").is_err());
@@ -139,7 +179,10 @@ fn definitions_survive_a_restart() {
     use mote_common::env::sim::{SimDisk, env};
     let disk = SimDisk::new(7);
     let open = |disk: &SimDisk| {
-        let config = mote_engine::EngineConfig { memory_limit_bytes: 256 << 20, ..Default::default() };
+        let config = mote_engine::EngineConfig {
+            memory_limit_bytes: 256 << 20,
+            ..Default::default()
+        };
         crate::database::Database::open_in(env(disk, 7).0, config, &Default::default()).expect("opens")
     };
     let database = open(&disk);
@@ -159,8 +202,13 @@ fn definitions_survive_a_restart() {
     let database = open(&disk);
     let mut session = LocalSession::open(&database, "postgres", "postgres").expect("a session");
     assert_eq!(session.rows("SELECT * FROM v ORDER BY a").expect("rows"), before);
-    assert_eq!(before[0], ["1", "x", "2", "4", "5"].map(|text| Some(text.to_string())));
-    let next = session.rows("INSERT INTO u (b) VALUES ('z') RETURNING a, c, d").expect("insert");
+    assert_eq!(
+        before[0],
+        ["1", "x", "2", "4", "5"].map(|text| Some(text.to_string()))
+    );
+    let next = session
+        .rows("INSERT INTO u (b) VALUES ('z') RETURNING a, c, d")
+        .expect("insert");
     let next: i64 = next[0][0].as_deref().expect("a value").parse().expect("a number");
     assert!(next > 2, "a number is never handed out twice");
 }

@@ -61,7 +61,11 @@ fn check_allowed(relation: &StoredRelation, context: &StatementContext<'_>) -> S
     let user = context.session.user_oid;
     let allowed =
         described.is_some_and(|d| privileges::has_privileges(context.session, &d, user, privilege::TRUNCATE));
-    if allowed { Ok(()) } else { Err(privileges::denied("table", &relation.name)) }
+    if allowed {
+        Ok(())
+    } else {
+        Err(privileges::denied("table", &relation.name))
+    }
 }
 
 /// CASCADE: tables that reference one of these go along, and those that reference them.
@@ -80,7 +84,9 @@ fn add_referencing(tables: &mut Vec<StoredRelation>, context: &mut StatementCont
         found.sort_by_key(|entry| entry.stored.oid);
         for entry in found {
             schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
-            let Some(entry) = context.session.catalog.entry(Oid(entry.stored.oid)) else { continue };
+            let Some(entry) = context.session.catalog.entry(Oid(entry.stored.oid)) else {
+                continue;
+            };
             check_allowed(&entry.stored, context)?;
             let message = format!("truncate cascades to table \"{}\"", entry.stored.name);
             schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
@@ -109,7 +115,10 @@ fn check_references(tables: &[StoredRelation], context: &StatementContext<'_>) -
                 state::FEATURE_NOT_SUPPORTED,
                 "cannot truncate a table referenced in a foreign key constraint",
             )
-            .detail(format!("Table \"{}\" references \"{}\".", relation.stored.name, table.name))
+            .detail(format!(
+                "Table \"{}\" references \"{}\".",
+                relation.stored.name, table.name
+            ))
             .hint(format!(
                 "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
                 relation.stored.name

@@ -9,8 +9,9 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{
-    Alias, ColumnReference, CreateView, Expr, ExprKind, FromItem, JoinCondition, Location, Name, ParsedStatement,
-    Persistence, Query, QueryBody, RelationReference, Select, Statement, Target, ViewCheckOption, With, deparse,
+    Alias, ColumnReference, CreateView, Expr, ExprKind, FromItem, JoinCondition, Location, Name,
+    ParsedStatement, Persistence, Query, QueryBody, RelationReference, Select, Statement, Target,
+    ViewCheckOption, With, deparse,
 };
 use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan};
@@ -35,10 +36,16 @@ pub(super) fn create(
     let mut query = create.query.clone();
     let catalog = &context.session.catalog;
     rewrite::query(&mut query, &mut Qualify { catalog });
-    let statement = ParsedStatement { statement: Statement::Query(create.query.clone()), range: 0..text.len() };
+    let statement = ParsedStatement {
+        statement: Statement::Query(create.query.clone()),
+        range: 0..text.len(),
+    };
     let plan = internal::plan(&statement, text, context)?;
     if create.columns.len() > plan.output.len() {
-        return Err(SqlError::new(state::SYNTAX_ERROR, "CREATE VIEW specifies more column names than columns"));
+        return Err(SqlError::new(
+            state::SYNTAX_ERROR,
+            "CREATE VIEW specifies more column names than columns",
+        ));
     }
     let columns = columns_of(&plan.output, &create.columns)?;
     expand_stars(&mut query, None, context)?;
@@ -48,8 +55,14 @@ pub(super) fn create(
     let existing = catalog.name(schema_oid, &create.name.name);
     let Some(existing) = existing else {
         let owner = context.session.user_oid.0;
-        let mut view =
-            schema::new_relation(schema_oid, &create.name.name, StoredKind::View, owner, columns, context);
+        let mut view = schema::new_relation(
+            schema_oid,
+            &create.name.name,
+            StoredKind::View,
+            owner,
+            columns,
+            context,
+        );
         view.view_query = Some(query_text);
         view.depends_on = depends_on;
         write::put(StoredObject::Relation(view), context)?;
@@ -58,8 +71,12 @@ pub(super) fn create(
     if !create.or_replace {
         return Err(schema::already_exists(&create.name.name));
     }
-    let not_a_view =
-        || SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a view", create.name.name));
+    let not_a_view = || {
+        SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a view", create.name.name),
+        )
+    };
     let entry = catalog.relation(existing).ok_or_else(not_a_view)?;
     if entry.stored.kind != StoredKind::View {
         return Err(not_a_view());
@@ -70,7 +87,10 @@ pub(super) fn create(
     if depends_on.contains(&existing.0) {
         return Err(SqlError::new(
             state::INVALID_OBJECT_DEFINITION,
-            format!("infinite recursion detected in rules for relation \"{}\"", create.name.name),
+            format!(
+                "infinite recursion detected in rules for relation \"{}\"",
+                create.name.name
+            ),
         ));
     }
     let mut view = entry.stored.clone();
@@ -112,7 +132,11 @@ pub(super) fn columns_of(output: &[OutputColumn], names: &[Name]) -> SqlResult<V
                 format!("column \"{name}\" has pseudo-type {}", column.ty.name()),
             ));
         }
-        let ty = if column.ty.oid == oid::UNKNOWN { mote_types::ColumnType::new(oid::TEXT) } else { column.ty };
+        let ty = if column.ty.oid == oid::UNKNOWN {
+            mote_types::ColumnType::new(oid::TEXT)
+        } else {
+            column.ty
+        };
         columns.push(StoredColumn {
             name: name.to_string(),
             type_oid: ty.oid.0,
@@ -162,11 +186,18 @@ fn check_replacement(old: &[StoredColumn], new: &[StoredColumn]) -> SqlResult<()
 
 fn dependencies(plan: &Plan) -> Vec<u32> {
     let users = plan.dependencies.iter().map(|dependency| dependency.object);
-    users.filter(|object| *object >= Oid::FIRST_USER).map(|object| object.0).collect()
+    users
+        .filter(|object| *object >= Oid::FIRST_USER)
+        .map(|object| object.0)
+        .collect()
 }
 
 /// Writes out what `*` stands for now: columns that are added later are not part of the view.
-fn expand_stars(query: &mut Query, outer: Option<&With>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+fn expand_stars(
+    query: &mut Query,
+    outer: Option<&With>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
     let with = query.with.clone();
     let with = with.as_ref().or(outer);
     match &mut query.body {
@@ -235,7 +266,10 @@ fn expand_star(
         locking: Vec::new(),
         location: Location::NONE,
     };
-    let statement = ParsedStatement { statement: Statement::Query(Box::new(query)), range: 0..0 };
+    let statement = ParsedStatement {
+        statement: Statement::Query(Box::new(query)),
+        range: 0..0,
+    };
     let plan = internal::plan(&statement, "", context)?;
     for output in &plan.output {
         let mut parts = qualifier.clone();
@@ -249,10 +283,18 @@ fn expand_star(
 fn item_names(item: &FromItem, names: &mut Vec<Name>) -> bool {
     match item {
         FromItem::Relation(reference) => {
-            names.push(reference.alias.as_ref().map_or(&reference.name.name, |alias| &alias.name).clone());
+            names.push(
+                reference
+                    .alias
+                    .as_ref()
+                    .map_or(&reference.name.name, |alias| &alias.name)
+                    .clone(),
+            );
             true
         }
-        FromItem::Subquery { alias: Some(alias), .. } => {
+        FromItem::Subquery {
+            alias: Some(alias), ..
+        } => {
             names.push(alias.name.clone());
             true
         }
@@ -308,7 +350,10 @@ impl rewrite::Names for RenameRelation<'_> {
         reference.name.schema = Some(self.new_schema.into());
         reference.name.name = self.new_name.into();
         if reference.alias.is_none() && self.new_name != self.name {
-            reference.alias = Some(Alias { name: self.name.into(), columns: Vec::new() });
+            reference.alias = Some(Alias {
+                name: self.name.into(),
+                columns: Vec::new(),
+            });
         }
     }
 }
@@ -316,8 +361,11 @@ impl rewrite::Names for RenameRelation<'_> {
 /// Views that read the relation, directly or through other views; those made first come first.
 pub(super) fn dependents(relation: Oid, context: &StatementContext<'_>) -> Vec<Arc<RelationEntry>> {
     let catalog = context.session.catalog.current();
-    let mut found: Vec<Arc<RelationEntry>> =
-        catalog.relations().filter(|entry| entry.stored.depends_on.contains(&relation.0)).cloned().collect();
+    let mut found: Vec<Arc<RelationEntry>> = catalog
+        .relations()
+        .filter(|entry| entry.stored.depends_on.contains(&relation.0))
+        .cloned()
+        .collect();
     found.sort_by_key(|entry| entry.stored.oid);
     found
 }
@@ -327,7 +375,9 @@ pub(super) fn read_directly<'a>(
     view: &StoredRelation,
     candidates: impl Iterator<Item = &'a StoredRelation> + Clone,
 ) -> Option<&'a StoredRelation> {
-    let mut read = candidates.clone().filter(|candidate| view.depends_on.contains(&candidate.oid));
+    let mut read = candidates
+        .clone()
+        .filter(|candidate| view.depends_on.contains(&candidate.oid));
     let through_other = |candidate: &StoredRelation| {
         candidates
             .clone()
@@ -344,15 +394,31 @@ pub(super) fn follow_rename(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
-    let schema = catalog.schemas.get(&Oid(relation.schema)).map(|s| s.object.name.clone()).unwrap_or_default();
+    let schema = catalog
+        .schemas
+        .get(&Oid(relation.schema))
+        .map(|s| s.object.name.clone())
+        .unwrap_or_default();
     for entry in dependents(Oid(relation.oid), context) {
-        let Some(text) = &entry.stored.view_query else { continue };
+        let Some(text) = &entry.stored.view_query else {
+            continue;
+        };
         let parsed = internal::parse(text, context)?;
-        let Statement::Query(mut query) = parsed.statement else { continue };
-        let mut names = RenameRelation { schema: &schema, name: &relation.name, new_schema, new_name };
+        let Statement::Query(mut query) = parsed.statement else {
+            continue;
+        };
+        let mut names = RenameRelation {
+            schema: &schema,
+            name: &relation.name,
+            new_schema,
+            new_name,
+        };
         rewrite::query(&mut query, &mut names);
         schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
-        let view = StoredRelation { view_query: Some(deparse::query(&query)?), ..entry.stored.clone() };
+        let view = StoredRelation {
+            view_query: Some(deparse::query(&query)?),
+            ..entry.stored.clone()
+        };
         write::put(StoredObject::Relation(view), context)?;
     }
     Ok(())
@@ -372,4 +438,3 @@ pub(super) fn refuse_dependents(
         ))),
     }
 }
-

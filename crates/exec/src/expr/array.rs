@@ -52,13 +52,22 @@ pub(crate) fn stack_arrays(element: Oid, values: Vec<Datum>) -> SqlResult<Datum>
         elements.append(&mut array.elements);
         count += 1;
     }
-    let Some(inner) = dims else { return Ok(Datum::array(element, Vec::new())) };
+    let Some(inner) = dims else {
+        return Ok(Datum::array(element, Vec::new()));
+    };
     if empty {
         return Err(mismatch());
     }
-    let mut dims = vec![Dimension { length: count, lower_bound: 1 }];
+    let mut dims = vec![Dimension {
+        length: count,
+        lower_bound: 1,
+    }];
     dims.extend(inner);
-    Ok(Datum::Array(Box::new(Array { element, dims, elements })))
+    Ok(Datum::Array(Box::new(Array {
+        element,
+        dims,
+        elements,
+    })))
 }
 
 fn mismatch() -> SqlError {
@@ -78,7 +87,10 @@ pub(super) fn make_record(
     for field in fields {
         values.push(field.evaluate(row, runtime)?);
     }
-    Ok(Datum::Record(Box::new(Record { types: types.to_vec(), fields: values })))
+    Ok(Datum::Record(Box::new(Record {
+        types: types.to_vec(),
+        fields: values,
+    })))
 }
 
 pub struct Subscripting {
@@ -97,14 +109,24 @@ impl Subscripting {
         if let Datum::Jsonb(json) = &value {
             return self.json_element(json, row, runtime);
         }
-        let Datum::Array(array) = value else { return Ok(Datum::Null) };
-        if self.subscripts.iter().any(|term| matches!(term, SubscriptTerm::Slice(..))) {
+        let Datum::Array(array) = value else {
+            return Ok(Datum::Null);
+        };
+        if self
+            .subscripts
+            .iter()
+            .any(|term| matches!(term, SubscriptTerm::Slice(..)))
+        {
             return self.slice(&array, row, runtime);
         }
         let mut positions = Vec::with_capacity(self.subscripts.len());
         for term in &self.subscripts {
-            let SubscriptTerm::Element(expression) = term else { continue };
-            let Some(subscript) = expression.evaluate(row, runtime)?.as_i64() else { return Ok(Datum::Null) };
+            let SubscriptTerm::Element(expression) = term else {
+                continue;
+            };
+            let Some(subscript) = expression.evaluate(row, runtime)?.as_i64() else {
+                return Ok(Datum::Null);
+            };
             positions.push(subscript as i32);
         }
         Ok(array.get(&positions))
@@ -120,7 +142,10 @@ impl Subscripting {
         let mut current = json.clone();
         for term in &self.subscripts {
             let SubscriptTerm::Element(expression) = term else {
-                return Err(SqlError::new(state::DATATYPE_MISMATCH, "jsonb subscript does not support slices"));
+                return Err(SqlError::new(
+                    state::DATATYPE_MISMATCH,
+                    "jsonb subscript does not support slices",
+                ));
             };
             let key = expression.evaluate(row, runtime)?;
             match crate::functions::json::member(&current, &key) {
@@ -142,12 +167,18 @@ impl Subscripting {
             let (from, to) = match self.subscripts.get(position) {
                 None => (dim.lower_bound, last),
                 Some(SubscriptTerm::Element(expression)) => {
-                    let Some(to) = expression.evaluate(row, runtime)?.as_i64() else { return Ok(Datum::Null) };
+                    let Some(to) = expression.evaluate(row, runtime)?.as_i64() else {
+                        return Ok(Datum::Null);
+                    };
                     (1, to as i32)
                 }
                 Some(SubscriptTerm::Slice(from, to)) => {
-                    let Some(from) = bound(from, dim.lower_bound, row, runtime)? else { return Ok(Datum::Null) };
-                    let Some(to) = bound(to, last, row, runtime)? else { return Ok(Datum::Null) };
+                    let Some(from) = bound(from, dim.lower_bound, row, runtime)? else {
+                        return Ok(Datum::Null);
+                    };
+                    let Some(to) = bound(to, last, row, runtime)? else {
+                        return Ok(Datum::Null);
+                    };
                     (from, to)
                 }
             };
@@ -169,13 +200,22 @@ fn bound(
 ) -> SqlResult<Option<i32>> {
     match expression {
         None => Ok(Some(default)),
-        Some(expression) => Ok(expression.evaluate(row, runtime)?.as_i64().map(|value| value as i32)),
+        Some(expression) => Ok(expression
+            .evaluate(row, runtime)?
+            .as_i64()
+            .map(|value| value as i32)),
     }
 }
 
 /// The sub-array of inclusive offset ranges, one per dimension; bounds of the result start at 1.
 fn cut(array: &Array, ranges: &[(i32, i32)]) -> Datum {
-    let dims = ranges.iter().map(|(from, to)| Dimension { length: to - from + 1, lower_bound: 1 }).collect();
+    let dims = ranges
+        .iter()
+        .map(|(from, to)| Dimension {
+            length: to - from + 1,
+            lower_bound: 1,
+        })
+        .collect();
     let mut elements = Vec::new();
     let mut offsets: Vec<i32> = ranges.iter().map(|range| range.0).collect();
     'rows: loop {
@@ -192,5 +232,9 @@ fn cut(array: &Array, ranges: &[(i32, i32)]) -> Datum {
         }
         break;
     }
-    Datum::Array(Box::new(Array { element: array.element, dims, elements }))
+    Datum::Array(Box::new(Array {
+        element: array.element,
+        dims,
+        elements,
+    }))
 }

@@ -3,8 +3,8 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::catalog::CatalogView;
 use mote_engine::Engine;
+use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::function::function_by_oid;
 use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
@@ -32,7 +32,12 @@ enum Kind {
 
 impl Cast {
     /// A cast, or the bare argument where the datum stays the same.
-    pub(super) fn compile(argument: Expression, from: ColumnType, to: ColumnType, explicit: bool) -> Expression {
+    pub(super) fn compile(
+        argument: Expression,
+        from: ColumnType,
+        to: ColumnType,
+        explicit: bool,
+    ) -> Expression {
         if is_relabelling(from, to) {
             return argument;
         }
@@ -43,7 +48,13 @@ impl Cast {
             oid::NUMERIC if to.typmod < 0 && (narrow || from.oid == oid::INT8) => Kind::IntegerToNumeric,
             _ => Kind::General,
         };
-        Expression::Cast(Box::new(Cast { argument, from, to, explicit, kind }))
+        Expression::Cast(Box::new(Cast {
+            argument,
+            from,
+            to,
+            explicit,
+            kind,
+        }))
     }
 
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
@@ -93,9 +104,19 @@ pub(crate) fn convert(
     {
         let engine = runtime.database().engine();
         let name = Datum::from(reg_output(runtime.session(), engine, Oid(*value), from.oid));
-        return cast(&name, ColumnType::TEXT, to, CastContext::Assignment, runtime.format());
+        return cast(
+            &name,
+            ColumnType::TEXT,
+            to,
+            CastContext::Assignment,
+            runtime.format(),
+        );
     }
-    let context = if explicit { CastContext::Explicit } else { CastContext::Assignment };
+    let context = if explicit {
+        CastContext::Explicit
+    } else {
+        CastContext::Assignment
+    };
     cast(value, from, to, context, runtime.format())
 }
 
@@ -152,11 +173,16 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
     match ty {
         oid::REGCLASS => {
             let relation = catalog.relation_by_name(schema.as_deref(), &name);
-            relation.map(|relation| relation.oid).or_else(|| catalog.index_oid(schema.as_deref(), &name))
+            relation
+                .map(|relation| relation.oid)
+                .or_else(|| catalog.index_oid(schema.as_deref(), &name))
         }
         oid::REGTYPE => parse_type(text).ok().map(|ty| ty.oid),
         oid::REGNAMESPACE => crate::views::schema_oid(&name).or_else(|| catalog.schema_oid(&name)),
-        oid::REGROLE => catalog.current().role_by_name(&name).map(|role| Oid(role.object.oid)),
+        oid::REGROLE => catalog
+            .current()
+            .role_by_name(&name)
+            .map(|role| Oid(role.object.oid)),
         oid::REGCOLLATION => names::collation_oid(&name),
         _ => names::function_oid(name.split('(').next().unwrap_or(&name)),
     }
@@ -171,10 +197,18 @@ pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty
     let name = match ty {
         oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
         oid::REGTYPE => mote_types::type_info(value).map(|_| format_type(value, -1)),
-        oid::REGNAMESPACE => crate::views::schema_name(value)
-            .map(str::to_string)
-            .or_else(|| catalog.current().schemas.get(&value).map(|schema| schema.object.name.clone())),
-        oid::REGROLE => catalog.current().roles.get(&value).map(|role| role.object.name.clone()),
+        oid::REGNAMESPACE => crate::views::schema_name(value).map(str::to_string).or_else(|| {
+            catalog
+                .current()
+                .schemas
+                .get(&value)
+                .map(|schema| schema.object.name.clone())
+        }),
+        oid::REGROLE => catalog
+            .current()
+            .roles
+            .get(&value)
+            .map(|role| role.object.name.clone()),
         oid::REGCOLLATION => None,
         _ => function_by_oid(value).map(|function| function.signature().name.to_string()),
     };

@@ -56,11 +56,16 @@ pub(crate) fn order(left: &Datum, right: &Datum) -> Ordering {
         (Datum::Int4(a), Datum::Int4(b)) => a.cmp(b),
         (Datum::Int8(a), Datum::Int8(b)) => a.cmp(b),
         (Datum::Text(a), Datum::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
-        (Datum::Float4(a), Datum::Float8(b)) => mote_types::compare(&Datum::Float8(*a as f64), &Datum::Float8(*b)),
-        (Datum::Float8(a), Datum::Float4(b)) => mote_types::compare(&Datum::Float8(*a), &Datum::Float8(*b as f64)),
-        (Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_), Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_)) => {
-            left.as_i64().cmp(&right.as_i64())
+        (Datum::Float4(a), Datum::Float8(b)) => {
+            mote_types::compare(&Datum::Float8(*a as f64), &Datum::Float8(*b))
         }
+        (Datum::Float8(a), Datum::Float4(b)) => {
+            mote_types::compare(&Datum::Float8(*a), &Datum::Float8(*b as f64))
+        }
+        (
+            Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_),
+            Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_),
+        ) => left.as_i64().cmp(&right.as_i64()),
         _ => mote_types::compare(left, right),
     }
 }
@@ -73,10 +78,12 @@ pub(crate) fn equal(left: &Datum, right: &Datum) -> bool {
 
 /// Whether two rows are the same for grouping: nulls are equal to each other.
 pub(crate) fn equal_rows(left: &[Datum], right: &[Datum]) -> bool {
-    left.iter().zip(right).all(|(a, b)| match (a.is_null(), b.is_null()) {
-        (false, false) => equal(a, b),
-        (a, b) => a == b,
-    })
+    left.iter()
+        .zip(right)
+        .all(|(a, b)| match (a.is_null(), b.is_null()) {
+            (false, false) => equal(a, b),
+            (a, b) => a == b,
+        })
 }
 
 /// Hash that agrees with [`equal_rows`]. Integers of all widths hash alike.
@@ -169,9 +176,9 @@ impl Predicate {
         }
         match self {
             Predicate::Operation(operation) => Ok(Some(operation.holds(left, right))),
-            Predicate::Function(body, site) => {
-                Ok(body.call(runtime, site, &[left.clone(), right.clone()])?.as_bool())
-            }
+            Predicate::Function(body, site) => Ok(body
+                .call(runtime, site, &[left.clone(), right.clone()])?
+                .as_bool()),
         }
     }
 }
@@ -187,7 +194,9 @@ pub struct ArrayComparison {
 impl ArrayComparison {
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<bool>> {
         let argument = self.argument.evaluate(row, runtime)?;
-        let Datum::Array(array) = self.array.evaluate(row, runtime)? else { return Ok(None) };
+        let Datum::Array(array) = self.array.evaluate(row, runtime)? else {
+            return Ok(None);
+        };
         let mut result = Some(self.all);
         for element in &array.elements {
             match self.predicate.judge(&argument, element, runtime)? {
@@ -215,14 +224,25 @@ pub struct InList {
 }
 
 impl InList {
-    pub(crate) fn new(predicate: Predicate, argument: Expression, list: Vec<Expression>, negated: bool) -> InList {
-        let constant = list.iter().all(|member| matches!(member, Expression::Constant(_)));
+    pub(crate) fn new(
+        predicate: Predicate,
+        argument: Expression,
+        list: Vec<Expression>,
+        negated: bool,
+    ) -> InList {
+        let constant = list
+            .iter()
+            .all(|member| matches!(member, Expression::Constant(_)));
         let equality = matches!(predicate, Predicate::Operation(Operation::Equal));
-        let has_null = list.iter().any(|member| matches!(member, Expression::Constant(Datum::Null)));
+        let has_null = list
+            .iter()
+            .any(|member| matches!(member, Expression::Constant(Datum::Null)));
         let hashed = (constant && equality && list.len() >= HASHED_LIST_MIN).then(|| {
             let mut table = HashTable::with_capacity(list.len());
             for (position, member) in list.iter().enumerate() {
-                let Expression::Constant(value) = member else { continue };
+                let Expression::Constant(value) = member else {
+                    continue;
+                };
                 if value.is_null() {
                     continue;
                 }
@@ -232,7 +252,14 @@ impl InList {
             }
             table
         });
-        InList { predicate, argument, list: list.into(), negated, hashed, has_null }
+        InList {
+            predicate,
+            argument,
+            list: list.into(),
+            negated,
+            hashed,
+            has_null,
+        }
     }
 
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<bool>> {

@@ -24,29 +24,50 @@ pub fn compile_option(expr: &Option<Expr>) -> SqlResult<Option<Expression>> {
 pub fn compile(expr: &Expr) -> SqlResult<Expression> {
     Ok(match expr {
         Expr::Constant(value, _) => Expression::Constant(value.clone()),
-        Expr::Column { index, .. } | Expr::AggregateResult { index, .. } => Expression::Column(*index as usize),
+        Expr::Column { index, .. } | Expr::AggregateResult { index, .. } => {
+            Expression::Column(*index as usize)
+        }
         Expr::Parameter { index, .. } => Expression::Parameter(*index as usize),
         Expr::ExecParameter { id, .. } => Expression::ExecParameter(id.0 as usize),
         Expr::Excluded { index, .. } => Expression::Excluded(*index as usize),
         Expr::Variable { .. } => return Err(SqlError::internal("a column was not placed by the planner")),
-        Expr::Call { function, arguments, ty, .. } => compile_call(*function, arguments, *ty)?,
-        Expr::Cast { argument, from, ty, explicit, .. } => {
-            Cast::compile(compile(argument)?, *from, *ty, *explicit)
-        }
+        Expr::Call {
+            function,
+            arguments,
+            ty,
+            ..
+        } => compile_call(*function, arguments, *ty)?,
+        Expr::Cast {
+            argument,
+            from,
+            ty,
+            explicit,
+            ..
+        } => Cast::compile(compile(argument)?, *from, *ty, *explicit),
         Expr::And(terms) => Expression::And(compile_all(terms)?),
         Expr::Or(terms) => Expression::Or(compile_all(terms)?),
         Expr::Not(argument) => Expression::Not(Box::new(compile(argument)?)),
         Expr::IsNull(argument) => Expression::IsNull(Box::new(compile(argument)?)),
         Expr::IsNotNull(argument) => compile_is_not_null(argument)?,
-        Expr::BooleanTest { argument, test, negated } => {
-            Expression::BooleanTest { argument: Box::new(compile(argument)?), test: *test, negated: *negated }
-        }
-        Expr::DistinctFrom { left, right, negated, .. } => Expression::DistinctFrom {
+        Expr::BooleanTest {
+            argument,
+            test,
+            negated,
+        } => Expression::BooleanTest {
+            argument: Box::new(compile(argument)?),
+            test: *test,
+            negated: *negated,
+        },
+        Expr::DistinctFrom {
+            left, right, negated, ..
+        } => Expression::DistinctFrom {
             left: Box::new(compile(left)?),
             right: Box::new(compile(right)?),
             negated: *negated,
         },
-        Expr::Case { branches, otherwise, .. } => {
+        Expr::Case {
+            branches, otherwise, ..
+        } => {
             let branches = branches
                 .iter()
                 .map(|(condition, result)| Ok((compile(condition)?, compile(result)?)))
@@ -55,28 +76,46 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
                 Some(otherwise) => compile(otherwise)?,
                 None => Expression::Constant(Datum::Null),
             };
-            Expression::Case { branches, otherwise: Box::new(otherwise) }
+            Expression::Case {
+                branches,
+                otherwise: Box::new(otherwise),
+            }
         }
         Expr::Coalesce { arguments, .. } => Expression::Coalesce(compile_all(arguments)?),
         Expr::NullIf { left, right, .. } => Expression::NullIf(Box::new((compile(left)?, compile(right)?))),
-        Expr::MinMax { arguments, greatest, .. } => {
-            Expression::MinMax { arguments: compile_all(arguments)?, greatest: *greatest }
-        }
-        Expr::ArrayComparison { function, argument, array, all } => {
-            Expression::ArrayComparison(Box::new(ArrayComparison {
-                predicate: predicate(*function)?,
-                argument: compile(argument)?,
-                array: compile(array)?,
-                all: *all,
-            }))
-        }
-        Expr::InList { function, argument, list, negated } => Expression::InList(Box::new(InList::new(
+        Expr::MinMax {
+            arguments, greatest, ..
+        } => Expression::MinMax {
+            arguments: compile_all(arguments)?,
+            greatest: *greatest,
+        },
+        Expr::ArrayComparison {
+            function,
+            argument,
+            array,
+            all,
+        } => Expression::ArrayComparison(Box::new(ArrayComparison {
+            predicate: predicate(*function)?,
+            argument: compile(argument)?,
+            array: compile(array)?,
+            all: *all,
+        })),
+        Expr::InList {
+            function,
+            argument,
+            list,
+            negated,
+        } => Expression::InList(Box::new(InList::new(
             predicate(*function)?,
             compile(argument)?,
             compile_all(list)?.into_vec(),
             *negated,
         ))),
-        Expr::Array { elements, ty, multidimensional } => Expression::Array(Box::new(ArrayConstructor {
+        Expr::Array {
+            elements,
+            ty,
+            multidimensional,
+        } => Expression::Array(Box::new(ArrayConstructor {
             elements: compile_all(elements)?,
             element: element_of(*ty),
             multidimensional: *multidimensional,
@@ -85,25 +124,38 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             types: fields.iter().map(type_of).collect(),
             fields: compile_all(fields)?,
         },
-        Expr::RowComparison { operator, left, right, .. } => {
-            Expression::RowComparison(Box::new(RowComparison {
-                operator: *operator,
-                left: compile_all(left)?,
-                right: compile_all(right)?,
-            }))
-        }
-        Expr::Subscript { array, subscripts, .. } => Expression::Subscript(Box::new(Subscripting {
-            array: compile(array)?,
-            subscripts: subscripts.iter().map(compile_subscript).collect::<SqlResult<_>>()?,
+        Expr::RowComparison {
+            operator,
+            left,
+            right,
+            ..
+        } => Expression::RowComparison(Box::new(RowComparison {
+            operator: *operator,
+            left: compile_all(left)?,
+            right: compile_all(right)?,
         })),
-        Expr::FieldSelect { record, field, .. } => {
-            Expression::Field { record: Box::new(compile(record)?), field: *field as usize }
-        }
+        Expr::Subscript {
+            array, subscripts, ..
+        } => Expression::Subscript(Box::new(Subscripting {
+            array: compile(array)?,
+            subscripts: subscripts
+                .iter()
+                .map(compile_subscript)
+                .collect::<SqlResult<_>>()?,
+        })),
+        Expr::FieldSelect { record, field, .. } => Expression::Field {
+            record: Box::new(compile(record)?),
+            field: *field as usize,
+        },
         Expr::SubPlan(call) => compile_subplan(call)?,
-        Expr::SessionValue { value, ty } => Expression::SessionValue { value: *value, ty: *ty },
-        Expr::Sequence { call, arguments, .. } => {
-            Expression::Sequence { call: *call, arguments: compile_all(arguments)? }
-        }
+        Expr::SessionValue { value, ty } => Expression::SessionValue {
+            value: *value,
+            ty: *ty,
+        },
+        Expr::Sequence { call, arguments, .. } => Expression::Sequence {
+            call: *call,
+            arguments: compile_all(arguments)?,
+        },
     })
 }
 
@@ -131,11 +183,20 @@ fn compile_call(function: FunctionId, arguments: &[Expr], ty: ColumnType) -> Sql
     if let [left, right] = arguments {
         if let Some(operation) = comparison_operation(signature.body) {
             let (left, right) = (compile(left)?, compile(right)?);
-            return Ok(Expression::Compare(Box::new(Compare { operation, left, right })));
+            return Ok(Expression::Compare(Box::new(Compare {
+                operation,
+                left,
+                right,
+            })));
         }
         if let Some((operator, width)) = integer_operation(signature.body) {
             let (left, right) = (compile(left)?, compile(right)?);
-            return Ok(Expression::Integer(Box::new(IntegerOperation { operator, width, left, right })));
+            return Ok(Expression::Integer(Box::new(IntegerOperation {
+                operator,
+                width,
+                left,
+                right,
+            })));
         }
     }
     let body = functions::scalar_body(signature.body)
@@ -179,7 +240,11 @@ fn predicate(function: FunctionId) -> SqlResult<Predicate> {
         .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;
     let site = CallSite {
         name: signature.name,
-        arguments: signature.arguments.iter().map(|&ty| ColumnType::new(ty)).collect(),
+        arguments: signature
+            .arguments
+            .iter()
+            .map(|&ty| ColumnType::new(ty))
+            .collect(),
         result: ColumnType::BOOL,
     };
     Ok(Predicate::Function(body, site))
@@ -189,7 +254,10 @@ fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {
     let quantified = |left: &[Expr], functions: &[FunctionId], all, negated| -> SqlResult<Kind> {
         Ok(Kind::Quantified(Quantified {
             left: compile_all(left)?,
-            predicates: functions.iter().map(|&function| predicate(function)).collect::<SqlResult<_>>()?,
+            predicates: functions
+                .iter()
+                .map(|&function| predicate(function))
+                .collect::<SqlResult<_>>()?,
             all,
             negated,
         }))
@@ -198,7 +266,11 @@ fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {
         SubPlanKind::Exists => Kind::Exists,
         SubPlanKind::Scalar => Kind::Scalar,
         SubPlanKind::Array => Kind::Array(element_of(call.ty)),
-        SubPlanKind::Any { left, functions, negated } => quantified(left, functions, false, *negated)?,
+        SubPlanKind::Any {
+            left,
+            functions,
+            negated,
+        } => quantified(left, functions, false, *negated)?,
         SubPlanKind::All { left, functions } => quantified(left, functions, true, false)?,
     };
     let bindings = call
@@ -206,7 +278,11 @@ fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {
         .iter()
         .map(|(id, expr)| Ok((id.0 as usize, compile(expr)?)))
         .collect::<SqlResult<_>>()?;
-    Ok(Expression::SubPlan(Box::new(SubPlan { plan: call.plan as usize, kind, bindings })))
+    Ok(Expression::SubPlan(Box::new(SubPlan {
+        plan: call.plan as usize,
+        kind,
+        bindings,
+    })))
 }
 
 fn element_of(array: ColumnType) -> Oid {

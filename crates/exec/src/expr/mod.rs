@@ -22,9 +22,9 @@ pub(crate) mod subplan;
 mod tests;
 
 pub(crate) use array::stack_arrays;
+pub(crate) use cast::{convert, reg_input, reg_lookup, reg_output, split_name};
 pub(crate) use comparison::{Operation, equal, equal_rows, hash_row, order};
 pub use compile::{compile, compile_all, compile_option, type_of};
-pub(crate) use cast::{convert, reg_input, reg_lookup, reg_output, split_name};
 pub use fold::FOLDER;
 
 use mote_common::SqlResult;
@@ -56,22 +56,48 @@ pub enum Expression {
     Not(Box<Expression>),
     IsNull(Box<Expression>),
     IsNotNull(Box<Expression>),
-    BooleanTest { argument: Box<Expression>, test: BooleanTest, negated: bool },
-    DistinctFrom { left: Box<Expression>, right: Box<Expression>, negated: bool },
-    Case { branches: Box<[(Expression, Expression)]>, otherwise: Box<Expression> },
+    BooleanTest {
+        argument: Box<Expression>,
+        test: BooleanTest,
+        negated: bool,
+    },
+    DistinctFrom {
+        left: Box<Expression>,
+        right: Box<Expression>,
+        negated: bool,
+    },
+    Case {
+        branches: Box<[(Expression, Expression)]>,
+        otherwise: Box<Expression>,
+    },
     Coalesce(Box<[Expression]>),
     NullIf(Box<(Expression, Expression)>),
-    MinMax { arguments: Box<[Expression]>, greatest: bool },
+    MinMax {
+        arguments: Box<[Expression]>,
+        greatest: bool,
+    },
     ArrayComparison(Box<ArrayComparison>),
     InList(Box<InList>),
     Array(Box<array::ArrayConstructor>),
-    Row { fields: Box<[Expression]>, types: Box<[ColumnType]> },
+    Row {
+        fields: Box<[Expression]>,
+        types: Box<[ColumnType]>,
+    },
     RowComparison(Box<RowComparison>),
     Subscript(Box<array::Subscripting>),
-    Field { record: Box<Expression>, field: usize },
+    Field {
+        record: Box<Expression>,
+        field: usize,
+    },
     SubPlan(Box<SubPlan>),
-    SessionValue { value: SessionValue, ty: ColumnType },
-    Sequence { call: SequenceCall, arguments: Box<[Expression]> },
+    SessionValue {
+        value: SessionValue,
+        ty: ColumnType,
+    },
+    Sequence {
+        call: SequenceCall,
+        arguments: Box<[Expression]>,
+    },
 }
 
 /// A resolved call of a scalar function.
@@ -193,7 +219,11 @@ impl Expression {
                 Ok(result)
             }
             Expression::Not(argument) => Ok(argument.truth(row, runtime)?.map(|value| !value)),
-            Expression::BooleanTest { argument, test, negated } => {
+            Expression::BooleanTest {
+                argument,
+                test,
+                negated,
+            } => {
                 let value = argument.truth(row, runtime)?;
                 let passed = match test {
                     BooleanTest::True => value == Some(true),
@@ -321,16 +351,24 @@ impl Call {
 
 impl IntegerOperation {
     fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
-        let Some(left) = integer(&self.left, row, runtime)? else { return Ok(Datum::Null) };
-        let Some(right) = integer(&self.right, row, runtime)? else { return Ok(Datum::Null) };
+        let Some(left) = integer(&self.left, row, runtime)? else {
+            return Ok(Datum::Null);
+        };
+        let Some(right) = integer(&self.right, row, runtime)? else {
+            return Ok(Datum::Null);
+        };
         let result = match self.operator {
             IntegerOperator::Add => left.checked_add(right),
             IntegerOperator::Subtract => left.checked_sub(right),
             IntegerOperator::Multiply => left.checked_mul(right),
         };
         let narrowed = match self.width {
-            IntegerWidth::Two => result.and_then(|value| i16::try_from(value).ok()).map(Datum::Int2),
-            IntegerWidth::Four => result.and_then(|value| i32::try_from(value).ok()).map(Datum::Int4),
+            IntegerWidth::Two => result
+                .and_then(|value| i16::try_from(value).ok())
+                .map(Datum::Int2),
+            IntegerWidth::Four => result
+                .and_then(|value| i32::try_from(value).ok())
+                .map(Datum::Int4),
             IntegerWidth::Eight => result.map(Datum::Int8),
         };
         narrowed.ok_or_else(|| crate::functions::arithmetic::out_of_range(self.width))

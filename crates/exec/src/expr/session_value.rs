@@ -13,7 +13,11 @@ use crate::catalog_store::stored::StoredSequence;
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
 
-pub(super) fn evaluate(value: SessionValue, ty: ColumnType, runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+pub(super) fn evaluate(
+    value: SessionValue,
+    ty: ColumnType,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Datum> {
     let session = runtime.session();
     let zone = &session.settings.effective.format.time_zone;
     let local_us = zone.to_local_us(session.transaction_start_us);
@@ -29,9 +33,10 @@ pub(super) fn evaluate(value: SessionValue, ty: ColumnType, runtime: &mut Runtim
         SessionValue::ClockTimestamp => Datum::TimestampTz(session.clock_us()),
         SessionValue::CurrentUser => Datum::from(session.user.as_str()),
         SessionValue::SessionUser => Datum::from(session.session_user.as_str()),
-        SessionValue::CurrentSchema => {
-            session.catalog.creation_schema().map_or(Datum::Null, |(_, name)| Datum::from(name))
-        }
+        SessionValue::CurrentSchema => session
+            .catalog
+            .creation_schema()
+            .map_or(Datum::Null, |(_, name)| Datum::from(name)),
         SessionValue::CurrentCatalog => Datum::from(session.database_name.as_str()),
     })
 }
@@ -68,14 +73,18 @@ pub(super) fn sequence(
     match call {
         SequenceCall::NextValue => next_value(oid, &name, &sequence, runtime),
         SequenceCall::SetValue => set_value(oid, &name, &sequence, &values, runtime),
-        SequenceCall::CurrentValue | SequenceCall::LastValue => {
-            runtime.session().sequences.current.get(&oid).map(|&value| Datum::Int8(value)).ok_or_else(|| {
+        SequenceCall::CurrentValue | SequenceCall::LastValue => runtime
+            .session()
+            .sequences
+            .current
+            .get(&oid)
+            .map(|&value| Datum::Int8(value))
+            .ok_or_else(|| {
                 SqlError::new(
                     state::OBJECT_NOT_IN_PREREQUISITE_STATE,
                     format!("currval of sequence \"{name}\" is not yet defined in this session"),
                 )
-            })
-        }
+            }),
     }
 }
 
@@ -112,7 +121,11 @@ fn sequence_error(error: SequenceError, name: &str) -> SqlError {
     match error {
         SequenceError::MaximumReached(bound) => exhausted("maximum", bound),
         SequenceError::MinimumReached(bound) => exhausted("minimum", bound),
-        SequenceError::OutOfBounds { value, minimum, maximum } => SqlError::new(
+        SequenceError::OutOfBounds {
+            value,
+            minimum,
+            maximum,
+        } => SqlError::new(
             state::NUMERIC_VALUE_OUT_OF_RANGE,
             format!("setval: value {value} is out of bounds for sequence \"{name}\" ({minimum}..{maximum})"),
         ),
@@ -129,8 +142,10 @@ fn next_value(
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<Datum> {
     let sequence = engine_sequence(stored, runtime)?;
-    let value =
-        runtime.transaction().sequence_next(&sequence).map_err(|error| sequence_error(error, name))?;
+    let value = runtime
+        .transaction()
+        .sequence_next(&sequence)
+        .map_err(|error| sequence_error(error, name))?;
     let sequences = &mut runtime.context().session.sequences;
     sequences.current.insert(oid, value);
     sequences.last = Some((oid, value));

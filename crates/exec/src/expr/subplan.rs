@@ -57,7 +57,11 @@ struct RowSet {
 
 impl SubPlanState {
     pub fn new(program: &NodeProgram) -> SubPlanState {
-        SubPlanState { tree: Some(program.instantiate()), cached: None, rows: None }
+        SubPlanState {
+            tree: Some(program.instantiate()),
+            cached: None,
+            rows: None,
+        }
     }
 
     pub fn reset(&mut self) {
@@ -137,7 +141,10 @@ impl SubPlan {
         }
         let result = if self.bindings.is_empty() {
             self.fill_rows(quantified, runtime)?;
-            let set = runtime.values.subplans[self.plan].rows.take().expect("filled above");
+            let set = runtime.values.subplans[self.plan]
+                .rows
+                .take()
+                .expect("filled above");
             let result = set.judge(quantified, &left, runtime);
             runtime.values.subplans[self.plan].rows = Some(set);
             result?
@@ -164,7 +171,11 @@ impl SubPlan {
         }
         let width = quantified.left.len();
         let set = self.with_tree(runtime, |tree, runtime| {
-            let mut set = RowSet { rows: Vec::new(), table: HashTable::new(), has_null: false };
+            let mut set = RowSet {
+                rows: Vec::new(),
+                table: HashTable::new(),
+                has_null: false,
+            };
             while tree.next(runtime)? {
                 set.insert(&tree.row()[..width], quantified.hashable());
             }
@@ -192,7 +203,11 @@ fn scalar(tree: &mut dyn Operator, runtime: &mut Runtime<'_, '_>) -> SqlResult<D
 impl Quantified {
     /// Whether a hash table can answer: `= ANY` in all columns.
     fn hashable(&self) -> bool {
-        !self.all && self.predicates.iter().all(|p| matches!(p, Predicate::Operation(Operation::Equal)))
+        !self.all
+            && self
+                .predicates
+                .iter()
+                .all(|p| matches!(p, Predicate::Operation(Operation::Equal)))
     }
 
     /// The comparison of one row: the columns' results joined by AND.
@@ -222,10 +237,15 @@ impl RowSet {
             return;
         }
         let hash = hash_row(row);
-        if self.table.find(hash, |&position| equal_rows(&self.rows[position], row)).is_none() {
+        if self
+            .table
+            .find(hash, |&position| equal_rows(&self.rows[position], row))
+            .is_none()
+        {
             let rows = &self.rows;
             let position = rows.len();
-            self.table.insert_unique(hash, position, |&other| hash_row(&rows[other]));
+            self.table
+                .insert_unique(hash, position, |&other| hash_row(&rows[other]));
             self.rows.push(row.to_vec());
         }
     }
@@ -237,7 +257,11 @@ impl RowSet {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Option<bool>> {
         if quantified.hashable() && !left.iter().any(Datum::is_null) {
-            if self.table.find(hash_row(left), |&position| equal_rows(&self.rows[position], left)).is_some() {
+            if self
+                .table
+                .find(hash_row(left), |&position| equal_rows(&self.rows[position], left))
+                .is_some()
+            {
                 return Ok(Some(true));
             }
             if !self.has_null {

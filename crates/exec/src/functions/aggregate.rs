@@ -46,8 +46,12 @@ pub enum Aggregate {
     CovariancePopulation,
     CovarianceSample,
     Correlation,
-    JsonAgg { binary: bool },
-    JsonObjectAgg { binary: bool },
+    JsonAgg {
+        binary: bool,
+    },
+    JsonObjectAgg {
+        binary: bool,
+    },
 }
 
 /// Which of the four measures of spread.
@@ -97,10 +101,22 @@ pub fn body(name: &str) -> Option<Aggregate> {
 fn spread_body(name: &str) -> Option<Aggregate> {
     let (measure, ty) = name.rsplit_once('_')?;
     let spread = match measure {
-        "variance" | "var_samp" => Spread { sample: true, root: false },
-        "stddev" | "stddev_samp" => Spread { sample: true, root: true },
-        "var_pop" => Spread { sample: false, root: false },
-        "stddev_pop" => Spread { sample: false, root: true },
+        "variance" | "var_samp" => Spread {
+            sample: true,
+            root: false,
+        },
+        "stddev" | "stddev_samp" => Spread {
+            sample: true,
+            root: true,
+        },
+        "var_pop" => Spread {
+            sample: false,
+            root: false,
+        },
+        "stddev_pop" => Spread {
+            sample: false,
+            root: true,
+        },
         _ => return None,
     };
     match ty {
@@ -113,12 +129,36 @@ fn spread_body(name: &str) -> Option<Aggregate> {
 /// What a group keeps for one aggregate.
 pub enum Accumulator {
     Count(i64),
-    Integer { sum: i128, count: i64 },
-    Numeric { sum: Numeric, count: i64 },
-    Float { count: f64, sum: f64, squares: f64 },
-    Pair { count: f64, sum_x: f64, squares_x: f64, sum_y: f64, squares_y: f64, products: f64 },
-    Squares { count: i64, sum: Numeric, squares: Numeric },
-    Interval { sum: Interval, count: i64 },
+    Integer {
+        sum: i128,
+        count: i64,
+    },
+    Numeric {
+        sum: Numeric,
+        count: i64,
+    },
+    Float {
+        count: f64,
+        sum: f64,
+        squares: f64,
+    },
+    Pair {
+        count: f64,
+        sum_x: f64,
+        squares_x: f64,
+        sum_y: f64,
+        squares_y: f64,
+        products: f64,
+    },
+    Squares {
+        count: i64,
+        sum: Numeric,
+        squares: Numeric,
+    },
+    Interval {
+        sum: Interval,
+        count: i64,
+    },
     /// The best, last or folded value; null before the first.
     Value(Datum),
     List(Vec<Datum>),
@@ -147,19 +187,27 @@ impl Aggregate {
             Aggregate::SumInteger | Aggregate::SumInt8 | Aggregate::AverageInteger => {
                 Accumulator::Integer { sum: 0, count: 0 }
             }
-            Aggregate::SumNumeric | Aggregate::AverageNumeric => {
-                Accumulator::Numeric { sum: Numeric::ZERO, count: 0 }
-            }
+            Aggregate::SumNumeric | Aggregate::AverageNumeric => Accumulator::Numeric {
+                sum: Numeric::ZERO,
+                count: 0,
+            },
             Aggregate::SumFloat4
             | Aggregate::SumFloat8
             | Aggregate::AverageFloat
-            | Aggregate::VarianceFloat(_) => Accumulator::Float { count: 0.0, sum: 0.0, squares: 0.0 },
-            Aggregate::SumInterval | Aggregate::AverageInterval => {
-                Accumulator::Interval { sum: Interval::default(), count: 0 }
-            }
-            Aggregate::Variance(_) => {
-                Accumulator::Squares { count: 0, sum: Numeric::ZERO, squares: Numeric::ZERO }
-            }
+            | Aggregate::VarianceFloat(_) => Accumulator::Float {
+                count: 0.0,
+                sum: 0.0,
+                squares: 0.0,
+            },
+            Aggregate::SumInterval | Aggregate::AverageInterval => Accumulator::Interval {
+                sum: Interval::default(),
+                count: 0,
+            },
+            Aggregate::Variance(_) => Accumulator::Squares {
+                count: 0,
+                sum: Numeric::ZERO,
+                squares: Numeric::ZERO,
+            },
             Aggregate::CovariancePopulation | Aggregate::CovarianceSample | Aggregate::Correlation => {
                 Accumulator::Pair {
                     count: 0.0,
@@ -223,7 +271,9 @@ impl Aggregate {
             }),
             Accumulator::Text(joined) => join_text(joined, arguments),
             Accumulator::Bytes(joined) => join_bytes(joined, arguments),
-            Accumulator::Object(builder) => builder.add(&arguments[0], types[0], &arguments[1], types[1], runtime)?,
+            Accumulator::Object(builder) => {
+                builder.add(&arguments[0], types[0], &arguments[1], types[1], runtime)?
+            }
         }
         Ok(())
     }
@@ -238,8 +288,12 @@ impl Aggregate {
             (Aggregate::Max, best, value) if order(value, best).is_gt() => *best = value.clone(),
             (Aggregate::BoolAnd, Datum::Bool(best), Datum::Bool(value)) => *best &= value,
             (Aggregate::BoolOr, Datum::Bool(best), Datum::Bool(value)) => *best |= value,
-            (_, Datum::Int2(best), Datum::Int2(value)) => *best = self.fold_bits(*best as i64, *value as i64) as i16,
-            (_, Datum::Int4(best), Datum::Int4(value)) => *best = self.fold_bits(*best as i64, *value as i64) as i32,
+            (_, Datum::Int2(best), Datum::Int2(value)) => {
+                *best = self.fold_bits(*best as i64, *value as i64) as i16
+            }
+            (_, Datum::Int4(best), Datum::Int4(value)) => {
+                *best = self.fold_bits(*best as i64, *value as i64) as i32
+            }
             (_, Datum::Int8(best), Datum::Int8(value)) => *best = self.fold_bits(*best, *value),
             _ => {}
         }
@@ -259,15 +313,15 @@ impl Aggregate {
         Ok(match accumulator {
             Accumulator::Count(count) => Datum::Int8(*count),
             Accumulator::Integer { count: 0, .. } => Datum::Null,
-            Accumulator::Integer { sum, count } => match self {
-                Aggregate::SumInteger => Datum::Int8(
-                    i64::try_from(*sum).map_err(|_| {
+            Accumulator::Integer { sum, count } => {
+                match self {
+                    Aggregate::SumInteger => Datum::Int8(i64::try_from(*sum).map_err(|_| {
                         SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
-                    })?,
-                ),
-                Aggregate::SumInt8 => Datum::Numeric(Numeric::from_scaled_i128(*sum, 0)),
-                _ => Datum::Numeric(Numeric::from_scaled_i128(*sum, 0).div(&Numeric::from(*count))?),
-            },
+                    })?),
+                    Aggregate::SumInt8 => Datum::Numeric(Numeric::from_scaled_i128(*sum, 0)),
+                    _ => Datum::Numeric(Numeric::from_scaled_i128(*sum, 0).div(&Numeric::from(*count))?),
+                }
+            }
             Accumulator::Numeric { count: 0, .. } => Datum::Null,
             Accumulator::Numeric { sum, count } => Datum::Numeric(match self {
                 Aggregate::SumNumeric => sum.clone(),
@@ -317,7 +371,9 @@ impl Aggregate {
 
     /// (N * sum of squares - square of sum) / (N * (N - 1)), exact until the division.
     fn finish_squares(self, count: i64, sum: &Numeric, squares: &Numeric) -> SqlResult<Datum> {
-        let Aggregate::Variance(spread) = self else { return Ok(Datum::Null) };
+        let Aggregate::Variance(spread) = self else {
+            return Ok(Datum::Null);
+        };
         if count == 0 || spread.sample && count == 1 {
             return Ok(Datum::Null);
         }
@@ -329,13 +385,28 @@ impl Aggregate {
         if numerator.is_negative() || numerator.is_zero() {
             return Ok(Datum::Numeric(Numeric::ZERO));
         }
-        let divisor = if spread.sample { n.mul(&Numeric::from(count - 1))? } else { n.mul(&n)? };
+        let divisor = if spread.sample {
+            n.mul(&Numeric::from(count - 1))?
+        } else {
+            n.mul(&n)?
+        };
         let variance = numerator.div(&divisor)?;
-        Ok(Datum::Numeric(if spread.root { variance.sqrt()? } else { variance }))
+        Ok(Datum::Numeric(if spread.root {
+            variance.sqrt()?
+        } else {
+            variance
+        }))
     }
 
     fn finish_pair(self, accumulator: &Accumulator) -> Datum {
-        let Accumulator::Pair { count, squares_x, squares_y, products, .. } = accumulator else {
+        let Accumulator::Pair {
+            count,
+            squares_x,
+            squares_y,
+            products,
+            ..
+        } = accumulator
+        else {
             return Datum::Null;
         };
         match self {
@@ -370,7 +441,17 @@ fn add_float(value: f64, count: &mut f64, sum: &mut f64, squares: &mut f64) -> S
 }
 
 fn add_pair(accumulator: &mut Accumulator, x: f64, y: f64) {
-    let Accumulator::Pair { count, sum_x, squares_x, sum_y, squares_y, products } = accumulator else { return };
+    let Accumulator::Pair {
+        count,
+        sum_x,
+        squares_x,
+        sum_y,
+        squares_y,
+        products,
+    } = accumulator
+    else {
+        return;
+    };
     *count += 1.0;
     *sum_x += x;
     *sum_y += y;

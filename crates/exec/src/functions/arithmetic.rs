@@ -11,8 +11,8 @@ use crate::expr::IntegerWidth;
 
 /// The operand types whose arithmetic is named by them.
 const NUMBERS: &[&str] = &[
-    "int2", "int24", "int28", "int4", "int42", "int48", "int8", "int82", "int84", "float4", "float48", "float8",
-    "float84",
+    "int2", "int24", "int28", "int4", "int42", "int48", "int8", "int82", "int84", "float4", "float48",
+    "float8", "float84",
 ];
 
 pub fn body(name: &str) -> Option<Body> {
@@ -32,14 +32,19 @@ pub fn body(name: &str) -> Option<Body> {
         "int4gcd" => Body::Pure(|a| narrow_gcd(int4(&a[0]) as i64, int4(&a[1]) as i64)),
         "int8gcd" => Body::Pure(|a| {
             let gcd = gcd(int8(&a[0]).unsigned_abs(), int8(&a[1]).unsigned_abs());
-            i64::try_from(gcd).map(Datum::Int8).map_err(|_| out_of_range(IntegerWidth::Eight))
+            i64::try_from(gcd)
+                .map(Datum::Int8)
+                .map_err(|_| out_of_range(IntegerWidth::Eight))
         }),
         "int4lcm" => Body::Pure(|a| {
             let lcm = lcm(int4(&a[0]) as i64, int4(&a[1]) as i64).and_then(|lcm| i32::try_from(lcm).ok());
-            lcm.map(Datum::Int4).ok_or_else(|| out_of_range(IntegerWidth::Four))
+            lcm.map(Datum::Int4)
+                .ok_or_else(|| out_of_range(IntegerWidth::Four))
         }),
         "int8lcm" => Body::Pure(|a| {
-            lcm(int8(&a[0]), int8(&a[1])).map(Datum::Int8).ok_or_else(|| out_of_range(IntegerWidth::Eight))
+            lcm(int8(&a[0]), int8(&a[1]))
+                .map(Datum::Int8)
+                .ok_or_else(|| out_of_range(IntegerWidth::Eight))
         }),
         "numeric_gcd" => Body::Pure(|a| numeric(&a[0]).gcd(numeric(&a[1])).map(Datum::Numeric)),
         "numeric_lcm" => Body::Pure(|a| numeric_lcm(numeric(&a[0]), numeric(&a[1]))),
@@ -106,7 +111,9 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 
 fn narrow_gcd(a: i64, b: i64) -> SqlResult<Datum> {
     let gcd = gcd(a.unsigned_abs(), b.unsigned_abs());
-    i32::try_from(gcd).map(Datum::Int4).map_err(|_| out_of_range(IntegerWidth::Four))
+    i32::try_from(gcd)
+        .map(Datum::Int4)
+        .map_err(|_| out_of_range(IntegerWidth::Four))
 }
 
 fn lcm(a: i64, b: i64) -> Option<i64> {

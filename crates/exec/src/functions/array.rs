@@ -26,16 +26,20 @@ pub fn body(name: &str) -> Option<Body> {
             if dims.is_empty() {
                 return Ok(Datum::Null);
             }
-            let shown = dims.iter().map(|dim| {
-                format!("[{}:{}]", dim.lower_bound, dim.lower_bound + dim.length - 1)
-            });
+            let shown = dims
+                .iter()
+                .map(|dim| format!("[{}:{}]", dim.lower_bound, dim.lower_bound + dim.length - 1));
             Ok(Datum::from(shown.collect::<String>()))
         }),
-        "array_ndims" => Body::Pure(|a| Ok(match array_of(&a[0]).dims.len() {
-            0 => Datum::Null,
-            count => Datum::Int4(count as i32),
-        })),
-        "array_lower" => Body::Pure(|a| Ok(dimension(a).map_or(Datum::Null, |dim| Datum::Int4(dim.lower_bound)))),
+        "array_ndims" => Body::Pure(|a| {
+            Ok(match array_of(&a[0]).dims.len() {
+                0 => Datum::Null,
+                count => Datum::Int4(count as i32),
+            })
+        }),
+        "array_lower" => {
+            Body::Pure(|a| Ok(dimension(a).map_or(Datum::Null, |dim| Datum::Int4(dim.lower_bound))))
+        }
         "array_upper" => Body::Pure(|a| {
             Ok(dimension(a).map_or(Datum::Null, |dim| Datum::Int4(dim.lower_bound + dim.length - 1)))
         }),
@@ -43,7 +47,12 @@ pub fn body(name: &str) -> Option<Body> {
         "array_cardinality" => Body::Pure(|a| Ok(Datum::Int4(array_of(&a[0]).elements.len() as i32))),
         "arrayoverlap" => Body::Pure(|a| {
             let right = ElementSet::new(&array_of(&a[1]).elements);
-            Ok(Datum::Bool(array_of(&a[0]).elements.iter().any(|element| right.contains(element))))
+            Ok(Datum::Bool(
+                array_of(&a[0])
+                    .elements
+                    .iter()
+                    .any(|element| right.contains(element)),
+            ))
         }),
         "arraycontains" => Body::Pure(|a| Ok(Datum::Bool(contains(&a[0], &a[1])))),
         "arraycontained" => Body::Pure(|a| Ok(Datum::Bool(contains(&a[1], &a[0])))),
@@ -76,7 +85,10 @@ fn push(site: &CallSite, array: &Datum, element: &Datum, front: bool) -> SqlResu
         return Ok(Datum::array(ty, vec![element.clone()]));
     };
     if array.dims.len() > 1 {
-        return Err(SqlError::new(state::DATA_EXCEPTION, "argument must be empty or one-dimensional array"));
+        return Err(SqlError::new(
+            state::DATA_EXCEPTION,
+            "argument must be empty or one-dimensional array",
+        ));
     }
     let mut out = (**array).clone();
     if front {
@@ -86,7 +98,10 @@ fn push(site: &CallSite, array: &Datum, element: &Datum, front: bool) -> SqlResu
     }
     match out.dims.first_mut() {
         Some(dim) => dim.length += 1,
-        None => out.dims.push(Dimension { length: 1, lower_bound: 1 }),
+        None => out.dims.push(Dimension {
+            length: 1,
+            lower_bound: 1,
+        }),
     }
     Ok(Datum::Array(Box::new(out)))
 }
@@ -104,11 +119,19 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
         return Ok(Datum::Array(left.clone()));
     }
     let incompatible = |detail: String| {
-        SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, "cannot concatenate incompatible arrays").detail(detail)
+        SqlError::new(
+            state::ARRAY_SUBSCRIPT_ERROR,
+            "cannot concatenate incompatible arrays",
+        )
+        .detail(detail)
     };
     let (l, r) = (left.dims.len(), right.dims.len());
     let lengths = |dims: &[Dimension]| dims.iter().map(|dim| dim.length).collect::<Vec<_>>();
-    let mut dims = if r > l { right.dims.clone() } else { left.dims.clone() };
+    let mut dims = if r > l {
+        right.dims.clone()
+    } else {
+        left.dims.clone()
+    };
     let (inner_left, inner_right, added) = match l.cmp(&r) {
         std::cmp::Ordering::Equal => (&left.dims[1..], &right.dims[1..], right.dims[0].length),
         std::cmp::Ordering::Greater if l == r + 1 => (&left.dims[1..], &right.dims[..], 1),
@@ -126,7 +149,11 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
     }
     dims[0].length += added;
     let elements = left.elements.iter().chain(&right.elements).cloned().collect();
-    Ok(Datum::Array(Box::new(Array { element: left.element, dims, elements })))
+    Ok(Datum::Array(Box::new(Array {
+        element: left.element,
+        dims,
+        elements,
+    })))
 }
 
 fn to_text(
@@ -137,7 +164,9 @@ fn to_text(
 ) -> SqlResult<Datum> {
     let array = array_of(&arguments[0]);
     let separator = text(&arguments[1]);
-    let ty = site.arguments[0].element().unwrap_or(ColumnType::new(array.element));
+    let ty = site.arguments[0]
+        .element()
+        .unwrap_or(ColumnType::new(array.element));
     let mut out = String::new();
     let mut first = true;
     for element in &array.elements {
@@ -175,7 +204,10 @@ impl<'a> ElementSet<'a> {
 
 fn contains(container: &Datum, contained: &Datum) -> bool {
     let set = ElementSet::new(&array_of(container).elements);
-    array_of(contained).elements.iter().all(|element| set.contains(element))
+    array_of(contained)
+        .elements
+        .iter()
+        .all(|element| set.contains(element))
 }
 
 /// Whether two elements are the same, nulls included.
@@ -187,11 +219,20 @@ fn same(left: &Datum, right: &Datum) -> bool {
 }
 
 fn remove(array: &Datum, unwanted: &Datum) -> SqlResult<Datum> {
-    let Datum::Array(array) = array else { return Ok(Datum::Null) };
+    let Datum::Array(array) = array else {
+        return Ok(Datum::Null);
+    };
     if array.dims.len() > 1 {
-        return Err(SqlError::unsupported("removing elements from multidimensional arrays"));
+        return Err(SqlError::unsupported(
+            "removing elements from multidimensional arrays",
+        ));
     }
-    let kept: Vec<Datum> = array.elements.iter().filter(|element| !same(element, unwanted)).cloned().collect();
+    let kept: Vec<Datum> = array
+        .elements
+        .iter()
+        .filter(|element| !same(element, unwanted))
+        .cloned()
+        .collect();
     if kept.len() == array.elements.len() {
         return Ok(Datum::Array(array.clone()));
     }
@@ -203,7 +244,9 @@ fn remove(array: &Datum, unwanted: &Datum) -> SqlResult<Datum> {
 }
 
 fn replace(array: &Datum, from: &Datum, to: &Datum) -> Datum {
-    let Datum::Array(array) = array else { return Datum::Null };
+    let Datum::Array(array) = array else {
+        return Datum::Null;
+    };
     let mut out = (**array).clone();
     for element in out.elements.iter_mut().filter(|element| same(element, from)) {
         *element = to.clone();
@@ -213,13 +256,17 @@ fn replace(array: &Datum, from: &Datum, to: &Datum) -> Datum {
 
 fn one_dimensional(array: &Array) -> SqlResult<()> {
     if array.dims.len() > 1 {
-        return Err(SqlError::unsupported("searching for elements in multidimensional arrays"));
+        return Err(SqlError::unsupported(
+            "searching for elements in multidimensional arrays",
+        ));
     }
     Ok(())
 }
 
 fn position(array: &Datum, wanted: &Datum, start: Option<i32>) -> SqlResult<Datum> {
-    let Datum::Array(array) = array else { return Ok(Datum::Null) };
+    let Datum::Array(array) = array else {
+        return Ok(Datum::Null);
+    };
     one_dimensional(array)?;
     let lower = array.dims.first().map_or(1, |dim| dim.lower_bound);
     let subscripts = array.elements.iter().zip(lower..);
@@ -230,11 +277,20 @@ fn position(array: &Datum, wanted: &Datum, start: Option<i32>) -> SqlResult<Datu
 }
 
 fn positions(array: &Datum, wanted: &Datum) -> SqlResult<Datum> {
-    let Datum::Array(array) = array else { return Ok(Datum::Null) };
+    let Datum::Array(array) = array else {
+        return Ok(Datum::Null);
+    };
     one_dimensional(array)?;
     let lower = array.dims.first().map_or(1, |dim| dim.lower_bound);
-    let found = array.elements.iter().zip(lower..).filter(|(element, _)| same(element, wanted));
-    Ok(Datum::array(oid::INT4, found.map(|(_, subscript)| Datum::Int4(subscript)).collect()))
+    let found = array
+        .elements
+        .iter()
+        .zip(lower..)
+        .filter(|(element, _)| same(element, wanted));
+    Ok(Datum::array(
+        oid::INT4,
+        found.map(|(_, subscript)| Datum::Int4(subscript)).collect(),
+    ))
 }
 
 /// string_to_array: a null separator cuts into characters; pieces equal to `null` become nulls.
@@ -250,7 +306,13 @@ pub(super) fn pieces(value: &Datum, separator: &Datum, null: Option<&str>) -> Op
     if value.is_empty() {
         return Some(Vec::new());
     }
-    let piece = |piece: &str| if Some(piece) == null { Datum::Null } else { Datum::from(piece) };
+    let piece = |piece: &str| {
+        if Some(piece) == null {
+            Datum::Null
+        } else {
+            Datum::from(piece)
+        }
+    };
     Some(match separator.as_str() {
         None => {
             let mut buffer = [0; 4];

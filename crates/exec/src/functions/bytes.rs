@@ -24,9 +24,9 @@ pub fn body(name: &str) -> Option<Body> {
         "bytea_substr" => Body::Pure(|a| substring(bytes(&a[0]), int4(&a[1]), Some(int4(&a[2])))),
         "bytea_substr_no_len" => Body::Pure(|a| substring(bytes(&a[0]), int4(&a[1]), None)),
         "byteaoverlay" => Body::Pure(|a| overlay(bytes(&a[0]), bytes(&a[1]), int4(&a[2]), int4(&a[3]))),
-        "byteaoverlay_no_len" => Body::Pure(|a| {
-            overlay(bytes(&a[0]), bytes(&a[1]), int4(&a[2]), bytes(&a[1]).len() as i32)
-        }),
+        "byteaoverlay_no_len" => {
+            Body::Pure(|a| overlay(bytes(&a[0]), bytes(&a[1]), int4(&a[2]), bytes(&a[1]).len() as i32))
+        }
         "byteatrim" => Body::Pure(|a| Ok(trim(bytes(&a[0]), bytes(&a[1]), true, true))),
         "bytealtrim" => Body::Pure(|a| Ok(trim(bytes(&a[0]), bytes(&a[1]), true, false))),
         "byteartrim" => Body::Pure(|a| Ok(trim(bytes(&a[0]), bytes(&a[1]), false, true))),
@@ -54,24 +54,39 @@ fn overlay(value: &[u8], replacement: &[u8], start: i32, length: i32) -> SqlResu
     }
     let before = (start as usize - 1).min(value.len());
     let after = (start as i64 - 1 + length as i64).clamp(0, value.len() as i64) as usize;
-    Ok(Datum::bytea([&value[..before], replacement, &value[after..]].concat()))
+    Ok(Datum::bytea(
+        [&value[..before], replacement, &value[after..]].concat(),
+    ))
 }
 
 fn trim(value: &[u8], unwanted: &[u8], left: bool, right: bool) -> Datum {
     let keep = |byte: &u8| !unwanted.contains(byte);
-    let from = if left { value.iter().position(keep).unwrap_or(value.len()) } else { 0 };
-    let to = if right { value.iter().rposition(keep).map_or(from, |last| last + 1) } else { value.len() };
+    let from = if left {
+        value.iter().position(keep).unwrap_or(value.len())
+    } else {
+        0
+    };
+    let to = if right {
+        value.iter().rposition(keep).map_or(from, |last| last + 1)
+    } else {
+        value.len()
+    };
     Datum::bytea(&value[from..to.max(from)])
 }
 
 pub(crate) fn hex(value: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = value.iter().flat_map(|byte| [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]);
+    let digits = value
+        .iter()
+        .flat_map(|byte| [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]);
     digits.map(char::from).collect()
 }
 
 fn unknown_encoding(name: &str) -> SqlError {
-    SqlError::new(state::INVALID_PARAMETER_VALUE, format!("unrecognized encoding: \"{name}\""))
+    SqlError::new(
+        state::INVALID_PARAMETER_VALUE,
+        format!("unrecognized encoding: \"{name}\""),
+    )
 }
 
 fn encode(value: &[u8], format: &str) -> SqlResult<String> {
@@ -131,7 +146,9 @@ fn unbase64(value: &str) -> SqlResult<Vec<u8>> {
                 Some(digit) if padding == 0 => digit as u32,
                 Some(_) => return Err(invalid("unexpected \"=\" while decoding base64 sequence".into())),
                 None => {
-                    return Err(invalid(format!("invalid symbol \"{c}\" found while decoding base64 sequence")));
+                    return Err(invalid(format!(
+                        "invalid symbol \"{c}\" found while decoding base64 sequence"
+                    )));
                 }
             },
         };
@@ -155,7 +172,10 @@ fn unhex(value: &str) -> SqlResult<Vec<u8>> {
     let mut high = None;
     for c in value.chars().filter(|c| !c.is_ascii_whitespace()) {
         let digit = c.to_digit(16).ok_or_else(|| {
-            SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid hexadecimal digit: \"{c}\""))
+            SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                format!("invalid hexadecimal digit: \"{c}\""),
+            )
         })? as u8;
         match high.take() {
             None => high = Some(digit),
@@ -184,7 +204,12 @@ fn escape(value: &[u8]) -> String {
 }
 
 fn unescape(value: &str) -> SqlResult<Vec<u8>> {
-    let invalid = || SqlError::new(state::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type bytea");
+    let invalid = || {
+        SqlError::new(
+            state::INVALID_TEXT_REPRESENTATION,
+            "invalid input syntax for type bytea",
+        )
+    };
     let bytes = value.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

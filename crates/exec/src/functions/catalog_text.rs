@@ -12,41 +12,57 @@ use crate::views::{Facts, find_comment, find_shared_comment, names, text as view
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "format_type" => Body::Pure(|a| Ok(match (&a[0], &a[1]) {
-            (Datum::Null, _) => Datum::Null,
-            (ty, Datum::Null) => Datum::from(format_type(Oid(oid_value(ty)), -1)),
-            (ty, typmod) => Datum::from(format_type(Oid(oid_value(ty)), int4(typmod))),
-        })),
+        "format_type" => Body::Pure(|a| {
+            Ok(match (&a[0], &a[1]) {
+                (Datum::Null, _) => Datum::Null,
+                (ty, Datum::Null) => Datum::from(format_type(Oid(oid_value(ty)), -1)),
+                (ty, typmod) => Datum::from(format_type(Oid(oid_value(ty)), int4(typmod))),
+            })
+        }),
         "pg_get_userbyid" => Body::Runtime(|runtime, _, a| {
             Ok(Datum::from(facts(runtime).role_or_unknown(Oid(oid_value(&a[0])))))
         }),
-        "pg_table_is_visible" => Body::Runtime(|runtime, _, a| Ok(is_visible(runtime, Oid(oid_value(&a[0]))))),
-        "pg_type_is_visible" => Body::Pure(|a| {
-            Ok(type_info(Oid(oid_value(&a[0]))).map_or(Datum::Null, |_| Datum::Bool(true)))
-        }),
+        "pg_table_is_visible" => {
+            Body::Runtime(|runtime, _, a| Ok(is_visible(runtime, Oid(oid_value(&a[0])))))
+        }
+        "pg_type_is_visible" => {
+            Body::Pure(|a| Ok(type_info(Oid(oid_value(&a[0]))).map_or(Datum::Null, |_| Datum::Bool(true))))
+        }
         "pg_function_is_visible" => Body::Pure(|a| {
             Ok(names::function(Oid(oid_value(&a[0]))).map_or(Datum::Null, |_| Datum::Bool(true)))
         }),
-        "pg_operator_is_visible" | "pg_opclass_is_visible" | "pg_conversion_is_visible"
-        | "pg_statistics_obj_is_visible" | "pg_ts_config_is_visible" | "pg_ts_dict_is_visible"
-        | "pg_ts_parser_is_visible" | "pg_ts_template_is_visible" | "pg_collation_is_visible"
+        "pg_operator_is_visible"
+        | "pg_opclass_is_visible"
+        | "pg_conversion_is_visible"
+        | "pg_statistics_obj_is_visible"
+        | "pg_ts_config_is_visible"
+        | "pg_ts_dict_is_visible"
+        | "pg_ts_parser_is_visible"
+        | "pg_ts_template_is_visible"
+        | "pg_collation_is_visible"
         | "pg_opfamily_is_visible" => Body::Pure(|_| Ok(Datum::Bool(true))),
         "obj_description" | "obj_description_oid_name" => Body::Runtime(comment),
         "shobj_description" => Body::Runtime(shared_comment),
         "col_description" => Body::Runtime(|runtime, _, a| {
             let relation = runtime.session().catalog.relation(Oid(oid_value(&a[0])));
             let position = usize::try_from(int4(&a[1]) - 1).ok();
-            let column = relation.as_ref().and_then(|relation| relation.columns.get(position?));
-            Ok(column.and_then(|column| column.comment.as_deref()).map_or(Datum::Null, Datum::from))
+            let column = relation
+                .as_ref()
+                .and_then(|relation| relation.columns.get(position?));
+            Ok(column
+                .and_then(|column| column.comment.as_deref())
+                .map_or(Datum::Null, Datum::from))
         }),
-        "pg_get_constraintdef" => Body::Runtime(|runtime, _, a| Ok(constraint(runtime, oid_value(&a[0]), false))),
-        "pg_get_constraintdef_ext" => Body::Runtime(|runtime, _, a| {
-            Ok(constraint(runtime, oid_value(&a[0]), boolean(&a[1])))
-        }),
+        "pg_get_constraintdef" => {
+            Body::Runtime(|runtime, _, a| Ok(constraint(runtime, oid_value(&a[0]), false)))
+        }
+        "pg_get_constraintdef_ext" => {
+            Body::Runtime(|runtime, _, a| Ok(constraint(runtime, oid_value(&a[0]), boolean(&a[1]))))
+        }
         "pg_get_indexdef" => Body::Runtime(|runtime, _, a| Ok(index(runtime, oid_value(&a[0]), 0, false))),
-        "pg_get_indexdef_ext" => Body::Runtime(|runtime, _, a| {
-            Ok(index(runtime, oid_value(&a[0]), int4(&a[1]), boolean(&a[2])))
-        }),
+        "pg_get_indexdef_ext" => {
+            Body::Runtime(|runtime, _, a| Ok(index(runtime, oid_value(&a[0]), int4(&a[1]), boolean(&a[2]))))
+        }
         "pg_get_viewdef" | "pg_get_viewdef_ext" | "pg_get_viewdef_wrap" => {
             Body::Runtime(|runtime, _, a| Ok(view(runtime, Oid(oid_value(&a[0])))))
         }
@@ -57,23 +73,36 @@ pub fn body(name: &str) -> Option<Body> {
         "pg_get_expr" => Body::Pure(|a| Ok(a[0].clone())),
         "pg_get_expr_ext" => Body::Pure(|a| {
             let shown = text(&a[0]);
-            Ok(Datum::from(if boolean(&a[2]) { views_text::without_parentheses(shown) } else { shown }))
+            Ok(Datum::from(if boolean(&a[2]) {
+                views_text::without_parentheses(shown)
+            } else {
+                shown
+            }))
         }),
-        "pg_get_serial_sequence" => Body::Runtime(|runtime, _, a| serial_sequence(runtime, text(&a[0]), text(&a[1]))),
+        "pg_get_serial_sequence" => {
+            Body::Runtime(|runtime, _, a| serial_sequence(runtime, text(&a[0]), text(&a[1])))
+        }
         "pg_get_function_arguments" | "pg_get_function_identity_arguments" => Body::Pure(|a| {
             let function = names::function(Oid(oid_value(&a[0])));
             Ok(function.map_or(Datum::Null, |function| Datum::from(function.argument_list())))
         }),
         "pg_get_function_result" => Body::Pure(|a| {
             let function = names::function(Oid(oid_value(&a[0])));
-            Ok(function.map_or(Datum::Null, |function| Datum::from(format_type(function.result, -1))))
+            Ok(function.map_or(Datum::Null, |function| {
+                Datum::from(format_type(function.result, -1))
+            }))
         }),
         // Rules, triggers, partitions, statistics objects and functions of users do not exist.
-        "pg_get_ruledef" | "pg_get_ruledef_ext" | "pg_get_triggerdef" | "pg_get_triggerdef_ext"
-        | "pg_get_functiondef" | "pg_get_function_sqlbody" | "pg_get_partkeydef" | "pg_get_partition_constraintdef"
-        | "pg_get_statisticsobjdef" | "pg_get_statisticsobjdef_columns" => {
-            Body::Pure(|_| Ok(Datum::Null))
-        }
+        "pg_get_ruledef"
+        | "pg_get_ruledef_ext"
+        | "pg_get_triggerdef"
+        | "pg_get_triggerdef_ext"
+        | "pg_get_functiondef"
+        | "pg_get_function_sqlbody"
+        | "pg_get_partkeydef"
+        | "pg_get_partition_constraintdef"
+        | "pg_get_statisticsobjdef"
+        | "pg_get_statisticsobjdef_columns" => Body::Pure(|_| Ok(Datum::Null)),
         "pg_tablespace_location" => Body::Pure(|_| Ok(Datum::from(""))),
         "pg_relation_is_publishable" => Body::Pure(|_| Ok(Datum::Bool(false))),
         _ => return None,
@@ -115,8 +144,18 @@ fn shared_comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum
 fn constraint(runtime: &Runtime<'_, '_>, constraint: u32, pretty: bool) -> Datum {
     let facts = facts(runtime);
     for known in facts.relations() {
-        if let Some(found) = known.relation.constraints.iter().find(|candidate| candidate.oid.0 == constraint) {
-            return Datum::from(views_text::constraint_definition(&facts, known.relation, found, pretty));
+        if let Some(found) = known
+            .relation
+            .constraints
+            .iter()
+            .find(|candidate| candidate.oid.0 == constraint)
+        {
+            return Datum::from(views_text::constraint_definition(
+                &facts,
+                known.relation,
+                found,
+                pretty,
+            ));
         }
     }
     Datum::Null
@@ -125,32 +164,50 @@ fn constraint(runtime: &Runtime<'_, '_>, constraint: u32, pretty: bool) -> Datum
 /// A whole index, or one of its columns, counted from 1.
 fn index(runtime: &Runtime<'_, '_>, index: u32, column: i32, pretty: bool) -> Datum {
     let facts = facts(runtime);
-    let Some(known) = facts.index(Oid(index)) else { return Datum::Null };
+    let Some(known) = facts.index(Oid(index)) else {
+        return Datum::Null;
+    };
     if column == 0 {
         return Datum::from(views_text::index_definition(&facts, known, pretty));
     }
-    let shown = usize::try_from(column).ok().and_then(|column| views_text::index_column(known, column, pretty));
+    let shown = usize::try_from(column)
+        .ok()
+        .and_then(|column| views_text::index_column(known, column, pretty));
     Datum::from(shown.unwrap_or_default())
 }
 
 fn view(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {
     let relation = runtime.session().catalog.relation(relation);
-    relation.and_then(|relation| views_text::view_definition(&relation)).map_or(Datum::Null, Datum::from)
+    relation
+        .and_then(|relation| views_text::view_definition(&relation))
+        .map_or(Datum::Null, Datum::from)
 }
 
 fn serial_sequence(runtime: &mut Runtime<'_, '_>, table: &str, column: &str) -> SqlResult<Datum> {
     let relation = reg_input(runtime, table, oid::REGCLASS)?;
     let catalog = &runtime.session().catalog;
-    let Some(relation) = catalog.relation(relation) else { return Ok(Datum::Null) };
-    let Some(column) = relation.columns.iter().find(|candidate| !candidate.dropped && candidate.name == column) else {
+    let Some(relation) = catalog.relation(relation) else {
+        return Ok(Datum::Null);
+    };
+    let Some(column) = relation
+        .columns
+        .iter()
+        .find(|candidate| !candidate.dropped && candidate.name == column)
+    else {
         let (_, name) = split_name(table);
         return Err(SqlError::new(
             state::UNDEFINED_COLUMN,
             format!("column \"{column}\" of relation \"{name}\" does not exist"),
         ));
     };
-    let sequence = column.owned_sequence.and_then(|sequence| catalog.relation(sequence));
+    let sequence = column
+        .owned_sequence
+        .and_then(|sequence| catalog.relation(sequence));
     Ok(sequence.map_or(Datum::Null, |sequence| {
-        Datum::from(format!("{}.{}", quote_identifier(&sequence.schema), quote_identifier(&sequence.name)))
+        Datum::from(format!(
+            "{}.{}",
+            quote_identifier(&sequence.schema),
+            quote_identifier(&sequence.name)
+        ))
     }))
 }

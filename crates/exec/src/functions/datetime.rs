@@ -20,20 +20,34 @@ pub(crate) fn divide_interval(value: &Interval, divisor: f64) -> SqlResult<Inter
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "date_pli" | "integer_pl_date" | "datetime_timestamp" | "timedate_pl" | "interval_pl" | "time_pl_interval"
-        | "interval_pl_time" | "timestamp_pl_interval" | "interval_pl_timestamp" | "date_pl_interval"
+        "date_pli"
+        | "integer_pl_date"
+        | "datetime_timestamp"
+        | "timedate_pl"
+        | "interval_pl"
+        | "time_pl_interval"
+        | "interval_pl_time"
+        | "timestamp_pl_interval"
+        | "interval_pl_timestamp"
+        | "date_pl_interval"
         | "interval_pl_date" => Body::Pure(|a| operators::add(&a[0], &a[1], &PLAIN_SETTINGS)),
         "timestamptz_pl_interval" | "interval_pl_timestamptz" => {
             Body::Runtime(|runtime, _, a| operators::add(&a[0], &a[1], runtime.format()))
         }
-        "date_mi" | "date_mii" | "interval_mi" | "timestamp_mi" | "time_mi_time" | "time_mi_interval"
-        | "timestamp_mi_interval" | "date_mi_interval" => {
-            Body::Pure(|a| operators::subtract(&a[0], &a[1], &PLAIN_SETTINGS))
-        }
+        "date_mi"
+        | "date_mii"
+        | "interval_mi"
+        | "timestamp_mi"
+        | "time_mi_time"
+        | "time_mi_interval"
+        | "timestamp_mi_interval"
+        | "date_mi_interval" => Body::Pure(|a| operators::subtract(&a[0], &a[1], &PLAIN_SETTINGS)),
         "timestamptz_mi_interval" => {
             Body::Runtime(|runtime, _, a| operators::subtract(&a[0], &a[1], runtime.format()))
         }
-        "interval_mul" | "mul_d_interval" => Body::Pure(|a| operators::multiply(&a[0], &a[1], &PLAIN_SETTINGS)),
+        "interval_mul" | "mul_d_interval" => {
+            Body::Pure(|a| operators::multiply(&a[0], &a[1], &PLAIN_SETTINGS))
+        }
         "interval_div" => Body::Pure(|a| operators::divide(&a[0], &a[1], &PLAIN_SETTINGS)),
         "timestamptz_part" | "timestamp_part" | "interval_part" | "date_part" | "time_part" => {
             Body::Runtime(|runtime, _, a| {
@@ -41,18 +55,20 @@ pub fn body(name: &str) -> Option<Body> {
                 Ok(part.map_or(Datum::Null, Datum::Float8))
             })
         }
-        "extract_date" | "extract_time" | "extract_timestamp" | "extract_timestamptz" | "extract_interval" => {
-            Body::Runtime(|runtime, _, a| {
-                let part = fields::extract(text(&a[0]), &a[1], &runtime.format().time_zone)?;
-                Ok(part.map_or(Datum::Null, Datum::Numeric))
-            })
+        "extract_date"
+        | "extract_time"
+        | "extract_timestamp"
+        | "extract_timestamptz"
+        | "extract_interval" => Body::Runtime(|runtime, _, a| {
+            let part = fields::extract(text(&a[0]), &a[1], &runtime.format().time_zone)?;
+            Ok(part.map_or(Datum::Null, Datum::Numeric))
+        }),
+        "timestamptz_trunc" | "timestamp_trunc" | "interval_trunc" => {
+            Body::Runtime(|runtime, _, a| fields::date_trunc(text(&a[0]), &a[1], &runtime.format().time_zone))
         }
-        "timestamptz_trunc" | "timestamp_trunc" | "interval_trunc" => Body::Runtime(|runtime, _, a| {
-            fields::date_trunc(text(&a[0]), &a[1], &runtime.format().time_zone)
-        }),
-        "timestamptz_trunc_zone" => Body::Pure(|a| {
-            fields::date_trunc(text(&a[0]), &a[1], &TimeZone::parse_for_at(text(&a[2]))?)
-        }),
+        "timestamptz_trunc_zone" => {
+            Body::Pure(|a| fields::date_trunc(text(&a[0]), &a[1], &TimeZone::parse_for_at(text(&a[2]))?))
+        }
         "timestamptz_zone" => Body::Pure(|a| at_zone(&a[1], &TimeZone::parse_for_at(text(&a[0]))?)),
         "timestamp_zone" => Body::Pure(|a| at_zone(&a[1], &TimeZone::parse_for_at(text(&a[0]))?)),
         "timestamptz_izone" | "timestamp_izone" => {
@@ -68,7 +84,9 @@ pub fn body(name: &str) -> Option<Body> {
             let local = runtime.format().time_zone.to_local_us(instant(&a[0]));
             age(today_us(runtime), local)
         }),
-        "interval_justify_hours" => Body::Pure(|a| fields::justify_hours(interval(&a[0])).map(interval_datum)),
+        "interval_justify_hours" => {
+            Body::Pure(|a| fields::justify_hours(interval(&a[0])).map(interval_datum))
+        }
         "interval_justify_days" => Body::Pure(|a| fields::justify_days(interval(&a[0])).map(interval_datum)),
         "interval_justify_interval" => {
             Body::Pure(|a| fields::justify_interval(interval(&a[0])).map(interval_datum))
@@ -93,12 +111,12 @@ pub fn body(name: &str) -> Option<Body> {
             to_utc(make_timestamp(a)?, &zone).map(Datum::TimestampTz)
         }),
         "make_interval" => Body::Pure(make_interval),
-        "timestamp_bin" => Body::Pure(|a| {
-            bin(interval(&a[0]), instant(&a[1]), instant(&a[2])).map(Datum::Timestamp)
-        }),
-        "timestamptz_bin" => Body::Pure(|a| {
-            bin(interval(&a[0]), instant(&a[1]), instant(&a[2])).map(Datum::TimestampTz)
-        }),
+        "timestamp_bin" => {
+            Body::Pure(|a| bin(interval(&a[0]), instant(&a[1]), instant(&a[2])).map(Datum::Timestamp))
+        }
+        "timestamptz_bin" => {
+            Body::Pure(|a| bin(interval(&a[0]), instant(&a[1]), instant(&a[2])).map(Datum::TimestampTz))
+        }
         _ if name.starts_with("overlaps") => Body::Runtime(|runtime, _, a| overlaps(a, runtime.format())),
         _ => return None,
     })
@@ -142,7 +160,9 @@ pub(crate) fn common_instants(runtime: &Runtime<'_, '_>, left: &Datum, right: &D
 /// AT TIME ZONE: an instant becomes a reading of the zone's clock, a reading an instant.
 fn at_zone(value: &Datum, zone: &TimeZone) -> SqlResult<Datum> {
     match value {
-        Datum::TimestampTz(us) if datetime::is_finite_timestamp(*us) => Ok(Datum::Timestamp(zone.to_local_us(*us))),
+        Datum::TimestampTz(us) if datetime::is_finite_timestamp(*us) => {
+            Ok(Datum::Timestamp(zone.to_local_us(*us)))
+        }
         Datum::TimestampTz(us) => Ok(Datum::Timestamp(*us)),
         other if datetime::is_finite_timestamp(instant(other)) => {
             to_utc(instant(other), zone).map(Datum::TimestampTz)
@@ -172,7 +192,10 @@ fn age(later: i64, earlier: i64) -> SqlResult<Datum> {
 
 /// Midnight of the current date on the session's clock.
 fn today_us(runtime: &Runtime<'_, '_>) -> i64 {
-    let local = runtime.format().time_zone.to_local_us(runtime.session().transaction_start_us);
+    let local = runtime
+        .format()
+        .time_zone
+        .to_local_us(runtime.session().transaction_start_us);
     local.div_euclid(datetime::DAY_US) * datetime::DAY_US
 }
 
@@ -182,7 +205,10 @@ fn out_of_range() -> SqlError {
 
 fn from_epoch(seconds: f64) -> SqlResult<Datum> {
     if seconds.is_nan() {
-        return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp cannot be NaN"));
+        return Err(SqlError::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            "timestamp cannot be NaN",
+        ));
     }
     if seconds.is_infinite() {
         let positive = seconds > 0.0;
@@ -270,7 +296,9 @@ fn make_interval(a: &[Datum]) -> SqlResult<Datum> {
     let months = i32::try_from(whole(0) * 12 + whole(1)).map_err(|_| refuse())?;
     let days = i32::try_from(whole(2) * 7 + whole(3)).map_err(|_| refuse())?;
     let us = whole(4) * datetime::HOUR_US + whole(5) * datetime::MINUTE_US;
-    let us = us.checked_add((seconds * 1e6).round_ties_even() as i64).ok_or_else(refuse)?;
+    let us = us
+        .checked_add((seconds * 1e6).round_ties_even() as i64)
+        .ok_or_else(refuse)?;
     Ok(Datum::interval(months, days, us))
 }
 
@@ -280,14 +308,22 @@ fn bin(stride: &Interval, us: i64, origin: i64) -> SqlResult<i64> {
         return Ok(us);
     }
     if !datetime::is_finite_timestamp(origin) {
-        return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "origin out of range"));
+        return Err(SqlError::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            "origin out of range",
+        ));
     }
     if stride.months != 0 {
-        return Err(SqlError::unsupported("timestamps cannot be binned into intervals containing months or years"));
+        return Err(SqlError::unsupported(
+            "timestamps cannot be binned into intervals containing months or years",
+        ));
     }
     let stride_us = stride.us + stride.days as i64 * datetime::DAY_US;
     if stride_us <= 0 {
-        return Err(SqlError::new(state::DATETIME_FIELD_OVERFLOW, "stride must be greater than zero"));
+        return Err(SqlError::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            "stride must be greater than zero",
+        ));
     }
     let distance = us.checked_sub(origin).ok_or_else(out_of_range)?;
     Ok(origin + distance.div_euclid(stride_us) * stride_us)
@@ -315,7 +351,9 @@ fn overlaps(a: &[Datum], format: &FormatSettings) -> SqlResult<Datum> {
     };
     let first = order(position(&a[0]), position(&second));
     let other = order(position(&a[2]), position(&fourth));
-    let (Some((start_1, end_1)), Some((start_2, end_2))) = (first, other) else { return Ok(Datum::Null) };
+    let (Some((start_1, end_1)), Some((start_2, end_2))) = (first, other) else {
+        return Ok(Datum::Null);
+    };
     let decided = |earlier_end: Option<i64>, later_start: i64| match earlier_end {
         None => Datum::Null,
         Some(end) if later_start < end => Datum::Bool(true),

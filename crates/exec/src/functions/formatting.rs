@@ -3,8 +3,8 @@
 use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::{ColumnType, Datum, Numeric, datetime, oid};
 use mote_types::format::to_char_numeric;
+use mote_types::{ColumnType, Datum, Numeric, datetime, oid};
 
 use super::text::as_text;
 use super::{Body, CallSite, float8, int4, int8, numeric, text};
@@ -15,9 +15,9 @@ pub fn body(name: &str) -> Option<Body> {
         "numeric_to_char" => Body::Pure(|a| number_to_char(numeric(&a[0]), text(&a[1]))),
         "int4_to_char" => Body::Pure(|a| number_to_char(&Numeric::from(int4(&a[0])), text(&a[1]))),
         "int8_to_char" => Body::Pure(|a| number_to_char(&Numeric::from(int8(&a[0])), text(&a[1]))),
-        "float4_to_char" | "float8_to_char" => Body::Pure(|a| {
-            number_to_char(&Numeric::from_f64(float8(&a[0])), text(&a[1]))
-        }),
+        "float4_to_char" | "float8_to_char" => {
+            Body::Pure(|a| number_to_char(&Numeric::from_f64(float8(&a[0])), text(&a[1])))
+        }
         "numeric_to_number" => Body::Pure(|a| to_number(text(&a[0]), text(&a[1]))),
         "timestamp_to_char" | "timestamptz_to_char" | "interval_to_char" => Body::Runtime(|runtime, _, a| {
             let shown = datetime::to_char::to_char(&a[0], text(&a[1]), &runtime.format().time_zone)?;
@@ -39,7 +39,11 @@ pub fn body(name: &str) -> Option<Body> {
         }),
         "quote_nullable_anyelement" => Body::Runtime(|runtime, site, a| match &a[0] {
             Datum::Null => Ok(Datum::from("NULL")),
-            value => Ok(Datum::from(quote_literal(&as_text(runtime, value, site.arguments[0])?))),
+            value => Ok(Datum::from(quote_literal(&as_text(
+                runtime,
+                value,
+                site.arguments[0],
+            )?))),
         }),
         "text_format" | "text_format_nv" => Body::Runtime(format),
         _ => return None,
@@ -115,27 +119,165 @@ fn to_number(value: &str, template: &str) -> SqlResult<Datum> {
 
 /// Words that must be quoted to be names: PostgreSQL's reserved words and those that cannot be functions or types.
 const RESERVED: &[&str] = &[
-    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "between",
-    "bigint", "binary", "bit", "boolean", "both", "case", "cast", "char", "character", "check", "coalesce",
-    "collate", "collation", "column", "concurrently", "constraint", "create", "cross", "current_catalog",
-    "current_date", "current_role", "current_schema", "current_time", "current_timestamp", "current_user", "dec",
-    "decimal", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "exists", "extract",
-    "false", "fetch", "float", "for", "foreign", "freeze", "from", "full", "grant", "greatest", "group",
-    "grouping", "having", "ilike", "in", "initially", "inner", "inout", "int", "integer", "intersect", "interval",
-    "into", "is", "isnull", "join", "lateral", "leading", "least", "left", "like", "limit", "localtime",
-    "localtimestamp", "national", "natural", "nchar", "none", "normalize", "not", "notnull", "null", "nullif",
-    "numeric", "offset", "on", "only", "or", "order", "out", "outer", "overlaps", "overlay", "placing", "position",
-    "precision", "primary", "real", "references", "returning", "right", "row", "select", "session_user", "setof",
-    "similar", "smallint", "some", "substring", "symmetric", "table", "tablesample", "then", "time", "timestamp",
-    "to", "trailing", "treat", "trim", "true", "union", "unique", "user", "using", "values", "varchar", "variadic",
-    "verbose", "when", "where", "window", "with", "xmlattributes", "xmlconcat", "xmlelement", "xmlexists",
-    "xmlforest", "xmlnamespaces", "xmlparse", "xmlpi", "xmlroot", "xmlserialize", "xmltable",
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asymmetric",
+    "authorization",
+    "between",
+    "bigint",
+    "binary",
+    "bit",
+    "boolean",
+    "both",
+    "case",
+    "cast",
+    "char",
+    "character",
+    "check",
+    "coalesce",
+    "collate",
+    "collation",
+    "column",
+    "concurrently",
+    "constraint",
+    "create",
+    "cross",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "dec",
+    "decimal",
+    "default",
+    "deferrable",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "extract",
+    "false",
+    "fetch",
+    "float",
+    "for",
+    "foreign",
+    "freeze",
+    "from",
+    "full",
+    "grant",
+    "greatest",
+    "group",
+    "grouping",
+    "having",
+    "ilike",
+    "in",
+    "initially",
+    "inner",
+    "inout",
+    "int",
+    "integer",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "isnull",
+    "join",
+    "lateral",
+    "leading",
+    "least",
+    "left",
+    "like",
+    "limit",
+    "localtime",
+    "localtimestamp",
+    "national",
+    "natural",
+    "nchar",
+    "none",
+    "normalize",
+    "not",
+    "notnull",
+    "null",
+    "nullif",
+    "numeric",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "out",
+    "outer",
+    "overlaps",
+    "overlay",
+    "placing",
+    "position",
+    "precision",
+    "primary",
+    "real",
+    "references",
+    "returning",
+    "right",
+    "row",
+    "select",
+    "session_user",
+    "setof",
+    "similar",
+    "smallint",
+    "some",
+    "substring",
+    "symmetric",
+    "table",
+    "tablesample",
+    "then",
+    "time",
+    "timestamp",
+    "to",
+    "trailing",
+    "treat",
+    "trim",
+    "true",
+    "union",
+    "unique",
+    "user",
+    "using",
+    "values",
+    "varchar",
+    "variadic",
+    "verbose",
+    "when",
+    "where",
+    "window",
+    "with",
+    "xmlattributes",
+    "xmlconcat",
+    "xmlelement",
+    "xmlexists",
+    "xmlforest",
+    "xmlnamespaces",
+    "xmlparse",
+    "xmlpi",
+    "xmlroot",
+    "xmlserialize",
+    "xmltable",
 ];
 
 /// A name as SQL writes it: bare where that reads back the same.
 pub(crate) fn quote_identifier(name: &str) -> String {
     let mut characters = name.chars();
-    let starts_well = characters.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_');
+    let starts_well = characters
+        .next()
+        .is_some_and(|c| c.is_ascii_lowercase() || c == '_');
     let plain = characters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if starts_well && plain && RESERVED.binary_search(&name).is_err() {
         return name.to_string();
@@ -145,11 +287,17 @@ pub(crate) fn quote_identifier(name: &str) -> String {
 
 pub(crate) fn quote_literal(value: &str) -> String {
     let quoted = value.replace('\'', "''");
-    if value.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
+    if value.contains('\\') {
+        format!("E'{}'", quoted.replace('\\', "\\\\"))
+    } else {
+        format!("'{quoted}'")
+    }
 }
 
 fn nullable_literal(value: &Datum) -> Datum {
-    value.as_str().map_or_else(|| Datum::from("NULL"), |value| Datum::from(quote_literal(value)))
+    value
+        .as_str()
+        .map_or_else(|| Datum::from("NULL"), |value| Datum::from(quote_literal(value)))
 }
 
 /// format(template, ...): %s, %I, %L, %%, with positions (`%1$s`), widths and the flag `-`.
@@ -222,16 +370,22 @@ struct Specifier {
 impl Specifier {
     fn parse(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> SqlResult<Specifier> {
         let invalid = |message: &str| SqlError::new(state::INVALID_PARAMETER_VALUE, message);
-        let unterminated = || {
-            invalid("unterminated format() type specifier").hint("For a single \"%\" use \"%%\".")
+        let unterminated =
+            || invalid("unterminated format() type specifier").hint("For a single \"%\" use \"%%\".");
+        let mut specifier = Specifier {
+            position: None,
+            left: false,
+            width: Width::None,
+            conversion: 's',
         };
-        let mut specifier = Specifier { position: None, left: false, width: Width::None, conversion: 's' };
         let number = digits(characters);
         match (number, characters.peek()) {
             (Some(number), Some('$')) => {
                 characters.next();
                 if number == 0 {
-                    return Err(invalid("format specifies argument 0, but arguments are numbered from 1"));
+                    return Err(invalid(
+                        "format specifies argument 0, but arguments are numbered from 1",
+                    ));
                 }
                 specifier.position = Some(number as usize);
             }
@@ -254,7 +408,10 @@ impl Specifier {
         }
         specifier.conversion = characters.next().ok_or_else(unterminated)?;
         if !matches!(specifier.conversion, 's' | 'I' | 'L') {
-            let message = format!("unrecognized format() type specifier \"{}\"", specifier.conversion);
+            let message = format!(
+                "unrecognized format() type specifier \"{}\"",
+                specifier.conversion
+            );
             return Err(invalid(&message).hint("For a single \"%\" use \"%%\"."));
         }
         Ok(specifier)
@@ -288,7 +445,12 @@ fn digits(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<i
     let mut number = None;
     while let Some(digit) = characters.peek().and_then(|c| c.to_digit(10)) {
         characters.next();
-        number = Some(number.unwrap_or(0i64).saturating_mul(10).saturating_add(digit as i64));
+        number = Some(
+            number
+                .unwrap_or(0i64)
+                .saturating_mul(10)
+                .saturating_add(digit as i64),
+        );
     }
     number
 }

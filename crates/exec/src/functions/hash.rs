@@ -2,7 +2,14 @@
 
 fn mix(state: &mut [u32; 3]) {
     let [a, b, c] = state;
-    for (x, y, z, shift) in [(0, 2, 1, 4), (1, 0, 2, 6), (2, 1, 0, 8), (0, 2, 1, 16), (1, 0, 2, 19), (2, 1, 0, 4)] {
+    for (x, y, z, shift) in [
+        (0, 2, 1, 4),
+        (1, 0, 2, 6),
+        (2, 1, 0, 8),
+        (0, 2, 1, 16),
+        (1, 0, 2, 19),
+        (2, 1, 0, 4),
+    ] {
         let mut values = [*a, *b, *c];
         values[x] = values[x].wrapping_sub(values[y]);
         values[x] ^= values[y].rotate_left(shift);
@@ -12,14 +19,24 @@ fn mix(state: &mut [u32; 3]) {
 }
 
 fn finish(state: &mut [u32; 3]) {
-    for (x, y, shift) in [(2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24)] {
+    for (x, y, shift) in [
+        (2, 1, 14),
+        (0, 2, 11),
+        (1, 0, 25),
+        (2, 1, 16),
+        (0, 2, 4),
+        (1, 0, 14),
+        (2, 1, 24),
+    ] {
         state[x] ^= state[y];
         state[x] = state[x].wrapping_sub(state[y].rotate_left(shift));
     }
 }
 
 pub fn hash_any(key: &[u8]) -> u32 {
-    let start = 0x9e37_79b9u32.wrapping_add(key.len() as u32).wrapping_add(3_923_095);
+    let start = 0x9e37_79b9u32
+        .wrapping_add(key.len() as u32)
+        .wrapping_add(3_923_095);
     let mut state = [start; 3];
     let mut chunks = key.chunks_exact(12);
     for chunk in &mut chunks {
@@ -30,7 +47,11 @@ pub fn hash_any(key: &[u8]) -> u32 {
     }
     // The last eleven bytes; the lowest byte of the third word is kept for the length.
     for (position, &byte) in chunks.remainder().iter().enumerate() {
-        let (word, shift) = if position < 8 { (position / 4, position % 4 * 8) } else { (2, (position - 7) * 8) };
+        let (word, shift) = if position < 8 {
+            (position / 4, position % 4 * 8)
+        } else {
+            (2, (position - 7) * 8)
+        };
         state[word] = state[word].wrapping_add((byte as u32) << shift);
     }
     finish(&mut state);

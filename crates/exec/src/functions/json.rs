@@ -6,8 +6,8 @@
 use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::json::{Json, write_quoted};
 use mote_types::format::output_to_string;
+use mote_types::json::{Json, write_quoted};
 use mote_types::{ColumnType, Datum, FormatSettings, oid};
 
 use super::{Body, CallSite, array_of as array_argument, boolean, int4, jsonb, text};
@@ -15,16 +15,23 @@ use crate::query::runtime::Runtime;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "to_json" => Body::Runtime(|runtime, site, a| Ok(to_json(&a[0], site.arguments[0], runtime.format()))),
-        "to_jsonb" => Body::Runtime(|runtime, site, a| {
-            binary(to_json(&a[0], site.arguments[0], runtime.format()))
-        }),
+        "to_json" => {
+            Body::Runtime(|runtime, site, a| Ok(to_json(&a[0], site.arguments[0], runtime.format())))
+        }
+        "to_jsonb" => {
+            Body::Runtime(|runtime, site, a| binary(to_json(&a[0], site.arguments[0], runtime.format())))
+        }
         "array_to_json" | "row_to_json" => {
             Body::Runtime(|runtime, site, a| Ok(to_json(&a[0], site.arguments[0], runtime.format())))
         }
         "array_to_json_pretty" | "row_to_json_pretty" => Body::Runtime(|runtime, site, a| {
             let separator = if boolean(&a[1]) { ",\n " } else { "," };
-            Ok(composite_to_json(&a[0], site.arguments[0], separator, runtime.format()))
+            Ok(composite_to_json(
+                &a[0],
+                site.arguments[0],
+                separator,
+                runtime.format(),
+            ))
         }),
         "json_build_array" | "json_build_array_noargs" => Body::Runtime(build_array),
         "jsonb_build_array" | "jsonb_build_array_noargs" => {
@@ -42,7 +49,10 @@ pub fn body(name: &str) -> Option<Body> {
         "json_extract_path_text" => Body::Pure(|a| raw_text(raw_path(text(&a[0]), &a[1]))),
         "json_array_length" => Body::Pure(|a| match raw_elements(text(&a[0])) {
             Some(elements) => Ok(Datum::Int4(elements.len() as i32)),
-            None => Err(not_an_array("get array length of", text(&a[0]).trim_start().starts_with('{'))),
+            None => Err(not_an_array(
+                "get array length of",
+                text(&a[0]).trim_start().starts_with('{'),
+            )),
         }),
         "json_typeof" => Body::Pure(|a| Ok(Datum::from(raw_type(text(&a[0]))))),
         "json_strip_nulls" => Body::Pure(|a| Ok(shown(&strip_nulls(&Json::parse(text(&a[0]))?)))),
@@ -54,7 +64,10 @@ pub fn body(name: &str) -> Option<Body> {
         "jsonb_extract_path_text" => Body::Pure(|a| Ok(tree_text(path(jsonb(&a[0]), &a[1])))),
         "jsonb_array_length" => Body::Pure(|a| match jsonb(&a[0]) {
             Json::Array(elements) => Ok(Datum::Int4(elements.len() as i32)),
-            other => Err(not_an_array("get array length of", matches!(other, Json::Object(_)))),
+            other => Err(not_an_array(
+                "get array length of",
+                matches!(other, Json::Object(_)),
+            )),
         }),
         "jsonb_typeof" => Body::Pure(|a| Ok(Datum::from(type_name(jsonb(&a[0]))))),
         "jsonb_strip_nulls" => Body::Pure(|a| Ok(tree(Some(&strip_nulls(jsonb(&a[0])))))),
@@ -66,18 +79,29 @@ pub fn body(name: &str) -> Option<Body> {
         "jsonb_concat" => Body::Pure(|a| Ok(tree(Some(&concatenate(jsonb(&a[0]), jsonb(&a[1])))))),
         "jsonb_delete" => Body::Pure(|a| delete_keys(jsonb(&a[0]), &[text(&a[1])])),
         "jsonb_delete_array" => Body::Pure(|a| {
-            let keys: Vec<&str> = array_argument(&a[1]).elements.iter().filter_map(Datum::as_str).collect();
+            let keys: Vec<&str> = array_argument(&a[1])
+                .elements
+                .iter()
+                .filter_map(Datum::as_str)
+                .collect();
             delete_keys(jsonb(&a[0]), &keys)
         }),
         "jsonb_delete_idx" => Body::Pure(|a| delete_index(jsonb(&a[0]), int4(&a[1]))),
         "jsonb_delete_path" => Body::Pure(|a| {
             let keys = path_keys(&a[1]);
-            Ok(Datum::Jsonb(Box::new(replaced(jsonb(&a[0]), &keys, &mut |_| None))))
+            Ok(Datum::Jsonb(Box::new(replaced(jsonb(&a[0]), &keys, &mut |_| {
+                None
+            }))))
         }),
         "jsonb_set" => Body::Pure(|a| {
             let create = a.get(3).and_then(Datum::as_bool).unwrap_or(true);
             let keys = path_keys(&a[1]);
-            Ok(Datum::Jsonb(Box::new(set_path(jsonb(&a[0]), &keys, jsonb(&a[2]), create))))
+            Ok(Datum::Jsonb(Box::new(set_path(
+                jsonb(&a[0]),
+                &keys,
+                jsonb(&a[2]),
+                create,
+            ))))
         }),
         "jsonb_contains" => Body::Pure(|a| Ok(Datum::Bool(contains(jsonb(&a[0]), jsonb(&a[1]), true)))),
         "jsonb_contained" => Body::Pure(|a| Ok(Datum::Bool(contains(jsonb(&a[1]), jsonb(&a[0]), true)))),
@@ -147,10 +171,21 @@ fn write_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSet
         Datum::Timestamp(_) | Datum::TimestampTz(_) => {
             write_quoted(&output_to_string(value, ty, format).replacen(' ', "T", 1), out)
         }
-        Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Float4(_) | Datum::Float8(_) | Datum::Numeric(_) => {
+        Datum::Int2(_)
+        | Datum::Int4(_)
+        | Datum::Int8(_)
+        | Datum::Float4(_)
+        | Datum::Float8(_)
+        | Datum::Numeric(_) => {
             let shown = output_to_string(value, ty, format);
-            let is_number = shown.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E'));
-            if is_number { out.extend_from_slice(shown.as_bytes()) } else { write_quoted(&shown, out) }
+            let is_number = shown
+                .bytes()
+                .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E'));
+            if is_number {
+                out.extend_from_slice(shown.as_bytes())
+            } else {
+                write_quoted(&shown, out)
+            }
         }
         other => write_quoted(&output_to_string(other, ty, format), out),
     }
@@ -187,7 +222,9 @@ fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datu
         write_json(value, *ty, ",", runtime.format(), &mut out);
     }
     out.push(b']');
-    Ok(Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8")))
+    Ok(Datum::Text(
+        CompactString::from_utf8(out).expect("JSON text is UTF-8"),
+    ))
 }
 
 fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
@@ -218,14 +255,20 @@ fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Dat
         write_json(&pair[1], types[1], ",", runtime.format(), &mut out);
     }
     out.push(b'}');
-    Ok(Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8")))
+    Ok(Datum::Text(
+        CompactString::from_utf8(out).expect("JSON text is UTF-8"),
+    ))
 }
 
 /// What json_agg and jsonb_agg make of the elements' JSON texts.
 pub(crate) fn array_of(elements: &[Datum], as_binary: bool) -> Datum {
     let joined: Vec<&str> = elements.iter().filter_map(Datum::as_str).collect();
     let array = Datum::from(format!("[{}]", joined.join(", ")));
-    if as_binary { binary(array).unwrap_or_default() } else { array }
+    if as_binary {
+        binary(array).unwrap_or_default()
+    } else {
+        array
+    }
 }
 
 /// json_object_agg and jsonb_object_agg.
@@ -236,7 +279,10 @@ pub struct JsonObjectBuilder {
 
 impl JsonObjectBuilder {
     pub fn new(binary: bool) -> JsonObjectBuilder {
-        JsonObjectBuilder { binary, members: Vec::new() }
+        JsonObjectBuilder {
+            binary,
+            members: Vec::new(),
+        }
     }
 
     pub fn add(
@@ -248,7 +294,10 @@ impl JsonObjectBuilder {
         runtime: &Runtime<'_, '_>,
     ) -> SqlResult<()> {
         if key.is_null() {
-            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "field name must not be null"));
+            return Err(SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                "field name must not be null",
+            ));
         }
         let key = output_to_string(key, key_type, runtime.format());
         let value = to_json(value, value_type, runtime.format());
@@ -271,7 +320,11 @@ impl JsonObjectBuilder {
         }
         out.extend_from_slice(b" }");
         let object = Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"));
-        if self.binary { binary(object).unwrap_or_default() } else { object }
+        if self.binary {
+            binary(object).unwrap_or_default()
+        } else {
+            object
+        }
     }
 }
 
@@ -349,7 +402,11 @@ fn decoded(raw: &str) -> String {
 }
 
 fn raw_field<'a>(json: &'a str, key: &str) -> Option<&'a str> {
-    raw_members(json)?.into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+    raw_members(json)?
+        .into_iter()
+        .rev()
+        .find(|(name, _)| name == key)
+        .map(|(_, value)| value)
 }
 
 fn raw_element(json: &str, index: i32) -> Option<&str> {
@@ -359,7 +416,11 @@ fn raw_element(json: &str, index: i32) -> Option<&str> {
 
 /// A subscript from the front, or a negative one from the end.
 fn index_of(index: i32, length: usize) -> Option<usize> {
-    let position = if index < 0 { length as i64 + index as i64 } else { index as i64 };
+    let position = if index < 0 {
+        length as i64 + index as i64
+    } else {
+        index as i64
+    };
     usize::try_from(position).ok()
 }
 
@@ -461,7 +522,10 @@ fn strip_nulls(json: &Json) -> Json {
     match json {
         Json::Object(members) => {
             let kept = members.iter().filter(|(_, value)| !matches!(value, Json::Null));
-            Json::Object(kept.map(|(key, value)| (key.clone(), strip_nulls(value))).collect())
+            Json::Object(
+                kept.map(|(key, value)| (key.clone(), strip_nulls(value)))
+                    .collect(),
+            )
         }
         Json::Array(elements) => Json::Array(elements.iter().map(strip_nulls).collect()),
         other => other.clone(),
@@ -520,14 +584,29 @@ fn concatenate(left: &Json, right: &Json) -> Json {
 
 fn delete_keys(json: &Json, keys: &[&str]) -> SqlResult<Datum> {
     let kept = match json {
-        Json::Object(members) => {
-            Json::Object(members.iter().filter(|(key, _)| !keys.contains(&key.as_str())).cloned().collect())
-        }
+        Json::Object(members) => Json::Object(
+            members
+                .iter()
+                .filter(|(key, _)| !keys.contains(&key.as_str()))
+                .cloned()
+                .collect(),
+        ),
         Json::Array(elements) => {
             let unwanted = |element: &Json| matches!(element, Json::String(s) if keys.contains(&s.as_str()));
-            Json::Array(elements.iter().filter(|element| !unwanted(element)).cloned().collect())
+            Json::Array(
+                elements
+                    .iter()
+                    .filter(|element| !unwanted(element))
+                    .cloned()
+                    .collect(),
+            )
         }
-        _ => return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "cannot delete from scalar")),
+        _ => {
+            return Err(SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                "cannot delete from scalar",
+            ));
+        }
     };
     Ok(Datum::Jsonb(Box::new(kept)))
 }
@@ -536,7 +615,9 @@ fn delete_index(json: &Json, index: i32) -> SqlResult<Datum> {
     match json {
         Json::Array(elements) => {
             let mut elements = elements.clone();
-            if let Some(position) = index_of(index, elements.len()).filter(|&position| position < elements.len()) {
+            if let Some(position) =
+                index_of(index, elements.len()).filter(|&position| position < elements.len())
+            {
                 elements.remove(position);
             }
             Ok(Datum::Jsonb(Box::new(Json::Array(elements))))
@@ -545,17 +626,26 @@ fn delete_index(json: &Json, index: i32) -> SqlResult<Datum> {
             state::INVALID_PARAMETER_VALUE,
             "cannot delete from object using integer index",
         )),
-        _ => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "cannot delete from scalar")),
+        _ => Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            "cannot delete from scalar",
+        )),
     }
 }
 
 fn path_keys(path: &Datum) -> Vec<String> {
-    array_argument(path).elements.iter().map(|key| key.as_str().unwrap_or("").to_string()).collect()
+    array_argument(path)
+        .elements
+        .iter()
+        .map(|key| key.as_str().unwrap_or("").to_string())
+        .collect()
 }
 
 /// The document with the member at `keys` replaced by what `change` makes of it; None removes it.
 fn replaced(json: &Json, keys: &[String], change: &mut dyn FnMut(&Json) -> Option<Json>) -> Json {
-    let Some((key, deeper)) = keys.split_first() else { return json.clone() };
+    let Some((key, deeper)) = keys.split_first() else {
+        return json.clone();
+    };
     let mut step = |value: &Json| match deeper.is_empty() {
         true => change(value),
         false => Some(replaced(value, deeper, change)),
@@ -570,10 +660,14 @@ fn replaced(json: &Json, keys: &[String], change: &mut dyn FnMut(&Json) -> Optio
         }
         Json::Array(elements) => {
             let wanted = key.parse().ok().and_then(|index| index_of(index, elements.len()));
-            let elements = elements.iter().enumerate().filter_map(|(number, value)| match Some(number) == wanted {
-                true => step(value),
-                false => Some(value.clone()),
-            });
+            let elements =
+                elements
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(number, value)| match Some(number) == wanted {
+                        true => step(value),
+                        false => Some(value.clone()),
+                    });
             Json::Array(elements.collect())
         }
         scalar => scalar.clone(),
@@ -582,7 +676,9 @@ fn replaced(json: &Json, keys: &[String], change: &mut dyn FnMut(&Json) -> Optio
 
 /// jsonb_set: replaces what is there, or adds the last step where its parent exists.
 fn set_path(json: &Json, keys: &[String], value: &Json, create: bool) -> Json {
-    let Some((last, parents)) = keys.split_last() else { return json.clone() };
+    let Some((last, parents)) = keys.split_last() else {
+        return json.clone();
+    };
     let mut set = |parent: &Json| -> Option<Json> {
         Some(match parent {
             Json::Object(members) if create || parent.get(last).is_some() => {
@@ -606,7 +702,11 @@ fn set_path(json: &Json, keys: &[String], value: &Json, create: bool) -> Json {
             other => other.clone(),
         })
     };
-    if parents.is_empty() { set(json).unwrap_or(Json::Null) } else { replaced(json, parents, &mut set) }
+    if parents.is_empty() {
+        set(json).unwrap_or(Json::Null)
+    } else {
+        replaced(json, parents, &mut set)
+    }
 }
 
 /// Containment: objects by members, arrays as sets; at the top an array contains a scalar that is its element.
@@ -615,9 +715,9 @@ fn contains(container: &Json, contained: &Json, top: bool) -> bool {
         (Json::Object(_), Json::Object(members)) => members
             .iter()
             .all(|(key, value)| container.get(key).is_some_and(|own| contains(own, value, false))),
-        (Json::Array(own), Json::Array(elements)) => {
-            elements.iter().all(|element| own.iter().any(|candidate| contains(candidate, element, false)))
-        }
+        (Json::Array(own), Json::Array(elements)) => elements
+            .iter()
+            .all(|element| own.iter().any(|candidate| contains(candidate, element, false))),
         (Json::Array(own), scalar) if top && !matches!(scalar, Json::Object(_)) => {
             own.iter().any(|candidate| contains(candidate, scalar, false))
         }
@@ -628,7 +728,9 @@ fn contains(container: &Json, contained: &Json, top: bool) -> bool {
 fn exists(json: &Json, key: &str) -> bool {
     match json {
         Json::Object(_) => json.get(key).is_some(),
-        Json::Array(elements) => elements.iter().any(|element| matches!(element, Json::String(s) if s == key)),
+        Json::Array(elements) => elements
+            .iter()
+            .any(|element| matches!(element, Json::String(s) if s == key)),
         Json::String(value) => value == key,
         _ => false,
     }

@@ -7,9 +7,9 @@ use mote_common::prng::Prng;
 use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, Numeric};
 
+use super::arithmetic::{float_overflow, float_underflow};
 use super::{Body, array_of, float8, int4, numeric};
 use crate::expr::order;
-use super::arithmetic::{float_overflow, float_underflow};
 
 pub fn body(name: &str) -> Option<Body> {
     macro_rules! float {
@@ -35,13 +35,21 @@ pub fn body(name: &str) -> Option<Body> {
         "log" | "log10" => Body::Pure(|a| numeric(&a[0]).log10().map(Datum::Numeric)),
         "numeric_power" => Body::Pure(|a| numeric(&a[0]).power(numeric(&a[1])).map(Datum::Numeric)),
         "numeric_scale" => Body::Pure(|a| Ok(numeric(&a[0]).scale().map_or(Datum::Null, Datum::Int4))),
-        "numeric_min_scale" => Body::Pure(|a| Ok(numeric(&a[0]).min_scale().map_or(Datum::Null, Datum::Int4))),
+        "numeric_min_scale" => {
+            Body::Pure(|a| Ok(numeric(&a[0]).min_scale().map_or(Datum::Null, Datum::Int4)))
+        }
         "numeric_trim_scale" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).trim_scale()))),
         "dround" => float!(|x| x.round_ties_even()),
         "dtrunc" => float!(|x| x.trunc()),
         "dceil" => float!(|x| x.ceil()),
         "dfloor" => float!(|x| x.floor()),
-        "dsign" => float!(|x| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 }),
+        "dsign" => float!(|x| if x > 0.0 {
+            1.0
+        } else if x < 0.0 {
+            -1.0
+        } else {
+            0.0
+        }),
         "dsqrt" => Body::Pure(|a| square_root(float8(&a[0]))),
         "dcbrt" => float!(|x| x.cbrt()),
         "dpow" => Body::Pure(|a| power(float8(&a[0]), float8(&a[1]))),
@@ -61,14 +69,16 @@ pub fn body(name: &str) -> Option<Body> {
         "datan2" => Body::Pure(|a| Ok(Datum::Float8(float8(&a[0]).atan2(float8(&a[1]))))),
         "drandom" => Body::Runtime(|runtime, _, _| {
             let session = runtime.session();
-            Ok(Datum::Float8(random(session.clock_us() as u64 ^ (session.pid as u64) << 40)))
+            Ok(Datum::Float8(random(
+                session.clock_us() as u64 ^ (session.pid as u64) << 40,
+            )))
         }),
-        "width_bucket_float8" => Body::Pure(|a| {
-            width_bucket_float(float8(&a[0]), float8(&a[1]), float8(&a[2]), int4(&a[3]))
-        }),
-        "width_bucket_numeric" => Body::Pure(|a| {
-            width_bucket_numeric(numeric(&a[0]), numeric(&a[1]), numeric(&a[2]), int4(&a[3]))
-        }),
+        "width_bucket_float8" => {
+            Body::Pure(|a| width_bucket_float(float8(&a[0]), float8(&a[1]), float8(&a[2]), int4(&a[3])))
+        }
+        "width_bucket_numeric" => {
+            Body::Pure(|a| width_bucket_numeric(numeric(&a[0]), numeric(&a[1]), numeric(&a[2]), int4(&a[3])))
+        }
         "width_bucket_array" => Body::Pure(|a| {
             let thresholds = &array_of(&a[1]).elements;
             let bucket = thresholds.partition_point(|threshold| order(threshold, &a[0]).is_le());
@@ -133,11 +143,19 @@ fn out_of_domain() -> SqlError {
 }
 
 fn trigonometric(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
-    if x.is_infinite() { Err(out_of_domain()) } else { Ok(Datum::Float8(function(x))) }
+    if x.is_infinite() {
+        Err(out_of_domain())
+    } else {
+        Ok(Datum::Float8(function(x)))
+    }
 }
 
 fn inverse(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
-    if x.abs() > 1.0 { Err(out_of_domain()) } else { Ok(Datum::Float8(function(x))) }
+    if x.abs() > 1.0 {
+        Err(out_of_domain())
+    } else {
+        Ok(Datum::Float8(function(x)))
+    }
 }
 
 thread_local! {
@@ -159,13 +177,19 @@ fn refuse_bucket(message: &str) -> SqlError {
 }
 
 fn check_bucket(count: i32) -> SqlResult<()> {
-    if count <= 0 { Err(refuse_bucket("count must be greater than zero")) } else { Ok(()) }
+    if count <= 0 {
+        Err(refuse_bucket("count must be greater than zero"))
+    } else {
+        Ok(())
+    }
 }
 
 fn width_bucket_float(operand: f64, low: f64, high: f64, count: i32) -> SqlResult<Datum> {
     check_bucket(count)?;
     if operand.is_nan() || low.is_nan() || high.is_nan() {
-        return Err(refuse_bucket("operand, lower bound, and upper bound cannot be NaN"));
+        return Err(refuse_bucket(
+            "operand, lower bound, and upper bound cannot be NaN",
+        ));
     }
     if low.is_infinite() || high.is_infinite() {
         return Err(refuse_bucket("lower and upper bounds must be finite"));
@@ -173,11 +197,17 @@ fn width_bucket_float(operand: f64, low: f64, high: f64, count: i32) -> SqlResul
     if low == high {
         return Err(refuse_bucket("lower bound cannot equal upper bound"));
     }
-    let (x, from, to) = if low < high { (operand, low, high) } else { (-operand, -low, -high) };
+    let (x, from, to) = if low < high {
+        (operand, low, high)
+    } else {
+        (-operand, -low, -high)
+    };
     let bucket = if x < from {
         0
     } else if x >= to {
-        count.checked_add(1).ok_or_else(|| super::arithmetic::out_of_range(crate::expr::IntegerWidth::Four))?
+        count
+            .checked_add(1)
+            .ok_or_else(|| super::arithmetic::out_of_range(crate::expr::IntegerWidth::Four))?
     } else {
         (((x - from) / (to - from) * count as f64) as i32).min(count - 1) + 1
     };
@@ -187,7 +217,9 @@ fn width_bucket_float(operand: f64, low: f64, high: f64, count: i32) -> SqlResul
 fn width_bucket_numeric(operand: &Numeric, low: &Numeric, high: &Numeric, count: i32) -> SqlResult<Datum> {
     check_bucket(count)?;
     if operand.is_nan() || low.is_nan() || high.is_nan() {
-        return Err(refuse_bucket("operand, lower bound, and upper bound cannot be NaN"));
+        return Err(refuse_bucket(
+            "operand, lower bound, and upper bound cannot be NaN",
+        ));
     }
     if !low.is_finite() || !high.is_finite() {
         return Err(refuse_bucket("lower and upper bounds must be finite"));
@@ -195,12 +227,17 @@ fn width_bucket_numeric(operand: &Numeric, low: &Numeric, high: &Numeric, count:
     if low == high {
         return Err(refuse_bucket("lower bound cannot equal upper bound"));
     }
-    let (x, from, to) =
-        if low < high { (operand.clone(), low.clone(), high.clone()) } else { (operand.neg(), low.neg(), high.neg()) };
+    let (x, from, to) = if low < high {
+        (operand.clone(), low.clone(), high.clone())
+    } else {
+        (operand.neg(), low.neg(), high.neg())
+    };
     let bucket = if x < from {
         0
     } else if x >= to {
-        count.checked_add(1).ok_or_else(|| super::arithmetic::out_of_range(crate::expr::IntegerWidth::Four))?
+        count
+            .checked_add(1)
+            .ok_or_else(|| super::arithmetic::out_of_range(crate::expr::IntegerWidth::Four))?
     } else {
         let scaled = x.sub(&from)?.mul(&Numeric::from(count))?;
         scaled.div_trunc(&to.sub(&from)?)?.to_i32()? + 1

@@ -56,7 +56,12 @@ pub enum Body {
 
 impl Body {
     #[inline]
-    pub fn call(self, runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
+    pub fn call(
+        self,
+        runtime: &mut Runtime<'_, '_>,
+        site: &CallSite,
+        arguments: &[Datum],
+    ) -> SqlResult<Datum> {
         match self {
             Body::Pure(function) => function(arguments),
             Body::Runtime(function) => function(runtime, site, arguments),
@@ -95,9 +100,41 @@ pub fn set_body(name: &str) -> Option<SetFunction> {
 
 /// Types whose comparison functions are their name and the operation, as in `int4eq` and `text_lt`.
 const COMPARED: &[&str] = &[
-    "array", "bool", "bpchar", "bytea", "char", "cid", "date", "float4", "float48", "float8", "float84", "int2", "int24",
-    "int28", "int4", "int42", "int48", "int8", "int82", "int84", "interval", "jsonb", "name", "numeric", "oid",
-    "oidvector", "pg_lsn", "record", "text", "tid", "time", "timestamp", "uuid", "xid", "xid8",
+    "array",
+    "bool",
+    "bpchar",
+    "bytea",
+    "char",
+    "cid",
+    "date",
+    "float4",
+    "float48",
+    "float8",
+    "float84",
+    "int2",
+    "int24",
+    "int28",
+    "int4",
+    "int42",
+    "int48",
+    "int8",
+    "int82",
+    "int84",
+    "interval",
+    "jsonb",
+    "name",
+    "numeric",
+    "oid",
+    "oidvector",
+    "pg_lsn",
+    "record",
+    "text",
+    "tid",
+    "time",
+    "timestamp",
+    "uuid",
+    "xid",
+    "xid8",
 ];
 
 /// The comparison that a body's name stands for, where both sides are compared as they are.
@@ -165,7 +202,10 @@ pub(crate) static PLAIN_SETTINGS: LazyLock<FormatSettings> = LazyLock::new(Forma
 #[cold]
 #[inline(never)]
 fn wrong_variant(expected: &str, datum: &Datum) -> ! {
-    panic!("a function was called with {} for {expected}: the binder resolves argument types", datum.variant_name())
+    panic!(
+        "a function was called with {} for {expected}: the binder resolves argument types",
+        datum.variant_name()
+    )
 }
 
 macro_rules! accessors {

@@ -29,16 +29,18 @@ pub fn body(name: &str) -> Option<Body> {
             let escape = String::from_utf8_lossy(bytes(&a[1])).into_owned();
             Ok(Datum::bytea(like_escape(&pattern, &escape)?.into_bytes()))
         }),
-        "similar_to_escape_1" => Body::Pure(|a| {
-            similar_to_regex(text(&a[0]), Escape::default()).map(Datum::from)
-        }),
-        "similar_to_escape_2" => Body::Pure(|a| {
-            similar_to_regex(text(&a[0]), Escape::parse(text(&a[1]))?).map(Datum::from)
-        }),
+        "similar_to_escape_1" => {
+            Body::Pure(|a| similar_to_regex(text(&a[0]), Escape::default()).map(Datum::from))
+        }
+        "similar_to_escape_2" => {
+            Body::Pure(|a| similar_to_regex(text(&a[0]), Escape::parse(text(&a[1]))?).map(Datum::from))
+        }
         "textregexeq" | "nameregexeq" => Body::Pure(|a| matches(a, "").map(Datum::Bool)),
         "textregexne" | "nameregexne" => Body::Pure(|a| matches(a, "").map(|matched| Datum::Bool(!matched))),
         "texticregexeq" | "nameicregexeq" => Body::Pure(|a| matches(a, "i").map(Datum::Bool)),
-        "texticregexne" | "nameicregexne" => Body::Pure(|a| matches(a, "i").map(|matched| Datum::Bool(!matched))),
+        "texticregexne" | "nameicregexne" => {
+            Body::Pure(|a| matches(a, "i").map(|matched| Datum::Bool(!matched)))
+        }
         "regexp_like_no_flags" => Body::Pure(|a| matches(a, "").map(Datum::Bool)),
         "regexp_like" => Body::Pure(|a| {
             forbid_global(text(&a[2]), "regexp_like()")?;
@@ -49,19 +51,30 @@ pub fn body(name: &str) -> Option<Body> {
             let pattern = similar_to_regex(text(&a[1]), Escape::parse(text(&a[2]))?)?;
             first_match(text(&a[0]), &pattern)
         }),
-        "textregexreplace_noopt" => Body::Pure(|a| replace(text(&a[0]), text(&a[1]), text(&a[2]), "", 1, None)),
-        "textregexreplace" => Body::Pure(|a| replace(text(&a[0]), text(&a[1]), text(&a[2]), text(&a[3]), 1, None)),
+        "textregexreplace_noopt" => {
+            Body::Pure(|a| replace(text(&a[0]), text(&a[1]), text(&a[2]), "", 1, None))
+        }
+        "textregexreplace" => {
+            Body::Pure(|a| replace(text(&a[0]), text(&a[1]), text(&a[2]), text(&a[3]), 1, None))
+        }
         "textregexreplace_extended" => Body::Pure(|a| {
             let n = int4(&a[4]);
-            replace(text(&a[0]), text(&a[1]), text(&a[2]), text(&a[5]), int4(&a[3]), Some(n))
+            replace(
+                text(&a[0]),
+                text(&a[1]),
+                text(&a[2]),
+                text(&a[5]),
+                int4(&a[3]),
+                Some(n),
+            )
         }),
         "textregexreplace_extended_no_flags" => Body::Pure(|a| {
             let n = int4(&a[4]);
             replace(text(&a[0]), text(&a[1]), text(&a[2]), "", int4(&a[3]), Some(n))
         }),
-        "textregexreplace_extended_no_n" => Body::Pure(|a| {
-            replace(text(&a[0]), text(&a[1]), text(&a[2]), "", int4(&a[3]), Some(1))
-        }),
+        "textregexreplace_extended_no_n" => {
+            Body::Pure(|a| replace(text(&a[0]), text(&a[1]), text(&a[2]), "", int4(&a[3]), Some(1)))
+        }
         "regexp_count_no_start" => Body::Pure(|a| count(text(&a[0]), text(&a[1]), 1, "")),
         "regexp_count_no_flags" => Body::Pure(|a| count(text(&a[0]), text(&a[1]), int4(&a[2]), "")),
         "regexp_count" => Body::Pure(|a| count(text(&a[0]), text(&a[1]), int4(&a[2]), text(&a[3]))),
@@ -70,7 +83,9 @@ pub fn body(name: &str) -> Option<Body> {
             forbid_global(text(&a[2]), "regexp_match()")?;
             regexp_match(text(&a[0]), text(&a[1]), text(&a[2]))
         }),
-        "regexp_split_to_array_no_flags" => Body::Pure(|a| Ok(text_array(split(text(&a[0]), text(&a[1]), "")?))),
+        "regexp_split_to_array_no_flags" => {
+            Body::Pure(|a| Ok(text_array(split(text(&a[0]), text(&a[1]), "")?)))
+        }
         "regexp_split_to_array" => Body::Pure(|a| {
             forbid_global(text(&a[2]), "regexp_split_to_array()")?;
             Ok(text_array(split(text(&a[0]), text(&a[1]), text(&a[2]))?))
@@ -181,7 +196,11 @@ fn build(pattern: &str, flags: &str) -> SqlResult<Regex> {
         }
         None => pattern.strip_prefix("***:").unwrap_or(pattern),
     };
-    let source = if literal { regex::escape(pattern) } else { translate(pattern) };
+    let source = if literal {
+        regex::escape(pattern)
+    } else {
+        translate(pattern)
+    };
     RegexBuilder::new(&source)
         .case_insensitive(options.0)
         .multi_line(options.1)
@@ -190,8 +209,16 @@ fn build(pattern: &str, flags: &str) -> SqlResult<Regex> {
         .build()
         .map_err(|error| {
             let reason = error.to_string();
-            let reason = reason.lines().last().unwrap_or("").trim_start_matches("error: ").to_string();
-            SqlError::new(state::INVALID_REGULAR_EXPRESSION, format!("invalid regular expression: {reason}"))
+            let reason = reason
+                .lines()
+                .last()
+                .unwrap_or("")
+                .trim_start_matches("error: ")
+                .to_string();
+            SqlError::new(
+                state::INVALID_REGULAR_EXPRESSION,
+                format!("invalid regular expression: {reason}"),
+            )
         })
 }
 
@@ -245,7 +272,9 @@ fn forbid_global(flags: &str, function: &str) -> SqlResult<()> {
             state::INVALID_PARAMETER_VALUE,
             format!("{function} does not support the \"global\" option"),
         )
-        .hint(format!("Use the regexp_matches function instead, where {function} takes one match.")));
+        .hint(format!(
+            "Use the regexp_matches function instead, where {function} takes one match."
+        )));
     }
     Ok(())
 }
@@ -259,7 +288,9 @@ fn first_match(value: &str, pattern: &str) -> SqlResult<Datum> {
     let regex = compile(pattern, "")?;
     Ok(match regex.captures(value) {
         None => Datum::Null,
-        Some(captures) if captures.len() > 1 => captures.get(1).map_or(Datum::Null, |m| Datum::from(m.as_str())),
+        Some(captures) if captures.len() > 1 => {
+            captures.get(1).map_or(Datum::Null, |m| Datum::from(m.as_str()))
+        }
         Some(captures) => Datum::from(&captures[0]),
     })
 }
@@ -303,7 +334,9 @@ fn replace(
     let mut at = from;
     let mut number = 0;
     while at <= value.len() {
-        let Some(captures) = regex.captures_at(value, at) else { break };
+        let Some(captures) = regex.captures_at(value, at) else {
+            break;
+        };
         let whole = captures.get(0).expect("a match has group 0");
         number += 1;
         if which == 0 || number == which {
@@ -354,7 +387,9 @@ fn count(value: &str, pattern: &str, start: i32, flags: &str) -> SqlResult<Datum
     forbid_global(flags, "regexp_count()")?;
     let regex = compile(pattern, flags)?;
     let from = offset(value, start)?;
-    Ok(Datum::Int4(regex.find_iter(value).filter(|m| m.start() >= from).count() as i32))
+    Ok(Datum::Int4(
+        regex.find_iter(value).filter(|m| m.start() >= from).count() as i32,
+    ))
 }
 
 fn groups_of(captures: &Captures<'_>) -> Datum {
@@ -367,14 +402,20 @@ fn groups_of(captures: &Captures<'_>) -> Datum {
 }
 
 fn regexp_match(value: &str, pattern: &str, flags: &str) -> SqlResult<Datum> {
-    Ok(compile(pattern, flags)?.captures(value).map_or(Datum::Null, |captures| groups_of(&captures)))
+    Ok(compile(pattern, flags)?
+        .captures(value)
+        .map_or(Datum::Null, |captures| groups_of(&captures)))
 }
 
 /// All matches (with `g`) or the first, each as an array of its groups.
 pub(crate) fn regexp_matches(value: &str, pattern: &str, flags: &str) -> SqlResult<Vec<Datum>> {
     let regex = compile(pattern, flags)?;
     let limit = if flags.contains('g') { usize::MAX } else { 1 };
-    Ok(regex.captures_iter(value).take(limit).map(|captures| groups_of(&captures)).collect())
+    Ok(regex
+        .captures_iter(value)
+        .take(limit)
+        .map(|captures| groups_of(&captures))
+        .collect())
 }
 
 /// The pieces between matches. An empty match at the start, at the end or right behind a match splits nothing.

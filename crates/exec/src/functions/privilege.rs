@@ -31,26 +31,41 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
     let Some(role) = role else { return Ok(Datum::Null) };
     match site.name {
         "pg_has_role" => {
-            let Some(other) = role_of(runtime, &rest[0])? else { return Ok(Datum::Null) };
-            Ok(Datum::Bool(is_superuser(runtime, role) || is_member(runtime, role, other)))
+            let Some(other) = role_of(runtime, &rest[0])? else {
+                return Ok(Datum::Null);
+            };
+            Ok(Datum::Bool(
+                is_superuser(runtime, role) || is_member(runtime, role, other),
+            ))
         }
-        "has_table_privilege" | "has_sequence_privilege" | "has_any_column_privilege" | "has_column_privilege" => {
-            let Some(relation) = relation_of(runtime, &rest[0])? else { return Ok(Datum::Null) };
+        "has_table_privilege"
+        | "has_sequence_privilege"
+        | "has_any_column_privilege"
+        | "has_column_privilege" => {
+            let Some(relation) = relation_of(runtime, &rest[0])? else {
+                return Ok(Datum::Null);
+            };
             if of_column && !has_column(&relation, &rest[1])? {
                 return Ok(Datum::Null);
             }
             let session = runtime.session();
-            let any = parse(&wanted)?.into_iter().any(|bit| has_privileges(session, &relation, role, bit));
+            let any = parse(&wanted)?
+                .into_iter()
+                .any(|bit| has_privileges(session, &relation, role, bit));
             Ok(Datum::Bool(any))
         }
         // Databases, functions, types and schemas carry no ACL of their own yet: PUBLIC has PostgreSQL's defaults.
         "has_schema_privilege" => {
             let known = schema_of(runtime, &rest[0])?;
-            let Some(owner) = known else { return Ok(Datum::Null) };
+            let Some(owner) = known else {
+                return Ok(Datum::Null);
+            };
             let session = runtime.session();
             let usage = parse(&wanted)?.iter().all(|&bit| bit == privilege::USAGE);
             let superuser = is_superuser(runtime, role);
-            Ok(Datum::Bool(usage || superuser || owner == role && session.user_oid == role))
+            Ok(Datum::Bool(
+                usage || superuser || owner == role && session.user_oid == role,
+            ))
         }
         _ => {
             parse(&wanted)?;
@@ -61,7 +76,10 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
 
 fn is_superuser(runtime: &Runtime<'_, '_>, role: Oid) -> bool {
     let catalog = runtime.session().catalog.current();
-    catalog.roles.get(&role).is_some_and(|entry| entry.object.superuser)
+    catalog
+        .roles
+        .get(&role)
+        .is_some_and(|entry| entry.object.superuser)
 }
 
 /// Whether a role is another one or belongs to it, directly or through others.
@@ -71,7 +89,11 @@ fn is_member(runtime: &Runtime<'_, '_>, role: Oid, other: Oid) -> bool {
     let mut next = 0;
     while let Some(&current) = reached.get(next) {
         next += 1;
-        let parents = catalog.roles.get(&current).map(|entry| entry.object.member_of.clone()).unwrap_or_default();
+        let parents = catalog
+            .roles
+            .get(&current)
+            .map(|entry| entry.object.member_of.clone())
+            .unwrap_or_default();
         for parent in parents.into_iter().map(Oid) {
             if !reached.contains(&parent) {
                 reached.push(parent);
@@ -88,7 +110,10 @@ fn role_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid
             let name = text(other);
             match runtime.session().catalog.current().role_by_name(name) {
                 Some(role) => Ok(Some(Oid(role.object.oid))),
-                None => Err(SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))),
+                None => Err(SqlError::new(
+                    state::UNDEFINED_OBJECT,
+                    format!("role \"{name}\" does not exist"),
+                )),
             }
         }
     }
@@ -102,7 +127,10 @@ fn relation_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option
             let found = reg_lookup(runtime, name, oid::REGCLASS);
             match found.and_then(|oid| runtime.session().catalog.relation(oid)) {
                 Some(relation) => Ok(Some(relation)),
-                None => Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))),
+                None => Err(SqlError::new(
+                    state::UNDEFINED_TABLE,
+                    format!("relation \"{name}\" does not exist"),
+                )),
             }
         }
     }
@@ -122,9 +150,10 @@ fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<O
             let found = reg_lookup(runtime, text(other), oid::REGNAMESPACE);
             match found {
                 Some(schema) => Ok(by_oid(schema)),
-                None => {
-                    Err(SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist")))
-                }
+                None => Err(SqlError::new(
+                    state::INVALID_SCHEMA_NAME,
+                    format!("schema \"{name}\" does not exist"),
+                )),
             }
         }
     }
@@ -133,18 +162,26 @@ fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<O
 fn has_column(relation: &Relation, column: &Datum) -> SqlResult<bool> {
     match column {
         Datum::Text(name) => {
-            let found = relation.columns.iter().any(|column| !column.dropped && column.name == name.as_str());
+            let found = relation
+                .columns
+                .iter()
+                .any(|column| !column.dropped && column.name == name.as_str());
             if found {
                 return Ok(true);
             }
             Err(SqlError::new(
                 state::UNDEFINED_COLUMN,
-                format!("column \"{name}\" of relation \"{}\" does not exist", relation.name),
+                format!(
+                    "column \"{name}\" of relation \"{}\" does not exist",
+                    relation.name
+                ),
             ))
         }
         number => {
             let position = number.as_i64().unwrap_or(0);
-            let column = usize::try_from(position - 1).ok().and_then(|position| relation.columns.get(position));
+            let column = usize::try_from(position - 1)
+                .ok()
+                .and_then(|position| relation.columns.get(position));
             Ok(column.is_some_and(|column| !column.dropped))
         }
     }

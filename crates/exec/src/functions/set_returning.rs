@@ -27,51 +27,98 @@ pub fn body(name: &str) -> Option<SetFunction> {
         "generate_subscripts" => |_, _, a| subscripts(a, boolean(&a[2])),
         "generate_subscripts_nodir" => |_, _, a| subscripts(a, false),
         "array_unnest" => |_, _, a| Ok(list(array_of(&a[0]).elements.clone())),
-        "regexp_matches_no_flags" => {
-            |_, _, a| Ok(list(super::pattern::regexp_matches(text(&a[0]), text(&a[1]), "")?))
+        "regexp_matches_no_flags" => |_, _, a| {
+            Ok(list(super::pattern::regexp_matches(
+                text(&a[0]),
+                text(&a[1]),
+                "",
+            )?))
+        },
+        "regexp_matches" => |_, _, a| {
+            Ok(list(super::pattern::regexp_matches(
+                text(&a[0]),
+                text(&a[1]),
+                text(&a[2]),
+            )?))
+        },
+        "regexp_split_to_table_no_flags" => {
+            |_, _, a| Ok(texts(super::pattern::split(text(&a[0]), text(&a[1]), "")?))
         }
-        "regexp_matches" => {
-            |_, _, a| Ok(list(super::pattern::regexp_matches(text(&a[0]), text(&a[1]), text(&a[2]))?))
-        }
-        "regexp_split_to_table_no_flags" => |_, _, a| Ok(texts(super::pattern::split(text(&a[0]), text(&a[1]), "")?)),
-        "regexp_split_to_table" => {
-            |_, _, a| Ok(texts(super::pattern::split(text(&a[0]), text(&a[1]), text(&a[2]))?))
-        }
+        "regexp_split_to_table" => |_, _, a| {
+            Ok(texts(super::pattern::split(
+                text(&a[0]),
+                text(&a[1]),
+                text(&a[2]),
+            )?))
+        },
         "text_to_table" => |_, _, a| Ok(list(super::array::pieces(&a[0], &a[1], None).unwrap_or_default())),
-        "text_to_table_null" => {
-            |_, _, a| Ok(list(super::array::pieces(&a[0], &a[1], a[2].as_str()).unwrap_or_default()))
-        }
+        "text_to_table_null" => |_, _, a| {
+            Ok(list(
+                super::array::pieces(&a[0], &a[1], a[2].as_str()).unwrap_or_default(),
+            ))
+        },
         "jsonb_array_elements" => |_, _, a| {
-            Ok(list(elements(jsonb(&a[0]))?.iter().map(|element| tree(Some(element))).collect()))
+            Ok(list(
+                elements(jsonb(&a[0]))?
+                    .iter()
+                    .map(|element| tree(Some(element)))
+                    .collect(),
+            ))
         },
         "jsonb_array_elements_text" => |_, _, a| {
-            Ok(list(elements(jsonb(&a[0]))?.iter().map(|element| tree_text(Some(element))).collect()))
+            Ok(list(
+                elements(jsonb(&a[0]))?
+                    .iter()
+                    .map(|element| tree_text(Some(element)))
+                    .collect(),
+            ))
         },
         "jsonb_object_keys" => |_, site, a| {
-            let keys = members(jsonb(&a[0]), site.name)?.iter().map(|(key, _)| Datum::Text(key.clone()));
+            let keys = members(jsonb(&a[0]), site.name)?
+                .iter()
+                .map(|(key, _)| Datum::Text(key.clone()));
             Ok(list(keys.collect()))
         },
         "jsonb_each" => |_, site, a| {
             let pairs = members(jsonb(&a[0]), site.name)?.iter();
-            Ok(rows(pairs.map(|(key, value)| vec![Datum::Text(key.clone()), tree(Some(value))]).collect()))
+            Ok(rows(
+                pairs
+                    .map(|(key, value)| vec![Datum::Text(key.clone()), tree(Some(value))])
+                    .collect(),
+            ))
         },
         "jsonb_each_text" => |_, site, a| {
             let pairs = members(jsonb(&a[0]), site.name)?.iter();
-            Ok(rows(pairs.map(|(key, value)| vec![Datum::Text(key.clone()), tree_text(Some(value))]).collect()))
+            Ok(rows(
+                pairs
+                    .map(|(key, value)| vec![Datum::Text(key.clone()), tree_text(Some(value))])
+                    .collect(),
+            ))
         },
         "json_array_elements" => |_, _, a| {
-            Ok(list(raw_list(text(&a[0]))?.into_iter().map(Datum::from).collect()))
+            Ok(list(
+                raw_list(text(&a[0]))?.into_iter().map(Datum::from).collect(),
+            ))
         },
         "json_array_elements_text" => |_, _, a| {
             let elements = raw_list(text(&a[0]))?.into_iter().map(|raw| raw_text(Some(raw)));
             Ok(list(elements.collect::<SqlResult<_>>()?))
         },
         "json_object_keys" => |_, site, a| {
-            Ok(list(raw_pairs(text(&a[0]), site.name)?.into_iter().map(|(key, _)| Datum::from(key)).collect()))
+            Ok(list(
+                raw_pairs(text(&a[0]), site.name)?
+                    .into_iter()
+                    .map(|(key, _)| Datum::from(key))
+                    .collect(),
+            ))
         },
         "json_each" => |_, site, a| {
             let pairs = raw_pairs(text(&a[0]), site.name)?.into_iter();
-            Ok(rows(pairs.map(|(key, raw)| vec![Datum::from(key), Datum::from(raw)]).collect()))
+            Ok(rows(
+                pairs
+                    .map(|(key, raw)| vec![Datum::from(key), Datum::from(raw)])
+                    .collect(),
+            ))
         },
         "json_each_text" => |_, site, a| {
             let mut pairs = Vec::new();
@@ -90,7 +137,9 @@ struct Rows(std::vec::IntoIter<Vec<Datum>>);
 
 impl RowSource for Rows {
     fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool> {
-        let Some(mut next) = self.0.next() else { return Ok(false) };
+        let Some(mut next) = self.0.next() else {
+            return Ok(false);
+        };
         row.append(&mut next);
         Ok(true)
     }
@@ -105,7 +154,9 @@ struct List(std::vec::IntoIter<Datum>);
 
 impl RowSource for List {
     fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool> {
-        let Some(value) = self.0.next() else { return Ok(false) };
+        let Some(value) = self.0.next() else {
+            return Ok(false);
+        };
         row.push(value);
         Ok(true)
     }
@@ -138,11 +189,19 @@ struct Integers {
 impl RowSource for Integers {
     fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool> {
         let Some(value) = self.next else { return Ok(false) };
-        if if self.step > 0 { value > self.stop } else { value < self.stop } {
+        if if self.step > 0 {
+            value > self.stop
+        } else {
+            value < self.stop
+        } {
             return Ok(false);
         }
         self.next = value.checked_add(self.step);
-        row.push(if self.wide { Datum::Int8(value) } else { Datum::Int4(value as i32) });
+        row.push(if self.wide {
+            Datum::Int8(value)
+        } else {
+            Datum::Int4(value as i32)
+        });
         Ok(true)
     }
 }
@@ -151,7 +210,12 @@ fn integers(start: i64, stop: i64, step: i64, wide: bool) -> SqlResult<Box<dyn R
     if step == 0 {
         return Err(zero_step());
     }
-    Ok(Box::new(Integers { next: Some(start), stop, step, wide }))
+    Ok(Box::new(Integers {
+        next: Some(start),
+        stop,
+        step,
+        wide,
+    }))
 }
 
 struct Numerics {
@@ -162,7 +226,11 @@ struct Numerics {
 
 impl RowSource for Numerics {
     fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool> {
-        let past = if self.step.is_negative() { self.next < self.stop } else { self.next > self.stop };
+        let past = if self.step.is_negative() {
+            self.next < self.stop
+        } else {
+            self.next > self.stop
+        };
         if past {
             return Ok(false);
         }
@@ -176,14 +244,25 @@ fn numerics(start: &Numeric, stop: &Numeric, step: &Numeric) -> SqlResult<Box<dy
     for (value, name) in [(start, "start"), (stop, "stop"), (step, "step size")] {
         if !value.is_finite() {
             let what = if value.is_nan() { "NaN" } else { "infinity" };
-            let name = if name == "step size" { name.to_string() } else { format!("{name} value") };
-            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, format!("{name} cannot be {what}")));
+            let name = if name == "step size" {
+                name.to_string()
+            } else {
+                format!("{name} value")
+            };
+            return Err(SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                format!("{name} cannot be {what}"),
+            ));
         }
     }
     if step.is_zero() {
         return Err(zero_step());
     }
-    Ok(Box::new(Numerics { next: start.clone(), stop: stop.clone(), step: step.clone() }))
+    Ok(Box::new(Numerics {
+        next: start.clone(),
+        stop: stop.clone(),
+        step: step.clone(),
+    }))
 }
 
 struct Timestamps {
@@ -197,14 +276,22 @@ struct Timestamps {
 impl RowSource for Timestamps {
     fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool> {
         let value = self.next;
-        if if self.ascending { value > self.stop } else { value < self.stop } {
+        if if self.ascending {
+            value > self.stop
+        } else {
+            value < self.stop
+        } {
             return Ok(false);
         }
         self.next = match &self.zone {
             Some(zone) => arithmetic::timestamptz_plus(value, &self.step, zone)?,
             None => arithmetic::timestamp_plus(value, &self.step)?,
         };
-        row.push(if self.zone.is_some() { Datum::TimestampTz(value) } else { Datum::Timestamp(value) });
+        row.push(if self.zone.is_some() {
+            Datum::TimestampTz(value)
+        } else {
+            Datum::Timestamp(value)
+        });
         Ok(true)
     }
 }
@@ -223,16 +310,28 @@ fn timestamps(
     if sign.is_eq() {
         return Err(zero_step());
     }
-    Ok(Box::new(Timestamps { next: us(start), stop: us(stop), step: *step, ascending: sign.is_gt(), zone }))
+    Ok(Box::new(Timestamps {
+        next: us(start),
+        stop: us(stop),
+        step: *step,
+        ascending: sign.is_gt(),
+        zone,
+    }))
 }
 
 fn subscripts(a: &[Datum], reverse: bool) -> SqlResult<Box<dyn RowSource>> {
-    let number = usize::try_from(int4(&a[1])).ok().and_then(|number| number.checked_sub(1));
+    let number = usize::try_from(int4(&a[1]))
+        .ok()
+        .and_then(|number| number.checked_sub(1));
     let Some(dim) = number.and_then(|number| array_of(&a[0]).dims.get(number)) else {
         return Ok(list(Vec::new()));
     };
     let (first, last) = (dim.lower_bound as i64, (dim.lower_bound + dim.length - 1) as i64);
-    if reverse { integers(last, first, -1, false) } else { integers(first, last, 1, false) }
+    if reverse {
+        integers(last, first, -1, false)
+    } else {
+        integers(first, last, 1, false)
+    }
 }
 
 fn elements(json: &Json) -> SqlResult<&[Json]> {
@@ -242,13 +341,19 @@ fn elements(json: &Json) -> SqlResult<&[Json]> {
             state::INVALID_PARAMETER_VALUE,
             "cannot extract elements from an object",
         )),
-        _ => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "cannot extract elements from a scalar")),
+        _ => Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            "cannot extract elements from a scalar",
+        )),
     }
 }
 
 fn not_an_object(function: &str, is_array: bool) -> SqlError {
     let kind = if is_array { "an array" } else { "a scalar" };
-    SqlError::new(state::INVALID_PARAMETER_VALUE, format!("cannot call {function} on {kind}"))
+    SqlError::new(
+        state::INVALID_PARAMETER_VALUE,
+        format!("cannot call {function} on {kind}"),
+    )
 }
 
 fn members<'a>(json: &'a Json, function: &str) -> SqlResult<&'a [(compact_str::CompactString, Json)]> {
@@ -259,7 +364,8 @@ fn members<'a>(json: &'a Json, function: &str) -> SqlResult<&'a [(compact_str::C
 }
 
 fn raw_list(json: &str) -> SqlResult<Vec<&str>> {
-    raw_elements(json).ok_or_else(|| not_an_array("call json_array_elements on", json.trim_start().starts_with('{')))
+    raw_elements(json)
+        .ok_or_else(|| not_an_array("call json_array_elements on", json.trim_start().starts_with('{')))
 }
 
 fn raw_pairs<'a>(json: &'a str, function: &str) -> SqlResult<Vec<(String, &'a str)>> {

@@ -30,11 +30,12 @@ fn session(name: &str) -> Option<Body> {
             Ok(Datum::from(format!("PostgreSQL {version} on {machine}-{system}")))
         }),
         "pg_client_encoding" | "getdatabaseencoding" => Body::Pure(|_| Ok(Datum::from("UTF8"))),
-        "PG_encoding_to_char" => {
-            Body::Pure(|a| Ok(Datum::from(if int4(&a[0]) == 6 { "UTF8" } else { "" })))
-        }
+        "PG_encoding_to_char" => Body::Pure(|a| Ok(Datum::from(if int4(&a[0]) == 6 { "UTF8" } else { "" }))),
         "PG_char_to_encoding" => Body::Pure(|a| {
-            let utf8 = matches!(text(&a[0]).to_ascii_lowercase().as_str(), "utf8" | "utf-8" | "unicode");
+            let utf8 = matches!(
+                text(&a[0]).to_ascii_lowercase().as_str(),
+                "utf8" | "utf-8" | "unicode"
+            );
             Ok(Datum::Int4(if utf8 { 6 } else { -1 }))
         }),
         "current_schemas" => Body::Runtime(|runtime, _, a| {
@@ -47,16 +48,18 @@ fn session(name: &str) -> Option<Body> {
             Ok(Datum::array(oid::NAME, path.map(Datum::from).collect()))
         }),
         "pg_backend_pid" => Body::Runtime(|runtime, _, _| Ok(Datum::Int4(runtime.session().pid as i32))),
-        "show_config_by_name" => Body::Runtime(|runtime, _, a| {
-            Ok(Datum::from(runtime.session().settings.get(text(&a[0]))?))
-        }),
-        "show_config_by_name_missing_ok" => Body::Runtime(|runtime, _, a| {
-            match runtime.session().settings.get(text(&a[0])) {
-                Ok(value) => Ok(Datum::from(value)),
-                Err(_) if boolean(&a[1]) => Ok(Datum::Null),
-                Err(error) => Err(error),
-            }
-        }),
+        "show_config_by_name" => {
+            Body::Runtime(|runtime, _, a| Ok(Datum::from(runtime.session().settings.get(text(&a[0]))?)))
+        }
+        "show_config_by_name_missing_ok" => {
+            Body::Runtime(
+                |runtime, _, a| match runtime.session().settings.get(text(&a[0])) {
+                    Ok(value) => Ok(Datum::from(value)),
+                    Err(_) if boolean(&a[1]) => Ok(Datum::Null),
+                    Err(error) => Err(error),
+                },
+            )
+        }
         "set_config_by_name" => Body::Runtime(set_config),
         "pg_typeof" => Body::Runtime(|_, site, _| Ok(Datum::Oid(site.arguments[0].oid.0))),
         "pg_num_nulls" => Body::Runtime(|_, site, a| Ok(count_nulls(site, a, true))),
@@ -70,9 +73,9 @@ fn session(name: &str) -> Option<Body> {
         "pg_sleep" => Body::Runtime(sleep),
         "pg_is_in_recovery" => Body::Pure(|_| Ok(Datum::Bool(false))),
         "pg_reload_conf" => Body::Pure(|_| Ok(Datum::Bool(true))),
-        "pg_postmaster_start_time" | "pg_conf_load_time" => Body::Runtime(|runtime, _, _| {
-            Ok(Datum::TimestampTz(runtime.database().started_us()))
-        }),
+        "pg_postmaster_start_time" | "pg_conf_load_time" => {
+            Body::Runtime(|runtime, _, _| Ok(Datum::TimestampTz(runtime.database().started_us())))
+        }
         "pg_current_xact_id" | "pg_current_xact_id_if_assigned" => {
             Body::Runtime(|runtime, _, _| Ok(Datum::Int8(runtime.transaction().id().0 as i64)))
         }
@@ -97,7 +100,10 @@ fn session(name: &str) -> Option<Body> {
         "pg_blocking_pids" => Body::Runtime(|runtime, _, a| {
             let session = int4(&a[0]) as u32;
             let blockers = runtime.database().engine().blockers(session).into_iter();
-            Ok(Datum::array(oid::INT4, blockers.map(|(pid, _)| Datum::Int4(pid as i32)).collect()))
+            Ok(Datum::array(
+                oid::INT4,
+                blockers.map(|(pid, _)| Datum::Int4(pid as i32)).collect(),
+            ))
         }),
         _ => return None,
     })
@@ -105,7 +111,10 @@ fn session(name: &str) -> Option<Body> {
 
 fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let Some(name) = a[0].as_str() else {
-        return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
+        return Err(SqlError::new(
+            state::NULL_VALUE_NOT_ALLOWED,
+            "SET requires parameter name",
+        ));
     };
     let local = a[2].as_bool().unwrap_or(false);
     let context = runtime.context();
@@ -130,8 +139,15 @@ fn count_nulls(site: &CallSite, arguments: &[Datum], nulls: bool) -> Datum {
 fn sleep(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let seconds = float8(&a[0]).max(0.0);
     let context = runtime.context();
-    let until = context.session.clock.monotonic_ns().saturating_add((seconds * 1e9) as u64);
-    let deadline = context.session.statement_deadline_ns.map_or(until, |deadline| deadline.min(until));
+    let until = context
+        .session
+        .clock
+        .monotonic_ns()
+        .saturating_add((seconds * 1e9) as u64);
+    let deadline = context
+        .session
+        .statement_deadline_ns
+        .map_or(until, |deadline| deadline.min(until));
     let end = context.host.sleep_until(deadline);
     // The end of the nap is no timeout; the statement's deadline is.
     if end == WaitEnd::Decided || end == WaitEnd::TimedOut {
@@ -174,8 +190,16 @@ fn advisory(name: &str) -> Option<Body> {
     known.then_some(Body::Runtime(|runtime, site, a| {
         let name = site.name;
         let call = AdvisoryCall {
-            mode: if name.ends_with("_shared") { AdvisoryMode::Shared } else { AdvisoryMode::Exclusive },
-            scope: if name.contains("_xact_") { AdvisoryScope::Transaction } else { AdvisoryScope::Session },
+            mode: if name.ends_with("_shared") {
+                AdvisoryMode::Shared
+            } else {
+                AdvisoryMode::Exclusive
+            },
+            scope: if name.contains("_xact_") {
+                AdvisoryScope::Transaction
+            } else {
+                AdvisoryScope::Session
+            },
             tries: name.starts_with("pg_try_"),
             unlocks: name.contains("_unlock"),
         };
@@ -187,23 +211,42 @@ impl AdvisoryCall {
     fn run(&self, runtime: &mut Runtime<'_, '_>, a: &[Datum]) -> SqlResult<Datum> {
         let database = runtime.session().catalog.database.0;
         let key = match a {
-            [Datum::Int8(key)] => AdvisoryKey { database, key: *key as u64, two_parts: false },
+            [Datum::Int8(key)] => AdvisoryKey {
+                database,
+                key: *key as u64,
+                two_parts: false,
+            },
             _ => {
                 let (high, low) = (int4(&a[0]) as u32, int4(&a[1]) as u32);
-                AdvisoryKey { database, key: (high as u64) << 32 | low as u64, two_parts: true }
+                AdvisoryKey {
+                    database,
+                    key: (high as u64) << 32 | low as u64,
+                    two_parts: true,
+                }
             }
         };
         let transaction = runtime.transaction();
         if self.unlocks {
             let held = transaction.unlock_advisory(key, self.mode);
             if !held {
-                let lock = if self.mode == AdvisoryMode::Shared { "ShareLock" } else { "ExclusiveLock" };
+                let lock = if self.mode == AdvisoryMode::Shared {
+                    "ShareLock"
+                } else {
+                    "ExclusiveLock"
+                };
                 let warning = SqlError::new(state::WARNING, format!("you don't own a lock of type {lock}"));
-                runtime.context().host.notice(warning.severity(mote_common::error::Severity::Warning));
+                runtime
+                    .context()
+                    .host
+                    .notice(warning.severity(mote_common::error::Severity::Warning));
             }
             return Ok(Datum::Bool(held));
         }
-        let policy = if self.tries { WaitPolicy::NoWait } else { WaitPolicy::Block };
+        let policy = if self.tries {
+            WaitPolicy::NoWait
+        } else {
+            WaitPolicy::Block
+        };
         loop {
             match transaction.lock_advisory(key, self.mode, self.scope, policy) {
                 Ok(()) if self.tries => return Ok(Datum::Bool(true)),
@@ -223,10 +266,14 @@ fn storage(name: &str) -> Option<Body> {
         "pg_relation_size_regclass" | "pg_relation_size" | "pg_table_size" => {
             Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], true, false)))
         }
-        "mote_memory_bytes" => {
-            Body::Runtime(|runtime, _, _| Ok(Datum::Int8(runtime.database().engine().memory().used_bytes as i64)))
+        "mote_memory_bytes" => Body::Runtime(|runtime, _, _| {
+            Ok(Datum::Int8(
+                runtime.database().engine().memory().used_bytes as i64,
+            ))
+        }),
+        "pg_stat_get_live_tuples" => {
+            Body::Runtime(|runtime, _, a| Ok(Datum::Int8(live_rows(runtime, &a[0]))))
         }
-        "pg_stat_get_live_tuples" => Body::Runtime(|runtime, _, a| Ok(Datum::Int8(live_rows(runtime, &a[0])))),
         // Scans are not counted.
         "pg_stat_get_numscans" => Body::Pure(|_| Ok(Datum::Int8(0))),
         "pg_relation_filenode" => Body::Pure(|a| Ok(a[0].clone())),
@@ -234,12 +281,13 @@ fn storage(name: &str) -> Option<Body> {
         "pg_total_relation_size" => {
             Body::Runtime(|runtime, _, a| Ok(relation_bytes(runtime, &a[0], true, true)))
         }
-        "pg_database_size_name" | "pg_database_size_oid" | "pg_tablespace_size_oid" | "pg_tablespace_size_name" => {
-            Body::Runtime(|runtime, _, _| {
-                let report = runtime.database().engine().memory();
-                Ok(Datum::Int8(report.used_bytes as i64))
-            })
-        }
+        "pg_database_size_name"
+        | "pg_database_size_oid"
+        | "pg_tablespace_size_oid"
+        | "pg_tablespace_size_name" => Body::Runtime(|runtime, _, _| {
+            let report = runtime.database().engine().memory();
+            Ok(Datum::Int8(report.used_bytes as i64))
+        }),
         "pg_size_pretty" => Body::Pure(|a| Ok(Datum::from(size_pretty(int8(&a[0]) as i128)))),
         "pg_size_pretty_numeric" => Body::Pure(|a| {
             let bytes = numeric(&a[0]).trunc(0).to_scaled_i64(0).unwrap_or(i64::MAX);
@@ -258,8 +306,13 @@ fn storage(name: &str) -> Option<Body> {
         "pg_lsn_mii" => Body::Pure(|a| move_lsn(int8(&a[0]), numeric(&a[1]), -1)),
         "pg_sequence_last_value" => Body::Runtime(|runtime, _, a| {
             let entry = runtime.session().catalog.entry(Oid(oid_value(&a[0])));
-            let Some(stored) = entry.and_then(|entry| entry.stored.sequence.clone()) else { return Ok(Datum::Null) };
-            let sequence = runtime.database().engine().sequence(mote_engine::SequenceId(stored.id));
+            let Some(stored) = entry.and_then(|entry| entry.stored.sequence.clone()) else {
+                return Ok(Datum::Null);
+            };
+            let sequence = runtime
+                .database()
+                .engine()
+                .sequence(mote_engine::SequenceId(stored.id));
             Ok(match sequence.map(|sequence| sequence.peek()) {
                 Some((value, true)) => Datum::Int8(value),
                 _ => Datum::Null,
@@ -300,15 +353,29 @@ fn live_rows(runtime: &Runtime<'_, '_>, relation: &Datum) -> i64 {
 }
 
 fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, indexes: bool) -> Datum {
-    let Some(relation) = runtime.session().catalog.relation(Oid(oid_value(relation))) else { return Datum::Null };
-    let count = runtime.database().engine().table(relation.table).map_or(0, |table| table.row_count_estimate() as i64);
+    let Some(relation) = runtime.session().catalog.relation(Oid(oid_value(relation))) else {
+        return Datum::Null;
+    };
+    let count = runtime
+        .database()
+        .engine()
+        .table(relation.table)
+        .map_or(0, |table| table.row_count_estimate() as i64);
     let width: i64 = relation
         .columns
         .iter()
         .map(|column| mote_types::storage_class(column.ty).width().unwrap_or(16) as i64)
         .sum();
-    let own = if rows { count * (width + ROW_OVERHEAD_BYTES) } else { 0 };
-    let index = if indexes { count * INDEX_ENTRY_BYTES * relation.indexes.len() as i64 } else { 0 };
+    let own = if rows {
+        count * (width + ROW_OVERHEAD_BYTES)
+    } else {
+        0
+    };
+    let index = if indexes {
+        count * INDEX_ENTRY_BYTES * relation.indexes.len() as i64
+    } else {
+        0
+    };
     Datum::Int8(own + index)
 }
 
@@ -326,7 +393,11 @@ fn size_pretty(bytes: i128) -> String {
         value /= 1024;
         unit += 1;
     }
-    let rounded = if value >= 0 { (value + 1) / 2 } else { (value - 1) / 2 };
+    let rounded = if value >= 0 {
+        (value + 1) / 2
+    } else {
+        (value - 1) / 2
+    };
     format!("{rounded} {}", UNITS[unit])
 }
 

@@ -19,8 +19,18 @@ fn every_listed_body_exists() {
             missing.push(function.body);
         }
     }
-    missing.extend(AGGREGATES.iter().map(|a| a.body).filter(|body| super::aggregate::body(body).is_none()));
-    missing.extend(WINDOWS.iter().map(|w| w.body).filter(|body| super::window::body(body).is_none()));
+    missing.extend(
+        AGGREGATES
+            .iter()
+            .map(|a| a.body)
+            .filter(|body| super::aggregate::body(body).is_none()),
+    );
+    missing.extend(
+        WINDOWS
+            .iter()
+            .map(|w| w.body)
+            .filter(|body| super::window::body(body).is_none()),
+    );
     assert!(missing.is_empty(), "no body for {missing:?}");
 }
 

@@ -50,7 +50,12 @@ pub fn body(name: &str) -> Option<Body> {
         "text_substr_no_len" => Body::Pure(|a| substring(text(&a[0]), int4(&a[1]), None)),
         "textoverlay" => Body::Pure(|a| overlay(text(&a[0]), text(&a[1]), int4(&a[2]), int4(&a[3]))),
         "textoverlay_no_len" => Body::Pure(|a| {
-            overlay(text(&a[0]), text(&a[1]), int4(&a[2]), text(&a[1]).chars().count() as i32)
+            overlay(
+                text(&a[0]),
+                text(&a[1]),
+                int4(&a[2]),
+                text(&a[1]).chars().count() as i32,
+            )
         }),
         "text_left" => Body::Pure(|a| Ok(left(text(&a[0]), int4(&a[1])))),
         "text_right" => Body::Pure(|a| Ok(right(text(&a[0]), int4(&a[1])))),
@@ -67,7 +72,11 @@ pub fn body(name: &str) -> Option<Body> {
 }
 
 /// Any value in its text form, as `||` and `concat` see it.
-pub(crate) fn as_text(runtime: &mut Runtime<'_, '_>, value: &Datum, ty: ColumnType) -> SqlResult<CompactString> {
+pub(crate) fn as_text(
+    runtime: &mut Runtime<'_, '_>,
+    value: &Datum,
+    ty: ColumnType,
+) -> SqlResult<CompactString> {
     if let Datum::Text(value) = value
         && ty.oid != oid::BPCHAR
     {
@@ -106,7 +115,11 @@ fn concat(
             if std::mem::replace(&mut any, true) {
                 joined.push_str(separator);
             }
-            let shown = if ty.oid == oid::BOOL { as_bool_letter(value) } else { as_text(runtime, value, ty)? };
+            let shown = if ty.oid == oid::BOOL {
+                as_bool_letter(value)
+            } else {
+                as_text(runtime, value, ty)?
+            };
             joined.push_str(&shown);
             Ok(())
         };
@@ -122,7 +135,9 @@ fn as_bool_letter(value: &Datum) -> CompactString {
 /// octet_length of character(n): blanks count.
 fn padded_length(_: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
     let value = text(&a[0]);
-    let missing = site.arguments[0].max_length().map_or(0, |n| n.saturating_sub(value.chars().count()));
+    let missing = site.arguments[0]
+        .max_length()
+        .map_or(0, |n| n.saturating_sub(value.chars().count()));
     Ok(Datum::Int4((value.len() + missing) as i32))
 }
 
@@ -175,7 +190,11 @@ fn pad(value: &str, length: i32, fill: &str, left: bool) -> SqlResult<Datum> {
         return Err(too_long());
     }
     let padding: String = fill.chars().cycle().take(length - count).collect();
-    Ok(Datum::from(if left { padding + value } else { value.to_string() + &padding }))
+    Ok(Datum::from(if left {
+        padding + value
+    } else {
+        value.to_string() + &padding
+    }))
 }
 
 fn trim(value: &str, characters: &str, left: bool, right: bool) -> Datum {
@@ -212,7 +231,9 @@ fn substring(value: &str, start: i32, length: Option<i32>) -> SqlResult<Datum> {
         let to = to.min(value.len());
         return Ok(Datum::from(if from < to { &value[from..to] } else { "" }));
     }
-    Ok(Datum::from(value.chars().skip(from).take(to - from).collect::<String>()))
+    Ok(Datum::from(
+        value.chars().skip(from).take(to - from).collect::<String>(),
+    ))
 }
 
 fn overlay(value: &str, replacement: &str, start: i32, length: i32) -> SqlResult<Datum> {
@@ -229,41 +250,64 @@ fn overlay(value: &str, replacement: &str, start: i32, length: i32) -> SqlResult
 
 /// The first n characters; a negative n leaves out that many at the end.
 fn left(value: &str, n: i32) -> Datum {
-    let count = if n >= 0 { n as usize } else { value.chars().count().saturating_sub(n.unsigned_abs() as usize) };
+    let count = if n >= 0 {
+        n as usize
+    } else {
+        value.chars().count().saturating_sub(n.unsigned_abs() as usize)
+    };
     Datum::from(value.chars().take(count).collect::<String>())
 }
 
 fn right(value: &str, n: i32) -> Datum {
     let total = value.chars().count();
-    let skip = if n >= 0 { total.saturating_sub(n as usize) } else { n.unsigned_abs() as usize };
+    let skip = if n >= 0 {
+        total.saturating_sub(n as usize)
+    } else {
+        n.unsigned_abs() as usize
+    };
     Datum::from(value.chars().skip(skip).collect::<String>())
 }
 
 fn replace(value: &str, from: &str, to: &str) -> Datum {
-    if from.is_empty() { Datum::from(value) } else { Datum::from(value.replace(from, to)) }
+    if from.is_empty() {
+        Datum::from(value)
+    } else {
+        Datum::from(value.replace(from, to))
+    }
 }
 
 fn translate(value: &str, from: &str, to: &str) -> Datum {
     let from: Vec<char> = from.chars().collect();
     let to: Vec<char> = to.chars().collect();
-    let mapped = value.chars().filter_map(|c| match from.iter().position(|&f| f == c) {
-        None => Some(c),
-        Some(position) => to.get(position).copied(),
-    });
+    let mapped = value
+        .chars()
+        .filter_map(|c| match from.iter().position(|&f| f == c) {
+            None => Some(c),
+            Some(position) => to.get(position).copied(),
+        });
     Datum::from(mapped.collect::<String>())
 }
 
 fn split_part(value: &str, separator: &str, field: i32) -> SqlResult<Datum> {
     if field == 0 {
-        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "field position must not be zero"));
+        return Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            "field position must not be zero",
+        ));
     }
     let parts: Vec<&str> = match (value.is_empty(), separator.is_empty()) {
         (true, _) => Vec::new(),
         (_, true) => vec![value],
         _ => value.split(separator).collect(),
     };
-    let position = if field > 0 { field as i64 - 1 } else { parts.len() as i64 + field as i64 };
-    let part = usize::try_from(position).ok().and_then(|position| parts.get(position));
+    let position = if field > 0 {
+        field as i64 - 1
+    } else {
+        parts.len() as i64 + field as i64
+    };
+    let part = usize::try_from(position)
+        .ok()
+        .and_then(|position| parts.get(position));
     Ok(Datum::from(part.copied().unwrap_or("")))
 }
 
@@ -277,10 +321,16 @@ fn repeat(value: &str, count: i32) -> SqlResult<Datum> {
 
 fn chr(code: i32) -> SqlResult<Datum> {
     if code == 0 {
-        return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "null character not permitted"));
+        return Err(SqlError::new(
+            state::PROGRAM_LIMIT_EXCEEDED,
+            "null character not permitted",
+        ));
     }
     if code < 0 {
-        return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "character number must be positive"));
+        return Err(SqlError::new(
+            state::PROGRAM_LIMIT_EXCEEDED,
+            "character number must be positive",
+        ));
     }
     let character = char::from_u32(code as u32).ok_or_else(|| {
         SqlError::new(

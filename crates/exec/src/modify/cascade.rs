@@ -24,7 +24,9 @@ pub(super) fn run(
     parent: &Relation,
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<()> {
-    let Some(mut parameters) = referencing.own_values(old, parent, runtime) else { return Ok(()) };
+    let Some(mut parameters) = referencing.own_values(old, parent, runtime) else {
+        return Ok(());
+    };
     let mut types: Vec<Oid> = own_types(referencing);
     if let (Some(new), ReferentialAction::Cascade) = (new, action) {
         let Some(new) = referencing.own_values(new, parent, runtime) else {
@@ -50,16 +52,25 @@ pub(super) fn run(
 
 fn own_types(referencing: &Referencing) -> Vec<Oid> {
     let columns = referencing.key.columns.iter();
-    columns.map(|&column| referencing.relation.columns[column as usize].ty.oid).collect()
+    columns
+        .map(|&column| referencing.relation.columns[column as usize].ty.oid)
+        .collect()
 }
 
 fn statement_text(referencing: &Referencing, action: ReferentialAction, update: bool) -> String {
     let relation = &referencing.relation;
-    let names: Vec<String> =
-        referencing.key.columns.iter().map(|&column| quoted(&relation.columns[column as usize].name)).collect();
+    let names: Vec<String> = referencing
+        .key
+        .columns
+        .iter()
+        .map(|&column| quoted(&relation.columns[column as usize].name))
+        .collect();
     let count = names.len();
-    let conditions: Vec<String> =
-        names.iter().enumerate().map(|(position, name)| format!("{name} = ${}", position + 1)).collect();
+    let conditions: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(position, name)| format!("{name} = ${}", position + 1))
+        .collect();
     let conditions = conditions.join(" AND ");
     let table = format!("{}.{}", quoted(&relation.schema), quoted(&relation.name));
     if action == ReferentialAction::Cascade && !update {
@@ -84,12 +95,16 @@ fn quoted(name: &str) -> String {
 fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<Arc<Program>> {
     let context = runtime.context();
     let catalog = &context.session.catalog;
-    let settings = PlanSettings { folder: Some(&crate::expr::FOLDER), text };
+    let settings = PlanSettings {
+        folder: Some(&crate::expr::FOLDER),
+        text,
+    };
     let mut planned = None;
     context.host.on_large_stack(&mut || {
         planned = Some(mote_sql::parser::parse(text).and_then(|statements| {
-            let statement =
-                statements.first().ok_or_else(|| SqlError::internal("an action of a foreign key is empty"))?;
+            let statement = statements
+                .first()
+                .ok_or_else(|| SqlError::internal("an action of a foreign key is empty"))?;
             mote_sql::plan_statement(statement, types, catalog, &settings)
         }));
     });

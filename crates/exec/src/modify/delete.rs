@@ -66,9 +66,13 @@ impl State {
     /// Deletes the row that `self.joined` names; false if it is not ours to delete any more.
     fn delete(&mut self, table: &Table, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
-        let Some(id) = target_row(&self.joined, program.mark)? else { return Ok(false) };
+        let Some(id) = target_row(&self.joined, program.mark)? else {
+            return Ok(false);
+        };
         let transaction = runtime.transaction();
-        let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else { return Ok(false) };
+        let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
+            return Ok(false);
+        };
         loop {
             self.old.clear();
             let needed = program.returning.is_some() || program.target.foreign_keys.is_referenced();
@@ -85,12 +89,26 @@ impl State {
                 {
                     let relation = &program.target.relation;
                     let strength = RowLockStrength::Update;
-                    match lock(table, relation, id, Some(&version), strength, WaitPolicy::Block, runtime)? {
+                    match lock(
+                        table,
+                        relation,
+                        id,
+                        Some(&version),
+                        strength,
+                        WaitPolicy::Block,
+                        runtime,
+                    )? {
                         Locked::Unchanged(newest) => version = newest,
                         Locked::Changed(newest) => {
                             let locked = |scan| scan == program.scan;
                             let rechecker = &mut self.rechecker;
-                            if !rechecker.run(&program.input, &program.marks, &locked, &mut self.joined, runtime)? {
+                            if !rechecker.run(
+                                &program.input,
+                                &program.marks,
+                                &locked,
+                                &mut self.joined,
+                                runtime,
+                            )? {
                                 return Ok(false);
                             }
                             version = newest;
@@ -102,7 +120,10 @@ impl State {
                 Err(error) => return Err(write_error::sql_error(error, &program.target.relation)),
             }
         }
-        program.target.foreign_keys.row_deleted(&program.target.relation, &self.old, runtime)?;
+        program
+            .target
+            .foreign_keys
+            .row_deleted(&program.target.relation, &self.old, runtime)?;
         Ok(true)
     }
 }

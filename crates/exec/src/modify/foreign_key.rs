@@ -78,7 +78,12 @@ pub struct PendingChecks {
 
 enum Pending {
     /// A row whose referenced key was not there.
-    Missing { key: Arc<OwnKey>, relation: Arc<Relation>, row: RowId, values: Vec<Datum> },
+    Missing {
+        key: Arc<OwnKey>,
+        relation: Arc<Relation>,
+        row: RowId,
+        values: Vec<Datum>,
+    },
     /// A referenced key that is gone.
     Gone(Gone),
 }
@@ -108,19 +113,33 @@ impl PendingChecks {
 
 impl ForeignKeys {
     pub fn of(relation: &Relation) -> ForeignKeys {
-        let own = relation.constraints.iter().filter_map(|constraint| match &constraint.kind {
-            ConstraintKind::ForeignKey(key) => Some(Arc::new(OwnKey {
-                name: constraint.name.clone(),
-                key: key.clone(),
-                types: key.columns.iter().map(|&column| relation.columns[column as usize].ty).collect(),
-                referenced: OnceLock::new(),
-            })),
-            _ => None,
-        });
+        let own = relation
+            .constraints
+            .iter()
+            .filter_map(|constraint| match &constraint.kind {
+                ConstraintKind::ForeignKey(key) => Some(Arc::new(OwnKey {
+                    name: constraint.name.clone(),
+                    key: key.clone(),
+                    types: key
+                        .columns
+                        .iter()
+                        .map(|&column| relation.columns[column as usize].ty)
+                        .collect(),
+                    referenced: OnceLock::new(),
+                })),
+                _ => None,
+            });
         let referenced_by = relation.referenced_by.iter().map(|&(relation, constraint)| {
-            Arc::new(ReferencingKey { relation, constraint, resolved: OnceLock::new() })
+            Arc::new(ReferencingKey {
+                relation,
+                constraint,
+                resolved: OnceLock::new(),
+            })
         });
-        ForeignKeys { own: own.collect(), referenced_by: referenced_by.collect() }
+        ForeignKeys {
+            own: own.collect(),
+            referenced_by: referenced_by.collect(),
+        }
     }
 
     pub fn is_referenced(&self) -> bool {
@@ -129,7 +148,10 @@ impl ForeignKeys {
 
     /// Whether an update of these columns can concern a foreign key.
     pub fn concern(&self, changed: &dyn Fn(usize) -> bool, relation: &Relation) -> bool {
-        let own = self.own.iter().any(|own| own.key.columns.iter().any(|&column| changed(column as usize)));
+        let own = self
+            .own
+            .iter()
+            .any(|own| own.key.columns.iter().any(|&column| changed(column as usize)));
         own || self.is_referenced() && update::changes_key(relation, changed)
     }
 
@@ -184,7 +206,10 @@ impl ForeignKeys {
 }
 
 fn pick(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
-    columns.iter().map(|&column| row[column as usize].clone()).collect()
+    columns
+        .iter()
+        .map(|&column| row[column as usize].clone())
+        .collect()
 }
 
 /// Does what the statement's writes left to do. Actions may add to the queue while it is worked off.
@@ -192,7 +217,12 @@ pub fn run_pending(runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
     while let Some(pending) = runtime.values.pending_checks.queue.pop_front() {
         runtime.burn(1)?;
         match pending {
-            Pending::Missing { key, relation, row, values } => {
+            Pending::Missing {
+                key,
+                relation,
+                row,
+                values,
+            } => {
                 if key.still_refers(&relation, row, &values, runtime)? && !key.probe(&values, runtime)? {
                     return Err(key.violation(&relation, &values, runtime));
                 }
@@ -223,7 +253,12 @@ impl OwnKey {
         }
         if !self.probe(&values, runtime)? {
             let (key, relation) = (Arc::clone(self), Arc::clone(relation));
-            runtime.values.pending_checks.queue.push_back(Pending::Missing { key, relation, row, values });
+            runtime.values.pending_checks.queue.push_back(Pending::Missing {
+                key,
+                relation,
+                row,
+                values,
+            });
         }
         Ok(())
     }
@@ -237,27 +272,44 @@ impl OwnKey {
             .indexes
             .iter()
             .find(|index| index.oid == self.key.referenced_index)
-            .ok_or_else(|| SqlError::internal(format!("foreign key \"{}\" has no index to probe", self.name)))?;
+            .ok_or_else(|| {
+                SqlError::internal(format!("foreign key \"{}\" has no index to probe", self.name))
+            })?;
         let keys = description.keys.iter().map(|key| match &key.target {
             IndexKeyTarget::Column(column) => {
-                let position = self.key.referenced_columns.iter().position(|other| other == column);
+                let position = self
+                    .key
+                    .referenced_columns
+                    .iter()
+                    .position(|other| other == column);
                 position.map(|position| (position, key.ty))
             }
             IndexKeyTarget::Expression(..) => None,
         });
-        let keys = keys
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| SqlError::internal(format!("the index behind \"{}\" has other columns", self.name)))?;
+        let keys = keys.collect::<Option<Vec<_>>>().ok_or_else(|| {
+            SqlError::internal(format!("the index behind \"{}\" has other columns", self.name))
+        })?;
         let table = runtime.table(relation.table)?;
         let index = find_index(&table, description.index)?;
-        Ok(self.referenced.get_or_init(|| Referenced { relation, table, index, keys }))
+        Ok(self.referenced.get_or_init(|| Referenced {
+            relation,
+            table,
+            index,
+            keys,
+        }))
     }
 
     /// Looks for a live row with the key and locks it FOR KEY SHARE.
     fn probe(&self, values: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let referenced = self.resolve(runtime)?;
         let (mut key, mut scratch, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-        for (column, &(position, ty)) in referenced.index.key_program.columns().iter().zip(&referenced.keys) {
+        for (column, &(position, ty)) in referenced
+            .index
+            .key_program
+            .columns()
+            .iter()
+            .zip(&referenced.keys)
+        {
             let own = self.types[position];
             let value = match own.oid == ty.oid {
                 true => values[position].clone(),
@@ -300,8 +352,13 @@ impl OwnKey {
         runtime: &Runtime<'_, '_>,
     ) -> SqlResult<bool> {
         let table = runtime.table(relation.table)?;
-        let Some(version) = runtime.transaction().fetch_newest(&table, row) else { return Ok(false) };
-        Ok(equal_rows(&read(&table, &version, relation, &self.key.columns), values))
+        let Some(version) = runtime.transaction().fetch_newest(&table, row) else {
+            return Ok(false);
+        };
+        Ok(equal_rows(
+            &read(&table, &version, relation, &self.key.columns),
+            values,
+        ))
     }
 
     fn error(&self, relation: &Relation) -> SqlError {
@@ -323,7 +380,8 @@ impl OwnKey {
             Err(error) => return error,
         };
         let key = key_text(relation, &self.key.columns, values, runtime);
-        self.error(relation).detail(format!("Key {key} is not present in table \"{referenced}\"."))
+        self.error(relation)
+            .detail(format!("Key {key} is not present in table \"{referenced}\"."))
     }
 }
 
@@ -331,14 +389,17 @@ impl OwnKey {
 fn key_text(relation: &Relation, columns: &[u16], values: &[Datum], runtime: &Runtime<'_, '_>) -> String {
     let columns = columns.iter().map(|&column| &relation.columns[column as usize]);
     let names: Vec<&str> = columns.clone().map(|column| column.name.as_str()).collect();
-    let shown: Vec<String> =
-        columns.zip(values).map(|(column, value)| full_text(value, column.ty, runtime.format())).collect();
+    let shown: Vec<String> = columns
+        .zip(values)
+        .map(|(column, value)| full_text(value, column.ty, runtime.format()))
+        .collect();
     format!("({})=({})", names.join(", "), shown.join(", "))
 }
 
 fn read(table: &Table, version: &RowVersion<'_>, relation: &Relation, columns: &[u16]) -> Vec<Datum> {
     let view = table.view(version.layout(), version.bytes());
-    let read = |&column: &u16| ColumnCodec::new(column as usize, relation.columns[column as usize].ty).read(&view);
+    let read =
+        |&column: &u16| ColumnCodec::new(column as usize, relation.columns[column as usize].ty).read(&view);
     columns.iter().map(read).collect()
 }
 
@@ -352,7 +413,10 @@ fn lock_any<'c>(
     runtime: &mut Runtime<'_, 'c>,
 ) -> SqlResult<Option<(RowVersion<'c>, bool)>> {
     loop {
-        match runtime.transaction().lock_row(table, row, None, strength, WaitPolicy::Block) {
+        match runtime
+            .transaction()
+            .lock_row(table, row, None, strength, WaitPolicy::Block)
+        {
             Ok(locked) => return Ok(locked.newest.map(|version| (version, false))),
             Err(mote_engine::WriteError::Deleted) => return Ok(None),
             Err(mote_engine::WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
@@ -371,20 +435,35 @@ impl ReferencingKey {
             return Ok(resolved);
         }
         let relation = runtime.relation(self.relation)?;
-        let constraint = relation.constraints.iter().find(|constraint| constraint.oid == self.constraint);
+        let constraint = relation
+            .constraints
+            .iter()
+            .find(|constraint| constraint.oid == self.constraint);
         let Some((name, key)) = constraint.and_then(|constraint| match &constraint.kind {
             ConstraintKind::ForeignKey(key) => Some((constraint.name.clone(), key.clone())),
             _ => None,
         }) else {
-            return Err(SqlError::internal(format!("cache lookup failed for constraint {}", self.constraint)));
+            return Err(SqlError::internal(format!(
+                "cache lookup failed for constraint {}",
+                self.constraint
+            )));
         };
         let table = runtime.table(relation.table)?;
-        let found = relation.indexes.iter().find_map(|index| prefix_order(index, &key).map(|order| (index, order)));
+        let found = relation
+            .indexes
+            .iter()
+            .find_map(|index| prefix_order(index, &key).map(|order| (index, order)));
         let index = match found {
             Some((description, order)) => Some((find_index(&table, description.index)?, order)),
             None => None,
         };
-        Ok(self.resolved.get_or_init(|| Referencing { relation, name, key, table, index }))
+        Ok(self.resolved.get_or_init(|| Referencing {
+            relation,
+            name,
+            key,
+            table,
+            index,
+        }))
     }
 
     fn note_gone(
@@ -398,7 +477,12 @@ impl ReferencingKey {
         if old.iter().any(Datum::is_null) {
             return;
         }
-        let gone = Gone { key: Arc::clone(self), parent: Arc::clone(parent), old, new };
+        let gone = Gone {
+            key: Arc::clone(self),
+            parent: Arc::clone(parent),
+            old,
+            new,
+        };
         runtime.values.pending_checks.queue.push_back(Pending::Gone(gone));
     }
 }
@@ -408,10 +492,12 @@ fn prefix_order(index: &IndexDescription, key: &ForeignKey) -> Option<Vec<usize>
     if index.predicate.is_some() || !index.valid || index.keys.len() < key.columns.len() {
         return None;
     }
-    let order = index.keys[..key.columns.len()].iter().map(|part| match &part.target {
-        IndexKeyTarget::Column(column) => key.columns.iter().position(|other| other == column),
-        IndexKeyTarget::Expression(..) => None,
-    });
+    let order = index.keys[..key.columns.len()]
+        .iter()
+        .map(|part| match &part.target {
+            IndexKeyTarget::Column(column) => key.columns.iter().position(|other| other == column),
+            IndexKeyTarget::Expression(..) => None,
+        });
     order.collect()
 }
 
@@ -428,7 +514,14 @@ impl Gone {
                 self.refuse_if_referenced(referencing, runtime)
             }
             ReferentialAction::Cascade | ReferentialAction::SetNull | ReferentialAction::SetDefault => {
-                cascade::run(referencing, action, &self.old, self.new.as_deref(), &self.parent, runtime)?;
+                cascade::run(
+                    referencing,
+                    action,
+                    &self.old,
+                    self.new.as_deref(),
+                    &self.parent,
+                    runtime,
+                )?;
                 // What the snapshot of REPEATABLE READ did not show to the action must not be orphaned by it. SET
                 // DEFAULT may also have put back the very key that is gone.
                 let snapshot_may_miss = runtime.transaction().isolation() != Isolation::ReadCommitted;
@@ -446,17 +539,28 @@ impl Gone {
         let probe = OwnKey {
             name: referencing.name.clone(),
             key: referencing.key.clone(),
-            types: types.map(|&column| self.parent.columns[column as usize].ty).collect(),
+            types: types
+                .map(|&column| self.parent.columns[column as usize].ty)
+                .collect(),
             referenced: OnceLock::new(),
         };
         probe.probe(&self.old, runtime)
     }
 
-    fn refuse_if_referenced(&self, referencing: &Referencing, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    fn refuse_if_referenced(
+        &self,
+        referencing: &Referencing,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
         if !referencing.has_children(&self.old, &self.parent, runtime)? {
             return Ok(());
         }
-        let key = key_text(&self.parent, &referencing.key.referenced_columns, &self.old, runtime);
+        let key = key_text(
+            &self.parent,
+            &referencing.key.referenced_columns,
+            &self.old,
+            runtime,
+        );
         Err(SqlError::new(
             state::FOREIGN_KEY_VIOLATION,
             format!(
@@ -464,8 +568,14 @@ impl Gone {
                 self.parent.name, referencing.name, referencing.relation.name
             ),
         )
-        .detail(format!("Key {key} is still referenced from table \"{}\".", referencing.relation.name))
-        .table(referencing.relation.schema.as_str(), referencing.relation.name.as_str())
+        .detail(format!(
+            "Key {key} is still referenced from table \"{}\".",
+            referencing.relation.name
+        ))
+        .table(
+            referencing.relation.schema.as_str(),
+            referencing.relation.name.as_str(),
+        )
         .constraint(referencing.name.as_str()))
     }
 }
@@ -500,7 +610,9 @@ impl Referencing {
         parent: &Relation,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
-        let Some(values) = self.own_values(values, parent, runtime) else { return Ok(false) };
+        let Some(values) = self.own_values(values, parent, runtime) else {
+            return Ok(false);
+        };
         match &self.index {
             Some((index, order)) => self.search_index(index, order, &values, runtime),
             None => self.search_table(&values, runtime),
@@ -562,7 +674,10 @@ impl Referencing {
             let snapshot = transaction.advance_command();
             let mut scan = self.table.scan();
             while let Some(version) = scan.next(&self.table, transaction, &snapshot) {
-                if same_key(&read(&self.table, &version, &self.relation, &self.key.columns), values) {
+                if same_key(
+                    &read(&self.table, &version, &self.relation, &self.key.columns),
+                    values,
+                ) {
                     candidates.push(version.row());
                 }
             }
@@ -578,13 +693,24 @@ impl Referencing {
 
     /// Locks a row and looks whether its newest version has the key.
     fn row_refers(&self, row: RowId, values: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        let version = lock_any(&self.table, &self.relation, row, RowLockStrength::KeyShare, runtime)?;
+        let version = lock_any(
+            &self.table,
+            &self.relation,
+            row,
+            RowLockStrength::KeyShare,
+            runtime,
+        )?;
         Ok(version.is_some_and(|(version, _)| {
-            same_key(&read(&self.table, &version, &self.relation, &self.key.columns), values)
+            same_key(
+                &read(&self.table, &version, &self.relation, &self.key.columns),
+                values,
+            )
         }))
     }
 }
 
 fn same_key(row: &[Datum], values: &[Datum]) -> bool {
-    row.iter().zip(values).all(|(a, b)| !a.is_null() && !b.is_null() && equal(a, b))
+    row.iter()
+        .zip(values)
+        .all(|(a, b)| !a.is_null() && !b.is_null() && equal(a, b))
 }

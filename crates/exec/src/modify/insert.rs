@@ -29,7 +29,11 @@ impl Program {
             target: Target::compile(&node.relation, &node.checks)?,
             input: compile_node(&node.input)?,
             values: compile_all(&node.values)?,
-            on_conflict: node.on_conflict.as_ref().map(|c| Conflict::compile(c, &node.relation)).transpose()?,
+            on_conflict: node
+                .on_conflict
+                .as_ref()
+                .map(|c| Conflict::compile(c, &node.relation))
+                .transpose()?,
             returning: compile_returning(&node.returning)?,
             counted: false,
         }))
@@ -86,7 +90,9 @@ impl State {
                     if conflict.is_some() {
                         self.touched.insert(id);
                     }
-                    target.foreign_keys.row_inserted(&target.relation, id, &self.new, runtime)?;
+                    target
+                        .foreign_keys
+                        .row_inserted(&target.relation, id, &self.new, runtime)?;
                     return Ok(true);
                 }
                 (Err(WriteError::Duplicate { index, existing }), Some(conflict))

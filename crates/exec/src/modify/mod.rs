@@ -94,7 +94,10 @@ impl Target {
         let relation = &self.relation;
         SqlError::new(
             state::CHECK_VIOLATION,
-            format!("new row for relation \"{}\" violates check constraint \"{name}\"", relation.name),
+            format!(
+                "new row for relation \"{}\" violates check constraint \"{name}\"",
+                relation.name
+            ),
         )
         .detail(self.failing_row(row, format))
         .table(relation.schema.as_str(), relation.name.as_str())
@@ -102,8 +105,15 @@ impl Target {
     }
 
     fn failing_row(&self, row: &[Datum], format: &FormatSettings) -> String {
-        let live = self.relation.columns.iter().zip(row).filter(|(column, _)| !column.dropped);
-        let values: Vec<String> = live.map(|(column, value)| shown(value, column.ty, format)).collect();
+        let live = self
+            .relation
+            .columns
+            .iter()
+            .zip(row)
+            .filter(|(column, _)| !column.dropped);
+        let values: Vec<String> = live
+            .map(|(column, value)| shown(value, column.ty, format))
+            .collect();
         format!("Failing row contains ({}).", values.join(", "))
     }
 
@@ -120,7 +130,10 @@ impl Target {
     pub fn unique_violation(&self, index: IndexId, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlError {
         let relation = &self.relation;
         let Some(description) = relation.indexes.iter().find(|candidate| candidate.index == index) else {
-            return SqlError::internal(format!("unique index {} of \"{}\" is unknown", index.0, relation.name));
+            return SqlError::internal(format!(
+                "unique index {} of \"{}\" is unknown",
+                index.0, relation.name
+            ));
         };
         let (mut names, mut values) = (Vec::new(), Vec::new());
         for key in &description.keys {
@@ -138,9 +151,16 @@ impl Target {
         }
         SqlError::new(
             state::UNIQUE_VIOLATION,
-            format!("duplicate key value violates unique constraint \"{}\"", description.name),
+            format!(
+                "duplicate key value violates unique constraint \"{}\"",
+                description.name
+            ),
         )
-        .detail(format!("Key ({})=({}) already exists.", names.join(", "), values.join(", ")))
+        .detail(format!(
+            "Key ({})=({}) already exists.",
+            names.join(", "),
+            values.join(", ")
+        ))
         .table(relation.schema.as_str(), relation.name.as_str())
         .constraint(description.name.as_str())
     }
@@ -163,11 +183,17 @@ fn shown(value: &Datum, ty: mote_types::ColumnType, format: &FormatSettings) -> 
 }
 
 pub(crate) fn full_text(value: &Datum, ty: mote_types::ColumnType, format: &FormatSettings) -> String {
-    if value.is_null() { "null".into() } else { output_to_string(value, ty, format) }
+    if value.is_null() {
+        "null".into()
+    } else {
+        output_to_string(value, ty, format)
+    }
 }
 
 /// RETURNING lists.
-pub(crate) fn compile_returning(list: &Option<Vec<mote_sql::plan::expr::Expr>>) -> SqlResult<Option<Box<[Expression]>>> {
+pub(crate) fn compile_returning(
+    list: &Option<Vec<mote_sql::plan::expr::Expr>>,
+) -> SqlResult<Option<Box<[Expression]>>> {
     list.as_deref().map(compile_all).transpose()
 }
 

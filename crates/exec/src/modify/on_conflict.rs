@@ -8,7 +8,9 @@ use std::collections::HashSet;
 
 use mote_common::error::state;
 use mote_common::{IndexId, RowId, SqlError, SqlResult};
-use mote_engine::{Isolation, KeyOutcome, RowLockStrength, RowVersion, RowWriter, Table, WaitPolicy, WriteError};
+use mote_engine::{
+    Isolation, KeyOutcome, RowLockStrength, RowVersion, RowWriter, Table, WaitPolicy, WriteError,
+};
 use mote_sql::catalog::Relation;
 use mote_sql::plan::node::{ConflictAction, OnConflict};
 use mote_types::Datum;
@@ -27,7 +29,11 @@ pub(super) struct Conflict {
 
 enum Action {
     Nothing,
-    Update { assignments: Box<[(usize, Expression)]>, condition: Option<Expression>, strength: RowLockStrength },
+    Update {
+        assignments: Box<[(usize, Expression)]>,
+        condition: Option<Expression>,
+        strength: RowLockStrength,
+    },
 }
 
 /// How a conflict ended.
@@ -42,8 +48,12 @@ impl Conflict {
     pub fn compile(node: &OnConflict, relation: &Relation) -> SqlResult<Conflict> {
         let action = match &node.action {
             ConflictAction::Nothing => Action::Nothing,
-            ConflictAction::Update { assignments, condition } => {
-                let changed = |position: usize| assignments.iter().any(|(other, _)| *other as usize == position);
+            ConflictAction::Update {
+                assignments,
+                condition,
+            } => {
+                let changed =
+                    |position: usize| assignments.iter().any(|(other, _)| *other as usize == position);
                 Action::Update {
                     strength: match changes_key(relation, &changed) {
                         true => RowLockStrength::Update,
@@ -54,13 +64,19 @@ impl Conflict {
                 }
             }
         };
-        Ok(Conflict { arbiters: node.arbiters.clone(), action })
+        Ok(Conflict {
+            arbiters: node.arbiters.clone(),
+            action,
+        })
     }
 
     /// Whether a violation of this index is a conflict to resolve rather than an error.
     pub fn arbitrates(&self, relation: &Relation, index: IndexId) -> bool {
         self.arbiters.is_empty()
-            || self.arbiters.iter().any(|&position| relation.indexes[position as usize].index == index)
+            || self
+                .arbiters
+                .iter()
+                .any(|&position| relation.indexes[position as usize].index == index)
     }
 
     /// Resolves a conflict of the row `new` with an existing one. After `Updated`, `new` is the updated row.
@@ -82,22 +98,36 @@ impl Conflict {
         {
             return Err(write_error::serialization_failure(false));
         }
-        let Action::Update { assignments, condition, strength } = &self.action else {
+        let Action::Update {
+            assignments,
+            condition,
+            strength,
+        } = &self.action
+        else {
             return Ok(Resolution::Nothing);
         };
         if touched.contains(&existing) {
             return Err(second_time());
         }
-        let version =
-            match lock(table, &target.relation, existing, None, *strength, WaitPolicy::Block, runtime)? {
-                Locked::Unchanged(version) | Locked::Changed(version) => version,
-                Locked::Gone | Locked::Busy => return Ok(Resolution::TryAgain),
-            };
+        let version = match lock(
+            table,
+            &target.relation,
+            existing,
+            None,
+            *strength,
+            WaitPolicy::Block,
+            runtime,
+        )? {
+            Locked::Unchanged(version) | Locked::Changed(version) => version,
+            Locked::Gone | Locked::Busy => return Ok(Resolution::TryAgain),
+        };
         if !same_key(table, index, &version, writer)? {
             return Ok(Resolution::TryAgain);
         }
         let mut old = Vec::with_capacity(new.len());
-        target.codec.read_row(&table.view(version.layout(), version.bytes()), &mut old);
+        target
+            .codec
+            .read_row(&table.view(version.layout(), version.bytes()), &mut old);
         // The proposed row is what Excluded reads, for as long as this conflict lasts.
         let outer = std::mem::replace(&mut runtime.values.excluded, std::mem::take(new));
         let updated = update_existing(assignments, condition, &old, runtime);
@@ -118,7 +148,9 @@ impl Conflict {
             }
         }
         touched.insert(existing);
-        target.foreign_keys.row_updated(&target.relation, existing, &old, &updated, runtime)?;
+        target
+            .foreign_keys
+            .row_updated(&target.relation, existing, &old, &updated, runtime)?;
         *new = updated;
         Ok(Resolution::Updated)
     }
@@ -154,7 +186,9 @@ fn same_key(
     let layout = table.newest_layout();
     let proposed = writer.finish().map_err(write_error::row_too_large)?;
     let (mut key, mut scratch) = (Vec::new(), Vec::new());
-    let outcome = index.key_program.key(&mote_engine::RowView::new(layout, proposed), &mut key)?;
+    let outcome = index
+        .key_program
+        .key(&mote_engine::RowView::new(layout, proposed), &mut key)?;
     let view = table.view(version.layout(), version.bytes());
     Ok(matches!(outcome, KeyOutcome::Key { .. }) && index.key_program.matches(&view, &key, &mut scratch))
 }

@@ -5,9 +5,9 @@
 //! held to the row it had. A row that comes out is the input for the write; none means that the row no longer
 //! qualifies. The statement goes on with its next row either way: it is never restarted.
 
+use mote_common::RowId;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{Isolation, LockedRow, RowLockStrength, RowVersion, Table, WaitPolicy, WriteError};
-use mote_common::RowId;
 use mote_sql::catalog::Relation;
 use mote_sql::plan::node::{RowMark, ScanId};
 use mote_types::Datum;
@@ -98,8 +98,14 @@ pub(crate) fn lock<'c>(
             Ok(LockedRow { newest: None, .. }) | Err(WriteError::Deleted | WriteError::SelfModified) => {
                 Ok(Locked::Gone)
             }
-            Ok(LockedRow { newest: Some(version), changed: false }) => Ok(Locked::Unchanged(version)),
-            Ok(LockedRow { newest: Some(version), changed: true }) => Ok(Locked::Changed(version)),
+            Ok(LockedRow {
+                newest: Some(version),
+                changed: false,
+            }) => Ok(Locked::Unchanged(version)),
+            Ok(LockedRow {
+                newest: Some(version),
+                changed: true,
+            }) => Ok(Locked::Changed(version)),
             Err(WriteError::MustWait(ticket)) => {
                 runtime.context().wait(ticket)?;
                 continue;
@@ -114,11 +120,16 @@ pub(crate) fn lock<'c>(
 /// 40001 for a row that was changed after the transaction's snapshot: its message tells a delete from an update.
 #[cold]
 pub(crate) fn serialization_error(table: &Table, row: RowId, runtime: &Runtime<'_, '_>) -> SqlError {
-    let newest = runtime.transaction().lock_row(table, row, None, RowLockStrength::KeyShare, WaitPolicy::NoWait);
+    let newest =
+        runtime
+            .transaction()
+            .lock_row(table, row, None, RowLockStrength::KeyShare, WaitPolicy::NoWait);
     write_error::serialization_failure(matches!(newest, Ok(LockedRow { newest: None, .. })))
 }
 
 /// The row id that a plan's mark column holds for the written relation.
 pub(crate) fn target_row(row: &[Datum], mark: usize) -> SqlResult<Option<RowId>> {
-    row.get(mark).map(mark_of).ok_or_else(|| SqlError::internal("the row mark is not among the input's columns"))
+    row.get(mark)
+        .map(mark_of)
+        .ok_or_else(|| SqlError::internal("the row mark is not among the input's columns"))
 }

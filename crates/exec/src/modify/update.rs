@@ -43,14 +43,19 @@ pub(super) fn with_target(marks: &[RowMark], scan: ScanId, mark: u16) -> Vec<Row
 }
 
 pub(super) fn compile_assignments(list: &[(u16, Expr)]) -> SqlResult<Box<[(usize, Expression)]>> {
-    list.iter().map(|(position, expr)| Ok((*position as usize, compile(expr)?))).collect()
+    list.iter()
+        .map(|(position, expr)| Ok((*position as usize, compile(expr)?)))
+        .collect()
 }
 
 impl Program {
     pub fn compile(node: &node::Update) -> SqlResult<Arc<Program>> {
         let target = Target::compile(&node.relation, &node.checks)?;
         let changed = |position: usize| {
-            node.assignments.iter().chain(&node.generated).any(|(other, _)| *other as usize == position)
+            node.assignments
+                .iter()
+                .chain(&node.generated)
+                .any(|(other, _)| *other as usize == position)
         };
         let needs_row = target.has_checks()
             || !node.generated.is_empty()
@@ -121,9 +126,13 @@ impl State {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
-        let Some(id) = target_row(&self.joined, program.mark)? else { return Ok(false) };
+        let Some(id) = target_row(&self.joined, program.mark)? else {
+            return Ok(false);
+        };
         let transaction = runtime.transaction();
-        let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else { return Ok(false) };
+        let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
+            return Ok(false);
+        };
         self.make_row(table, &version, writer, runtime)?;
         loop {
             let bytes = writer.finish().map_err(write_error::row_too_large)?;
@@ -139,12 +148,26 @@ impl State {
                         true => RowLockStrength::Update,
                         false => RowLockStrength::NoKeyUpdate,
                     };
-                    match lock(table, relation, id, Some(&version), strength, WaitPolicy::Block, runtime)? {
+                    match lock(
+                        table,
+                        relation,
+                        id,
+                        Some(&version),
+                        strength,
+                        WaitPolicy::Block,
+                        runtime,
+                    )? {
                         Locked::Unchanged(newest) => version = newest,
                         Locked::Changed(newest) => {
                             let locked = |scan| scan == program.scan;
                             let rechecker = &mut self.rechecker;
-                            if !rechecker.run(&program.input, &program.marks, &locked, &mut self.joined, runtime)? {
+                            if !rechecker.run(
+                                &program.input,
+                                &program.marks,
+                                &locked,
+                                &mut self.joined,
+                                runtime,
+                            )? {
                                 return Ok(false);
                             }
                             version = newest;
@@ -161,7 +184,13 @@ impl State {
             }
         }
         if program.needs_row {
-            program.target.foreign_keys.row_updated(&program.target.relation, id, &self.old, &self.new, runtime)?;
+            program.target.foreign_keys.row_updated(
+                &program.target.relation,
+                id,
+                &self.old,
+                &self.new,
+                runtime,
+            )?;
         }
         Ok(true)
     }
@@ -216,7 +245,10 @@ impl State {
     #[cold]
     fn whole_new_row(&self, table: &Table, version: &RowVersion<'_>) -> Vec<Datum> {
         let mut row = Vec::new();
-        self.program.target.codec.read_row(&table.view(version.layout(), version.bytes()), &mut row);
+        self.program
+            .target
+            .codec
+            .read_row(&table.view(version.layout(), version.bytes()), &mut row);
         for ((position, _), value) in self.program.assignments.iter().zip(&self.assigned) {
             row[*position] = value.clone();
         }

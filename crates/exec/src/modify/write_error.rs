@@ -1,7 +1,7 @@
 //! The one place where outcomes of the engine become SQL errors.
 
-use mote_common::error::state;
 use mote_common::SqlError;
+use mote_common::error::state;
 use mote_engine::{
     BeginError, CommitError, DeadlockReport, LockTag, LogUnavailable, RowTooLarge, WriteError,
 };
@@ -24,11 +24,16 @@ pub fn sql_error(error: WriteError, relation: &Relation) -> SqlError {
             state::LOCK_NOT_AVAILABLE,
             format!("could not obtain lock on row in relation \"{}\"", relation.name),
         ),
-        WriteError::Duplicate { .. } => {
-            SqlError::new(state::UNIQUE_VIOLATION, "duplicate key value violates unique constraint")
-                .table(relation.schema.as_str(), relation.name.as_str())
-        }
-        WriteError::KeyTooLong { index, key_bytes, maximum_bytes } => {
+        WriteError::Duplicate { .. } => SqlError::new(
+            state::UNIQUE_VIOLATION,
+            "duplicate key value violates unique constraint",
+        )
+        .table(relation.schema.as_str(), relation.name.as_str()),
+        WriteError::KeyTooLong {
+            index,
+            key_bytes,
+            maximum_bytes,
+        } => {
             let name = relation.indexes.iter().find(|candidate| candidate.index == index);
             let name = name.map_or("", |index| index.name.as_str());
             SqlError::new(
@@ -43,7 +48,10 @@ pub fn sql_error(error: WriteError, relation: &Relation) -> SqlError {
             )
             .table(relation.schema.as_str(), relation.name.as_str())
         }
-        WriteError::RowTooLarge { row_bytes, maximum_bytes } => too_large(row_bytes, maximum_bytes),
+        WriteError::RowTooLarge {
+            row_bytes,
+            maximum_bytes,
+        } => too_large(row_bytes, maximum_bytes),
         other => lock_error(other),
     }
 }
@@ -63,12 +71,16 @@ pub fn lock_error(error: WriteError) -> SqlError {
             "cannot execute the statement in a read-only transaction",
         ),
         WriteError::LogUnavailable(reason) => log_unavailable(reason),
-        WriteError::Exhausted(what) => {
-            SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("no more {what} can be made"))
-        }
+        WriteError::Exhausted(what) => SqlError::new(
+            state::PROGRAM_LIMIT_EXCEEDED,
+            format!("no more {what} can be made"),
+        ),
         WriteError::Changed | WriteError::Serialization => serialization_failure(false),
         WriteError::Deleted => serialization_failure(true),
-        WriteError::RowTooLarge { row_bytes, maximum_bytes } => too_large(row_bytes, maximum_bytes),
+        WriteError::RowTooLarge {
+            row_bytes,
+            maximum_bytes,
+        } => too_large(row_bytes, maximum_bytes),
         WriteError::SelfModified | WriteError::Duplicate { .. } | WriteError::KeyTooLong { .. } => {
             SqlError::internal("the engine refused a row where no row was written")
         }
@@ -78,7 +90,14 @@ pub fn lock_error(error: WriteError) -> SqlError {
 /// 40001 of REPEATABLE READ.
 #[cold]
 pub fn serialization_failure(deleted: bool) -> SqlError {
-    SqlError::new(state::SERIALIZATION_FAILURE, if deleted { CONCURRENT_DELETE } else { CONCURRENT_UPDATE })
+    SqlError::new(
+        state::SERIALIZATION_FAILURE,
+        if deleted {
+            CONCURRENT_DELETE
+        } else {
+            CONCURRENT_UPDATE
+        },
+    )
 }
 
 #[cold]
@@ -127,10 +146,11 @@ fn snapshot_revoked() -> SqlError {
 
 fn log_unavailable(reason: LogUnavailable) -> SqlError {
     match reason {
-        LogUnavailable::DiskFull => {
-            SqlError::new(state::DISK_FULL, "could not extend the log: No space left on device")
-                .hint("Check free disk space.")
-        }
+        LogUnavailable::DiskFull => SqlError::new(
+            state::DISK_FULL,
+            "could not extend the log: No space left on device",
+        )
+        .hint("Check free disk space."),
         LogUnavailable::Stopped => {
             SqlError::new(state::ADMIN_SHUTDOWN, "the database system is shutting down")
         }
@@ -164,12 +184,22 @@ fn locked_object(tag: &LockTag) -> String {
     match tag {
         LockTag::Table(table) => format!("relation {}", table.0),
         LockTag::Row(table, row) => {
-            format!("tuple ({},{}) of relation {}", row.segment(), row.offset(), table.0)
+            format!(
+                "tuple ({},{}) of relation {}",
+                row.segment(),
+                row.offset(),
+                table.0
+            )
         }
         LockTag::Transaction(transaction) => format!("transaction {transaction}"),
         LockTag::Advisory(key) => {
             let kind = if key.two_parts { 2 } else { 1 };
-            format!("advisory lock [{},{},{},{kind}]", key.database, key.key >> 32, key.key as u32)
+            format!(
+                "advisory lock [{},{},{},{kind}]",
+                key.database,
+                key.key >> 32,
+                key.key as u32
+            )
         }
     }
 }

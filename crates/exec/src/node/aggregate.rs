@@ -63,7 +63,10 @@ impl Program {
     pub fn compile(node: &node::Aggregate) -> SqlResult<Arc<Program>> {
         let has_grouping_sets = !node.grouping_sets.is_empty();
         let grouping_sets = if has_grouping_sets {
-            node.grouping_sets.iter().map(|set| set.iter().map(|&key| key as usize).collect()).collect()
+            node.grouping_sets
+                .iter()
+                .map(|set| set.iter().map(|&key| key as usize).collect())
+                .collect()
         } else {
             vec![(0..node.group_by.len()).collect()]
         };
@@ -147,7 +150,8 @@ impl State {
     fn group_of(&mut self, set: usize, keys: &[usize], runtime: &Runtime<'_, '_>) -> SqlResult<usize> {
         self.group_key.clear();
         self.group_key.push(Datum::Int4(set as i32));
-        self.group_key.resize(1 + self.program.group_by.len(), Datum::Null);
+        self.group_key
+            .resize(1 + self.program.group_by.len(), Datum::Null);
         for &key in keys {
             self.group_key[1 + key] = self.keys[key].clone();
         }
@@ -184,7 +188,8 @@ impl State {
         }
         match &mut self.kept[group][number] {
             Kept::Running(accumulator) => {
-                call.aggregate.add(accumulator, &self.arguments, &call.types, runtime)
+                call.aggregate
+                    .add(accumulator, &self.arguments, &call.types, runtime)
             }
             Kept::Collected(rows) => {
                 let mut keys = Vec::with_capacity(call.order_by.len());
@@ -192,7 +197,10 @@ impl State {
                     keys.push(key.expression.evaluate(row, runtime)?);
                 }
                 self.groups.memory().charge_row(&self.arguments, runtime)?;
-                rows.push(Collected { arguments: self.arguments.clone(), keys });
+                rows.push(Collected {
+                    arguments: self.arguments.clone(),
+                    keys,
+                });
                 Ok(())
             }
         }
@@ -224,7 +232,11 @@ impl State {
 }
 
 /// Sorts, drops repeated argument lists, then aggregates.
-fn finish_collected(call: &Call, rows: &mut Vec<Collected>, runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+fn finish_collected(
+    call: &Call,
+    rows: &mut Vec<Collected>,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Datum> {
     if call.distinct {
         // DISTINCT without ORDER BY comes out in the arguments' order, as from PostgreSQL's sort.
         if call.order_by.is_empty() {
@@ -234,7 +246,10 @@ fn finish_collected(call: &Call, rows: &mut Vec<Collected>, runtime: &mut Runtim
         let mut kept: Vec<Collected> = Vec::with_capacity(rows.len());
         for row in rows.drain(..) {
             let bucket = seen.entry(crate::expr::hash_row(&row.arguments)).or_default();
-            if bucket.iter().all(|&other| !equal_rows(&kept[other].arguments, &row.arguments)) {
+            if bucket
+                .iter()
+                .all(|&other| !equal_rows(&kept[other].arguments, &row.arguments))
+            {
                 bucket.push(kept.len());
                 kept.push(row);
             }
@@ -244,7 +259,8 @@ fn finish_collected(call: &Call, rows: &mut Vec<Collected>, runtime: &mut Runtim
     rows.sort_by(|a, b| compare_keys(&call.order_by, &a.keys, &b.keys));
     let mut accumulator = call.aggregate.start();
     for row in rows.iter() {
-        call.aggregate.add(&mut accumulator, &row.arguments, &call.types, runtime)?;
+        call.aggregate
+            .add(&mut accumulator, &row.arguments, &call.types, runtime)?;
     }
     call.aggregate.finish(&accumulator, call.result)
 }

@@ -15,7 +15,9 @@ pub struct Program {
 
 impl Program {
     pub fn compile(inputs: &[Node]) -> SqlResult<Arc<Program>> {
-        Ok(Arc::new(Program { inputs: inputs.iter().map(compile_node).collect::<SqlResult<_>>()? }))
+        Ok(Arc::new(Program {
+            inputs: inputs.iter().map(compile_node).collect::<SqlResult<_>>()?,
+        }))
     }
 }
 
@@ -26,7 +28,10 @@ pub struct State {
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
-        State { inputs: program.inputs.iter().map(NodeProgram::instantiate).collect(), position: 0 }
+        State {
+            inputs: program.inputs.iter().map(NodeProgram::instantiate).collect(),
+            position: 0,
+        }
     }
 }
 

@@ -60,8 +60,10 @@ impl CteState {
         if cte.finished {
             return Ok(false);
         }
-        let mut tree =
-            cte.tree.take().ok_or_else(|| SqlError::internal("a WITH query was read while it runs"))?;
+        let mut tree = cte
+            .tree
+            .take()
+            .ok_or_else(|| SqlError::internal("a WITH query was read while it runs"))?;
         // EvalPlanQual replaces rows of the outer query only: a WITH query keeps the rows it has.
         let recheck = runtime.values.recheck.take();
         let result = tree.next(runtime);
@@ -114,7 +116,11 @@ pub struct State {
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
-        State { program, position: 0, row: Vec::new() }
+        State {
+            program,
+            position: 0,
+            row: Vec::new(),
+        }
     }
 }
 
@@ -122,14 +128,16 @@ impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         loop {
             let number = self.program.cte;
-            if self.position >= runtime.values.ctes[number].rows.len() && !CteState::advance(number, runtime)? {
+            if self.position >= runtime.values.ctes[number].rows.len() && !CteState::advance(number, runtime)?
+            {
                 return Ok(false);
             }
             runtime.burn(1)?;
             let source = &runtime.values.ctes[number].rows[self.position];
             self.position += 1;
             self.row.clear();
-            self.row.extend(self.program.columns.iter().map(|&column| source[column].clone()));
+            self.row
+                .extend(self.program.columns.iter().map(|&column| source[column].clone()));
             match &self.program.filter {
                 Some(filter) if !filter.holds(&self.row, runtime)? => {}
                 _ => return Ok(true),

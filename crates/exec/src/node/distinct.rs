@@ -20,7 +20,10 @@ pub struct Program {
 impl Program {
     pub fn compile(input: &Node, on: &Option<Vec<Expr>>) -> SqlResult<Arc<Program>> {
         let on = on.as_deref().map(compile_all).transpose()?;
-        Ok(Arc::new(Program { input: compile_node(input)?, on }))
+        Ok(Arc::new(Program {
+            input: compile_node(input)?,
+            on,
+        }))
     }
 }
 
@@ -35,7 +38,12 @@ pub struct State {
 impl State {
     pub fn new(program: Arc<Program>) -> State {
         let input = program.input.instantiate();
-        State { program, input, seen: RowSet::default(), last: None }
+        State {
+            program,
+            input,
+            seen: RowSet::default(),
+            last: None,
+        }
     }
 }
 

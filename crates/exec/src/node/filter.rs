@@ -18,7 +18,10 @@ pub struct Program {
 
 impl Program {
     pub fn compile(input: &Node, condition: &Expr) -> SqlResult<Arc<Program>> {
-        Ok(Arc::new(Program { input: compile_node(input)?, condition: compile(condition)? }))
+        Ok(Arc::new(Program {
+            input: compile_node(input)?,
+            condition: compile(condition)?,
+        }))
     }
 }
 
@@ -29,7 +32,10 @@ pub struct State {
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
-        State { input: program.input.instantiate(), program }
+        State {
+            input: program.input.instantiate(),
+            program,
+        }
     }
 }
 

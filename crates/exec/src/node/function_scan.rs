@@ -17,14 +17,25 @@ use crate::query::runtime::Runtime;
 
 /// A call that yields rows.
 pub(crate) enum SetCall {
-    Set { function: SetFunction, strict: bool, arguments: Box<[Expression]>, site: CallSite },
+    Set {
+        function: SetFunction,
+        strict: bool,
+        arguments: Box<[Expression]>,
+        site: CallSite,
+    },
     /// A scalar: its value, expanded when the function scan wants several columns.
     Scalar(Expression),
 }
 
 impl SetCall {
     pub(crate) fn compile(expr: &Expr) -> SqlResult<SetCall> {
-        let Expr::Call { function, arguments, ty, .. } = expr else {
+        let Expr::Call {
+            function,
+            arguments,
+            ty,
+            ..
+        } = expr
+        else {
             return Ok(SetCall::Scalar(compile(expr)?));
         };
         let signature = &FUNCTIONS[function.0 as usize];
@@ -38,7 +49,12 @@ impl SetCall {
             arguments: arguments.iter().map(type_of).collect(),
             result: *ty,
         };
-        Ok(SetCall::Set { function, strict: signature.strict, arguments: compile_all(arguments)?, site })
+        Ok(SetCall::Set {
+            function,
+            strict: signature.strict,
+            arguments: compile_all(arguments)?,
+            site,
+        })
     }
 
     /// Starts the call; None yields no row.
@@ -52,7 +68,12 @@ impl SetCall {
                 let value = expression.evaluate(row, runtime)?;
                 Ok(Some(functions::set_returning::single(value)))
             }
-            SetCall::Set { function, strict, arguments, site } => {
+            SetCall::Set {
+                function,
+                strict,
+                arguments,
+                site,
+            } => {
                 let mut values = Vec::with_capacity(arguments.len());
                 for argument in arguments {
                     values.push(argument.evaluate(row, runtime)?);
@@ -77,7 +98,11 @@ pub struct Program {
 impl Program {
     pub fn compile(node: &node::FunctionScan) -> SqlResult<Arc<Program>> {
         Ok(Arc::new(Program {
-            calls: node.calls.iter().map(SetCall::compile).collect::<SqlResult<_>>()?,
+            calls: node
+                .calls
+                .iter()
+                .map(SetCall::compile)
+                .collect::<SqlResult<_>>()?,
             widths: node.columns.iter().map(Vec::len).collect(),
             ordinality: node.ordinality,
             filter: compile_option(&node.filter)?,
@@ -95,7 +120,13 @@ pub struct State {
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
-        State { program, sources: None, row: Vec::new(), produced: Vec::new(), ordinal: 0 }
+        State {
+            program,
+            sources: None,
+            row: Vec::new(),
+            produced: Vec::new(),
+            ordinal: 0,
+        }
     }
 
     fn open(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {

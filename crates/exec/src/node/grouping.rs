@@ -27,7 +27,8 @@ impl RowSet {
         self.memory.charge_row(row, runtime)?;
         let number = self.rows.len();
         self.rows.push(row.into());
-        self.table.insert_unique(hash, (hash, number as u32), |entry| entry.0);
+        self.table
+            .insert_unique(hash, (hash, number as u32), |entry| entry.0);
         Ok((number, true))
     }
 

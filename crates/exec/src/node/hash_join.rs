@@ -32,8 +32,16 @@ impl Program {
             kind: node.kind,
             left: compile_node(&node.left)?,
             right: compile_node(&node.right)?,
-            left_keys: node.keys.iter().map(|key| compile(&key.0)).collect::<SqlResult<_>>()?,
-            right_keys: node.keys.iter().map(|key| compile(&key.1)).collect::<SqlResult<_>>()?,
+            left_keys: node
+                .keys
+                .iter()
+                .map(|key| compile(&key.0))
+                .collect::<SqlResult<_>>()?,
+            right_keys: node
+                .keys
+                .iter()
+                .map(|key| compile(&key.1))
+                .collect::<SqlResult<_>>()?,
             condition: compile_option(&node.condition)?,
             left_width: node.left_width as usize,
             right_width: node.right_width as usize,
@@ -101,7 +109,11 @@ impl State {
             }
             let number = self.built.len() as u32;
             self.keys.memory().charge_row(row, runtime)?;
-            self.built.push(Built { row: row.into(), next: NONE, matched: false });
+            self.built.push(Built {
+                row: row.into(),
+                next: NONE,
+                matched: false,
+            });
             if has_null {
                 continue;
             }

@@ -66,7 +66,10 @@ impl Program {
             .collect::<SqlResult<_>>()?;
         let limit = |bound: &Option<IndexBound>| -> SqlResult<Option<Limit>> {
             let Some(bound) = bound else { return Ok(None) };
-            Ok(Some(Limit { value: compile(&bound.value)?, inclusive: bound.inclusive }))
+            Ok(Some(Limit {
+                value: compile(&bound.value)?,
+                inclusive: bound.inclusive,
+            }))
         };
         let index = &node.relation.indexes[node.index as usize];
         Ok(Arc::new(Program {
@@ -77,7 +80,11 @@ impl Program {
             equals,
             lower: limit(&node.lower)?,
             upper: limit(&node.upper)?,
-            direction: if node.backward { Direction::Backward } else { Direction::Forward },
+            direction: if node.backward {
+                Direction::Backward
+            } else {
+                Direction::Forward
+            },
             filter: compile_option(&node.filter)?,
             recheck: compile_option(&node.recheck)?,
             single_row: node.single_row,
@@ -162,7 +169,11 @@ impl State {
                 self.elements.reverse();
             }
         }
-        if has_list { self.next_element(runtime) } else { self.open(None, runtime) }
+        if has_list {
+            self.next_element(runtime)
+        } else {
+            self.open(None, runtime)
+        }
     }
 
     fn next_element(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
@@ -271,7 +282,9 @@ impl State {
             runtime.burn(1)?;
             let (key, id) = match &mut self.position {
                 Position::Rows(at) => {
-                    let Some(&id) = self.rows.get(*at) else { return Ok(false) };
+                    let Some(&id) = self.rows.get(*at) else {
+                        return Ok(false);
+                    };
                     *at += 1;
                     (&self.key[..], id)
                 }
@@ -281,7 +294,9 @@ impl State {
                 },
                 Position::NotStarted | Position::Done => return Ok(false),
             };
-            let Some(version) = transaction.fetch(table, id, runtime.snapshot()) else { continue };
+            let Some(version) = transaction.fetch(table, id, runtime.snapshot()) else {
+                continue;
+            };
             let view = table.view(version.layout(), version.bytes());
             if version.needs_key_check() && !index.key_program.matches(&view, key, &mut self.scratch) {
                 continue;

@@ -50,7 +50,14 @@ pub struct State {
 impl State {
     pub fn new(program: Arc<Program>) -> State {
         let input = program.input.instantiate();
-        State { program, input, started: false, left: None, tie: Vec::new(), finished: false }
+        State {
+            program,
+            input,
+            started: false,
+            left: None,
+            tie: Vec::new(),
+            finished: false,
+        }
     }
 
     /// Evaluates the counts and skips the offset. Answers whether a row may follow.
@@ -59,12 +66,18 @@ impl State {
         let offset = bound(
             &self.program.offset,
             runtime,
-            SqlError::new(state::INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE, "OFFSET must not be negative"),
+            SqlError::new(
+                state::INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE,
+                "OFFSET must not be negative",
+            ),
         )?;
         self.left = bound(
             &self.program.count,
             runtime,
-            SqlError::new(state::INVALID_ROW_COUNT_IN_LIMIT_CLAUSE, "LIMIT must not be negative"),
+            SqlError::new(
+                state::INVALID_ROW_COUNT_IN_LIMIT_CLAUSE,
+                "LIMIT must not be negative",
+            ),
         )?;
         if self.left == Some(0) {
             return Ok(false);
@@ -92,7 +105,9 @@ fn bound(
     runtime: &mut Runtime<'_, '_>,
     negative: SqlError,
 ) -> SqlResult<Option<u64>> {
-    let Some(expression) = expression else { return Ok(None) };
+    let Some(expression) = expression else {
+        return Ok(None);
+    };
     match expression.evaluate(&[], runtime)?.as_i64() {
         None => Ok(None),
         Some(value) => u64::try_from(value).map(Some).map_err(|_| negative),

@@ -28,10 +28,17 @@ impl Program {
         let mut marks = marks.to_vec();
         for lock in locks {
             if marks.iter().all(|mark| mark.scan != lock.scan) {
-                marks.push(RowMark { scan: lock.scan, mark: lock.mark });
+                marks.push(RowMark {
+                    scan: lock.scan,
+                    mark: lock.mark,
+                });
             }
         }
-        Ok(Arc::new(Program { input: compile_node(input)?, locks: locks.to_vec(), marks }))
+        Ok(Arc::new(Program {
+            input: compile_node(input)?,
+            locks: locks.to_vec(),
+            marks,
+        }))
     }
 }
 
@@ -46,7 +53,13 @@ pub struct State {
 impl State {
     pub fn new(program: Arc<Program>) -> State {
         let input = program.input.instantiate();
-        State { program, input, tables: Vec::new(), rechecker: Rechecker::default(), row: Vec::new() }
+        State {
+            program,
+            input,
+            tables: Vec::new(),
+            rechecker: Rechecker::default(),
+            row: Vec::new(),
+        }
     }
 
     /// Locks what the current row names. Answers whether the row goes out.
@@ -54,7 +67,9 @@ impl State {
         let program = Arc::clone(&self.program);
         let mut changed: Vec<ScanId> = Vec::new();
         for (request, table) in program.locks.iter().zip(&self.tables) {
-            let Some(id) = mark_of(&self.row[request.mark as usize]) else { continue };
+            let Some(id) = mark_of(&self.row[request.mark as usize]) else {
+                continue;
+            };
             let transaction = runtime.transaction();
             let snapshot = runtime.snapshot();
             let seen = transaction.fetch(table, id, snapshot);
@@ -63,19 +78,30 @@ impl State {
                 LockWait::NoWait | LockWait::SkipLocked => WaitPolicy::NoWait,
             };
             let strength = strength_of(request.strength);
-            match lock(table, &request.relation, id, seen.as_ref(), strength, policy, runtime)? {
+            match lock(
+                table,
+                &request.relation,
+                id,
+                seen.as_ref(),
+                strength,
+                policy,
+                runtime,
+            )? {
                 Locked::Unchanged(_) => {}
                 Locked::Changed(_) => changed.push(request.scan),
                 Locked::Gone => return Ok(false),
                 Locked::Busy if request.wait == LockWait::SkipLocked => return Ok(false),
-                Locked::Busy => return Err(write_error::sql_error(WriteError::WouldBlock, &request.relation)),
+                Locked::Busy => {
+                    return Err(write_error::sql_error(WriteError::WouldBlock, &request.relation));
+                }
             }
         }
         if changed.is_empty() {
             return Ok(true);
         }
         let locked = |scan| program.locks.iter().any(|lock| lock.scan == scan);
-        self.rechecker.run(&program.input, &program.marks, &locked, &mut self.row, runtime)
+        self.rechecker
+            .run(&program.input, &program.marks, &locked, &mut self.row, runtime)
     }
 }
 

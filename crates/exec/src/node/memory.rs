@@ -28,7 +28,10 @@ impl WorkMemory {
             return Ok(());
         }
         Err(SqlError::new(state::OUT_OF_MEMORY, "out of memory")
-            .detail(format!("A sort or hash operation of the statement needs more than {} kB.", limit / 1024))
+            .detail(format!(
+                "A sort or hash operation of the statement needs more than {} kB.",
+                limit / 1024
+            ))
             .hint("Increase work_mem, or make the statement process fewer rows at a time."))
     }
 

@@ -136,19 +136,28 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
         Node::NestedLoop(node) => NodeProgram::NestedLoop(nested_loop::Program::compile(node)?),
         Node::HashJoin(node) => NodeProgram::HashJoin(hash_join::Program::compile(node)?),
         Node::Sort { input, keys, limit } => NodeProgram::Sort(sort::Program::compile(input, keys, limit)?),
-        Node::Limit { input, count, offset, with_ties } => {
-            NodeProgram::Limit(limit::Program::compile(input, count, offset, with_ties)?)
-        }
+        Node::Limit {
+            input,
+            count,
+            offset,
+            with_ties,
+        } => NodeProgram::Limit(limit::Program::compile(input, count, offset, with_ties)?),
         Node::Distinct { input, on } => NodeProgram::Distinct(distinct::Program::compile(input, on)?),
         Node::Aggregate(node) => NodeProgram::Aggregate(aggregate::Program::compile(node)?),
         Node::Window(node) => NodeProgram::Window(window::Program::compile(node)?),
         Node::Append { inputs } => NodeProgram::Append(append::Program::compile(inputs)?),
-        Node::SetOperation { kind, all, left, right } => {
-            NodeProgram::SetOperation(set_operation::Program::compile(*kind, *all, left, right)?)
-        }
-        Node::RecursiveUnion { cte, distinct, base, step } => {
-            NodeProgram::RecursiveUnion(recursive_union::Program::compile(*cte, *distinct, base, step)?)
-        }
+        Node::SetOperation {
+            kind,
+            all,
+            left,
+            right,
+        } => NodeProgram::SetOperation(set_operation::Program::compile(*kind, *all, left, right)?),
+        Node::RecursiveUnion {
+            cte,
+            distinct,
+            base,
+            step,
+        } => NodeProgram::RecursiveUnion(recursive_union::Program::compile(*cte, *distinct, base, step)?),
         Node::LockRows { input, locks, marks } => {
             NodeProgram::LockRows(lock_rows::Program::compile(input, locks, marks)?)
         }

@@ -193,7 +193,11 @@ impl Operator for State {
                         continue;
                     }
                     self.matched = true;
-                    if let Some(kept) = self.position.checked_sub(1).and_then(|position| self.kept.get_mut(position)) {
+                    if let Some(kept) = self
+                        .position
+                        .checked_sub(1)
+                        .and_then(|position| self.kept.get_mut(position))
+                    {
                         kept.1 = true;
                     }
                     match self.program.kind {

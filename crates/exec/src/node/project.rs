@@ -18,7 +18,10 @@ pub struct Program {
 
 impl Program {
     pub fn compile(input: &Node, columns: &[Expr]) -> SqlResult<Arc<Program>> {
-        Ok(Arc::new(Program { input: compile_node(input)?, columns: compile_all(columns)? }))
+        Ok(Arc::new(Program {
+            input: compile_node(input)?,
+            columns: compile_all(columns)?,
+        }))
     }
 }
 
@@ -30,7 +33,11 @@ pub struct State {
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
-        State { input: program.input.instantiate(), row: Vec::with_capacity(program.columns.len()), program }
+        State {
+            input: program.input.instantiate(),
+            row: Vec::with_capacity(program.columns.len()),
+            program,
+        }
     }
 }
 

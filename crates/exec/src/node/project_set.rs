@@ -34,7 +34,10 @@ impl Program {
                 })
             })
             .collect::<SqlResult<_>>()?;
-        Ok(Arc::new(Program { input: compile_node(input)?, columns }))
+        Ok(Arc::new(Program {
+            input: compile_node(input)?,
+            columns,
+        }))
     }
 }
 
@@ -78,7 +81,12 @@ impl State {
 
     fn advance(&mut self) -> SqlResult<bool> {
         let mut any = false;
-        let sets = self.program.columns.iter().enumerate().filter(|(_, column)| matches!(column, Column::Set(_)));
+        let sets = self
+            .program
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| matches!(column, Column::Set(_)));
         for ((position, _), source) in sets.zip(&mut self.sources) {
             self.produced.clear();
             let produced = match source {

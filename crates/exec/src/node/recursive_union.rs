@@ -21,7 +21,12 @@ pub struct Program {
 impl Program {
     pub fn compile(cte: u16, distinct: bool, base: &Node, step: &Node) -> SqlResult<Arc<Program>> {
         let (base, step) = (compile_node(base)?, compile_node(step)?);
-        Ok(Arc::new(Program { cte: cte as usize, distinct, base, step }))
+        Ok(Arc::new(Program {
+            cte: cte as usize,
+            distinct,
+            base,
+            step,
+        }))
     }
 }
 
@@ -55,7 +60,11 @@ impl State {
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         loop {
-            let source = if self.in_step { &mut self.step } else { &mut self.base };
+            let source = if self.in_step {
+                &mut self.step
+            } else {
+                &mut self.base
+            };
             if source.next(runtime)? {
                 runtime.burn(1)?;
                 if self.program.distinct && !self.seen.insert(source.row(), runtime)?.1 {
@@ -112,7 +121,11 @@ pub mod work_table_scan {
 
     impl State {
         pub fn new(program: Arc<Program>) -> State {
-            State { program, position: 0, row: Vec::new() }
+            State {
+                program,
+                position: 0,
+                row: Vec::new(),
+            }
         }
     }
 
@@ -120,7 +133,9 @@ pub mod work_table_scan {
         fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
             runtime.burn(1)?;
             let table = &runtime.values.work_tables[self.program.cte];
-            let Some(row) = table.rows.get(self.position) else { return Ok(false) };
+            let Some(row) = table.rows.get(self.position) else {
+                return Ok(false);
+            };
             copy_row(row, &mut self.row);
             self.position += 1;
             Ok(true)

@@ -17,7 +17,10 @@ pub struct Program {
 
 impl Program {
     pub fn compile(columns: &[Expr], filter: &Option<Expr>) -> SqlResult<Arc<Program>> {
-        Ok(Arc::new(Program { columns: compile_all(columns)?, filter: compile_option(filter)? }))
+        Ok(Arc::new(Program {
+            columns: compile_all(columns)?,
+            filter: compile_option(filter)?,
+        }))
     }
 }
 
@@ -29,7 +32,11 @@ pub struct State {
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
-        State { program, row: Vec::new(), done: false }
+        State {
+            program,
+            row: Vec::new(),
+            done: false,
+        }
     }
 }
 

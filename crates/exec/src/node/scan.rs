@@ -29,7 +29,9 @@ pub(crate) struct ScanColumns {
 
 impl ScanColumns {
     pub fn compile(relation: &Relation, columns: &[ScanColumn]) -> ScanColumns {
-        let needs_whole = columns.iter().any(|column| matches!(column, ScanColumn::WholeRow));
+        let needs_whole = columns
+            .iter()
+            .any(|column| matches!(column, ScanColumn::WholeRow));
         let outputs = columns.iter().map(|column| match column {
             ScanColumn::Attribute(position) => {
                 let position = *position as usize;
@@ -67,14 +69,19 @@ impl ScanColumns {
     }
 
     fn whole_row(&self, view: &RowView<'_>) -> Datum {
-        let Some((codec, types)) = &self.whole else { return Datum::Null };
+        let Some((codec, types)) = &self.whole else {
+            return Datum::Null;
+        };
         let mut fields = Vec::with_capacity(types.len());
         for position in 0..codec.width() {
             if !codec.is_dropped(position) {
                 fields.push(codec.column(position).read(view));
             }
         }
-        Datum::Record(Box::new(Record { types: types.clone(), fields }))
+        Datum::Record(Box::new(Record {
+            types: types.clone(),
+            fields,
+        }))
     }
 }
 

@@ -42,7 +42,13 @@ pub struct State {
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
-        State { program, table: None, scan: None, row: Vec::new(), replaced: false }
+        State {
+            program,
+            table: None,
+            scan: None,
+            row: Vec::new(),
+            replaced: false,
+        }
     }
 
     fn passes(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
@@ -63,15 +69,23 @@ impl Operator for State {
             if std::mem::replace(&mut self.replaced, true) {
                 return Ok(false);
             }
-            return Ok(read_replacement(&self.program.columns, table, replacement, runtime, &mut self.row)
-                && self.passes(runtime)?);
+            return Ok(
+                read_replacement(&self.program.columns, table, replacement, runtime, &mut self.row)
+                    && self.passes(runtime)?,
+            );
         }
         loop {
             runtime.burn(1)?;
             let transaction = runtime.transaction();
             let scan = self.scan.get_or_insert_with(|| table.scan());
-            let Some(version) = scan.next(table, transaction, runtime.snapshot()) else { return Ok(false) };
-            self.program.columns.read(&version, &table.view(version.layout(), version.bytes()), &mut self.row);
+            let Some(version) = scan.next(table, transaction, runtime.snapshot()) else {
+                return Ok(false);
+            };
+            self.program.columns.read(
+                &version,
+                &table.view(version.layout(), version.bytes()),
+                &mut self.row,
+            );
             match &self.program.filter {
                 Some(filter) if !filter.holds(&self.row, runtime)? => {}
                 _ => return Ok(true),

@@ -19,7 +19,12 @@ pub struct Program {
 
 impl Program {
     pub fn compile(kind: SetOperationKind, all: bool, left: &Node, right: &Node) -> SqlResult<Arc<Program>> {
-        Ok(Arc::new(Program { kind, all, left: compile_node(left)?, right: compile_node(right)? }))
+        Ok(Arc::new(Program {
+            kind,
+            all,
+            left: compile_node(left)?,
+            right: compile_node(right)?,
+        }))
     }
 }
 

@@ -31,8 +31,14 @@ pub(crate) struct KeyDirection {
 pub(crate) fn compile_keys(keys: &[SortKey]) -> SqlResult<Box<[Key]>> {
     keys.iter()
         .map(|key| {
-            let direction = KeyDirection { descending: key.descending, nulls_first: key.nulls_first };
-            Ok(Key { expression: compile(&key.expr)?, direction })
+            let direction = KeyDirection {
+                descending: key.descending,
+                nulls_first: key.nulls_first,
+            };
+            Ok(Key {
+                expression: compile(&key.expr)?,
+                direction,
+            })
         })
         .collect()
 }
@@ -103,12 +109,22 @@ pub struct State {
 impl State {
     pub fn new(program: Arc<Program>) -> State {
         let input = program.input.instantiate();
-        State { program, input, rows: Vec::new(), position: 0, sorted: false, memory: WorkMemory::default() }
+        State {
+            program,
+            input,
+            rows: Vec::new(),
+            position: 0,
+            sorted: false,
+            memory: WorkMemory::default(),
+        }
     }
 
     fn fill(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let limit = match &self.program.limit {
-            Some(limit) => limit.evaluate(&[], runtime)?.as_i64().and_then(|limit| usize::try_from(limit).ok()),
+            Some(limit) => limit
+                .evaluate(&[], runtime)?
+                .as_i64()
+                .and_then(|limit| usize::try_from(limit).ok()),
             None => None,
         };
         while self.input.next(runtime)? {
@@ -142,7 +158,8 @@ impl State {
 
     fn sort(&mut self) {
         let keys = &self.program.keys;
-        self.rows.sort_by(|left, right| compare_keys(keys, left.keys(), right.keys()));
+        self.rows
+            .sort_by(|left, right| compare_keys(keys, left.keys(), right.keys()));
     }
 }
 

@@ -18,12 +18,18 @@ pub struct Program {
 impl Program {
     pub fn compile(rows: &[Vec<Expr>]) -> SqlResult<Arc<Program>> {
         let width = rows.first().map_or(0, Vec::len);
-        let rows = rows.iter().map(|row| compile_all(row)).collect::<SqlResult<_>>()?;
+        let rows = rows
+            .iter()
+            .map(|row| compile_all(row))
+            .collect::<SqlResult<_>>()?;
         Ok(Arc::new(Program { rows, width }))
     }
 
     pub fn empty(width: usize) -> Arc<Program> {
-        Arc::new(Program { rows: Vec::new(), width })
+        Arc::new(Program {
+            rows: Vec::new(),
+            width,
+        })
     }
 }
 
@@ -36,13 +42,19 @@ pub struct State {
 impl State {
     pub fn new(program: Arc<Program>) -> State {
         let row = Vec::with_capacity(program.width);
-        State { program, position: 0, row }
+        State {
+            program,
+            position: 0,
+            row,
+        }
     }
 }
 
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        let Some(expressions) = self.program.rows.get(self.position) else { return Ok(false) };
+        let Some(expressions) = self.program.rows.get(self.position) else {
+            return Ok(false);
+        };
         self.position += 1;
         runtime.burn(1)?;
         self.row.clear();

@@ -43,7 +43,12 @@ pub struct State {
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
-        State { program, rows: None, position: 0, row: Vec::new() }
+        State {
+            program,
+            rows: None,
+            position: 0,
+            row: Vec::new(),
+        }
     }
 }
 
@@ -56,7 +61,10 @@ fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usi
         ScanColumn::TableOid => Datum::Oid(relation.oid.0),
         ScanColumn::WholeRow => {
             let types: Vec<ColumnType> = relation.columns.iter().map(|column| column.ty).collect();
-            Datum::Record(Box::new(Record { types, fields: row.to_vec() }))
+            Datum::Record(Box::new(Record {
+                types,
+                fields: row.to_vec(),
+            }))
         }
     }
 }
@@ -75,7 +83,8 @@ impl Operator for State {
             let program = &self.program;
             self.row.clear();
             for column in &program.columns {
-                self.row.push(output(column, &program.relation, source, self.position));
+                self.row
+                    .push(output(column, &program.relation, source, self.position));
             }
             self.position += 1;
             match &program.filter {

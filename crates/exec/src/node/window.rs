@@ -68,7 +68,10 @@ impl Program {
         Ok(Arc::new(Program {
             input: compile_node(&node.input)?,
             partition_by: compile_all(&node.partition_by)?,
-            order_by: keys.iter().map(|key| compile(&key.expr)).collect::<SqlResult<_>>()?,
+            order_by: keys
+                .iter()
+                .map(|key| compile(&key.expr))
+                .collect::<SqlResult<_>>()?,
             directions: compile_keys(keys)?.iter().map(|key| key.direction).collect(),
             calls: node.calls.iter().map(compile_call).collect::<SqlResult<_>>()?,
         }))
@@ -107,7 +110,12 @@ fn compile_frame(frame: &WindowFrame) -> SqlResult<Frame> {
             FrameBound::UnboundedFollowing => Bound::UnboundedFollowing,
         })
     };
-    Ok(Frame { mode: frame.mode, start: bound(&frame.start)?, end: bound(&frame.end)?, exclude: frame.exclude })
+    Ok(Frame {
+        mode: frame.mode,
+        start: bound(&frame.start)?,
+        end: bound(&frame.end)?,
+        exclude: frame.exclude,
+    })
 }
 
 /// The rows of one partition and what tells them apart.
@@ -236,12 +244,16 @@ fn compute(
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<Vec<Datum>> {
     match &call.function {
-        Function::Aggregate(function) => aggregate_column(*function, call, program, partition, width, runtime),
+        Function::Aggregate(function) => {
+            aggregate_column(*function, call, program, partition, width, runtime)
+        }
         Function::Window(body) => {
             let mut column = Vec::with_capacity(partition.rows.len());
             for row in 0..partition.rows.len() {
                 runtime.burn(1)?;
-                column.push(window_value(*body, call, program, partition, row, width, runtime)?);
+                column.push(window_value(
+                    *body, call, program, partition, row, width, runtime,
+                )?);
             }
             Ok(column)
         }
@@ -280,7 +292,11 @@ fn window_value(
         WindowBody::Ntile => {
             // The number of buckets is taken from the partition's first row.
             let buckets = argument(call, 0, partition, 0, width, runtime)?;
-            if buckets.is_null() { Datum::Null } else { ntile(row, count, whole(&buckets))? }
+            if buckets.is_null() {
+                Datum::Null
+            } else {
+                ntile(row, count, whole(&buckets))?
+            }
         }
         WindowBody::Lag | WindowBody::Lead => {
             let offset = match call.arguments.len() {
@@ -294,7 +310,9 @@ fn window_value(
                 }
             };
             let step = if body == WindowBody::Lag { -offset } else { offset };
-            let wanted = usize::try_from(row as i64 + step).ok().filter(|&wanted| wanted < count);
+            let wanted = usize::try_from(row as i64 + step)
+                .ok()
+                .filter(|&wanted| wanted < count);
             match wanted {
                 Some(wanted) => argument(call, 0, partition, wanted, width, runtime)?,
                 None if call.arguments.len() > 2 => argument(call, 2, partition, row, width, runtime)?,
@@ -333,7 +351,10 @@ fn window_value(
 /// Buckets of nearly equal size; the first ones take the rest.
 fn ntile(row: usize, count: usize, buckets: i64) -> SqlResult<Datum> {
     if buckets <= 0 {
-        return Err(SqlError::new(SqlState::new("22014"), "argument of ntile must be greater than zero"));
+        return Err(SqlError::new(
+            SqlState::new("22014"),
+            "argument of ntile must be greater than zero",
+        ));
     }
     let (row, count) = (row as i64, count as i64);
     let (size, larger) = (count / buckets, count % buckets);
@@ -357,7 +378,9 @@ struct FrameRows {
 
 impl FrameRows {
     fn rows(&self) -> impl Iterator<Item = usize> + '_ {
-        self.range.clone().filter(|row| !self.excluded.contains(row) || self.kept == Some(*row))
+        self.range
+            .clone()
+            .filter(|row| !self.excluded.contains(row) || self.kept == Some(*row))
     }
 }
 
@@ -370,15 +393,30 @@ fn frame_of(
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<FrameRows> {
     let frame = &call.frame;
-    let start = edge(&frame.start, frame.mode, true, program, partition, row, width, runtime)?;
-    let end = edge(&frame.end, frame.mode, false, program, partition, row, width, runtime)?;
+    let start = edge(
+        &frame.start,
+        frame.mode,
+        true,
+        program,
+        partition,
+        row,
+        width,
+        runtime,
+    )?;
+    let end = edge(
+        &frame.end, frame.mode, false, program, partition, row, width, runtime,
+    )?;
     let (excluded, kept) = match frame.exclude {
         FrameExclusion::NoOthers => (0..0, None),
         FrameExclusion::CurrentRow => (row..row + 1, None),
         FrameExclusion::Group => (partition.peers(row), None),
         FrameExclusion::Ties => (partition.peers(row), Some(row)),
     };
-    Ok(FrameRows { range: start..end.max(start), excluded, kept })
+    Ok(FrameRows {
+        range: start..end.max(start),
+        excluded,
+        kept,
+    })
 }
 
 /// The first row of the frame (`is_start`), or the one behind its last.
@@ -411,14 +449,23 @@ fn edge(
     let offset = offset.evaluate(&partition.rows[row][..width], runtime)?;
     let which = if is_start { "starting" } else { "ending" };
     if offset.is_null() {
-        return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, format!("frame {which} offset must not be null")));
+        return Err(SqlError::new(
+            state::NULL_VALUE_NOT_ALLOWED,
+            format!("frame {which} offset must not be null"),
+        ));
     }
     if mode == FrameMode::Range {
-        return range_edge(&offset, forward, is_start, which, program, partition, row, runtime);
+        return range_edge(
+            &offset, forward, is_start, which, program, partition, row, runtime,
+        );
     }
-    let distance = offset.as_i64().filter(|&distance| distance >= 0).ok_or_else(|| negative_offset(which))?;
+    let distance = offset
+        .as_i64()
+        .filter(|&distance| distance >= 0)
+        .ok_or_else(|| negative_offset(which))?;
     let distance = if forward { distance } else { -distance };
-    let shifted = |base: usize, limit: usize| (base as i64).saturating_add(distance).clamp(0, limit as i64) as usize;
+    let shifted =
+        |base: usize, limit: usize| (base as i64).saturating_add(distance).clamp(0, limit as i64) as usize;
     Ok(match mode {
         FrameMode::Rows if is_start => shifted(row, count),
         FrameMode::Rows => shifted(row + 1, count),
@@ -437,7 +484,10 @@ fn edge(
 }
 
 fn negative_offset(which: &str) -> SqlError {
-    SqlError::new(SqlState::new("22013"), format!("frame {which} offset must not be negative"))
+    SqlError::new(
+        SqlState::new("22013"),
+        format!("frame {which} offset must not be negative"),
+    )
 }
 
 /// RANGE with an offset: rows whose key is within a distance of the current row's. Null keys form a group of their own.
@@ -479,7 +529,11 @@ fn range_edge(
             }
             _ => direction.compare(key, &target),
         };
-        if is_start { ordering.is_lt() } else { ordering.is_le() }
+        if is_start {
+            ordering.is_lt()
+        } else {
+            ordering.is_le()
+        }
     };
     // Null keys stand at one end of the partition and are in no distance of anything.
     let nulls = partition.keys.iter().filter(|key| key[0].is_null()).count();
@@ -523,7 +577,13 @@ fn aggregate_column(
                 continue;
             }
             for other in added..frame.range.end {
-                add_row(function, call, &mut accumulator, &partition.rows[other][..width], runtime)?;
+                add_row(
+                    function,
+                    call,
+                    &mut accumulator,
+                    &partition.rows[other][..width],
+                    runtime,
+                )?;
             }
             added = frame.range.end;
             column.push(function.finish(&accumulator, call.result)?);
@@ -532,7 +592,13 @@ fn aggregate_column(
         let mut fresh = function.start();
         for other in frame.rows() {
             runtime.burn(1)?;
-            add_row(function, call, &mut fresh, &partition.rows[other][..width], runtime)?;
+            add_row(
+                function,
+                call,
+                &mut fresh,
+                &partition.rows[other][..width],
+                runtime,
+            )?;
         }
         column.push(function.finish(&fresh, call.result)?);
     }

@@ -55,10 +55,17 @@ impl Program {
         };
         let mut root = compile_node(&query.root)?;
         root.count_affected_rows();
-        let subplans = query.subplans.iter().map(compile_node).collect::<SqlResult<Vec<_>>>()?;
+        let subplans = query
+            .subplans
+            .iter()
+            .map(compile_node)
+            .collect::<SqlResult<Vec<_>>>()?;
         let mut ctes = Vec::with_capacity(query.ctes.len());
         for cte in &query.ctes {
-            ctes.push(CteProgram { node: compile_node(&cte.node)?, modifies: cte.modifies });
+            ctes.push(CteProgram {
+                node: compile_node(&cte.node)?,
+                modifies: cte.modifies,
+            });
         }
         Ok(Program {
             root,
@@ -107,7 +114,14 @@ impl Execution {
             work_tables: program.ctes.iter().map(|_| WorkTable::default()).collect(),
             ..Values::default()
         };
-        Execution { program, root, values, snapshot: None, buffered: None, exhausted: false }
+        Execution {
+            program,
+            root,
+            values,
+            snapshot: None,
+            buffered: None,
+            exhausted: false,
+        }
     }
 
     pub fn program(&self) -> &Arc<Program> {
@@ -132,10 +146,21 @@ impl Execution {
         max_rows: u64,
         emit: &mut Emit<'_>,
     ) -> SqlResult<RunOutcome> {
-        let snapshot = self.snapshot.take().ok_or_else(|| SqlError::internal("execution was not started"))?;
+        let snapshot = self
+            .snapshot
+            .take()
+            .ok_or_else(|| SqlError::internal("execution was not started"))?;
         let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
-        let result = if self.program.command == Command::Select || (max_rows == 0 && self.buffered.is_none()) {
-            Self::pull(&self.program, self.root.as_mut(), &mut self.exhausted, &mut runtime, max_rows, emit)
+        let result = if self.program.command == Command::Select || (max_rows == 0 && self.buffered.is_none())
+        {
+            Self::pull(
+                &self.program,
+                self.root.as_mut(),
+                &mut self.exhausted,
+                &mut runtime,
+                max_rows,
+                emit,
+            )
         } else {
             Self::pull_buffered(
                 &self.program,
@@ -149,7 +174,11 @@ impl Execution {
         };
         self.snapshot = Some(snapshot);
         let (emitted, finished) = result?;
-        let rows = if self.program.command == Command::Select { emitted } else { self.values.affected };
+        let rows = if self.program.command == Command::Select {
+            emitted
+        } else {
+            self.values.affected
+        };
         Ok(RunOutcome { rows, finished })
     }
 
@@ -217,7 +246,10 @@ impl Execution {
         context: &mut StatementContext<'_>,
         pending: &mut PendingChecks,
     ) -> SqlResult<u64> {
-        let snapshot = self.snapshot.take().ok_or_else(|| SqlError::internal("execution was not started"))?;
+        let snapshot = self
+            .snapshot
+            .take()
+            .ok_or_else(|| SqlError::internal("execution was not started"))?;
         let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
         while self.root.next(&mut runtime)? {}
         pending.append(&mut self.values.pending_checks);

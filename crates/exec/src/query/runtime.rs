@@ -76,12 +76,18 @@ impl<'r, 'c> Runtime<'r, 'c> {
         snapshot: &'r Snapshot,
         values: &'r mut Values,
     ) -> Runtime<'r, 'c> {
-        Runtime { statement: Some((context, snapshot)), values }
+        Runtime {
+            statement: Some((context, snapshot)),
+            values,
+        }
     }
 
     /// For immutable expressions outside of any statement.
     pub fn detached(values: &'r mut Values) -> Runtime<'r, 'c> {
-        Runtime { statement: None, values }
+        Runtime {
+            statement: None,
+            values,
+        }
     }
 
     /// The statement's context.
@@ -146,5 +152,7 @@ impl<'r, 'c> Runtime<'r, 'c> {
 
 /// The index of a table by its id.
 pub fn find_index(table: &Table, id: IndexId) -> SqlResult<Arc<TableIndex>> {
-    table.index(id).ok_or_else(|| SqlError::internal(format!("storage index {} does not exist", id.0)))
+    table
+        .index(id)
+        .ok_or_else(|| SqlError::internal(format!("storage index {} does not exist", id.0)))
 }

@@ -11,8 +11,12 @@ use crate::embedded::LocalSession;
 /// A new, empty database.
 pub(crate) fn database() -> Arc<Database> {
     let (env, _clock) = mote_common::env::sim::env(&mote_common::env::sim::SimDisk::new(1), 1);
-    let database = Database::open_in(env, mote_engine::EngineConfig::default(), &InitialNames::default())
-        .expect("a new database opens in memory");
+    let database = Database::open_in(
+        env,
+        mote_engine::EngineConfig::default(),
+        &InitialNames::default(),
+    )
+    .expect("a new database opens in memory");
     database.engine().start_background().expect("threads start");
     database
 }

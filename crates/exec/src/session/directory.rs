@@ -71,7 +71,9 @@ impl SessionDirectory {
 
     fn signal(&self, pid: u32, send: impl Fn(&SessionSignals)) -> bool {
         let inner = self.inner.lock();
-        let Some(entry) = inner.by_pid.get(&pid) else { return false };
+        let Some(entry) = inner.by_pid.get(&pid) else {
+            return false;
+        };
         send(&entry.signals);
         entry.nudge.nudge();
         true

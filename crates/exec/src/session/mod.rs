@@ -112,8 +112,11 @@ impl Session {
             settings.set_initial(name, value)?;
         }
         catalog.search_path = settings.effective.search_path.clone();
-        let characteristics =
-            Characteristics { isolation: Isolation::ReadCommitted, read_only: false, deferrable: false };
+        let characteristics = Characteristics {
+            isolation: Isolation::ReadCommitted,
+            read_only: false,
+            deferrable: false,
+        };
         Ok(Session {
             state: SessionState {
                 pid: identity.pid,
@@ -256,7 +259,10 @@ impl Session {
 
     pub fn portal(&self, name: &str) -> SqlResult<&Portal> {
         self.portals.get(name).ok_or_else(|| {
-            SqlError::new(sqlstate::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+            SqlError::new(
+                sqlstate::INVALID_CURSOR_NAME,
+                format!("portal \"{name}\" does not exist"),
+            )
         })
     }
 

@@ -19,8 +19,8 @@ use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
 use mote_types::catalog::is_reg_type;
 use parking_lot::Mutex;
 
-use super::portal::{CachedPlan, Prepared};
 use super::Session;
+use super::portal::{CachedPlan, Prepared};
 use crate::command;
 use crate::host::Host;
 use crate::query::Program;
@@ -51,7 +51,12 @@ pub(crate) fn discard_cached_plans() {
 
 impl Session {
     /// Parses and plans one statement, or finds it in the worker's cache.
-    pub(super) fn prepare(&mut self, text: &str, types: &[Oid], host: &mut dyn Host) -> SqlResult<Arc<Prepared>> {
+    pub(super) fn prepare(
+        &mut self,
+        text: &str,
+        types: &[Oid],
+        host: &mut dyn Host,
+    ) -> SqlResult<Arc<Prepared>> {
         if let Some(Some(found)) = self.cached(text, types) {
             return Ok(found);
         }
@@ -146,7 +151,10 @@ impl Session {
         let plan = match statement {
             None => empty_plan(),
             Some(statement) => {
-                let settings = PlanSettings { folder: Some(&crate::expr::FOLDER), text };
+                let settings = PlanSettings {
+                    folder: Some(&crate::expr::FOLDER),
+                    text,
+                };
                 let catalog = &self.state.catalog;
                 let mut planned = None;
                 host.on_large_stack(&mut || {
@@ -165,13 +173,29 @@ impl Session {
         });
         let locks = locks.collect();
         let named = |(_, column): &(usize, &OutputColumn)| is_reg_type(column.ty.oid);
-        let named_columns = plan.output.iter().enumerate().filter(named).map(|(i, _)| i).collect();
+        let named_columns = plan
+            .output
+            .iter()
+            .enumerate()
+            .filter(named)
+            .map(|(i, _)| i)
+            .collect();
         let generation = AtomicU64::new(generation);
-        Ok(Arc::new(CachedPlan { plan: Arc::new(plan), program, locks, named_columns, generation }))
+        Ok(Arc::new(CachedPlan {
+            plan: Arc::new(plan),
+            program,
+            locks,
+            named_columns,
+            generation,
+        }))
     }
 
     /// The statement's plan, made again if the catalog moved under it.
-    pub(super) fn validate(&mut self, prepared: &Arc<Prepared>, host: &mut dyn Host) -> SqlResult<Arc<CachedPlan>> {
+    pub(super) fn validate(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        host: &mut dyn Host,
+    ) -> SqlResult<Arc<CachedPlan>> {
         let cached = prepared.current();
         let own_changes = self.state.catalog.has_changes();
         let generation = self.state.catalog.generation();
@@ -187,9 +211,19 @@ impl Session {
             return Ok(cached);
         }
         let statement = prepared.statement.clone();
-        let fresh = self.plan(&prepared.text, statement.as_deref(), &prepared.declared_types, host)?;
+        let fresh = self.plan(
+            &prepared.text,
+            statement.as_deref(),
+            &prepared.declared_types,
+            host,
+        )?;
         if fresh.plan.output.len() != cached.plan.output.len()
-            || fresh.plan.output.iter().zip(&cached.plan.output).any(|(a, b)| a.ty != b.ty)
+            || fresh
+                .plan
+                .output
+                .iter()
+                .zip(&cached.plan.output)
+                .any(|(a, b)| a.ty != b.ty)
         {
             // PostgreSQL refuses for protocol-level statements; the client's idea of the row would be wrong.
             return Err(SqlError::new(
@@ -205,7 +239,10 @@ impl Session {
 
     fn dependencies_hold(&self, plan: &Plan) -> bool {
         plan.dependencies.iter().all(|dependency| {
-            self.state.catalog.relation(dependency.object).is_some_and(|r| r.version == dependency.version)
+            self.state
+                .catalog
+                .relation(dependency.object)
+                .is_some_and(|r| r.version == dependency.version)
         })
     }
 

@@ -24,7 +24,10 @@ impl Session {
         self.state.start_statement();
         // The portal is taken out while it runs, so that what it calls may use the session.
         let Some(mut portal) = self.portals.remove(name) else {
-            return Err(SqlError::new(state::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist")));
+            return Err(SqlError::new(
+                state::INVALID_CURSOR_NAME,
+                format!("portal \"{name}\" does not exist"),
+            ));
         };
         let result = self.execute_portal(&mut portal, max_rows, host);
         if result.is_ok() && !self.portals.contains_key(name) && self.portal_survives(&portal) {
@@ -40,7 +43,12 @@ impl Session {
         self.block.state != BlockState::Idle || portal.execution.is_none()
     }
 
-    fn execute_portal(&mut self, portal: &mut Portal, max_rows: u64, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
+    fn execute_portal(
+        &mut self,
+        portal: &mut Portal,
+        max_rows: u64,
+        host: &mut dyn Host,
+    ) -> SqlResult<ExecuteEnd> {
         let Some(statement) = portal.prepared.statement.clone() else {
             host.empty_query();
             return Ok(ExecuteEnd::Empty);
@@ -124,7 +132,10 @@ impl Session {
         }
         let mut execution = portal.execution.take().expect("started above");
         let plan = portal.plan.clone();
-        let transaction = self.transaction.as_ref().expect("a started query has a transaction");
+        let transaction = self
+            .transaction
+            .as_ref()
+            .expect("a started query has a transaction");
         let mut context = StatementContext {
             transaction,
             session: &mut self.state,
@@ -139,7 +150,9 @@ impl Session {
         let outcome = execution.run(&mut context, max_rows, &mut |context, row| {
             if !plan.named_columns.is_empty() {
                 let named = with_names(row, &plan, formats, context);
-                return context.host.row(&named, &context.session.settings.effective.format);
+                return context
+                    .host
+                    .row(&named, &context.session.settings.effective.format);
             }
             context.host.row(row, &context.session.settings.effective.format)
         })?;
@@ -154,7 +167,10 @@ impl Session {
 
     /// Operator state for a plan: one that ran before, or a new one.
     fn execution_for(&mut self, plan: &CachedPlan) -> SqlResult<Execution> {
-        let program = plan.program.as_ref().ok_or_else(|| SqlError::internal("a query without a program"))?;
+        let program = plan
+            .program
+            .as_ref()
+            .ok_or_else(|| SqlError::internal("a query without a program"))?;
         if let Some(at) = self.spare.iter().rposition(|e| Arc::ptr_eq(e.program(), program)) {
             return Ok(self.spare.swap_remove(at));
         }
@@ -187,7 +203,10 @@ impl Session {
         mode: TableLockMode,
         host: &mut dyn Host,
     ) -> SqlResult<()> {
-        let transaction = self.transaction.as_ref().expect("a statement runs in a transaction");
+        let transaction = self
+            .transaction
+            .as_ref()
+            .expect("a statement runs in a transaction");
         loop {
             match transaction.lock_table(table, mode, WaitPolicy::Block) {
                 Ok(()) => return Ok(()),
@@ -313,7 +332,10 @@ impl Session {
         let plan = self.validate(&prepared, host)?;
         if plan.plan.parameters.len() != parameters.len() {
             // A parameter cannot stand in a simple query.
-            return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
+            return Err(SqlError::new(
+                state::UNDEFINED_PARAMETER,
+                "there is no parameter $1",
+            ));
         }
         let mut portal = Portal {
             prepared,
@@ -342,7 +364,12 @@ impl Session {
 }
 
 /// The row with regclass values and their kin as names, where the client wants text.
-fn with_names(row: &[Datum], plan: &CachedPlan, formats: &[i16], context: &StatementContext<'_>) -> Vec<Datum> {
+fn with_names(
+    row: &[Datum],
+    plan: &CachedPlan,
+    formats: &[i16],
+    context: &StatementContext<'_>,
+) -> Vec<Datum> {
     let mut named = row.to_vec();
     for &i in &plan.named_columns {
         let text = matches!(formats, [] | [0]) || formats.get(i) == Some(&0);

@@ -94,11 +94,14 @@ impl SessionState {
     /// Refreshes what is derived from settings.
     pub fn settings_changed(&mut self) {
         self.settings.effective.format.now_us = self.transaction_start_us;
-        self.catalog.search_path.clone_from(&self.settings.effective.search_path);
+        self.catalog
+            .search_path
+            .clone_from(&self.settings.effective.search_path);
     }
 
     pub fn statement_deadline_passed(&self) -> bool {
-        self.statement_deadline_ns.is_some_and(|deadline| self.clock.monotonic_ns() >= deadline)
+        self.statement_deadline_ns
+            .is_some_and(|deadline| self.clock.monotonic_ns() >= deadline)
     }
 
     /// When a wait for a lock that starts now has to end: the nearer of statement_timeout and lock_timeout.
@@ -114,9 +117,15 @@ impl SessionState {
     /// The error for a wait that timed out: which of the two limits it was.
     pub fn timeout_error(&self) -> SqlError {
         if self.statement_deadline_passed() {
-            SqlError::new(state::QUERY_CANCELED, "canceling statement due to statement timeout")
+            SqlError::new(
+                state::QUERY_CANCELED,
+                "canceling statement due to statement timeout",
+            )
         } else {
-            SqlError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
+            SqlError::new(
+                state::LOCK_NOT_AVAILABLE,
+                "canceling statement due to lock timeout",
+            )
         }
     }
 }

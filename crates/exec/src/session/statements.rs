@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_sql::ast::{
-    self, ClosePortal, Deallocate, DeclareCursor, Discard, Explain, Fetch, FetchDirection, OptionValue, ParsedStatement,
-    Prepare, Statement,
+    self, ClosePortal, Deallocate, DeclareCursor, Discard, Explain, Fetch, FetchDirection, OptionValue,
+    ParsedStatement, Prepare, Statement,
 };
 use mote_sql::plan::explain::ExplainOptions;
 use mote_sql::plan::{OutputColumn, PlanBody};
@@ -34,7 +34,10 @@ impl Session {
         for name in &prepare.types {
             types.push(mote_sql::resolve_type_name(name, &self.state.catalog)?.oid);
         }
-        let statement = ParsedStatement { statement: prepare.statement.clone(), range: 0..text.len() };
+        let statement = ParsedStatement {
+            statement: prepare.statement.clone(),
+            range: 0..text.len(),
+        };
         let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
         self.statements.insert(prepare.name.to_string(), prepared);
         Ok(CommandTag::Word("PREPARE"))
@@ -63,13 +66,23 @@ impl Session {
         if execute.parameters.len() != wanted {
             return Err(SqlError::new(
                 state::SYNTAX_ERROR,
-                format!("wrong number of parameters for prepared statement \"{}\"", execute.name),
+                format!(
+                    "wrong number of parameters for prepared statement \"{}\"",
+                    execute.name
+                ),
             )
-            .detail(format!("Expected {wanted} parameters but got {}.", execute.parameters.len())));
+            .detail(format!(
+                "Expected {wanted} parameters but got {}.",
+                execute.parameters.len()
+            )));
         }
         let mut parameters = Vec::with_capacity(wanted);
         for (expression, ty) in execute.parameters.iter().zip(&plan.plan.parameters) {
-            let text = format!("SELECT CAST({} AS {})", ast::deparse::expression(expression), ty.name());
+            let text = format!(
+                "SELECT CAST({} AS {})",
+                ast::deparse::expression(expression),
+                ty.name()
+            );
             parameters.push(self.evaluate(&text, host)?);
         }
         let mut portal = new_portal(prepared, plan, parameters, self.state.savepoint_depth);
@@ -83,7 +96,10 @@ impl Session {
         let mut portal = new_portal(prepared, plan, Vec::new(), self.state.savepoint_depth);
         let mut collected = Collect { host, row: None };
         self.run_portal_to_end(&mut portal, &mut collected)?;
-        Ok(collected.row.and_then(|row| row.into_iter().next()).unwrap_or(Datum::Null))
+        Ok(collected
+            .row
+            .and_then(|row| row.into_iter().next())
+            .unwrap_or(Datum::Null))
     }
 
     pub(crate) fn deallocate(&mut self, deallocate: &Deallocate) -> SqlResult<CommandTag> {
@@ -124,7 +140,10 @@ impl Session {
                 format!("cursor \"{}\" already exists", declare.name),
             ));
         }
-        let statement = ParsedStatement { statement: declare.query.clone(), range: 0..text.len() };
+        let statement = ParsedStatement {
+            statement: declare.query.clone(),
+            range: 0..text.len(),
+        };
         let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
         let plan = prepared.current();
         if !matches!(&plan.plan.body, PlanBody::Query(_)) {
@@ -134,7 +153,10 @@ impl Session {
             ));
         }
         let mut portal = new_portal(prepared, plan, Vec::new(), self.state.savepoint_depth);
-        portal.cursor = Some(CursorOptions { scroll: false, hold: false });
+        portal.cursor = Some(CursorOptions {
+            scroll: false,
+            hold: false,
+        });
         portal.result_formats = if declare.binary { vec![1] } else { Vec::new() };
         self.open_cursor(&mut portal, host)?;
         self.portals.insert(declare.name.to_string(), portal);
@@ -143,7 +165,10 @@ impl Session {
 
     fn cursor(&mut self, name: &str) -> SqlResult<&mut Portal> {
         self.portals.get_mut(name).ok_or_else(|| {
-            SqlError::new(state::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
+            SqlError::new(
+                state::INVALID_CURSOR_NAME,
+                format!("cursor \"{name}\" does not exist"),
+            )
         })
     }
 
@@ -178,14 +203,24 @@ impl Session {
         fetch: &Fetch,
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
-        let tag = |rows| if fetch.moves { CommandTag::Move(rows) } else { CommandTag::Fetch(rows) };
+        let tag = |rows| {
+            if fetch.moves {
+                CommandTag::Move(rows)
+            } else {
+                CommandTag::Fetch(rows)
+            }
+        };
         if portal.state == PortalState::Done || fetch.count == 0 {
             if !fetch.moves {
                 host.start_rows(&portal.plan.plan.output)?;
             }
             return Ok(tag(0));
         }
-        let max_rows = if fetch.count == i64::MAX { 0 } else { fetch.count as u64 };
+        let max_rows = if fetch.count == i64::MAX {
+            0
+        } else {
+            fetch.count as u64
+        };
         let rows = if fetch.moves {
             let mut nowhere = Collect { host, row: None };
             self.continue_cursor(portal, max_rows, &mut nowhere)?
@@ -223,7 +258,12 @@ impl Session {
                 "costs" | "verbose" | "summary" | "settings" => {}
                 "format" if text_format => {}
                 _ if off => {}
-                other => return Err(SqlError::unsupported(format_args!("EXPLAIN {}", other.to_uppercase()))),
+                other => {
+                    return Err(SqlError::unsupported(format_args!(
+                        "EXPLAIN {}",
+                        other.to_uppercase()
+                    )));
+                }
             }
         }
         let costs = !explain.options.iter().any(|o| {
@@ -231,13 +271,19 @@ impl Session {
                 && (matches!(&o.value, Some(OptionValue::Boolean(false)))
                     || matches!(&o.value, Some(OptionValue::String(s)) if matches!(&**s, "off" | "false")))
         });
-        let statement = ParsedStatement { statement: explain.statement.clone(), range: 0..text.len() };
+        let statement = ParsedStatement {
+            statement: explain.statement.clone(),
+            range: 0..text.len(),
+        };
         let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
         let plan = prepared.current();
         let PlanBody::Query(query) = &plan.plan.body else {
             return Err(SqlError::unsupported("EXPLAIN of this statement"));
         };
-        let options = ExplainOptions { costs, ..ExplainOptions::default() };
+        let options = ExplainOptions {
+            costs,
+            ..ExplainOptions::default()
+        };
         let lines = mote_sql::plan::explain::explain(query, &options);
         host.start_rows(&[command::text_column("QUERY PLAN")])?;
         let format = self.state.settings.effective.format.clone();
@@ -307,7 +353,11 @@ impl Session {
             return Err(SqlError::internal("a cursor runs a query"));
         };
         let outcome = self.run_query(portal, query, max_rows, host)?;
-        portal.state = if outcome.finished { PortalState::Done } else { PortalState::Suspended };
+        portal.state = if outcome.finished {
+            PortalState::Done
+        } else {
+            PortalState::Suspended
+        };
         Ok(outcome.rows)
     }
 }

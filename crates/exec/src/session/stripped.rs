@@ -21,7 +21,11 @@ thread_local! {
 
 impl Session {
     /// The statement's shared plan and its literals as parameters; None: run the text as it is.
-    pub(super) fn stripped(&mut self, text: &str, host: &mut dyn Host) -> Option<(Arc<Prepared>, Vec<Datum>)> {
+    pub(super) fn stripped(
+        &mut self,
+        text: &str,
+        host: &mut dyn Host,
+    ) -> Option<(Arc<Prepared>, Vec<Datum>)> {
         // Taken out of its cell while planning may run: the buffer goes back afterwards.
         let mut fingerprint = FINGERPRINT.take();
         let found = if fingerprint.fill(text) && !fingerprint.literals().is_empty() {
@@ -48,7 +52,9 @@ impl Session {
             }
         };
         let plan = prepared.current();
-        let parameters = self.literal_values(text, fingerprint, &plan.plan.parameters).ok()?;
+        let parameters = self
+            .literal_values(text, fingerprint, &plan.plan.parameters)
+            .ok()?;
         Some((prepared, parameters))
     }
 
@@ -69,7 +75,9 @@ impl Session {
             return None;
         }
         let statement = statements.pop().map(Arc::new);
-        let prepared = self.plan_prepared(fingerprint.text().into(), statement, &types, host).ok()?;
+        let prepared = self
+            .plan_prepared(fingerprint.text().into(), statement, &types, host)
+            .ok()?;
         // A statement that is no query has no parameters to give values to.
         (prepared.current().plan.parameters.len() == types.len()).then_some(prepared)
     }
@@ -86,12 +94,20 @@ impl Session {
             LiteralKind::Int8(n) => Ok(Datum::Int8(n)),
             LiteralKind::Numeric { negative } => {
                 let digits = literal.text(text);
-                let signed = if negative { format!("-{digits}") } else { digits.to_string() };
+                let signed = if negative {
+                    format!("-{digits}")
+                } else {
+                    digits.to_string()
+                };
                 input_text(*ty, &signed, format)
             }
             LiteralKind::String { quotes } => {
                 let inner = literal.text(text);
-                if quotes { input_text(*ty, &inner.replace("''", "'"), format) } else { input_text(*ty, inner, format) }
+                if quotes {
+                    input_text(*ty, &inner.replace("''", "'"), format)
+                } else {
+                    input_text(*ty, inner, format)
+                }
             }
         };
         fingerprint.literals().iter().zip(types).map(value).collect()

@@ -48,7 +48,11 @@ impl Session {
             session: self.state.pid,
             session_floor: self.seen,
         };
-        let transaction = self.database.engine().begin_with(options).map_err(write_error::begin_error)?;
+        let transaction = self
+            .database
+            .engine()
+            .begin_with(options)
+            .map_err(write_error::begin_error)?;
         transaction.set_wake(self.wake.clone());
         self.transaction = Some(transaction);
         Ok(())
@@ -71,7 +75,11 @@ impl Session {
         match statement {
             TransactionStatement::Begin { start, modes } => {
                 self.begin(modes, host)?;
-                Ok(CommandTag::Word(if *start { "START TRANSACTION" } else { "BEGIN" }))
+                Ok(CommandTag::Word(if *start {
+                    "START TRANSACTION"
+                } else {
+                    "BEGIN"
+                }))
             }
             TransactionStatement::Commit { chain } => self.end_block(true, *chain, host),
             TransactionStatement::Rollback { chain } => self.end_block(false, *chain, host),
@@ -79,7 +87,10 @@ impl Session {
                 self.require_block("SAVEPOINT")?;
                 self.ensure_transaction()?;
                 let id = self.transaction.as_ref().expect("just ensured").savepoint();
-                self.block.savepoints.push(Savepoint { name: name.to_string(), id });
+                self.block.savepoints.push(Savepoint {
+                    name: name.to_string(),
+                    id,
+                });
                 self.state.savepoint_depth += 1;
                 Ok(CommandTag::Word("SAVEPOINT"))
             }
@@ -87,7 +98,10 @@ impl Session {
                 self.require_block("RELEASE SAVEPOINT")?;
                 let position = self.find_savepoint(name)?;
                 let id = self.block.savepoints[position].id;
-                self.transaction.as_ref().expect("a savepoint is open").release(id);
+                self.transaction
+                    .as_ref()
+                    .expect("a savepoint is open")
+                    .release(id);
                 self.block.savepoints.truncate(position);
                 self.state.savepoint_depth = position as u32;
                 Ok(CommandTag::Word("RELEASE"))
@@ -97,7 +111,9 @@ impl Session {
                 self.rollback_to(name, host)?;
                 Ok(CommandTag::Word("ROLLBACK"))
             }
-            TransactionStatement::PrepareTransaction { .. } => Err(SqlError::unsupported("PREPARE TRANSACTION")),
+            TransactionStatement::PrepareTransaction { .. } => {
+                Err(SqlError::unsupported("PREPARE TRANSACTION"))
+            }
             TransactionStatement::CommitPrepared { .. } => Err(SqlError::unsupported("COMMIT PREPARED")),
             TransactionStatement::RollbackPrepared { .. } => Err(SqlError::unsupported("ROLLBACK PREPARED")),
         }
@@ -107,8 +123,11 @@ impl Session {
         match self.block.state {
             BlockState::Block | BlockState::Failed => {
                 host.notice(
-                    SqlError::new(state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
-                        .severity(Severity::Warning),
+                    SqlError::new(
+                        state::ACTIVE_SQL_TRANSACTION,
+                        "there is already a transaction in progress",
+                    )
+                    .severity(Severity::Warning),
                 );
             }
             BlockState::Idle => {
@@ -148,7 +167,9 @@ impl Session {
         if let Some(deferrable) = modes.deferrable {
             chosen.deferrable = deferrable;
         }
-        if self.transaction.is_some() && !self.block.started && chosen.isolation != self.block.characteristics.isolation
+        if self.transaction.is_some()
+            && !self.block.started
+            && chosen.isolation != self.block.characteristics.isolation
         {
             // Nothing ran in it yet: begin again at the new level.
             self.transaction = None;
@@ -185,19 +206,33 @@ impl Session {
     }
 
     fn find_savepoint(&self, name: &str) -> SqlResult<usize> {
-        self.block.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
-            SqlError::new(state::INVALID_SAVEPOINT_SPECIFICATION, format!("savepoint \"{name}\" does not exist"))
-        })
+        self.block
+            .savepoints
+            .iter()
+            .rposition(|s| s.name == name)
+            .ok_or_else(|| {
+                SqlError::new(
+                    state::INVALID_SAVEPOINT_SPECIFICATION,
+                    format!("savepoint \"{name}\" does not exist"),
+                )
+            })
     }
 
     fn rollback_to(&mut self, name: &str, host: &mut dyn Host) -> SqlResult<()> {
         let position = self.find_savepoint(name)?;
         let id = self.block.savepoints[position].id;
         let depth = position as u32 + 1;
-        let made_inside: Vec<String> =
-            self.portals.iter().filter(|(_, p)| p.savepoint_depth >= depth).map(|(n, _)| n.clone()).collect();
+        let made_inside: Vec<String> = self
+            .portals
+            .iter()
+            .filter(|(_, p)| p.savepoint_depth >= depth)
+            .map(|(n, _)| n.clone())
+            .collect();
         made_inside.iter().for_each(|name| self.close_portal(name));
-        self.transaction.as_ref().expect("a savepoint is open").rollback_to(id);
+        self.transaction
+            .as_ref()
+            .expect("a savepoint is open")
+            .rollback_to(id);
         self.block.savepoints.truncate(position + 1);
         self.state.savepoint_depth = depth;
         self.state.catalog.rollback_to(depth)?;
@@ -212,15 +247,22 @@ impl Session {
         let chosen = self.block.characteristics;
         if !self.in_block() {
             if chain {
-                let command = if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" };
+                let command = if commit {
+                    "COMMIT AND CHAIN"
+                } else {
+                    "ROLLBACK AND CHAIN"
+                };
                 return Err(SqlError::new(
                     state::NO_ACTIVE_SQL_TRANSACTION,
                     format!("{command} can only be used in transaction blocks"),
                 ));
             }
             host.notice(
-                SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
-                    .severity(Severity::Warning),
+                SqlError::new(
+                    state::NO_ACTIVE_SQL_TRANSACTION,
+                    "there is no transaction in progress",
+                )
+                .severity(Severity::Warning),
             );
         }
         // COMMIT of a failed block is a rollback and says so.
@@ -244,16 +286,18 @@ impl Session {
         self.close_portals_at_end();
         let result = match self.transaction.take() {
             None => Ok(None),
-            Some(transaction) => {
-                self.state.catalog.publish(|| transaction.commit()).map(Some).map_err(write_error::commit_error)
-            }
+            Some(transaction) => self
+                .state
+                .catalog
+                .publish(|| transaction.commit())
+                .map(Some)
+                .map_err(write_error::commit_error),
         };
         self.transaction_ended(result.is_ok(), host);
         let Some(receipt) = result? else { return Ok(()) };
         self.gate(receipt, host);
         Ok(())
     }
-
 
     /// Holds replies back until what the transaction wrote and saw is safe at the session's level.
     fn gate(&mut self, receipt: CommitReceipt, host: &mut dyn Host) {
@@ -379,8 +423,14 @@ mod tests {
         let mut session = session();
         session.query("set statement_timeout = '7s'").unwrap();
         session.query("select 1/0").unwrap_err();
-        assert_eq!(session.rows("show statement_timeout").unwrap()[0][0].as_deref(), Some("7s"));
+        assert_eq!(
+            session.rows("show statement_timeout").unwrap()[0][0].as_deref(),
+            Some("7s")
+        );
         session.query("set local statement_timeout = '9s'").unwrap();
-        assert_eq!(session.rows("show statement_timeout").unwrap()[0][0].as_deref(), Some("7s"));
+        assert_eq!(
+            session.rows("show statement_timeout").unwrap()[0][0].as_deref(),
+            Some("7s")
+        );
     }
 }

@@ -62,7 +62,12 @@ impl Settings {
     pub fn new() -> Settings {
         let values: Vec<String> = SETTINGS.iter().map(|s| s.default.to_string()).collect();
         let effective = parse_effective(&values).expect("the defaults of the table are valid");
-        Settings { defaults: values.clone(), values, undo: Vec::new(), effective }
+        Settings {
+            defaults: values.clone(),
+            values,
+            undo: Vec::new(),
+            effective,
+        }
     }
 
     pub fn get(&self, name: &str) -> SqlResult<&str> {
@@ -101,7 +106,10 @@ impl Settings {
             Context::Server => {
                 return Err(SqlError::new(
                     state::CANT_CHANGE_RUNTIME_PARAM,
-                    format!("parameter \"{}\" cannot be changed without restarting the server", setting.name),
+                    format!(
+                        "parameter \"{}\" cannot be changed without restarting the server",
+                        setting.name
+                    ),
                 ));
             }
             Context::User => {}
@@ -109,7 +117,12 @@ impl Settings {
         let value = table::canonical(setting, value)?;
         let old = self.values[index].clone();
         self.replace(index, value)?;
-        self.undo.push(Undo { setting: index, value: old, local, savepoint_depth: depth });
+        self.undo.push(Undo {
+            setting: index,
+            value: old,
+            local,
+            savepoint_depth: depth,
+        });
         Ok(self.reported(index))
     }
 
@@ -154,11 +167,16 @@ impl Settings {
 
     /// ROLLBACK TO SAVEPOINT: reverts what was set at `depth` or deeper.
     pub fn rollback_to(&mut self, depth: u32) -> Vec<Reported> {
-        let keep = self.undo.iter().take_while(|undo| undo.savepoint_depth < depth).count();
+        let keep = self
+            .undo
+            .iter()
+            .take_while(|undo| undo.savepoint_depth < depth)
+            .count();
         let mut tail = self.undo.split_off(keep);
         let mut changed = Vec::new();
         while let Some(undo) = tail.pop() {
-            self.replace(undo.setting, undo.value).expect("a former value is valid");
+            self.replace(undo.setting, undo.value)
+                .expect("a former value is valid");
             changed.push(undo.setting);
         }
         changed.iter().filter_map(|&index| self.reported(index)).collect()
@@ -171,7 +189,8 @@ impl Settings {
         while let Some(undo) = self.undo.pop() {
             if which(&undo) {
                 if !kept.contains(&undo.setting) {
-                    self.replace(undo.setting, undo.value).expect("a former value is valid");
+                    self.replace(undo.setting, undo.value)
+                        .expect("a former value is valid");
                     changed.push(undo.setting);
                 }
             } else {
@@ -196,14 +215,17 @@ impl Settings {
     }
 
     fn reported(&self, index: usize) -> Option<Reported> {
-        SETTINGS[index]
-            .reported
-            .then(|| Reported { name: SETTINGS[index].name, value: self.values[index].clone() })
+        SETTINGS[index].reported.then(|| Reported {
+            name: SETTINGS[index].name,
+            value: self.values[index].clone(),
+        })
     }
 
     /// All settings the client tracks, for the start of a session.
     pub fn all_reported(&self) -> Vec<Reported> {
-        (0..SETTINGS.len()).filter_map(|index| self.reported(index)).collect()
+        (0..SETTINGS.len())
+            .filter_map(|index| self.reported(index))
+            .collect()
     }
 
     /// Settings that change how a statement is planned: part of the key of cached plans.
@@ -226,7 +248,10 @@ pub struct Reported {
 
 fn find(name: &str) -> SqlResult<usize> {
     lookup(name).ok_or_else(|| {
-        SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+        SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("unrecognized configuration parameter \"{name}\""),
+        )
     })
 }
 

@@ -47,7 +47,13 @@ const RESOURCE: &str = "Resource Usage";
 const LOG: &str = "Write-Ahead Log / Settings";
 const COMPATIBILITY: &str = "Version and Platform Compatibility";
 
-const fn user(name: &'static str, kind: Kind, default: &'static str, category: &'static str, description: &'static str) -> Setting {
+const fn user(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    category: &'static str,
+    description: &'static str,
+) -> Setting {
     Setting {
         name,
         kind,
@@ -62,23 +68,40 @@ const fn user(name: &'static str, kind: Kind, default: &'static str, category: &
 }
 
 const fn fact(name: &'static str, default: &'static str, description: &'static str) -> Setting {
-    Setting { context: Context::Internal, ..user(name, Kind::String, default, PRESET, description) }
+    Setting {
+        context: Context::Internal,
+        ..user(name, Kind::String, default, PRESET, description)
+    }
 }
 
 const fn reported(setting: Setting) -> Setting {
-    Setting { reported: true, ..setting }
+    Setting {
+        reported: true,
+        ..setting
+    }
 }
 
 const fn effective(setting: Setting) -> Setting {
-    Setting { effective: true, ..setting }
+    Setting {
+        effective: true,
+        ..setting
+    }
 }
 
 const fn server(setting: Setting) -> Setting {
-    Setting { context: Context::Server, ..setting }
+    Setting {
+        context: Context::Server,
+        ..setting
+    }
 }
 
 const MILLISECONDS: Kind = Kind::Integer(0, i32::MAX as i64, "ms");
-const ISOLATION: Kind = Kind::Enum(&["serializable", "repeatable read", "read committed", "read uncommitted"]);
+const ISOLATION: Kind = Kind::Enum(&[
+    "serializable",
+    "repeatable read",
+    "read committed",
+    "read uncommitted",
+]);
 const LEVELS: Kind = Kind::Enum(&[
     "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "info", "notice", "warning", "error",
 ]);
@@ -87,57 +110,268 @@ const LEVELS: Kind = Kind::Enum(&[
 pub const SERVER_VERSION: &str = concat!("15.0 (mote ", env!("CARGO_PKG_VERSION"), ")");
 
 pub static SETTINGS: &[Setting] = &[
-    reported(user("application_name", Kind::String, "", "Reporting and Logging", "Name of the client program.")),
-    effective(user("bytea_output", Kind::Enum(&["escape", "hex"]), "hex", CLIENT, "Text form of bytea.")),
+    reported(user(
+        "application_name",
+        Kind::String,
+        "",
+        "Reporting and Logging",
+        "Name of the client program.",
+    )),
+    effective(user(
+        "bytea_output",
+        Kind::Enum(&["escape", "hex"]),
+        "hex",
+        CLIENT,
+        "Text form of bytea.",
+    )),
     fact("block_size", "4096", "Unit of log writes, in bytes."),
-    user("check_function_bodies", Kind::Bool, "on", CLIENT, "Checks bodies at CREATE FUNCTION."),
-    reported(user("client_encoding", Kind::Enum(&["UTF8", "SQL_ASCII"]), "UTF8", LOCALE, "Encoding of the client's text. UTF8 only.")),
-    effective(user("client_min_messages", LEVELS, "notice", CLIENT, "Lowest severity sent to the client.")),
-    effective(reported(user("DateStyle", Kind::String, "ISO, MDY", LOCALE, "Text form of dates."))),
-    user("default_table_access_method", Kind::Enum(&["heap", "mote"]), "heap", CLIENT, "Every table is kept in memory, whatever the name."),
-    user("default_tablespace", Kind::Enum(&["", "pg_default"]), "", CLIENT, "There is one tablespace."),
-    user("default_toast_compression", Kind::Enum(&["pglz", "lz4"]), "pglz", CLIENT, "No effect: rows are not compressed."),
-    effective(user("default_transaction_deferrable", Kind::Bool, "off", CLIENT, "New transactions are DEFERRABLE.")),
-    effective(user("default_transaction_isolation", ISOLATION, "read committed", CLIENT, "Isolation level of new transactions.")),
-    effective(reported(user("default_transaction_read_only", Kind::Bool, "off", CLIENT, "New transactions are READ ONLY."))),
-    effective(user("extra_float_digits", Kind::Integer(-15, 3, ""), "1", LOCALE, "Digits of floats; above 0: shortest exact.")),
-    user("idle_session_timeout", MILLISECONDS, "0", CLIENT, "Ends sessions idle outside a transaction."),
-    effective(user("idle_in_transaction_session_timeout", MILLISECONDS, "0", CLIENT, "Ends sessions idle inside a transaction.")),
+    user(
+        "check_function_bodies",
+        Kind::Bool,
+        "on",
+        CLIENT,
+        "Checks bodies at CREATE FUNCTION.",
+    ),
+    reported(user(
+        "client_encoding",
+        Kind::Enum(&["UTF8", "SQL_ASCII"]),
+        "UTF8",
+        LOCALE,
+        "Encoding of the client's text. UTF8 only.",
+    )),
+    effective(user(
+        "client_min_messages",
+        LEVELS,
+        "notice",
+        CLIENT,
+        "Lowest severity sent to the client.",
+    )),
+    effective(reported(user(
+        "DateStyle",
+        Kind::String,
+        "ISO, MDY",
+        LOCALE,
+        "Text form of dates.",
+    ))),
+    user(
+        "default_table_access_method",
+        Kind::Enum(&["heap", "mote"]),
+        "heap",
+        CLIENT,
+        "Every table is kept in memory, whatever the name.",
+    ),
+    user(
+        "default_tablespace",
+        Kind::Enum(&["", "pg_default"]),
+        "",
+        CLIENT,
+        "There is one tablespace.",
+    ),
+    user(
+        "default_toast_compression",
+        Kind::Enum(&["pglz", "lz4"]),
+        "pglz",
+        CLIENT,
+        "No effect: rows are not compressed.",
+    ),
+    effective(user(
+        "default_transaction_deferrable",
+        Kind::Bool,
+        "off",
+        CLIENT,
+        "New transactions are DEFERRABLE.",
+    )),
+    effective(user(
+        "default_transaction_isolation",
+        ISOLATION,
+        "read committed",
+        CLIENT,
+        "Isolation level of new transactions.",
+    )),
+    effective(reported(user(
+        "default_transaction_read_only",
+        Kind::Bool,
+        "off",
+        CLIENT,
+        "New transactions are READ ONLY.",
+    ))),
+    effective(user(
+        "extra_float_digits",
+        Kind::Integer(-15, 3, ""),
+        "1",
+        LOCALE,
+        "Digits of floats; above 0: shortest exact.",
+    )),
+    user(
+        "idle_session_timeout",
+        MILLISECONDS,
+        "0",
+        CLIENT,
+        "Ends sessions idle outside a transaction.",
+    ),
+    effective(user(
+        "idle_in_transaction_session_timeout",
+        MILLISECONDS,
+        "0",
+        CLIENT,
+        "Ends sessions idle inside a transaction.",
+    )),
     reported(fact("in_hot_standby", "off", "Whether this server is a standby.")),
     reported(fact("integer_datetimes", "on", "Datetimes are 64-bit integers.")),
-    effective(reported(user("IntervalStyle", Kind::Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]), "postgres", LOCALE, "Text form of intervals."))),
-    reported(fact("is_superuser", "on", "Whether the current user is a superuser.")),
+    effective(reported(user(
+        "IntervalStyle",
+        Kind::Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]),
+        "postgres",
+        LOCALE,
+        "Text form of intervals.",
+    ))),
+    reported(fact(
+        "is_superuser",
+        "on",
+        "Whether the current user is a superuser.",
+    )),
     fact("lc_collate", "C.UTF-8", "Order of text."),
     fact("lc_ctype", "C.UTF-8", "Character classes of text."),
     user("lc_messages", Kind::String, "C", LOCALE, "Language of messages."),
     user("lc_monetary", Kind::String, "C", LOCALE, "Locale of money."),
     user("lc_numeric", Kind::String, "C", LOCALE, "Locale of to_char."),
     user("lc_time", Kind::String, "C", LOCALE, "Locale of to_char."),
-    effective(user("lock_timeout", MILLISECONDS, "0", CLIENT, "Longest wait for a lock.")),
-    server(user("max_connections", Kind::Integer(1, 262_143, ""), "2000", "Connections and Authentication", "Most sessions at a time.")),
+    effective(user(
+        "lock_timeout",
+        MILLISECONDS,
+        "0",
+        CLIENT,
+        "Longest wait for a lock.",
+    )),
+    server(user(
+        "max_connections",
+        Kind::Integer(1, 262_143, ""),
+        "2000",
+        "Connections and Authentication",
+        "Most sessions at a time.",
+    )),
     fact("max_identifier_length", "63", "Bytes in a name."),
     fact("max_index_keys", "32", "Columns in an index key."),
-    server(user("max_prepared_transactions", Kind::Integer(0, 262_143, ""), "0", RESOURCE, "Most prepared transactions.")),
-    user("password_encryption", Kind::Enum(&["scram-sha-256"]), "scram-sha-256", "Connections and Authentication", "How passwords are kept."),
-    user("quote_all_identifiers", Kind::Bool, "off", COMPATIBILITY, "Quotes every name in generated SQL."),
-    user("row_security", Kind::Bool, "on", CLIENT, "No table has row security."),
-    effective(user("search_path", Kind::String, "\"$user\", public", CLIENT, "Schemas searched for names without one.")),
+    server(user(
+        "max_prepared_transactions",
+        Kind::Integer(0, 262_143, ""),
+        "0",
+        RESOURCE,
+        "Most prepared transactions.",
+    )),
+    user(
+        "password_encryption",
+        Kind::Enum(&["scram-sha-256"]),
+        "scram-sha-256",
+        "Connections and Authentication",
+        "How passwords are kept.",
+    ),
+    user(
+        "quote_all_identifiers",
+        Kind::Bool,
+        "off",
+        COMPATIBILITY,
+        "Quotes every name in generated SQL.",
+    ),
+    user(
+        "row_security",
+        Kind::Bool,
+        "on",
+        CLIENT,
+        "No table has row security.",
+    ),
+    effective(user(
+        "search_path",
+        Kind::String,
+        "\"$user\", public",
+        CLIENT,
+        "Schemas searched for names without one.",
+    )),
     reported(fact("server_encoding", "UTF8", "Encoding of stored text.")),
     reported(fact("server_version", SERVER_VERSION, "Version.")),
     fact("server_version_num", "150000", "Version as a number."),
     reported(fact("session_authorization", "", "The session's user.")),
-    reported(user("standard_conforming_strings", Kind::Enum(&["on"]), "on", COMPATIBILITY, "Backslashes in '...' are ordinary. Always on.")),
-    effective(user("statement_timeout", MILLISECONDS, "0", CLIENT, "Longest run of a statement.")),
-    effective(user("synchronous_commit", Kind::Enum(&["off", "local", "remote_write", "on", "remote_apply"]), "on", LOG, "What an acknowledged commit has survived.")),
-    user("synchronize_seqscans", Kind::Bool, "on", COMPATIBILITY, "No effect: scans are in row order."),
-    effective(reported(user("TimeZone", Kind::String, "UTC", LOCALE, "Zone for timestamps."))),
-    Setting { keeps_on_reset_all: true, ..user("transaction_deferrable", Kind::Bool, "off", CLIENT, "The current transaction is DEFERRABLE.") },
-    Setting { keeps_on_reset_all: true, ..user("transaction_isolation", ISOLATION, "read committed", CLIENT, "The current transaction's isolation level.") },
-    Setting { keeps_on_reset_all: true, ..user("transaction_read_only", Kind::Bool, "off", CLIENT, "The current transaction is READ ONLY.") },
+    reported(user(
+        "standard_conforming_strings",
+        Kind::Enum(&["on"]),
+        "on",
+        COMPATIBILITY,
+        "Backslashes in '...' are ordinary. Always on.",
+    )),
+    effective(user(
+        "statement_timeout",
+        MILLISECONDS,
+        "0",
+        CLIENT,
+        "Longest run of a statement.",
+    )),
+    effective(user(
+        "synchronous_commit",
+        Kind::Enum(&["off", "local", "remote_write", "on", "remote_apply"]),
+        "on",
+        LOG,
+        "What an acknowledged commit has survived.",
+    )),
+    user(
+        "synchronize_seqscans",
+        Kind::Bool,
+        "on",
+        COMPATIBILITY,
+        "No effect: scans are in row order.",
+    ),
+    effective(reported(user(
+        "TimeZone",
+        Kind::String,
+        "UTC",
+        LOCALE,
+        "Zone for timestamps.",
+    ))),
+    Setting {
+        keeps_on_reset_all: true,
+        ..user(
+            "transaction_deferrable",
+            Kind::Bool,
+            "off",
+            CLIENT,
+            "The current transaction is DEFERRABLE.",
+        )
+    },
+    Setting {
+        keeps_on_reset_all: true,
+        ..user(
+            "transaction_isolation",
+            ISOLATION,
+            "read committed",
+            CLIENT,
+            "The current transaction's isolation level.",
+        )
+    },
+    Setting {
+        keeps_on_reset_all: true,
+        ..user(
+            "transaction_read_only",
+            Kind::Bool,
+            "off",
+            CLIENT,
+            "The current transaction is READ ONLY.",
+        )
+    },
     fact("wal_block_size", "4096", "Unit of log writes, in bytes."),
     fact("wal_segment_size", "64MB", "Size of a log segment."),
-    effective(user("work_mem", Kind::Integer(64, i32::MAX as i64, "kB"), "1GB", RESOURCE, "Memory of one sort or hash; beyond it the statement fails.")),
-    user("xmloption", Kind::Enum(&["content", "document"]), "content", CLIENT, "There is no XML type."),
+    effective(user(
+        "work_mem",
+        Kind::Integer(64, i32::MAX as i64, "kB"),
+        "1GB",
+        RESOURCE,
+        "Memory of one sort or hash; beyond it the statement fails.",
+    )),
+    user(
+        "xmloption",
+        Kind::Enum(&["content", "document"]),
+        "content",
+        CLIENT,
+        "There is no XML type.",
+    ),
 ];
 
 /// Position of `search_path`.
@@ -146,7 +380,9 @@ pub(super) static SEARCH_PATH: Position = Position(OnceLock::new());
 
 impl Position {
     pub(super) fn get(&self) -> usize {
-        *self.0.get_or_init(|| lookup("search_path").expect("in the table"))
+        *self
+            .0
+            .get_or_init(|| lookup("search_path").expect("in the table"))
     }
 }
 
@@ -157,7 +393,10 @@ pub fn lookup(name: &str) -> Option<usize> {
 
 /// The number at the start of a canonical value.
 pub(super) fn integer(value: &str) -> Option<i64> {
-    let end = value.char_indices().find(|&(i, c)| !(c.is_ascii_digit() || i == 0 && c == '-')).map_or(value.len(), |(i, _)| i);
+    let end = value
+        .char_indices()
+        .find(|&(i, c)| !(c.is_ascii_digit() || i == 0 && c == '-'))
+        .map_or(value.len(), |(i, _)| i);
     let number: i64 = value[..end].parse().ok()?;
     Some(match &value[end..] {
         "s" => number * 1000,
@@ -188,23 +427,33 @@ pub(super) fn canonical(setting: &Setting, value: &str) -> SqlResult<String> {
                 format!("parameter \"{}\" requires a Boolean value", setting.name),
             )),
         },
-        Kind::Enum(words) => canonical_word(setting, words, value).ok_or_else(|| {
-            invalid().hint(format!("Available values: {}.", words.join(", ")))
-        }),
+        Kind::Enum(words) => canonical_word(setting, words, value)
+            .ok_or_else(|| invalid().hint(format!("Available values: {}.", words.join(", ")))),
         Kind::Integer(low, high, unit) => {
             let number = parse_integer(value, unit).ok_or_else(invalid)?;
             if number < low || number > high {
-                let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+                let unit = if unit.is_empty() {
+                    String::new()
+                } else {
+                    format!(" {unit}")
+                };
                 return Err(SqlError::new(
                     state::INVALID_PARAMETER_VALUE,
-                    format!("{number}{unit} is outside the valid range for parameter \"{}\" ({low} .. {high})", setting.name),
+                    format!(
+                        "{number}{unit} is outside the valid range for parameter \"{}\" ({low} .. {high})",
+                        setting.name
+                    ),
                 ));
             }
             Ok(show_integer(number, unit))
         }
         Kind::Real(low, high) => {
             let number: f64 = value.trim().parse().map_err(|_| invalid())?;
-            if (low..=high).contains(&number) { Ok(number.to_string()) } else { Err(invalid()) }
+            if (low..=high).contains(&number) {
+                Ok(number.to_string())
+            } else {
+                Err(invalid())
+            }
         }
     }
 }
@@ -221,7 +470,13 @@ fn canonical_word(setting: &Setting, words: &[&str], value: &str) -> Option<Stri
             "sqlascii" => "SQL_ASCII",
             _ => return None,
         },
-        "synchronous_commit" => if parse_bool(value)? { "on" } else { "off" },
+        "synchronous_commit" => {
+            if parse_bool(value)? {
+                "on"
+            } else {
+                "off"
+            }
+        }
         "standard_conforming_strings" if parse_bool(value) == Some(true) => "on",
         _ => return None,
     };
@@ -243,7 +498,9 @@ pub fn parse_bool(value: &str) -> Option<bool> {
 
 fn parse_integer(value: &str, unit: &str) -> Option<i64> {
     let value = value.trim();
-    let end = value.find(|c: char| !(c.is_ascii_digit() || c == '-' || c == '+' || c == '.')).unwrap_or(value.len());
+    let end = value
+        .find(|c: char| !(c.is_ascii_digit() || c == '-' || c == '+' || c == '.'))
+        .unwrap_or(value.len());
     let number: f64 = value[..end].parse().ok()?;
     let scale: f64 = match (unit, value[end..].trim()) {
         (_, "") => 1.0,
@@ -266,7 +523,13 @@ fn parse_integer(value: &str, unit: &str) -> Option<i64> {
 /// The largest unit that leaves a whole number.
 fn show_integer(number: i64, unit: &str) -> String {
     let units: &[(i64, &str)] = match unit {
-        "ms" => &[(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms")],
+        "ms" => &[
+            (86_400_000, "d"),
+            (3_600_000, "h"),
+            (60_000, "min"),
+            (1000, "s"),
+            (1, "ms"),
+        ],
         "kB" => &[(1024 * 1024, "GB"), (1024, "MB"), (1, "kB")],
         _ => &[],
     };

@@ -41,12 +41,19 @@ impl Exchange {
         if !authorization.is_empty() {
             return Err(SqlError::unsupported("SCRAM authorization identity"));
         }
-        let client_nonce =
-            bare.split(',').find_map(|part| part.strip_prefix("r=")).filter(|n| !n.is_empty()).ok_or_else(malformed)?;
+        let client_nonce = bare
+            .split(',')
+            .find_map(|part| part.strip_prefix("r="))
+            .filter(|n| !n.is_empty())
+            .ok_or_else(malformed)?;
         let mut random = [0u8; 18];
         fill_entropy(&mut random);
         let nonce = format!("{client_nonce}{}", STANDARD.encode(random));
-        let server_first = format!("r={nonce},s={},i={}", STANDARD.encode(&verifier.salt), verifier.iterations);
+        let server_first = format!(
+            "r={nonce},s={},i={}",
+            STANDARD.encode(&verifier.salt),
+            verifier.iterations
+        );
         let exchange = Exchange {
             verifier,
             nonce,
@@ -62,21 +69,37 @@ impl Exchange {
         let malformed = || protocol_violation("malformed SCRAM message");
         let (without_proof, proof) = client_final.rsplit_once(",p=").ok_or_else(malformed)?;
         let mut parts = without_proof.split(',');
-        let binding = parts.next().and_then(|p| p.strip_prefix("c=")).ok_or_else(malformed)?;
-        let nonce = parts.next().and_then(|p| p.strip_prefix("r=")).ok_or_else(malformed)?;
+        let binding = parts
+            .next()
+            .and_then(|p| p.strip_prefix("c="))
+            .ok_or_else(malformed)?;
+        let nonce = parts
+            .next()
+            .and_then(|p| p.strip_prefix("r="))
+            .ok_or_else(malformed)?;
         if binding != STANDARD.encode(&self.gs2_header) || nonce != self.nonce {
             return Err(malformed());
         }
-        let proof: [u8; 32] =
-            STANDARD.decode(proof).ok().and_then(|p| p.try_into().ok()).ok_or_else(malformed)?;
+        let proof: [u8; 32] = STANDARD
+            .decode(proof)
+            .ok()
+            .and_then(|p| p.try_into().ok())
+            .ok_or_else(malformed)?;
         let auth_message = format!("{},{},{without_proof}", self.client_first_bare, self.server_first);
         let stored = hmac::Key::new(hmac::HMAC_SHA256, &self.verifier.stored_key);
         let signature = hmac::sign(&stored, auth_message.as_bytes());
         let mut client_key = proof;
-        client_key.iter_mut().zip(signature.as_ref()).for_each(|(k, s)| *k ^= s);
+        client_key
+            .iter_mut()
+            .zip(signature.as_ref())
+            .for_each(|(k, s)| *k ^= s);
         let computed = digest::digest(&digest::SHA256, &client_key);
         // All 32 bytes are looked at, so that the time taken says nothing.
-        let different = computed.as_ref().iter().zip(&self.verifier.stored_key).fold(0, |d, (a, b)| d | (a ^ b));
+        let different = computed
+            .as_ref()
+            .iter()
+            .zip(&self.verifier.stored_key)
+            .fold(0, |d, (a, b)| d | (a ^ b));
         if different != 0 {
             return Err(wrong_password(user));
         }
@@ -88,8 +111,11 @@ impl Exchange {
 
 /// PostgreSQL's words; they do not tell a wrong password from an unknown user.
 pub fn wrong_password(user: &str) -> SqlError {
-    SqlError::new(state::INVALID_PASSWORD, format!("password authentication failed for user \"{user}\""))
-        .severity(mote_common::error::Severity::Fatal)
+    SqlError::new(
+        state::INVALID_PASSWORD,
+        format!("password authentication failed for user \"{user}\""),
+    )
+    .severity(mote_common::error::Severity::Fatal)
 }
 
 #[cfg(test)]
@@ -101,17 +127,36 @@ mod tests {
 
     /// The client's half, for the test: proof for a password.
     fn respond(password: &str, client_first_bare: &str, server_first: &str) -> String {
-        let field = |name: &str| server_first.split(',').find_map(|p| p.strip_prefix(name)).unwrap();
+        let field = |name: &str| {
+            server_first
+                .split(',')
+                .find_map(|p| p.strip_prefix(name))
+                .unwrap()
+        };
         let mut salted = [0u8; 32];
         let salt = STANDARD.decode(field("s=")).unwrap();
         let rounds = NonZeroU32::new(field("i=").parse().unwrap()).unwrap();
-        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, &salt, password.as_bytes(), &mut salted);
+        pbkdf2::derive(
+            pbkdf2::PBKDF2_HMAC_SHA256,
+            rounds,
+            &salt,
+            password.as_bytes(),
+            &mut salted,
+        );
         let client_key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &salted), b"Client Key");
         let stored = digest::digest(&digest::SHA256, client_key.as_ref());
         let without_proof = format!("c=biws,r={}", field("r="));
         let auth = format!("{client_first_bare},{server_first},{without_proof}");
-        let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, stored.as_ref()), auth.as_bytes());
-        let proof: Vec<u8> = client_key.as_ref().iter().zip(signature.as_ref()).map(|(a, b)| a ^ b).collect();
+        let signature = hmac::sign(
+            &hmac::Key::new(hmac::HMAC_SHA256, stored.as_ref()),
+            auth.as_bytes(),
+        );
+        let proof: Vec<u8> = client_key
+            .as_ref()
+            .iter()
+            .zip(signature.as_ref())
+            .map(|(a, b)| a ^ b)
+            .collect();
         format!("{without_proof},p={}", STANDARD.encode(proof))
     }
 

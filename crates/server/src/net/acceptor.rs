@@ -12,7 +12,10 @@ use rustix::event::{PollFd, PollFlags};
 use super::waker::{Inbox, Message};
 
 /// How often the acceptor looks whether it should stop.
-const STOP_CHECK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const STOP_CHECK: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 /// Pause after a failed accept (no file descriptors left): others get a chance to close some.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 

@@ -95,14 +95,17 @@ pub struct SessionWaker {
 
 impl SessionWaker {
     pub fn new(inbox: Arc<Inbox>, place: Place) -> SessionWaker {
-        SessionWaker { inbox, place, decided: AtomicU64::new(u64::MAX) }
+        SessionWaker {
+            inbox,
+            place,
+            decided: AtomicU64::new(u64::MAX),
+        }
     }
 
     pub fn is_decided(&self, ticket: Ticket) -> bool {
         // Acquire pairs with the Release in `wake`: the grant is seen with its announcement.
         self.decided.load(Ordering::Acquire) == ticket.0
     }
-
 }
 
 impl Nudge for SessionWaker {

@@ -159,7 +159,11 @@ impl Worker {
             return Some(Duration::ZERO);
         }
         // After announcing sleep: a horizon that moved before is seen here, one that moves later rouses us.
-        if self.gated.front().is_some_and(|(gate, _)| *gate <= self.shared.stable()) {
+        if self
+            .gated
+            .front()
+            .is_some_and(|(gate, _)| *gate <= self.shared.stable())
+        {
             self.inbox.awake();
             return Some(Duration::ZERO);
         }
@@ -201,19 +205,30 @@ impl Worker {
         self.next_generation += 1;
         let waker = Arc::new(SessionWaker::new(self.inbox.clone(), Place { slot, generation }));
         let connection = Box::new(Connection::new(stream, self.shared.clone(), waker));
-        self.slots[slot] = Slot { generation, connection: Some(connection), fiber: None, gated: false };
+        self.slots[slot] = Slot {
+            generation,
+            connection: Some(connection),
+            fiber: None,
+            gated: false,
+        };
         self.run_slot(slot);
     }
 
     fn run_place(&mut self, place: Place) {
-        if self.slots.get(place.slot).is_some_and(|slot| slot.generation == place.generation) {
+        if self
+            .slots
+            .get(place.slot)
+            .is_some_and(|slot| slot.generation == place.generation)
+        {
             self.run_slot(place.slot);
         }
     }
 
     /// Runs a connection until it waits or has nothing to do.
     fn run_slot(&mut self, index: usize) {
-        let Some(slot) = self.slots.get_mut(index) else { return };
+        let Some(slot) = self.slots.get_mut(index) else {
+            return;
+        };
         let mut fiber = match (slot.fiber.take(), slot.connection.take()) {
             (Some(fiber), _) => fiber,
             (None, Some(mut connection)) => {
@@ -242,12 +257,16 @@ impl Worker {
     }
 
     fn suspended(&mut self, index: usize, suspend: Suspend) {
-        let place = Place { slot: index, generation: self.slots[index].generation };
+        let place = Place {
+            slot: index,
+            generation: self.slots[index].generation,
+        };
         if let Some(gate) = suspend.gate {
             self.hold(gate, place);
         }
         if let Some(deadline) = suspend.deadline_ns {
-            self.timers.push(Reverse((deadline, place.slot, place.generation)));
+            self.timers
+                .push(Reverse((deadline, place.slot, place.generation)));
         }
         if suspend.reason == Reason::Yield {
             self.background.push_back(place);
@@ -258,12 +277,16 @@ impl Worker {
         match connection.served() {
             Served::Closed => self.close(index, connection),
             Served::Idle { gate, deadline_ns } => {
-                let place = Place { slot: index, generation: self.slots[index].generation };
+                let place = Place {
+                    slot: index,
+                    generation: self.slots[index].generation,
+                };
                 if let Some(gate) = gate {
                     self.hold(gate, place);
                 }
                 if let Some(deadline) = deadline_ns {
-                    self.timers.push(Reverse((deadline, place.slot, place.generation)));
+                    self.timers
+                        .push(Reverse((deadline, place.slot, place.generation)));
                 }
                 self.slots[index].connection = Some(connection);
             }
@@ -298,7 +321,9 @@ impl Worker {
                 break;
             }
             self.gated.pop_front();
-            let Some(slot) = self.slots.get_mut(place.slot) else { continue };
+            let Some(slot) = self.slots.get_mut(place.slot) else {
+                continue;
+            };
             if slot.generation != place.generation {
                 continue;
             }
@@ -338,8 +363,13 @@ impl Worker {
     }
 
     fn stopped(&mut self) -> bool {
-        let Some(stop_at) = self.stop_at_ns else { return false };
-        let open = self.slots.iter().any(|slot| slot.connection.is_some() || slot.fiber.is_some());
+        let Some(stop_at) = self.stop_at_ns else {
+            return false;
+        };
+        let open = self
+            .slots
+            .iter()
+            .any(|slot| slot.connection.is_some() || slot.fiber.is_some());
         if open && self.shared.now_ns() < stop_at {
             return false;
         }

@@ -203,7 +203,11 @@ pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) {
 /// ErrorResponse, or NoticeResponse for severities below ERROR.
 pub fn error_response(out: &mut Vec<u8>, error: &SqlError) {
     let fields = error.fields();
-    let kind = if fields.severity >= Severity::Error { b'E' } else { b'N' };
+    let kind = if fields.severity >= Severity::Error {
+        b'E'
+    } else {
+        b'N'
+    };
     message(out, kind, |out| {
         let mut field = |code: u8, text: &str| {
             out.push(code);

@@ -55,7 +55,9 @@ impl ReadBuffer {
     /// The first complete message: (type, body's place in `unread`). `None`: more bytes are needed.
     pub fn peek(&self, limit: usize) -> SqlResult<Option<(u8, std::ops::Range<usize>)>> {
         let unread = self.unread();
-        let Some(head) = unread.get(..5) else { return Ok(None) };
+        let Some(head) = unread.get(..5) else {
+            return Ok(None);
+        };
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
         if length < 4 || length > limit {
             return Err(protocol_violation(format!("invalid message length {length}")));
@@ -67,7 +69,9 @@ impl ReadBuffer {
     /// The first complete start-up packet: its body's place in `unread`.
     pub fn peek_startup(&self) -> SqlResult<Option<std::ops::Range<usize>>> {
         let unread = self.unread();
-        let Some(head) = unread.get(..4) else { return Ok(None) };
+        let Some(head) = unread.get(..4) else {
+            return Ok(None);
+        };
         let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
         if !(8..=STARTUP_BYTES_MAX).contains(&length) {
             return Err(protocol_violation("invalid length of startup packet"));
@@ -135,7 +139,11 @@ impl<'a> Fields<'a> {
     }
 
     pub fn end(&self) -> SqlResult<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(protocol_violation("invalid message format")) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(protocol_violation("invalid message format"))
+        }
     }
 }
 
@@ -143,7 +151,12 @@ impl<'a> Fields<'a> {
 pub fn utf8(bytes: &[u8]) -> SqlResult<&str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let bad = &bytes[error.valid_up_to()..];
-        let shown = bad.iter().take(4).map(|b| format!("0x{b:02x}")).collect::<Vec<_>>().join(" ");
+        let shown = bad
+            .iter()
+            .take(4)
+            .map(|b| format!("0x{b:02x}"))
+            .collect::<Vec<_>>()
+            .join(" ");
         SqlError::new(
             state::CHARACTER_NOT_IN_REPERTOIRE,
             format!("invalid byte sequence for encoding \"UTF8\": {shown}"),
@@ -167,12 +180,19 @@ impl<'a> Parse<'a> {
         let count = fields.count()?;
         let types = Fields(fields.bytes(count * 4)?);
         fields.end()?;
-        Ok(Parse { name, text, types, count })
+        Ok(Parse {
+            name,
+            text,
+            types,
+            count,
+        })
     }
 
     pub fn types(&self) -> Vec<Oid> {
         let mut fields = self.types;
-        (0..self.count).map(|_| Oid(fields.i32().expect("counted by read") as u32)).collect()
+        (0..self.count)
+            .map(|_| Oid(fields.i32().expect("counted by read") as u32))
+            .collect()
     }
 }
 
@@ -211,7 +231,14 @@ impl<'a> Bind<'a> {
         let results = fields.count()?;
         let result_formats = fields.bytes(results * 2)?;
         fields.end()?;
-        Ok(Bind { portal, statement, parameter_formats, parameter_count, parameters, result_formats })
+        Ok(Bind {
+            portal,
+            statement,
+            parameter_formats,
+            parameter_count,
+            parameters,
+            result_formats,
+        })
     }
 
     /// (value or NULL, binary) for each parameter.
@@ -280,7 +307,9 @@ mod tests {
         let mut prng = mote_common::prng::Prng::new(seed);
         for round in 0..20_000 {
             let length = prng.below(64) as usize;
-            let bytes: Vec<u8> = (0..length).map(|_| prng.below(256) as u8 & if prng.chance(1, 2) { 3 } else { 255 }).collect();
+            let bytes: Vec<u8> = (0..length)
+                .map(|_| prng.below(256) as u8 & if prng.chance(1, 2) { 3 } else { 255 })
+                .collect();
             let result = std::panic::catch_unwind(|| {
                 if let Ok(bind) = Bind::read(&bytes) {
                     bind.parameters().for_each(drop);

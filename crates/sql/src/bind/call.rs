@@ -7,10 +7,10 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, Datum, oid, type_by_name};
 
-use super::{Binder, type_label};
 use super::compare::Placed;
 use super::resolve::{Choice, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
+use super::{Binder, type_label};
 use crate::ast::{self, Location};
 use crate::catalog::function::{AggregateId, Callable, FunctionId, FunctionSignature, callables_named};
 use crate::plan::expr::{AggregateCall, Expr, SequenceCall, SessionValue, SortKey};
@@ -55,20 +55,27 @@ impl Binder<'_> {
             }
             return self.aggregate(call, aggregate, Vec::new(), ColumnType::INT8);
         }
-        let is_aggregate =
-            callables_named(name).iter().any(|callable| matches!(callable, Callable::Aggregate(_)));
-        let is_window = callables_named(name).iter().any(|callable| matches!(callable, Callable::Window(_)));
+        let is_aggregate = callables_named(name)
+            .iter()
+            .any(|callable| matches!(callable, Callable::Aggregate(_)));
+        let is_window = callables_named(name)
+            .iter()
+            .any(|callable| matches!(callable, Callable::Window(_)));
         let plain_aggregate = is_aggregate && call.over.is_none();
         let arguments = self.call_arguments(call, plain_aggregate, is_window || call.over.is_some())?;
         let arguments = match call.arguments.iter().any(|argument| argument.name.is_some()) {
             true => self.named_arguments(name, call, arguments)?,
             false => arguments,
         };
-        if !is_aggregate && !is_window && arguments.len() == 1
-            && let Some(cast) = self.function_style_cast(name, &arguments[0], call.location)? {
-                return Ok(cast);
-            }
-        let resolved = self.resolve_call(name, &display_name(call), arguments, call.variadic, call.location)?;
+        if !is_aggregate
+            && !is_window
+            && arguments.len() == 1
+            && let Some(cast) = self.function_style_cast(name, &arguments[0], call.location)?
+        {
+            return Ok(cast);
+        }
+        let resolved =
+            self.resolve_call(name, &display_name(call), arguments, call.variadic, call.location)?;
         match resolved.callable {
             Callable::Aggregate(id) if call.over.is_some() => {
                 self.window_aggregate(call, id, resolved.arguments, resolved.result)
@@ -124,7 +131,9 @@ impl Binder<'_> {
     }
 
     fn level_flags(&self) -> (bool, bool) {
-        self.levels.last().map_or((false, false), |level| (level.in_aggregate, level.in_window))
+        self.levels
+            .last()
+            .map_or((false, false), |level| (level.in_aggregate, level.in_window))
     }
 
     /// `f(name => value)`: known for `make_interval` alone, the one built-in that is always called so.
@@ -170,7 +179,9 @@ impl Binder<'_> {
         if callables_named(name).iter().any(one_argument) {
             return Ok(None);
         }
-        let Some(target) = type_by_name(name).filter(|_| name != "char") else { return Ok(None) };
+        let Some(target) = type_by_name(name).filter(|_| name != "char") else {
+            return Ok(None);
+        };
         let expr = self.coerce_explicit(argument.0.clone(), ColumnType::new(target), location)?;
         Ok(Some(expr))
     }
@@ -195,7 +206,9 @@ impl Binder<'_> {
                 ));
             }
         };
-        let declared: Vec<Oid> = (0..inputs.len()).map(|position| candidate.declared(position)).collect();
+        let declared: Vec<Oid> = (0..inputs.len())
+            .map(|position| candidate.declared(position))
+            .collect();
         let result = match candidate.callable {
             Callable::Function(id) => id.signature().result,
             Callable::Aggregate(id) => id.signature().result,
@@ -211,7 +224,11 @@ impl Binder<'_> {
         if let Some((from, element)) = candidate.variadic {
             converted = gather_variadic(converted, from, element, &declared);
         }
-        Ok(Resolved { callable: candidate.callable, arguments: converted, result: ColumnType::new(result) })
+        Ok(Resolved {
+            callable: candidate.callable,
+            arguments: converted,
+            result: ColumnType::new(result),
+        })
     }
 
     fn choose(&self, name: &str, inputs: &[Oid], variadic: bool) -> Choice<Candidate> {
@@ -219,7 +236,12 @@ impl Binder<'_> {
         for callable in callables_named(name) {
             let (declared, spread, defaults) = match callable {
                 Callable::Function(id) => {
-                    let FunctionSignature { arguments, variadic, defaults, .. } = id.signature();
+                    let FunctionSignature {
+                        arguments,
+                        variadic,
+                        defaults,
+                        ..
+                    } = id.signature();
                     (*arguments, *variadic, *defaults as usize)
                 }
                 Callable::Aggregate(id) => (id.signature().arguments, None, 0),
@@ -231,14 +253,22 @@ impl Binder<'_> {
                     if inputs.len() < declared.len() {
                         continue;
                     }
-                    Candidate { callable: *callable, declared, variadic: Some((fixed, element)) }
+                    Candidate {
+                        callable: *callable,
+                        declared,
+                        variadic: Some((fixed, element)),
+                    }
                 }
                 _ => {
                     let fits = inputs.len() <= declared.len() && inputs.len() + defaults >= declared.len();
                     if !fits {
                         continue;
                     }
-                    Candidate { callable: *callable, declared, variadic: None }
+                    Candidate {
+                        callable: *callable,
+                        declared,
+                        variadic: None,
+                    }
                 }
             };
             if (0..inputs.len()).all(|position| candidate.declared(position) == inputs[position]) {
@@ -247,11 +277,15 @@ impl Binder<'_> {
             candidates.push(candidate);
         }
         candidates.retain(|candidate| {
-            let declared: Vec<Oid> = (0..inputs.len()).map(|position| candidate.declared(position)).collect();
+            let declared: Vec<Oid> = (0..inputs.len())
+                .map(|position| candidate.declared(position))
+                .collect();
             let fits = |(input, want): (&Oid, &Oid)| super::coerce::implicitly_coercible(*input, *want);
             inputs.iter().zip(&declared).all(fits) && super::resolve::polymorphic_fits(&declared, inputs)
         });
-        select_candidate(candidates, inputs, &|candidate: Candidate, position| candidate.declared(position))
+        select_candidate(candidates, inputs, &|candidate: Candidate, position| {
+            candidate.declared(position)
+        })
     }
 
     fn no_function(&self, shown: &str, inputs: &[Oid], location: Location) -> SqlError {
@@ -305,8 +339,17 @@ impl Binder<'_> {
         if let Some(special) = session_call(signature.body, &arguments, ty) {
             return Ok(special);
         }
-        let call = Expr::Call { function, arguments, ty, location: location.0 };
-        if signature.returns_set { self.set_returning(call, location) } else { Ok(call) }
+        let call = Expr::Call {
+            function,
+            arguments,
+            ty,
+            location: location.0,
+        };
+        if signature.returns_set {
+            self.set_returning(call, location)
+        } else {
+            Ok(call)
+        }
     }
 
     /// A set-returning function: in FROM it is itself, in a target list it becomes a column of the level's set item.
@@ -327,9 +370,12 @@ impl Binder<'_> {
             Some(item) => item,
             None => self.computed_item()?,
         };
-        let nested = call.any(&mut |expr| matches!(expr, Expr::Variable { relation, .. } if *relation == item));
+        let nested =
+            call.any(&mut |expr| matches!(expr, Expr::Variable { relation, .. } if *relation == item));
         if nested {
-            return Err(SqlError::unsupported("set-returning function as argument of another"));
+            return Err(SqlError::unsupported(
+                "set-returning function as argument of another",
+            ));
         }
         let ty = call.ty();
         let level = self.level();
@@ -339,7 +385,12 @@ impl Binder<'_> {
             level.sets.push(call);
             level.sets.len() - 1
         });
-        Ok(Expr::Variable { relation: item, column: column as u16, ty, location: location.0 })
+        Ok(Expr::Variable {
+            relation: item,
+            column: column as u16,
+            ty,
+            location: location.0,
+        })
     }
 
     fn aggregate(
@@ -364,30 +415,55 @@ impl Binder<'_> {
             return Err(self.error(state::GROUPING_ERROR, location, message));
         }
         for argument in &arguments {
-            self.check_no_window(argument, location, "aggregate function calls cannot contain window function calls")?;
+            self.check_no_window(
+                argument,
+                location,
+                "aggregate function calls cannot contain window function calls",
+            )?;
         }
         let (order_by, filter) = self.aggregate_modifiers(call, &arguments)?;
         let item = match self.level().aggregate_item {
             Some(item) => item,
             None => self.computed_item()?,
         };
-        let new = AggregateCall { aggregate, arguments, distinct: call.distinct, order_by, filter, ty };
+        let new = AggregateCall {
+            aggregate,
+            arguments,
+            distinct: call.distinct,
+            order_by,
+            filter,
+            ty,
+        };
         let level = self.level();
         level.aggregate_item = Some(item);
-        let known = level.aggregates.iter().position(|known| same_aggregate(known, &new));
+        let known = level
+            .aggregates
+            .iter()
+            .position(|known| same_aggregate(known, &new));
         let column = known.unwrap_or_else(|| {
             level.aggregates.push(new);
             level.aggregates.len() - 1
         });
-        Ok(Expr::Variable { relation: item, column: column as u16, ty, location: location.0 })
+        Ok(Expr::Variable {
+            relation: item,
+            column: column as u16,
+            ty,
+            location: location.0,
+        })
     }
 
     fn check_no_window(&self, expr: &Expr, location: Location, message: &str) -> SqlResult<()> {
-        let Some(level) = self.levels.last() else { return Ok(()) };
+        let Some(level) = self.levels.last() else {
+            return Ok(());
+        };
         let items: Vec<u16> = level.windows.iter().map(|window| window.item).collect();
         let inside =
             expr.any(&mut |expr| matches!(expr, Expr::Variable { relation, .. } if items.contains(relation)));
-        if inside { Err(self.error(state::GROUPING_ERROR, location, message)) } else { Ok(()) }
+        if inside {
+            Err(self.error(state::GROUPING_ERROR, location, message))
+        } else {
+            Ok(())
+        }
     }
 
     /// ORDER BY and FILTER of an aggregate call.
@@ -402,7 +478,8 @@ impl Binder<'_> {
         for sort in &call.order_by {
             let expr = self.settled(&sort.value)?;
             if call.distinct && !arguments.iter().any(|argument| argument.same(&expr)) {
-                let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                let message =
+                    "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
                 return Err(self.error(state::INVALID_COLUMN_REFERENCE, sort.value.location, message));
             }
             order_by.push(self.sort_key(expr, sort)?);
@@ -440,7 +517,11 @@ fn gather_variadic(mut arguments: Vec<Expr>, from: usize, element: Oid, declared
     let element = declared.get(from).copied().unwrap_or(element);
     let elements = arguments.split_off(from);
     if let Some(array) = ColumnType::new(element).array_of() {
-        arguments.push(Expr::Array { elements, ty: array, multidimensional: false });
+        arguments.push(Expr::Array {
+            elements,
+            ty: array,
+            multidimensional: false,
+        });
     }
     arguments
 }
@@ -463,7 +544,11 @@ fn session_call(body: &str, arguments: &[Expr], ty: ColumnType) -> Option<Expr> 
                 "setval_oid" | "setval3_oid" => SequenceCall::SetValue,
                 _ => return None,
             };
-            return Some(Expr::Sequence { call, arguments: arguments.to_vec(), ty });
+            return Some(Expr::Sequence {
+                call,
+                arguments: arguments.to_vec(),
+                ty,
+            });
         }
     };
     Some(Expr::SessionValue { value, ty })
@@ -474,5 +559,9 @@ fn display_name(call: &ast::FunctionCall) -> String {
 }
 
 fn type_list(types: &[Oid]) -> String {
-    types.iter().map(|ty| type_label(*ty)).collect::<Vec<_>>().join(", ")
+    types
+        .iter()
+        .map(|ty| type_label(*ty))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

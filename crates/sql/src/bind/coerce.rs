@@ -40,7 +40,10 @@ fn relabels(from: Oid, to: Oid) -> bool {
     }
     match to {
         oid::TEXT | oid::VARCHAR => {
-            matches!(from, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR)
+            matches!(
+                from,
+                oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR
+            )
         }
         _ => false,
     }
@@ -56,7 +59,13 @@ impl Binder<'_> {
     }
 
     /// Gives a quoted literal its type.
-    fn literal(&self, text: &str, target: ColumnType, context: CastUse, location: Location) -> SqlResult<Expr> {
+    fn literal(
+        &self,
+        text: &str,
+        target: ColumnType,
+        context: CastUse,
+        location: Location,
+    ) -> SqlResult<Expr> {
         let base = ColumnType::new(target.oid);
         let expr = if depends_on_session(text, target.oid) {
             Expr::Cast {
@@ -70,7 +79,8 @@ impl Binder<'_> {
             let value = if is_text_like(target.oid) && target.oid != oid::BPCHAR && target.oid != oid::JSON {
                 Datum::text(text)
             } else {
-                mote_types::input_text(base, text, &NEUTRAL).map_err(|error| error.at(self.position(location)))?
+                mote_types::input_text(base, text, &NEUTRAL)
+                    .map_err(|error| error.at(self.position(location)))?
             };
             Expr::Constant(value, base)
         };
@@ -130,7 +140,12 @@ impl Binder<'_> {
             Expr::Parameter { index, .. } => {
                 let base = ColumnType::new(target.oid);
                 self.parameters[index as usize] = base;
-                Ok(with_modifier(Expr::Parameter { index, ty: base }, target, context, location))
+                Ok(with_modifier(
+                    Expr::Parameter { index, ty: base },
+                    target,
+                    context,
+                    location,
+                ))
             }
             other => Ok(Expr::Cast {
                 argument: Box::new(other),
@@ -143,11 +158,19 @@ impl Binder<'_> {
     }
 
     /// Converts an argument to what a function declares; types of one representation pass as they are.
-    pub(super) fn coerce_argument(&mut self, expr: Expr, declared: Oid, location: Location) -> SqlResult<Expr> {
+    pub(super) fn coerce_argument(
+        &mut self,
+        expr: Expr,
+        declared: Oid,
+        location: Location,
+    ) -> SqlResult<Expr> {
         let source = self.type_of(&expr).oid;
         if source == declared || relabels(source, declared) || declared == oid::ANY {
             if let Expr::Parameter { index, .. } = expr {
-                return Ok(Expr::Parameter { index, ty: self.parameters[index as usize] });
+                return Ok(Expr::Parameter {
+                    index,
+                    ty: self.parameters[index as usize],
+                });
             }
             if source != oid::UNKNOWN {
                 return Ok(expr);
@@ -178,7 +201,11 @@ impl Binder<'_> {
 
     fn cannot_cast(&self, source: ColumnType, target: ColumnType, location: Location) -> SqlError {
         let (from, to) = (type_label(source.oid), type_label(target.oid));
-        self.error(state::CANNOT_COERCE, location, format!("cannot cast type {from} to {to}"))
+        self.error(
+            state::CANNOT_COERCE,
+            location,
+            format!("cannot cast type {from} to {to}"),
+        )
     }
 
     /// A value on its way into a column.
@@ -229,7 +256,12 @@ impl Binder<'_> {
     }
 
     /// The count of LIMIT and OFFSET.
-    pub(super) fn coerce_count(&mut self, expr: Expr, construct: &str, location: Location) -> SqlResult<Expr> {
+    pub(super) fn coerce_count(
+        &mut self,
+        expr: Expr,
+        construct: &str,
+        location: Location,
+    ) -> SqlResult<Expr> {
         let source = self.type_of(&expr);
         match self.try_coerce(expr, ColumnType::INT8, CastUse::Assignment, location)? {
             Some(expr) if category_of(source.oid) != category::STRING => Ok(expr),
@@ -257,7 +289,11 @@ impl Binder<'_> {
     }
 
     /// The type that UNION, CASE, VALUES and their kin give to several expressions.
-    pub(super) fn common_type(&self, types: &[(ColumnType, Location)], context: &str) -> SqlResult<ColumnType> {
+    pub(super) fn common_type(
+        &self,
+        types: &[(ColumnType, Location)],
+        context: &str,
+    ) -> SqlResult<ColumnType> {
         let mut chosen = ColumnType::UNKNOWN;
         for (ty, location) in types {
             if ty.oid == oid::UNKNOWN || ty.oid == chosen.oid {
@@ -288,7 +324,11 @@ impl Binder<'_> {
         }
         // The modifier survives where all agree on it.
         let agreed = types.iter().all(|(ty, _)| *ty == chosen);
-        Ok(if agreed { chosen } else { ColumnType::new(chosen.oid) })
+        Ok(if agreed {
+            chosen
+        } else {
+            ColumnType::new(chosen.oid)
+        })
     }
 
     /// Converts to the common type found before.
@@ -320,7 +360,10 @@ impl Binder<'_> {
         exprs: Vec<(Expr, Location)>,
         context: &str,
     ) -> SqlResult<(Vec<Expr>, ColumnType)> {
-        let types: Vec<_> = exprs.iter().map(|(expr, location)| (self.type_of(expr), *location)).collect();
+        let types: Vec<_> = exprs
+            .iter()
+            .map(|(expr, location)| (self.type_of(expr), *location))
+            .collect();
         let common = self.common_type(&types, context)?;
         let mut converted = Vec::with_capacity(exprs.len());
         for (expr, location) in exprs {
@@ -353,7 +396,9 @@ fn with_modifier(expr: Expr, target: ColumnType, context: CastUse, location: Loc
 
 /// Small integer constants change width here, so that `bigint_column = 5` compares like with like.
 fn fold_integer(expr: &Expr, target: ColumnType) -> Option<Expr> {
-    let Expr::Constant(Datum::Int4(value), _) = expr else { return None };
+    let Expr::Constant(Datum::Int4(value), _) = expr else {
+        return None;
+    };
     let base = ColumnType::new(target.oid);
     let datum = match target.oid {
         oid::INT8 => Datum::Int8(i64::from(*value)),
@@ -368,7 +413,9 @@ fn fold_integer(expr: &Expr, target: ColumnType) -> Option<Expr> {
 
 /// True if the text form of a value may mean different things in different sessions or at different times.
 fn depends_on_session(text: &str, target: Oid) -> bool {
-    let target = ColumnType::new(target).element().map_or(target, |element| element.oid);
+    let target = ColumnType::new(target)
+        .element()
+        .map_or(target, |element| element.oid);
     if is_reg_type(target) {
         return true;
     }

@@ -4,8 +4,8 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
-use super::{Binder, type_label};
 use super::resolve::{Choice, choose_operator, resolve_polymorphic};
+use super::{Binder, type_label};
 use crate::ast::{self, ExprKind, Location, OperatorName, Quantifier};
 use crate::catalog::function::FunctionId;
 use crate::catalog::operator::Operator;
@@ -81,7 +81,12 @@ impl Binder<'_> {
         }
         arguments.push(self.coerce_argument(right.0, right_declared, right.1)?);
         let ty = ColumnType::new(result);
-        Ok(Expr::Call { function: operator.function, arguments, ty, location: location.0 })
+        Ok(Expr::Call {
+            function: operator.function,
+            arguments,
+            ty,
+            location: location.0,
+        })
     }
 
     fn operator_types(&self, operator: &Operator, left: Oid, right: Oid) -> (Oid, Oid, Oid) {
@@ -107,7 +112,11 @@ impl Binder<'_> {
         match choose_operator(name, left.unwrap_or(Oid::INVALID), right) {
             Choice::One(operator) => Ok(operator),
             Choice::None => Err(self
-                .error(state::UNDEFINED_FUNCTION, location, format!("operator does not exist: {described}"))
+                .error(
+                    state::UNDEFINED_FUNCTION,
+                    location,
+                    format!("operator does not exist: {described}"),
+                )
                 .hint(match left {
                     Some(_) => {
                         "No operator matches the given name and argument types. \
@@ -119,7 +128,11 @@ impl Binder<'_> {
                     }
                 })),
             Choice::Ambiguous => Err(self
-                .error(state::AMBIGUOUS_FUNCTION, location, format!("operator is not unique: {described}"))
+                .error(
+                    state::AMBIGUOUS_FUNCTION,
+                    location,
+                    format!("operator is not unique: {described}"),
+                )
                 .hint(
                     "Could not choose a best candidate operator. You might need to add explicit type casts.",
                 )),
@@ -133,7 +146,10 @@ impl Binder<'_> {
         right: &ast::Expr,
         location: Location,
     ) -> SqlResult<Expr> {
-        let name = OperatorName { schema: None, name: "=".into() };
+        let name = OperatorName {
+            schema: None,
+            name: "=".into(),
+        };
         self.operator_expression(&name, Some(left), right, location)
     }
 
@@ -170,8 +186,13 @@ impl Binder<'_> {
             let message = "cannot compare rows of zero length";
             return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
         }
-        let operator = row_operator(name)
-            .ok_or_else(|| self.error(state::FEATURE_NOT_SUPPORTED, location, format!("could not determine interpretation of row comparison operator {name}")))?;
+        let operator = row_operator(name).ok_or_else(|| {
+            self.error(
+                state::FEATURE_NOT_SUPPORTED,
+                location,
+                format!("could not determine interpretation of row comparison operator {name}"),
+            )
+        })?;
         if matches!(operator, RowOperator::Equal | RowOperator::NotEqual) {
             let mut tests = Vec::with_capacity(left.len());
             for (a, b) in left.into_iter().zip(right) {
@@ -180,13 +201,20 @@ impl Binder<'_> {
             if tests.len() == 1 {
                 return Ok(tests.remove(0));
             }
-            return Ok(if operator == RowOperator::Equal { Expr::And(tests) } else { Expr::Or(tests) });
+            return Ok(if operator == RowOperator::Equal {
+                Expr::And(tests)
+            } else {
+                Expr::Or(tests)
+            });
         }
         let (mut equals, mut less) = (Vec::new(), Vec::new());
         let (mut a, mut b) = (Vec::new(), Vec::new());
         for (left, right) in left.into_iter().zip(right) {
             let smaller = self.operator("<", Some((left, location)), (right, location), location)?;
-            let Expr::Call { function, arguments, .. } = smaller else {
+            let Expr::Call {
+                function, arguments, ..
+            } = smaller
+            else {
                 return Err(SqlError::internal("an operator binds to a call"));
             };
             let signature = function.signature();
@@ -197,7 +225,13 @@ impl Binder<'_> {
             a.extend(operands.next());
             b.extend(operands.next());
         }
-        Ok(Expr::RowComparison { operator, left: a, right: b, equals, less })
+        Ok(Expr::RowComparison {
+            operator,
+            left: a,
+            right: b,
+            equals,
+            less,
+        })
     }
 
     pub(super) fn is_distinct(
@@ -207,7 +241,8 @@ impl Binder<'_> {
         negated: bool,
         location: Location,
     ) -> SqlResult<Expr> {
-        if let (ExprKind::Row { fields: a, .. }, ExprKind::Row { fields: b, .. }) = (&left.kind, &right.kind) {
+        if let (ExprKind::Row { fields: a, .. }, ExprKind::Row { fields: b, .. }) = (&left.kind, &right.kind)
+        {
             if a.len() != b.len() {
                 let message = "unequal number of entries in row expressions";
                 return Err(self.error(state::SYNTAX_ERROR, location, message));
@@ -216,18 +251,28 @@ impl Binder<'_> {
             for (x, y) in a.iter().zip(b) {
                 tests.push(self.is_distinct(x, y, negated, location)?);
             }
-            return Ok(if negated { Expr::And(tests) } else { Expr::Or(tests) });
+            return Ok(if negated {
+                Expr::And(tests)
+            } else {
+                Expr::Or(tests)
+            });
         }
         let equality = self.equality(left, right, location)?;
-        let Expr::Call { function, arguments, .. } = equality else {
+        let Expr::Call {
+            function, arguments, ..
+        } = equality
+        else {
             let message = "IS DISTINCT FROM requires = operator to yield boolean";
             return Err(self.error(state::DATATYPE_MISMATCH, location, message));
         };
         let mut operands = arguments.into_iter();
         match (operands.next(), operands.next()) {
-            (Some(left), Some(right)) => {
-                Ok(Expr::DistinctFrom { equals: function, left: Box::new(left), right: Box::new(right), negated })
-            }
+            (Some(left), Some(right)) => Ok(Expr::DistinctFrom {
+                equals: function,
+                left: Box::new(left),
+                right: Box::new(right),
+                negated,
+            }),
             _ => Err(SqlError::internal("equality has two operands")),
         }
     }
@@ -247,14 +292,19 @@ impl Binder<'_> {
                 values.push((self.expression(item)?, item.location));
             }
             let simple = |expr: &Expr| matches!(expr, Expr::Constant(..) | Expr::Parameter { .. });
-            if values.iter().all(|(expr, _)| simple(expr) || !expr.any(&mut |e| matches!(e, Expr::Variable { .. } | Expr::SubPlan(_))))
-                && let Some(test) = self.simple_in_list((bound, operand.location), values, negated, location)?
+            if values.iter().all(|(expr, _)| {
+                simple(expr) || !expr.any(&mut |e| matches!(e, Expr::Variable { .. } | Expr::SubPlan(_)))
+            }) && let Some(test) =
+                self.simple_in_list((bound, operand.location), values, negated, location)?
             {
                 return Ok(test);
             }
         }
         let name = if negated { "<>" } else { "=" };
-        let name = OperatorName { schema: None, name: name.into() };
+        let name = OperatorName {
+            schema: None,
+            name: name.into(),
+        };
         let mut tests = Vec::with_capacity(list.len());
         for item in list {
             tests.push(self.operator_expression(&name, Some(operand), item, location)?);
@@ -262,7 +312,11 @@ impl Binder<'_> {
         if tests.len() == 1 {
             return Ok(tests.remove(0));
         }
-        Ok(if negated { Expr::And(tests) } else { Expr::Or(tests) })
+        Ok(if negated {
+            Expr::And(tests)
+        } else {
+            Expr::Or(tests)
+        })
     }
 
     /// A list of values without columns: one common type, one equality. `None` where there is no such type.
@@ -275,10 +329,16 @@ impl Binder<'_> {
     ) -> SqlResult<Option<Expr>> {
         let mut types = vec![(self.type_of(&operand.0), operand.1)];
         types.extend(values.iter().map(|(expr, place)| (self.type_of(expr), *place)));
-        let Ok(common) = self.common_type(&types, "IN") else { return Ok(None) };
+        let Ok(common) = self.common_type(&types, "IN") else {
+            return Ok(None);
+        };
         let common = ColumnType::new(common.oid);
         let operand_type = self.type_of(&operand.0).oid;
-        let left = if operand_type == oid::UNKNOWN { common.oid } else { operand_type };
+        let left = if operand_type == oid::UNKNOWN {
+            common.oid
+        } else {
+            operand_type
+        };
         let operator = self.find_operator("=", Some(left), common.oid, location)?;
         let (left_declared, right_declared, _) = self.operator_types(operator, left, common.oid);
         let argument = Box::new(self.coerce_argument(operand.0, left_declared, operand.1)?);
@@ -287,7 +347,12 @@ impl Binder<'_> {
             let expr = self.coerce_common(expr, common, "IN", place)?;
             list.push(self.coerce_argument(expr, right_declared, place)?);
         }
-        Ok(Some(Expr::InList { function: operator.function, argument, list, negated }))
+        Ok(Some(Expr::InList {
+            function: operator.function,
+            argument,
+            list,
+            negated,
+        }))
     }
 
     pub(super) fn quantified_array(
@@ -303,8 +368,14 @@ impl Binder<'_> {
         let mut right = self.expression(array)?;
         let left_type = self.type_of(&left);
         if self.type_of(&right).oid == oid::UNKNOWN {
-            let element = if left_type.oid == oid::UNKNOWN { ColumnType::TEXT } else { left_type };
-            let wanted = ColumnType::new(element.oid).array_of().unwrap_or(ColumnType::new(oid::TEXT_ARRAY));
+            let element = if left_type.oid == oid::UNKNOWN {
+                ColumnType::TEXT
+            } else {
+                left_type
+            };
+            let wanted = ColumnType::new(element.oid)
+                .array_of()
+                .unwrap_or(ColumnType::new(oid::TEXT_ARRAY));
             right = self.coerce_explicit(right, wanted, array.location)?;
         }
         let array_type = self.type_of(&right);
@@ -325,7 +396,9 @@ impl Binder<'_> {
         }
         let (left_declared, right_declared, _) = self.operator_types(found, left_type.oid, element.oid);
         let argument = Box::new(self.coerce_argument(left, left_declared, operand.location)?);
-        let wanted = ColumnType::new(right_declared).array_of().map_or(array_type.oid, |array| array.oid);
+        let wanted = ColumnType::new(right_declared)
+            .array_of()
+            .map_or(array_type.oid, |array| array.oid);
         let vector = matches!(array_type.oid, oid::INT2VECTOR | oid::OIDVECTOR);
         let same_form = mote_types::catalog::is_text_like(element.oid) && right_declared == oid::TEXT;
         let array = match vector || same_form {
@@ -333,7 +406,12 @@ impl Binder<'_> {
             false => self.coerce_explicit(right, ColumnType::new(wanted), array.location)?,
         };
         let all = quantifier == Quantifier::All;
-        Ok(Expr::ArrayComparison { function: found.function, argument, array: Box::new(array), all })
+        Ok(Expr::ArrayComparison {
+            function: found.function,
+            argument,
+            array: Box::new(array),
+            all,
+        })
     }
 
     /// The equality function between two types, for IN and = ANY over queries.

@@ -38,33 +38,48 @@ impl Binder<'_> {
                         .hint("For example, ON CONFLICT (column_name)."));
                 }
                 self.level().excluded = Some(relation.clone());
-                let bound =
-                    self.in_clause(Clause::Update, |this| this.assignments(assignments, relation));
+                let bound = self.in_clause(Clause::Update, |this| this.assignments(assignments, relation));
                 let condition = match filter {
-                    Some(filter) => Some(
-                        self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?,
-                    ),
+                    Some(filter) => {
+                        Some(self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?)
+                    }
                     None => None,
                 };
                 self.level().excluded = None;
                 let existing = |mut expr: Expr| {
                     expr.rewrite(&mut |inner| match inner {
-                        Expr::Variable { relation, column, ty, .. }
-                            if *relation == target && *column < FIRST_SYSTEM_COLUMN =>
-                        {
-                            Some(Expr::Column { index: *column, ty: *ty })
-                        }
+                        Expr::Variable {
+                            relation, column, ty, ..
+                        } if *relation == target && *column < FIRST_SYSTEM_COLUMN => Some(Expr::Column {
+                            index: *column,
+                            ty: *ty,
+                        }),
                         _ => None,
                     });
                     expr
                 };
-                let assignments = bound?.into_iter().map(|(column, expr)| (column, existing(expr))).collect();
-                ConflictAction::Update { assignments, condition: condition.map(existing) }
+                let assignments = bound?
+                    .into_iter()
+                    .map(|(column, expr)| (column, existing(expr)))
+                    .collect();
+                ConflictAction::Update {
+                    assignments,
+                    condition: condition.map(existing),
+                }
             }
         };
-        if let ConflictAction::Update { assignments, condition } = &action {
+        if let ConflictAction::Update {
+            assignments,
+            condition,
+        } = &action
+        {
             let correlated = |expr: &Expr| expr.contains_subplan();
-            if assignments.iter().map(|(_, expr)| expr).chain(condition).any(correlated) {
+            if assignments
+                .iter()
+                .map(|(_, expr)| expr)
+                .chain(condition)
+                .any(correlated)
+            {
                 return Err(SqlError::unsupported("sub-query in ON CONFLICT DO UPDATE"));
             }
         }
@@ -72,15 +87,20 @@ impl Binder<'_> {
     }
 
     fn constraint_index(&self, name: &str, relation: &Relation) -> SqlResult<u16> {
-        let index = relation.constraints.iter().find(|constraint| constraint.name == name).and_then(
-            |constraint| match constraint.kind {
+        let index = relation
+            .constraints
+            .iter()
+            .find(|constraint| constraint.name == name)
+            .and_then(|constraint| match constraint.kind {
                 ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
                 ConstraintKind::Check(_) | ConstraintKind::ForeignKey(_) => None,
-            },
-        );
+            });
         let position = relation.indexes.iter().position(|known| Some(known.oid) == index);
         position.map(|position| position as u16).ok_or_else(|| {
-            let message = format!("constraint \"{name}\" for table \"{}\" does not exist", relation.name);
+            let message = format!(
+                "constraint \"{name}\" for table \"{}\" does not exist",
+                relation.name
+            );
             SqlError::new(state::UNDEFINED_OBJECT, message)
         })
     }
@@ -101,7 +121,10 @@ impl Binder<'_> {
             };
             match name {
                 Some(name) => {
-                    let found = relation.columns.iter().position(|c| !c.dropped && *c.name == **name);
+                    let found = relation
+                        .columns
+                        .iter()
+                        .position(|c| !c.dropped && *c.name == **name);
                     let Some(position) = found else {
                         let message = format!("column \"{name}\" does not exist");
                         return Err(self.error(state::UNDEFINED_COLUMN, element.location, message));
@@ -128,9 +151,15 @@ impl Binder<'_> {
                 IndexKeyTarget::Expression(_, expr) => exprs.iter().any(|wanted| wanted.same(expr)),
             };
             let covers = |column: &u16| {
-                index.keys.iter().any(|key| matches!(key.target, IndexKeyTarget::Column(c) if c == *column))
+                index
+                    .keys
+                    .iter()
+                    .any(|key| matches!(key.target, IndexKeyTarget::Column(c) if c == *column))
             };
-            let expressions = index.keys.iter().filter(|key| matches!(key.target, IndexKeyTarget::Expression(..)));
+            let expressions = index
+                .keys
+                .iter()
+                .filter(|key| matches!(key.target, IndexKeyTarget::Expression(..)));
             let predicate = match (&index.predicate, &filter) {
                 (None, _) => true,
                 (Some((_, predicate)), Some(filter)) => predicate.same(filter),
@@ -143,7 +172,11 @@ impl Binder<'_> {
                 && columns.iter().all(covers)
                 && expressions.count() >= exprs.len()
         };
-        let found = relation.indexes.iter().enumerate().filter(|(_, index)| matches(index));
+        let found = relation
+            .indexes
+            .iter()
+            .enumerate()
+            .filter(|(_, index)| matches(index));
         let found: Vec<u16> = found.map(|(position, _)| position as u16).collect();
         if found.is_empty() {
             let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";

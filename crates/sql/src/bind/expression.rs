@@ -6,9 +6,11 @@ use mote_common::SqlResult;
 use mote_common::error::state;
 use mote_types::{ColumnType, Datum, oid};
 
-use super::{Binder, type_label};
 use super::query::WHOLE_ROW;
-use crate::ast::{self, Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue};
+use super::{Binder, type_label};
+use crate::ast::{
+    self, Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue,
+};
 use crate::plan::expr::{BooleanTest, Expr, SessionValue, Subscript};
 
 impl Binder<'_> {
@@ -34,9 +36,11 @@ impl Binder<'_> {
         match &expr.kind {
             ExprKind::Constant(constant) => self.constant(constant),
             ExprKind::Parameter(number) => self.parameter(*number, location),
-            ExprKind::Column(reference) if reference.star => {
-                Err(self.error(state::SYNTAX_ERROR, location, "row expansion via \"*\" is not supported here"))
-            }
+            ExprKind::Column(reference) if reference.star => Err(self.error(
+                state::SYNTAX_ERROR,
+                location,
+                "row expansion via \"*\" is not supported here",
+            )),
             ExprKind::Column(reference) => self.column_reference(reference, location),
             ExprKind::Indirection { base, steps } => self.indirection(base, steps, location),
             ExprKind::Operator { name, left, right } => {
@@ -46,40 +50,70 @@ impl Binder<'_> {
             ExprKind::Or(list) => Ok(Expr::Or(self.conditions(list, "OR")?)),
             ExprKind::Not(operand) => Ok(Expr::Not(Box::new(self.condition(operand, "NOT")?))),
             ExprKind::IsNull { operand, negated } => self.is_null(operand, *negated),
-            ExprKind::BooleanTest { operand, value, negated } => {
-                self.boolean_test(operand, *value, *negated)
-            }
+            ExprKind::BooleanTest {
+                operand,
+                value,
+                negated,
+            } => self.boolean_test(operand, *value, *negated),
             ExprKind::IsDistinctFrom { left, right, negated } => {
                 self.is_distinct(left, right, *negated, location)
             }
-            ExprKind::InList { operand, list, negated } => self.in_list(operand, list, *negated, location),
+            ExprKind::InList {
+                operand,
+                list,
+                negated,
+            } => self.in_list(operand, list, *negated, location),
             ExprKind::InQuery { operand, query } => self.in_query(operand, query, location),
-            ExprKind::QuantifiedArray { operand, operator, quantifier, array } => {
-                self.quantified_array(operand, operator, *quantifier, array, location)
-            }
-            ExprKind::QuantifiedQuery { operand, operator, quantifier, query } => {
-                self.quantified_query(operand, operator, *quantifier, query, location)
-            }
-            ExprKind::Between { operand, low, high, symmetric, negated } => {
-                self.between(operand, low, high, *symmetric, *negated, location)
-            }
-            ExprKind::Like { form, operand, pattern, escape, negated } => {
-                self.like(*form, operand, pattern, escape.as_deref(), *negated, location)
-            }
-            ExprKind::Case { operand, branches, otherwise } => {
-                self.case(operand.as_deref(), branches, otherwise.as_deref(), location)
-            }
+            ExprKind::QuantifiedArray {
+                operand,
+                operator,
+                quantifier,
+                array,
+            } => self.quantified_array(operand, operator, *quantifier, array, location),
+            ExprKind::QuantifiedQuery {
+                operand,
+                operator,
+                quantifier,
+                query,
+            } => self.quantified_query(operand, operator, *quantifier, query, location),
+            ExprKind::Between {
+                operand,
+                low,
+                high,
+                symmetric,
+                negated,
+            } => self.between(operand, low, high, *symmetric, *negated, location),
+            ExprKind::Like {
+                form,
+                operand,
+                pattern,
+                escape,
+                negated,
+            } => self.like(*form, operand, pattern, escape.as_deref(), *negated, location),
+            ExprKind::Case {
+                operand,
+                branches,
+                otherwise,
+            } => self.case(operand.as_deref(), branches, otherwise.as_deref(), location),
             ExprKind::Coalesce(arguments) => {
                 let (arguments, ty) = self.unified(arguments, "COALESCE")?;
                 Ok(Expr::Coalesce { arguments, ty })
             }
             ExprKind::Greatest(arguments) => {
                 let (arguments, ty) = self.unified(arguments, "GREATEST")?;
-                Ok(Expr::MinMax { arguments, greatest: true, ty })
+                Ok(Expr::MinMax {
+                    arguments,
+                    greatest: true,
+                    ty,
+                })
             }
             ExprKind::Least(arguments) => {
                 let (arguments, ty) = self.unified(arguments, "LEAST")?;
-                Ok(Expr::MinMax { arguments, greatest: false, ty })
+                Ok(Expr::MinMax {
+                    arguments,
+                    greatest: false,
+                    ty,
+                })
             }
             ExprKind::NullIf(left, right) => self.null_if(left, right, location),
             ExprKind::Function(call) => self.function_call(call),
@@ -92,9 +126,11 @@ impl Binder<'_> {
             ExprKind::Collate { operand, collation } => self.collate(operand, collation, location),
             ExprKind::SqlValue { function, precision } => Ok(sql_value(*function, *precision, location)),
             ExprKind::Grouping(_) => Err(mote_common::SqlError::unsupported("GROUPING()")),
-            ExprKind::Default => {
-                Err(self.error(state::SYNTAX_ERROR, location, "DEFAULT is not allowed in this context"))
-            }
+            ExprKind::Default => Err(self.error(
+                state::SYNTAX_ERROR,
+                location,
+                "DEFAULT is not allowed in this context",
+            )),
             ExprKind::CurrentOf(_) => Err(mote_common::SqlError::unsupported("WHERE CURRENT OF")),
             ExprKind::MergeAction => Err(mote_common::SqlError::unsupported("MERGE")),
         }
@@ -125,7 +161,10 @@ impl Binder<'_> {
             }
             self.parameters.resize(index as usize + 1, ColumnType::UNKNOWN);
         }
-        Ok(Expr::Parameter { index, ty: self.parameters[index as usize] })
+        Ok(Expr::Parameter {
+            index,
+            ty: self.parameters[index as usize],
+        })
     }
 
     fn conditions(&mut self, list: &[ast::Expr], construct: &str) -> SqlResult<Vec<Expr>> {
@@ -157,7 +196,11 @@ impl Binder<'_> {
             return Ok(Expr::And(fields.into_iter().map(test).collect()));
         }
         let bound = Box::new(bound);
-        Ok(if negated { Expr::IsNotNull(bound) } else { Expr::IsNull(bound) })
+        Ok(if negated {
+            Expr::IsNotNull(bound)
+        } else {
+            Expr::IsNull(bound)
+        })
     }
 
     fn boolean_test(&mut self, operand: &ast::Expr, value: TruthValue, negated: bool) -> SqlResult<Expr> {
@@ -166,9 +209,17 @@ impl Binder<'_> {
             TruthValue::False => (BooleanTest::False, "FALSE"),
             TruthValue::Unknown => (BooleanTest::Unknown, "UNKNOWN"),
         };
-        let construct = if negated { format!("IS NOT {word}") } else { format!("IS {word}") };
+        let construct = if negated {
+            format!("IS NOT {word}")
+        } else {
+            format!("IS {word}")
+        };
         let argument = Box::new(self.condition(operand, &construct)?);
-        Ok(Expr::BooleanTest { argument, test, negated })
+        Ok(Expr::BooleanTest {
+            argument,
+            test,
+            negated,
+        })
     }
 
     fn between(
@@ -183,17 +234,31 @@ impl Binder<'_> {
         let mut range = |low: &ast::Expr, high: &ast::Expr| -> SqlResult<Expr> {
             let value = self.expression(operand)?;
             let bound = self.expression(low)?;
-            let above = self.operator(">=", Some((value, operand.location)), (bound, low.location), location)?;
+            let above = self.operator(
+                ">=",
+                Some((value, operand.location)),
+                (bound, low.location),
+                location,
+            )?;
             let value = self.expression(operand)?;
             let bound = self.expression(high)?;
-            let below = self.operator("<=", Some((value, operand.location)), (bound, high.location), location)?;
+            let below = self.operator(
+                "<=",
+                Some((value, operand.location)),
+                (bound, high.location),
+                location,
+            )?;
             Ok(Expr::And(vec![above, below]))
         };
         let inside = match symmetric {
             true => Expr::Or(vec![range(low, high)?, range(high, low)?]),
             false => range(low, high)?,
         };
-        Ok(if negated { Expr::Not(Box::new(inside)) } else { inside })
+        Ok(if negated {
+            Expr::Not(Box::new(inside))
+        } else {
+            inside
+        })
     }
 
     fn like(
@@ -226,7 +291,12 @@ impl Binder<'_> {
             }
             wanted = self.named_call(function, arguments, location)?;
         }
-        self.operator(name, Some((value, operand.location)), (wanted, pattern.location), location)
+        self.operator(
+            name,
+            Some((value, operand.location)),
+            (wanted, pattern.location),
+            location,
+        )
     }
 
     fn case(
@@ -257,18 +327,35 @@ impl Binder<'_> {
         let (mut results, ty) = self.unify(results, "CASE")?;
         let default = results.remove(0);
         let otherwise = otherwise.is_some().then(|| Box::new(default));
-        Ok(Expr::Case { branches: conditions.into_iter().zip(results).collect(), otherwise, ty })
+        Ok(Expr::Case {
+            branches: conditions.into_iter().zip(results).collect(),
+            otherwise,
+            ty,
+        })
     }
 
     fn null_if(&mut self, left: &ast::Expr, right: &ast::Expr, location: Location) -> SqlResult<Expr> {
         let equality = self.equality(left, right, location)?;
-        let Expr::Call { function, arguments, .. } = equality else {
-            return Err(self.error(state::DATATYPE_MISMATCH, location, "NULLIF requires = operator to yield boolean"));
+        let Expr::Call {
+            function, arguments, ..
+        } = equality
+        else {
+            return Err(self.error(
+                state::DATATYPE_MISMATCH,
+                location,
+                "NULLIF requires = operator to yield boolean",
+            ));
         };
-        let [left, right]: [Expr; 2] =
-            arguments.try_into().map_err(|_| mote_common::SqlError::internal("equality has two operands"))?;
+        let [left, right]: [Expr; 2] = arguments
+            .try_into()
+            .map_err(|_| mote_common::SqlError::internal("equality has two operands"))?;
         let ty = left.ty();
-        Ok(Expr::NullIf { equals: function, left: Box::new(left), right: Box::new(right), ty })
+        Ok(Expr::NullIf {
+            equals: function,
+            left: Box::new(left),
+            right: Box::new(right),
+            ty,
+        })
     }
 
     fn cast(&mut self, operand: &ast::Expr, target: &ast::TypeName, location: Location) -> SqlResult<Expr> {
@@ -280,7 +367,11 @@ impl Binder<'_> {
         }
         let bound = self.expression(operand)?;
         // An error of the literal points at the literal, one of the conversion at the cast.
-        let place = if self.type_of(&bound).oid == oid::UNKNOWN { operand.location } else { location };
+        let place = if self.type_of(&bound).oid == oid::UNKNOWN {
+            operand.location
+        } else {
+            location
+        };
         if let Some(constant) = self.regclass_literal(&bound, ty)? {
             return Ok(constant);
         }
@@ -299,7 +390,10 @@ impl Binder<'_> {
                 _ => bound.push(self.settled(field)?),
             }
         }
-        Ok(Expr::Row { fields: bound, ty: ColumnType::RECORD })
+        Ok(Expr::Row {
+            fields: bound,
+            ty: ColumnType::RECORD,
+        })
     }
 
     fn array(
@@ -328,19 +422,31 @@ impl Binder<'_> {
             }
             _ if bound.is_empty() => {
                 return Err(self
-                    .error(state::INDETERMINATE_DATATYPE, location, "cannot determine type of empty array")
+                    .error(
+                        state::INDETERMINATE_DATATYPE,
+                        location,
+                        "cannot determine type of empty array",
+                    )
                     .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
             }
             _ => self.unify(bound, "ARRAY")?,
         };
         if multidimensional || ty.is_array() && ty.oid != oid::INT2VECTOR && ty.oid != oid::OIDVECTOR {
-            return Ok(Expr::Array { elements, ty, multidimensional: true });
+            return Ok(Expr::Array {
+                elements,
+                ty,
+                multidimensional: true,
+            });
         }
         let Some(array) = ty.array_of() else {
             let message = format!("could not find array type for data type {}", type_label(ty.oid));
             return Err(self.error(state::UNDEFINED_OBJECT, location, message));
         };
-        Ok(Expr::Array { elements, ty: array, multidimensional: false })
+        Ok(Expr::Array {
+            elements,
+            ty: array,
+            multidimensional: false,
+        })
     }
 
     fn indirection(
@@ -366,7 +472,10 @@ impl Binder<'_> {
                 }
                 IndirectionStep::Subscript(_) | IndirectionStep::Slice { .. } => {
                     let is_subscript = |step: &&IndirectionStep| {
-                        matches!(step, IndirectionStep::Subscript(_) | IndirectionStep::Slice { .. })
+                        matches!(
+                            step,
+                            IndirectionStep::Subscript(_) | IndirectionStep::Slice { .. }
+                        )
                     };
                     let count = rest.iter().take_while(is_subscript).count();
                     expr = self.subscripts(expr, &rest[..count], location)?;
@@ -402,7 +511,11 @@ impl Binder<'_> {
             subscripts.push(subscript);
         }
         let ty = if slice { array_type } else { element };
-        Ok(Expr::Subscript { array: Box::new(array), subscripts, ty })
+        Ok(Expr::Subscript {
+            array: Box::new(array),
+            subscripts,
+            ty,
+        })
     }
 
     fn subscript(&mut self, expr: &ast::Expr) -> SqlResult<Expr> {
@@ -414,21 +527,35 @@ impl Binder<'_> {
             expr.location,
         )?;
         coerced.ok_or_else(|| {
-            self.error(state::DATATYPE_MISMATCH, expr.location, "array subscript must have type integer")
+            self.error(
+                state::DATATYPE_MISMATCH,
+                expr.location,
+                "array subscript must have type integer",
+            )
         })
     }
 
     /// `(record).name`, where the record's make-up is known.
     fn field(&mut self, record: Expr, name: &str, location: Location) -> SqlResult<Expr> {
-        if let Expr::Variable { relation, column: WHOLE_ROW, .. } = record {
+        if let Expr::Variable {
+            relation,
+            column: WHOLE_ROW,
+            ..
+        } = record
+        {
             for position in 0..self.column_count(relation) {
-                if self.column(relation, position).is_some_and(|column| column.0 == name) {
+                if self
+                    .column(relation, position)
+                    .is_some_and(|column| column.0 == name)
+                {
                     return Ok(self.variable(relation, position, location));
                 }
             }
         }
         if let Expr::Row { fields, .. } = &record {
-            let number = name.strip_prefix('f').and_then(|digits| digits.parse::<usize>().ok());
+            let number = name
+                .strip_prefix('f')
+                .and_then(|digits| digits.parse::<usize>().ok());
             if let Some(field) = number.and_then(|number| fields.get(number.wrapping_sub(1))) {
                 return Ok(field.clone());
             }
@@ -466,7 +593,9 @@ impl Binder<'_> {
 fn number(digits: &str) -> SqlResult<Expr> {
     let plain: String = digits.chars().filter(|c| *c != '_').collect();
     let lower = plain.to_ascii_lowercase();
-    let radix = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find(|(prefix, _)| lower.starts_with(prefix));
+    let radix = [("0x", 16), ("0o", 8), ("0b", 2)]
+        .into_iter()
+        .find(|(prefix, _)| lower.starts_with(prefix));
     let whole = match radix {
         Some((prefix, radix)) => i64::from_str_radix(&lower[prefix.len()..], radix).ok(),
         None => lower.parse::<i64>().ok(),
@@ -498,7 +627,13 @@ fn sql_value(function: SqlValueFunction, precision: Option<i32>, location: Locat
     match precision {
         Some(precision) => {
             let target = ColumnType::with_typmod(ty.oid, precision.clamp(0, 6));
-            Expr::Cast { argument: Box::new(expr), from: ty, ty: target, explicit: true, location: location.0 }
+            Expr::Cast {
+                argument: Box::new(expr),
+                from: ty,
+                ty: target,
+                explicit: true,
+                location: location.0,
+            }
         }
         None => expr,
     }

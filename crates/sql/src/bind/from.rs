@@ -39,9 +39,12 @@ impl Binder<'_> {
     fn from_item(&mut self, item: &FromItem) -> SqlResult<BoundItem> {
         self.deeper(|this| match item {
             FromItem::Relation(reference) => this.relation_item(reference),
-            FromItem::Subquery { query, lateral, alias, location } => {
-                this.derived_table(query, *lateral, alias.as_ref(), *location)
-            }
+            FromItem::Subquery {
+                query,
+                lateral,
+                alias,
+                location,
+            } => this.derived_table(query, *lateral, alias.as_ref(), *location),
             FromItem::Function(function) => this.table_function(function),
             FromItem::Join(join) => this.join(join),
         })
@@ -76,7 +79,12 @@ impl Binder<'_> {
         let name = &reference.name;
         let alias = reference.alias.as_ref();
         if name.schema.is_none()
-            && let Some(number) = self.cte_names.iter().rev().find(|(known, _)| *known == name.name).map(|c| c.1)
+            && let Some(number) = self
+                .cte_names
+                .iter()
+                .rev()
+                .find(|(known, _)| *known == name.name)
+                .map(|c| c.1)
         {
             return self.cte_item(number, name, alias);
         }
@@ -104,14 +112,20 @@ impl Binder<'_> {
         alias: Option<&Alias>,
         location: Location,
     ) -> SqlResult<Vec<ItemColumn>> {
-        let Some(alias) = alias.filter(|alias| !alias.columns.is_empty()) else { return Ok(Vec::new()) };
+        let Some(alias) = alias.filter(|alias| !alias.columns.is_empty()) else {
+            return Ok(Vec::new());
+        };
         let live = relation.columns.iter().filter(|column| !column.dropped).count();
         self.check_alias_count(alias, live, location)?;
         let mut names = alias.columns.iter();
         let rename = |(position, column): (usize, &crate::catalog::Column)| {
             let renamed = if column.dropped { None } else { names.next() };
             let name = renamed.cloned().unwrap_or_else(|| column.name.as_str().into());
-            ItemColumn { name, ty: column.ty, origin: (relation.oid, position as i16 + 1) }
+            ItemColumn {
+                name,
+                ty: column.ty,
+                origin: (relation.oid, position as i16 + 1),
+            }
         };
         Ok(relation.columns.iter().enumerate().map(rename).collect())
     }
@@ -142,7 +156,10 @@ impl Binder<'_> {
             .ok_or_else(|| SqlError::internal(format!("view \"{}\" has no query", relation.name)))?;
         let parsed = crate::parser::parse(text)?;
         let Some(ast::Statement::Query(query)) = parsed.first().map(|parsed| &parsed.statement) else {
-            return Err(SqlError::internal(format!("view \"{}\" does not hold a query", relation.name)));
+            return Err(SqlError::internal(format!(
+                "view \"{}\" does not hold a query",
+                relation.name
+            )));
         };
         let levels = std::mem::take(&mut self.levels);
         let cte_names = std::mem::take(&mut self.cte_names);
@@ -216,7 +233,10 @@ impl Binder<'_> {
         let recursive = matches!(cte.statement, super::query::BoundCteStatement::Pending);
         let available = cte.columns.len();
         let column = |(position, (name, ty)): (usize, &(Name, ColumnType))| ItemColumn {
-            name: alias.and_then(|alias| alias.columns.get(position)).unwrap_or(name).clone(),
+            name: alias
+                .and_then(|alias| alias.columns.get(position))
+                .unwrap_or(name)
+                .clone(),
             ty: *ty,
             origin: (Oid::INVALID, 0),
         };
@@ -224,7 +244,11 @@ impl Binder<'_> {
         if let Some(alias) = alias {
             self.check_alias_count(alias, available, name.location)?;
         }
-        let kind = if recursive { ItemKind::WorkTable(number) } else { ItemKind::Cte(number) };
+        let kind = if recursive {
+            ItemKind::WorkTable(number)
+        } else {
+            ItemKind::Cte(number)
+        };
         let shown: Name = alias.map_or_else(|| name.name.clone(), |alias| alias.name.clone());
         let item = self.add_item(shown.clone(), kind, columns)?;
         Ok((FromTree::Item(item), vec![ScopeItem::item(shown, item)]))
@@ -259,7 +283,11 @@ impl Binder<'_> {
         }
         if function.ordinality {
             let name = "ordinality".into();
-            columns.push(ItemColumn { name, ty: ColumnType::INT8, origin: (Oid::INVALID, 0) });
+            columns.push(ItemColumn {
+                name,
+                ty: ColumnType::INT8,
+                origin: (Oid::INVALID, 0),
+            });
         }
         if let Some(alias) = alias {
             self.check_alias_count(alias, columns.len(), function.location)?;
@@ -267,9 +295,19 @@ impl Binder<'_> {
                 column.name = name.clone();
             }
         }
-        let first = function.functions.first().map(|part| function_column_name(&part.call));
-        let shown: Name = alias.map(|alias| alias.name.clone()).or(first).unwrap_or_else(|| "".into());
-        let kind = FunctionItem { calls, columns: widths, ordinality: function.ordinality };
+        let first = function
+            .functions
+            .first()
+            .map(|part| function_column_name(&part.call));
+        let shown: Name = alias
+            .map(|alias| alias.name.clone())
+            .or(first)
+            .unwrap_or_else(|| "".into());
+        let kind = FunctionItem {
+            calls,
+            columns: widths,
+            ordinality: function.ordinality,
+        };
         let item = self.add_item(shown.clone(), ItemKind::Function(Box::new(kind)), columns)?;
         Ok((FromTree::Item(item), vec![ScopeItem::item(shown, item)]))
     }
@@ -282,7 +320,11 @@ impl Binder<'_> {
         definitions: &[ast::ColumnDefinition],
         location: Location,
     ) -> SqlResult<Vec<ItemColumn>> {
-        let column = |name: &str, ty| ItemColumn { name: name.into(), ty, origin: (Oid::INVALID, 0) };
+        let column = |name: &str, ty| ItemColumn {
+            name: name.into(),
+            ty,
+            origin: (Oid::INVALID, 0),
+        };
         if call.ty().oid != oid::RECORD {
             if !definitions.is_empty() {
                 let message = "a column definition list is only allowed for functions returning \"record\"";
@@ -306,11 +348,18 @@ impl Binder<'_> {
             _ => "",
         };
         match body {
-            "json_each" => Ok(vec![column("key", ColumnType::TEXT), column("value", ColumnType::JSON)]),
-            "jsonb_each" => Ok(vec![column("key", ColumnType::TEXT), column("value", ColumnType::JSONB)]),
-            "json_each_text" | "jsonb_each_text" => {
-                Ok(vec![column("key", ColumnType::TEXT), column("value", ColumnType::TEXT)])
-            }
+            "json_each" => Ok(vec![
+                column("key", ColumnType::TEXT),
+                column("value", ColumnType::JSON),
+            ]),
+            "jsonb_each" => Ok(vec![
+                column("key", ColumnType::TEXT),
+                column("value", ColumnType::JSONB),
+            ]),
+            "json_each_text" | "jsonb_each_text" => Ok(vec![
+                column("key", ColumnType::TEXT),
+                column("value", ColumnType::TEXT),
+            ]),
             _ => Err(self.error(
                 state::SYNTAX_ERROR,
                 location,
@@ -324,12 +373,17 @@ impl Binder<'_> {
         // The left side is in reach of LATERAL on the right, except below RIGHT and FULL joins.
         let forbidden = matches!(join.kind, ast::JoinKind::Right | ast::JoinKind::Full);
         let before = self.level().items.len();
-        let marked = left_scope.into_iter().map(|item| ScopeItem { lateral_forbidden: forbidden, ..item });
+        let marked = left_scope.into_iter().map(|item| ScopeItem {
+            lateral_forbidden: forbidden,
+            ..item
+        });
         self.level().items.extend(marked);
         let right = self.from_item(&join.right);
         let mut left_scope = self.level().items.split_off(before);
         let (right, right_scope) = right?;
-        left_scope.iter_mut().for_each(|item| item.lateral_forbidden = false);
+        left_scope
+            .iter_mut()
+            .for_each(|item| item.lateral_forbidden = false);
         for item in &right_scope {
             if let Some(alias) = item.alias.as_deref().filter(|_| item.qualified) {
                 self.forbid_duplicate_alias(&left_scope, alias)?;
@@ -341,7 +395,12 @@ impl Binder<'_> {
             ast::JoinKind::Right => FromJoin::Right,
             ast::JoinKind::Full => FromJoin::Full,
         };
-        let tree = |condition| FromTree::Join { kind, left: Box::new(left), right: Box::new(right), condition };
+        let tree = |condition| FromTree::Join {
+            kind,
+            left: Box::new(left),
+            right: Box::new(right),
+            condition,
+        };
         match &join.condition {
             JoinCondition::None => self.finish_join(tree(Vec::new()), left_scope, right_scope, None, join),
             JoinCondition::On(expr) => {
@@ -381,7 +440,9 @@ impl Binder<'_> {
                     columns.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
                 };
                 let right_names = names(&right_scope, self);
-                let common = names(&left_scope, self).into_iter().filter(|name| right_names.contains(name));
+                let common = names(&left_scope, self)
+                    .into_iter()
+                    .filter(|name| right_names.contains(name));
                 let common: Vec<Name> = common.collect();
                 let (condition, merged) =
                     self.merge_columns(&common, &left_scope, &right_scope, kind, join)?;
@@ -488,8 +549,14 @@ fn spread_unnest(call: &ast::Expr) -> Vec<ast::Expr> {
         && function.arguments.len() > 1
     {
         let one = |argument: &ast::Argument| {
-            let single = ast::FunctionCall { arguments: vec![argument.clone()], ..(**function).clone() };
-            ast::Expr { kind: ExprKind::Function(Box::new(single)), location: call.location }
+            let single = ast::FunctionCall {
+                arguments: vec![argument.clone()],
+                ..(**function).clone()
+            };
+            ast::Expr {
+                kind: ExprKind::Function(Box::new(single)),
+                location: call.location,
+            }
         };
         return function.arguments.iter().map(one).collect();
     }

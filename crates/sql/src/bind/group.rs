@@ -35,7 +35,9 @@ impl Binder<'_> {
         let mut sets = Vec::new();
         if !select.group_by.is_empty() {
             let mut targets = std::mem::take(&mut query.targets);
-            let bound = self.in_clause(Clause::GroupBy, |this| this.group_keys(select, &mut targets, &mut keys));
+            let bound = self.in_clause(Clause::GroupBy, |this| {
+                this.group_keys(select, &mut targets, &mut keys)
+            });
             query.targets = targets;
             sets = bound?;
         }
@@ -58,7 +60,14 @@ impl Binder<'_> {
             Some(item) => item,
             None => self.computed_item()?,
         };
-        let mut rewriter = Rewriter { item, own, keys, plain: sets.is_empty(), failure: None, in_subquery: false };
+        let mut rewriter = Rewriter {
+            item,
+            own,
+            keys,
+            plain: sets.is_empty(),
+            failure: None,
+            in_subquery: false,
+        };
         let mut having = having;
         let mut called = Vec::new();
         let mut above: Vec<&mut Expr> = Vec::new();
@@ -76,8 +85,14 @@ impl Binder<'_> {
             collect_subplans(expr, &mut called);
         }
         for window in &mut windows {
-            window.partition_by.iter_mut().for_each(|expr| rewriter.apply(expr, &self.items));
-            window.order_by.iter_mut().for_each(|key| rewriter.apply(&mut key.expr, &self.items));
+            window
+                .partition_by
+                .iter_mut()
+                .for_each(|expr| rewriter.apply(expr, &self.items));
+            window
+                .order_by
+                .iter_mut()
+                .for_each(|key| rewriter.apply(&mut key.expr, &self.items));
             for call in &mut window.calls {
                 window_call_exprs(call, &mut |expr| rewriter.apply(expr, &self.items));
             }
@@ -89,12 +104,21 @@ impl Binder<'_> {
             return Err(self.ungrouped(relation, column, Location(location), in_subquery));
         }
         if rewriter.keys.len() > KEYS_MAX {
-            return Err(SqlError::new(state::TOO_MANY_COLUMNS, "too many grouping columns"));
+            return Err(SqlError::new(
+                state::TOO_MANY_COLUMNS,
+                "too many grouping columns",
+            ));
         }
         let QueryBody::Select(body) = &mut query.body else {
             return Err(SqlError::internal("grouping belongs to a SELECT"));
         };
-        body.grouping = Some(Grouping { item, keys: rewriter.keys, sets, calls, having });
+        body.grouping = Some(Grouping {
+            item,
+            keys: rewriter.keys,
+            sets,
+            calls,
+            having,
+        });
         body.windows = windows;
         body.sets = set_calls;
         Ok(())
@@ -117,7 +141,9 @@ impl Binder<'_> {
             super::query::XMIN => "xmin",
             super::query::TABLE_OID => "tableoid",
             super::query::WHOLE_ROW => "*",
-            _ => self.column(relation, column as usize).map_or("?", |column| column.0),
+            _ => self
+                .column(relation, column as usize)
+                .map_or("?", |column| column.0),
         };
         let message = match in_subquery {
             true => format!("subquery uses ungrouped column \"{alias}.{name}\" from outer query"),
@@ -182,7 +208,10 @@ impl Binder<'_> {
             GroupingElement::Cube(parts) => {
                 let parts = self.grouping_parts(parts, targets, keys)?;
                 if parts.len() > 12 {
-                    return Err(SqlError::new(state::TOO_MANY_COLUMNS, "CUBE is limited to 12 elements"));
+                    return Err(SqlError::new(
+                        state::TOO_MANY_COLUMNS,
+                        "CUBE is limited to 12 elements",
+                    ));
                 }
                 let subset = |mask: usize| {
                     let chosen = (0..parts.len()).filter(|bit| mask & (1 << bit) != 0);
@@ -220,7 +249,11 @@ impl Binder<'_> {
         targets: &mut [BoundTarget],
         keys: &mut Vec<Expr>,
     ) -> SqlResult<Vec<u16>> {
-        if let ExprKind::Row { fields, form: ast::RowForm::Implicit } = &expr.kind {
+        if let ExprKind::Row {
+            fields,
+            form: ast::RowForm::Implicit,
+        } = &expr.kind
+        {
             let mut positions = Vec::with_capacity(fields.len());
             for field in fields {
                 positions.extend(self.group_key(field, targets, keys)?);
@@ -258,12 +291,20 @@ impl Binder<'_> {
 /// Primary keys of the relations among these items: (item, columns).
 fn primary_keys(items: &[RangeItem], own: &[u16]) -> Vec<(u16, Vec<u16>)> {
     let key_of = |item: &u16| {
-        let ItemKind::Relation(relation) = &items[*item as usize].kind else { return None };
-        let index = relation.constraints.iter().find_map(|constraint| match constraint.kind {
-            ConstraintKind::PrimaryKey { index } if !constraint.deferrable => Some(index),
-            _ => None,
-        });
-        let index = relation.indexes.iter().find(|known| Some(known.oid) == index || known.primary)?;
+        let ItemKind::Relation(relation) = &items[*item as usize].kind else {
+            return None;
+        };
+        let index = relation
+            .constraints
+            .iter()
+            .find_map(|constraint| match constraint.kind {
+                ConstraintKind::PrimaryKey { index } if !constraint.deferrable => Some(index),
+                _ => None,
+            });
+        let index = relation
+            .indexes
+            .iter()
+            .find(|known| Some(known.oid) == index || known.primary)?;
         let columns = index.keys.iter().map(|key| match key.target {
             crate::catalog::IndexKeyTarget::Column(column) => Some(column),
             crate::catalog::IndexKeyTarget::Expression(..) => None,
@@ -289,7 +330,11 @@ struct Rewriter {
 impl Rewriter {
     fn apply(&mut self, expr: &mut Expr, items: &[RangeItem]) {
         // Looking up primary keys costs; it is needed only if something is not grouped.
-        let keys = if self.plain { primary_keys(items, &self.own) } else { Vec::new() };
+        let keys = if self.plain {
+            primary_keys(items, &self.own)
+        } else {
+            Vec::new()
+        };
         self.apply_with(expr, &keys);
     }
 
@@ -298,7 +343,15 @@ impl Rewriter {
             if let Some(position) = self.keys.iter().position(|key| key.same(inner)) {
                 return Some(self.key(position, inner));
             }
-            let Expr::Variable { relation, column, location, .. } = inner else { return None };
+            let Expr::Variable {
+                relation,
+                column,
+                location,
+                ..
+            } = inner
+            else {
+                return None;
+            };
             if !self.own.contains(relation) {
                 return None;
             }
@@ -318,7 +371,12 @@ impl Rewriter {
             Expr::Variable { location, .. } | Expr::Call { location, .. } => *location,
             _ => -1,
         };
-        Expr::Variable { relation: self.item, column: GROUP_KEY + position as u16, ty: expr.ty(), location }
+        Expr::Variable {
+            relation: self.item,
+            column: GROUP_KEY + position as u16,
+            ty: expr.ty(),
+            location,
+        }
     }
 
     fn determined(&self, relation: u16, column: u16, primary: &[(u16, Vec<u16>)]) -> bool {
@@ -330,6 +388,8 @@ impl Rewriter {
                 matches!(key, Expr::Variable { relation: r, column: c, .. } if *r == relation && c == wanted)
             })
         };
-        primary.iter().any(|(item, columns)| *item == relation && columns.iter().all(grouped))
+        primary
+            .iter()
+            .any(|(item, columns)| *item == relation && columns.iter().all(grouped))
     }
 }

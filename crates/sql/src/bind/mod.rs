@@ -46,8 +46,8 @@ pub use relation_expression::{RelationExpression, bind_expression_over_relation,
 pub use type_name::{parse_type_name, resolve_type_name};
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
-pub(crate) use select::{conjuncts, items_of};
 use scope::Level;
+pub(crate) use select::{conjuncts, items_of};
 
 /// Query levels, views and expressions may nest this deep together before 54001.
 const DEPTH_MAX: u32 = 1200;
@@ -87,7 +87,13 @@ pub(crate) struct Binder<'a> {
 
 impl<'a> Binder<'a> {
     pub fn new(catalog: &'a dyn CatalogView, text: &'a str, parameter_types: &[Oid]) -> Binder<'a> {
-        let known = |oid: &Oid| if *oid == Oid::INVALID { ColumnType::UNKNOWN } else { ColumnType::new(*oid) };
+        let known = |oid: &Oid| {
+            if *oid == Oid::INVALID {
+                ColumnType::UNKNOWN
+            } else {
+                ColumnType::new(*oid)
+            }
+        };
         Binder {
             catalog,
             text,
@@ -132,7 +138,9 @@ impl<'a> Binder<'a> {
             ast::Statement::Update(update) => self.update(update),
             ast::Statement::Delete(delete) => self.delete(delete),
             ast::Statement::Merge(_) => Err(SqlError::unsupported("MERGE")),
-            _ => Err(SqlError::internal("only queries and modifying statements are bound")),
+            _ => Err(SqlError::internal(
+                "only queries and modifying statements are bound",
+            )),
         }
     }
 
@@ -140,7 +148,10 @@ impl<'a> Binder<'a> {
     fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> SqlResult<T>) -> SqlResult<T> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
+            return Err(SqlError::new(
+                state::STATEMENT_TOO_COMPLEX,
+                "stack depth limit exceeded",
+            ));
         }
         let result = work(self);
         self.depth -= 1;
@@ -152,12 +163,19 @@ impl<'a> Binder<'a> {
     }
 
     /// An error at a place of the text.
-    fn error(&self, state: mote_common::SqlState, location: Location, message: impl Into<String>) -> SqlError {
+    fn error(
+        &self,
+        state: mote_common::SqlState,
+        location: Location,
+        message: impl Into<String>,
+    ) -> SqlError {
         SqlError::new(state, message).at(self.position(location))
     }
 
     fn add_item(&mut self, alias: Name, kind: ItemKind, columns: Vec<ItemColumn>) -> SqlResult<u16> {
-        let number = u16::try_from(self.items.len()).ok().filter(|number| *number < 0xFFF0);
+        let number = u16::try_from(self.items.len())
+            .ok()
+            .filter(|number| *number < 0xFFF0);
         let number = number
             .ok_or_else(|| SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many range table entries"))?;
         self.items.push(RangeItem { alias, kind, columns });
@@ -172,18 +190,27 @@ impl<'a> Binder<'a> {
     /// Notes the dependency on a relation, its lock and the privileges to check.
     fn access(&mut self, relation: &Relation, lock: RelationLock, privileges: u32) {
         if !self.dependencies.iter().any(|known| known.object == relation.oid) {
-            self.dependencies.push(Dependency { object: relation.oid, version: relation.version });
+            self.dependencies.push(Dependency {
+                object: relation.oid,
+                version: relation.version,
+            });
         }
         let check_as = self.check_as;
         let known = self.accesses.iter_mut();
-        match known.into_iter().find(|known| known.relation == relation.oid && known.check_as == check_as) {
+        match known
+            .into_iter()
+            .find(|known| known.relation == relation.oid && known.check_as == check_as)
+        {
             Some(known) => {
                 known.lock = known.lock.max(lock);
                 known.privileges |= privileges;
             }
-            None => {
-                self.accesses.push(RelationAccess { relation: relation.oid, lock, privileges, check_as })
-            }
+            None => self.accesses.push(RelationAccess {
+                relation: relation.oid,
+                lock,
+                privileges,
+                check_as,
+            }),
         }
     }
 
@@ -207,24 +234,38 @@ impl<'a> Binder<'a> {
             let renamed = item.columns.get(position).map(|column| &*column.name);
             return Some((renamed.unwrap_or(&column.name), column.ty));
         }
-        item.columns.get(position).map(|column| (&*column.name, column.ty))
+        item.columns
+            .get(position)
+            .map(|column| (&*column.name, column.ty))
     }
 
     fn variable(&self, item: u16, position: usize, location: Location) -> Expr {
-        let ty = self.column(item, position).map_or(ColumnType::UNKNOWN, |column| column.1);
-        Expr::Variable { relation: item, column: position as u16, ty, location: location.0 }
+        let ty = self
+            .column(item, position)
+            .map_or(ColumnType::UNKNOWN, |column| column.1);
+        Expr::Variable {
+            relation: item,
+            column: position as u16,
+            ty,
+            location: location.0,
+        }
     }
 
     /// Base table and attribute number behind an output expression.
     fn origin(&self, expr: &Expr) -> (Oid, i16) {
-        let Expr::Variable { relation, column, .. } = expr else { return (Oid::INVALID, 0) };
+        let Expr::Variable { relation, column, .. } = expr else {
+            return (Oid::INVALID, 0);
+        };
         if *column >= query::FIRST_SYSTEM_COLUMN {
             return (Oid::INVALID, 0);
         }
         let item = &self.items[*relation as usize];
         match &item.kind {
             ItemKind::Relation(relation) => (relation.oid, *column as i16 + 1),
-            _ => item.columns.get(*column as usize).map_or((Oid::INVALID, 0), |column| column.origin),
+            _ => item
+                .columns
+                .get(*column as usize)
+                .map_or((Oid::INVALID, 0), |column| column.origin),
         }
     }
 }

@@ -33,7 +33,10 @@ impl Binder<'_> {
     ) -> SqlResult<Arc<Relation>> {
         let name = &reference.name;
         if name.schema.is_none() && self.cte_names.iter().any(|(known, _)| *known == name.name) {
-            let message = format!("relation \"{}\" cannot be the target of a modifying statement", name.name);
+            let message = format!(
+                "relation \"{}\" cannot be the target of a modifying statement",
+                name.name
+            );
             return Err(self.error(state::WRONG_OBJECT_TYPE, name.location, message));
         }
         let relation = self.find_relation(name)?;
@@ -64,15 +67,25 @@ impl Binder<'_> {
         reference: &ast::RelationReference,
         relation: &Arc<Relation>,
     ) -> SqlResult<(u16, ast::Name)> {
-        let alias = reference.alias.as_ref().map_or(&reference.name.name, |alias| &alias.name).clone();
+        let alias = reference
+            .alias
+            .as_ref()
+            .map_or(&reference.name.name, |alias| &alias.name)
+            .clone();
         let item = self.add_item(alias.clone(), ItemKind::Relation(relation.clone()), Vec::new())?;
         Ok((item, alias))
     }
 
     fn target_column(&self, relation: &Relation, name: &str, location: Location) -> SqlResult<usize> {
-        let found = relation.columns.iter().position(|column| !column.dropped && column.name == name);
+        let found = relation
+            .columns
+            .iter()
+            .position(|column| !column.dropped && column.name == name);
         found.ok_or_else(|| {
-            let message = format!("column \"{name}\" of relation \"{}\" does not exist", relation.name);
+            let message = format!(
+                "column \"{name}\" of relation \"{}\" does not exist",
+                relation.name
+            );
             self.error(state::UNDEFINED_COLUMN, location, message)
         })
     }
@@ -84,9 +97,17 @@ impl Binder<'_> {
         }
         let update = matches!(
             insert.on_conflict,
-            Some(ast::OnConflict { action: ast::ConflictAction::Update { .. }, .. })
+            Some(ast::OnConflict {
+                action: ast::ConflictAction::Update { .. },
+                ..
+            })
         );
-        let privileges = privilege::INSERT | if update { privilege::UPDATE | privilege::SELECT } else { 0 };
+        let privileges = privilege::INSERT
+            | if update {
+                privilege::UPDATE | privilege::SELECT
+            } else {
+                0
+            };
         let relation = self.modified_relation(&insert.table, "INSERT", privileges)?;
         let (target, alias) = self.target_item(&insert.table, &relation)?;
         let columns = self.insert_columns(insert, &relation)?;
@@ -102,13 +123,23 @@ impl Binder<'_> {
         self.levels.pop();
         self.cte_names.truncate(known);
         let kind = ModifyKind::Insert(bound);
-        Ok(BoundModify { command: Command::Insert, target, relation, kind, returning })
+        Ok(BoundModify {
+            command: Command::Insert,
+            target,
+            relation,
+            kind,
+            returning,
+        })
     }
 
     /// Positions of the columns that values are given for.
     fn insert_columns(&self, insert: &ast::Insert, relation: &Relation) -> SqlResult<Vec<usize>> {
         if insert.columns.is_empty() {
-            let live = relation.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+            let live = relation
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| !column.dropped);
             return Ok(live.map(|(position, _)| position).collect());
         }
         let mut columns: Vec<usize> = Vec::with_capacity(insert.columns.len());
@@ -142,7 +173,10 @@ impl Binder<'_> {
         };
         let mut given: Vec<Option<Expr>> = vec![None; relation.columns.len()];
         let plain_values = |query: &ast::Query| {
-            query.with.is_none() && query.order_by.is_empty() && query.limit.is_none() && query.offset.is_none()
+            query.with.is_none()
+                && query.order_by.is_empty()
+                && query.limit.is_none()
+                && query.offset.is_none()
         };
         match &insert.source {
             InsertSource::DefaultValues => {}
@@ -196,7 +230,9 @@ impl Binder<'_> {
         relation: &Arc<Relation>,
         columns: &[usize],
     ) -> SqlResult<Vec<Expr>> {
-        let place = row.get(columns.len()).map_or(Location::NONE, |expr| expr.location);
+        let place = row
+            .get(columns.len())
+            .map_or(Location::NONE, |expr| expr.location);
         self.check_width(row.len(), insert, columns, place)?;
         self.levels.push(Level::new(Clause::Values));
         let mut bound = Vec::with_capacity(row.len());
@@ -232,24 +268,47 @@ impl Binder<'_> {
         for row in rows {
             if row.len() != width {
                 let place = row.first().map_or(Location::NONE, |expr| expr.location);
-                return Err(self.error(state::SYNTAX_ERROR, place, "VALUES lists must all be the same length"));
+                return Err(self.error(
+                    state::SYNTAX_ERROR,
+                    place,
+                    "VALUES lists must all be the same length",
+                ));
             }
             converted.push(self.values_row(row, insert, relation, columns)?);
         }
         let item = self.computed_item()?;
         let targets = columns.iter().take(width).enumerate().map(|(slot, position)| {
             let ty = relation.columns[*position].ty;
-            let expr = Expr::Variable { relation: item, column: slot as u16, ty, location: -1 };
-            BoundTarget { name: "".into(), expr, origin: (mote_common::Oid::INVALID, 0) }
+            let expr = Expr::Variable {
+                relation: item,
+                column: slot as u16,
+                ty,
+                location: -1,
+            };
+            BoundTarget {
+                name: "".into(),
+                expr,
+                origin: (mote_common::Oid::INVALID, 0),
+            }
         });
         let targets: Vec<_> = targets.collect();
         let source_item = self.computed_item()?;
         for (slot, position) in columns.iter().take(width).enumerate() {
             let ty = relation.columns[*position].ty;
-            given[*position] =
-                Some(Expr::Variable { relation: source_item, column: slot as u16, ty, location: -1 });
+            given[*position] = Some(Expr::Variable {
+                relation: source_item,
+                column: slot as u16,
+                ty,
+                location: -1,
+            });
         }
-        bound.source = Some(BoundQuery::new(QueryBody::Values { item, rows: converted }, targets));
+        bound.source = Some(BoundQuery::new(
+            QueryBody::Values {
+                item,
+                rows: converted,
+            },
+            targets,
+        ));
         bound.source_item = source_item;
         Ok(())
     }
@@ -277,7 +336,12 @@ impl Binder<'_> {
                 self.retype(&mut source, slot, ColumnType::new(column.ty.oid), "INSERT")?;
             }
             let ty = source.targets[slot].expr.ty();
-            let value = Expr::Variable { relation: item, column: slot as u16, ty, location: -1 };
+            let value = Expr::Variable {
+                relation: item,
+                column: slot as u16,
+                ty,
+                location: -1,
+            };
             let place = super::set_operation::expr_location(&source.targets[slot].expr);
             given[*position] = Some(self.coerce_assignment(value, &column.name, column.ty, place)?);
         }
@@ -296,14 +360,20 @@ impl Binder<'_> {
     ) -> SqlResult<bool> {
         debug_assert!(position < relation.columns.len());
         if column.generated.is_some() {
-            let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+            let message = format!(
+                "cannot insert a non-DEFAULT value into column \"{}\"",
+                column.name
+            );
             return Err(SqlError::new(GENERATED_ALWAYS, message)
                 .detail(format!("Column \"{}\" is a generated column.", column.name)));
         }
         match (column.identity, overriding) {
             (Some(_), Overriding::User) => Ok(true),
             (Some(Identity::Always), Overriding::None) => {
-                let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+                let message = format!(
+                    "cannot insert a non-DEFAULT value into column \"{}\"",
+                    column.name
+                );
                 Err(SqlError::new(GENERATED_ALWAYS, message)
                     .detail(format!(
                         "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
@@ -333,7 +403,9 @@ impl Binder<'_> {
             };
             return self.coerce_assignment(next, &column.name, column.ty, Location::NONE);
         }
-        let Some(text) = &column.default else { return Ok(null) };
+        let Some(text) = &column.default else {
+            return Ok(null);
+        };
         let parsed = parse_expression(text)?;
         let target = Some((column.name.as_str(), column.ty));
         self.relation_expression(&parsed, relation, RelationExpression::Default, target)
@@ -347,11 +419,14 @@ impl Binder<'_> {
     ) -> SqlResult<Vec<(u16, Expr)>> {
         let mut generated = Vec::new();
         for (position, column) in relation.columns.iter().enumerate() {
-            let Some(text) = column.generated.as_ref().filter(|_| !column.dropped) else { continue };
+            let Some(text) = column.generated.as_ref().filter(|_| !column.dropped) else {
+                continue;
+            };
             let parsed = parse_expression(text)?;
             let target = Some((column.name.as_str(), column.ty));
             let expr = self.relation_expression(&parsed, relation, RelationExpression::Generated, target)?;
-            let depends = expr.any(&mut |inner| matches!(inner, Expr::Column { index, .. } if touched(*index)));
+            let depends =
+                expr.any(&mut |inner| matches!(inner, Expr::Column { index, .. } if touched(*index)));
             if depends || touched(position as u16) {
                 generated.push((position as u16, expr));
             }
@@ -362,7 +437,9 @@ impl Binder<'_> {
     fn checks(&mut self, relation: &Arc<Relation>) -> SqlResult<Vec<(String, Expr)>> {
         let mut checks = Vec::new();
         for constraint in &relation.constraints {
-            let ConstraintKind::Check(text) = &constraint.kind else { continue };
+            let ConstraintKind::Check(text) = &constraint.kind else {
+                continue;
+            };
             let parsed = parse_expression(text)?;
             let expr = self.relation_expression(&parsed, relation, RelationExpression::Check, None)?;
             checks.push((constraint.name.clone(), expr));
@@ -375,7 +452,9 @@ impl Binder<'_> {
         returning: Option<&ast::Returning>,
         relation: &Relation,
     ) -> SqlResult<Option<Vec<BoundTarget>>> {
-        let Some(returning) = returning else { return Ok(None) };
+        let Some(returning) = returning else {
+            return Ok(None);
+        };
         if returning.old_alias.is_some() || returning.new_alias.is_some() {
             return Err(SqlError::unsupported("RETURNING WITH"));
         }
@@ -397,35 +476,57 @@ impl Binder<'_> {
         let assignments = self.assignments(&update.assignments, &relation)?;
         from.filter = self.modify_filter(update.filter.as_ref())?;
         let reads = !from.filter.is_empty()
-            || assignments.iter().any(|(_, expr)| expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if *relation == target)));
+            || assignments.iter().any(|(_, expr)| {
+                expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if *relation == target))
+            });
         if reads {
             self.access(&relation, RelationLock::RowExclusive, privilege::SELECT);
         }
         let assigned: Vec<u16> = assignments.iter().map(|(position, _)| *position).collect();
         let mut generated = self.generated_columns(&relation, &|column| assigned.contains(&column))?;
-        generated.retain(|(position, _)| !assigned.contains(position) || relation.columns[*position as usize].generated.is_some());
-        let assignments =
-            assignments.into_iter().filter(|(p, _)| relation.columns[*p as usize].generated.is_none()).collect();
+        generated.retain(|(position, _)| {
+            !assigned.contains(position) || relation.columns[*position as usize].generated.is_some()
+        });
+        let assignments = assignments
+            .into_iter()
+            .filter(|(p, _)| relation.columns[*p as usize].generated.is_none())
+            .collect();
         let checks = self.checks(&relation)?;
         let returning = self.returning(update.returning.as_ref(), &relation)?;
         self.levels.pop();
         self.cte_names.truncate(known);
-        let kind = ModifyKind::Update { from, assignments, generated, checks };
-        Ok(BoundModify { command: Command::Update, target, relation, kind, returning })
+        let kind = ModifyKind::Update {
+            from,
+            assignments,
+            generated,
+            checks,
+        };
+        Ok(BoundModify {
+            command: Command::Update,
+            target,
+            relation,
+            kind,
+            returning,
+        })
     }
 
     /// The FROM items of UPDATE and DELETE: the target first.
     fn modify_from(&mut self, target: u16, items: &[ast::FromItem]) -> SqlResult<SelectBody> {
         let mut from = vec![super::query::FromTree::Item(target)];
         from.extend(self.in_clause(Clause::From, |this| this.from_clause(items))?);
-        Ok(SelectBody { from, ..SelectBody::default() })
+        Ok(SelectBody {
+            from,
+            ..SelectBody::default()
+        })
     }
 
     fn modify_filter(&mut self, filter: Option<&ast::Expr>) -> SqlResult<Vec<Expr>> {
         match filter {
             None => Ok(Vec::new()),
             Some(filter) => {
-                Ok(conjuncts(self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?))
+                Ok(conjuncts(self.in_clause(Clause::Where, |this| {
+                    this.condition(filter, "WHERE")
+                })?))
             }
         }
     }
@@ -537,7 +638,9 @@ impl Binder<'_> {
         }
         let wrapped = bound.distinct.is_none() && !matches!(bound.body, QueryBody::SetOperation { .. });
         if !wrapped {
-            return Err(SqlError::unsupported("DISTINCT or UNION in a multiple-column UPDATE item"));
+            return Err(SqlError::unsupported(
+                "DISTINCT or UNION in a multiple-column UPDATE item",
+            ));
         }
         bound.targets = vec![bound.targets.swap_remove(slot)];
         let ty = bound.targets[0].expr.ty();
@@ -564,6 +667,12 @@ impl Binder<'_> {
         self.levels.pop();
         self.cte_names.truncate(known);
         let kind = ModifyKind::Delete { from };
-        Ok(BoundModify { command: Command::Delete, target, relation, kind, returning })
+        Ok(BoundModify {
+            command: Command::Delete,
+            target,
+            relation,
+            kind,
+            returning,
+        })
     }
 }

@@ -126,8 +126,17 @@ pub enum BoundDistinct {
 pub enum QueryBody {
     Select(Box<SelectBody>),
     /// Rows of the computed item `item`.
-    Values { item: u16, rows: Vec<Vec<Expr>> },
-    SetOperation { item: u16, kind: SetOperationKind, all: bool, left: Box<BoundQuery>, right: Box<BoundQuery> },
+    Values {
+        item: u16,
+        rows: Vec<Vec<Expr>>,
+    },
+    SetOperation {
+        item: u16,
+        kind: SetOperationKind,
+        all: bool,
+        left: Box<BoundQuery>,
+        right: Box<BoundQuery>,
+    },
 }
 
 #[derive(Clone, Default)]
@@ -144,7 +153,12 @@ pub struct SelectBody {
 #[derive(Clone)]
 pub enum FromTree {
     Item(u16),
-    Join { kind: FromJoin, left: Box<FromTree>, right: Box<FromTree>, condition: Vec<Expr> },
+    Join {
+        kind: FromJoin,
+        left: Box<FromTree>,
+        right: Box<FromTree>,
+        condition: Vec<Expr>,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -203,7 +217,9 @@ pub enum ModifyKind {
         generated: Vec<(u16, Expr)>,
         checks: Vec<(String, Expr)>,
     },
-    Delete { from: SelectBody },
+    Delete {
+        from: SelectBody,
+    },
 }
 
 pub struct BoundInsert {
@@ -268,16 +284,28 @@ impl BoundQuery {
 
 impl SelectBody {
     pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        self.from.iter_mut().for_each(|tree| tree.for_each_expr_mut(visit));
+        self.from
+            .iter_mut()
+            .for_each(|tree| tree.for_each_expr_mut(visit));
         self.filter.iter_mut().for_each(&mut *visit);
         if let Some(grouping) = &mut self.grouping {
-            grouping.keys.iter_mut().chain(&mut grouping.having).for_each(&mut *visit);
-            grouping.calls.iter_mut().for_each(|call| aggregate_call_exprs(call, visit));
+            grouping
+                .keys
+                .iter_mut()
+                .chain(&mut grouping.having)
+                .for_each(&mut *visit);
+            grouping
+                .calls
+                .iter_mut()
+                .for_each(|call| aggregate_call_exprs(call, visit));
         }
         for window in &mut self.windows {
             window.partition_by.iter_mut().for_each(&mut *visit);
             window.order_by.iter_mut().for_each(|key| visit(&mut key.expr));
-            window.calls.iter_mut().for_each(|call| window_call_exprs(call, visit));
+            window
+                .calls
+                .iter_mut()
+                .for_each(|call| window_call_exprs(call, visit));
         }
         if let Some((_, calls)) = &mut self.sets {
             calls.iter_mut().for_each(visit);
@@ -297,7 +325,13 @@ impl FromTree {
     }
 
     pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        if let FromTree::Join { left, right, condition, .. } = self {
+        if let FromTree::Join {
+            left,
+            right,
+            condition,
+            ..
+        } = self
+        {
             left.for_each_expr_mut(visit);
             right.for_each_expr_mut(visit);
             condition.iter_mut().for_each(visit);
@@ -360,7 +394,9 @@ pub fn visit_called(
     visit: &mut dyn FnMut(&mut Expr),
 ) {
     for &number in called {
-        let Some(mut inner) = subqueries[number as usize].take() else { continue };
+        let Some(mut inner) = subqueries[number as usize].take() else {
+            continue;
+        };
         visit_deep(&mut inner, items, subqueries, visit);
         subqueries[number as usize] = Some(inner);
     }

@@ -56,7 +56,10 @@ pub fn bind_free_expression(
         None => binder.settle_unknown(bound, expr.location)?,
     };
     if bound.contains_subplan() {
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use subquery in this context"));
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot use subquery in this context",
+        ));
     }
     Ok(bound)
 }
@@ -65,14 +68,19 @@ pub fn bind_free_expression(
 pub(super) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
     let mut parsed = crate::parser::parse(&format!("SELECT {text}"))?;
     if parsed.len() == 1
-        && let Some(ast::ParsedStatement { statement: ast::Statement::Query(query), .. }) = parsed.pop()
+        && let Some(ast::ParsedStatement {
+            statement: ast::Statement::Query(query),
+            ..
+        }) = parsed.pop()
         && let ast::QueryBody::Select(select) = query.body
         && select.targets.len() == 1
         && let Some(target) = select.targets.into_iter().next()
     {
         return Ok(target.value);
     }
-    Err(SqlError::internal(format!("stored expression \"{text}\" is not one expression")))
+    Err(SqlError::internal(format!(
+        "stored expression \"{text}\" is not one expression"
+    )))
 }
 
 impl Binder<'_> {
@@ -100,11 +108,12 @@ impl Binder<'_> {
         let mut bound = result?;
         let (item, mut bound) = (bound.0, std::mem::replace(&mut bound.1, Expr::And(Vec::new())));
         bound.rewrite(&mut |inner| match inner {
-            Expr::Variable { relation, column, ty, .. }
-                if *relation == item && *column < FIRST_SYSTEM_COLUMN =>
-            {
-                Some(Expr::Column { index: *column, ty: *ty })
-            }
+            Expr::Variable {
+                relation, column, ty, ..
+            } if *relation == item && *column < FIRST_SYSTEM_COLUMN => Some(Expr::Column {
+                index: *column,
+                ty: *ty,
+            }),
             _ => None,
         });
         Ok(bound)

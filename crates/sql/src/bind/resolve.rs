@@ -35,7 +35,9 @@ pub(super) fn select_candidate<T: Copy>(
     }
     let known = |position: usize| inputs[position] != oid::UNKNOWN;
     let exact = |candidate: T| {
-        (0..inputs.len()).filter(|&p| known(p) && declared(candidate, p) == inputs[p]).count()
+        (0..inputs.len())
+            .filter(|&p| known(p) && declared(candidate, p) == inputs[p])
+            .count()
     };
     keep_best(&mut candidates, &exact);
     if let [one] = candidates.as_slice() {
@@ -65,7 +67,8 @@ pub(super) fn select_candidate<T: Copy>(
     if let Some(first) = of_known.next()
         && of_known.all(|ty| ty == first)
     {
-        let fits = |candidate: &T| (0..inputs.len()).all(|p| implicitly_coercible(first, declared(*candidate, p)));
+        let fits =
+            |candidate: &T| (0..inputs.len()).all(|p| implicitly_coercible(first, declared(*candidate, p)));
         let mut fitting = candidates.iter().copied().filter(fits);
         if let (Some(one), None) = (fitting.next(), fitting.next()) {
             return Choice::One(one);
@@ -75,7 +78,11 @@ pub(super) fn select_candidate<T: Copy>(
 }
 
 fn keep_best<T: Copy>(candidates: &mut Vec<T>, score: &dyn Fn(T) -> usize) {
-    let best = candidates.iter().map(|candidate| score(*candidate)).max().unwrap_or(0);
+    let best = candidates
+        .iter()
+        .map(|candidate| score(*candidate))
+        .max()
+        .unwrap_or(0);
     candidates.retain(|candidate| score(*candidate) == best);
 }
 
@@ -87,7 +94,10 @@ fn resolve_unknowns<T: Copy>(
 ) -> bool {
     let mut wanted: Vec<Option<(u8, bool)>> = vec![None; inputs.len()];
     for position in (0..inputs.len()).filter(|&p| inputs[p] == oid::UNKNOWN) {
-        let categories: Vec<u8> = candidates.iter().map(|c| category_of(declared(*c, position))).collect();
+        let categories: Vec<u8> = candidates
+            .iter()
+            .map(|c| category_of(declared(*c, position)))
+            .collect();
         let chosen = if categories.contains(&category::STRING) {
             category::STRING
         } else if categories.iter().all(|found| *found == categories[0]) {
@@ -133,9 +143,17 @@ pub(super) fn choose_operator(name: &str, left: Oid, right: Oid) -> Choice<&'sta
             return Choice::One(exact);
         }
     }
-    let inputs: &[Oid] = if left == Oid::INVALID { &[right] } else { &[left, right] };
+    let inputs: &[Oid] = if left == Oid::INVALID {
+        &[right]
+    } else {
+        &[left, right]
+    };
     let declared = |operator: &'static Operator, position: usize| {
-        if position + 1 == inputs.len() { operator.right } else { operator.left }
+        if position + 1 == inputs.len() {
+            operator.right
+        } else {
+            operator.left
+        }
     };
     let applicable = operators_named(name).filter(|operator| {
         (operator.left == Oid::INVALID) == (left == Oid::INVALID)
@@ -155,15 +173,14 @@ fn is_any_family(ty: Oid) -> bool {
 }
 
 fn is_compatible_family(ty: Oid) -> bool {
-    matches!(ty, oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY)
+    matches!(
+        ty,
+        oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY
+    )
 }
 
 /// Replaces polymorphic types by actual ones: the parameter types and the result type. `None` if they do not agree.
-pub(super) fn resolve_polymorphic(
-    declared: &[Oid],
-    actual: &[Oid],
-    result: Oid,
-) -> Option<(Vec<Oid>, Oid)> {
+pub(super) fn resolve_polymorphic(declared: &[Oid], actual: &[Oid], result: Oid) -> Option<(Vec<Oid>, Oid)> {
     let polymorphic = |ty: &Oid| is_any_family(*ty) || is_compatible_family(*ty);
     if !declared.iter().any(polymorphic) {
         return Some((declared.to_vec(), result));
@@ -193,7 +210,12 @@ pub(super) fn resolve_polymorphic(
         }
     }
     let any = any.or_else(|| declared.iter().any(|ty| is_any_family(*ty)).then_some(oid::TEXT));
-    let compatible = compatible.or_else(|| declared.iter().any(|ty| is_compatible_family(*ty)).then_some(oid::TEXT));
+    let compatible = compatible.or_else(|| {
+        declared
+            .iter()
+            .any(|ty| is_compatible_family(*ty))
+            .then_some(oid::TEXT)
+    });
     let array_of = |ty: Oid| ColumnType::new(ty).array_of().map(|array| array.oid);
     let replace = |ty: Oid| -> Option<Oid> {
         match ty {
@@ -207,8 +229,14 @@ pub(super) fn resolve_polymorphic(
     let mut resolved = Vec::with_capacity(declared.len());
     for (position, ty) in declared.iter().enumerate() {
         // The two vector types are arrays with OIDs of their own: they are passed as they are.
-        let vector = actual.get(position).is_some_and(|have| matches!(*have, oid::INT2VECTOR | oid::OIDVECTOR));
-        resolved.push(if vector && *ty != oid::ANYELEMENT { actual[position] } else { replace(*ty)? });
+        let vector = actual
+            .get(position)
+            .is_some_and(|have| matches!(*have, oid::INT2VECTOR | oid::OIDVECTOR));
+        resolved.push(if vector && *ty != oid::ANYELEMENT {
+            actual[position]
+        } else {
+            replace(*ty)?
+        });
     }
     Some((resolved, replace(result)?))
 }
@@ -221,11 +249,18 @@ fn wider(left: Oid, right: Oid) -> Option<Oid> {
     if category_of(left) != category_of(right) {
         return None;
     }
-    let (forth, back) = (implicitly_coercible(left, right), implicitly_coercible(right, left));
+    let (forth, back) = (
+        implicitly_coercible(left, right),
+        implicitly_coercible(right, left),
+    );
     match (forth, back) {
         (true, false) => Some(right),
         (false, true) => Some(left),
-        (true, true) => Some(if is_preferred(right) && !is_preferred(left) { right } else { left }),
+        (true, true) => Some(if is_preferred(right) && !is_preferred(left) {
+            right
+        } else {
+            left
+        }),
         (false, false) => None,
     }
 }

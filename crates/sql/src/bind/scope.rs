@@ -81,7 +81,10 @@ impl Clause {
     }
 
     pub fn allows_sets(self) -> bool {
-        matches!(self, Clause::Select | Clause::OrderBy | Clause::DistinctOn | Clause::FunctionInFrom)
+        matches!(
+            self,
+            Clause::Select | Clause::OrderBy | Clause::DistinctOn | Clause::FunctionInFrom
+        )
     }
 }
 
@@ -157,7 +160,9 @@ impl ScopeItem {
 
 impl Binder<'_> {
     pub(super) fn level(&mut self) -> &mut Level {
-        self.levels.last_mut().expect("expressions are bound inside a level")
+        self.levels
+            .last_mut()
+            .expect("expressions are bound inside a level")
     }
 
     /// Runs `work` with another clause on record.
@@ -174,7 +179,10 @@ impl Binder<'_> {
         match &item.source {
             ScopeSource::Item(number) => {
                 for position in 0..self.column_count(*number) {
-                    if self.column(*number, position).is_some_and(|column| column.0 == name) {
+                    if self
+                        .column(*number, position)
+                        .is_some_and(|column| column.0 == name)
+                    {
                         if found.is_some() {
                             return Err(self.ambiguous(name, location));
                         }
@@ -197,7 +205,9 @@ impl Binder<'_> {
     }
 
     fn system_column(&self, item: &ScopeItem, name: &str, location: Location) -> SqlResult<Option<Expr>> {
-        let ScopeSource::Item(number) = item.source else { return Ok(None) };
+        let ScopeSource::Item(number) = item.source else {
+            return Ok(None);
+        };
         if !matches!(self.items[number as usize].kind, ItemKind::Relation(_)) {
             return Ok(None);
         }
@@ -211,7 +221,12 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         let ty = ColumnType::new(ty);
-        Ok(Some(Expr::Variable { relation: number, column, ty, location: location.0 }))
+        Ok(Some(Expr::Variable {
+            relation: number,
+            column,
+            ty,
+            location: location.0,
+        }))
     }
 
     fn ambiguous(&self, name: &str, location: Location) -> SqlError {
@@ -263,8 +278,10 @@ impl Binder<'_> {
     /// The item a qualifier names: (level from the innermost, position).
     fn qualified_item(&self, name: &str, location: Location) -> SqlResult<Option<&ScopeItem>> {
         for level in self.levels.iter().rev() {
-            let mut named =
-                level.items.iter().filter(|item| item.qualified && item.alias.as_deref() == Some(name));
+            let mut named = level
+                .items
+                .iter()
+                .filter(|item| item.qualified && item.alias.as_deref() == Some(name));
             if let Some(item) = named.next() {
                 if named.next().is_some() {
                     let message = format!("table reference \"{name}\" is ambiguous");
@@ -279,19 +296,26 @@ impl Binder<'_> {
 
     fn missing_table(&self, name: &str, location: Location) -> SqlError {
         // The item may exist and yet be out of reach: hidden by an alias, or to the right of a non-LATERAL one.
-        let hidden = self.levels.iter().rev().flat_map(|level| &level.items).find(|item| match item.source {
-            ScopeSource::Item(number) => match &self.items[number as usize].kind {
-                ItemKind::Relation(relation) => relation.name == name,
-                _ => false,
-            },
-            ScopeSource::Join(_) => false,
-        });
+        let hidden = self
+            .levels
+            .iter()
+            .rev()
+            .flat_map(|level| &level.items)
+            .find(|item| match item.source {
+                ScopeSource::Item(number) => match &self.items[number as usize].kind {
+                    ItemKind::Relation(relation) => relation.name == name,
+                    _ => false,
+                },
+                ScopeSource::Join(_) => false,
+            });
         if let Some(item) = hidden {
             let message = format!("invalid reference to FROM-clause entry for table \"{name}\"");
             let alias = item.alias.as_deref().unwrap_or(name);
             return self
                 .error(state::UNDEFINED_TABLE, location, message)
-                .hint(format!("Perhaps you meant to reference the table alias \"{alias}\"."));
+                .hint(format!(
+                    "Perhaps you meant to reference the table alias \"{alias}\"."
+                ));
         }
         let exists = self.items.iter().any(|item| *item.alias == *name);
         if exists {
@@ -348,7 +372,11 @@ impl Binder<'_> {
             },
             _ => false,
         };
-        if matches { Ok(()) } else { Err(self.missing_table(table, location)) }
+        if matches {
+            Ok(())
+        } else {
+            Err(self.missing_table(table, location))
+        }
     }
 
     fn qualified_column(&mut self, table: &str, name: &str, location: Location) -> SqlResult<Expr> {
@@ -359,7 +387,10 @@ impl Binder<'_> {
             let Some(index) = column else {
                 return Err(self.undefined_column(Some(table), name, location));
             };
-            return Ok(Expr::Excluded { index: index as u16, ty: relation.columns[index].ty });
+            return Ok(Expr::Excluded {
+                index: index as u16,
+                ty: relation.columns[index].ty,
+            });
         }
         let Some(item) = self.qualified_item(table, location)? else {
             return Err(self.missing_table(table, location));
@@ -390,12 +421,18 @@ impl Binder<'_> {
                 _ => {
                     let fields = 0..self.column_count(*number);
                     let fields = fields.map(|position| self.variable(*number, position, location));
-                    Ok(Expr::Row { fields: fields.collect(), ty: ColumnType::RECORD })
+                    Ok(Expr::Row {
+                        fields: fields.collect(),
+                        ty: ColumnType::RECORD,
+                    })
                 }
             },
             ScopeSource::Join(columns) => {
                 let fields = columns.iter().map(|(_, expr)| expr.clone()).collect();
-                Ok(Expr::Row { fields, ty: ColumnType::RECORD })
+                Ok(Expr::Row {
+                    fields,
+                    ty: ColumnType::RECORD,
+                })
             }
         }
     }
@@ -414,7 +451,10 @@ impl Binder<'_> {
             },
             None => {
                 let level = self.levels.last().expect("a star stands inside a level");
-                let visible = level.items.iter().filter(|item| item.unqualified && !item.lateral_only);
+                let visible = level
+                    .items
+                    .iter()
+                    .filter(|item| item.unqualified && !item.lateral_only);
                 let mut any = false;
                 for item in visible {
                     any = true;
@@ -433,12 +473,7 @@ impl Binder<'_> {
     }
 
     /// Appends the visible columns of one scope item.
-    pub(super) fn push_columns(
-        &self,
-        item: &ScopeItem,
-        location: Location,
-        columns: &mut Vec<(Name, Expr)>,
-    ) {
+    pub(super) fn push_columns(&self, item: &ScopeItem, location: Location, columns: &mut Vec<(Name, Expr)>) {
         match &item.source {
             ScopeSource::Item(number) => {
                 for position in 0..self.column_count(*number) {
@@ -468,7 +503,9 @@ impl Binder<'_> {
         let mut best = name.len() / 2 + 1;
         let mut nearest: Vec<String> = Vec::new();
         for item in self.levels.iter().rev().flat_map(|level| &level.items) {
-            let Some(alias) = item.alias.as_deref() else { continue };
+            let Some(alias) = item.alias.as_deref() else {
+                continue;
+            };
             let penalty = table.map_or(0, |table| edit_distance(table, alias));
             let mut columns = Vec::new();
             self.push_columns(item, Location::NONE, &mut columns);
@@ -485,9 +522,9 @@ impl Binder<'_> {
         }
         match nearest.as_slice() {
             [one] => Some(format!("Perhaps you meant to reference the column {one}.")),
-            [one, two] => {
-                Some(format!("Perhaps you meant to reference the column {one} or the column {two}."))
-            }
+            [one, two] => Some(format!(
+                "Perhaps you meant to reference the column {one} or the column {two}."
+            )),
             _ => None,
         }
     }

@@ -5,13 +5,13 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::{oid};
+use mote_types::oid;
 
-use super::{Binder, type_label};
 use super::query::{
     BoundDistinct, BoundLock, BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody,
 };
 use super::scope::{Clause, Level};
+use super::{Binder, type_label};
 use crate::ast::{self, ExprKind, Name, NullsOrder, SortBy, SortDirection};
 use crate::catalog::operator::exact_operator;
 use crate::plan::expr::{Expr, SortKey};
@@ -48,9 +48,12 @@ impl Binder<'_> {
             let bound = match &query.body {
                 ast::QueryBody::Select(select) => this.select(select, &tail, settle),
                 ast::QueryBody::Values(rows) => this.values(rows, &tail, settle),
-                ast::QueryBody::SetOperation { operator, all, left, right } => {
-                    this.set_operation(*operator, *all, left, right, &tail)
-                }
+                ast::QueryBody::SetOperation {
+                    operator,
+                    all,
+                    left,
+                    right,
+                } => this.set_operation(*operator, *all, left, right, &tail),
             };
             this.cte_names.truncate(known);
             bound
@@ -72,7 +75,12 @@ impl Binder<'_> {
     ) -> SqlResult<BoundQuery> {
         let from = self.from_clause(&select.from)?;
         for window in &select.windows {
-            if self.level().named_windows.iter().any(|(name, _)| *name == window.name) {
+            if self
+                .level()
+                .named_windows
+                .iter()
+                .any(|(name, _)| *name == window.name)
+            {
                 let message = format!("window \"{}\" is already defined", window.name);
                 return Err(self.error(state::WINDOWING_ERROR, window.specification.location, message));
             }
@@ -81,9 +89,7 @@ impl Binder<'_> {
         }
         let mut targets = self.in_clause(Clause::Select, |this| this.targets(&select.targets, settle))?;
         let filter = match &select.filter {
-            Some(filter) => {
-                conjuncts(self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?)
-            }
+            Some(filter) => conjuncts(self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?),
             None => Vec::new(),
         };
         let having = match &select.having {
@@ -101,7 +107,11 @@ impl Binder<'_> {
             }
         };
         self.check_distinct(distinct.as_ref(), &targets, &order_by, tail)?;
-        let body = SelectBody { from, filter, ..SelectBody::default() };
+        let body = SelectBody {
+            from,
+            filter,
+            ..SelectBody::default()
+        };
         let mut query = BoundQuery::new(QueryBody::Select(Box::new(body)), targets);
         query.order_by = order_by;
         query.distinct = distinct;
@@ -204,14 +214,18 @@ impl Binder<'_> {
                 let message = format!("non-integer constant in {clause}");
                 return Err(self.error(state::SYNTAX_ERROR, expr.location, message));
             };
-            let slot = usize::try_from(*position).ok().and_then(|position| position.checked_sub(1));
+            let slot = usize::try_from(*position)
+                .ok()
+                .and_then(|position| position.checked_sub(1));
             if let Some(slot) = slot.filter(|slot| *slot < targets.len()) {
                 return Ok(Some(slot));
             }
             let message = format!("{clause} position {position} is not in select list");
             return Err(self.error(state::INVALID_COLUMN_REFERENCE, expr.location, message));
         }
-        let Some(name) = Self::bare_name(expr) else { return Ok(None) };
+        let Some(name) = Self::bare_name(expr) else {
+            return Ok(None);
+        };
         if !names_first && self.unqualified_column(name, expr.location)?.is_some() {
             return Ok(None);
         }
@@ -254,7 +268,11 @@ impl Binder<'_> {
             NullsOrder::Last => false,
         };
         self.check_ordering(&expr, sort.value.location)?;
-        Ok(SortKey { expr, descending, nulls_first })
+        Ok(SortKey {
+            expr,
+            descending,
+            nulls_first,
+        })
     }
 
     fn check_ordering(&self, expr: &Expr, location: ast::Location) -> SqlResult<()> {
@@ -309,8 +327,7 @@ impl Binder<'_> {
                 }
                 for (key, sort) in order_by.iter().zip(tail.order_by) {
                     if !targets.iter().any(|target| target.expr.same(&key.expr)) {
-                        let message =
-                            "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+                        let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
                         return Err(self.error(
                             state::INVALID_COLUMN_REFERENCE,
                             Self::sort_location(sort),
@@ -415,12 +432,17 @@ impl Binder<'_> {
                 continue;
             }
             for wanted in &clause.of {
-                let found = items.iter().copied().find(|item| self.items[*item as usize].alias == wanted.name);
+                let found = items
+                    .iter()
+                    .copied()
+                    .find(|item| self.items[*item as usize].alias == wanted.name);
                 match found {
                     Some(item) => self.lock_item(item, clause, &mut query.locks, true)?,
                     None => {
-                        let message =
-                            format!("relation \"{}\" in {word} clause not found in FROM clause", wanted.name);
+                        let message = format!(
+                            "relation \"{}\" in {word} clause not found in FROM clause",
+                            wanted.name
+                        );
                         return Err(self.error(state::UNDEFINED_TABLE, wanted.location, message));
                     }
                 }
@@ -460,19 +482,33 @@ impl Binder<'_> {
                     };
                 }
                 let relation = relation.clone();
-                self.access(&relation, RelationLock::RowShare, privilege::SELECT | privilege::UPDATE);
+                self.access(
+                    &relation,
+                    RelationLock::RowShare,
+                    privilege::SELECT | privilege::UPDATE,
+                );
                 match locks.iter_mut().find(|known| known.item == item) {
                     Some(known) => {
                         known.strength = known.strength.max(strength);
-                        known.wait = if known.wait == LockWait::Block { wait } else { known.wait };
+                        known.wait = if known.wait == LockWait::Block {
+                            wait
+                        } else {
+                            known.wait
+                        };
                     }
                     None => locks.push(BoundLock { item, strength, wait }),
                 }
                 Ok(())
             }
             ItemKind::Subquery(inner) => {
-                let Some(mut inner) = inner.take() else { return Ok(()) };
-                let everything = ast::Locking { strength: clause.strength, of: Vec::new(), wait: clause.wait };
+                let Some(mut inner) = inner.take() else {
+                    return Ok(());
+                };
+                let everything = ast::Locking {
+                    strength: clause.strength,
+                    of: Vec::new(),
+                    wait: clause.wait,
+                };
                 let result = self.locks(std::slice::from_ref(&everything), &mut inner, None);
                 self.items[item as usize].kind = ItemKind::Subquery(Some(inner));
                 result
@@ -505,7 +541,11 @@ impl Binder<'_> {
         for row in rows {
             if row.len() != width {
                 let place = row.first().map_or(ast::Location::NONE, |expr| expr.location);
-                return Err(self.error(state::SYNTAX_ERROR, place, "VALUES lists must all be the same length"));
+                return Err(self.error(
+                    state::SYNTAX_ERROR,
+                    place,
+                    "VALUES lists must all be the same length",
+                ));
             }
             for (column, expr) in bound.iter_mut().zip(row) {
                 column.push((self.expression(expr)?, expr.location));
@@ -514,13 +554,23 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(width);
         let mut unified: Vec<Vec<Expr>> = vec![Vec::with_capacity(width); rows.len()];
         for (position, column) in bound.into_iter().enumerate() {
-            let unknown = !settle && column.iter().all(|(expr, _)| self.type_of(expr).oid == oid::UNKNOWN);
+            let unknown = !settle
+                && column
+                    .iter()
+                    .all(|(expr, _)| self.type_of(expr).oid == oid::UNKNOWN);
             let (exprs, ty) = match unknown {
-                true => (column.into_iter().map(|(expr, _)| expr).collect(), mote_types::ColumnType::UNKNOWN),
+                true => (
+                    column.into_iter().map(|(expr, _)| expr).collect(),
+                    mote_types::ColumnType::UNKNOWN,
+                ),
                 false => self.unify(column, "VALUES")?,
             };
             let name = format!("column{}", position + 1).into();
-            columns.push(ItemColumn { name, ty, origin: (Oid::INVALID, 0) });
+            columns.push(ItemColumn {
+                name,
+                ty,
+                origin: (Oid::INVALID, 0),
+            });
             for (row, expr) in unified.iter_mut().zip(exprs) {
                 row.push(expr);
             }
@@ -533,7 +583,9 @@ impl Binder<'_> {
                 origin: (Oid::INVALID, 0),
             })
             .collect();
-        self.level().items.push(super::scope::ScopeItem::item("*VALUES*".into(), item));
+        self.level()
+            .items
+            .push(super::scope::ScopeItem::item("*VALUES*".into(), item));
         let order_by = self.in_clause(Clause::OrderBy, |this| this.order_by(tail.order_by, &mut targets))?;
         let mut query = BoundQuery::new(QueryBody::Values { item, rows: unified }, targets);
         query.order_by = order_by;
@@ -554,7 +606,9 @@ pub(crate) fn conjuncts(expr: Expr) -> Vec<Expr> {
 /// All the items of FROM trees.
 pub(crate) fn items_of(trees: &[FromTree]) -> Vec<u16> {
     let mut items = Vec::new();
-    trees.iter().for_each(|tree| tree.for_each_item(&mut |item| items.push(item)));
+    trees
+        .iter()
+        .for_each(|tree| tree.for_each_item(&mut |item| items.push(item)));
     items
 }
 
@@ -596,7 +650,10 @@ fn implied_name_with_strength(expr: &ast::Expr) -> Option<(Name, u8)> {
         ExprKind::Least(_) => strong("least"),
         ExprKind::NullIf(..) => strong("nullif"),
         ExprKind::Array(_) | ExprKind::ArrayQuery(_) => strong("array"),
-        ExprKind::Row { form: ast::RowForm::Explicit, .. } => strong("row"),
+        ExprKind::Row {
+            form: ast::RowForm::Explicit,
+            ..
+        } => strong("row"),
         ExprKind::Row { .. } => strong("row"),
         ExprKind::Exists(_) => strong("exists"),
         ExprKind::Grouping(_) => strong("grouping"),
@@ -641,9 +698,15 @@ fn strength_name(strength: ast::LockStrength) -> &'static str {
 }
 
 fn not_allowed(word: &str, place: &str) -> SqlError {
-    SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{word} is not allowed {place}"))
+    SqlError::new(
+        state::FEATURE_NOT_SUPPORTED,
+        format!("{word} is not allowed {place}"),
+    )
 }
 
 fn not_applicable(word: &str, what: &str) -> SqlError {
-    SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{word} cannot be applied to {what}"))
+    SqlError::new(
+        state::FEATURE_NOT_SUPPORTED,
+        format!("{word} cannot be applied to {what}"),
+    )
 }

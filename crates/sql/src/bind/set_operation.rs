@@ -47,7 +47,10 @@ impl Binder<'_> {
     ) -> SqlResult<BoundQuery> {
         if left.targets.len() != right.targets.len() {
             let message = format!("each {word} query must have the same number of columns");
-            let place = right.targets.first().map_or(Location::NONE, |target| expr_location(&target.expr));
+            let place = right
+                .targets
+                .first()
+                .map_or(Location::NONE, |target| expr_location(&target.expr));
             return Err(self.error(state::SYNTAX_ERROR, place, message));
         }
         let mut columns = Vec::with_capacity(left.targets.len());
@@ -62,7 +65,11 @@ impl Binder<'_> {
                 self.check_equality(&left.targets[position].expr, places[0])?;
             }
             let name = left.targets[position].name.clone();
-            columns.push(ItemColumn { name, ty: common, origin: (Oid::INVALID, 0) });
+            columns.push(ItemColumn {
+                name,
+                ty: common,
+                origin: (Oid::INVALID, 0),
+            });
         }
         let names: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
         let item = self.add_item("".into(), ItemKind::Computed, columns)?;
@@ -76,8 +83,13 @@ impl Binder<'_> {
         self.level().items.push(ScopeItem::item("".into(), item));
         let result = self.result_clauses(tail, &mut targets);
         self.levels.pop();
-        let body =
-            QueryBody::SetOperation { item, kind, all, left: Box::new(left), right: Box::new(right) };
+        let body = QueryBody::SetOperation {
+            item,
+            kind,
+            all,
+            left: Box::new(left),
+            right: Box::new(right),
+        };
         let mut query = BoundQuery::new(body, targets);
         let clauses = result?;
         query.order_by = clauses.order_by;
@@ -88,8 +100,13 @@ impl Binder<'_> {
     }
 
     fn result_clauses(&mut self, tail: &Tail<'_>, targets: &mut [BoundTarget]) -> SqlResult<BoundQuery> {
-        let mut holder =
-            BoundQuery::new(QueryBody::Values { item: 0, rows: Vec::new() }, Vec::new());
+        let mut holder = BoundQuery::new(
+            QueryBody::Values {
+                item: 0,
+                rows: Vec::new(),
+            },
+            Vec::new(),
+        );
         for sort in tail.order_by {
             let Some(position) = self.output_reference(&sort.value, targets, "ORDER BY", true)? else {
                 if let Some(name) = Self::bare_name(&sort.value) {

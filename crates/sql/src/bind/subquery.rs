@@ -5,20 +5,30 @@
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::{ColumnType};
+use mote_types::ColumnType;
 
-use super::{Binder, type_label};
 use super::compare::Placed;
 use super::query::BoundQuery;
+use super::{Binder, type_label};
 use crate::ast::{self, ExprKind, Location, OperatorName, Quantifier};
 use crate::plan::expr::{Expr, SubPlanCall, SubPlanKind};
 
 impl Binder<'_> {
-    pub(super) fn subplan(&mut self, query: BoundQuery, kind: SubPlanKind, ty: ColumnType) -> SqlResult<Expr> {
+    pub(super) fn subplan(
+        &mut self,
+        query: BoundQuery,
+        kind: SubPlanKind,
+        ty: ColumnType,
+    ) -> SqlResult<Expr> {
         let plan = u16::try_from(self.subqueries.len())
             .map_err(|_| SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many sub-queries"))?;
         self.subqueries.push(Some(query));
-        Ok(Expr::SubPlan(Box::new(SubPlanCall { plan, kind, bindings: Vec::new(), ty })))
+        Ok(Expr::SubPlan(Box::new(SubPlanCall {
+            plan,
+            kind,
+            bindings: Vec::new(),
+            ty,
+        })))
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query) -> SqlResult<Expr> {
@@ -26,14 +36,22 @@ impl Binder<'_> {
         self.subplan(bound, SubPlanKind::Exists, ColumnType::BOOL)
     }
 
-    fn single_column(&mut self, query: &ast::Query, location: Location) -> SqlResult<(BoundQuery, ColumnType)> {
+    fn single_column(
+        &mut self,
+        query: &ast::Query,
+        location: Location,
+    ) -> SqlResult<(BoundQuery, ColumnType)> {
         let bound = self.query(query)?;
         match bound.targets.as_slice() {
             [target] => {
                 let ty = target.expr.ty();
                 Ok((bound, ty))
             }
-            _ => Err(self.error(state::SYNTAX_ERROR, location, "subquery must return only one column")),
+            _ => Err(self.error(
+                state::SYNTAX_ERROR,
+                location,
+                "subquery must return only one column",
+            )),
         }
     }
 
@@ -82,7 +100,11 @@ impl Binder<'_> {
         location: Location,
     ) -> SqlResult<Expr> {
         let (bound, left, functions) = self.compared_query(operand, operator, query, location)?;
-        let kind = SubPlanKind::Any { left, functions, negated: false };
+        let kind = SubPlanKind::Any {
+            left,
+            functions,
+            negated: false,
+        };
         self.subplan(bound, kind, ColumnType::BOOL)
     }
 
@@ -140,14 +162,18 @@ impl Binder<'_> {
         location: Location,
     ) -> SqlResult<Expr> {
         if operator != "=" {
-            return Err(SqlError::unsupported("row comparison with a sub-query other than by ="));
+            return Err(SqlError::unsupported(
+                "row comparison with a sub-query other than by =",
+            ));
         }
         self.any_query(operand, operator, query, location)
     }
 
     /// `'name'::regclass`, where the name is known now: a constant, so that look-ups by OID use it.
     pub(super) fn regclass_literal(&mut self, expr: &Expr, target: ColumnType) -> SqlResult<Option<Expr>> {
-        let Expr::Constant(mote_types::Datum::Text(text), ty) = expr else { return Ok(None) };
+        let Expr::Constant(mote_types::Datum::Text(text), ty) = expr else {
+            return Ok(None);
+        };
         if target.oid != mote_types::oid::REGCLASS || ty.oid != mote_types::oid::UNKNOWN {
             return Ok(None);
         }
@@ -159,10 +185,15 @@ impl Binder<'_> {
             Some((schema, name)) => (Some(schema), name),
             None => (None, &*lower),
         };
-        let Some(relation) = self.catalog.relation_by_name(schema, name) else { return Ok(None) };
+        let Some(relation) = self.catalog.relation_by_name(schema, name) else {
+            return Ok(None);
+        };
         let known = self.dependencies.iter().any(|known| known.object == relation.oid);
         if !known {
-            let dependency = crate::plan::Dependency { object: relation.oid, version: relation.version };
+            let dependency = crate::plan::Dependency {
+                object: relation.oid,
+                version: relation.version,
+            };
             self.dependencies.push(dependency);
         }
         Ok(Some(Expr::Constant(mote_types::Datum::oid(relation.oid), target)))

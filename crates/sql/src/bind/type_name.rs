@@ -39,31 +39,48 @@ pub fn resolve_type_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResul
         _ => type_by_name(bare),
     };
     let Some(base) = found else {
-        return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{written}\" does not exist")));
+        return Err(SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("type \"{written}\" does not exist"),
+        ));
     };
     let mut arguments = Vec::with_capacity(name.modifiers.len());
     for modifier in &name.modifiers {
         match &modifier.kind {
             ExprKind::Constant(ast::Constant::Integer(value)) => arguments.push(*value),
-            ExprKind::Operator { name, left: None, right } if &*name.name == "-" => match &right.kind {
+            ExprKind::Operator {
+                name,
+                left: None,
+                right,
+            } if &*name.name == "-" => match &right.kind {
                 ExprKind::Constant(ast::Constant::Integer(value)) => arguments.push(-*value),
                 _ => return Err(bad_modifier()),
             },
             _ => return Err(bad_modifier()),
         }
     }
-    let typmod = if arguments.is_empty() { -1 } else { typmod_from_args(base, &arguments)? };
+    let typmod = if arguments.is_empty() {
+        -1
+    } else {
+        typmod_from_args(base, &arguments)?
+    };
     let ty = ColumnType::with_typmod(base, typmod);
     if name.array_bounds.is_empty() {
         return Ok(ty);
     }
     ty.array_of().ok_or_else(|| {
-        SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{written}[]\" does not exist"))
+        SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("type \"{written}[]\" does not exist"),
+        )
     })
 }
 
 fn bad_modifier() -> SqlError {
-    SqlError::new(state::SYNTAX_ERROR, "type modifiers must be simple constants or identifiers")
+    SqlError::new(
+        state::SYNTAX_ERROR,
+        "type modifiers must be simple constants or identifiers",
+    )
 }
 
 /// `table.column%TYPE`.
@@ -73,7 +90,10 @@ fn column_type(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnTy
         [table, column] => (None, *table, *column),
         [schema, table, column] => (Some(*schema), *table, *column),
         _ => {
-            let message = format!("improper %TYPE reference (too few dotted names): {}", parts.join("."));
+            let message = format!(
+                "improper %TYPE reference (too few dotted names): {}",
+                parts.join(".")
+            );
             return Err(SqlError::new(state::SYNTAX_ERROR, message));
         }
     };
@@ -81,7 +101,10 @@ fn column_type(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnTy
         let message = format!("relation \"{table}\" does not exist");
         return Err(SqlError::new(state::UNDEFINED_TABLE, message));
     };
-    let found = relation.columns.iter().find(|known| !known.dropped && known.name == column);
+    let found = relation
+        .columns
+        .iter()
+        .find(|known| !known.dropped && known.name == column);
     found.map(|known| known.ty).ok_or_else(|| {
         let message = format!("column \"{column}\" of relation \"{table}\" does not exist");
         SqlError::new(state::UNDEFINED_COLUMN, message)
@@ -91,12 +114,20 @@ fn column_type(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnTy
 /// A type from text, as `parse_type` of the value layer but with `%TYPE` and the grammar's own spelling.
 pub fn parse_type_name(text: &str, catalog: &dyn CatalogView) -> SqlResult<ColumnType> {
     let statement = crate::parser::parse(&format!("SELECT NULL::{text}"))?;
-    if let [ast::ParsedStatement { statement: ast::Statement::Query(query), .. }] = statement.as_slice()
+    if let [
+        ast::ParsedStatement {
+            statement: ast::Statement::Query(query),
+            ..
+        },
+    ] = statement.as_slice()
         && let ast::QueryBody::Select(select) = &query.body
         && let [target] = select.targets.as_slice()
         && let ExprKind::Cast { target, .. } = &target.value.kind
     {
         return resolve_type_name(target, catalog);
     }
-    Err(SqlError::new(state::SYNTAX_ERROR, format!("invalid type name \"{text}\"")))
+    Err(SqlError::new(
+        state::SYNTAX_ERROR,
+        format!("invalid type name \"{text}\""),
+    ))
 }

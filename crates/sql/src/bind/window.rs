@@ -89,11 +89,23 @@ impl Binder<'_> {
             Some(filter) => Some(self.in_clause(Clause::Filter, |this| this.condition(filter, "FILTER"))?),
             None => None,
         };
-        let specification = call.over.as_ref().ok_or_else(|| SqlError::internal("a window call has OVER"))?;
+        let specification = call
+            .over
+            .as_ref()
+            .ok_or_else(|| SqlError::internal("a window call has OVER"))?;
         let specification = self.complete_window(specification)?;
-        let (partition_by, order_by) = self.in_clause(Clause::Window, |this| this.window_keys(&specification))?;
-        let frame = self.in_clause(Clause::Window, |this| this.window_frame(&specification, &order_by))?;
-        let new = WindowCall { function, arguments, filter, frame, ty };
+        let (partition_by, order_by) =
+            self.in_clause(Clause::Window, |this| this.window_keys(&specification))?;
+        let frame = self.in_clause(Clause::Window, |this| {
+            this.window_frame(&specification, &order_by)
+        })?;
+        let new = WindowCall {
+            function,
+            arguments,
+            filter,
+            frame,
+            ty,
+        };
         let same = self.level().windows.iter().position(|window| {
             same_list(&window.partition_by, &partition_by) && same_order(&window.order_by, &order_by)
         });
@@ -101,7 +113,12 @@ impl Binder<'_> {
             Some(position) => position,
             None => {
                 let item = self.computed_item()?;
-                let window = BoundWindow { item, partition_by, order_by, calls: Vec::new() };
+                let window = BoundWindow {
+                    item,
+                    partition_by,
+                    order_by,
+                    calls: Vec::new(),
+                };
                 self.level().windows.push(window);
                 self.level().windows.len() - 1
             }
@@ -109,7 +126,12 @@ impl Binder<'_> {
         let window = &mut self.level().windows[position];
         window.calls.push(new);
         let column = window.calls.len() - 1;
-        Ok(Expr::Variable { relation: window.item, column: column as u16, ty, location: location.0 })
+        Ok(Expr::Variable {
+            relation: window.item,
+            column: column as u16,
+            ty,
+            location: location.0,
+        })
     }
 
     /// Merges a named window into the specification that refers to it.
@@ -117,7 +139,9 @@ impl Binder<'_> {
         &mut self,
         specification: &ast::WindowSpecification,
     ) -> SqlResult<ast::WindowSpecification> {
-        let Some(base) = &specification.base else { return Ok(specification.clone()) };
+        let Some(base) = &specification.base else {
+            return Ok(specification.clone());
+        };
         let (name, refined) = match base {
             ast::WindowBase::Same(name) => (name, false),
             ast::WindowBase::Refined(name) => (name, true),
@@ -132,11 +156,15 @@ impl Binder<'_> {
             return Ok(parent);
         }
         let complaint = if !specification.partition_by.is_empty() {
-            Some(format!("cannot override PARTITION BY clause of window \"{name}\""))
+            Some(format!(
+                "cannot override PARTITION BY clause of window \"{name}\""
+            ))
         } else if !specification.order_by.is_empty() && !parent.order_by.is_empty() {
             Some(format!("cannot override ORDER BY clause of window \"{name}\""))
         } else if parent.frame.is_some() {
-            Some(format!("cannot copy window \"{name}\" because it has a frame clause"))
+            Some(format!(
+                "cannot copy window \"{name}\" because it has a frame clause"
+            ))
         } else {
             None
         };
@@ -156,7 +184,10 @@ impl Binder<'_> {
         })
     }
 
-    fn window_keys(&mut self, specification: &ast::WindowSpecification) -> SqlResult<(Vec<Expr>, Vec<SortKey>)> {
+    fn window_keys(
+        &mut self,
+        specification: &ast::WindowSpecification,
+    ) -> SqlResult<(Vec<Expr>, Vec<SortKey>)> {
         let mut partition_by = Vec::with_capacity(specification.partition_by.len());
         for expr in &specification.partition_by {
             partition_by.push(self.settled(expr)?);
@@ -199,7 +230,12 @@ impl Binder<'_> {
         }
         let start = self.frame_bound(&frame.start, mode, order_by, specification.location)?;
         let end = self.frame_bound(&frame.end, mode, order_by, specification.location)?;
-        Ok(WindowFrame { mode, start, end, exclude })
+        Ok(WindowFrame {
+            mode,
+            start,
+            end,
+            exclude,
+        })
     }
 
     fn frame_bound(
@@ -224,7 +260,9 @@ impl Binder<'_> {
             };
             let key = key.expr.ty();
             let wanted = match key.oid {
-                oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::INTERVAL => ColumnType::INTERVAL,
+                oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::INTERVAL => {
+                    ColumnType::INTERVAL
+                }
                 _ => ColumnType::new(key.oid),
             };
             self.coerce_assignment(value, "offset", wanted, expr.location)?
@@ -239,7 +277,11 @@ impl Binder<'_> {
             return Err(self.error(state::INVALID_COLUMN_REFERENCE, expr.location, message));
         }
         let value = Box::new(value);
-        Ok(if preceding { FrameBound::Preceding(value) } else { FrameBound::Following(value) })
+        Ok(if preceding {
+            FrameBound::Preceding(value)
+        } else {
+            FrameBound::Following(value)
+        })
     }
 }
 

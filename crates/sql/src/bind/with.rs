@@ -14,7 +14,10 @@ use crate::ast::{self, Materialization, Name, QueryBody, SetOperator, Statement}
 impl Binder<'_> {
     pub(super) fn with_clause(&mut self, with: &ast::With) -> SqlResult<()> {
         for (position, table) in with.tables.iter().enumerate() {
-            if with.tables[..position].iter().any(|earlier| earlier.name == table.name) {
+            if with.tables[..position]
+                .iter()
+                .any(|earlier| earlier.name == table.name)
+            {
                 let message = format!("WITH query name \"{}\" specified more than once", table.name);
                 return Err(self.error(state::DUPLICATE_ALIAS, table.location, message));
             }
@@ -53,7 +56,8 @@ impl Binder<'_> {
             }
             modifying => {
                 if self.levels.iter().any(|level| !level.items.is_empty()) || self.levels.len() > 1 {
-                    let message = "WITH clause containing a data-modifying statement must be at the top level";
+                    let message =
+                        "WITH clause containing a data-modifying statement must be at the top level";
                     return Err(self.error(state::FEATURE_NOT_SUPPORTED, table.location, message));
                 }
                 let bound = self.modifying_statement(modifying)?;
@@ -96,7 +100,13 @@ impl Binder<'_> {
         number: u16,
     ) -> SqlResult<(BoundCteStatement, Vec<(Name, ColumnType)>)> {
         let name = &table.name;
-        let QueryBody::SetOperation { operator: SetOperator::Union, all, left, right } = &query.body else {
+        let QueryBody::SetOperation {
+            operator: SetOperator::Union,
+            all,
+            left,
+            right,
+        } = &query.body
+        else {
             let message = format!(
                 "recursive query \"{name}\" does not have the form non-recursive-term UNION [ALL] recursive-term"
             );
@@ -176,7 +186,10 @@ fn is_recursive(query: &ast::Query, name: &str) -> bool {
         QueryBody::SetOperation { left, right, .. } => is_recursive(left, name) || is_recursive(right, name),
         QueryBody::Select(select) => {
             select.from.iter().any(|item| item_names(item, name))
-                || select.filter.as_ref().is_some_and(|filter| expression_names(filter, name))
+                || select
+                    .filter
+                    .as_ref()
+                    .is_some_and(|filter| expression_names(filter, name))
         }
     }
 }

@@ -33,11 +33,22 @@ pub struct CastRow {
 }
 
 const fn cast(oid: u32, source: Oid, target: Oid, context: CastUse, binary: bool, function: u32) -> CastRow {
-    CastRow { oid: Oid(oid), source, target, context, binary, function: Oid(function) }
+    CastRow {
+        oid: Oid(oid),
+        source,
+        target,
+        context,
+        binary,
+        function: Oid(function),
+    }
 }
 
-static BY_PAIR: LazyLock<HashMap<(Oid, Oid), CastUse>> =
-    LazyLock::new(|| CASTS.iter().map(|row| ((row.source, row.target), row.context)).collect());
+static BY_PAIR: LazyLock<HashMap<(Oid, Oid), CastUse>> = LazyLock::new(|| {
+    CASTS
+        .iter()
+        .map(|row| ((row.source, row.target), row.context))
+        .collect()
+});
 
 /// The weakest context in which `source` converts to `target`; `None` where nothing leads there.
 pub fn cast_context(source: Oid, target: Oid) -> Option<CastUse> {
@@ -48,8 +59,10 @@ pub fn cast_context(source: Oid, target: Oid) -> Option<CastUse> {
         return Some(*context);
     }
     // Arrays convert as their elements do.
-    if let (Some(from), Some(to)) = (ColumnType::new(source).element(), ColumnType::new(target).element())
-        && let Some(context) = cast_context(from.oid, to.oid)
+    if let (Some(from), Some(to)) = (
+        ColumnType::new(source).element(),
+        ColumnType::new(target).element(),
+    ) && let Some(context) = cast_context(from.oid, to.oid)
         && target != INT2VECTOR
         && target != OIDVECTOR
     {

@@ -84,8 +84,18 @@ pub struct WindowSignature {
 /// Bodies that no call ever reaches: the binder turns these functions into expressions of their own
 /// (`SessionValue`, `Sequence`), because they need the session. They are listed for `pg_proc`.
 pub const SPECIAL_BODIES: &[&str] = &[
-    "now", "statement_timestamp", "clock_timestamp", "current_database", "current_schema", "current_user",
-    "session_user", "nextval_oid", "currval_oid", "lastval", "setval_oid", "setval3_oid",
+    "now",
+    "statement_timestamp",
+    "clock_timestamp",
+    "current_database",
+    "current_schema",
+    "current_user",
+    "session_user",
+    "nextval_oid",
+    "currval_oid",
+    "lastval",
+    "setval_oid",
+    "setval3_oid",
 ];
 
 const fn function(
@@ -148,7 +158,13 @@ const fn aggregate(
     arguments: &'static [Oid],
     result: Oid,
 ) -> AggregateSignature {
-    AggregateSignature { oid: Oid(oid), name, body, arguments, result }
+    AggregateSignature {
+        oid: Oid(oid),
+        name,
+        body,
+        arguments,
+        result,
+    }
 }
 
 const fn window(
@@ -158,7 +174,13 @@ const fn window(
     arguments: &'static [Oid],
     result: Oid,
 ) -> WindowSignature {
-    WindowSignature { oid: Oid(oid), name, body, arguments, result }
+    WindowSignature {
+        oid: Oid(oid),
+        name,
+        body,
+        arguments,
+        result,
+    }
 }
 
 const FAMILIES: &[&[FunctionSignature]] = &[
@@ -235,20 +257,27 @@ pub enum Callable {
 static BY_NAME: LazyLock<HashMap<&'static str, Vec<Callable>>> = LazyLock::new(|| {
     let mut map: HashMap<&'static str, Vec<Callable>> = HashMap::new();
     for (position, signature) in FUNCTIONS.iter().enumerate() {
-        map.entry(signature.name).or_default().push(Callable::Function(FunctionId(position as u16)));
+        map.entry(signature.name)
+            .or_default()
+            .push(Callable::Function(FunctionId(position as u16)));
     }
     for (position, signature) in AGGREGATES.iter().enumerate() {
-        map.entry(signature.name).or_default().push(Callable::Aggregate(AggregateId(position as u16)));
+        map.entry(signature.name)
+            .or_default()
+            .push(Callable::Aggregate(AggregateId(position as u16)));
     }
     for (position, signature) in WINDOWS.iter().enumerate() {
-        map.entry(signature.name).or_default().push(Callable::Window(WindowId(position as u16)));
+        map.entry(signature.name)
+            .or_default()
+            .push(Callable::Window(WindowId(position as u16)));
     }
     map
 });
 
 static BY_OID: LazyLock<HashMap<Oid, FunctionId>> = LazyLock::new(|| {
     let ids = FUNCTIONS.iter().enumerate();
-    ids.map(|(position, signature)| (signature.oid, FunctionId(position as u16))).collect()
+    ids.map(|(position, signature)| (signature.oid, FunctionId(position as u16)))
+        .collect()
 });
 
 /// Everything that bears this name.
@@ -287,7 +316,10 @@ mod tests {
     fn special_bodies_exist() {
         for body in SPECIAL_BODIES {
             let known = FUNCTIONS.iter().any(|function| function.body == *body);
-            assert!(known || matches!(*body, "current_user" | "session_user"), "{body}");
+            assert!(
+                known || matches!(*body, "current_user" | "session_user"),
+                "{body}"
+            );
         }
     }
 }

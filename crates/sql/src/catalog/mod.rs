@@ -128,8 +128,12 @@ pub struct Constraint {
 pub enum ConstraintKind {
     /// Text of the expression.
     Check(String),
-    Unique { index: Oid },
-    PrimaryKey { index: Oid },
+    Unique {
+        index: Oid,
+    },
+    PrimaryKey {
+        index: Oid,
+    },
     ForeignKey(ForeignKey),
 }
 

@@ -37,7 +37,10 @@ struct OperatorRow {
     negator: u32,
 }
 
-#[allow(clippy::too_many_arguments, reason = "one argument per catalog column keeps the table readable")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "one argument per catalog column keeps the table readable"
+)]
 const fn operator(
     oid: u32,
     name: &'static str,
@@ -48,7 +51,16 @@ const fn operator(
     commutator: u32,
     negator: u32,
 ) -> OperatorRow {
-    OperatorRow { oid, name, left, right, result, function, commutator, negator }
+    OperatorRow {
+        oid,
+        name,
+        left,
+        right,
+        result,
+        function,
+        commutator,
+        negator,
+    }
 }
 
 /// All operators, ordered by name.
@@ -82,9 +94,15 @@ static LOOKUP: LazyLock<Lookup> = LazyLock::new(|| {
         by_oid: HashMap::new(),
     };
     for (position, operator) in OPERATORS.iter().enumerate() {
-        lookup.exact.insert((operator.name, operator.left, operator.right), position);
+        lookup
+            .exact
+            .insert((operator.name, operator.left, operator.right), position);
         lookup.by_name.entry(operator.name).or_default().push(position);
-        lookup.by_function.entry(operator.function).or_default().push(position);
+        lookup
+            .by_function
+            .entry(operator.function)
+            .or_default()
+            .push(position);
         lookup.by_oid.insert(operator.oid, position);
     }
     lookup
@@ -92,7 +110,10 @@ static LOOKUP: LazyLock<Lookup> = LazyLock::new(|| {
 
 /// The operator with exactly these operand types.
 pub fn exact_operator(name: &str, left: Oid, right: Oid) -> Option<&'static Operator> {
-    LOOKUP.exact.get(&(name, left, right)).map(|position| &OPERATORS[*position])
+    LOOKUP
+        .exact
+        .get(&(name, left, right))
+        .map(|position| &OPERATORS[*position])
 }
 
 /// All operators of this name.
@@ -103,7 +124,10 @@ pub fn operators_named(name: &str) -> impl Iterator<Item = &'static Operator> + 
 
 /// The operators that a function computes (usually one).
 pub fn operators_of_function(function: FunctionId) -> impl Iterator<Item = &'static Operator> {
-    let positions = LOOKUP.by_function.get(&function).map_or(&[] as &[usize], Vec::as_slice);
+    let positions = LOOKUP
+        .by_function
+        .get(&function)
+        .map_or(&[] as &[usize], Vec::as_slice);
     positions.iter().map(|position| &OPERATORS[*position])
 }
 
@@ -181,7 +205,12 @@ mod tests {
         for operator in OPERATORS.iter() {
             let signature = operator.function.signature();
             let arguments = signature.arguments.len();
-            assert_eq!(arguments, if operator.left == Oid::INVALID { 1 } else { 2 }, "{}", operator.name);
+            assert_eq!(
+                arguments,
+                if operator.left == Oid::INVALID { 1 } else { 2 },
+                "{}",
+                operator.name
+            );
         }
     }
 }

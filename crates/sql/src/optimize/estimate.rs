@@ -28,11 +28,17 @@ pub fn table_rows(relation: &Relation) -> f64 {
 pub fn distinct_values(relation: &Relation, column: u16) -> f64 {
     let rows = table_rows(relation);
     let through = |index: &IndexDescription| {
-        let contains =
-            index.keys.iter().any(|key| matches!(key.target, IndexKeyTarget::Column(c) if c == column));
+        let contains = index
+            .keys
+            .iter()
+            .any(|key| matches!(key.target, IndexKeyTarget::Column(c) if c == column));
         (index.unique && contains).then(|| rows.powf(1.0 / index.keys.len() as f64))
     };
-    relation.indexes.iter().filter_map(through).fold(rows.min(200.0), f64::max)
+    relation
+        .indexes
+        .iter()
+        .filter_map(through)
+        .fold(rows.min(200.0), f64::max)
 }
 
 /// Rows behind equality on the first `bound` keys of an index.
@@ -59,17 +65,29 @@ pub fn selectivity(expr: &Expr, items: &[RangeItem]) -> f64 {
         Expr::Not(inner) => 1.0 - selectivity(inner, items),
         Expr::IsNull(_) => 0.01,
         Expr::IsNotNull(_) => 0.99,
-        Expr::InList { argument, list, negated, .. } => {
+        Expr::InList {
+            argument,
+            list,
+            negated,
+            ..
+        } => {
             let part = (equality(argument, items) * list.len() as f64).min(1.0);
             if *negated { 1.0 - part } else { part }
         }
         Expr::ArrayComparison { argument, all, .. } => {
-            if *all { 0.5 } else { (equality(argument, items) * 10.0).min(0.5) }
-        }
-        Expr::Call { function, arguments, .. } => match comparison_of(*function) {
-            Some((Comparison::Equal, _)) => {
-                arguments.iter().map(|argument| equality(argument, items)).fold(1.0, f64::min)
+            if *all {
+                0.5
+            } else {
+                (equality(argument, items) * 10.0).min(0.5)
             }
+        }
+        Expr::Call {
+            function, arguments, ..
+        } => match comparison_of(*function) {
+            Some((Comparison::Equal, _)) => arguments
+                .iter()
+                .map(|argument| equality(argument, items))
+                .fold(1.0, f64::min),
             Some((Comparison::NotEqual, _)) => 0.995,
             Some(_) => 1.0 / 3.0,
             None => 0.1,

@@ -42,7 +42,11 @@ struct Unit {
 /// A right side before it is known how it will be read.
 enum Side {
     /// A table whose access path depends on what it is joined with; its own conditions.
-    Base { item: u16, relation: Arc<Relation>, conditions: Vec<Expr> },
+    Base {
+        item: u16,
+        relation: Arc<Relation>,
+        conditions: Vec<Expr>,
+    },
     Ready(Box<Joined>),
     /// Already part of the plan.
     Used,
@@ -72,8 +76,18 @@ impl Planner<'_> {
     ) -> SqlResult<Joined> {
         // Semi and anti joins stand at the top of the single tree that the rewrite made.
         let mut from = from;
-        if let [FromTree::Join { kind: FromJoin::Semi | FromJoin::Anti, .. }] = from.as_slice()
-            && let Some(FromTree::Join { kind, left, right, condition }) = from.pop()
+        if let [
+            FromTree::Join {
+                kind: FromJoin::Semi | FromJoin::Anti,
+                ..
+            },
+        ] = from.as_slice()
+            && let Some(FromTree::Join {
+                kind,
+                left,
+                right,
+                condition,
+            }) = from.pop()
         {
             return self.late_join(kind, *left, *right, condition, filter);
         }
@@ -85,12 +99,17 @@ impl Planner<'_> {
         if trees.is_empty() {
             return self.no_items(conditions);
         }
-        let impossible = |condition: &Expr| {
-            matches!(condition, Expr::Constant(Datum::Bool(false) | Datum::Null, _))
-        };
-        let item_sets: Vec<Vec<u16>> = trees.iter().map(|tree| crate::bind::items_of(std::slice::from_ref(tree))).collect();
+        let impossible =
+            |condition: &Expr| matches!(condition, Expr::Constant(Datum::Bool(false) | Datum::Null, _));
+        let item_sets: Vec<Vec<u16>> = trees
+            .iter()
+            .map(|tree| crate::bind::items_of(std::slice::from_ref(tree)))
+            .collect();
         if item_sets.len() > UNITS_MAX {
-            return Err(SqlError::new(state::STATEMENT_TOO_COMPLEX, "too many joined relations"));
+            return Err(SqlError::new(
+                state::STATEMENT_TOO_COMPLEX,
+                "too many joined relations",
+            ));
         }
         if conditions.iter().any(impossible) {
             return Ok(self.empty(item_sets.concat()));
@@ -111,7 +130,10 @@ impl Planner<'_> {
                 1 => local[units.trailing_zeros() as usize].push(condition),
                 _ => {
                     self.need(&condition);
-                    links.push(Link { units, condition: Some(condition) });
+                    links.push(Link {
+                        units,
+                        condition: Some(condition),
+                    });
                 }
             }
         }
@@ -142,8 +164,18 @@ impl Planner<'_> {
 
     fn no_items(&mut self, conditions: Vec<Expr>) -> SqlResult<Joined> {
         let filter = self.conjunction(conditions, &[])?;
-        let node = Node::Result { columns: Vec::new(), filter };
-        Ok(Joined { node, layout: Vec::new(), items: Vec::new(), rows: 1.0, cost: 0.0, ordered: true })
+        let node = Node::Result {
+            columns: Vec::new(),
+            filter,
+        };
+        Ok(Joined {
+            node,
+            layout: Vec::new(),
+            items: Vec::new(),
+            rows: 1.0,
+            cost: 0.0,
+            ordered: true,
+        })
     }
 
     fn empty(&mut self, items: Vec<u16>) -> Joined {
@@ -154,8 +186,17 @@ impl Planner<'_> {
                 layout.push((*item, ROW_MARK));
             }
         }
-        let node = Node::Empty { width: layout.len() as u16 };
-        Joined { node, layout, items, rows: 0.0, cost: 0.0, ordered: true }
+        let node = Node::Empty {
+            width: layout.len() as u16,
+        };
+        Joined {
+            node,
+            layout,
+            items,
+            rows: 0.0,
+            cost: 0.0,
+            ordered: true,
+        }
     }
 
     fn is_table(&self, item: u16) -> bool {
@@ -180,10 +221,18 @@ impl Planner<'_> {
     }
 
     pub(super) fn filtered(&mut self, joined: Joined, conditions: Vec<Expr>) -> SqlResult<Joined> {
-        let part: f64 = conditions.iter().map(|condition| selectivity(condition, &self.items)).product();
-        let Some(condition) = self.conjunction(conditions, &joined.layout)? else { return Ok(joined) };
+        let part: f64 = conditions
+            .iter()
+            .map(|condition| selectivity(condition, &self.items))
+            .product();
+        let Some(condition) = self.conjunction(conditions, &joined.layout)? else {
+            return Ok(joined);
+        };
         let rows = (joined.rows * part).max(1.0);
-        let node = Node::Filter { input: Box::new(joined.node), condition };
+        let node = Node::Filter {
+            input: Box::new(joined.node),
+            condition,
+        };
         Ok(Joined { node, rows, ..joined })
     }
 
@@ -191,12 +240,22 @@ impl Planner<'_> {
     fn side(&mut self, tree: FromTree, conditions: Vec<Expr>) -> SqlResult<Side> {
         match tree {
             FromTree::Item(item) => self.item_side(item, conditions),
-            FromTree::Join { kind: kind @ (FromJoin::Semi | FromJoin::Anti), left, right, condition } => {
-                Ok(Side::Ready(Box::new(self.late_join(kind, *left, *right, condition, conditions)?)))
-            }
-            FromTree::Join { kind, left, right, condition } => {
-                Ok(Side::Ready(Box::new(self.outer_join(kind, *left, *right, condition, conditions)?)))
-            }
+            FromTree::Join {
+                kind: kind @ (FromJoin::Semi | FromJoin::Anti),
+                left,
+                right,
+                condition,
+            } => Ok(Side::Ready(Box::new(
+                self.late_join(kind, *left, *right, condition, conditions)?,
+            ))),
+            FromTree::Join {
+                kind,
+                left,
+                right,
+                condition,
+            } => Ok(Side::Ready(Box::new(
+                self.outer_join(kind, *left, *right, condition, conditions)?,
+            ))),
         }
     }
 
@@ -204,9 +263,15 @@ impl Planner<'_> {
         if let ItemKind::Relation(relation) = &self.items[item as usize].kind {
             let relation = relation.clone();
             if relation.kind == RelationKind::Table {
-                return Ok(Side::Base { item, relation, conditions });
+                return Ok(Side::Base {
+                    item,
+                    relation,
+                    conditions,
+                });
             }
-            return Ok(Side::Ready(Box::new(self.virtual_scan(item, relation, conditions)?)));
+            return Ok(Side::Ready(Box::new(
+                self.virtual_scan(item, relation, conditions)?,
+            )));
         }
         Ok(Side::Ready(Box::new(self.computed_side(item, conditions)?)))
     }
@@ -218,7 +283,8 @@ impl Planner<'_> {
         match &mut self.items[item as usize].kind {
             ItemKind::Subquery(slot) => {
                 let query = slot.take();
-                let mut query = *query.ok_or_else(|| SqlError::internal("a derived table is planned twice"))?;
+                let mut query =
+                    *query.ok_or_else(|| SqlError::internal("a derived table is planned twice"))?;
                 let mut rest = Vec::new();
                 for condition in conditions {
                     if let Some(condition) = self.push_down(item, condition, &mut query) {
@@ -230,8 +296,17 @@ impl Planner<'_> {
                 let planned = self.query(query, true);
                 self.marks = marks;
                 let planned = planned?;
-                let joined = Joined { layout, items: vec![item], ordered: false, ..planned };
-                if rest.is_empty() { Ok(joined) } else { self.filtered(joined, rest) }
+                let joined = Joined {
+                    layout,
+                    items: vec![item],
+                    ordered: false,
+                    ..planned
+                };
+                if rest.is_empty() {
+                    Ok(joined)
+                } else {
+                    self.filtered(joined, rest)
+                }
             }
             ItemKind::Function(function) => {
                 let (mut calls, columns) = (function.calls.clone(), function.columns.clone());
@@ -242,9 +317,21 @@ impl Planner<'_> {
                 conditions.iter().for_each(|condition| self.need(condition));
                 let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
                 let filter = self.conjunction(conditions, &layout)?;
-                let node = Node::FunctionScan(Box::new(FunctionScan { calls, columns, ordinality, filter }));
+                let node = Node::FunctionScan(Box::new(FunctionScan {
+                    calls,
+                    columns,
+                    ordinality,
+                    filter,
+                }));
                 let rows = (FUNCTION_ROWS * part).max(1.0);
-                Ok(Joined { node, layout, items: vec![item], rows, cost: FUNCTION_ROWS, ordered: false })
+                Ok(Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows,
+                    cost: FUNCTION_ROWS,
+                    ordered: false,
+                })
             }
             ItemKind::Cte(number) => {
                 let number = *number;
@@ -254,12 +341,28 @@ impl Planner<'_> {
                 let filter = self.conjunction(conditions, &layout)?;
                 let node = Node::CteScan { cte, columns, filter };
                 let rows = (1000.0 * part).max(1.0);
-                Ok(Joined { node, layout, items: vec![item], rows, cost: 1000.0, ordered: false })
+                Ok(Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows,
+                    cost: 1000.0,
+                    ordered: false,
+                })
             }
             ItemKind::WorkTable(number) => {
                 let number = *number;
-                let node = Node::WorkTableScan { cte: self.cte_number(number)? };
-                let joined = Joined { node, layout, items: vec![item], rows: 100.0, cost: 100.0, ordered: false };
+                let node = Node::WorkTableScan {
+                    cte: self.cte_number(number)?,
+                };
+                let joined = Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows: 100.0,
+                    cost: 100.0,
+                    ordered: false,
+                };
                 self.filtered(joined, conditions)
             }
             ItemKind::Relation(_) | ItemKind::Computed => {
@@ -280,15 +383,19 @@ impl Planner<'_> {
             || matches!(query.distinct, Some(crate::bind::query::BoundDistinct::On(_)))
             || condition.is_volatile()
             || condition.contains_subplan()
-            || query.targets.iter().any(|target| target.expr.is_volatile() || target.expr.contains_subplan())
+            || query
+                .targets
+                .iter()
+                .any(|target| target.expr.is_volatile() || target.expr.contains_subplan())
         {
             return Some(condition);
         }
         let mut moved = condition.clone();
         moved.rewrite(&mut |inner| match inner {
-            Expr::Variable { relation, column, .. } if *relation == item => {
-                query.targets.get(*column as usize).map(|target| target.expr.clone())
-            }
+            Expr::Variable { relation, column, .. } if *relation == item => query
+                .targets
+                .get(*column as usize)
+                .map(|target| target.expr.clone()),
             _ => None,
         });
         match &mut query.body {
@@ -313,15 +420,20 @@ impl Planner<'_> {
                 }
                 let (number, keys) = (grouping.item, grouping.keys.clone());
                 moved.rewrite(&mut |inner| match inner {
-                    Expr::Variable { relation, column, .. } if *relation == number => {
-                        keys.get((*column - crate::bind::query::GROUP_KEY) as usize).cloned()
-                    }
+                    Expr::Variable { relation, column, .. } if *relation == number => keys
+                        .get((*column - crate::bind::query::GROUP_KEY) as usize)
+                        .cloned(),
                     _ => None,
                 });
                 body.filter.push(moved);
                 None
             }
-            QueryBody::SetOperation { item: inner, left, right, .. } => {
+            QueryBody::SetOperation {
+                item: inner,
+                left,
+                right,
+                ..
+            } => {
                 let number = *inner;
                 let left_rest = self.push_down(number, moved.clone(), left);
                 let right_rest = self.push_down(number, moved, right);
@@ -332,15 +444,32 @@ impl Planner<'_> {
         }
     }
 
-    fn virtual_scan(&mut self, item: u16, relation: Arc<Relation>, conditions: Vec<Expr>) -> SqlResult<Joined> {
+    fn virtual_scan(
+        &mut self,
+        item: u16,
+        relation: Arc<Relation>,
+        conditions: Vec<Expr>,
+    ) -> SqlResult<Joined> {
         conditions.iter().for_each(|condition| self.need(condition));
         let (columns, layout) = self.scan_columns(item, false);
         let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
         let rows = table_rows(&relation);
         let filter = self.conjunction(conditions, &layout)?;
-        let scan = VirtualScan { scan: ScanId(item), relation, columns, filter };
+        let scan = VirtualScan {
+            scan: ScanId(item),
+            relation,
+            columns,
+            filter,
+        };
         let node = Node::VirtualScan(Box::new(scan));
-        Ok(Joined { node, layout, items: vec![item], rows: (rows * part).max(1.0), cost: rows, ordered: false })
+        Ok(Joined {
+            node,
+            layout,
+            items: vec![item],
+            rows: (rows * part).max(1.0),
+            cost: rows,
+            ordered: false,
+        })
     }
 
     /// The columns a scan yields: what was asked for, and the row mark.
@@ -369,7 +498,11 @@ impl Planner<'_> {
     /// A unit without neighbours.
     fn alone(&mut self, side: Side, sort: &[SortKey], limited: bool) -> SqlResult<Joined> {
         match side {
-            Side::Base { item, relation, conditions } => {
+            Side::Base {
+                item,
+                relation,
+                conditions,
+            } => {
                 let borrowed: Vec<&Expr> = conditions.iter().collect();
                 let access = self.best_access(item, &relation, &borrowed, sort, limited);
                 self.scan(item, relation, access, conditions)
@@ -401,7 +534,12 @@ impl Planner<'_> {
         let (columns, layout) = self.scan_columns(item, self.marks);
         let filter = self.conjunction(rest, &layout)?;
         let node = match access.index {
-            None => Node::SeqScan(Box::new(SeqScan { scan: ScanId(item), relation, columns, filter })),
+            None => Node::SeqScan(Box::new(SeqScan {
+                scan: ScanId(item),
+                relation,
+                columns,
+                filter,
+            })),
             Some(index) => {
                 let recheck = self.conjunction(decided, &layout)?;
                 let mut scan = IndexScan {
@@ -421,7 +559,14 @@ impl Planner<'_> {
                 Node::IndexScan(Box::new(scan))
             }
         };
-        Ok(Joined { node, layout, items: vec![item], rows: access.rows, cost: access.cost, ordered: access.ordered })
+        Ok(Joined {
+            node,
+            layout,
+            items: vec![item],
+            rows: access.rows,
+            cost: access.cost,
+            ordered: access.ordered,
+        })
     }
 
     /// Key values may hold sub-queries of their own.
@@ -460,11 +605,19 @@ impl Planner<'_> {
             let mut after = Vec::new();
             for item in &items {
                 let inside = self.items_read_inside(*item);
-                after.extend(inside.into_iter().filter(|read| all.contains(read) && !items.contains(read)));
+                after.extend(
+                    inside
+                        .into_iter()
+                        .filter(|read| all.contains(read) && !items.contains(read)),
+                );
             }
             let side = self.side(tree, conditions)?;
             let (rows, cost) = match &side {
-                Side::Base { item, relation, conditions } => {
+                Side::Base {
+                    item,
+                    relation,
+                    conditions,
+                } => {
                     let borrowed: Vec<&Expr> = conditions.iter().collect();
                     let access = self.best_access(*item, relation, &borrowed, &[], false);
                     (access.rows, access.cost)
@@ -472,7 +625,13 @@ impl Planner<'_> {
                 Side::Ready(joined) => (joined.rows, joined.cost),
                 Side::Used => (0.0, 0.0),
             };
-            units.push(Unit { items, after, side, rows, cost });
+            units.push(Unit {
+                items,
+                after,
+                side,
+                rows,
+                cost,
+            });
         }
         let order = match units.len() <= EXHAUSTIVE_UNITS {
             true => self.exhaustive_order(&units, &links),
@@ -508,19 +667,33 @@ impl Planner<'_> {
     ) -> Option<(f64, f64)> {
         let unit = &units[next];
         let available = |item: &u16| {
-            units.iter().enumerate().any(|(position, unit)| set & (1 << position) != 0 && unit.items.contains(item))
+            units
+                .iter()
+                .enumerate()
+                .any(|(position, unit)| set & (1 << position) != 0 && unit.items.contains(item))
         };
         if !unit.after.iter().all(available) {
             return None;
         }
         let after = set | 1 << next;
-        let linking = links.iter().filter(|link| link.units & !after == 0 && link.units & (1 << next) != 0);
+        let linking = links
+            .iter()
+            .filter(|link| link.units & !after == 0 && link.units & (1 << next) != 0);
         let conditions: Vec<&Expr> = linking.filter_map(|link| link.condition.as_ref()).collect();
         let lateral = !unit.after.is_empty();
-        let (_, rows, added) =
-            self.method(JoinKind::Inner, (rows, &unit.items), (&unit.side, unit.rows, unit.cost), &conditions, lateral);
+        let (_, rows, added) = self.method(
+            JoinKind::Inner,
+            (rows, &unit.items),
+            (&unit.side, unit.rows, unit.cost),
+            &conditions,
+            lateral,
+        );
         // A product without a condition comes last, whatever it costs.
-        let penalty = if conditions.is_empty() && !lateral { 4.0 } else { 1.0 };
+        let penalty = if conditions.is_empty() && !lateral {
+            4.0
+        } else {
+            1.0
+        };
         Some((rows, cost + added * penalty))
     }
 
@@ -534,15 +707,21 @@ impl Planner<'_> {
             }
         }
         for set in 1u64..1 << count {
-            let Some((rows, cost, _)) = best[set as usize] else { continue };
+            let Some((rows, cost, _)) = best[set as usize] else {
+                continue;
+            };
             let linked = |next: usize| {
-                links.iter().any(|link| link.units & (1 << next) != 0 && link.units & set != 0)
+                links
+                    .iter()
+                    .any(|link| link.units & (1 << next) != 0 && link.units & set != 0)
                     || !units[next].after.is_empty()
             };
             let outside = (0..count).filter(|next| set & (1 << next) == 0);
             let any_linked = outside.clone().any(linked);
             for next in outside.filter(|next| !any_linked || linked(*next)) {
-                let Some((rows, cost)) = self.extend(units, links, set, rows, cost, next) else { continue };
+                let Some((rows, cost)) = self.extend(units, links, set, rows, cost, next) else {
+                    continue;
+                };
                 let slot = &mut best[(set | 1 << next) as usize];
                 if slot.is_none_or(|known| cost < known.1) {
                     *slot = Some((rows, cost, next));
@@ -561,20 +740,26 @@ impl Planner<'_> {
 
     fn greedy_order(&self, units: &[Unit], links: &[Link]) -> Vec<usize> {
         let startable = (0..units.len()).filter(|position| units[*position].after.is_empty());
-        let first = startable.min_by(|a, b| units[*a].rows.total_cmp(&units[*b].rows)).unwrap_or(0);
+        let first = startable
+            .min_by(|a, b| units[*a].rows.total_cmp(&units[*b].rows))
+            .unwrap_or(0);
         let mut order = vec![first];
         let (mut set, mut rows, mut cost) = (1u64 << first, units[first].rows, units[first].cost);
         while order.len() < units.len() {
             let outside = (0..units.len()).filter(|next| set & (1 << next) == 0);
             let candidates = outside.filter_map(|next| {
                 let (rows, cost) = self.extend(units, links, set, rows, cost, next)?;
-                let linked = links.iter().any(|link| link.units & (1 << next) != 0 && link.units & set != 0);
+                let linked = links
+                    .iter()
+                    .any(|link| link.units & (1 << next) != 0 && link.units & set != 0);
                 Some((next, rows, cost, linked))
             });
             let better = |a: &(usize, f64, f64, bool), b: &(usize, f64, f64, bool)| {
                 b.3.cmp(&a.3).then(a.2.total_cmp(&b.2))
             };
-            let Some((next, new_rows, new_cost, _)) = candidates.min_by(better) else { break };
+            let Some((next, new_rows, new_cost, _)) = candidates.min_by(better) else {
+                break;
+            };
             (rows, cost) = (new_rows, new_cost);
             set |= 1 << next;
             order.push(next);
@@ -593,7 +778,10 @@ impl Planner<'_> {
     ) -> (Method, f64, f64) {
         let (left_rows, right_items) = left;
         let (side, right_rows, right_cost) = right;
-        let part: f64 = conditions.iter().map(|condition| selectivity(condition, &self.items)).product();
+        let part: f64 = conditions
+            .iter()
+            .map(|condition| selectivity(condition, &self.items))
+            .product();
         let mut rows = (left_rows * right_rows * part).max(1.0);
         match kind {
             JoinKind::Semi => rows = (left_rows * 0.5).max(1.0),
@@ -603,17 +791,27 @@ impl Planner<'_> {
             JoinKind::Inner => {}
         }
         let mut best = (Method::Loop, left_rows * right_cost.max(0.1) + rows * 0.1);
-        let hashable = conditions.iter().any(|condition| hash_key(condition, right_items).is_some());
+        let hashable = conditions
+            .iter()
+            .any(|condition| hash_key(condition, right_items).is_some());
         if hashable && !lateral {
             let build_left = kind == JoinKind::Inner && left_rows < right_rows;
-            let (build, probe) = if build_left { (left_rows, right_rows) } else { (right_rows, left_rows) };
+            let (build, probe) = if build_left {
+                (left_rows, right_rows)
+            } else {
+                (right_rows, left_rows)
+            };
             let cost = right_cost + build * HASH_BUILD_COST + probe * HASH_PROBE_COST;
             if cost < best.1 {
                 best = (Method::Hash { build_left }, cost);
             }
         }
         let lookup_kind = !matches!(kind, JoinKind::Right | JoinKind::Full);
-        if let Side::Base { item, relation, conditions: own } = side
+        if let Side::Base {
+            item,
+            relation,
+            conditions: own,
+        } = side
             && lookup_kind
         {
             let all: Vec<&Expr> = own.iter().chain(conditions.iter().copied()).collect();
@@ -642,7 +840,11 @@ impl Planner<'_> {
         lateral: bool,
     ) -> SqlResult<Joined> {
         let (right_items, right_rows, right_cost) = match &side {
-            Side::Base { item, relation, conditions } => {
+            Side::Base {
+                item,
+                relation,
+                conditions,
+            } => {
                 let borrowed: Vec<&Expr> = conditions.iter().collect();
                 let access = self.best_access(*item, relation, &borrowed, &[], false);
                 (vec![*item], access.rows, access.cost)
@@ -651,12 +853,22 @@ impl Planner<'_> {
             Side::Used => return Err(SqlError::internal("a unit is joined twice")),
         };
         let borrowed: Vec<&Expr> = conditions.iter().collect();
-        let (method, rows, cost) =
-            self.method(kind, (left.rows, &right_items), (&side, right_rows, right_cost), &borrowed, lateral);
+        let (method, rows, cost) = self.method(
+            kind,
+            (left.rows, &right_items),
+            (&side, right_rows, right_cost),
+            &borrowed,
+            lateral,
+        );
         let cost = left.cost + cost;
         match method {
             Method::Lookup(access) => {
-                let Side::Base { item, relation, conditions: own } = side else {
+                let Side::Base {
+                    item,
+                    relation,
+                    conditions: own,
+                } = side
+                else {
                     return Err(SqlError::internal("only tables are looked up"));
                 };
                 // Conditions that the index does not decide are tested on the joined row.
@@ -713,8 +925,23 @@ impl Planner<'_> {
         let (left_width, right_width) = (left.layout.len() as u16, right.layout.len() as u16);
         let layout = if keeps_left_only(kind) { left.layout } else { both };
         let items = joined_items(left.items, right.items);
-        let join = NestedLoop { kind, left: left.node, right: right.node, bindings, condition, right_width, left_width };
-        Ok(Joined { node: Node::NestedLoop(Box::new(join)), layout, items, rows, cost, ordered: left.ordered })
+        let join = NestedLoop {
+            kind,
+            left: left.node,
+            right: right.node,
+            bindings,
+            condition,
+            right_width,
+            left_width,
+        };
+        Ok(Joined {
+            node: Node::NestedLoop(Box::new(join)),
+            layout,
+            items,
+            rows,
+            cost,
+            ordered: left.ordered,
+        })
     }
 
     /// Builds on the right.
@@ -744,8 +971,23 @@ impl Planner<'_> {
         let (left_width, right_width) = (left.layout.len() as u16, right.layout.len() as u16);
         let layout = if keeps_left_only(kind) { left.layout } else { both };
         let items = joined_items(left.items, right.items);
-        let join = HashJoin { kind, left: left.node, right: right.node, keys, condition, left_width, right_width };
-        Ok(Joined { node: Node::HashJoin(Box::new(join)), layout, items, rows, cost, ordered: left.ordered })
+        let join = HashJoin {
+            kind,
+            left: left.node,
+            right: right.node,
+            keys,
+            condition,
+            left_width,
+            right_width,
+        };
+        Ok(Joined {
+            node: Node::HashJoin(Box::new(join)),
+            layout,
+            items,
+            rows,
+            cost,
+            ordered: left.ordered,
+        })
     }
 
     /// LEFT, RIGHT and FULL joins. Conditions from above arrive in `above`.
@@ -786,7 +1028,10 @@ impl Planner<'_> {
         }
         let mut lateral = false;
         for item in &right_items {
-            lateral |= self.items_read_inside(*item).iter().any(|read| left_items.contains(read));
+            lateral |= self
+                .items_read_inside(*item)
+                .iter()
+                .any(|read| left_items.contains(read));
             self.need_lateral(*item);
         }
         let left = self.joins(vec![left], on_left, &[], false)?;
@@ -794,9 +1039,17 @@ impl Planner<'_> {
             FromTree::Item(item) => self.item_side(item, own)?,
             tree => Side::Ready(Box::new(self.joins(vec![tree], own, &[], false)?)),
         };
-        let kind = if kind == FromJoin::Full { JoinKind::Full } else { JoinKind::Left };
+        let kind = if kind == FromJoin::Full {
+            JoinKind::Full
+        } else {
+            JoinKind::Left
+        };
         let joined = self.join_pair(kind, left, side, linking, lateral)?;
-        if after.is_empty() { Ok(joined) } else { self.filtered(joined, after) }
+        if after.is_empty() {
+            Ok(joined)
+        } else {
+            self.filtered(joined, after)
+        }
     }
 
     /// Semi and anti joins made from EXISTS and IN.
@@ -827,9 +1080,15 @@ impl Planner<'_> {
                 self.need_lateral(item);
                 self.item_side(item, own)
             }
-            tree => self.joins(vec![tree], own, &[], false).map(|joined| Side::Ready(Box::new(joined))),
+            tree => self
+                .joins(vec![tree], own, &[], false)
+                .map(|joined| Side::Ready(Box::new(joined))),
         };
-        let kind = if kind == FromJoin::Anti { JoinKind::Anti } else { JoinKind::Semi };
+        let kind = if kind == FromJoin::Anti {
+            JoinKind::Anti
+        } else {
+            JoinKind::Semi
+        };
         let joined = side.and_then(|side| self.join_pair(kind, left, side, linking, false));
         self.marks = marks;
         joined
@@ -848,7 +1107,12 @@ fn keeps_left_only(kind: JoinKind) -> bool {
 /// Takes inner joins apart.
 fn flatten(tree: FromTree, trees: &mut Vec<FromTree>, conditions: &mut Vec<Expr>) {
     match tree {
-        FromTree::Join { kind: FromJoin::Inner, left, right, condition } => {
+        FromTree::Join {
+            kind: FromJoin::Inner,
+            left,
+            right,
+            condition,
+        } => {
             conditions.extend(condition.into_iter().flat_map(crate::bind::conjuncts));
             flatten(*left, trees, conditions);
             flatten(*right, trees, conditions);
@@ -859,8 +1123,15 @@ fn flatten(tree: FromTree, trees: &mut Vec<FromTree>, conditions: &mut Vec<Expr>
 
 /// An equality whose one side reads only the right items and the other none of them: (left, right) of one type.
 fn hash_key(condition: &Expr, right_items: &[u16]) -> Option<(Expr, Expr)> {
-    let Expr::Call { function, arguments, .. } = condition else { return None };
-    let (Comparison::Equal, operator) = comparison_of(*function)? else { return None };
+    let Expr::Call {
+        function, arguments, ..
+    } = condition
+    else {
+        return None;
+    };
+    let (Comparison::Equal, operator) = comparison_of(*function)? else {
+        return None;
+    };
     let [a, b] = arguments.as_slice() else { return None };
     if condition.contains_subplan() {
         return None;
@@ -893,7 +1164,9 @@ fn hash_key(condition: &Expr, right_items: &[u16]) -> Option<(Expr, Expr)> {
     let common = match () {
         () if integer(left_type) && integer(right_type) => ColumnType::INT8,
         () if float(left_type) && float(right_type) => ColumnType::FLOAT8,
-        () if mote_types::catalog::is_text_like(left_type) && mote_types::catalog::is_text_like(right_type) => {
+        () if mote_types::catalog::is_text_like(left_type)
+            && mote_types::catalog::is_text_like(right_type) =>
+        {
             return Some((left.clone(), right.clone()));
         }
         () => return None,

@@ -15,7 +15,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use crate::bind::query::{
-    Bound, BoundCte, BoundCteStatement, BoundQuery, BoundStatement, CTID, ItemKind, RangeItem, ROW_MARK,
+    Bound, BoundCte, BoundCteStatement, BoundQuery, BoundStatement, CTID, ItemKind, ROW_MARK, RangeItem,
     TABLE_OID, XMIN, collect_subplans, visit_called, visit_item,
 };
 use crate::plan::expr::{ExecParameterId, Expr};
@@ -76,7 +76,15 @@ pub(super) struct Planner<'a> {
 
 /// Turns a bound statement into a plan.
 pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<Plan> {
-    let Bound { statement, items, subqueries, ctes, parameters, dependencies, accesses } = bound;
+    let Bound {
+        statement,
+        items,
+        subqueries,
+        ctes,
+        parameters,
+        dependencies,
+        accesses,
+    } = bound;
     let count = items.len();
     let mut planner = Planner {
         planned: vec![None; subqueries.len()],
@@ -106,7 +114,13 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
             let output = modify.returning.as_deref().map(output_columns);
             let returns_rows = output.is_some();
             let planned = planner.modify(*modify)?;
-            (planned.node, command, output.unwrap_or_default(), returns_rows, planned.rows)
+            (
+                planned.node,
+                command,
+                output.unwrap_or_default(),
+                returns_rows,
+                planned.rows,
+            )
         }
     };
     let mut query = QueryPlan {
@@ -143,7 +157,10 @@ fn output_columns(targets: &[crate::bind::query::BoundTarget]) -> Vec<OutputColu
 /// A variable that is left over is a bug here; it must not reach the executor.
 fn check_finished(query: &mut QueryPlan) -> SqlResult<()> {
     let mut left_over = None;
-    let nodes = query.subplans.iter_mut().chain(query.ctes.iter_mut().map(|cte| &mut cte.node));
+    let nodes = query
+        .subplans
+        .iter_mut()
+        .chain(query.ctes.iter_mut().map(|cte| &mut cte.node));
     for node in nodes.chain([&mut query.root]) {
         node.visit_exprs_mut(&mut |root| {
             root.visit(&mut |expr| {
@@ -155,9 +172,9 @@ fn check_finished(query: &mut QueryPlan) -> SqlResult<()> {
     }
     match left_over {
         None => Ok(()),
-        Some((item, column)) => {
-            Err(SqlError::internal(format!("variable {item}.{column} was not resolved to a position")))
-        }
+        Some((item, column)) => Err(SqlError::internal(format!(
+            "variable {item}.{column} was not resolved to a position"
+        ))),
     }
 }
 
@@ -193,11 +210,20 @@ impl Planner<'_> {
                     let position = self.cte_plans.len() as u16;
                     self.cte_numbers[number] = Some(position);
                     // Reserves the number before the parts, which may refer to it.
-                    self.cte_plans.push(CtePlan { name, node: Node::Empty { width: 0 }, modifies: false });
+                    self.cte_plans.push(CtePlan {
+                        name,
+                        node: Node::Empty { width: 0 },
+                        modifies: false,
+                    });
                     let (base, step) = *pair;
                     let base = Box::new(self.query(base, true)?.node);
                     let step = Box::new(self.query(step, true)?.node);
-                    let mut node = Node::RecursiveUnion { cte: position, distinct, base, step };
+                    let mut node = Node::RecursiveUnion {
+                        cte: position,
+                        distinct,
+                        base,
+                        step,
+                    };
                     self.forbid_correlation(&mut node)?;
                     self.cte_plans[position as usize].node = node;
                     continue;
@@ -223,13 +249,18 @@ impl Planner<'_> {
     fn is_volatile(&mut self, query: &mut BoundQuery) -> bool {
         let mut volatile = false;
         let (items, subqueries) = (&mut self.items, &mut self.subqueries);
-        crate::bind::query::visit_deep(query, items, subqueries, &mut |expr| volatile |= expr.is_volatile());
+        crate::bind::query::visit_deep(query, items, subqueries, &mut |expr| {
+            volatile |= expr.is_volatile()
+        });
         volatile
     }
 
     /// The one reference to a WITH query becomes a derived table.
     fn inline_cte(&mut self, number: u16, query: Box<BoundQuery>) {
-        let referring = self.items.iter_mut().find(|item| matches!(item.kind, ItemKind::Cte(n) if n == number));
+        let referring = self
+            .items
+            .iter_mut()
+            .find(|item| matches!(item.kind, ItemKind::Cte(n) if n == number));
         if let Some(item) = referring {
             item.kind = ItemKind::Subquery(Some(query));
         }
@@ -242,26 +273,36 @@ impl Planner<'_> {
                 continue;
             }
             let mut read = Vec::new();
-            visit_called(&[number as u16], &mut self.items, &mut self.subqueries, &mut |expr| {
-                expr.visit(&mut |inner| {
-                    if let Expr::Variable { relation, .. } = inner
-                        && !read.contains(relation)
-                    {
-                        read.push(*relation);
-                    }
-                });
-            });
+            visit_called(
+                &[number as u16],
+                &mut self.items,
+                &mut self.subqueries,
+                &mut |expr| {
+                    expr.visit(&mut |inner| {
+                        if let Expr::Variable { relation, .. } = inner
+                            && !read.contains(relation)
+                        {
+                            read.push(*relation);
+                        }
+                    });
+                },
+            );
             self.subquery_reads[number] = read;
         }
     }
 
     pub(super) fn cte_number(&self, number: u16) -> SqlResult<u16> {
-        self.cte_numbers[number as usize].ok_or_else(|| SqlError::internal("a WITH query is read before it is planned"))
+        self.cte_numbers[number as usize]
+            .ok_or_else(|| SqlError::internal("a WITH query is read before it is planned"))
     }
 
     /// Adds an item that the planner invents.
     pub(super) fn new_item(&mut self, kind: ItemKind) -> u16 {
-        self.items.push(RangeItem { alias: "".into(), kind, columns: Vec::new() });
+        self.items.push(RangeItem {
+            alias: "".into(),
+            kind,
+            columns: Vec::new(),
+        });
         self.needed.push(Vec::new());
         (self.items.len() - 1) as u16
     }
@@ -342,10 +383,15 @@ impl Planner<'_> {
     pub(super) fn resolve(&mut self, expr: &mut Expr, layout: &[Slot]) -> SqlResult<()> {
         self.plan_subqueries(expr)?;
         expr.rewrite(&mut |inner| match inner {
-            Expr::Variable { relation, column, ty, .. } => layout
+            Expr::Variable {
+                relation, column, ty, ..
+            } => layout
                 .iter()
                 .position(|slot| *slot == (*relation, *column))
-                .map(|index| Expr::Column { index: index as u16, ty: *ty }),
+                .map(|index| Expr::Column {
+                    index: index as u16,
+                    ty: *ty,
+                }),
             _ => None,
         });
         Ok(())
@@ -383,7 +429,10 @@ impl Planner<'_> {
         self.marks = marks;
         let mut node = planned?.node;
         let bindings = self.bind_free(&mut node, &mut |_| true);
-        let planned = PlannedSubquery { plan: self.subplans.len() as u16, bindings };
+        let planned = PlannedSubquery {
+            plan: self.subplans.len() as u16,
+            bindings,
+        };
         self.subplans.push(node);
         self.planned[number as usize] = Some(planned.clone());
         Ok(planned)
@@ -399,11 +448,16 @@ impl Planner<'_> {
         let next = &mut self.next_parameter;
         node.visit_exprs_mut(&mut |root| {
             root.rewrite(&mut |expr| {
-                let Expr::Variable { relation, ty, .. } = expr else { return None };
+                let Expr::Variable { relation, ty, .. } = expr else {
+                    return None;
+                };
                 if !accept(*relation) {
                     return None;
                 }
-                let known = bindings.iter().find(|(_, bound)| bound.same(expr)).map(|(id, _)| *id);
+                let known = bindings
+                    .iter()
+                    .find(|(_, bound)| bound.same(expr))
+                    .map(|(id, _)| *id);
                 let id = known.unwrap_or_else(|| {
                     let id = ExecParameterId(*next);
                     *next += 1;
@@ -428,7 +482,10 @@ impl Planner<'_> {
                 let item = &self.items[item as usize];
                 match &item.kind {
                     ItemKind::Relation(relation) => relation.columns[column as usize].ty,
-                    _ => item.columns.get(column as usize).map_or(ColumnType::UNKNOWN, |column| column.ty),
+                    _ => item
+                        .columns
+                        .get(column as usize)
+                        .map_or(ColumnType::UNKNOWN, |column| column.ty),
                 }
             }
         }

@@ -15,10 +15,21 @@ use crate::plan::node::{Check, ConflictAction, Delete, Insert, Node, ScanId, Upd
 impl Planner<'_> {
     pub(super) fn modify(&mut self, modify: BoundModify) -> SqlResult<Joined> {
         self.writes = true;
-        let BoundModify { target, relation, kind, returning, .. } = modify;
+        let BoundModify {
+            target,
+            relation,
+            kind,
+            returning,
+            ..
+        } = modify;
         match kind {
             ModifyKind::Insert(insert) => self.insert(target, relation, insert, returning),
-            ModifyKind::Update { from, assignments, generated, checks } => {
+            ModifyKind::Update {
+                from,
+                assignments,
+                generated,
+                checks,
+            } => {
                 let mut assignments = assignments;
                 for (_, expr) in &mut assignments {
                     simplify(expr, self.folder);
@@ -30,7 +41,10 @@ impl Planner<'_> {
                 }
                 let mark = mark_of(&input.layout, target)?;
                 let marks = row_marks(&input.layout);
-                let checks = checks.into_iter().map(|(name, condition)| Check { name, condition }).collect();
+                let checks = checks
+                    .into_iter()
+                    .map(|(name, condition)| Check { name, condition })
+                    .collect();
                 let returning = self.returning(returning, target, &relation, &input.layout)?;
                 let update = Update {
                     relation,
@@ -43,22 +57,39 @@ impl Planner<'_> {
                     checks,
                     returning,
                 };
-                Ok(Joined { node: Node::Update(Box::new(update)), layout: Vec::new(), ..without_node(input.rows, input.cost) })
+                Ok(Joined {
+                    node: Node::Update(Box::new(update)),
+                    layout: Vec::new(),
+                    ..without_node(input.rows, input.cost)
+                })
             }
             ModifyKind::Delete { from } => {
                 let input = self.modified_rows(from, returning.as_deref())?;
                 let mark = mark_of(&input.layout, target)?;
                 let marks = row_marks(&input.layout);
                 let returning = self.returning(returning, target, &relation, &input.layout)?;
-                let delete =
-                    Delete { relation, scan: ScanId(target), input: input.node, mark, marks, returning };
-                Ok(Joined { node: Node::Delete(Box::new(delete)), ..without_node(input.rows, input.cost) })
+                let delete = Delete {
+                    relation,
+                    scan: ScanId(target),
+                    input: input.node,
+                    mark,
+                    marks,
+                    returning,
+                };
+                Ok(Joined {
+                    node: Node::Delete(Box::new(delete)),
+                    ..without_node(input.rows, input.cost)
+                })
             }
         }
     }
 
     /// The rows to change, with marks.
-    fn modified_rows(&mut self, mut from: SelectBody, returning: Option<&[BoundTarget]>) -> SqlResult<Joined> {
+    fn modified_rows(
+        &mut self,
+        mut from: SelectBody,
+        returning: Option<&[BoundTarget]>,
+    ) -> SqlResult<Joined> {
         let folder = self.folder;
         from.for_each_expr_mut(&mut |expr| simplify(expr, folder));
         self.filter_rewrites(&mut from)?;
@@ -101,18 +132,33 @@ impl Planner<'_> {
     /// The table's OID is known; the whole row is made of its columns.
     fn returned_system_columns(&self, expr: &mut Expr, target: u16, relation: &Relation) {
         expr.rewrite(&mut |inner| match inner {
-            Expr::Variable { relation: item, column: TABLE_OID, ty, .. } if *item == target => {
-                Some(Expr::Constant(mote_types::Datum::oid(relation.oid), *ty))
-            }
-            Expr::Variable { relation: item, column: crate::bind::query::WHOLE_ROW, ty, location } if *item == target => {
-                let live = relation.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+            Expr::Variable {
+                relation: item,
+                column: TABLE_OID,
+                ty,
+                ..
+            } if *item == target => Some(Expr::Constant(mote_types::Datum::oid(relation.oid), *ty)),
+            Expr::Variable {
+                relation: item,
+                column: crate::bind::query::WHOLE_ROW,
+                ty,
+                location,
+            } if *item == target => {
+                let live = relation
+                    .columns
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, column)| !column.dropped);
                 let fields = live.map(|(position, column)| Expr::Variable {
                     relation: target,
                     column: position as u16,
                     ty: column.ty,
                     location: *location,
                 });
-                Some(Expr::Row { fields: fields.collect(), ty: *ty })
+                Some(Expr::Row {
+                    fields: fields.collect(),
+                    ty: *ty,
+                })
             }
             _ => None,
         });
@@ -125,9 +171,24 @@ impl Planner<'_> {
         insert: BoundInsert,
         returning: Option<Vec<BoundTarget>>,
     ) -> SqlResult<Joined> {
-        let BoundInsert { source, source_item, values, generated, checks, on_conflict } = insert;
+        let BoundInsert {
+            source,
+            source_item,
+            values,
+            generated,
+            checks,
+            on_conflict,
+        } = insert;
         let (mut input, layout, rows, cost) = match source {
-            None => (Node::Result { columns: Vec::new(), filter: None }, Vec::new(), 1.0, 1.0),
+            None => (
+                Node::Result {
+                    columns: Vec::new(),
+                    filter: None,
+                },
+                Vec::new(),
+                1.0,
+                1.0,
+            ),
             Some(source) => {
                 let width = source.targets.len();
                 let planned = self.query(source, true)?;
@@ -145,10 +206,19 @@ impl Planner<'_> {
             let columns = std::mem::take(&mut values);
             let types: Vec<_> = columns.iter().map(Expr::ty).collect();
             input = match input {
-                Node::Result { columns: inner, filter } if inner.is_empty() => Node::Result { columns, filter },
-                other => Node::Project { input: Box::new(other), columns },
+                Node::Result {
+                    columns: inner,
+                    filter,
+                } if inner.is_empty() => Node::Result { columns, filter },
+                other => Node::Project {
+                    input: Box::new(other),
+                    columns,
+                },
             };
-            let column = |(index, ty): (usize, &mote_types::ColumnType)| Expr::Column { index: index as u16, ty: *ty };
+            let column = |(index, ty): (usize, &mote_types::ColumnType)| Expr::Column {
+                index: index as u16,
+                ty: *ty,
+            };
             values = types.iter().enumerate().map(column).collect();
             for (position, expr) in generated {
                 values[position as usize] = expr;
@@ -156,22 +226,49 @@ impl Planner<'_> {
         }
         let mut on_conflict = on_conflict;
         if let Some(conflict) = &mut on_conflict
-            && let ConflictAction::Update { assignments, condition } = &mut conflict.action
+            && let ConflictAction::Update {
+                assignments,
+                condition,
+            } = &mut conflict.action
         {
-            assignments.iter_mut().map(|(_, expr)| expr).chain(condition).for_each(|expr| {
-                simplify(expr, self.folder);
-            });
+            assignments
+                .iter_mut()
+                .map(|(_, expr)| expr)
+                .chain(condition)
+                .for_each(|expr| {
+                    simplify(expr, self.folder);
+                });
         }
-        let checks = checks.into_iter().map(|(name, condition)| Check { name, condition }).collect();
+        let checks = checks
+            .into_iter()
+            .map(|(name, condition)| Check { name, condition })
+            .collect();
         let returning = self.returning(returning, target, &relation, &[])?;
-        let node = Insert { relation, input, values, checks, on_conflict, returning };
-        Ok(Joined { node: Node::Insert(Box::new(node)), ..without_node(rows, cost) })
+        let node = Insert {
+            relation,
+            input,
+            values,
+            checks,
+            on_conflict,
+            returning,
+        };
+        Ok(Joined {
+            node: Node::Insert(Box::new(node)),
+            ..without_node(rows, cost)
+        })
     }
 }
 
 /// The rest of a `Joined` whose row has no layout.
 fn without_node(rows: f64, cost: f64) -> Joined {
-    Joined { node: Node::Empty { width: 0 }, layout: Vec::new(), items: Vec::new(), rows, cost, ordered: false }
+    Joined {
+        node: Node::Empty { width: 0 },
+        layout: Vec::new(),
+        items: Vec::new(),
+        rows,
+        cost,
+        ordered: false,
+    }
 }
 
 fn mark_of(layout: &[Slot], target: u16) -> SqlResult<u16> {

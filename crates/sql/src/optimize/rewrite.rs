@@ -11,21 +11,23 @@
 use mote_common::SqlResult;
 use mote_types::{ColumnType, Datum};
 
-use super::simplify::simplify;
 use super::Planner;
+use super::simplify::simplify;
 use crate::bind::query::{
     BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemColumn, ItemKind,
     QueryBody, SelectBody, visit_deep,
 };
 use crate::bind::{conjuncts, items_of};
-use crate::catalog::operator::{Comparison, comparison_of, exact_operator};
 use crate::catalog::IndexKeyTarget;
+use crate::catalog::operator::{Comparison, comparison_of, exact_operator};
 use crate::plan::expr::{Expr, SubPlanKind};
 
 impl BoundQuery {
     /// A SELECT that yields the rows of its joins one by one: nothing groups, counts, drops or multiplies them.
     pub(super) fn has_plain_rows(&self) -> bool {
-        let QueryBody::Select(body) = &self.body else { return false };
+        let QueryBody::Select(body) = &self.body else {
+            return false;
+        };
         body.grouping.is_none()
             && body.windows.is_empty()
             && body.sets.is_none()
@@ -47,7 +49,10 @@ impl Planner<'_> {
 
     /// The rewrites of FROM and WHERE, for SELECT and for modifying statements.
     pub(super) fn filter_rewrites(&mut self, body: &mut SelectBody) -> SqlResult<()> {
-        body.filter = std::mem::take(&mut body.filter).into_iter().flat_map(conjuncts).collect();
+        body.filter = std::mem::take(&mut body.filter)
+            .into_iter()
+            .flat_map(conjuncts)
+            .collect();
         if body.from.is_empty() {
             return Ok(());
         }
@@ -77,11 +82,19 @@ impl Planner<'_> {
                 position += 1;
                 continue;
             };
-            let ItemKind::Subquery(slot) = &mut self.items[item as usize].kind else { continue };
+            let ItemKind::Subquery(slot) = &mut self.items[item as usize].kind else {
+                continue;
+            };
             let Some(inner) = slot.take() else { continue };
             self.items[item as usize].kind = ItemKind::Computed;
-            let BoundQuery { body: inner_body, targets, .. } = *inner;
-            let QueryBody::Select(inner_body) = inner_body else { continue };
+            let BoundQuery {
+                body: inner_body,
+                targets,
+                ..
+            } = *inner;
+            let QueryBody::Select(inner_body) = inner_body else {
+                continue;
+            };
             let SelectBody { from, filter, .. } = *inner_body;
             let mut trees = from.into_iter();
             let first = trees.next().expect("movable queries have a FROM clause");
@@ -111,25 +124,39 @@ impl Planner<'_> {
 
     /// Applies a substitution to everything of this level, derived tables and sub-queries included.
     fn substitute(&mut self, query: &mut BoundQuery, body: &mut SelectBody, substitute: &dyn Fn(&mut Expr)) {
-        let placeholder = QueryBody::Values { item: 0, rows: Vec::new() };
+        let placeholder = QueryBody::Values {
+            item: 0,
+            rows: Vec::new(),
+        };
         let outer = std::mem::replace(&mut query.body, placeholder);
         query.body = QueryBody::Select(Box::new(std::mem::take(body)));
-        visit_deep(query, &mut self.items, &mut self.subqueries, &mut |expr| substitute(expr));
-        let QueryBody::Select(inner) = std::mem::replace(&mut query.body, outer) else { return };
+        visit_deep(query, &mut self.items, &mut self.subqueries, &mut |expr| {
+            substitute(expr)
+        });
+        let QueryBody::Select(inner) = std::mem::replace(&mut query.body, outer) else {
+            return;
+        };
         *body = *inner;
         self.note_subquery_reads();
     }
 
     fn is_movable(&self, item: u16) -> bool {
-        let ItemKind::Subquery(Some(inner)) = &self.items[item as usize].kind else { return false };
-        let QueryBody::Select(body) = &inner.body else { return false };
+        let ItemKind::Subquery(Some(inner)) = &self.items[item as usize].kind else {
+            return false;
+        };
+        let QueryBody::Select(body) = &inner.body else {
+            return false;
+        };
         // Row locks below stay below, as in PostgreSQL.
         inner.has_plain_rows()
             && inner.locks.is_empty()
             && inner.distinct.is_none()
             && !body.from.is_empty()
             && !body.from.iter().any(has_semi_join)
-            && inner.targets.iter().all(|target| !target.expr.is_volatile() && !target.expr.contains_subplan())
+            && inner
+                .targets
+                .iter()
+                .all(|target| !target.expr.is_volatile() && !target.expr.contains_subplan())
     }
 
     /// Turns IN and EXISTS into joins where possible; gives back what stays a condition.
@@ -144,7 +171,11 @@ impl Planner<'_> {
         };
         let plan = call.plan;
         match &call.kind {
-            SubPlanKind::Any { left, functions, negated: false } if !negated => {
+            SubPlanKind::Any {
+                left,
+                functions,
+                negated: false,
+            } if !negated => {
                 let equality = |function| matches!(comparison_of(function), Some((Comparison::Equal, _)));
                 if !functions.iter().copied().all(equality) || left.iter().any(Expr::contains_subplan) {
                     return Some(conjunct);
@@ -172,10 +203,13 @@ impl Planner<'_> {
         body: &mut SelectBody,
     ) -> bool {
         let own = items_of(&body.from);
-        let Some(mut inner) = self.subqueries[plan as usize].take() else { return false };
+        let Some(mut inner) = self.subqueries[plan as usize].take() else {
+            return false;
+        };
         let mut correlated = false;
         visit_deep(&mut inner, &mut self.items, &mut self.subqueries, &mut |expr| {
-            correlated |= expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)));
+            correlated |=
+                expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)));
         });
         let reads_own = |expr: &Expr| {
             expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)))
@@ -190,10 +224,25 @@ impl Planner<'_> {
         }
         let types: Vec<ColumnType> = inner.targets.iter().map(|target| target.expr.ty()).collect();
         let item = self.derived(inner, distinct);
-        let condition = left.iter().zip(functions).zip(&types).enumerate().map(|(position, ((left, function), ty))| {
-            let right = Expr::Variable { relation: item, column: position as u16, ty: *ty, location: -1 };
-            Expr::Call { function: *function, arguments: vec![left.clone(), right], ty: ColumnType::BOOL, location: -1 }
-        });
+        let condition =
+            left.iter()
+                .zip(functions)
+                .zip(&types)
+                .enumerate()
+                .map(|(position, ((left, function), ty))| {
+                    let right = Expr::Variable {
+                        relation: item,
+                        column: position as u16,
+                        ty: *ty,
+                        location: -1,
+                    };
+                    Expr::Call {
+                        function: *function,
+                        arguments: vec![left.clone(), right],
+                        ty: ColumnType::BOOL,
+                        location: -1,
+                    }
+                });
         let condition: Vec<Expr> = condition.collect();
         if distinct {
             body.from.push(FromTree::Item(item));
@@ -225,11 +274,19 @@ impl Planner<'_> {
                 self.items[item as usize].columns = own;
                 let targets = types.iter().enumerate().map(|(position, ty)| BoundTarget {
                     name: "".into(),
-                    expr: Expr::Variable { relation: item, column: position as u16, ty: *ty, location: -1 },
+                    expr: Expr::Variable {
+                        relation: item,
+                        column: position as u16,
+                        ty: *ty,
+                        location: -1,
+                    },
                     origin: (mote_common::Oid::INVALID, 0),
                 });
                 let targets = targets.collect();
-                let body = SelectBody { from: vec![FromTree::Item(item)], ..SelectBody::default() };
+                let body = SelectBody {
+                    from: vec![FromTree::Item(item)],
+                    ..SelectBody::default()
+                };
                 inner = BoundQuery::new(QueryBody::Select(Box::new(body)), targets);
                 inner.distinct = Some(BoundDistinct::All);
             }
@@ -242,8 +299,12 @@ impl Planner<'_> {
 
     /// Are the compared columns keys of an index whose earlier keys are bound too?
     fn index_would_help(&self, left: &[Expr], body: &SelectBody) -> bool {
-        let Some(Expr::Variable { relation: item, .. }) = left.first() else { return false };
-        let ItemKind::Relation(relation) = &self.items[*item as usize].kind else { return false };
+        let Some(Expr::Variable { relation: item, .. }) = left.first() else {
+            return false;
+        };
+        let ItemKind::Relation(relation) = &self.items[*item as usize].kind else {
+            return false;
+        };
         let compared = |column: u16| {
             left.iter().any(|expr| matches!(expr, Expr::Variable { relation, column: c, .. } if relation == item && *c == column))
         };
@@ -255,24 +316,32 @@ impl Planner<'_> {
                 equal && arguments.iter().any(is_column)
             })
         };
-        relation.indexes.iter().filter(|index| index.valid && index.predicate.is_none()).any(|index| {
-            let mut any = false;
-            for key in &index.keys {
-                let IndexKeyTarget::Column(column) = key.target else { break };
-                if compared(column) {
-                    any = true;
-                } else if !bound(column) {
-                    break;
+        relation
+            .indexes
+            .iter()
+            .filter(|index| index.valid && index.predicate.is_none())
+            .any(|index| {
+                let mut any = false;
+                for key in &index.keys {
+                    let IndexKeyTarget::Column(column) = key.target else {
+                        break;
+                    };
+                    if compared(column) {
+                        any = true;
+                    } else if !bound(column) {
+                        break;
+                    }
                 }
-            }
-            any
-        })
+                any
+            })
     }
 
     /// EXISTS and NOT EXISTS over a plain query whose reference to this level stands in its WHERE clause.
     fn exists_join(&mut self, plan: u16, negated: bool, body: &mut SelectBody) -> bool {
         let own = items_of(&body.from);
-        let Some(mut inner) = self.subqueries[plan as usize].take() else { return false };
+        let Some(mut inner) = self.subqueries[plan as usize].take() else {
+            return false;
+        };
         let reads_own = |expr: &Expr| {
             expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)))
         };
@@ -299,7 +368,9 @@ impl Planner<'_> {
             self.subqueries[plan as usize] = Some(inner);
             return false;
         }
-        let QueryBody::Select(select) = inner.body else { return false };
+        let QueryBody::Select(select) = inner.body else {
+            return false;
+        };
         let folder = self.folder;
         let filter = select.filter.into_iter().map(|mut expr| {
             simplify(&mut expr, folder);
@@ -321,8 +392,12 @@ impl Planner<'_> {
 
     /// `(a, b) IN ((1, 2), (3, 4))` over one relation with an index on those columns: a join with the distinct values.
     fn row_list(&mut self, position: usize, body: &mut SelectBody) {
-        let Expr::Or(arms) = &body.filter[position] else { return };
-        let Some((columns, functions, rows)) = row_list_parts(arms) else { return };
+        let Expr::Or(arms) = &body.filter[position] else {
+            return;
+        };
+        let Some((columns, functions, rows)) = row_list_parts(arms) else {
+            return;
+        };
         if !self.index_would_help(&columns, body) {
             return;
         }
@@ -339,15 +414,26 @@ impl Planner<'_> {
             expr: variable(values_item, position),
             origin: (mote_common::Oid::INVALID, 0),
         });
-        let mut values = BoundQuery::new(QueryBody::Values { item: values_item, rows }, targets.collect());
+        let mut values = BoundQuery::new(
+            QueryBody::Values {
+                item: values_item,
+                rows,
+            },
+            targets.collect(),
+        );
         values.distinct = Some(BoundDistinct::All);
         let item = self.derived(values, false);
-        let conditions = columns.into_iter().zip(functions).enumerate().map(|(position, (column, function))| Expr::Call {
-            function,
-            arguments: vec![column, variable(item, position)],
-            ty: ColumnType::BOOL,
-            location: -1,
-        });
+        let conditions =
+            columns
+                .into_iter()
+                .zip(functions)
+                .enumerate()
+                .map(|(position, (column, function))| Expr::Call {
+                    function,
+                    arguments: vec![column, variable(item, position)],
+                    ty: ColumnType::BOOL,
+                    location: -1,
+                });
         let conditions: Vec<Expr> = conditions.collect();
         body.filter[position] = Expr::Constant(Datum::Bool(true), ColumnType::BOOL);
         body.filter.extend(conditions);
@@ -359,10 +445,19 @@ impl Planner<'_> {
         let mut pairs: Vec<(Expr, Expr)> = Vec::new();
         let mut known: Vec<(Expr, Expr)> = Vec::new();
         let mut equalities: Vec<&Expr> = body.filter.iter().collect();
-        body.from.iter().for_each(|tree| inner_conditions(tree, &mut equalities));
+        body.from
+            .iter()
+            .for_each(|tree| inner_conditions(tree, &mut equalities));
         for condition in equalities {
-            let Expr::Call { function, arguments, .. } = condition else { continue };
-            let [left, right] = arguments.as_slice() else { continue };
+            let Expr::Call {
+                function, arguments, ..
+            } = condition
+            else {
+                continue;
+            };
+            let [left, right] = arguments.as_slice() else {
+                continue;
+            };
             if !matches!(comparison_of(*function), Some((Comparison::Equal, _))) {
                 continue;
             }
@@ -396,7 +491,11 @@ impl Planner<'_> {
                     let stringy = mote_types::catalog::is_text_like(other.ty().oid)
                         && other.ty().oid != mote_types::oid::BPCHAR
                         && value.ty().oid == text;
-                    if stringy { exact_operator("=", text, text) } else { None }
+                    if stringy {
+                        exact_operator("=", text, text)
+                    } else {
+                        None
+                    }
                 });
                 let Some(operator) = found else { continue };
                 let arguments = vec![other.clone(), value.clone()];
@@ -414,7 +513,13 @@ impl Planner<'_> {
 
 /// Conditions of inner joins outside of outer joins.
 fn inner_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
-    if let FromTree::Join { kind: FromJoin::Inner, left, right, condition } = tree {
+    if let FromTree::Join {
+        kind: FromJoin::Inner,
+        left,
+        right,
+        condition,
+    } = tree
+    {
         conditions.extend(condition);
         inner_conditions(left, conditions);
         inner_conditions(right, conditions);
@@ -425,24 +530,39 @@ fn inner_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
 fn inner_items(tree: &FromTree, items: &mut Vec<u16>) {
     match tree {
         FromTree::Item(item) => items.push(*item),
-        FromTree::Join { kind: FromJoin::Inner, left, right, .. } => {
+        FromTree::Join {
+            kind: FromJoin::Inner,
+            left,
+            right,
+            ..
+        } => {
             inner_items(left, items);
             inner_items(right, items);
         }
-        FromTree::Join { kind: FromJoin::Left | FromJoin::Semi | FromJoin::Anti, left, .. } => {
+        FromTree::Join {
+            kind: FromJoin::Left | FromJoin::Semi | FromJoin::Anti,
+            left,
+            ..
+        } => {
             inner_items(left, items);
         }
-        FromTree::Join { kind: FromJoin::Right, right, .. } => inner_items(right, items),
-        FromTree::Join { kind: FromJoin::Full, .. } => {}
+        FromTree::Join {
+            kind: FromJoin::Right,
+            right,
+            ..
+        } => inner_items(right, items),
+        FromTree::Join {
+            kind: FromJoin::Full, ..
+        } => {}
     }
 }
 
 fn has_semi_join(tree: &FromTree) -> bool {
     match tree {
         FromTree::Item(_) => false,
-        FromTree::Join { kind, left, right, .. } => {
-            matches!(kind, FromJoin::Semi | FromJoin::Anti) || has_semi_join(left) || has_semi_join(right)
-        }
+        FromTree::Join {
+            kind, left, right, ..
+        } => matches!(kind, FromJoin::Semi | FromJoin::Anti) || has_semi_join(left) || has_semi_join(right),
     }
 }
 
@@ -474,12 +594,25 @@ fn add_late_join(body: &mut SelectBody, kind: FromJoin, right: FromTree, conditi
         right: Box::new(right),
         condition: Vec::new(),
     });
-    body.from = vec![FromTree::Join { kind, left: Box::new(left), right: Box::new(right), condition }];
+    body.from = vec![FromTree::Join {
+        kind,
+        left: Box::new(left),
+        right: Box::new(right),
+        condition,
+    }];
 }
 
 /// Outer joins become inner where a condition above is false or NULL for null-extended rows.
 fn reduce_outer(tree: &mut FromTree, filter: &[Expr]) {
-    let FromTree::Join { kind, left, right, condition } = tree else { return };
+    let FromTree::Join {
+        kind,
+        left,
+        right,
+        condition,
+    } = tree
+    else {
+        return;
+    };
     let rejects = |side: &FromTree| {
         let mut items = Vec::new();
         side.for_each_item(&mut |item| items.push(item));
@@ -510,7 +643,9 @@ fn is_strict_on(condition: &Expr, items: &[u16]) -> bool {
     fn value_strict(expr: &Expr, items: &[u16]) -> bool {
         match expr {
             Expr::Variable { relation, .. } => items.contains(relation),
-            Expr::Call { function, arguments, .. } => {
+            Expr::Call {
+                function, arguments, ..
+            } => {
                 function.signature().strict && arguments.iter().any(|argument| value_strict(argument, items))
             }
             Expr::Cast { argument, .. } => value_strict(argument, items),
@@ -521,7 +656,9 @@ fn is_strict_on(condition: &Expr, items: &[u16]) -> bool {
         Expr::IsNotNull(argument) => value_strict(argument, items),
         Expr::InList { argument, .. } => value_strict(argument, items),
         // ALL over an empty array is true whatever is compared.
-        Expr::ArrayComparison { argument, all: false, .. } => value_strict(argument, items),
+        Expr::ArrayComparison {
+            argument, all: false, ..
+        } => value_strict(argument, items),
         Expr::ArrayComparison { .. } => false,
         Expr::And(list) => list.iter().any(|inner| is_strict_on(inner, items)),
         Expr::Or(list) => list.iter().all(|inner| is_strict_on(inner, items)),
@@ -529,7 +666,11 @@ fn is_strict_on(condition: &Expr, items: &[u16]) -> bool {
     }
 }
 
-type RowList = (Vec<Expr>, Vec<crate::catalog::function::FunctionId>, Vec<Vec<Expr>>);
+type RowList = (
+    Vec<Expr>,
+    Vec<crate::catalog::function::FunctionId>,
+    Vec<Vec<Expr>>,
+);
 
 /// Takes an OR of ANDs of equalities apart, if all arms compare the same columns with values of the same types.
 fn row_list_parts(arms: &[Expr]) -> Option<RowList> {
@@ -540,8 +681,15 @@ fn row_list_parts(arms: &[Expr]) -> Option<RowList> {
         let Expr::And(tests) = arm else { return None };
         let mut row = Vec::with_capacity(tests.len());
         for (position, test) in tests.iter().enumerate() {
-            let Expr::Call { function, arguments, .. } = test else { return None };
-            let [column @ Expr::Variable { column: number, .. }, value] = arguments.as_slice() else { return None };
+            let Expr::Call {
+                function, arguments, ..
+            } = test
+            else {
+                return None;
+            };
+            let [column @ Expr::Variable { column: number, .. }, value] = arguments.as_slice() else {
+                return None;
+            };
             let equal = matches!(comparison_of(*function), Some((Comparison::Equal, _)));
             let is_value = matches!(value, Expr::Constant(..) | Expr::Parameter { .. });
             if !equal || !is_value || *number >= FIRST_SYSTEM_COLUMN {
@@ -564,7 +712,10 @@ fn row_list_parts(arms: &[Expr]) -> Option<RowList> {
         rows.push(row);
     }
     let one_item = columns.windows(2).all(|pair| match pair {
-        [Expr::Variable { relation: a, .. }, Expr::Variable { relation: b, .. }] => a == b,
+        [
+            Expr::Variable { relation: a, .. },
+            Expr::Variable { relation: b, .. },
+        ] => a == b,
         _ => false,
     });
     (one_item && !rows.is_empty()).then_some((columns, functions, rows))

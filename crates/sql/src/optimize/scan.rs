@@ -59,8 +59,13 @@ fn key_value(value: &Expr, key: ColumnType, equality: bool) -> Option<Expr> {
     };
     let ((from_size, ..), (key_size, low, high)) = (rank(from.oid)?, rank(key.oid)?);
     let target = ColumnType::new(key.oid);
-    let cast =
-        Expr::Cast { argument: Box::new(value.clone()), from, ty: target, explicit: false, location: -1 };
+    let cast = Expr::Cast {
+        argument: Box::new(value.clone()),
+        from,
+        ty: target,
+        explicit: false,
+        location: -1,
+    };
     if from_size <= key_size {
         return Some(cast);
     }
@@ -75,10 +80,19 @@ fn key_value(value: &Expr, key: ColumnType, equality: bool) -> Option<Expr> {
     let test = |name: &str, limit: i64| {
         let function = exact_operator(name, from.oid, from.oid)?.function;
         let arguments = vec![value.clone(), bound(limit)];
-        Some(Expr::Call { function, arguments, ty: ColumnType::BOOL, location: -1 })
+        Some(Expr::Call {
+            function,
+            arguments,
+            ty: ColumnType::BOOL,
+            location: -1,
+        })
     };
     let fits = Expr::And(vec![test(">=", low)?, test("<=", high)?]);
-    Some(Expr::Case { branches: vec![(fits, cast)], otherwise: None, ty: target })
+    Some(Expr::Case {
+        branches: vec![(fits, cast)],
+        otherwise: None,
+        ty: target,
+    })
 }
 
 impl Planner<'_> {
@@ -94,9 +108,12 @@ impl Planner<'_> {
     /// Is this expression the index key?
     fn is_key(&self, expr: &Expr, item: u16, key: &IndexKey) -> bool {
         match (&key.target, expr) {
-            (IndexKeyTarget::Column(column), Expr::Variable { relation, column: c, .. }) => {
-                *relation == item && c == column
-            }
+            (
+                IndexKeyTarget::Column(column),
+                Expr::Variable {
+                    relation, column: c, ..
+                },
+            ) => *relation == item && c == column,
             (IndexKeyTarget::Expression(_, stored), _) => {
                 !matches!(expr, Expr::Variable { .. } | Expr::Constant(..))
                     && over_item(stored, item).same(expr)
@@ -107,16 +124,21 @@ impl Planner<'_> {
 
     fn binding(&self, condition: &Expr, item: u16, key: &IndexKey) -> Option<Binding> {
         match condition {
-            Expr::Call { function, arguments, .. } => {
-                let [left, right] = arguments.as_slice() else { return None };
-                let (comparison, operator) = comparison_of(*function)?;
-                let (comparison, value, declared) = if self.is_key(left, item, key) && !self.reads(right, item) {
-                    (comparison, right, operator.left)
-                } else if self.is_key(right, item, key) && !self.reads(left, item) {
-                    (comparison.commuted(), left, operator.right)
-                } else {
+            Expr::Call {
+                function, arguments, ..
+            } => {
+                let [left, right] = arguments.as_slice() else {
                     return None;
                 };
+                let (comparison, operator) = comparison_of(*function)?;
+                let (comparison, value, declared) =
+                    if self.is_key(left, item, key) && !self.reads(right, item) {
+                        (comparison, right, operator.left)
+                    } else if self.is_key(right, item, key) && !self.reads(left, item) {
+                        (comparison.commuted(), left, operator.right)
+                    } else {
+                        return None;
+                    };
                 // The comparison must be the key type's own, not one of a type the column was turned into.
                 let own = declared == key.ty.oid
                     || (is_text_family(declared) && is_text_family(key.ty.oid))
@@ -137,20 +159,28 @@ impl Planner<'_> {
                 }
             }
             Expr::IsNull(argument) if self.is_key(argument, item, key) => Some(Binding::IsNull),
-            Expr::InList { argument, list, negated: false, .. } if self.is_key(argument, item, key) => {
+            Expr::InList {
+                argument,
+                list,
+                negated: false,
+                ..
+            } if self.is_key(argument, item, key) => {
                 let list = list.iter().map(|value| {
                     let stable = !self.reads(value, item) && !self.is_unstable(value);
                     stable.then(|| key_value(value, key.ty, true)).flatten()
                 });
                 Some(Binding::Any(AnyOf::List(list.collect::<Option<_>>()?)))
             }
-            Expr::ArrayComparison { function, argument, array, all: false }
-                if self.is_key(argument, item, key) && !self.reads(array, item) && !self.is_unstable(array) =>
-            {
+            Expr::ArrayComparison {
+                function,
+                argument,
+                array,
+                all: false,
+            } if self.is_key(argument, item, key) && !self.reads(array, item) && !self.is_unstable(array) => {
                 let (comparison, _) = comparison_of(*function)?;
                 let element = array.ty().element()?;
-                let same = element.oid == key.ty.oid
-                    || (is_text_family(element.oid) && is_text_family(key.ty.oid));
+                let same =
+                    element.oid == key.ty.oid || (is_text_family(element.oid) && is_text_family(key.ty.oid));
                 let usable = same && comparison == Comparison::Equal;
                 usable.then(|| Binding::Any(AnyOf::Array((**array).clone())))
             }
@@ -173,9 +203,18 @@ impl Planner<'_> {
         limited: bool,
     ) -> Access {
         let rows = table_rows(relation);
-        let all: f64 = conditions.iter().map(|condition| selectivity(condition, &self.items)).product();
+        let all: f64 = conditions
+            .iter()
+            .map(|condition| selectivity(condition, &self.items))
+            .product();
         let output = (rows * all).max(1.0);
-        let sort_cost = |rows: f64| if sort.is_empty() { 0.0 } else { rows * (rows + 1.0).log2() * 0.2 };
+        let sort_cost = |rows: f64| {
+            if sort.is_empty() {
+                0.0
+            } else {
+                rows * (rows + 1.0).log2() * 0.2
+            }
+        };
         let mut best = Access {
             index: None,
             equals: Vec::new(),
@@ -192,7 +231,8 @@ impl Planner<'_> {
             if !index.valid || !self.predicate_implied(index, item, conditions) {
                 continue;
             }
-            if let Some(access) = self.index_access(item, relation, position as u16, conditions, sort, limited)
+            if let Some(access) =
+                self.index_access(item, relation, position as u16, conditions, sort, limited)
             {
                 let mut access = access;
                 if !access.ordered {
@@ -284,7 +324,11 @@ impl Planner<'_> {
             .filter(|slot| !used.contains(slot))
             .map(|slot| selectivity(conditions[slot], &self.items))
             .product();
-        let rows = if single_row { 1.0 } else { (visited * rest).max(1.0) };
+        let rows = if single_row {
+            1.0
+        } else {
+            (visited * rest).max(1.0)
+        };
         let mut cost = DESCENT_COST * fan_out + visited.max(1.0) * FETCH_COST;
         // With LIMIT an ordered scan stops early.
         if ordered && limited && !sort.is_empty() && !single_row {
@@ -292,7 +336,18 @@ impl Planner<'_> {
         }
         let index = Some(position);
         let ordered = ordered && !sort.is_empty();
-        Some(Access { index, equals, lower, upper, backward, single_row, used, rows, cost, ordered })
+        Some(Access {
+            index,
+            equals,
+            lower,
+            upper,
+            backward,
+            single_row,
+            used,
+            rows,
+            cost,
+            ordered,
+        })
     }
 
     /// Bounds on the key behind the equal ones, in terms of values (whatever the key's direction).
@@ -305,7 +360,9 @@ impl Planner<'_> {
     ) -> (Option<IndexBound>, Option<IndexBound>) {
         let (mut lower, mut upper) = (None, None);
         for (slot, condition) in conditions.iter().enumerate() {
-            let Some(Binding::Bound(comparison, value)) = self.binding(condition, item, key) else { continue };
+            let Some(Binding::Bound(comparison, value)) = self.binding(condition, item, key) else {
+                continue;
+            };
             let (side, inclusive) = match comparison {
                 Comparison::Greater => (&mut lower, false),
                 Comparison::GreaterOrEqual => (&mut lower, true),
@@ -337,10 +394,15 @@ impl Planner<'_> {
         let mut key = bound;
         for wanted in sort {
             // A column bound by equality has one value: any order will do.
-            if index.keys[..bound].iter().any(|key| self.is_key(&wanted.expr, item, key)) {
+            if index.keys[..bound]
+                .iter()
+                .any(|key| self.is_key(&wanted.expr, item, key))
+            {
                 continue;
             }
-            let Some(next) = index.keys.get(key) else { return (false, false) };
+            let Some(next) = index.keys.get(key) else {
+                return (false, false);
+            };
             if !self.is_key(&wanted.expr, item, next) {
                 return (false, false);
             }
@@ -373,7 +435,9 @@ impl Planner<'_> {
             else {
                 continue;
             };
-            let better = best.as_ref().is_none_or(|known| access.equals.len() > known.equals.len());
+            let better = best
+                .as_ref()
+                .is_none_or(|known| access.equals.len() > known.equals.len());
             if access.ordered && better {
                 best = Some(access);
             }
@@ -383,7 +447,9 @@ impl Planner<'_> {
 
     /// A partial index serves if each part of its predicate is among the conditions, or follows from one.
     fn predicate_implied(&self, index: &IndexDescription, item: u16, conditions: &[&Expr]) -> bool {
-        let Some((_, predicate)) = &index.predicate else { return true };
+        let Some((_, predicate)) = &index.predicate else {
+            return true;
+        };
         let implied = |part: &Expr| {
             conditions.iter().any(|condition| condition.same(part))
                 || match part {
@@ -393,7 +459,9 @@ impl Planner<'_> {
                     _ => false,
                 }
         };
-        crate::bind::conjuncts(over_item(predicate, item)).iter().all(implied)
+        crate::bind::conjuncts(over_item(predicate, item))
+            .iter()
+            .all(implied)
     }
 }
 
@@ -401,9 +469,12 @@ impl Planner<'_> {
 fn over_item(stored: &Expr, item: u16) -> Expr {
     let mut expr = stored.clone();
     expr.rewrite(&mut |inner| match inner {
-        Expr::Column { index, ty } if *index < FIRST_SYSTEM_COLUMN => {
-            Some(Expr::Variable { relation: item, column: *index, ty: *ty, location: -1 })
-        }
+        Expr::Column { index, ty } if *index < FIRST_SYSTEM_COLUMN => Some(Expr::Variable {
+            relation: item,
+            column: *index,
+            ty: *ty,
+            location: -1,
+        }),
         _ => None,
     });
     expr
@@ -412,10 +483,14 @@ fn over_item(stored: &Expr, item: u16) -> Expr {
 /// True if the condition cannot hold where `column` is NULL: a strict comparison of it.
 fn rejects_null(condition: &Expr, column: &Expr) -> bool {
     match condition {
-        Expr::Call { function, arguments, .. } => {
-            function.signature().strict && arguments.iter().any(|argument| argument.same(column))
-        }
-        Expr::InList { argument, negated: false, .. } => argument.same(column),
+        Expr::Call {
+            function, arguments, ..
+        } => function.signature().strict && arguments.iter().any(|argument| argument.same(column)),
+        Expr::InList {
+            argument,
+            negated: false,
+            ..
+        } => argument.same(column),
         _ => false,
     }
 }

@@ -20,7 +20,10 @@ use crate::plan::node::{
 impl Planner<'_> {
     /// Plans a query. Its row starts with the targets in order; with `exact` nothing follows them.
     pub(super) fn query(&mut self, mut query: BoundQuery, exact: bool) -> SqlResult<Joined> {
-        let placeholder = QueryBody::Values { item: 0, rows: Vec::new() };
+        let placeholder = QueryBody::Values {
+            item: 0,
+            rows: Vec::new(),
+        };
         match std::mem::replace(&mut query.body, placeholder) {
             QueryBody::Select(body) => {
                 let marks = self.marks;
@@ -38,14 +41,32 @@ impl Planner<'_> {
                 let layout = (0..width).map(|column| (item, column as u16)).collect();
                 let rows = resolved.len() as f64;
                 let node = Node::Values { rows: resolved };
-                let joined = Joined { node, layout, items: vec![item], rows, cost: rows, ordered: false };
+                let joined = Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows,
+                    cost: rows,
+                    ordered: false,
+                };
                 self.finish(query, joined, exact)
             }
-            QueryBody::SetOperation { item, kind, all, left, right } => {
+            QueryBody::SetOperation {
+                item,
+                kind,
+                all,
+                left,
+                right,
+            } => {
                 let width = left.targets.len();
                 let node = self.set_operation(kind, all, *left, *right)?;
                 let layout = (0..width).map(|column| (item, column as u16)).collect();
-                let joined = Joined { layout, items: vec![item], ordered: false, ..node };
+                let joined = Joined {
+                    layout,
+                    items: vec![item],
+                    ordered: false,
+                    ..node
+                };
                 self.finish(query, joined, exact)
             }
         }
@@ -71,11 +92,30 @@ impl Planner<'_> {
                     }
                 }
                 let append = Node::Append { inputs };
-                if all { append } else { Node::Distinct { input: Box::new(append), on: None } }
+                if all {
+                    append
+                } else {
+                    Node::Distinct {
+                        input: Box::new(append),
+                        on: None,
+                    }
+                }
             }
-            _ => Node::SetOperation { kind, all, left: Box::new(left.node), right: Box::new(right.node) },
+            _ => Node::SetOperation {
+                kind,
+                all,
+                left: Box::new(left.node),
+                right: Box::new(right.node),
+            },
         };
-        Ok(Joined { node, layout: Vec::new(), items: Vec::new(), rows, cost, ordered: false })
+        Ok(Joined {
+            node,
+            layout: Vec::new(),
+            items: Vec::new(),
+            rows,
+            cost,
+            ordered: false,
+        })
     }
 
     fn select(&mut self, mut query: BoundQuery, mut body: SelectBody, exact: bool) -> SqlResult<Joined> {
@@ -88,7 +128,10 @@ impl Planner<'_> {
             return self.finish(query, joined, exact);
         }
         let direct = body.grouping.is_none() && body.windows.is_empty() && body.sets.is_none();
-        let sort = match direct && query.distinct.is_none() { true => query.order_by.clone(), false => Vec::new() };
+        let sort = match direct && query.distinct.is_none() {
+            true => query.order_by.clone(),
+            false => Vec::new(),
+        };
         let (from, filter) = (std::mem::take(&mut body.from), std::mem::take(&mut body.filter));
         let joined = self.joins(from, filter, &sort, query.limit.is_some())?;
         let joined = self.above_joins(body, joined)?;
@@ -110,14 +153,20 @@ impl Planner<'_> {
             self.need(expr);
         }
         let mut inner = Vec::new();
-        let mut body = SelectBody { from: Vec::new(), filter: Vec::new(), ..body.clone_upper() };
+        let mut body = SelectBody {
+            from: Vec::new(),
+            filter: Vec::new(),
+            ..body.clone_upper()
+        };
         body.for_each_expr_mut(&mut |expr| inner.push(expr.clone()));
         inner.iter().for_each(|expr| self.need(expr));
     }
 
     /// min and max of the first free key of an index: the aggregate gets one row.
     fn extremum(&mut self, body: &mut SelectBody) -> SqlResult<Option<Joined>> {
-        let Some(grouping) = &body.grouping else { return Ok(None) };
+        let Some(grouping) = &body.grouping else {
+            return Ok(None);
+        };
         let ([call], [FromTree::Item(item)]) = (grouping.calls.as_slice(), body.from.as_slice()) else {
             return Ok(None);
         };
@@ -129,27 +178,52 @@ impl Planner<'_> {
             "max" => true,
             _ => return Ok(None),
         };
-        let [argument @ Expr::Variable { .. }] = call.arguments.as_slice() else { return Ok(None) };
-        let ItemKind::Relation(relation) = &self.items[*item as usize].kind else { return Ok(None) };
+        let [argument @ Expr::Variable { .. }] = call.arguments.as_slice() else {
+            return Ok(None);
+        };
+        let ItemKind::Relation(relation) = &self.items[*item as usize].kind else {
+            return Ok(None);
+        };
         if relation.kind != RelationKind::Table {
             return Ok(None);
         }
         let (item, relation, argument) = (*item, relation.clone(), argument.clone());
-        let key = SortKey { expr: argument.clone(), descending, nulls_first: descending };
+        let key = SortKey {
+            expr: argument.clone(),
+            descending,
+            nulls_first: descending,
+        };
         let borrowed: Vec<&Expr> = body.filter.iter().collect();
-        let Some(access) = self.extremum_access(item, &relation, &borrowed, &key) else { return Ok(None) };
+        let Some(access) = self.extremum_access(item, &relation, &borrowed, &key) else {
+            return Ok(None);
+        };
         let mut conditions = std::mem::take(&mut body.filter);
         body.from.clear();
         conditions.push(Expr::IsNotNull(Box::new(argument)));
         let scan = self.scan(item, relation, access, conditions)?;
         let one = Expr::Constant(Datum::Int8(1), mote_types::ColumnType::INT8);
-        let node = Node::Limit { input: Box::new(scan.node), count: Some(one), offset: None, with_ties: None };
-        Ok(Some(Joined { node, rows: 1.0, cost: 10.0, ..scan }))
+        let node = Node::Limit {
+            input: Box::new(scan.node),
+            count: Some(one),
+            offset: None,
+            with_ties: None,
+        };
+        Ok(Some(Joined {
+            node,
+            rows: 1.0,
+            cost: 10.0,
+            ..scan
+        }))
     }
 
     /// Groups, windows and sets.
     fn above_joins(&mut self, body: SelectBody, joined: Joined) -> SqlResult<Joined> {
-        let SelectBody { grouping, windows, sets, .. } = body;
+        let SelectBody {
+            grouping,
+            windows,
+            sets,
+            ..
+        } = body;
         let mut joined = joined;
         if let Some(grouping) = grouping {
             joined = self.aggregate(grouping, joined)?;
@@ -164,7 +238,13 @@ impl Planner<'_> {
     }
 
     fn aggregate(&mut self, grouping: Grouping, joined: Joined) -> SqlResult<Joined> {
-        let Grouping { item, keys, sets, calls, having } = grouping;
+        let Grouping {
+            item,
+            keys,
+            sets,
+            calls,
+            having,
+        } = grouping;
         let mut group_by = keys;
         for key in &mut group_by {
             self.resolve(key, &joined.layout)?;
@@ -180,10 +260,21 @@ impl Planner<'_> {
             result?;
         }
         let keys = (0..group_by.len()).map(|key| (item, GROUP_KEY + key as u16));
-        let layout: Vec<Slot> = keys.chain((0..calls.len()).map(|call| (item, call as u16))).collect();
-        let rows = if group_by.is_empty() { 1.0 } else { (joined.rows / 10.0).max(1.0) };
+        let layout: Vec<Slot> = keys
+            .chain((0..calls.len()).map(|call| (item, call as u16)))
+            .collect();
+        let rows = if group_by.is_empty() {
+            1.0
+        } else {
+            (joined.rows / 10.0).max(1.0)
+        };
         let cost = joined.cost + joined.rows;
-        let node = Aggregate { input: joined.node, group_by, grouping_sets: sets, calls };
+        let node = Aggregate {
+            input: joined.node,
+            group_by,
+            grouping_sets: sets,
+            calls,
+        };
         let grouped = Joined {
             node: Node::Aggregate(Box::new(node)),
             layout,
@@ -192,11 +283,20 @@ impl Planner<'_> {
             cost,
             ordered: false,
         };
-        if having.is_empty() { Ok(grouped) } else { self.filtered(grouped, having) }
+        if having.is_empty() {
+            Ok(grouped)
+        } else {
+            self.filtered(grouped, having)
+        }
     }
 
     fn window(&mut self, window: crate::bind::query::BoundWindow, joined: Joined) -> SqlResult<Joined> {
-        let crate::bind::query::BoundWindow { item, mut partition_by, mut order_by, mut calls } = window;
+        let crate::bind::query::BoundWindow {
+            item,
+            mut partition_by,
+            mut order_by,
+            mut calls,
+        } = window;
         for expr in &mut partition_by {
             self.resolve(expr, &joined.layout)?;
         }
@@ -212,24 +312,50 @@ impl Planner<'_> {
             });
             result?;
         }
-        let partition = |expr: &Expr| SortKey { expr: expr.clone(), descending: false, nulls_first: false };
-        let keys: Vec<SortKey> = partition_by.iter().map(partition).chain(order_by.iter().cloned()).collect();
+        let partition = |expr: &Expr| SortKey {
+            expr: expr.clone(),
+            descending: false,
+            nulls_first: false,
+        };
+        let keys: Vec<SortKey> = partition_by
+            .iter()
+            .map(partition)
+            .chain(order_by.iter().cloned())
+            .collect();
         let input = match keys.is_empty() {
             true => joined.node,
-            false => Node::Sort { input: Box::new(joined.node), keys, limit: None },
+            false => Node::Sort {
+                input: Box::new(joined.node),
+                keys,
+                limit: None,
+            },
         };
         let mut layout = joined.layout;
         layout.extend((0..calls.len()).map(|call| (item, call as u16)));
-        let node = Node::Window(Box::new(Window { input, partition_by, order_by, calls }));
+        let node = Node::Window(Box::new(Window {
+            input,
+            partition_by,
+            order_by,
+            calls,
+        }));
         let cost = joined.cost + joined.rows * 3.0;
-        Ok(Joined { node, layout, ordered: false, cost, ..joined })
+        Ok(Joined {
+            node,
+            layout,
+            ordered: false,
+            cost,
+            ..joined
+        })
     }
 
     fn project_sets(&mut self, item: u16, calls: Vec<Expr>, joined: Joined) -> SqlResult<Joined> {
         let mut columns: Vec<ProjectSetColumn> = Vec::with_capacity(joined.layout.len() + calls.len());
         for (index, (relation, column)) in joined.layout.iter().enumerate() {
             let ty = self.column_type(*relation, *column);
-            columns.push(ProjectSetColumn::Scalar(Expr::Column { index: index as u16, ty }));
+            columns.push(ProjectSetColumn::Scalar(Expr::Column {
+                index: index as u16,
+                ty,
+            }));
         }
         let mut layout = joined.layout.clone();
         for (position, mut call) in calls.into_iter().enumerate() {
@@ -237,14 +363,32 @@ impl Planner<'_> {
             columns.push(ProjectSetColumn::Set(call));
             layout.push((item, position as u16));
         }
-        let node = Node::ProjectSet { input: Box::new(joined.node), columns };
+        let node = Node::ProjectSet {
+            input: Box::new(joined.node),
+            columns,
+        };
         let rows = joined.rows * super::estimate::FUNCTION_ROWS;
-        Ok(Joined { node, layout, rows, ordered: false, ..joined })
+        Ok(Joined {
+            node,
+            layout,
+            rows,
+            ordered: false,
+            ..joined
+        })
     }
 
     /// Order, distinct rows, locks, limit, targets.
     pub(super) fn finish(&mut self, query: BoundQuery, joined: Joined, exact: bool) -> SqlResult<Joined> {
-        let BoundQuery { targets, distinct, order_by, limit, offset, with_ties, locks, .. } = query;
+        let BoundQuery {
+            targets,
+            distinct,
+            order_by,
+            limit,
+            offset,
+            with_ties,
+            locks,
+            ..
+        } = query;
         let mut bounds = (limit, offset);
         for bound in bounds.0.iter_mut().chain(&mut bounds.1) {
             self.resolve(bound, &[])?;
@@ -252,7 +396,9 @@ impl Planner<'_> {
         if let Some(BoundDistinct::All) = distinct {
             return self.finish_distinct(targets, order_by, bounds, with_ties, joined);
         }
-        let unstable = order_by.iter().any(|key| key.expr.is_volatile() || key.expr.contains_subplan());
+        let unstable = order_by
+            .iter()
+            .any(|key| key.expr.is_volatile() || key.expr.contains_subplan());
         if unstable && locks.is_empty() {
             return self.finish_unstable(targets, order_by, bounds, joined);
         }
@@ -269,7 +415,11 @@ impl Planner<'_> {
             }
             for expr in &resolved {
                 if !keys.iter().any(|key| key.expr.same(expr)) {
-                    keys.push(SortKey { expr: expr.clone(), descending: false, nulls_first: false });
+                    keys.push(SortKey {
+                        expr: expr.clone(),
+                        descending: false,
+                        nulls_first: false,
+                    });
                 }
             }
             on = Some(resolved);
@@ -280,11 +430,22 @@ impl Planner<'_> {
                 true => sort_limit(&bounds),
                 false => None,
             };
-            let node = Node::Sort { input: Box::new(joined.node), keys, limit: wanted };
-            joined = Joined { node, ordered: true, ..joined };
+            let node = Node::Sort {
+                input: Box::new(joined.node),
+                keys,
+                limit: wanted,
+            };
+            joined = Joined {
+                node,
+                ordered: true,
+                ..joined
+            };
         }
         if let Some(on) = on {
-            let node = Node::Distinct { input: Box::new(joined.node), on: Some(on) };
+            let node = Node::Distinct {
+                input: Box::new(joined.node),
+                on: Some(on),
+            };
             joined = Joined { node, ..joined };
         }
         if !locks.is_empty() {
@@ -297,8 +458,12 @@ impl Planner<'_> {
     fn lock_rows(&mut self, locks: &[crate::bind::query::BoundLock], joined: Joined) -> SqlResult<Joined> {
         let mut rows = Vec::with_capacity(locks.len());
         for lock in locks {
-            let mark = joined.layout.iter().position(|slot| *slot == (lock.item, ROW_MARK));
-            let (Some(mark), ItemKind::Relation(relation)) = (mark, &self.items[lock.item as usize].kind) else {
+            let mark = joined
+                .layout
+                .iter()
+                .position(|slot| *slot == (lock.item, ROW_MARK));
+            let (Some(mark), ItemKind::Relation(relation)) = (mark, &self.items[lock.item as usize].kind)
+            else {
                 return Err(mote_common::SqlError::unsupported(
                     "row locks on the inside of a grouped or outer query",
                 ));
@@ -312,7 +477,11 @@ impl Planner<'_> {
             });
         }
         let marks = row_marks(&joined.layout);
-        let node = Node::LockRows { input: Box::new(joined.node), locks: rows, marks };
+        let node = Node::LockRows {
+            input: Box::new(joined.node),
+            locks: rows,
+            marks,
+        };
         Ok(Joined { node, ..joined })
     }
 
@@ -328,13 +497,28 @@ impl Planner<'_> {
         if in_place && (!exact || columns.len() == joined.layout.len()) {
             return Ok(joined);
         }
-        if let Node::Result { columns: inner, filter } = joined.node {
+        if let Node::Result {
+            columns: inner,
+            filter,
+        } = joined.node
+        {
             // SELECT without FROM: one node does it all.
             debug_assert!(inner.is_empty());
-            return Ok(Joined { node: Node::Result { columns, filter }, layout: Vec::new(), ..joined });
+            return Ok(Joined {
+                node: Node::Result { columns, filter },
+                layout: Vec::new(),
+                ..joined
+            });
         }
-        let node = Node::Project { input: Box::new(joined.node), columns };
-        Ok(Joined { node, layout: Vec::new(), ..joined })
+        let node = Node::Project {
+            input: Box::new(joined.node),
+            columns,
+        };
+        Ok(Joined {
+            node,
+            layout: Vec::new(),
+            ..joined
+        })
     }
 
     /// DISTINCT: project, drop duplicates, then sort by output columns.
@@ -349,12 +533,18 @@ impl Planner<'_> {
         let exprs: Vec<Expr> = targets.iter().map(|target| target.expr.clone()).collect();
         let projected = self.project(targets, joined, true)?;
         let rows = (projected.rows / 2.0).max(1.0);
-        let node = Node::Distinct { input: Box::new(projected.node), on: None };
+        let node = Node::Distinct {
+            input: Box::new(projected.node),
+            on: None,
+        };
         let keys: Vec<SortKey> = order_by
             .into_iter()
             .filter_map(|key| {
                 let position = exprs.iter().position(|expr| expr.same(&key.expr))?;
-                let expr = Expr::Column { index: position as u16, ty: exprs[position].ty() };
+                let expr = Expr::Column {
+                    index: position as u16,
+                    ty: exprs[position].ty(),
+                };
                 Some(SortKey { expr, ..key })
             })
             .collect();
@@ -363,10 +553,23 @@ impl Planner<'_> {
             true => node,
             false => {
                 let limit = if with_ties { None } else { sort_limit(&bounds) };
-                Node::Sort { input: Box::new(node), keys, limit }
+                Node::Sort {
+                    input: Box::new(node),
+                    keys,
+                    limit,
+                }
             }
         };
-        Ok(limited(Joined { node, rows, layout: Vec::new(), ..projected }, bounds, ties))
+        Ok(limited(
+            Joined {
+                node,
+                rows,
+                layout: Vec::new(),
+                ..projected
+            },
+            bounds,
+            ties,
+        ))
     }
 
     /// Sort keys that must be computed once: they become columns, and leave again after the sort.
@@ -383,26 +586,62 @@ impl Planner<'_> {
         let mut keys = Vec::with_capacity(order_by.len());
         for key in order_by {
             let ty = key.expr.ty();
-            let position = columns.iter().position(|column| column.same(&key.expr)).unwrap_or_else(|| {
-                columns.push(key.expr.clone());
-                columns.len() - 1
+            let position = columns
+                .iter()
+                .position(|column| column.same(&key.expr))
+                .unwrap_or_else(|| {
+                    columns.push(key.expr.clone());
+                    columns.len() - 1
+                });
+            keys.push(SortKey {
+                expr: Expr::Column {
+                    index: position as u16,
+                    ty,
+                },
+                ..key
             });
-            keys.push(SortKey { expr: Expr::Column { index: position as u16, ty }, ..key });
         }
         for column in &mut columns {
             self.resolve(column, &joined.layout)?;
         }
         let extra = columns.len() > width;
-        let node = Node::Project { input: Box::new(joined.node), columns };
-        let node = Node::Sort { input: Box::new(node), keys, limit: sort_limit(&bounds) };
-        let sorted = limited(Joined { node, layout: Vec::new(), ..joined }, bounds, None);
+        let node = Node::Project {
+            input: Box::new(joined.node),
+            columns,
+        };
+        let node = Node::Sort {
+            input: Box::new(node),
+            keys,
+            limit: sort_limit(&bounds),
+        };
+        let sorted = limited(
+            Joined {
+                node,
+                layout: Vec::new(),
+                ..joined
+            },
+            bounds,
+            None,
+        );
         if !extra {
             return Ok(sorted);
         }
         let visible = types.into_iter().enumerate();
-        let columns = visible.map(|(index, ty)| Expr::Column { index: index as u16, ty }).collect();
-        let node = Node::Project { input: Box::new(sorted.node), columns };
-        Ok(Joined { node, layout: Vec::new(), ..sorted })
+        let columns = visible
+            .map(|(index, ty)| Expr::Column {
+                index: index as u16,
+                ty,
+            })
+            .collect();
+        let node = Node::Project {
+            input: Box::new(sorted.node),
+            columns,
+        };
+        Ok(Joined {
+            node,
+            layout: Vec::new(),
+            ..sorted
+        })
     }
 }
 
@@ -422,7 +661,12 @@ impl SelectBody {
 /// All row marks of a row.
 pub(super) fn row_marks(layout: &[Slot]) -> Vec<RowMark> {
     let marks = layout.iter().enumerate().filter(|(_, slot)| slot.1 == ROW_MARK);
-    marks.map(|(position, slot)| RowMark { scan: ScanId(slot.0), mark: position as u16 }).collect()
+    marks
+        .map(|(position, slot)| RowMark {
+            scan: ScanId(slot.0),
+            mark: position as u16,
+        })
+        .collect()
 }
 
 fn limited(joined: Joined, bounds: (Option<Expr>, Option<Expr>), with_ties: Option<Vec<SortKey>>) -> Joined {
@@ -435,7 +679,12 @@ fn limited(joined: Joined, bounds: (Option<Expr>, Option<Expr>), with_ties: Opti
         Some(_) => joined.rows.min(100.0),
         None => joined.rows,
     };
-    let node = Node::Limit { input: Box::new(joined.node), count, offset, with_ties };
+    let node = Node::Limit {
+        input: Box::new(joined.node),
+        count,
+        offset,
+        with_ties,
+    };
     Joined { node, rows, ..joined }
 }
 

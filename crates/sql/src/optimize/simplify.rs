@@ -38,9 +38,17 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
         Expr::Not(inner) => match *inner {
             Expr::Constant(Datum::Bool(value), _) => truth(!value),
             Expr::Not(twice) => *twice,
-            Expr::InList { function, argument, list, negated } => {
-                Expr::InList { function, argument, list, negated: !negated }
-            }
+            Expr::InList {
+                function,
+                argument,
+                list,
+                negated,
+            } => Expr::InList {
+                function,
+                argument,
+                list,
+                negated: !negated,
+            },
             Expr::IsNull(argument) => Expr::IsNotNull(argument),
             Expr::IsNotNull(argument) => Expr::IsNull(argument),
             other => Expr::Not(Box::new(other)),
@@ -51,7 +59,12 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
         Expr::IsNotNull(inner) if constant(&inner).is_some() => {
             truth(!constant(&inner).is_some_and(Datum::is_null))
         }
-        Expr::Call { function, arguments, ty, location } => {
+        Expr::Call {
+            function,
+            arguments,
+            ty,
+            location,
+        } => {
             let signature = function.signature();
             let some_null =
                 signature.strict && arguments.iter().any(|a| constant(a).is_some_and(Datum::is_null));
@@ -61,14 +74,39 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
             let foldable = signature.volatility == Volatility::Immutable
                 && !signature.returns_set
                 && arguments.iter().all(|argument| constant(argument).is_some());
-            fold(Expr::Call { function, arguments, ty, location }, foldable, folder)
+            fold(
+                Expr::Call {
+                    function,
+                    arguments,
+                    ty,
+                    location,
+                },
+                foldable,
+                folder,
+            )
         }
-        Expr::Cast { argument, from, ty, explicit, location } => {
+        Expr::Cast {
+            argument,
+            from,
+            ty,
+            explicit,
+            location,
+        } => {
             if constant(&argument).is_some_and(Datum::is_null) {
                 return Expr::Constant(Datum::Null, ty);
             }
             let foldable = constant(&argument).is_some();
-            fold(Expr::Cast { argument, from, ty, explicit, location }, foldable, folder)
+            fold(
+                Expr::Cast {
+                    argument,
+                    from,
+                    ty,
+                    explicit,
+                    location,
+                },
+                foldable,
+                folder,
+            )
         }
         Expr::Coalesce { mut arguments, ty } => {
             arguments.retain(|argument| !constant(argument).is_some_and(Datum::is_null));
@@ -81,9 +119,21 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
                 _ => Expr::Coalesce { arguments, ty },
             }
         }
-        Expr::Array { elements, ty, multidimensional } => {
+        Expr::Array {
+            elements,
+            ty,
+            multidimensional,
+        } => {
             let foldable = elements.iter().all(|element| constant(element).is_some());
-            fold(Expr::Array { elements, ty, multidimensional }, foldable, folder)
+            fold(
+                Expr::Array {
+                    elements,
+                    ty,
+                    multidimensional,
+                },
+                foldable,
+                folder,
+            )
         }
         other => other,
     }

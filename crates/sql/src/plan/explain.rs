@@ -9,9 +9,9 @@ use std::fmt::Write;
 use mote_common::Oid;
 use mote_types::{Datum, FormatSettings};
 
+use super::QueryPlan;
 use super::expr::*;
 use super::node::*;
-use super::QueryPlan;
 use crate::catalog::function::{AggregateId, FunctionId};
 use crate::catalog::operator::operators_of_function;
 use crate::catalog::{IndexKeyTarget, Relation};
@@ -26,13 +26,20 @@ pub struct ExplainOptions<'a> {
 
 impl Default for ExplainOptions<'_> {
     fn default() -> Self {
-        ExplainOptions { costs: true, annotate: None }
+        ExplainOptions {
+            costs: true,
+            annotate: None,
+        }
     }
 }
 
 /// The lines of EXPLAIN.
 pub fn explain(plan: &QueryPlan, options: &ExplainOptions<'_>) -> Vec<String> {
-    let mut printer = Printer { plan, options, lines: Vec::new() };
+    let mut printer = Printer {
+        plan,
+        options,
+        lines: Vec::new(),
+    };
     printer.node(&plan.root, 0, "");
     for (number, cte) in plan.ctes.iter().enumerate() {
         printer.heading(&format!("CTE {}", cte.name), number);
@@ -73,7 +80,12 @@ impl Printer<'_> {
         let guess = guess(node);
         let mut line = format!("{}{arrow}{}", " ".repeat(indent), self.title(node));
         if self.options.costs {
-            let _ = write!(line, "  (cost=0.00..{:.2} rows={:.0} width=0)", guess.cost / 100.0, guess.rows.max(1.0));
+            let _ = write!(
+                line,
+                "  (cost=0.00..{:.2} rows={:.0} width=0)",
+                guess.cost / 100.0,
+                guess.rows.max(1.0)
+            );
         }
         if let Some(extra) = self.options.annotate.and_then(|annotate| annotate(node)) {
             let _ = write!(line, " ({extra})");
@@ -102,11 +114,15 @@ impl Printer<'_> {
                 format!("Index Scan{direction} using {index} on {}", scan.relation.name)
             }
             Node::FunctionScan(scan) => match scan.calls.first() {
-                Some(Expr::Call { function, .. }) => format!("Function Scan on {}", function.signature().name),
+                Some(Expr::Call { function, .. }) => {
+                    format!("Function Scan on {}", function.signature().name)
+                }
                 _ => "Function Scan".to_owned(),
             },
             Node::CteScan { cte, .. } => format!("CTE Scan on {}", self.plan.ctes[*cte as usize].name),
-            Node::WorkTableScan { cte } => format!("WorkTable Scan on {}", self.plan.ctes[*cte as usize].name),
+            Node::WorkTableScan { cte } => {
+                format!("WorkTable Scan on {}", self.plan.ctes[*cte as usize].name)
+            }
             Node::Filter { .. } => "Result".to_owned(),
             Node::Project { .. } => "Project".to_owned(),
             Node::ProjectSet { .. } => "ProjectSet".to_owned(),
@@ -148,27 +164,46 @@ impl Printer<'_> {
         let mut add = |label: &str, text: String| details.push(format!("{label}: {text}"));
         match node {
             Node::Empty { .. } => add("One-Time Filter", "false".to_owned()),
-            Node::Result { filter: Some(filter), .. } => add("One-Time Filter", top(filter, &[])),
-            Node::SeqScan(scan) => scan.filter.iter().for_each(|filter| add("Filter", top(filter, &own))),
-            Node::VirtualScan(scan) => scan.filter.iter().for_each(|filter| add("Filter", top(filter, &own))),
-            Node::FunctionScan(scan) => scan.filter.iter().for_each(|filter| add("Filter", top(filter, &own))),
-            Node::CteScan { filter: Some(filter), .. } => add("Filter", top(filter, &own)),
+            Node::Result {
+                filter: Some(filter), ..
+            } => add("One-Time Filter", top(filter, &[])),
+            Node::SeqScan(scan) => scan
+                .filter
+                .iter()
+                .for_each(|filter| add("Filter", top(filter, &own))),
+            Node::VirtualScan(scan) => scan
+                .filter
+                .iter()
+                .for_each(|filter| add("Filter", top(filter, &own))),
+            Node::FunctionScan(scan) => scan
+                .filter
+                .iter()
+                .for_each(|filter| add("Filter", top(filter, &own))),
+            Node::CteScan {
+                filter: Some(filter), ..
+            } => add("Filter", top(filter, &own)),
             Node::IndexScan(scan) => {
                 let condition = index_condition(scan);
                 if !condition.is_empty() {
                     add("Index Cond", condition);
                 }
-                scan.filter.iter().for_each(|filter| add("Filter", top(filter, &own)));
+                scan.filter
+                    .iter()
+                    .for_each(|filter| add("Filter", top(filter, &own)));
             }
             Node::Filter { condition, .. } => add("Filter", top(condition, input)),
             Node::NestedLoop(join) => {
-                join.condition.iter().for_each(|filter| add("Join Filter", top(filter, &below.concat())));
+                join.condition
+                    .iter()
+                    .for_each(|filter| add("Join Filter", top(filter, &below.concat())));
             }
             Node::HashJoin(join) => {
                 let right = below.get(1).map_or(&[] as &[String], Vec::as_slice);
                 let pair = |(a, b): &(Expr, Expr)| format!("({} = {})", show(a, input), show(b, right));
                 add("Hash Cond", all_of(join.keys.iter().map(pair).collect()));
-                join.condition.iter().for_each(|filter| add("Join Filter", top(filter, &below.concat())));
+                join.condition
+                    .iter()
+                    .for_each(|filter| add("Join Filter", top(filter, &below.concat())));
             }
             Node::Sort { keys, .. } => add("Sort Key", sort_keys(keys, input)),
             Node::Distinct { on: None, .. } => add("Group Key", input.join(", ")),
@@ -179,7 +214,10 @@ impl Printer<'_> {
             Node::Insert(insert) => {
                 if let Some(conflict) = &insert.on_conflict {
                     let nothing = matches!(conflict.action, ConflictAction::Nothing);
-                    add("Conflict Resolution", if nothing { "NOTHING" } else { "UPDATE" }.to_owned());
+                    add(
+                        "Conflict Resolution",
+                        if nothing { "NOTHING" } else { "UPDATE" }.to_owned(),
+                    );
                     let names: Vec<&str> = conflict
                         .arbiters
                         .iter()
@@ -238,10 +276,18 @@ fn index_condition(scan: &IndexScan) -> String {
     for (bound, sign) in bounds {
         if let Some(bound) = bound {
             let equal = if bound.inclusive { "=" } else { "" };
-            parts.push(format!("({} {sign}{equal} {})", key_name(scan.equals.len()), show(&bound.value, &[])));
+            parts.push(format!(
+                "({} {sign}{equal} {})",
+                key_name(scan.equals.len()),
+                show(&bound.value, &[])
+            ));
         }
     }
-    if parts.is_empty() { String::new() } else { all_of(parts) }
+    if parts.is_empty() {
+        String::new()
+    } else {
+        all_of(parts)
+    }
 }
 
 fn sort_keys(keys: &[SortKey], names: &[String]) -> String {
@@ -251,7 +297,11 @@ fn sort_keys(keys: &[SortKey], names: &[String]) -> String {
             text.push_str(" DESC");
         }
         if key.nulls_first != key.descending {
-            text.push_str(if key.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
+            text.push_str(if key.nulls_first {
+                " NULLS FIRST"
+            } else {
+                " NULLS LAST"
+            });
         }
         text
     };
@@ -289,40 +339,63 @@ fn column_names(node: &Node) -> Vec<String> {
         Node::Aggregate(aggregate) => {
             let inner = column_names(&aggregate.input);
             let keys = aggregate.group_by.iter().map(|key| show(key, &inner));
-            keys.chain(aggregate.calls.iter().map(|call| aggregate_text(call, &inner))).collect()
+            keys.chain(aggregate.calls.iter().map(|call| aggregate_text(call, &inner)))
+                .collect()
         }
         Node::NestedLoop(join) if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) => below().concat(),
         Node::HashJoin(join) if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) => below().concat(),
         Node::Values { rows } => {
             let width = rows.first().map_or(0, Vec::len);
-            (1..=width).map(|position| format!("\"*VALUES*\".column{position}")).collect()
+            (1..=width)
+                .map(|position| format!("\"*VALUES*\".column{position}"))
+                .collect()
         }
         _ => below().into_iter().next().unwrap_or_default(),
     }
 }
 
 fn bare(names: Vec<String>) -> Vec<String> {
-    let strip = |name: String| name.split_once('.').map(|(_, column)| column.to_owned()).unwrap_or(name);
+    let strip = |name: String| {
+        name.split_once('.')
+            .map(|(_, column)| column.to_owned())
+            .unwrap_or(name)
+    };
     names.into_iter().map(strip).collect()
 }
 
 fn aggregate_text(call: &AggregateCall, names: &[String]) -> String {
     let AggregateId(_) = call.aggregate;
     let signature = call.aggregate.signature();
-    let arguments: Vec<String> = call.arguments.iter().map(|argument| show(argument, names)).collect();
+    let arguments: Vec<String> = call
+        .arguments
+        .iter()
+        .map(|argument| show(argument, names))
+        .collect();
     let distinct = if call.distinct { "DISTINCT " } else { "" };
-    let inside = if arguments.is_empty() { "*".to_owned() } else { arguments.join(", ") };
+    let inside = if arguments.is_empty() {
+        "*".to_owned()
+    } else {
+        arguments.join(", ")
+    };
     format!("{}({distinct}{inside})", signature.name)
 }
 
 /// A condition with PostgreSQL's outer parentheses.
 fn top(expr: &Expr, names: &[String]) -> String {
     let text = show(expr, names);
-    if text.starts_with('(') { text } else { format!("({text})") }
+    if text.starts_with('(') {
+        text
+    } else {
+        format!("({text})")
+    }
 }
 
 fn list(exprs: &[Expr], names: &[String]) -> String {
-    exprs.iter().map(|expr| show(expr, names)).collect::<Vec<_>>().join(", ")
+    exprs
+        .iter()
+        .map(|expr| show(expr, names))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// An expression as text; columns by the names given.
@@ -331,35 +404,73 @@ pub fn show(expr: &Expr, names: &[String]) -> String {
     match expr {
         Expr::Constant(datum, ty) => constant(datum, ty.oid, *ty),
         Expr::Variable { relation, column, .. } => format!("v{relation}.{column}"),
-        Expr::Column { index, .. } => {
-            names.get(*index as usize).cloned().unwrap_or_else(|| format!("column{}", index + 1))
-        }
+        Expr::Column { index, .. } => names
+            .get(*index as usize)
+            .cloned()
+            .unwrap_or_else(|| format!("column{}", index + 1)),
         Expr::Parameter { index, .. } => format!("${}", index + 1),
         Expr::ExecParameter { id, .. } => format!("$:{}", id.0),
-        Expr::Call { function, arguments, .. } => call_text(*function, arguments, names),
+        Expr::Call {
+            function, arguments, ..
+        } => call_text(*function, arguments, names),
         Expr::Cast { argument, ty, .. } => {
             let inner = sub(argument);
-            let simple = inner.starts_with('(') || matches!(**argument, Expr::Parameter { .. } | Expr::Constant(..));
-            if simple { format!("{inner}::{}", ty.name()) } else { format!("({inner})::{}", ty.name()) }
+            let simple =
+                inner.starts_with('(') || matches!(**argument, Expr::Parameter { .. } | Expr::Constant(..));
+            if simple {
+                format!("{inner}::{}", ty.name())
+            } else {
+                format!("({inner})::{}", ty.name())
+            }
         }
-        Expr::And(parts) => format!("({})", parts.iter().map(|p| top(p, names)).collect::<Vec<_>>().join(" AND ")),
-        Expr::Or(parts) => format!("({})", parts.iter().map(|p| top(p, names)).collect::<Vec<_>>().join(" OR ")),
+        Expr::And(parts) => format!(
+            "({})",
+            parts
+                .iter()
+                .map(|p| top(p, names))
+                .collect::<Vec<_>>()
+                .join(" AND ")
+        ),
+        Expr::Or(parts) => format!(
+            "({})",
+            parts
+                .iter()
+                .map(|p| top(p, names))
+                .collect::<Vec<_>>()
+                .join(" OR ")
+        ),
         Expr::Not(inner) => format!("(NOT {})", sub(inner)),
         Expr::IsNull(inner) => format!("({} IS NULL)", sub(inner)),
         Expr::IsNotNull(inner) => format!("({} IS NOT NULL)", sub(inner)),
-        Expr::BooleanTest { argument, test, negated } => {
+        Expr::BooleanTest {
+            argument,
+            test,
+            negated,
+        } => {
             let word = match test {
                 BooleanTest::True => "TRUE",
                 BooleanTest::False => "FALSE",
                 BooleanTest::Unknown => "UNKNOWN",
             };
-            format!("({} IS {}{word})", sub(argument), if *negated { "NOT " } else { "" })
+            format!(
+                "({} IS {}{word})",
+                sub(argument),
+                if *negated { "NOT " } else { "" }
+            )
         }
-        Expr::DistinctFrom { left, right, negated, .. } => {
-            let word = if *negated { "IS NOT DISTINCT FROM" } else { "IS DISTINCT FROM" };
+        Expr::DistinctFrom {
+            left, right, negated, ..
+        } => {
+            let word = if *negated {
+                "IS NOT DISTINCT FROM"
+            } else {
+                "IS DISTINCT FROM"
+            };
             format!("({} {word} {})", sub(left), sub(right))
         }
-        Expr::Case { branches, otherwise, .. } => {
+        Expr::Case {
+            branches, otherwise, ..
+        } => {
             let mut text = String::from("CASE");
             for (condition, result) in branches {
                 let _ = write!(text, " WHEN {} THEN {}", sub(condition), sub(result));
@@ -371,20 +482,50 @@ pub fn show(expr: &Expr, names: &[String]) -> String {
         }
         Expr::Coalesce { arguments, .. } => format!("COALESCE({})", list(arguments, names)),
         Expr::NullIf { left, right, .. } => format!("NULLIF({}, {})", sub(left), sub(right)),
-        Expr::MinMax { arguments, greatest, .. } => {
-            format!("{}({})", if *greatest { "GREATEST" } else { "LEAST" }, list(arguments, names))
+        Expr::MinMax {
+            arguments, greatest, ..
+        } => {
+            format!(
+                "{}({})",
+                if *greatest { "GREATEST" } else { "LEAST" },
+                list(arguments, names)
+            )
         }
-        Expr::ArrayComparison { function, argument, array, all } => {
+        Expr::ArrayComparison {
+            function,
+            argument,
+            array,
+            all,
+        } => {
             let word = if *all { "ALL" } else { "ANY" };
-            format!("({} {} {word} ({}))", sub(argument), operator_name(*function).unwrap_or("="), sub(array))
+            format!(
+                "({} {} {word} ({}))",
+                sub(argument),
+                operator_name(*function).unwrap_or("="),
+                sub(array)
+            )
         }
-        Expr::InList { argument, list: values, negated, .. } => {
+        Expr::InList {
+            argument,
+            list: values,
+            negated,
+            ..
+        } => {
             let (operator, word) = if *negated { ("<>", "ALL") } else { ("=", "ANY") };
-            format!("({} {operator} {word} ({{{}}}))", sub(argument), list(values, names))
+            format!(
+                "({} {operator} {word} ({{{}}}))",
+                sub(argument),
+                list(values, names)
+            )
         }
         Expr::Array { elements, .. } => format!("ARRAY[{}]", list(elements, names)),
         Expr::Row { fields, .. } => format!("ROW({})", list(fields, names)),
-        Expr::RowComparison { operator, left, right, .. } => {
+        Expr::RowComparison {
+            operator,
+            left,
+            right,
+            ..
+        } => {
             let sign = match operator {
                 RowOperator::Equal => "=",
                 RowOperator::NotEqual => "<>",
@@ -395,7 +536,9 @@ pub fn show(expr: &Expr, names: &[String]) -> String {
             };
             format!("(ROW({}) {sign} ROW({}))", list(left, names), list(right, names))
         }
-        Expr::Subscript { array, subscripts, .. } => {
+        Expr::Subscript {
+            array, subscripts, ..
+        } => {
             let mut text = sub(array);
             for subscript in subscripts {
                 let inside = match subscript {
@@ -447,7 +590,9 @@ fn session_text(value: SessionValue) -> &'static str {
 }
 
 fn operator_name(function: FunctionId) -> Option<&'static str> {
-    operators_of_function(function).next().map(|operator| operator.name)
+    operators_of_function(function)
+        .next()
+        .map(|operator| operator.name)
 }
 
 fn call_text(function: FunctionId, arguments: &[Expr], names: &[String]) -> String {
@@ -481,29 +626,50 @@ fn guess(node: &Node) -> Guess {
     node.for_each_input(&mut |input| inputs.push(guess(input)));
     let first = inputs.first().copied().unwrap_or(Guess { rows: 1.0, cost: 0.0 });
     let second = inputs.get(1).copied().unwrap_or(first);
-    let filtered = |rows: f64, filter: &Option<Expr>| if filter.is_some() { (rows * 0.1).max(1.0) } else { rows };
+    let filtered = |rows: f64, filter: &Option<Expr>| {
+        if filter.is_some() {
+            (rows * 0.1).max(1.0)
+        } else {
+            rows
+        }
+    };
     match node {
         Node::SeqScan(scan) => {
             let rows = scan.relation.row_estimate.max(1.0);
-            Guess { rows: filtered(rows, &scan.filter), cost: rows }
+            Guess {
+                rows: filtered(rows, &scan.filter),
+                cost: rows,
+            }
         }
         Node::VirtualScan(scan) => {
             let rows = scan.relation.row_estimate.max(1.0);
-            Guess { rows: filtered(rows, &scan.filter), cost: rows }
+            Guess {
+                rows: filtered(rows, &scan.filter),
+                cost: rows,
+            }
         }
         Node::IndexScan(scan) => {
             let rows = scan.relation.row_estimate.max(1.0);
             let keys = scan.relation.indexes[scan.index as usize].keys.len() as f64;
             let visited = match scan.single_row {
                 true => 1.0,
-                false => rows.powf((keys - scan.equals.len() as f64).max(0.5) / keys).max(1.0),
+                false => rows
+                    .powf((keys - scan.equals.len() as f64).max(0.5) / keys)
+                    .max(1.0),
             };
-            Guess { rows: filtered(visited, &scan.filter), cost: 3.0 + visited * 1.5 }
+            Guess {
+                rows: filtered(visited, &scan.filter),
+                cost: 3.0 + visited * 1.5,
+            }
         }
-        Node::Values { rows } => Guess { rows: rows.len() as f64, cost: rows.len() as f64 },
-        Node::FunctionScan(_) | Node::CteScan { .. } | Node::WorkTableScan { .. } => {
-            Guess { rows: 100.0, cost: 100.0 }
-        }
+        Node::Values { rows } => Guess {
+            rows: rows.len() as f64,
+            cost: rows.len() as f64,
+        },
+        Node::FunctionScan(_) | Node::CteScan { .. } | Node::WorkTableScan { .. } => Guess {
+            rows: 100.0,
+            cost: 100.0,
+        },
         Node::NestedLoop(_) => Guess {
             rows: (first.rows * second.rows).max(1.0),
             cost: first.cost + first.rows * second.cost,
@@ -512,15 +678,27 @@ fn guess(node: &Node) -> Guess {
             rows: first.rows.max(second.rows),
             cost: first.cost + second.cost + first.rows + second.rows,
         },
-        Node::Sort { .. } => {
-            Guess { rows: first.rows, cost: first.cost + first.rows * (first.rows + 1.0).log2() * 0.2 }
-        }
-        Node::Limit { count: Some(Expr::Constant(Datum::Int8(count), _)), .. } => {
-            Guess { rows: first.rows.min(*count as f64), cost: first.cost }
-        }
+        Node::Sort { .. } => Guess {
+            rows: first.rows,
+            cost: first.cost + first.rows * (first.rows + 1.0).log2() * 0.2,
+        },
+        Node::Limit {
+            count: Some(Expr::Constant(Datum::Int8(count), _)),
+            ..
+        } => Guess {
+            rows: first.rows.min(*count as f64),
+            cost: first.cost,
+        },
         Node::Aggregate(aggregate) => {
-            let rows = if aggregate.group_by.is_empty() { 1.0 } else { (first.rows / 10.0).max(1.0) };
-            Guess { rows, cost: first.cost + first.rows }
+            let rows = if aggregate.group_by.is_empty() {
+                1.0
+            } else {
+                (first.rows / 10.0).max(1.0)
+            };
+            Guess {
+                rows,
+                cost: first.cost + first.rows,
+            }
         }
         _ => Guess {
             rows: first.rows,

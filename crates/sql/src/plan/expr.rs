@@ -18,50 +18,144 @@ pub enum Expr {
     /// Only while a statement is bound and optimised, never in a finished plan: a column of a FROM item (or of what a
     /// query level computes: group keys, aggregates, window results). Numbers are unique over the whole statement, so
     /// that moving an expression between query levels does not change it.
-    Variable { relation: u16, column: u16, ty: ColumnType, location: i32 },
+    Variable {
+        relation: u16,
+        column: u16,
+        ty: ColumnType,
+        location: i32,
+    },
     /// A column of the node's input row.
-    Column { index: u16, ty: ColumnType },
+    Column {
+        index: u16,
+        ty: ColumnType,
+    },
     /// $n of the statement, 0-based here.
-    Parameter { index: u16, ty: ColumnType },
-    ExecParameter { id: ExecParameterId, ty: ColumnType },
+    Parameter {
+        index: u16,
+        ty: ColumnType,
+    },
+    ExecParameter {
+        id: ExecParameterId,
+        ty: ColumnType,
+    },
     /// A built-in function or operator. Strictness and volatility stand in the function's signature.
-    Call { function: FunctionId, arguments: Vec<Expr>, ty: ColumnType, location: i32 },
+    Call {
+        function: FunctionId,
+        arguments: Vec<Expr>,
+        ty: ColumnType,
+        location: i32,
+    },
     /// Conversion between types, including length and precision coercion to `ty`'s typmod.
-    Cast { argument: Box<Expr>, from: ColumnType, ty: ColumnType, explicit: bool, location: i32 },
+    Cast {
+        argument: Box<Expr>,
+        from: ColumnType,
+        ty: ColumnType,
+        explicit: bool,
+        location: i32,
+    },
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Not(Box<Expr>),
     IsNull(Box<Expr>),
     IsNotNull(Box<Expr>),
     /// IS TRUE, IS NOT TRUE, ...: (what is tested, negated).
-    BooleanTest { argument: Box<Expr>, test: BooleanTest, negated: bool },
+    BooleanTest {
+        argument: Box<Expr>,
+        test: BooleanTest,
+        negated: bool,
+    },
     /// IS DISTINCT FROM; `equals` is the types' equality operator.
-    DistinctFrom { equals: FunctionId, left: Box<Expr>, right: Box<Expr>, negated: bool },
-    Case { branches: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>>, ty: ColumnType },
-    Coalesce { arguments: Vec<Expr>, ty: ColumnType },
-    NullIf { equals: FunctionId, left: Box<Expr>, right: Box<Expr>, ty: ColumnType },
+    DistinctFrom {
+        equals: FunctionId,
+        left: Box<Expr>,
+        right: Box<Expr>,
+        negated: bool,
+    },
+    Case {
+        branches: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+        ty: ColumnType,
+    },
+    Coalesce {
+        arguments: Vec<Expr>,
+        ty: ColumnType,
+    },
+    NullIf {
+        equals: FunctionId,
+        left: Box<Expr>,
+        right: Box<Expr>,
+        ty: ColumnType,
+    },
     /// GREATEST (`greatest`) or LEAST.
-    MinMax { arguments: Vec<Expr>, greatest: bool, ty: ColumnType },
+    MinMax {
+        arguments: Vec<Expr>,
+        greatest: bool,
+        ty: ColumnType,
+    },
     /// `argument operator ANY/ALL (array)`.
-    ArrayComparison { function: FunctionId, argument: Box<Expr>, array: Box<Expr>, all: bool },
+    ArrayComparison {
+        function: FunctionId,
+        argument: Box<Expr>,
+        array: Box<Expr>,
+        all: bool,
+    },
     /// `argument IN (constants and parameters)`, all of one type: `function` is its equality.
-    InList { function: FunctionId, argument: Box<Expr>, list: Vec<Expr>, negated: bool },
-    Array { elements: Vec<Expr>, ty: ColumnType, multidimensional: bool },
-    Row { fields: Vec<Expr>, ty: ColumnType },
+    InList {
+        function: FunctionId,
+        argument: Box<Expr>,
+        list: Vec<Expr>,
+        negated: bool,
+    },
+    Array {
+        elements: Vec<Expr>,
+        ty: ColumnType,
+        multidimensional: bool,
+    },
+    Row {
+        fields: Vec<Expr>,
+        ty: ColumnType,
+    },
     /// Row-wise comparison `(a, b) < (c, d)`; `equals` and `less` per column.
-    RowComparison { operator: RowOperator, left: Vec<Expr>, right: Vec<Expr>, equals: Vec<FunctionId>, less: Vec<FunctionId> },
+    RowComparison {
+        operator: RowOperator,
+        left: Vec<Expr>,
+        right: Vec<Expr>,
+        equals: Vec<FunctionId>,
+        less: Vec<FunctionId>,
+    },
     /// One subscript list: element access or slice.
-    Subscript { array: Box<Expr>, subscripts: Vec<Subscript>, ty: ColumnType },
-    FieldSelect { record: Box<Expr>, field: u16, ty: ColumnType },
+    Subscript {
+        array: Box<Expr>,
+        subscripts: Vec<Subscript>,
+        ty: ColumnType,
+    },
+    FieldSelect {
+        record: Box<Expr>,
+        field: u16,
+        ty: ColumnType,
+    },
     SubPlan(Box<SubPlanCall>),
     /// CURRENT_DATE and its kin, user names, and other values of the session and statement.
-    SessionValue { value: SessionValue, ty: ColumnType },
+    SessionValue {
+        value: SessionValue,
+        ty: ColumnType,
+    },
     /// nextval, currval, lastval, setval take the session and are not plain functions.
-    Sequence { call: SequenceCall, arguments: Vec<Expr>, ty: ColumnType },
+    Sequence {
+        call: SequenceCall,
+        arguments: Vec<Expr>,
+        ty: ColumnType,
+    },
     /// Only inside an `Aggregate` node's output: the n-th aggregate or group key of the node.
-    AggregateResult { index: u16, ty: ColumnType },
+    AggregateResult {
+        index: u16,
+        ty: ColumnType,
+    },
     /// Only inside ON CONFLICT DO UPDATE: column of the row proposed for insertion.
-    Excluded { index: u16, ty: ColumnType },
+    Excluded {
+        index: u16,
+        ty: ColumnType,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,8 +223,15 @@ pub enum SubPlanKind {
     /// All rows' first columns as an array.
     Array,
     /// `left operator ANY (subquery)`; several columns for row-wise IN. `negated` for NOT IN (with NULL semantics).
-    Any { left: Vec<Expr>, functions: Vec<FunctionId>, negated: bool },
-    All { left: Vec<Expr>, functions: Vec<FunctionId> },
+    Any {
+        left: Vec<Expr>,
+        functions: Vec<FunctionId>,
+        negated: bool,
+    },
+    All {
+        left: Vec<Expr>,
+        functions: Vec<FunctionId>,
+    },
 }
 
 /// An aggregate call of an `Aggregate` node. Arguments read the node's input row.

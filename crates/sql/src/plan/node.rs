@@ -22,37 +22,88 @@ pub struct ScanId(pub u16);
 #[derive(Clone, Debug)]
 pub enum Node {
     /// One row without input (SELECT without FROM), subject to `filter`.
-    Result { columns: Vec<Expr>, filter: Option<Expr> },
+    Result {
+        columns: Vec<Expr>,
+        filter: Option<Expr>,
+    },
     /// No row, ever: a filter folded to false.
-    Empty { width: u16 },
-    Values { rows: Vec<Vec<Expr>> },
+    Empty {
+        width: u16,
+    },
+    Values {
+        rows: Vec<Vec<Expr>>,
+    },
     SeqScan(Box<SeqScan>),
     IndexScan(Box<IndexScan>),
     /// Rows produced by code: pg_catalog and its kin.
     VirtualScan(Box<VirtualScan>),
     /// A set-returning function in FROM (generate_series, unnest, ...).
     FunctionScan(Box<FunctionScan>),
-    CteScan { cte: u16, columns: Vec<u16>, filter: Option<Expr> },
+    CteScan {
+        cte: u16,
+        columns: Vec<u16>,
+        filter: Option<Expr>,
+    },
     /// The rows of the previous round of the innermost recursive union with this id.
-    WorkTableScan { cte: u16 },
-    Filter { input: Box<Node>, condition: Expr },
-    Project { input: Box<Node>, columns: Vec<Expr> },
+    WorkTableScan {
+        cte: u16,
+    },
+    Filter {
+        input: Box<Node>,
+        condition: Expr,
+    },
+    Project {
+        input: Box<Node>,
+        columns: Vec<Expr>,
+    },
     /// Set-returning functions in a SELECT list: evaluated in lock-step, other columns repeated.
-    ProjectSet { input: Box<Node>, columns: Vec<ProjectSetColumn> },
+    ProjectSet {
+        input: Box<Node>,
+        columns: Vec<ProjectSetColumn>,
+    },
     NestedLoop(Box<NestedLoop>),
     HashJoin(Box<HashJoin>),
-    Sort { input: Box<Node>, keys: Vec<SortKey>, /** only the first n rows are wanted, if known */ limit: Option<Expr> },
-    Limit { input: Box<Node>, count: Option<Expr>, offset: Option<Expr>, with_ties: Option<Vec<SortKey>> },
+    Sort {
+        input: Box<Node>,
+        keys: Vec<SortKey>,
+        /** only the first n rows are wanted, if known */
+        limit: Option<Expr>,
+    },
+    Limit {
+        input: Box<Node>,
+        count: Option<Expr>,
+        offset: Option<Expr>,
+        with_ties: Option<Vec<SortKey>>,
+    },
     /// DISTINCT by hashing all columns (`on` = None) or DISTINCT ON over sorted input.
-    Distinct { input: Box<Node>, on: Option<Vec<Expr>> },
+    Distinct {
+        input: Box<Node>,
+        on: Option<Vec<Expr>>,
+    },
     Aggregate(Box<Aggregate>),
     Window(Box<Window>),
     /// UNION ALL.
-    Append { inputs: Vec<Node> },
-    SetOperation { kind: SetOperationKind, all: bool, left: Box<Node>, right: Box<Node> },
-    RecursiveUnion { cte: u16, distinct: bool, base: Box<Node>, step: Box<Node> },
+    Append {
+        inputs: Vec<Node>,
+    },
+    SetOperation {
+        kind: SetOperationKind,
+        all: bool,
+        left: Box<Node>,
+        right: Box<Node>,
+    },
+    RecursiveUnion {
+        cte: u16,
+        distinct: bool,
+        base: Box<Node>,
+        step: Box<Node>,
+    },
     /// FOR UPDATE and its kin: above the sort, below the limit, as in PostgreSQL.
-    LockRows { input: Box<Node>, locks: Vec<RowLock>, marks: Vec<RowMark> },
+    LockRows {
+        input: Box<Node>,
+        locks: Vec<RowLock>,
+        marks: Vec<RowMark>,
+    },
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
@@ -278,7 +329,10 @@ pub struct OnConflict {
 pub enum ConflictAction {
     Nothing,
     /// `assignments` and `condition` read the existing row by `Column` and the proposed row by `Excluded`.
-    Update { assignments: Vec<(u16, Expr)>, condition: Option<Expr> },
+    Update {
+        assignments: Vec<(u16, Expr)>,
+        condition: Option<Expr>,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -72,7 +72,9 @@ impl Expr {
                 visit(left);
                 visit(right);
             }
-            Expr::Case { branches, otherwise, .. } => {
+            Expr::Case {
+                branches, otherwise, ..
+            } => {
                 for (condition, result) in branches {
                     visit(condition);
                     visit(result);
@@ -90,7 +92,9 @@ impl Expr {
             Expr::Array { elements, .. } => elements.iter().for_each(visit),
             Expr::Row { fields, .. } => fields.iter().for_each(visit),
             Expr::RowComparison { left, right, .. } => left.iter().chain(right).for_each(visit),
-            Expr::Subscript { array, subscripts, .. } => {
+            Expr::Subscript {
+                array, subscripts, ..
+            } => {
                 visit(array);
                 for subscript in subscripts {
                     match subscript {
@@ -138,7 +142,9 @@ impl Expr {
                 visit(left);
                 visit(right);
             }
-            Expr::Case { branches, otherwise, .. } => {
+            Expr::Case {
+                branches, otherwise, ..
+            } => {
                 for (condition, result) in branches {
                     visit(condition);
                     visit(result);
@@ -156,7 +162,9 @@ impl Expr {
             Expr::Array { elements, .. } => elements.iter_mut().for_each(visit),
             Expr::Row { fields, .. } => fields.iter_mut().for_each(visit),
             Expr::RowComparison { left, right, .. } => left.iter_mut().chain(right).for_each(visit),
-            Expr::Subscript { array, subscripts, .. } => {
+            Expr::Subscript {
+                array, subscripts, ..
+            } => {
                 visit(array);
                 for subscript in subscripts {
                     match subscript {
@@ -223,35 +231,82 @@ impl Expr {
         match (self, other) {
             (Expr::Constant(a, t), Expr::Constant(b, u)) => t == u && same_datum(a, b),
             (
-                Expr::Variable { relation: a, column: c, .. },
-                Expr::Variable { relation: b, column: d, .. },
+                Expr::Variable {
+                    relation: a,
+                    column: c,
+                    ..
+                },
+                Expr::Variable {
+                    relation: b,
+                    column: d,
+                    ..
+                },
             ) => a == b && c == d,
             (Expr::Column { index: a, .. }, Expr::Column { index: b, .. }) => a == b,
             (Expr::Parameter { index: a, .. }, Expr::Parameter { index: b, .. }) => a == b,
             (Expr::ExecParameter { id: a, .. }, Expr::ExecParameter { id: b, .. }) => a == b,
             (
-                Expr::Call { function: f, arguments: a, ty: t, .. },
-                Expr::Call { function: g, arguments: b, ty: u, .. },
+                Expr::Call {
+                    function: f,
+                    arguments: a,
+                    ty: t,
+                    ..
+                },
+                Expr::Call {
+                    function: g,
+                    arguments: b,
+                    ty: u,
+                    ..
+                },
             ) => f == g && t == u && same_list(a, b),
-            (Expr::Cast { argument: a, ty: t, .. }, Expr::Cast { argument: b, ty: u, .. }) => {
-                t == u && a.same(b)
-            }
+            (
+                Expr::Cast {
+                    argument: a, ty: t, ..
+                },
+                Expr::Cast {
+                    argument: b, ty: u, ..
+                },
+            ) => t == u && a.same(b),
             (Expr::And(a), Expr::And(b)) | (Expr::Or(a), Expr::Or(b)) => same_list(a, b),
             (Expr::Not(a), Expr::Not(b))
             | (Expr::IsNull(a), Expr::IsNull(b))
             | (Expr::IsNotNull(a), Expr::IsNotNull(b)) => a.same(b),
             (Expr::Coalesce { arguments: a, .. }, Expr::Coalesce { arguments: b, .. }) => same_list(a, b),
             (
-                Expr::MinMax { arguments: a, greatest: g, .. },
-                Expr::MinMax { arguments: b, greatest: h, .. },
+                Expr::MinMax {
+                    arguments: a,
+                    greatest: g,
+                    ..
+                },
+                Expr::MinMax {
+                    arguments: b,
+                    greatest: h,
+                    ..
+                },
             ) => g == h && same_list(a, b),
             (
-                Expr::BooleanTest { argument: a, test: t, negated: n },
-                Expr::BooleanTest { argument: b, test: u, negated: m },
+                Expr::BooleanTest {
+                    argument: a,
+                    test: t,
+                    negated: n,
+                },
+                Expr::BooleanTest {
+                    argument: b,
+                    test: u,
+                    negated: m,
+                },
             ) => t == u && n == m && a.same(b),
             (
-                Expr::Case { branches: a, otherwise: c, .. },
-                Expr::Case { branches: b, otherwise: d, .. },
+                Expr::Case {
+                    branches: a,
+                    otherwise: c,
+                    ..
+                },
+                Expr::Case {
+                    branches: b,
+                    otherwise: d,
+                    ..
+                },
             ) => {
                 let same_branch = |(x, y): (&(Expr, Expr), &(Expr, Expr))| x.0.same(&y.0) && x.1.same(&y.1);
                 let same_rest = match (c, d) {
@@ -262,29 +317,78 @@ impl Expr {
                 a.len() == b.len() && same_rest && a.iter().zip(b).all(same_branch)
             }
             (
-                Expr::InList { function: f, argument: a, list: l, negated: n },
-                Expr::InList { function: g, argument: b, list: k, negated: m },
+                Expr::InList {
+                    function: f,
+                    argument: a,
+                    list: l,
+                    negated: n,
+                },
+                Expr::InList {
+                    function: g,
+                    argument: b,
+                    list: k,
+                    negated: m,
+                },
             ) => f == g && n == m && a.same(b) && same_list(l, k),
             (
-                Expr::ArrayComparison { function: f, argument: a, array: x, all: n },
-                Expr::ArrayComparison { function: g, argument: b, array: y, all: m },
+                Expr::ArrayComparison {
+                    function: f,
+                    argument: a,
+                    array: x,
+                    all: n,
+                },
+                Expr::ArrayComparison {
+                    function: g,
+                    argument: b,
+                    array: y,
+                    all: m,
+                },
             ) => f == g && n == m && a.same(b) && x.same(y),
-            (Expr::Array { elements: a, ty: t, .. }, Expr::Array { elements: b, ty: u, .. }) => {
-                t == u && same_list(a, b)
-            }
+            (
+                Expr::Array {
+                    elements: a, ty: t, ..
+                },
+                Expr::Array {
+                    elements: b, ty: u, ..
+                },
+            ) => t == u && same_list(a, b),
             (Expr::Row { fields: a, .. }, Expr::Row { fields: b, .. }) => same_list(a, b),
             (Expr::SessionValue { value: a, .. }, Expr::SessionValue { value: b, .. }) => a == b,
             (
-                Expr::NullIf { equals: f, left: a, right: c, .. },
-                Expr::NullIf { equals: g, left: b, right: d, .. },
+                Expr::NullIf {
+                    equals: f,
+                    left: a,
+                    right: c,
+                    ..
+                },
+                Expr::NullIf {
+                    equals: g,
+                    left: b,
+                    right: d,
+                    ..
+                },
             ) => f == g && a.same(b) && c.same(d),
             (
-                Expr::DistinctFrom { equals: f, left: a, right: c, negated: n },
-                Expr::DistinctFrom { equals: g, left: b, right: d, negated: m },
+                Expr::DistinctFrom {
+                    equals: f,
+                    left: a,
+                    right: c,
+                    negated: n,
+                },
+                Expr::DistinctFrom {
+                    equals: g,
+                    left: b,
+                    right: d,
+                    negated: m,
+                },
             ) => f == g && n == m && a.same(b) && c.same(d),
             (
-                Expr::FieldSelect { record: a, field: f, .. },
-                Expr::FieldSelect { record: b, field: g, .. },
+                Expr::FieldSelect {
+                    record: a, field: f, ..
+                },
+                Expr::FieldSelect {
+                    record: b, field: g, ..
+                },
             ) => f == g && a.same(b),
             // Sub-plans are told apart by number: two written alike are computed twice.
             (Expr::SubPlan(a), Expr::SubPlan(b)) => {
@@ -306,9 +410,7 @@ fn same_datum(left: &Datum, right: &Datum) -> bool {
         (Datum::Int4(a), Datum::Int4(b)) => a == b,
         (Datum::Text(a), Datum::Text(b)) => a == b,
         (Datum::Bool(a), Datum::Bool(b)) => a == b,
-        _ => {
-            left.variant_name() == right.variant_name() && format!("{left:?}") == format!("{right:?}")
-        }
+        _ => left.variant_name() == right.variant_name() && format!("{left:?}") == format!("{right:?}"),
     }
 }
 
@@ -433,25 +535,48 @@ impl Node {
                 keys.iter_mut().for_each(|key| visit(&mut key.expr));
                 limit.iter_mut().for_each(visit);
             }
-            Node::Limit { count, offset, with_ties, .. } => {
+            Node::Limit {
+                count,
+                offset,
+                with_ties,
+                ..
+            } => {
                 count.iter_mut().chain(offset).for_each(&mut *visit);
-                with_ties.iter_mut().flatten().for_each(|key| visit(&mut key.expr));
+                with_ties
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|key| visit(&mut key.expr));
             }
             Node::Distinct { on, .. } => on.iter_mut().flatten().for_each(visit),
             Node::Aggregate(aggregate) => {
                 aggregate.group_by.iter_mut().for_each(&mut *visit);
-                aggregate.calls.iter_mut().for_each(|call| aggregate_call_exprs(call, visit));
+                aggregate
+                    .calls
+                    .iter_mut()
+                    .for_each(|call| aggregate_call_exprs(call, visit));
             }
             Node::Window(window) => {
                 window.partition_by.iter_mut().for_each(&mut *visit);
                 window.order_by.iter_mut().for_each(|key| visit(&mut key.expr));
-                window.calls.iter_mut().for_each(|call| window_call_exprs(call, visit));
+                window
+                    .calls
+                    .iter_mut()
+                    .for_each(|call| window_call_exprs(call, visit));
             }
             Node::Insert(insert) => {
                 insert.values.iter_mut().for_each(&mut *visit);
-                insert.checks.iter_mut().for_each(|check| visit(&mut check.condition));
-                if let Some(OnConflict { action: ConflictAction::Update { assignments, condition }, .. }) =
-                    &mut insert.on_conflict
+                insert
+                    .checks
+                    .iter_mut()
+                    .for_each(|check| visit(&mut check.condition));
+                if let Some(OnConflict {
+                    action:
+                        ConflictAction::Update {
+                            assignments,
+                            condition,
+                        },
+                    ..
+                }) = &mut insert.on_conflict
                 {
                     assignments.iter_mut().for_each(|(_, expr)| visit(expr));
                     condition.iter_mut().for_each(&mut *visit);
@@ -461,7 +586,10 @@ impl Node {
             Node::Update(update) => {
                 let computed = update.assignments.iter_mut().chain(&mut update.generated);
                 computed.for_each(|(_, expr)| visit(expr));
-                update.checks.iter_mut().for_each(|check| visit(&mut check.condition));
+                update
+                    .checks
+                    .iter_mut()
+                    .for_each(|check| visit(&mut check.condition));
                 update.returning.iter_mut().flatten().for_each(visit);
             }
             Node::Delete(delete) => delete.returning.iter_mut().flatten().for_each(visit),

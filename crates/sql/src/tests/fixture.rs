@@ -63,10 +63,17 @@ impl TestCatalog {
 
     fn new() -> TestCatalog {
         let tables = TABLES.iter().map(|text| (*text, RelationKind::Table, "public"));
-        let virtuals = VIRTUALS.iter().map(|text| (*text, RelationKind::Virtual, "pg_catalog"));
+        let virtuals = VIRTUALS
+            .iter()
+            .map(|text| (*text, RelationKind::Virtual, "pg_catalog"));
         let mut relations: Vec<Arc<Relation>> = Vec::new();
         for (position, (text, kind, schema)) in tables.chain(virtuals).enumerate() {
-            relations.push(Arc::new(relation(text, kind, schema, 16_384 + 100 * position as u32)));
+            relations.push(Arc::new(relation(
+                text,
+                kind,
+                schema,
+                16_384 + 100 * position as u32,
+            )));
         }
         let query = "SELECT a, b AS label FROM t WHERE h";
         let view = "v: a int, label text; rows 0";
@@ -94,7 +101,10 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
         let (head, keys) = part.split_once('(').expect("keys in parentheses");
         let (kind, name) = head.trim().split_once(' ').expect("kind and name");
         let key = |name: &str| {
-            let position = columns.iter().position(|column| column.name == name).expect("a column");
+            let position = columns
+                .iter()
+                .position(|column| column.name == name)
+                .expect("a column");
             IndexKey {
                 target: IndexKeyTarget::Column(position as u16),
                 ty: columns[position].ty,
@@ -191,7 +201,10 @@ impl CatalogView for TestCatalog {
     }
 
     fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
-        self.relations.iter().find(|relation| relation.oid == oid).cloned()
+        self.relations
+            .iter()
+            .find(|relation| relation.oid == oid)
+            .cloned()
     }
 
     fn relation_of_index(&self, oid: Oid) -> Option<Arc<Relation>> {

@@ -38,7 +38,11 @@ fn new_order() {
 
 #[test]
 fn payment() {
-    check("UPDATE bmsql_warehouse SET w_ytd = w_ytd + $1 WHERE w_id = $2", "numeric, integer", "");
+    check(
+        "UPDATE bmsql_warehouse SET w_ytd = w_ytd + $1 WHERE w_id = $2",
+        "numeric, integer",
+        "",
+    );
     check(
         "SELECT c_id FROM bmsql_customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3 ORDER BY c_first",
         "integer, integer, text",
@@ -88,8 +92,16 @@ fn other_profiles() {
 
 #[test]
 fn pgbench() {
-    check("UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2", "integer, integer", "");
-    check("SELECT abalance FROM pgbench_accounts WHERE aid = $1", "integer", "abalance integer");
+    check(
+        "UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2",
+        "integer, integer",
+        "",
+    );
+    check(
+        "SELECT abalance FROM pgbench_accounts WHERE aid = $1",
+        "integer",
+        "abalance integer",
+    );
     check(
         "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, $2, $3, $4, CURRENT_TIMESTAMP)",
         "integer, integer, integer, integer",
@@ -103,11 +115,31 @@ fn contexts() {
     check("SELECT $1::int8 + 1", "bigint", "?column? bigint");
     check("SELECT a FROM t WHERE b LIKE $1", "text", "a integer");
     check("SELECT a FROM t WHERE a = ANY($1)", "integer[]", "a integer");
-    check("SELECT a FROM t LIMIT $1 OFFSET $2", "bigint, bigint", "a integer");
-    check("SELECT CASE WHEN $1 THEN $2 ELSE a END FROM t", "boolean, integer", "a integer");
-    check("SELECT a FROM t WHERE a IN ($1, $2, 3)", "integer, integer", "a integer");
-    check("SELECT a FROM t WHERE d > $1 AND f < $2", "timestamp with time zone, double precision", "a integer");
-    check("SELECT coalesce(b, $1) FROM t WHERE g BETWEEN $2 AND $3", "text, bigint, bigint", "coalesce text");
+    check(
+        "SELECT a FROM t LIMIT $1 OFFSET $2",
+        "bigint, bigint",
+        "a integer",
+    );
+    check(
+        "SELECT CASE WHEN $1 THEN $2 ELSE a END FROM t",
+        "boolean, integer",
+        "a integer",
+    );
+    check(
+        "SELECT a FROM t WHERE a IN ($1, $2, 3)",
+        "integer, integer",
+        "a integer",
+    );
+    check(
+        "SELECT a FROM t WHERE d > $1 AND f < $2",
+        "timestamp with time zone, double precision",
+        "a integer",
+    );
+    check(
+        "SELECT coalesce(b, $1) FROM t WHERE g BETWEEN $2 AND $3",
+        "text, bigint, bigint",
+        "coalesce text",
+    );
     check("INSERT INTO u SELECT $1, $2, $3", "integer, integer, text", "");
     check("SELECT a FROM t UNION SELECT $1", "integer", "a integer");
     check(
@@ -121,7 +153,11 @@ fn contexts() {
 fn undetermined() {
     for sql in ["SELECT $1 IS NULL", "SELECT pg_typeof($1)", "SELECT $2::int"] {
         let error = plan(sql).expect_err("$1 has no type");
-        assert_eq!(error.message(), "could not determine data type of parameter $1", "{sql}");
+        assert_eq!(
+            error.message(),
+            "could not determine data type of parameter $1",
+            "{sql}"
+        );
         assert_eq!(error.state().as_str(), "42P18");
     }
 }

@@ -24,7 +24,10 @@ fn chains_stay_short_whatever_is_updated_and_whoever_reads() {
         let horizons = f.engine.horizons();
         let borders = (horizons.tail.0.div_ceil(4096) - horizons.stable.0 / 4096) as usize;
         let (length, readers_now) = (f.chain_length(row), readers.len());
-        assert!(length <= readers_now + borders + 4, "{length} versions, {readers_now} readers, {borders}");
+        assert!(
+            length <= readers_now + borders + 4,
+            "{length} versions, {readers_now} readers, {borders}"
+        );
         for (reader, seen) in &readers {
             assert_eq!(f.read(reader, 1), Some(*seen));
         }
@@ -118,7 +121,10 @@ fn a_deleted_row_with_changed_keys_leaves_no_entry_behind() {
 
 #[test]
 fn at_the_limit_writes_are_refused_and_deletes_and_rollback_still_run() {
-    let f = Fixture::with(EngineConfig { memory_limit_bytes: 2 << 20, ..config() });
+    let f = Fixture::with(EngineConfig {
+        memory_limit_bytes: 2 << 20,
+        ..config()
+    });
     let writer = f.begin();
     let mut id = 0;
     let refused = loop {
@@ -146,7 +152,10 @@ fn snapshots_beyond_the_exact_ones_still_protect() {
     let mut snapshots = Vec::new();
     for value in 1..20 {
         let snapshot = reader.begin_statement(Access::Write);
-        assert_eq!(f.find(&reader, &snapshot, 1).map(|row| f.value(&row)), Some(value - 1));
+        assert_eq!(
+            f.find(&reader, &snapshot, 1).map(|row| f.value(&row)),
+            Some(value - 1)
+        );
         snapshots.push(snapshot);
         let writer = f.begin();
         f.set(&writer, 1, value).expect("free");
@@ -154,7 +163,10 @@ fn snapshots_beyond_the_exact_ones_still_protect() {
         f.settle();
     }
     for (value, snapshot) in snapshots.iter().enumerate() {
-        assert_eq!(f.find(&reader, snapshot, 1).map(|row| f.value(&row)), Some(value as i64));
+        assert_eq!(
+            f.find(&reader, snapshot, 1).map(|row| f.value(&row)),
+            Some(value as i64)
+        );
     }
     reader.commit().expect("nothing to log");
     // They outlive their transaction without losing what they see.

@@ -30,7 +30,11 @@ fn explicit_row_locks_conflict_as_postgresqls_do() {
             lock(&f, &holder, row, held).expect("free");
             other.begin_statement(Access::Write);
             let outcome = other.lock_row(&f.table, row, None, wanted, WaitPolicy::NoWait);
-            assert_eq!(outcome.is_err(), held.conflicts_with(wanted), "{held:?} {wanted:?}");
+            assert_eq!(
+                outcome.is_err(),
+                held.conflicts_with(wanted),
+                "{held:?} {wanted:?}"
+            );
             drop((holder, other));
             let free = f.begin();
             lock(&f, &free, row, RowLockStrength::Update).expect("both are gone");
@@ -51,7 +55,8 @@ fn an_update_locks_the_row_and_a_key_update_conflicts_with_key_share() {
     drop((writer, reader));
     let (writer, reader) = (f.begin(), f.begin());
     lock(&f, &reader, row, RowLockStrength::KeyShare).expect("free");
-    f.set(&writer, 1, 12).expect("a key share does not keep other columns from changing");
+    f.set(&writer, 1, 12)
+        .expect("a key share does not keep other columns from changing");
     let snapshot = writer.begin_statement(Access::Write);
     let seen = f.find(&writer, &snapshot, 1).expect("there");
     ticket_of(writer.update(&f.table, &seen, &f.row(2, 12)));
@@ -71,7 +76,10 @@ fn waiters_are_served_first_in_first_out_and_nobody_barges_in() {
         .map(|(transaction, _)| ticket_of(lock(&f, transaction, row, RowLockStrength::Update)))
         .collect();
     // Asking again keeps the place.
-    assert_eq!(ticket_of(lock(&f, &waiters[2].0, row, RowLockStrength::Update)), tickets[2]);
+    assert_eq!(
+        ticket_of(lock(&f, &waiters[2].0, row, RowLockStrength::Update)),
+        tickets[2]
+    );
     let (late, _) = f.session(9);
     holder.commit().expect("nothing to log");
     let mut previous: Option<Transaction> = None;
@@ -79,8 +87,9 @@ fn waiters_are_served_first_in_first_out_and_nobody_barges_in() {
         drop(previous.take());
         assert!(bell.has_rung(tickets[number]), "waiter {number} is next");
         late.begin_statement(Access::Write);
-        let barging =
-            late.lock_row(&f.table, row, None, RowLockStrength::KeyShare, WaitPolicy::NoWait).map(|_| ());
+        let barging = late
+            .lock_row(&f.table, row, None, RowLockStrength::KeyShare, WaitPolicy::NoWait)
+            .map(|_| ());
         assert_eq!(barging, Err(WriteError::WouldBlock));
         lock(&f, &transaction, row, RowLockStrength::Update).expect("handed over");
         previous = Some(transaction);
@@ -106,7 +115,15 @@ fn compatible_waiters_are_granted_together() {
     let ticket_c = ticket_of(lock(&f, &c, row, RowLockStrength::Update));
     holder.abort();
     assert!(bell_a.has_rung(ticket_a) && bell_b.has_rung(ticket_b) && !bell_c.has_rung(ticket_c));
-    assert_eq!(f.value(&lock(&f, &a, row, RowLockStrength::Share).expect("granted").newest.expect("there")), 10);
+    assert_eq!(
+        f.value(
+            &lock(&f, &a, row, RowLockStrength::Share)
+                .expect("granted")
+                .newest
+                .expect("there")
+        ),
+        10
+    );
     drop(a);
     assert!(!bell_c.has_rung(ticket_c));
     drop(b);
@@ -138,8 +155,14 @@ fn a_deadlock_has_exactly_one_victim_and_names_both() {
     f.set(&a, 1, 11).expect("free");
     f.set(&b, 2, 21).expect("free");
     let ticket = ticket_of(f.set(&a, 2, 22));
-    let Err(WriteError::Deadlock(report)) = f.set(&b, 1, 12) else { panic!("a cycle of two") };
-    let sessions: Vec<_> = report.cycle.iter().map(|edge| (edge.session, edge.blocked_by_session)).collect();
+    let Err(WriteError::Deadlock(report)) = f.set(&b, 1, 12) else {
+        panic!("a cycle of two")
+    };
+    let sessions: Vec<_> = report
+        .cycle
+        .iter()
+        .map(|edge| (edge.session, edge.blocked_by_session))
+        .collect();
     assert_eq!(sessions, [(2, 1), (1, 2)]);
     assert!(matches!(report.cycle[0].tag, LockTag::Row(..)));
     assert!(!bell.has_rung(ticket));
@@ -156,15 +179,36 @@ fn a_deadlock_through_keys_tables_and_advisory_locks_is_found() {
     let (a, _) = f.session(1);
     let (b, _) = f.session(2);
     let (c, _) = f.session(3);
-    let key = AdvisoryKey { database: 1, key: 7, two_parts: false };
+    let key = AdvisoryKey {
+        database: 1,
+        key: 7,
+        two_parts: false,
+    };
     f.add(&a, 1, 0).expect("free");
-    b.lock_table(f.table.id(), TableLockMode::ShareUpdateExclusive, WaitPolicy::Block).expect("free");
-    c.lock_advisory(key, AdvisoryMode::Exclusive, AdvisoryScope::Session, WaitPolicy::Block).expect("free");
+    b.lock_table(
+        f.table.id(),
+        TableLockMode::ShareUpdateExclusive,
+        WaitPolicy::Block,
+    )
+    .expect("free");
+    c.lock_advisory(
+        key,
+        AdvisoryMode::Exclusive,
+        AdvisoryScope::Session,
+        WaitPolicy::Block,
+    )
+    .expect("free");
     ticket_of(f.add(&b, 1, 0));
     ticket_of(c.lock_table(f.table.id(), TableLockMode::Share, WaitPolicy::Block));
-    let closing =
-        a.lock_advisory(key, AdvisoryMode::Shared, AdvisoryScope::Transaction, WaitPolicy::Block);
-    let Err(WriteError::Deadlock(report)) = closing else { panic!("a cycle of three: {closing:?}") };
+    let closing = a.lock_advisory(
+        key,
+        AdvisoryMode::Shared,
+        AdvisoryScope::Transaction,
+        WaitPolicy::Block,
+    );
+    let Err(WriteError::Deadlock(report)) = closing else {
+        panic!("a cycle of three: {closing:?}")
+    };
     assert_eq!(report.cycle.len(), 3);
     f.engine.release_session_locks(3);
 }
@@ -180,13 +224,17 @@ fn rollback_to_gives_back_locks_and_weakens_strengthened_ones() {
     let savepoint = holder.savepoint();
     lock(&f, &holder, one, RowLockStrength::Update).expect("ours");
     f.set(&holder, 2, 21).expect("free");
-    holder.lock_table(f.table.id(), TableLockMode::Exclusive, WaitPolicy::Block).expect("free");
+    holder
+        .lock_table(f.table.id(), TableLockMode::Exclusive, WaitPolicy::Block)
+        .expect("free");
     let ticket = ticket_of(lock(&f, &other, one, RowLockStrength::NoKeyUpdate));
     holder.rollback_to(savepoint);
     assert!(bell.has_rung(ticket), "a key share does not stand in the way");
     lock(&f, &other, one, RowLockStrength::NoKeyUpdate).expect("handed over");
     lock(&f, &other, two, RowLockStrength::Update).expect("given back");
-    other.lock_table(f.table.id(), TableLockMode::RowExclusive, WaitPolicy::Block).expect("given back");
+    other
+        .lock_table(f.table.id(), TableLockMode::RowExclusive, WaitPolicy::Block)
+        .expect("given back");
     ticket_of(lock(&f, &other, one, RowLockStrength::Update));
 }
 
@@ -200,7 +248,15 @@ fn table_locks_conflict_also_across_the_fast_path() {
             a.lock_table(id, held, WaitPolicy::Block).expect("free");
             let outcome = b.lock_table(id, wanted, WaitPolicy::NoWait);
             let conflict = held.conflicts() & wanted.bit() != 0;
-            assert_eq!(outcome, if conflict { Err(WriteError::WouldBlock) } else { Ok(()) }, "{held:?} {wanted:?}");
+            assert_eq!(
+                outcome,
+                if conflict {
+                    Err(WriteError::WouldBlock)
+                } else {
+                    Ok(())
+                },
+                "{held:?} {wanted:?}"
+            );
             assert_eq!(f.engine.locks().len(), if conflict { 1 } else { 2 });
             drop((a, b));
             assert!(f.engine.locks().is_empty());
@@ -215,22 +271,30 @@ fn a_strong_table_lock_waits_for_weak_ones_and_holds_back_later_ones() {
     let (reader, _) = f.session(1);
     let (ddl, ddl_bell) = f.session(2);
     let (late, late_bell) = f.session(3);
-    reader.lock_table(id, TableLockMode::AccessShare, WaitPolicy::Block).expect("free");
+    reader
+        .lock_table(id, TableLockMode::AccessShare, WaitPolicy::Block)
+        .expect("free");
     let strong = ticket_of(ddl.lock_table(id, TableLockMode::AccessExclusive, WaitPolicy::Block));
     let weak = ticket_of(late.lock_table(id, TableLockMode::AccessShare, WaitPolicy::Block));
     assert_eq!(f.engine.blockers(2), [(1, reader.id())]);
     reader.commit().expect("nothing to log");
     assert!(ddl_bell.has_rung(strong) && !late_bell.has_rung(weak));
-    ddl.lock_table(id, TableLockMode::AccessExclusive, WaitPolicy::Block).expect("handed over");
+    ddl.lock_table(id, TableLockMode::AccessExclusive, WaitPolicy::Block)
+        .expect("handed over");
     ddl.abort();
     assert!(late_bell.has_rung(weak));
-    late.lock_table(id, TableLockMode::AccessShare, WaitPolicy::Block).expect("handed over");
+    late.lock_table(id, TableLockMode::AccessShare, WaitPolicy::Block)
+        .expect("handed over");
 }
 
 #[test]
 fn advisory_locks_count_per_session_and_outlive_transactions() {
     let f = Fixture::new();
-    let key = AdvisoryKey { database: 1, key: 42, two_parts: false };
+    let key = AdvisoryKey {
+        database: 1,
+        key: 42,
+        two_parts: false,
+    };
     let take = |transaction: &Transaction, scope| {
         transaction.lock_advisory(key, AdvisoryMode::Exclusive, scope, WaitPolicy::NoWait)
     };
@@ -240,10 +304,16 @@ fn advisory_locks_count_per_session_and_outlive_transactions() {
     take(&first, AdvisoryScope::Transaction).expect("a session does not stand in its own way");
     first.commit().expect("nothing to log");
     let (other, _) = f.session(2);
-    assert_eq!(take(&other, AdvisoryScope::Transaction), Err(WriteError::WouldBlock));
+    assert_eq!(
+        take(&other, AdvisoryScope::Transaction),
+        Err(WriteError::WouldBlock)
+    );
     let (second, _) = f.session(1);
     assert!(second.unlock_advisory(key, AdvisoryMode::Exclusive));
-    assert_eq!(take(&other, AdvisoryScope::Transaction), Err(WriteError::WouldBlock));
+    assert_eq!(
+        take(&other, AdvisoryScope::Transaction),
+        Err(WriteError::WouldBlock)
+    );
     assert!(second.unlock_advisory(key, AdvisoryMode::Exclusive));
     assert!(!second.unlock_advisory(key, AdvisoryMode::Exclusive));
     take(&other, AdvisoryScope::Transaction).expect("free");

@@ -16,8 +16,8 @@ mod visibility;
 
 use super::*;
 use crate::engine::{Engine, EngineConfig};
-use crate::index::KeyRange;
 use crate::index::Direction;
+use crate::index::KeyRange;
 use crate::lock::{Ticket, Wake};
 use crate::log::LogConfig;
 use crate::table::{
@@ -60,7 +60,9 @@ impl Bell {
     pub(super) fn wait(&self, ticket: Ticket) {
         let mut rung = self.rung.lock();
         while !rung.contains(&ticket) {
-            let timeout = self.signal.wait_for(&mut rung, std::time::Duration::from_secs(20));
+            let timeout = self
+                .signal
+                .wait_for(&mut rung, std::time::Duration::from_secs(20));
             assert!(!timeout.timed_out(), "a ticket was never decided");
         }
     }
@@ -79,7 +81,12 @@ pub(super) fn config() -> EngineConfig {
         memory_limit_bytes: 256 << 20,
         transactions_max: 256,
         recovery_threads: 1,
-        log: LogConfig { segment_bytes: 4 << 20, ring_bytes: 4 << 20, segments_ahead: 1, writers_max: 40 },
+        log: LogConfig {
+            segment_bytes: 4 << 20,
+            ring_bytes: 4 << 20,
+            segments_ahead: 1,
+            writers_max: 40,
+        },
         ..EngineConfig::default()
     }
 }
@@ -120,17 +127,28 @@ impl Fixture {
     pub(super) fn with(config: EngineConfig) -> Fixture {
         let disk = SimDisk::new(1);
         let engine = open_with(&disk, config);
-        let transaction = engine.begin(Isolation::ReadCommitted, false).expect("a slot is free");
+        let transaction = engine
+            .begin(Isolation::ReadCommitted, false)
+            .expect("a slot is free");
         transaction.begin_statement(Access::Write);
-        let id = transaction.create_table(&table_definition()).expect("tables can be made");
+        let id = transaction
+            .create_table(&table_definition())
+            .expect("tables can be made");
         let table = engine.table(id).expect("made above");
         let definition = index_on(&table, 0, KeyClass::Signed4, true);
-        let mut build = transaction.create_index(&definition).expect("indexes can be made");
+        let mut build = transaction
+            .create_index(&definition)
+            .expect("indexes can be made");
         assert_eq!(transaction.build_index(&mut build, 1000), Ok(BuildProgress::Done));
         transaction.commit().expect("the log takes it");
         engine.log().flush_step();
         let primary = table.index(build.id()).expect("built above");
-        Fixture { engine, table, primary, disk }
+        Fixture {
+            engine,
+            table,
+            primary,
+            disk,
+        }
     }
 
     pub(super) fn begin(&self) -> Transaction {
@@ -143,7 +161,10 @@ impl Fixture {
 
     /// A transaction of a session with its own bell.
     pub(super) fn session(&self, session: u32) -> (Transaction, Arc<Bell>) {
-        let options = BeginOptions { session, ..BeginOptions::default() };
+        let options = BeginOptions {
+            session,
+            ..BeginOptions::default()
+        };
         let transaction = self.engine.begin_with(options).expect("a slot is free");
         let bell = Arc::new(Bell::default());
         transaction.set_wake(bell.clone());
@@ -164,7 +185,9 @@ impl Fixture {
         let transaction = self.begin();
         transaction.begin_statement(Access::Write);
         for (id, value) in rows {
-            transaction.insert(&self.table, &self.row(id, value)).expect("no conflict");
+            transaction
+                .insert(&self.table, &self.row(id, value))
+                .expect("no conflict");
         }
         transaction.commit().expect("the log takes it");
         self.engine.log().flush_step();
@@ -203,7 +226,8 @@ impl Fixture {
     /// The value of a row in a statement of its own.
     pub(super) fn read(&self, transaction: &Transaction, id: i32) -> Option<i64> {
         let snapshot = transaction.begin_statement(Access::Write);
-        self.find(transaction, &snapshot, id).map(|version| self.value(&version))
+        self.find(transaction, &snapshot, id)
+            .map(|version| self.value(&version))
     }
 
     /// UPDATE ... SET value = value WHERE id = id, as one statement without re-check.
@@ -232,7 +256,9 @@ impl Fixture {
         let mut contents = Vec::new();
         let mut scratch = Vec::new();
         while let Some((key, row)) = cursor.next(&self.primary.tree) {
-            let Some(version) = transaction.fetch(&self.table, row, &snapshot) else { continue };
+            let Some(version) = transaction.fetch(&self.table, row, &snapshot) else {
+                continue;
+            };
             let view = self.table.view(version.layout(), version.bytes());
             if version.needs_key_check() && !self.primary.key_program.matches(&view, key, &mut scratch) {
                 continue;

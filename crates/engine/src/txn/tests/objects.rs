@@ -13,7 +13,10 @@ fn ddl_is_taken_back_with_its_transaction() {
     let table = f.engine.table(id).expect("there");
     transaction.insert(&table, &f.row(1, 1)).expect("free");
     let savepoint = transaction.savepoint();
-    let index = transaction.create_index(&index_on(&table, 0, KeyClass::Signed4, true)).expect("made").id();
+    let index = transaction
+        .create_index(&index_on(&table, 0, KeyClass::Signed4, true))
+        .expect("made")
+        .id();
     assert!(table.index(index).is_some());
     transaction.rollback_to(savepoint);
     assert!(table.index(index).is_none());
@@ -36,8 +39,9 @@ fn an_index_is_built_step_by_step_and_judges_duplicates() {
     f.load((0..500).map(|id| (id, i64::from(id % 499))));
     let transaction = f.begin();
     transaction.begin_statement(Access::Write);
-    let mut build =
-        transaction.create_index(&index_on(&f.table, 1, KeyClass::Signed8, false)).expect("made");
+    let mut build = transaction
+        .create_index(&index_on(&f.table, 1, KeyClass::Signed8, false))
+        .expect("made");
     let mut steps = 1;
     while transaction.build_index(&mut build, 100).expect("free") == BuildProgress::More {
         steps += 1;
@@ -46,10 +50,14 @@ fn an_index_is_built_step_by_step_and_judges_duplicates() {
     let index = f.table.index(build.id()).expect("there");
     assert!(index.is_built());
     assert_eq!(index.tree.len_estimate(), 500);
-    let mut unique =
-        transaction.create_index(&index_on(&f.table, 1, KeyClass::Signed8, true)).expect("made");
+    let mut unique = transaction
+        .create_index(&index_on(&f.table, 1, KeyClass::Signed8, true))
+        .expect("made");
     let outcome = transaction.build_index(&mut unique, usize::MAX);
-    assert!(matches!(outcome, Err(WriteError::Duplicate { .. })), "{outcome:?}");
+    assert!(
+        matches!(outcome, Err(WriteError::Duplicate { .. })),
+        "{outcome:?}"
+    );
     transaction.abort();
     assert_eq!(f.table.indexes().len(), 1);
 }
@@ -79,7 +87,8 @@ fn everything_committed_is_there_after_a_restart() {
         ColumnStorage::new(StorageClass::Fixed4, false),
         ColumnStorage::new(StorageClass::Fixed8, false),
         ColumnStorage::new(StorageClass::Variable, true),
-        ColumnStorage::new(StorageClass::Fixed8, false).with_missing(Some(77u64.to_le_bytes().to_vec().into())),
+        ColumnStorage::new(StorageClass::Fixed8, false)
+            .with_missing(Some(77u64.to_le_bytes().to_vec().into())),
     ];
     transaction.add_layout(f.table.id(), columns).expect("there");
     let definition = SequenceDefinition {
@@ -108,7 +117,9 @@ fn everything_committed_is_there_after_a_restart() {
         (0..3).for_each(|column| writer.set_from(column, &view));
         writer.set_fixed8(1, 1);
         writer.set_fixed8(3, 78);
-        transaction.update(&f.table, &seen, writer.finish().expect("small")).expect("free");
+        transaction
+            .update(&f.table, &seen, writer.finish().expect("small"))
+            .expect("free");
     }
     for id in 100..200 {
         f.remove(&transaction, id).expect("free");
@@ -125,7 +136,12 @@ fn everything_committed_is_there_after_a_restart() {
     let primary = table.index(index).expect("loaded");
     assert_eq!(primary.tree.len_estimate(), 200);
     primary.tree.check().expect("the tree is sound");
-    let f = Fixture { engine, table, primary, disk };
+    let f = Fixture {
+        engine,
+        table,
+        primary,
+        disk,
+    };
     let contents = f.contents();
     assert_eq!(contents.len(), 200);
     assert!(contents.iter().all(|&(id, value)| (value == 1) == (id < 100)));
@@ -140,8 +156,13 @@ fn everything_committed_is_there_after_a_restart() {
     let sequence = f.engine.sequence(sequence_id).expect("recovered");
     let next = transaction.sequence_next(&sequence).expect("far from the end");
     assert!(next > 10 && next % 5 == 0 && next <= 5 * 40, "{next}");
-    transaction.sequence_set(&sequence, 1000, true).expect("within bounds");
-    assert_eq!(transaction.sequence_next(&sequence), Err(SequenceError::MaximumReached(1000)));
+    transaction
+        .sequence_set(&sequence, 1000, true)
+        .expect("within bounds");
+    assert_eq!(
+        transaction.sequence_next(&sequence),
+        Err(SequenceError::MaximumReached(1000))
+    );
     // Ids are not used again.
     let made = transaction.create_table(&table_definition()).expect("made");
     assert!(made.0 > id.0);
@@ -159,7 +180,11 @@ fn a_large_transaction_goes_out_in_fragments_and_comes_back_whole_or_not_at_all(
                 transaction.rollback_to(savepoint);
             }
         }
-        if commits { _ = transaction.commit().expect("logged") } else { _ = transaction.abort() }
+        if commits {
+            _ = transaction.commit().expect("logged")
+        } else {
+            _ = transaction.abort()
+        }
     }
     let (id, index, disk) = (f.table.id(), f.primary.id, f.disk.clone());
     f.engine.stop();
@@ -167,6 +192,11 @@ fn a_large_transaction_goes_out_in_fragments_and_comes_back_whole_or_not_at_all(
     let engine = open(&disk);
     let table = engine.table(id).expect("recovered");
     let primary = table.index(index).expect("loaded");
-    let f = Fixture { engine, table, primary, disk };
+    let f = Fixture {
+        engine,
+        table,
+        primary,
+        disk,
+    };
     assert_eq!(f.contents().len(), 6000 - 3);
 }

@@ -9,12 +9,25 @@ const ACCOUNTS: i32 = 24;
 const START: i64 = 1000;
 
 /// Changes an account by `amount` as READ COMMITTED does: wait, lock the newest version, go on from that.
-fn change(f: &Fixture, transaction: &Transaction, bell: &Bell, id: i32, amount: i64) -> Result<(), WriteError> {
+fn change(
+    f: &Fixture,
+    transaction: &Transaction,
+    bell: &Bell,
+    id: i32,
+    amount: i64,
+) -> Result<(), WriteError> {
     let snapshot = transaction.begin_statement(Access::Write);
-    let Some(seen) = f.find(transaction, &snapshot, id) else { return Err(WriteError::Deleted) };
+    let Some(seen) = f.find(transaction, &snapshot, id) else {
+        return Err(WriteError::Deleted);
+    };
     loop {
-        let locked =
-            transaction.lock_row(&f.table, seen.row(), Some(&seen), RowLockStrength::NoKeyUpdate, WaitPolicy::Block);
+        let locked = transaction.lock_row(
+            &f.table,
+            seen.row(),
+            Some(&seen),
+            RowLockStrength::NoKeyUpdate,
+            WaitPolicy::Block,
+        );
         match locked {
             Ok(locked) => {
                 let newest = locked.newest.ok_or(WriteError::Deleted)?;
@@ -41,7 +54,10 @@ fn transfers_between_accounts_keep_the_sum() {
                 while !done.load(Ordering::Relaxed) {
                     let contents = f.contents();
                     assert_eq!(contents.len(), ACCOUNTS as usize);
-                    assert_eq!(contents.iter().map(|(_, value)| value).sum::<i64>(), START * ACCOUNTS as i64);
+                    assert_eq!(
+                        contents.iter().map(|(_, value)| value).sum::<i64>(),
+                        START * ACCOUNTS as i64
+                    );
                 }
             })
         };
@@ -72,7 +88,9 @@ fn transfers_between_accounts_keep_the_sum() {
                 })
             })
             .collect();
-        writers.into_iter().for_each(|writer| writer.join().expect("no panic in a writer"));
+        writers
+            .into_iter()
+            .for_each(|writer| writer.join().expect("no panic in a writer"));
         done.store(true, Ordering::Relaxed);
         reader.join().expect("no panic in the reader");
     });
@@ -85,7 +103,12 @@ fn transfers_between_accounts_keep_the_sum() {
     let engine = open(&disk);
     let table = engine.table(id).expect("recovered");
     let primary = table.index(index).expect("loaded");
-    let f = Fixture { engine, table, primary, disk };
+    let f = Fixture {
+        engine,
+        table,
+        primary,
+        disk,
+    };
     assert_eq!(f.contents(), before);
 }
 

@@ -11,10 +11,16 @@ fn a_live_key_is_a_duplicate_and_a_deleted_one_is_free() {
     let reader = f.begin_at(Isolation::RepeatableRead);
     assert_eq!(f.read(&reader, 1), Some(10));
     let transaction = f.begin();
-    assert!(matches!(f.add(&transaction, 1, 0), Err(WriteError::Duplicate { .. })));
+    assert!(matches!(
+        f.add(&transaction, 1, 0),
+        Err(WriteError::Duplicate { .. })
+    ));
     f.remove(&transaction, 1).expect("free");
     f.add(&transaction, 1, 11).expect("our own delete frees the key");
-    assert!(matches!(f.add(&transaction, 1, 12), Err(WriteError::Duplicate { .. })));
+    assert!(matches!(
+        f.add(&transaction, 1, 12),
+        Err(WriteError::Duplicate { .. })
+    ));
     transaction.commit().expect("logged");
     assert_eq!(f.contents(), [(1, 11)]);
     assert_eq!(f.read(&reader, 1), Some(10));
@@ -29,7 +35,11 @@ fn a_key_in_flight_is_waited_for_and_the_end_decides() {
         f.add(&first, 1, 10).expect("free");
         let ticket = ticket_of(f.add(&second, 1, 20));
         assert!(!bell.has_rung(ticket));
-        if commits { _ = first.commit().expect("logged") } else { _ = first.abort() }
+        if commits {
+            _ = first.commit().expect("logged")
+        } else {
+            _ = first.abort()
+        }
         assert!(bell.has_rung(ticket));
         let again = f.add(&second, 1, 20);
         assert_eq!(again.is_err(), commits, "{again:?}");
@@ -61,7 +71,9 @@ fn nulls_are_distinct_unless_told_otherwise() {
         let transaction = f.begin();
         transaction.begin_statement(Access::Write);
         let columns = vec![ColumnStorage::new(StorageClass::Fixed4, true)];
-        let id = transaction.create_table(&TableDefinition::new(columns)).expect("made");
+        let id = transaction
+            .create_table(&TableDefinition::new(columns))
+            .expect("made");
         let table = f.engine.table(id).expect("made above");
         let definition = IndexDefinition {
             columns: vec![KeyColumn::ascending(0, KeyClass::Signed4, true)],
@@ -70,10 +82,17 @@ fn nulls_are_distinct_unless_told_otherwise() {
         };
         let mut build = transaction.create_index(&definition).expect("made");
         transaction.build_index(&mut build, 10).expect("empty");
-        let null = RowWriter::new(table.newest_layout()).finish().expect("small").to_vec();
+        let null = RowWriter::new(table.newest_layout())
+            .finish()
+            .expect("small")
+            .to_vec();
         transaction.insert(&table, &null).expect("the first");
         let second = transaction.insert(&table, &null);
-        assert_eq!(matches!(second, Err(WriteError::Duplicate { .. })), not_distinct, "{second:?}");
+        assert_eq!(
+            matches!(second, Err(WriteError::Duplicate { .. })),
+            not_distinct,
+            "{second:?}"
+        );
     }
 }
 

@@ -23,12 +23,18 @@ fn read_committed_sees_new_commits_and_repeatable_read_does_not() {
     let f = Fixture::new();
     f.load([(1, 10)]);
     let (committed, repeatable) = (f.begin(), f.begin_at(Isolation::RepeatableRead));
-    assert_eq!((f.read(&committed, 1), f.read(&repeatable, 1)), (Some(10), Some(10)));
+    assert_eq!(
+        (f.read(&committed, 1), f.read(&repeatable, 1)),
+        (Some(10), Some(10))
+    );
     let writer = f.begin();
     f.set(&writer, 1, 20).expect("free");
     f.add(&writer, 2, 0).expect("free");
     writer.commit().expect("logged");
-    assert_eq!((f.read(&committed, 1), f.read(&repeatable, 1)), (Some(20), Some(10)));
+    assert_eq!(
+        (f.read(&committed, 1), f.read(&repeatable, 1)),
+        (Some(20), Some(10))
+    );
     assert_eq!((f.read(&committed, 2), f.read(&repeatable, 2)), (Some(0), None));
 }
 
@@ -58,9 +64,18 @@ fn under_read_committed_a_lost_update_waits_and_goes_on_from_the_newest_version(
     assert!(!bell.has_rung(ticket));
     first.commit().expect("logged");
     assert!(bell.has_rung(ticket));
-    assert_eq!(second.update(&f.table, &seen, &f.row(1, 12)), Err(WriteError::Changed));
+    assert_eq!(
+        second.update(&f.table, &seen, &f.row(1, 12)),
+        Err(WriteError::Changed)
+    );
     let locked = second
-        .lock_row(&f.table, seen.row(), Some(&seen), crate::RowLockStrength::NoKeyUpdate, crate::WaitPolicy::Block)
+        .lock_row(
+            &f.table,
+            seen.row(),
+            Some(&seen),
+            crate::RowLockStrength::NoKeyUpdate,
+            crate::WaitPolicy::Block,
+        )
         .expect("handed over");
     assert!(locked.changed);
     let newest = locked.newest.expect("still there");
@@ -74,7 +89,10 @@ fn under_read_committed_a_lost_update_waits_and_goes_on_from_the_newest_version(
 fn write_skew_is_allowed_at_repeatable_read() {
     let f = Fixture::new();
     f.load([(1, 1), (2, 1)]);
-    let (a, b) = (f.begin_at(Isolation::RepeatableRead), f.begin_at(Isolation::RepeatableRead));
+    let (a, b) = (
+        f.begin_at(Isolation::RepeatableRead),
+        f.begin_at(Isolation::RepeatableRead),
+    );
     assert_eq!((f.read(&a, 2), f.read(&b, 1)), (Some(1), Some(1)));
     f.set(&a, 1, 0).expect("free");
     f.set(&b, 2, 0).expect("free");
@@ -86,8 +104,14 @@ fn write_skew_is_allowed_at_repeatable_read() {
 #[test]
 fn serializable_is_refused_rather_than_weakened() {
     let f = Fixture::new();
-    assert!(matches!(f.engine.begin(Isolation::Serializable, false), Err(BeginError::Unsupported(_))));
-    let reader = f.engine.begin(Isolation::Serializable, true).expect("reads alone are serializable");
+    assert!(matches!(
+        f.engine.begin(Isolation::Serializable, false),
+        Err(BeginError::Unsupported(_))
+    ));
+    let reader = f
+        .engine
+        .begin(Isolation::Serializable, true)
+        .expect("reads alone are serializable");
     assert!(reader.set_read_only(false).is_err());
 }
 
@@ -97,7 +121,11 @@ fn plain_readers_see_what_is_acknowledged_and_writers_see_the_tail() {
     f.load([(1, 10)]);
     let writer = f.begin();
     f.set(&writer, 1, 20).expect("free");
-    let ts = writer.commit().expect("logged").commit_ts.expect("something was written");
+    let ts = writer
+        .commit()
+        .expect("logged")
+        .commit_ts
+        .expect("something was written");
     let reader = f.begin();
     let snapshot = reader.begin_statement(Access::Read);
     assert_eq!(f.find(&reader, &snapshot, 1).map(|row| f.value(&row)), Some(10));
@@ -123,11 +151,20 @@ fn a_statement_does_not_see_its_own_writes_and_the_next_one_does() {
     let snapshot = transaction.begin_statement(Access::Write);
     let seen = f.find(&transaction, &snapshot, 1).expect("there");
     transaction.update(&f.table, &seen, &f.row(1, 11)).expect("free");
-    assert_eq!(f.find(&transaction, &snapshot, 1).map(|row| f.value(&row)), Some(10));
-    assert_eq!(transaction.update(&f.table, &seen, &f.row(1, 12)), Err(WriteError::SelfModified));
+    assert_eq!(
+        f.find(&transaction, &snapshot, 1).map(|row| f.value(&row)),
+        Some(10)
+    );
+    assert_eq!(
+        transaction.update(&f.table, &seen, &f.row(1, 12)),
+        Err(WriteError::SelfModified)
+    );
     let later = transaction.advance_command();
     assert_eq!(f.find(&transaction, &later, 1).map(|row| f.value(&row)), Some(11));
-    assert_eq!(f.find(&transaction, &snapshot, 1).map(|row| f.value(&row)), Some(10));
+    assert_eq!(
+        f.find(&transaction, &snapshot, 1).map(|row| f.value(&row)),
+        Some(10)
+    );
 }
 
 #[test]
@@ -186,7 +223,11 @@ fn a_changed_key_is_found_once_and_under_the_right_key() {
         let snapshot = transaction.begin_statement(Access::Write);
         let seen = f.find(&transaction, &snapshot, from).expect("there");
         transaction.update(&f.table, &seen, &f.row(to, 10)).expect("free");
-        assert_eq!(f.find(&transaction, &transaction.advance_command(), to).map(|row| f.value(&row)), Some(10));
+        assert_eq!(
+            f.find(&transaction, &transaction.advance_command(), to)
+                .map(|row| f.value(&row)),
+            Some(10)
+        );
         transaction.commit().expect("logged");
         assert_eq!(f.contents(), [(to.min(5), 10), (5, 50)]);
     }
@@ -214,7 +255,10 @@ fn revisions_change_with_versions_and_survive_commit() {
     let snapshot = transaction.begin_statement(Access::Write);
     let seen = f.find(&transaction, &snapshot, 1).expect("there");
     transaction.update(&f.table, &seen, &f.row(1, 11)).expect("free");
-    let own = transaction.fetch_newest(&f.table, seen.row()).expect("there").revision();
+    let own = transaction
+        .fetch_newest(&f.table, seen.row())
+        .expect("there")
+        .revision();
     assert_ne!(own, seen.revision());
     drop(snapshot);
     transaction.commit().expect("logged");

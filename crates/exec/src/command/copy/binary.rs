@@ -24,7 +24,11 @@ pub(super) struct Tuples {
 
 impl Tuples {
     pub fn new(input: Input) -> Tuples {
-        Tuples { input, field: Vec::new(), number: 0 }
+        Tuples {
+            input,
+            field: Vec::new(),
+            number: 0,
+        }
     }
 
     pub fn header(&mut self, host: &mut dyn Host) -> SqlResult<()> {
@@ -32,13 +36,20 @@ impl Tuples {
             Some(bytes) if bytes == SIGNATURE => {}
             _ => return Err(malformed("COPY file signature not recognized")),
         }
-        let flags = self.int4(host)?.ok_or_else(|| malformed("invalid COPY file header (missing flags)"))?;
+        let flags = self
+            .int4(host)?
+            .ok_or_else(|| malformed("invalid COPY file header (missing flags)"))?;
         if flags as u32 & CRITICAL_FLAGS != 0 {
             return Err(malformed("unrecognized critical flags in COPY file header"));
         }
-        let extension = self.int4(host)?.ok_or_else(|| malformed("invalid COPY file header (missing length)"))?;
+        let extension = self
+            .int4(host)?
+            .ok_or_else(|| malformed("invalid COPY file header (missing length)"))?;
         let wrong = || malformed("invalid COPY file header (wrong length)");
-        let length = usize::try_from(extension).ok().filter(|length| *length <= LINE_BYTES_MAX).ok_or_else(wrong)?;
+        let length = usize::try_from(extension)
+            .ok()
+            .filter(|length| *length <= LINE_BYTES_MAX)
+            .ok_or_else(wrong)?;
         self.bytes(length, host)?.ok_or_else(wrong)?;
         Ok(())
     }
@@ -54,7 +65,9 @@ impl Tuples {
         place.column = None;
         self.number += 1;
         // PostgreSQL takes an end without a trailer for the end of the data.
-        let Some(count) = self.int2(host)? else { return Ok(false) };
+        let Some(count) = self.int2(host)? else {
+            return Ok(false);
+        };
         if count == -1 {
             if self.bytes(1, host)?.is_some() {
                 return Err(malformed("received copy data after EOF marker"));
@@ -62,7 +75,10 @@ impl Tuples {
             return Ok(false);
         }
         if count as i64 != targets.len() as i64 {
-            return Err(malformed(format!("row field count is {count}, expected {}", targets.len())));
+            return Err(malformed(format!(
+                "row field count is {count}, expected {}",
+                targets.len()
+            )));
         }
         for target in targets {
             row[target.position] = self.value(target, host).inspect_err(|_| {

@@ -56,7 +56,11 @@ impl Fields {
     /// A field's value. `line` is the line that was split, known to be UTF-8; escapes may make bytes that are not.
     pub fn text<'a>(&'a self, position: usize, line: &'a str) -> SqlResult<&'a str> {
         let range = self.fields[position].range.clone();
-        if self.unescaped { utf8(&self.scratch[range]) } else { Ok(&line[range]) }
+        if self.unescaped {
+            utf8(&self.scratch[range])
+        } else {
+            Ok(&line[range])
+        }
     }
 
     pub fn is_null_text(&self, text: &str) -> bool {
@@ -66,7 +70,11 @@ impl Fields {
     pub fn split(&mut self, line: &[u8]) -> SqlResult<()> {
         self.fields.clear();
         self.scratch.clear();
-        let special = if self.format == Format::Csv { self.quote } else { b'\\' };
+        let special = if self.format == Format::Csv {
+            self.quote
+        } else {
+            b'\\'
+        };
         self.unescaped = memchr(special, line).is_some();
         match (self.unescaped, self.format) {
             (false, _) => self.split_plain(line),
@@ -81,7 +89,10 @@ impl Fields {
         loop {
             let end = memchr(self.delimiter, &line[start..]).map_or(line.len(), |offset| start + offset);
             let null = line[start..end] == *self.null;
-            self.fields.push(Field { range: start..end, null });
+            self.fields.push(Field {
+                range: start..end,
+                null,
+            });
             if end == line.len() {
                 return;
             }
@@ -104,7 +115,10 @@ impl Fields {
             }
             // The null string is compared before escapes are undone: `\N` is NULL, `\\N` is a value.
             let null = line[raw..at] == *self.null;
-            self.fields.push(Field { range: start..self.scratch.len(), null });
+            self.fields.push(Field {
+                range: start..self.scratch.len(),
+                null,
+            });
             if at == line.len() {
                 return;
             }
@@ -128,7 +142,10 @@ impl Fields {
                 }
             }
             let null = !quoted && line[raw..at] == *self.null;
-            self.fields.push(Field { range: start..self.scratch.len(), null });
+            self.fields.push(Field {
+                range: start..self.scratch.len(),
+                null,
+            });
             if at == line.len() {
                 return Ok(());
             }
@@ -161,7 +178,9 @@ fn unescape(line: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     let digits = |from: usize, most: usize, radix: u32| {
         let digit = |byte: &u8| (*byte as char).to_digit(radix);
         let values = line[from.min(line.len())..].iter().map_while(digit).take(most);
-        values.fold((0u32, 0), |(value, count), digit| (value * radix + digit, count + 1))
+        values.fold((0u32, 0), |(value, count), digit| {
+            (value * radix + digit, count + 1)
+        })
     };
     match line[at] {
         b'0'..=b'7' => {

@@ -17,12 +17,12 @@ use mote_sql::plan::{RelationAccess, RelationLock, privilege};
 use mote_types::format::utf8;
 use mote_types::{ColumnType, Datum, FormatSettings, input_text};
 
+use super::super::{internal, privileges, schema};
 use super::binary::Tuples;
 use super::fields::Fields;
 use super::insert::{Sink, table_of};
 use super::lines::{Input, Lines, Origin, malformed};
 use super::options::{CopyOptions, Format, Header};
-use super::super::{internal, privileges, schema};
 use crate::context::StatementContext;
 use crate::modify::foreign_key;
 use crate::query::runtime::{Runtime, Values};
@@ -72,7 +72,13 @@ pub(super) fn run(
     if options.format == Format::Binary {
         copy_binary(rows, sink, Tuples::new(Input::new(origin)), context)
     } else {
-        copy_lines(rows, sink, Lines::new(Input::new(origin), options), options, context)
+        copy_lines(
+            rows,
+            sink,
+            Lines::new(Input::new(origin), options),
+            options,
+            context,
+        )
     }
 }
 
@@ -93,13 +99,19 @@ fn lock_target(name: &ast::RelationName, context: &mut StatementContext<'_>) -> 
         RelationKind::View => Err(wrong(format!("cannot copy to view \"{}\"", relation.name))
             .hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.")),
         RelationKind::Sequence => Err(wrong(format!("cannot copy to sequence \"{}\"", relation.name))),
-        _ => Err(wrong(format!("cannot copy to non-table relation \"{}\"", relation.name))),
+        _ => Err(wrong(format!(
+            "cannot copy to non-table relation \"{}\"",
+            relation.name
+        ))),
     }
 }
 
 fn targets(copy: &ast::Copy, relation: &Relation, options: &CopyOptions) -> SqlResult<Vec<Target>> {
     let positions = super::copied_columns(&copy.columns, relation)?;
-    let names: Vec<&str> = positions.iter().map(|&p| relation.columns[p].name.as_str()).collect();
+    let names: Vec<&str> = positions
+        .iter()
+        .map(|&p| relation.columns[p].name.as_str())
+        .collect();
     let force_not_null = options.force_not_null.flags("FORCE_NOT_NULL", &names)?;
     let force_null = options.force_null.flags("FORCE_NULL", &names)?;
     let target = |(slot, &position): (usize, &usize)| Target {
@@ -120,7 +132,9 @@ fn open(
 ) -> SqlResult<Origin> {
     let path = match target {
         CopyTarget::Client => {
-            context.host.start_copy_in(columns, options.format == Format::Binary)?;
+            context
+                .host
+                .start_copy_in(columns, options.format == Format::Binary)?;
             return Ok(Origin::Client);
         }
         CopyTarget::Program(_) => return Err(SqlError::unsupported("COPY PROGRAM")),
@@ -133,9 +147,15 @@ fn open(
     };
     let file = File::open(&**path).map_err(failed)?;
     if file.metadata().map_err(failed)?.is_dir() {
-        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{path}\" is a directory")));
+        return Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("\"{path}\" is a directory"),
+        ));
     }
-    Ok(Origin::File { file, path: path.to_string() })
+    Ok(Origin::File {
+        file,
+        path: path.to_string(),
+    })
 }
 
 /// What both forms need to turn fields into a row.
@@ -194,7 +214,10 @@ impl Rows {
             }
             (Some((column, None)), _) => format!("COPY {table}, line {line}, column {column}"),
             (None, Some(text)) if self.line_valid => {
-                format!("COPY {table}, line {line}: \"{}\"", shortened(&String::from_utf8_lossy(text)))
+                format!(
+                    "COPY {table}, line {line}: \"{}\"",
+                    shortened(&String::from_utf8_lossy(text))
+                )
             }
             _ => format!("COPY {table}, line {line}"),
         };
@@ -224,7 +247,14 @@ fn copy_lines(
     let mut values = Values::default();
     let snapshot = context.transaction.snapshot();
     let mut runtime = Runtime::new(context, &snapshot, &mut values);
-    let count = copy_all_lines(&mut rows, &mut sink, &mut lines, &mut fields, options, &mut runtime);
+    let count = copy_all_lines(
+        &mut rows,
+        &mut sink,
+        &mut lines,
+        &mut fields,
+        options,
+        &mut runtime,
+    );
     let count = count.map_err(|error| rows.in_context(error, lines.number, Some(lines.line())))?;
     foreign_key::run_pending(&mut runtime)?;
     Ok(count)

@@ -44,23 +44,37 @@ impl Sink {
         };
         let mut defaults = Vec::new();
         let mut generated = Vec::new();
-        for (position, column) in relation.columns.iter().enumerate().filter(|(_, column)| !column.dropped) {
+        for (position, column) in relation
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| !column.dropped)
+        {
             let target = Some((column.name.as_str(), column.ty));
             if let Some(text) = &column.generated {
-                generated.push((position, compile(&bind(text, RelationExpression::Generated, target)?)?));
+                generated.push((
+                    position,
+                    compile(&bind(text, RelationExpression::Generated, target)?)?,
+                ));
             } else if given.contains(&position) {
                 continue;
             } else if let (Some(_), Some(sequence)) = (column.identity, column.owned_sequence) {
                 defaults.push((position, compile(&next_value(sequence, column.ty))?));
             } else if let Some(text) = &column.default {
-                defaults.push((position, compile(&bind(text, RelationExpression::Default, target)?)?));
+                defaults.push((
+                    position,
+                    compile(&bind(text, RelationExpression::Default, target)?)?,
+                ));
             }
         }
         let mut checks = Vec::new();
         for constraint in &relation.constraints {
             if let ConstraintKind::Check(text) = &constraint.kind {
                 let condition = bind(text, RelationExpression::Check, None)?;
-                checks.push(Check { name: constraint.name.clone(), condition });
+                checks.push(Check {
+                    name: constraint.name.clone(),
+                    condition,
+                });
             }
         }
         let filter = match filter {
@@ -112,7 +126,9 @@ impl Sink {
                 Err(error) => return Err(self.target.write_error(error, row, runtime)),
             }
         };
-        self.target.foreign_keys.row_inserted(&self.target.relation, id, row, runtime)?;
+        self.target
+            .foreign_keys
+            .row_inserted(&self.target.relation, id, row, runtime)?;
         Ok(true)
     }
 }
@@ -120,8 +136,11 @@ impl Sink {
 /// nextval of an identity column's sequence, in the column's type.
 fn next_value(sequence: mote_common::Oid, ty: ColumnType) -> Expr {
     let argument = Expr::Constant(Datum::oid(sequence), ColumnType::new(oid::REGCLASS));
-    let next =
-        Expr::Sequence { call: SequenceCall::NextValue, arguments: vec![argument], ty: ColumnType::new(oid::INT8) };
+    let next = Expr::Sequence {
+        call: SequenceCall::NextValue,
+        arguments: vec![argument],
+        ty: ColumnType::new(oid::INT8),
+    };
     if ty.oid == oid::INT8 {
         return next;
     }

@@ -41,7 +41,13 @@ pub(super) struct Input {
 
 impl Input {
     pub fn new(origin: Origin) -> Input {
-        Input { origin, buffer: Vec::new(), start: 0, chunk: Vec::new(), ended: false }
+        Input {
+            origin,
+            buffer: Vec::new(),
+            start: 0,
+            chunk: Vec::new(),
+            ended: false,
+        }
     }
 
     /// What can be looked at without reading more.
@@ -67,10 +73,12 @@ impl Input {
             self.start = 0;
         }
         if self.available().len() > LINE_BYTES_MAX {
-            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "out of memory").detail(format!(
-                "Cannot enlarge string buffer containing {} bytes.",
-                self.available().len()
-            )));
+            return Err(
+                SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "out of memory").detail(format!(
+                    "Cannot enlarge string buffer containing {} bytes.",
+                    self.available().len()
+                )),
+            );
         }
         let more = match &mut self.origin {
             Origin::Client => {
@@ -89,7 +97,10 @@ impl Input {
                 self.buffer.resize(length + FILE_CHUNK_BYTES, 0);
                 let read = file.read(&mut self.buffer[length..]);
                 let read = read.map_err(|error| {
-                    SqlError::new(state::IO_ERROR, format!("could not read from COPY file \"{path}\": {error}"))
+                    SqlError::new(
+                        state::IO_ERROR,
+                        format!("could not read from COPY file \"{path}\": {error}"),
+                    )
                 });
                 self.buffer.truncate(length + *read.as_ref().unwrap_or(&0));
                 read? > 0
@@ -211,7 +222,11 @@ impl Lines {
     fn end_marker(&mut self, host: &mut dyn Host) -> SqlResult<bool> {
         if self.line().len() > 2 {
             // In CSV it is a value like any other.
-            return if self.csv { Ok(true) } else { Err(malformed("end-of-copy marker corrupt")) };
+            return if self.csv {
+                Ok(true)
+            } else {
+                Err(malformed("end-of-copy marker corrupt"))
+            };
         }
         self.done = true;
         self.line = 0..0;
@@ -220,7 +235,11 @@ impl Lines {
     }
 
     fn find(&mut self, search: &mut Search) -> SqlResult<Found> {
-        if self.csv { self.find_csv(search) } else { self.find_text(search) }
+        if self.csv {
+            self.find_csv(search)
+        } else {
+            self.find_text(search)
+        }
     }
 
     /// A line of the text form ends at a line end that no backslash precedes.
@@ -320,7 +339,13 @@ fn is_escaped(bytes: &[u8]) -> bool {
         return false;
     }
     let line_start = memrchr(b'\n', bytes).map_or(0, |at| at + 1);
-    bytes[line_start..].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
+    bytes[line_start..]
+        .iter()
+        .rev()
+        .take_while(|byte| **byte == b'\\')
+        .count()
+        % 2
+        == 1
 }
 
 #[cold]

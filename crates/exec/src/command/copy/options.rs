@@ -89,7 +89,11 @@ impl CopyOptions {
         let mut written = Written::default();
         for option in options {
             written.read(option, from).map_err(|error| {
-                if error.state() == state::SYNTAX_ERROR { error.at(option.location.position(text)) } else { error }
+                if error.state() == state::SYNTAX_ERROR {
+                    error.at(option.location.position(text))
+                } else {
+                    error
+                }
             })?;
         }
         written.check(from)
@@ -98,7 +102,10 @@ impl CopyOptions {
 
 fn set_once<T>(slot: &mut Option<T>, value: T) -> SqlResult<()> {
     if slot.is_some() {
-        return Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+        return Err(SqlError::new(
+            state::SYNTAX_ERROR,
+            "conflicting or redundant options",
+        ));
     }
     *slot = Some(value);
     Ok(())
@@ -119,7 +126,10 @@ impl Written {
             "force_not_null" => set_once(&mut self.force_not_null, columns_of(option, false)?),
             "force_null" => set_once(&mut self.force_null, columns_of(option, false)?),
             "encoding" => set_once(&mut self.encoding, encoding_of(&text_of(option)?)?),
-            other => Err(SqlError::new(state::SYNTAX_ERROR, format!("option \"{other}\" not recognized"))),
+            other => Err(SqlError::new(
+                state::SYNTAX_ERROR,
+                format!("option \"{other}\" not recognized"),
+            )),
         }
     }
 
@@ -142,7 +152,10 @@ impl Written {
         check_delimiter(delimiter, null, csv)?;
         let header = self.header.unwrap_or(Header::None);
         if format == Format::Binary && header != Header::None {
-            return refused(state::FEATURE_NOT_SUPPORTED, "cannot specify HEADER in BINARY mode");
+            return refused(
+                state::FEATURE_NOT_SUPPORTED,
+                "cannot specify HEADER in BINARY mode",
+            );
         }
         self.check_csv(csv, delimiter, null, quote, escape)?;
         let force_quote = self.force_quote.unwrap_or_default();
@@ -243,7 +256,10 @@ fn text_of(option: &DefinitionOption) -> SqlResult<String> {
         Some(OptionValue::Boolean(flag)) => Ok(flag.to_string()),
         Some(OptionValue::Type(name)) => Ok(name.name.last().to_string()),
         Some(OptionValue::Name(name)) => Ok(name.last().to_string()),
-        _ => Err(SqlError::new(state::SYNTAX_ERROR, format!("{} requires a parameter", option.name))),
+        _ => Err(SqlError::new(
+            state::SYNTAX_ERROR,
+            format!("{} requires a parameter", option.name),
+        )),
     }
 }
 
@@ -259,7 +275,12 @@ fn flag_of(option: &DefinitionOption) -> SqlResult<bool> {
         Some(OptionValue::String(text)) => settings::parse_bool(text),
         _ => None,
     };
-    flag.ok_or_else(|| SqlError::new(state::SYNTAX_ERROR, format!("{} requires a Boolean value", option.name)))
+    flag.ok_or_else(|| {
+        SqlError::new(
+            state::SYNTAX_ERROR,
+            format!("{} requires a Boolean value", option.name),
+        )
+    })
 }
 
 fn header_of(option: &DefinitionOption, from: bool) -> SqlResult<Header> {
@@ -275,7 +296,10 @@ fn header_of(option: &DefinitionOption, from: bool) -> SqlResult<Header> {
         return Ok(Header::Match);
     }
     let flag = flag_of(option).map_err(|_| {
-        SqlError::new(state::SYNTAX_ERROR, format!("{} requires a Boolean value or \"match\"", option.name))
+        SqlError::new(
+            state::SYNTAX_ERROR,
+            format!("{} requires a Boolean value or \"match\"", option.name),
+        )
     })?;
     Ok(if flag { Header::Skip } else { Header::None })
 }
@@ -310,7 +334,10 @@ fn columns_of(option: &DefinitionOption, star: bool) -> SqlResult<ColumnChoice> 
     }
     Err(SqlError::new(
         state::INVALID_PARAMETER_VALUE,
-        format!("argument to option \"{}\" must be a list of column names", option.name),
+        format!(
+            "argument to option \"{}\" must be a list of column names",
+            option.name
+        ),
     ))
 }
 
@@ -320,9 +347,11 @@ fn encoding_of(name: &str) -> SqlResult<()> {
         return Ok(());
     }
     let known = plain.to_ascii_lowercase();
-    let known = ["latin", "iso8859", "win", "sqlascii", "euc", "koi8", "big5", "gb", "sjis", "johab", "uhc", "mule"]
-        .iter()
-        .any(|prefix| known.starts_with(prefix));
+    let known = [
+        "latin", "iso8859", "win", "sqlascii", "euc", "koi8", "big5", "gb", "sjis", "johab", "uhc", "mule",
+    ]
+    .iter()
+    .any(|prefix| known.starts_with(prefix));
     if known {
         return Err(SqlError::unsupported(format_args!("encoding \"{name}\"")));
     }

@@ -16,7 +16,11 @@ fn copied_out(session: &mut LocalSession, text: &str) -> String {
 fn failure(session: &mut LocalSession, text: &str, data: &str) -> (String, String, String) {
     let error = session.copy_in(text, data.as_bytes()).expect_err(text);
     let fields = error.fields();
-    (fields.state.to_string(), fields.message.clone(), fields.context.clone().unwrap_or_default())
+    (
+        fields.state.to_string(),
+        fields.message.clone(),
+        fields.context.clone().unwrap_or_default(),
+    )
 }
 
 fn options(written: &[(&str, &str)]) -> CopyOptions {
@@ -44,42 +48,80 @@ fn values(values: &[Option<&str>]) -> Vec<Option<String>> {
 #[test]
 fn text_fields() {
     let text = options(&[]);
-    assert_eq!(split(&text, "1\tabc\t\\N"), values(&[Some("1"), Some("abc"), None]));
+    assert_eq!(
+        split(&text, "1\tabc\t\\N"),
+        values(&[Some("1"), Some("abc"), None])
+    );
     assert_eq!(split(&text, ""), values(&[Some("")]));
-    assert_eq!(split(&text, "a\\tb\t\\\\N\t\\x41\\101\\q"), values(&[Some("a\tb"), Some("\\N"), Some("AAq")]));
+    assert_eq!(
+        split(&text, "a\\tb\t\\\\N\t\\x41\\101\\q"),
+        values(&[Some("a\tb"), Some("\\N"), Some("AAq")])
+    );
     assert_eq!(split(&text, "a\\\tb"), values(&[Some("a\tb")]));
 }
 
 #[test]
 fn csv_fields() {
     let csv = options(&[("format", "csv")]);
-    assert_eq!(split(&csv, "1,\"a,b\",,\"\""), values(&[Some("1"), Some("a,b"), None, Some("")]));
-    assert_eq!(split(&csv, "a\"b,c\"d,\"say \"\"x\"\"\""), values(&[Some("ab,cd"), Some("say \"x\"")]));
+    assert_eq!(
+        split(&csv, "1,\"a,b\",,\"\""),
+        values(&[Some("1"), Some("a,b"), None, Some("")])
+    );
+    assert_eq!(
+        split(&csv, "a\"b,c\"d,\"say \"\"x\"\"\""),
+        values(&[Some("ab,cd"), Some("say \"x\"")])
+    );
     let escape = options(&[("format", "csv"), ("escape", "\\")]);
-    assert_eq!(split(&escape, "\"a\\\"b\\\\\",x"), values(&[Some("a\"b\\"), Some("x")]));
+    assert_eq!(
+        split(&escape, "\"a\\\"b\\\\\",x"),
+        values(&[Some("a\"b\\"), Some("x")])
+    );
 }
 
 #[test]
 fn round_trip_in_all_formats() {
     let mut session = session();
-    session.query("CREATE TABLE t (a int PRIMARY KEY, b text, c numeric(8,2))").expect("create");
+    session
+        .query("CREATE TABLE t (a int PRIMARY KEY, b text, c numeric(8,2))")
+        .expect("create");
     let outcomes = session
-        .copy_in("COPY t FROM STDIN", b"1\tone\\ttab\t1.50\n2\t\\N\t\\N\n3\tback\\\\slash\t-7\n\\.\n")
+        .copy_in(
+            "COPY t FROM STDIN",
+            b"1\tone\\ttab\t1.50\n2\t\\N\t\\N\n3\tback\\\\slash\t-7\n\\.\n",
+        )
         .expect("copy");
-    assert_eq!(outcomes[0].tag.map(|tag| tag.to_string()).as_deref(), Some("COPY 3"));
+    assert_eq!(
+        outcomes[0].tag.map(|tag| tag.to_string()).as_deref(),
+        Some("COPY 3")
+    );
     assert_eq!(
         copied_out(&mut session, "COPY t TO STDOUT"),
         "1\tone\\ttab\t1.50\n2\t\\N\t\\N\n3\tback\\\\slash\t-7.00\n"
     );
     assert_eq!(
-        copied_out(&mut session, "COPY t TO STDOUT (FORMAT csv, HEADER, FORCE_QUOTE (b))"),
+        copied_out(
+            &mut session,
+            "COPY t TO STDOUT (FORMAT csv, HEADER, FORCE_QUOTE (b))"
+        ),
         "a,b,c\n1,\"one\ttab\",1.50\n2,,\n3,\"back\\slash\",-7.00\n"
     );
-    let binary = session.query("COPY t TO STDOUT (FORMAT binary)").expect("binary")[0].copied_out.clone();
-    session.query("CREATE TABLE u (a int, b text, c numeric(8,2))").expect("create");
-    session.copy_in("COPY u FROM STDIN (FORMAT binary)", &binary).expect("binary");
-    assert_eq!(copied_out(&mut session, "COPY u TO STDOUT"), copied_out(&mut session, "COPY t TO STDOUT"));
-    assert_eq!(copied_out(&mut session, "COPY (SELECT b, a FROM t WHERE a > 2) TO STDOUT"), "back\\\\slash\t3\n");
+    let binary = session.query("COPY t TO STDOUT (FORMAT binary)").expect("binary")[0]
+        .copied_out
+        .clone();
+    session
+        .query("CREATE TABLE u (a int, b text, c numeric(8,2))")
+        .expect("create");
+    session
+        .copy_in("COPY u FROM STDIN (FORMAT binary)", &binary)
+        .expect("binary");
+    assert_eq!(
+        copied_out(&mut session, "COPY u TO STDOUT"),
+        copied_out(&mut session, "COPY t TO STDOUT")
+    );
+    assert_eq!(
+        copied_out(&mut session, "COPY (SELECT b, a FROM t WHERE a > 2) TO STDOUT"),
+        "back\\\\slash\t3\n"
+    );
 }
 
 #[test]
@@ -88,11 +130,16 @@ fn defaults_checks_and_where() {
     session
         .query("CREATE TABLE t (a int, b text DEFAULT 'x', c int NOT NULL DEFAULT 7, CHECK (a < 100))")
         .expect("create");
-    session.copy_in("COPY t (a) FROM STDIN WHERE a > 1", b"1\n2\n3\n").expect("copy");
+    session
+        .copy_in("COPY t (a) FROM STDIN WHERE a > 1", b"1\n2\n3\n")
+        .expect("copy");
     assert_eq!(copied_out(&mut session, "COPY t TO STDOUT"), "2\tx\t7\n3\tx\t7\n");
     let (code, message, context) = failure(&mut session, "COPY t (a) FROM STDIN", "5\n100\n");
     assert_eq!(code, "23514");
-    assert_eq!(message, "new row for relation \"t\" violates check constraint \"t_a_check\"");
+    assert_eq!(
+        message,
+        "new row for relation \"t\" violates check constraint \"t_a_check\""
+    );
     assert_eq!(context, "COPY t, line 2: \"100\"");
 }
 
@@ -106,15 +153,27 @@ fn malformed_input() {
     let line = |text: &str| format!("COPY t, {text}");
     assert_eq!(
         failure(&mut session, plain, "1\ta\n2\n"),
-        (bad.clone(), "missing data for column \"b\"".into(), line("line 2: \"2\""))
+        (
+            bad.clone(),
+            "missing data for column \"b\"".into(),
+            line("line 2: \"2\"")
+        )
     );
     assert_eq!(
         failure(&mut session, plain, "1\ta\tx\n"),
-        (bad.clone(), "extra data after last expected column".into(), line("line 1: \"1\ta\tx\""))
+        (
+            bad.clone(),
+            "extra data after last expected column".into(),
+            line("line 1: \"1\ta\tx\"")
+        )
     );
     assert_eq!(
         failure(&mut session, csv, "1,a\n2,\"b\n"),
-        (bad.clone(), "unterminated CSV quoted field".into(), line("line 2: \"2,\"b\n\""))
+        (
+            bad.clone(),
+            "unterminated CSV quoted field".into(),
+            line("line 2: \"2,\"b\n\"")
+        )
     );
     assert_eq!(
         failure(&mut session, plain, "1\ta\nabc\tb\n"),
@@ -126,30 +185,61 @@ fn malformed_input() {
     );
     assert_eq!(
         failure(&mut session, plain, "1\ta\n2\tb\r\n"),
-        (bad, "literal carriage return found in data".into(), line("line 2"))
+        (
+            bad,
+            "literal carriage return found in data".into(),
+            line("line 2")
+        )
     );
-    assert_eq!(session.rows("SELECT count(*) FROM t").expect("count"), [[Some("0".to_string())]]);
+    assert_eq!(
+        session.rows("SELECT count(*) FROM t").expect("count"),
+        [[Some("0".to_string())]]
+    );
 }
 
 #[test]
 fn line_ends_and_headers() {
     let mut session = session();
     session.query("CREATE TABLE t (a int, b text)").expect("create");
-    session.copy_in("COPY t FROM STDIN (FORMAT csv, HEADER match)", b"a,b\r\n1,\"x\ny\"\r\n2,z").expect("crlf");
+    session
+        .copy_in(
+            "COPY t FROM STDIN (FORMAT csv, HEADER match)",
+            b"a,b\r\n1,\"x\ny\"\r\n2,z",
+        )
+        .expect("crlf");
     assert_eq!(copied_out(&mut session, "COPY t TO STDOUT"), "1\tx\\ny\n2\tz\n");
-    let (_, message, _) = failure(&mut session, "COPY t FROM STDIN (FORMAT csv, HEADER match)", "a,c\n1,x\n");
-    assert_eq!(message, "column name mismatch in header line field 2: got \"c\", expected \"b\"");
+    let (_, message, _) = failure(
+        &mut session,
+        "COPY t FROM STDIN (FORMAT csv, HEADER match)",
+        "a,c\n1,x\n",
+    );
+    assert_eq!(
+        message,
+        "column name mismatch in header line field 2: got \"c\", expected \"b\""
+    );
 }
 
 /// A measurement, not a check: `MOTE_COPY_ROWS=2000000 cargo test --release copy_speed -- --nocapture`.
 #[test]
 fn copy_speed() {
-    let rows: u32 = std::env::var("MOTE_COPY_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(1000);
+    let rows: u32 = std::env::var("MOTE_COPY_ROWS")
+        .ok()
+        .and_then(|rows| rows.parse().ok())
+        .unwrap_or(1000);
     let mut session = session();
-    session.query("CREATE TABLE t (a int PRIMARY KEY, b int, c text)").expect("create");
-    let data: String = (0..rows).map(|n| format!("{n}\t{}\tname of {n}\n", n % 97)).collect();
+    session
+        .query("CREATE TABLE t (a int PRIMARY KEY, b int, c text)")
+        .expect("create");
+    let data: String = (0..rows)
+        .map(|n| format!("{n}\t{}\tname of {n}\n", n % 97))
+        .collect();
     let start = std::time::Instant::now();
-    session.copy_in("COPY t FROM STDIN", data.as_bytes()).expect("copy");
+    session
+        .copy_in("COPY t FROM STDIN", data.as_bytes())
+        .expect("copy");
     println!("{:.0} rows/s", rows as f64 / start.elapsed().as_secs_f64());
-    assert_eq!(session.rows("SELECT count(*) FROM t").expect("count"), [[Some(rows.to_string())]]);
+    assert_eq!(
+        session.rows("SELECT count(*) FROM t").expect("count"),
+        [[Some(rows.to_string())]]
+    );
 }

@@ -12,9 +12,9 @@ use mote_sql::catalog::RelationKind;
 use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings, output_binary, output_text};
 
+use super::super::internal;
 use super::binary::SIGNATURE;
 use super::options::{CopyOptions, Format, Header};
-use super::super::internal;
 use crate::context::StatementContext;
 
 /// COPY of a table's columns.
@@ -34,12 +34,17 @@ pub(super) fn table(
         }
         RelationKind::Sequence => return wrong(format!("cannot copy from sequence \"{}\"", relation.name)),
         RelationKind::Index => {
-            return wrong(format!("cannot copy from non-table relation \"{}\"", relation.name));
+            return wrong(format!(
+                "cannot copy from non-table relation \"{}\"",
+                relation.name
+            ));
         }
     }
     let positions = super::copied_columns(&copy.columns, &relation)?;
-    let columns: Vec<String> =
-        positions.iter().map(|&p| deparse::identifier(&relation.columns[p].name)).collect();
+    let columns: Vec<String> = positions
+        .iter()
+        .map(|&p| deparse::identifier(&relation.columns[p].name))
+        .collect();
     let text = format!(
         "SELECT {} FROM {}.{}",
         columns.join(", "),
@@ -64,7 +69,10 @@ pub(super) fn query(
         Statement::CreateTableAs(_) => return Err(SqlError::unsupported("COPY (SELECT INTO)")),
         _ => return Err(SqlError::unsupported("COPY of this kind of query")),
     }
-    let parsed = ParsedStatement { statement: statement.clone(), range: 0..text.len() };
+    let parsed = ParsedStatement {
+        statement: statement.clone(),
+        range: 0..text.len(),
+    };
     run(&parsed, text, copy, options, context)
 }
 
@@ -128,7 +136,9 @@ impl Output {
     ) -> SqlResult<Output> {
         let path = match target {
             CopyTarget::Client => {
-                context.host.start_copy_out(columns, options.format == Format::Binary)?;
+                context
+                    .host
+                    .start_copy_out(columns, options.format == Format::Binary)?;
                 return Ok(Output::Client);
             }
             CopyTarget::Program(_) => return Err(SqlError::unsupported("COPY PROGRAM")),
@@ -145,7 +155,10 @@ impl Output {
             super::file_error(&error, format!("could not open file \"{path}\" for writing"))
                 .hint("COPY TO instructs the PostgreSQL server process to write a file. You may want a client-side facility such as psql's \\copy.")
         })?;
-        Ok(Output::File { file: BufWriter::new(file), path: path.to_string() })
+        Ok(Output::File {
+            file: BufWriter::new(file),
+            path: path.to_string(),
+        })
     }
 
     fn write(&mut self, bytes: &[u8], context: &mut StatementContext<'_>) -> SqlResult<()> {
@@ -160,9 +173,9 @@ impl Output {
     fn finish(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         match self {
             Output::Client => context.host.finish_copy_out(),
-            Output::File { mut file, path } => file.flush().map_err(|error| {
-                super::file_error(&error, format!("could not close file \"{path}\""))
-            }),
+            Output::File { mut file, path } => file
+                .flush()
+                .map_err(|error| super::file_error(&error, format!("could not close file \"{path}\""))),
         }
     }
 }

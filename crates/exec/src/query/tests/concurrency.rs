@@ -42,14 +42,19 @@ fn accounts() -> Arc<Database> {
 }
 
 fn run(session: &mut LocalSession, text: &str) {
-    session.query(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    session
+        .query(text)
+        .unwrap_or_else(|error| panic!("{text}: {error}"));
 }
 
 #[test]
 fn wx1_wx2_the_second_update_adds_to_the_first() {
     let database = accounts();
     let (mut s1, mut s2) = (session(&database), session(&database));
-    run(&mut s1, "BEGIN; UPDATE accounts SET balance = balance - 200 WHERE accountid = 'checking'");
+    run(
+        &mut s1,
+        "BEGIN; UPDATE accounts SET balance = balance - 200 WHERE accountid = 'checking'",
+    );
     run(&mut s2, "BEGIN");
     let waiting = start(
         s2,
@@ -59,15 +64,24 @@ fn wx1_wx2_the_second_update_adds_to_the_first() {
     let (mut s2, result) = waiting.finish();
     assert_eq!(result, "850");
     run(&mut s2, "COMMIT");
-    assert_eq!(shown(&mut s1, "SELECT balance FROM accounts ORDER BY 1"), "600 850");
+    assert_eq!(
+        shown(&mut s1, "SELECT balance FROM accounts ORDER BY 1"),
+        "600 850"
+    );
 }
 
 #[test]
 fn a_row_that_no_longer_qualifies_is_left_alone() {
     let database = accounts();
     let (mut s1, s2) = (session(&database), session(&database));
-    run(&mut s1, "BEGIN; UPDATE accounts SET balance = 0 WHERE accountid = 'checking'");
-    let waiting = start(s2, "UPDATE accounts SET balance = balance + 1 WHERE balance > 100 RETURNING accountid");
+    run(
+        &mut s1,
+        "BEGIN; UPDATE accounts SET balance = 0 WHERE accountid = 'checking'",
+    );
+    let waiting = start(
+        s2,
+        "UPDATE accounts SET balance = balance + 1 WHERE balance > 100 RETURNING accountid",
+    );
     run(&mut s1, "COMMIT");
     assert_eq!(waiting.finish().1, "savings");
     assert_eq!(shown(&mut s1, "SELECT balance FROM accounts ORDER BY 1"), "0 601");
@@ -77,7 +91,10 @@ fn a_row_that_no_longer_qualifies_is_left_alone() {
 fn deleted_rows_are_skipped() {
     let database = accounts();
     let (mut s1, s2) = (session(&database), session(&database));
-    run(&mut s1, "BEGIN; DELETE FROM accounts WHERE accountid = 'checking'");
+    run(
+        &mut s1,
+        "BEGIN; DELETE FROM accounts WHERE accountid = 'checking'",
+    );
     let waiting = start(s2, "DELETE FROM accounts RETURNING accountid");
     run(&mut s1, "COMMIT");
     assert_eq!(waiting.finish().1, "savings");
@@ -87,13 +104,25 @@ fn deleted_rows_are_skipped() {
 fn repeatable_read_gets_40001() {
     let database = accounts();
     let (mut s1, mut s2) = (session(&database), session(&database));
-    run(&mut s2, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts");
-    run(&mut s1, "UPDATE accounts SET balance = 1 WHERE accountid = 'checking'");
+    run(
+        &mut s2,
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts",
+    );
+    run(
+        &mut s1,
+        "UPDATE accounts SET balance = 1 WHERE accountid = 'checking'",
+    );
     assert_eq!(
-        shown(&mut s2, "UPDATE accounts SET balance = 2 WHERE accountid = 'checking'"),
+        shown(
+            &mut s2,
+            "UPDATE accounts SET balance = 2 WHERE accountid = 'checking'"
+        ),
         "!40001 could not serialize access due to concurrent update"
     );
-    run(&mut s2, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts");
+    run(
+        &mut s2,
+        "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts",
+    );
     run(&mut s1, "DELETE FROM accounts WHERE accountid = 'checking'");
     assert_eq!(
         shown(&mut s2, "DELETE FROM accounts WHERE accountid = 'checking'"),
@@ -105,8 +134,14 @@ fn repeatable_read_gets_40001() {
 fn select_for_update_sees_the_newest_row() {
     let database = accounts();
     let (mut s1, s2) = (session(&database), session(&database));
-    run(&mut s1, "BEGIN; UPDATE accounts SET balance = 7 WHERE accountid = 'checking'");
-    let waiting = start(s2, "SELECT balance FROM accounts WHERE accountid = 'checking' FOR UPDATE");
+    run(
+        &mut s1,
+        "BEGIN; UPDATE accounts SET balance = 7 WHERE accountid = 'checking'",
+    );
+    let waiting = start(
+        s2,
+        "SELECT balance FROM accounts WHERE accountid = 'checking' FOR UPDATE",
+    );
     run(&mut s1, "COMMIT");
     assert_eq!(waiting.finish().1, "7");
 }
@@ -115,13 +150,25 @@ fn select_for_update_sees_the_newest_row() {
 fn nowait_and_skip_locked() {
     let database = accounts();
     let (mut s1, mut s2) = (session(&database), session(&database));
-    run(&mut s1, "BEGIN; SELECT * FROM accounts WHERE accountid = 'checking' FOR UPDATE");
+    run(
+        &mut s1,
+        "BEGIN; SELECT * FROM accounts WHERE accountid = 'checking' FOR UPDATE",
+    );
     assert_eq!(
         shown(&mut s2, "SELECT * FROM accounts FOR UPDATE NOWAIT"),
         "!55P03 could not obtain lock on row in relation \"accounts\""
     );
-    assert_eq!(shown(&mut s2, "SELECT accountid FROM accounts FOR UPDATE SKIP LOCKED"), "savings");
-    assert_eq!(shown(&mut s2, "SELECT accountid FROM accounts ORDER BY 1 FOR KEY SHARE SKIP LOCKED"), "savings");
+    assert_eq!(
+        shown(&mut s2, "SELECT accountid FROM accounts FOR UPDATE SKIP LOCKED"),
+        "savings"
+    );
+    assert_eq!(
+        shown(
+            &mut s2,
+            "SELECT accountid FROM accounts ORDER BY 1 FOR KEY SHARE SKIP LOCKED"
+        ),
+        "savings"
+    );
 }
 
 #[test]
@@ -152,7 +199,10 @@ fn readforss_other_tables_keep_the_rows_they_had() {
 fn partiallock_update_from_rechecks_the_join() {
     let database = accounts();
     let (mut s1, s2) = (session(&database), session(&database));
-    run(&mut s1, "BEGIN; UPDATE accounts SET balance = balance * 2 WHERE accountid = 'checking'");
+    run(
+        &mut s1,
+        "BEGIN; UPDATE accounts SET balance = balance * 2 WHERE accountid = 'checking'",
+    );
     let waiting = start(
         s2,
         "UPDATE accounts a SET balance = a.balance + b.balance FROM accounts b
@@ -166,11 +216,20 @@ fn partiallock_update_from_rechecks_the_join() {
 fn deadlock_has_one_victim() {
     let database = accounts();
     let (mut s1, mut s2) = (session(&database), session(&database));
-    run(&mut s1, "BEGIN; UPDATE accounts SET balance = 1 WHERE accountid = 'checking'");
-    run(&mut s2, "BEGIN; UPDATE accounts SET balance = 2 WHERE accountid = 'savings'");
+    run(
+        &mut s1,
+        "BEGIN; UPDATE accounts SET balance = 1 WHERE accountid = 'checking'",
+    );
+    run(
+        &mut s2,
+        "BEGIN; UPDATE accounts SET balance = 2 WHERE accountid = 'savings'",
+    );
     let waiting = start(s2, "UPDATE accounts SET balance = 2 WHERE accountid = 'checking'");
     assert_eq!(
-        shown(&mut s1, "UPDATE accounts SET balance = 1 WHERE accountid = 'savings'"),
+        shown(
+            &mut s1,
+            "UPDATE accounts SET balance = 1 WHERE accountid = 'savings'"
+        ),
         "!40P01 deadlock detected"
     );
     run(&mut s1, "ROLLBACK");
@@ -186,9 +245,17 @@ fn unique_keys_wait_for_the_insert_in_flight() {
     run(&mut s1, "ROLLBACK");
     let (mut s2, result) = waiting.finish();
     assert_eq!(result, "");
-    let error = s2.query("INSERT INTO accounts VALUES ('new', 3)").expect_err("the key is taken");
-    assert_eq!(error.message(), "duplicate key value violates unique constraint \"accounts_pkey\"");
-    assert_eq!(error.fields().detail.as_deref(), Some("Key (accountid)=(new) already exists."));
+    let error = s2
+        .query("INSERT INTO accounts VALUES ('new', 3)")
+        .expect_err("the key is taken");
+    assert_eq!(
+        error.message(),
+        "duplicate key value violates unique constraint \"accounts_pkey\""
+    );
+    assert_eq!(
+        error.fields().detail.as_deref(),
+        Some("Key (accountid)=(new) already exists.")
+    );
 }
 
 #[test]
@@ -204,7 +271,13 @@ fn insert_conflict_do_update_meets_the_committed_row() {
     run(&mut s1, "COMMIT");
     let (mut s2, result) = waiting.finish();
     assert_eq!(result, "11");
-    assert_eq!(shown(&mut s2, "INSERT INTO accounts VALUES ('new', 10) ON CONFLICT DO NOTHING RETURNING 1"), "");
+    assert_eq!(
+        shown(
+            &mut s2,
+            "INSERT INTO accounts VALUES ('new', 10) ON CONFLICT DO NOTHING RETURNING 1"
+        ),
+        ""
+    );
     assert_eq!(
         shown(
             &mut s2,
@@ -230,22 +303,38 @@ fn family() -> Arc<Database> {
 fn foreign_keys_in_one_session() {
     let database = family();
     let mut s = session(&database);
-    let error = s.query("INSERT INTO child VALUES (2, 9)").expect_err("there is no such parent");
+    let error = s
+        .query("INSERT INTO child VALUES (2, 9)")
+        .expect_err("there is no such parent");
     assert_eq!(
         error.message(),
         "insert or update on table \"child\" violates foreign key constraint \"child_pid_fkey\""
     );
-    assert_eq!(error.fields().detail.as_deref(), Some("Key (pid)=(9) is not present in table \"parent\"."));
-    let error = s.query("DELETE FROM parent WHERE id = 1").expect_err("the child is there");
+    assert_eq!(
+        error.fields().detail.as_deref(),
+        Some("Key (pid)=(9) is not present in table \"parent\".")
+    );
+    let error = s
+        .query("DELETE FROM parent WHERE id = 1")
+        .expect_err("the child is there");
     assert_eq!(
         error.message(),
         "update or delete on table \"parent\" violates foreign key constraint \"child_pid_fkey\" on table \"child\""
     );
-    assert_eq!(error.fields().detail.as_deref(), Some("Key (id)=(1) is still referenced from table \"child\"."));
-    run(&mut s, "INSERT INTO child VALUES (3, NULL); DELETE FROM parent WHERE id = 2");
+    assert_eq!(
+        error.fields().detail.as_deref(),
+        Some("Key (id)=(1) is still referenced from table \"child\".")
+    );
+    run(
+        &mut s,
+        "INSERT INTO child VALUES (3, NULL); DELETE FROM parent WHERE id = 2",
+    );
     run(&mut s, "UPDATE parent SET note = 'x' WHERE id = 1");
     assert!(s.query("UPDATE parent SET id = 5 WHERE id = 1").is_err());
-    run(&mut s, "CREATE TABLE tree (id int PRIMARY KEY, up int REFERENCES tree)");
+    run(
+        &mut s,
+        "CREATE TABLE tree (id int PRIMARY KEY, up int REFERENCES tree)",
+    );
     run(&mut s, "INSERT INTO tree VALUES (2, 1), (1, NULL), (3, 3)");
 }
 
@@ -261,7 +350,10 @@ fn referential_actions() {
          CREATE TABLE g (id int PRIMARY KEY, c int REFERENCES c ON DELETE CASCADE);
          INSERT INTO p VALUES (1), (2), (3); INSERT INTO c VALUES (1, 1, 2, 2), (2, 2, 1, 1); INSERT INTO g VALUES (1, 1)",
     );
-    run(&mut s, "UPDATE p SET id = 10 WHERE id = 3 AND false; DELETE FROM p WHERE id = 1");
+    run(
+        &mut s,
+        "UPDATE p SET id = 10 WHERE id = 3 AND false; DELETE FROM p WHERE id = 1",
+    );
     assert_eq!(shown(&mut s, "SELECT * FROM c"), "2|2|~|3");
     assert_eq!(shown(&mut s, "SELECT count(*) FROM g"), "0");
     run(&mut s, "UPDATE p SET id = 20 WHERE id = 2");
@@ -297,13 +389,30 @@ fn fk_contention_a_parents_delete_waits_for_the_child() {
 fn violations_name_the_row() {
     let database = database();
     let mut s = session(&database);
-    run(&mut s, "CREATE TABLE t (a int NOT NULL, b text, CONSTRAINT small CHECK (a < 10))");
-    let error = s.query("INSERT INTO t VALUES (NULL, 'x')").expect_err("a is NOT NULL");
-    assert_eq!(error.message(), "null value in column \"a\" of relation \"t\" violates not-null constraint");
-    assert_eq!(error.fields().detail.as_deref(), Some("Failing row contains (null, x)."));
+    run(
+        &mut s,
+        "CREATE TABLE t (a int NOT NULL, b text, CONSTRAINT small CHECK (a < 10))",
+    );
+    let error = s
+        .query("INSERT INTO t VALUES (NULL, 'x')")
+        .expect_err("a is NOT NULL");
+    assert_eq!(
+        error.message(),
+        "null value in column \"a\" of relation \"t\" violates not-null constraint"
+    );
+    assert_eq!(
+        error.fields().detail.as_deref(),
+        Some("Failing row contains (null, x).")
+    );
     let error = s.query("INSERT INTO t VALUES (11)").expect_err("a is small");
-    assert_eq!(error.message(), "new row for relation \"t\" violates check constraint \"small\"");
-    assert_eq!(error.fields().detail.as_deref(), Some("Failing row contains (11, null)."));
+    assert_eq!(
+        error.message(),
+        "new row for relation \"t\" violates check constraint \"small\""
+    );
+    assert_eq!(
+        error.fields().detail.as_deref(),
+        Some("Failing row contains (11, null).")
+    );
     run(&mut s, "INSERT INTO t VALUES (1, 'x')");
     assert!(s.query("UPDATE t SET a = NULL").is_err());
     assert!(s.query("UPDATE t SET a = a + 9").is_err());

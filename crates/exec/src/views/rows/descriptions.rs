@@ -116,7 +116,7 @@ pub fn find(facts: &Facts<'_>, object: Oid, class: Option<&str>, column: i32) ->
     let fits = |c: &&Comment<'_>| {
         c.object == object && c.column == column && class.is_none_or(|class| class == c.class)
     };
-    
+
     comments(facts)
         .iter()
         .find(fits)
