@@ -48,7 +48,8 @@ fn statements(script: &str) -> Vec<Statement> {
         let statement = statements.last_mut().expect("pushed above");
         statement.text.push_str(line);
         statement.text.push('\n');
-        open = !line.trim_end().ends_with(';');
+        // A line for psql itself, such as `\c - somebody`, is whole.
+        open = !line.trim_end().ends_with(';') && !line.starts_with('\\');
     }
     statements
 }

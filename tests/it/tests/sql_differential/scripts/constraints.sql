@@ -61,7 +61,7 @@ create table bad (a text references self);
 create table bad (a int references self (parent));
 create table bad (a int check (b > 0));
 create table bad (a int check (a > (select 1)));
-create table bad (a int not null null);
+create table bad0 (a int not null null);
 create table bad (a int default 'x');
 create table bad (a int unique, a int);
 create table bad (a int, constraint x check (a > 0), constraint x check (a < 9));

@@ -80,7 +80,6 @@ insert into ser (d) values (99);
 insert into ser (e) overriding system value values (1);
 select * from ser order by a;
 select pg_get_serial_sequence('ser', 'a');
--- differs: LIKE INCLUDING STATISTICS is 0A000 (there are none)
 create table copy (like ser including all);
 create table ctas as select id, more as m from t;
 select * from ctas order by id;

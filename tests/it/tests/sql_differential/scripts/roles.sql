@@ -1,9 +1,10 @@
 -- Roles and privileges.
-create role it_reader;
+create role it_reader login;
 create role it_reader;
 create user it_writer password 'x';
 create role it_group nologin;
 grant it_group to it_writer;
+set role it_reader; select current_user, session_user; reset role; set role nobody; set role none; show role;
 create table secret (id int primary key, v text);
 insert into secret values (1, 'x');
 grant select on secret to it_reader;
@@ -11,8 +12,8 @@ grant select on secret to it_reader;
 grant update (v) on secret to it_group;
 grant select, insert, update on secret to it_group;
 select has_table_privilege('it_reader', 'secret', 'select'), has_table_privilege('it_reader', 'secret', 'insert'), has_table_privilege('it_writer', 'secret', 'insert'), has_table_privilege('it_writer', 'secret', 'delete');
-set role it_reader;
-select current_user, session_user = current_user;
+\c - it_reader
+select current_user, session_user;
 select * from secret;
 insert into secret values (2, 'y');
 delete from secret;
@@ -21,23 +22,23 @@ drop table secret;
 alter table secret add column z int;
 create role it_other;
 select * from secret for update;
-reset role;
-set role it_writer;
+\c - postgres
+\c - it_writer
 insert into secret values (2, 'y');
 update secret set v = 'z' where id = 2;
 delete from secret where id = 2;
-reset role;
+\c - postgres
 revoke select on secret from it_reader;
-set role it_reader;
+\c - it_reader
 select * from secret;
 select count(*) from secret;
-reset role;
+\c - postgres
 grant all on secret to public;
-set role it_reader;
+\c - it_reader
 select * from secret order by id;
-reset role;
-set role nobody;
+\c - postgres
 revoke all on secret from public;
+-- differs: there are no privileges on columns to name
 drop role it_group;
 -- differs: DROP OWNED is 0A000 for now
 drop owned by it_group;
@@ -51,9 +52,9 @@ grant nonsense on secret to it_renamed;
 drop role nobody;
 drop role if exists nobody;
 create schema it_s authorization it_writer;
-set role it_renamed;
+\c - it_renamed
 create table it_s.t (a int);
-reset role;
+\c - postgres
 drop schema it_s;
 revoke all on secret from it_writer, it_renamed;
 drop role it_renamed, it_writer;
