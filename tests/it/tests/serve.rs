@@ -212,7 +212,6 @@ fn everything_of_a_schema_survives_a_kill() {
     );
     psql_strict(&server, "
         create index by_name on shop.customer (name desc);
-        create view shop.rich as select name from shop.customer where balance > 10;
         create sequence shop.s start 100;
         insert into shop.customer (name, balance, j, a, b) values ('Ann', 12.5, '{\"k\": [1, null]}', '{1,2,null}', '\\x00ff'), ('Bob', 1, null, null, null);
         insert into shop.orders (customer) values (1), (1), (2);
@@ -220,6 +219,7 @@ fn everything_of_a_schema_survives_a_kill() {
         alter table shop.customer add column extra text default 'e';
         alter table shop.customer alter column c type varchar(9);
         alter table shop.customer rename column c to code;
+        create view shop.rich as select name from shop.customer where balance > 10;
         grant select on shop.customer to clerk;
         comment on table shop.customer is 'people';
         begin; drop table shop.orders; rollback;
