@@ -216,6 +216,8 @@ pub struct ErrorFields {
     pub column: Option<String>,
     pub data_type: Option<String>,
     pub constraint: Option<String>,
+    /// PostgreSQL's routine, where a driver decides by it (pgjdbc prepares again on RevalidateCachedQuery).
+    pub routine: Option<&'static str>,
 }
 
 /// A statement's failure (or, with a low severity, a notice). One pointer wide: results stay small on hot paths.
@@ -240,6 +242,7 @@ impl SqlError {
             column: None,
             data_type: None,
             constraint: None,
+            routine: None,
         }))
     }
 
@@ -305,6 +308,11 @@ impl SqlError {
 
     pub fn constraint(mut self, name: impl Into<String>) -> SqlError {
         self.0.constraint = Some(name.into());
+        self
+    }
+
+    pub fn routine(mut self, name: &'static str) -> SqlError {
+        self.0.routine = Some(name);
         self
     }
 

@@ -216,9 +216,7 @@ impl Connection {
         loop {
             while !self.closing && self.next_message()? {
                 self.handle(yielder)?;
-                while self.wire.unsent_bytes() > PIPELINE_HIGH_WATER_BYTES && !self.wire.broken {
-                    self.pause(yielder, None);
-                }
+                self.wait_for_room(yielder);
             }
             if self.closing || self.wire.broken {
                 return Ok(());
@@ -233,6 +231,17 @@ impl Connection {
                 return Ok(());
             }
             self.idle_deadline_ns = None;
+        }
+    }
+
+    /// A client that pipelines but does not read waits until it has read.
+    fn wait_for_room(&mut self, yielder: &Yielder<(), Suspend>) {
+        while self.wire.unsent_bytes() > PIPELINE_HIGH_WATER_BYTES && !self.wire.broken {
+            self.wire.flush();
+            // Only what the socket refused is announced by an event when it has room again.
+            if self.wire.unsent_bytes() > PIPELINE_HIGH_WATER_BYTES {
+                self.pause(yielder, None);
+            }
         }
     }
 
@@ -338,7 +347,7 @@ impl Connection {
         });
         backend::error_response(&mut self.wire.output, &error);
         match kind {
-            b'Q' | b'S' => self.ready(),
+            b'Q' | b'S' | b'F' => self.ready(),
             _ => self.skip_to_sync = true,
         }
     }
@@ -415,7 +424,9 @@ impl Connection {
                 parameters.push(match (value, format) {
                     (None, _) => Datum::Null,
                     (Some(bytes), 0) => input_text(*ty, frontend::utf8(bytes)?, settings)?,
-                    (Some(bytes), 1) => input_binary(*ty, bytes)?,
+                    (Some(bytes), 1) => {
+                        input_binary(*ty, bytes).map_err(|error| in_parameter(error, parameters.len()))?
+                    }
                     (Some(_), other) => {
                         return Err(SqlError::new(
                             state::INVALID_PARAMETER_VALUE,
@@ -506,6 +517,19 @@ impl Connection {
         backend::close_complete(&mut self.wire.output);
         Ok(())
     }
+}
+
+/// Says which parameter had bytes that are no value of its type.
+fn in_parameter(error: SqlError, index: usize) -> SqlError {
+    if error.state() == state::INVALID_BINARY_REPRESENTATION
+        && error.message() == "incorrect binary data format"
+    {
+        return SqlError::new(
+            error.state(),
+            format!("{} in bind parameter {}", error.message(), index + 1),
+        );
+    }
+    error
 }
 
 /// What a start-up packet asks for.

@@ -43,10 +43,14 @@ impl WireHost<'_> {
 
     /// Waits until the unsent bytes are few enough.
     fn wait_for_room(&mut self) -> SqlResult<()> {
-        self.wire.flush();
-        while self.wire.unsent_bytes() >= OUTPUT_HIGH_WATER_BYTES {
+        loop {
+            self.wire.flush();
             if self.wire.broken {
                 return Err(connection_lost());
+            }
+            // Only what the socket refused is announced by an event when it has room again.
+            if self.wire.unsent_bytes() < OUTPUT_HIGH_WATER_BYTES {
+                break;
             }
             self.suspend(Reason::Wait, None);
             if self.wire.signals.terminated() {

@@ -18,6 +18,7 @@ enum Auth {
     /// Anybody on this machine may be any role (loopback addresses only)
     Trust,
     /// Passwords, checked by SCRAM-SHA-256; roles without one cannot connect
+    #[value(name = "scram-sha-256")]
     ScramSha256,
 }
 
@@ -82,6 +83,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
         Signals::new([SIGTERM, SIGINT]).map_err(|e| format!("could not watch for signals: {e}"))?;
     std::fs::create_dir_all(&arguments.data)
         .map_err(|e| format!("could not create directory {}: {e}", arguments.data.display()))?;
+    refuse_foreign_directory(&arguments.data)?;
     let started = Instant::now();
     let database =
         Database::open(&arguments.data, engine_config(arguments), &names).map_err(|e| e.to_string())?;
@@ -153,6 +155,29 @@ fn engine_config(arguments: &ServeArguments) -> EngineConfig {
     EngineConfig {
         memory_limit_bytes: arguments.memory.unwrap_or_else(|| machine_memory_bytes() / 4 * 3),
         ..EngineConfig::default()
+    }
+}
+
+/// A directory that holds something, but no database of mote's, is somebody else's.
+fn refuse_foreign_directory(data: &Path) -> Result<(), String> {
+    let entries =
+        std::fs::read_dir(data).map_err(|e| format!("could not read directory {}: {e}", data.display()))?;
+    let names: Vec<_> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name())
+        .collect();
+    let own = ["MANIFEST", "LOCK", "log", "image", "lost+found"];
+    match names
+        .iter()
+        .find(|name| !own.iter().any(|known| name.to_string_lossy().starts_with(known)))
+    {
+        Some(foreign) if !names.iter().any(|name| name == "MANIFEST") => Err(format!(
+            "will not create a database in {}: the directory is not empty ({} is there, for one). \
+             Name an empty or a new directory.",
+            data.display(),
+            foreign.to_string_lossy()
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -222,6 +222,30 @@ impl Session {
             self.check_allowed(&statement.statement)?;
         }
         let plan = self.validate(&prepared, host)?;
+        if result_formats.len() > 1 {
+            let columns = self.output_of(&plan.plan)?.map_or(0, |columns| columns.len());
+            if result_formats.len() == columns {
+                return self.insert_portal(portal, prepared, plan, parameters, result_formats);
+            }
+            return Err(SqlError::new(
+                sqlstate::PROTOCOL_VIOLATION,
+                format!(
+                    "bind message has {} result formats but query has {columns} columns",
+                    result_formats.len()
+                ),
+            ));
+        }
+        self.insert_portal(portal, prepared, plan, parameters, result_formats)
+    }
+
+    fn insert_portal(
+        &mut self,
+        name: &str,
+        prepared: Arc<Prepared>,
+        plan: Arc<portal::CachedPlan>,
+        parameters: Vec<Datum>,
+        result_formats: Vec<i16>,
+    ) -> SqlResult<()> {
         let made = Portal {
             prepared,
             plan,
@@ -232,7 +256,7 @@ impl Session {
             savepoint_depth: self.state.savepoint_depth,
             cursor: None,
         };
-        if let Some(old) = self.portals.insert(portal.to_string(), made) {
+        if let Some(old) = self.portals.insert(name.to_string(), made) {
             self.retire(old);
         }
         Ok(())

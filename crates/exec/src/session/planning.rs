@@ -73,7 +73,12 @@ impl Session {
     /// The statement of exactly this text, if this worker planned it (or failed to) before.
     pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
         let key = self.cache_key(text, types)?;
-        CACHE.with_borrow(|cache| cache.get(&key).cloned())
+        let found = CACHE.with_borrow(|cache| cache.get(&key).cloned())?;
+        match &found {
+            // A plan that the catalog has left behind may have other columns now: planned anew, under a new entry.
+            Some(prepared) if !self.is_current(&prepared.current()) => None,
+            _ => Some(found),
+        }
     }
 
     /// Plans the only statement of a text (None: the text was empty) and keeps it for others to find.
@@ -229,12 +234,19 @@ impl Session {
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "cached plan must not change result type",
-            ));
+            )
+            .routine("RevalidateCachedQuery"));
         }
         if !own_changes && same_settings {
             *prepared.plan.lock() = fresh.clone();
         }
         Ok(fresh)
+    }
+
+    fn is_current(&self, plan: &CachedPlan) -> bool {
+        // Relaxed: a stale value costs a comparison of versions, nothing else.
+        plan.generation.load(Ordering::Relaxed) == self.state.catalog.generation()
+            || self.dependencies_hold(&plan.plan)
     }
 
     fn dependencies_hold(&self, plan: &Plan) -> bool {

@@ -29,7 +29,7 @@ impl Session {
                 format!("portal \"{name}\" does not exist"),
             ));
         };
-        let result = self.execute_portal(&mut portal, max_rows, host);
+        let result = self.execute_portal(name, &mut portal, max_rows, host);
         if result.is_ok() && !self.portals.contains_key(name) && self.portal_survives(&portal) {
             self.portals.insert(name.to_string(), portal);
         } else {
@@ -45,6 +45,7 @@ impl Session {
 
     fn execute_portal(
         &mut self,
+        name: &str,
         portal: &mut Portal,
         max_rows: u64,
         host: &mut dyn Host,
@@ -55,7 +56,7 @@ impl Session {
         };
         self.check_allowed(&statement.statement)?;
         if portal.state == PortalState::Done {
-            return self.execute_again(portal, host);
+            return self.execute_again(name, portal, host);
         }
         let plan = portal.plan.clone();
         match &plan.plan.body {
@@ -79,7 +80,7 @@ impl Session {
     }
 
     /// Execute of a portal that already ended: no rows for a query, an error for anything else.
-    fn execute_again(&self, portal: &Portal, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
+    fn execute_again(&self, name: &str, portal: &Portal, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
         match &portal.plan.plan.body {
             PlanBody::Query(query) if query.command == Command::Select => {
                 host.start_rows(&portal.plan.plan.output)?;
@@ -88,7 +89,7 @@ impl Session {
             }
             _ => Err(SqlError::new(
                 state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "portal cannot be run anymore",
+                format!("portal \"{name}\" cannot be run"),
             )),
         }
     }

@@ -232,6 +232,9 @@ pub fn error_response(out: &mut Vec<u8>, error: &SqlError) {
                 field(code, text);
             }
         }
+        if let Some(routine) = fields.routine {
+            field(b'R', routine);
+        }
         if let Some(position) = fields.position {
             field(b'P', &position.to_string());
         }

@@ -153,7 +153,7 @@ pub fn utf8(bytes: &[u8]) -> SqlResult<&str> {
         let bad = &bytes[error.valid_up_to()..];
         let shown = bad
             .iter()
-            .take(4)
+            .take(character_bytes(bad[0]))
             .map(|b| format!("0x{b:02x}"))
             .collect::<Vec<_>>()
             .join(" ");
@@ -162,6 +162,16 @@ pub fn utf8(bytes: &[u8]) -> SqlResult<&str> {
             format!("invalid byte sequence for encoding \"UTF8\": {shown}"),
         )
     })
+}
+
+/// How many bytes a character has whose first byte this is.
+fn character_bytes(first: u8) -> usize {
+    match first {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf7 => 4,
+        _ => 1,
+    }
 }
 
 /// Parse: a statement to prepare.
