@@ -17,6 +17,7 @@ use mote_sql::ast::ParsedStatement;
 use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
 use mote_types::catalog::is_reg_type;
+use mote_types::type_info;
 use parking_lot::Mutex;
 
 use super::Session;
@@ -59,6 +60,15 @@ impl Session {
     ) -> SqlResult<Arc<Prepared>> {
         if let Some(Some(found)) = self.cached(text, types) {
             return Ok(found);
+        }
+        if let Some(unknown) = types
+            .iter()
+            .find(|&&ty| ty != Oid::INVALID && type_info(ty).is_none())
+        {
+            return Err(SqlError::new(
+                state::UNDEFINED_OBJECT,
+                format!("type with OID {unknown} does not exist"),
+            ));
         }
         let mut statements = self.parse_text(text, host)?;
         if statements.len() > 1 {
