@@ -4,8 +4,8 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{ColumnStorage, TableDefinition};
 use mote_sql::ast::{
-    ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OnCommit, OptionValue,
-    Persistence, TableElement, TypeName, deparse,
+    ColumnDefinition, Constant, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, ExprKind,
+    OnCommit, OptionValue, Persistence, TableElement, TypeName, deparse,
 };
 use mote_sql::catalog::function::Volatility;
 use mote_sql::plan::expr::Expr as BoundExpr;
@@ -441,8 +441,10 @@ pub(super) fn default_text(
     internal::on_large_stack(context, |session| {
         let bound = mote_sql::bind_free_expression(value, None, "", &session.catalog)?;
         let from = bound.ty();
-        let fits = from.oid == ty.oid
-            || from.oid == oid::UNKNOWN
+        // A bare string has no type of its own: it is read as the column's.
+        let untyped = matches!(value.kind, ExprKind::Constant(Constant::String(_)));
+        let fits = untyped
+            || from.oid == ty.oid
             || matches!(
                 can_cast(from.oid, ty.oid),
                 Some(CastContext::Implicit | CastContext::Assignment)
