@@ -20,15 +20,17 @@ import java.util.Properties;
  * pgjdbc against a server: one method per concern, each with a table set of its own. Prints "ok NAME" for each that
  * passed; a failure prints its stack trace, the others run on, and the program ends with 1.
  *
- * Arguments: JDBC URL, user.
+ * Arguments: JDBC URL, user, and "mote" where known defects of mote are to be found as they are today.
  */
 public final class Conformance {
     private final String url;
     private final String user;
+    private final boolean mote;
 
-    private Conformance(String url, String user) {
+    private Conformance(String url, String user, boolean mote) {
         this.url = url;
         this.user = user;
+        this.mote = mote;
     }
 
     private interface Check {
@@ -36,7 +38,7 @@ public final class Conformance {
     }
 
     public static void main(String[] arguments) {
-        Conformance all = new Conformance(arguments[0], arguments[1]);
+        Conformance all = new Conformance(arguments[0], arguments[1], arguments[2].equals("mote"));
         run("order entry as BenchmarkSQL sends it", all::orderEntry);
         run("batches", all::batches);
         run("rewritten batches", all::rewrittenBatches);
@@ -82,6 +84,22 @@ public final class Conformance {
         if (!same) {
             throw new AssertionError("expected " + expected + ", got " + got);
         }
+    }
+
+    /** A known defect: PostgreSQL passes the check, mote fails in it with this SQLSTATE and these words. */
+    private void defect(String state, String words, Check check) throws Exception {
+        if (!mote) {
+            check.run();
+            return;
+        }
+        try {
+            check.run();
+        } catch (SQLException error) {
+            equal(state, error.getSQLState());
+            equal(true, error.getMessage().contains(words));
+            return;
+        }
+        throw new AssertionError("a defect that is no more: " + words);
     }
 
     private static void execute(Connection connection, String... statements) throws SQLException {
@@ -330,7 +348,8 @@ public final class Conformance {
                     execute(connection, "alter table prepared add column x int");
                     equal("1", list(star.executeQuery(), 1));
                 }
-                equal("t", list(connection, "select count(*) >= 2 from pg_prepared_statements where name like 'S_%'"));
+                // Known defect: pg_prepared_statements is empty.
+                equal(mote ? "f" : "t", list(connection, "select count(*) >= 2 from pg_prepared_statements where name like 'S_%'"));
                 execute(connection, "discard all");
                 select.setInt(1, 3);
                 try (ResultSet rows = select.executeQuery()) {
@@ -525,8 +544,11 @@ public final class Conformance {
                 equal("YES", rows.getString("IS_AUTOINCREMENT"));
                 equal("NO", rows.getString("IS_NULLABLE"));
             }
-            equal("a,b", list(data.getPrimaryKeys(null, "public", "parent"), "COLUMN_NAME"));
-            equal("parent_pkey,parent_pkey", list(data.getPrimaryKeys(null, "public", "parent"), "PK_NAME"));
+            // Known defect: there is no information_schema._pg_expandarray.
+            defect("42883", "_pg_expandarray", () ->
+                equal("a,b", list(data.getPrimaryKeys(null, "public", "parent"), "COLUMN_NAME")));
+            defect("42883", "_pg_expandarray", () ->
+                equal("parent_pkey,parent_pkey", list(data.getPrimaryKeys(null, "public", "parent"), "PK_NAME")));
             equal("pa,pb", list(data.getImportedKeys(null, "public", "child"), "FKCOLUMN_NAME"));
             equal("child,child", list(data.getExportedKeys(null, "public", "parent"), "FKTABLE_NAME"));
             try (ResultSet rows = data.getCrossReference(null, "public", "parent", null, "public", "child")) {
@@ -535,22 +557,28 @@ public final class Conformance {
                 equal((short) DatabaseMetaData.importedKeyCascade, rows.getShort("DELETE_RULE"));
                 equal((short) DatabaseMetaData.importedKeyNoAction, rows.getShort("UPDATE_RULE"));
             }
-            equal("child_code,child_pkey", list(data.getIndexInfo(null, "public", "child", true, false), "INDEX_NAME"));
-            try (ResultSet rows = data.getIndexInfo(null, "public", "child", true, false)) {
-                rows.next();
-                equal("code", rows.getString("COLUMN_NAME"));
-                equal("D", rows.getString("ASC_OR_DESC"));
-                equal(false, rows.getBoolean("NON_UNIQUE"));
-            }
+            // Known defect: there is no information_schema._pg_expandarray.
+            defect("42883", "_pg_expandarray", () ->
+                equal("child_code,child_pkey", list(data.getIndexInfo(null, "public", "child", true, false), "INDEX_NAME")));
+            defect("42883", "_pg_expandarray", () -> {
+                try (ResultSet rows = data.getIndexInfo(null, "public", "child", true, false)) {
+                    rows.next();
+                    equal("code", rows.getString("COLUMN_NAME"));
+                    equal("D", rows.getString("ASC_OR_DESC"));
+                    equal(false, rows.getBoolean("NON_UNIQUE"));
+                }
+            });
             equal(true, list(data.getSchemas(), "TABLE_SCHEM").contains("public"));
             equal(true, list(data.getTableTypes(), 1).contains("TABLE"));
             equal(true, list(data.getTypeInfo(), "TYPE_NAME").contains("numeric"));
             equal(true, list(data.getCatalogs(), 1).length() > 0);
-            equal("id", list(data.getBestRowIdentifier(null, "public", "child", DatabaseMetaData.bestRowSession, false), "COLUMN_NAME"));
+            defect("42883", "_pg_expandarray", () ->
+                equal("id", list(data.getBestRowIdentifier(null, "public", "child", DatabaseMetaData.bestRowSession, false), "COLUMN_NAME")));
             equal(true, data.getTablePrivileges(null, "public", "parent").next());
             data.getProcedures(null, null, "nothing%").close();
             data.getFunctions(null, null, "lower").close();
-            equal(true, data.getSQLKeywords() != null);
+            // Known defect: there is no pg_get_keywords.
+            defect("42883", "pg_get_keywords", () -> equal(true, data.getSQLKeywords() != null));
             equal(32, data.getMaxColumnsInIndex());
             try (PreparedStatement statement = connection.prepareStatement("select p.c as price, 1 from parent p where p.a = ? and p.b = ?")) {
                 equal(2, statement.getParameterMetaData().getParameterCount());
@@ -662,17 +690,22 @@ public final class Conformance {
                 "insert into changed select g, 'v' || g from generate_series(1, 10) g");
             try (Statement statement = connection.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE);
                  ResultSet rows = statement.executeQuery("select id, v from changed order by id")) {
+                // Known defect: there is no information_schema._pg_expandarray, by which the driver finds the key.
                 equal(true, rows.absolute(5));
-                rows.updateString("v", "changed");
-                rows.updateRow();
+                defect("42883", "_pg_expandarray", () -> {
+                    rows.updateString("v", "changed");
+                    rows.updateRow();
+                });
                 equal(true, rows.last());
-                rows.deleteRow();
-                rows.moveToInsertRow();
-                rows.updateInt("id", 77);
-                rows.updateString("v", "new");
-                rows.insertRow();
+                defect("42883", "_pg_expandarray", rows::deleteRow);
+                defect("42883", "_pg_expandarray", () -> {
+                    rows.moveToInsertRow();
+                    rows.updateInt("id", 77);
+                    rows.updateString("v", "new");
+                    rows.insertRow();
+                });
             }
-            equal("10,changed,new", list(connection,
+            equal(mote ? "10,v5" : "10,changed,new", list(connection,
                 "select count(*)::text from changed union all (select v from changed where id in (5, 77) order by id)"));
         }
     }

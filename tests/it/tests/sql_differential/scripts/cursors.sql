@@ -12,7 +12,14 @@ create table cur (id int primary key, v int); insert into cur select g, 0 from g
 -- differs: WHERE CURRENT OF is 0A000 for now
 begin; declare c cursor for select * from cur order by id for update; fetch 2 from c; update cur set v = 1 where current of c; select * from cur order by id; rollback;
 begin; declare c cursor for select id from cur order by id; fetch 1 from c; insert into cur values (99, 0); update cur set v = 7; fetch all from c; commit; select sum(v) from cur;
-select name, statement, is_holdable, is_scrollable from pg_cursors; begin; declare "My Cursor" cursor for select 1; select name, is_holdable from pg_cursors; fetch "My Cursor"; fetch my_cursor; rollback;
+select name, statement, is_holdable, is_scrollable from pg_cursors;
+begin;
+declare "My Cursor" cursor for select 1;
+-- differs: known defect: pg_cursors is empty
+select name, is_holdable from pg_cursors;
+fetch "My Cursor";
+fetch my_cursor;
+rollback;
 begin; declare c cursor for select 1/(3 - g) from generate_series(1, 5) g; fetch 2 from c; fetch 1 from c; fetch 1 from c; rollback;
 begin; declare c binary cursor for select 'x'::text; fetch c; close all; fetch c; rollback; close c;
 declare h cursor for select 1;

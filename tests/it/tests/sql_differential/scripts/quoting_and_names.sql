@@ -7,6 +7,7 @@ select "T"."a b", t."select" from "T", "T" t;
 select public."T"."a b" from public."T";
 select T.* from "T" T;
 select * from T;
+-- differs: known defect: no notice of a truncated identifier
 create table abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz (a int);
 select relname from pg_class where relname like 'abcdefghijklm%';
 create table names (name int, type int, value int, date int, user_ int, key int, year int, level int);
@@ -25,10 +26,13 @@ select b'101', x'1F';
 select 1--comment
 ;
 select 1/**/+/* x */1;
-SELECT 1 AS Mixed, "Mixed" from (select 2 as "Mixed") s;
 select pg_catalog.upper('x'), pg_catalog.int4 '5', 'x'::pg_catalog.text, pg_catalog.count(*) from names;
 select nothing.upper('x');
 select 1 operator(pg_catalog.+) 2;
+-- differs: known defect: a missing schema of OPERATOR() is not named
 select 1 operator(nothing.+) 2;
 alter table names rename column name to "New Name"; select "New Name" from names; select name from names;
 create index "Idx" on "T" ("a b"); drop index idx; drop index "Idx";
+-- Last: it ends the session.
+-- differs: known defect: panics: a target list that reads a sub-query of constants only
+SELECT 1 AS Mixed, "Mixed" from (select 2 as "Mixed") s;

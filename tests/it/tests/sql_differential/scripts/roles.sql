@@ -4,7 +4,16 @@ create role it_reader;
 create user it_writer password 'x';
 create role it_group nologin;
 grant it_group to it_writer;
-set role it_reader; select current_user, session_user; reset role; set role nobody; set role none; show role;
+-- differs: known defect: no SET ROLE
+set role it_reader;
+-- differs: known defect: no SET ROLE
+select current_user, session_user;
+reset role;
+-- differs: known defect: no SET ROLE
+set role nobody;
+set role none;
+-- differs: known defect: no setting "role"
+show role;
 create table secret (id int primary key, v text);
 insert into secret values (1, 'x');
 grant select on secret to it_reader;
@@ -53,6 +62,7 @@ drop role nobody;
 drop role if exists nobody;
 create schema it_s authorization it_writer;
 \c - it_renamed
+-- differs: known defect: the error has no position
 create table it_s.t (a int);
 \c - postgres
 drop schema it_s;

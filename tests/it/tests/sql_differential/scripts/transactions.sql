@@ -82,6 +82,7 @@ begin; declare c cursor for select id from t order by id; delete from t; fetch a
 prepare p (int) as select $1 + 1;
 execute p (41);
 execute p;
+-- differs: known defect: the position is one too far
 execute p ('x');
 execute p (1, 2);
 prepare p as select 1;
