@@ -66,7 +66,7 @@ create table bad (a int check (b > 0));
 create table bad (a int check (a > (select 1)));
 -- differs: known defect: NOT NULL NULL is not refused
 create table bad0 (a int not null null);
--- differs: known defect: a default that is a literal of unknown type is taken for text
+-- differs: known defect: the position is that of the statement
 create table bad (a int default 'x');
 create table bad (a int unique, a int);
 -- differs: known defect: other words for a check constraint named twice
