@@ -19,7 +19,9 @@ test: ## formatting, lints, all tests
 	@scripts/test.sh
 
 bench: build ## load, run and prove TPC-C on a server of its own: WAREHOUSES= CONNECTIONS= SECONDS=
-	@target/release/mote bench tpcc --warehouses $(WAREHOUSES) --connections $(CONNECTIONS) --duration $(SECONDS)
+	@mkdir -p bench-results
+	@target/release/mote bench tpcc --warehouses $(WAREHOUSES) --connections $(CONNECTIONS) --duration $(SECONDS) \
+		--json bench-results/tpcc.json --html bench-results/tpcc.html
 
 bench-compare: build ## mote and PostgreSQL 18 side by side: measured, target, ratio
 	@url=$$(scripts/postgres18.sh start) && target/release/mote bench compare --postgres "$$url" --rounds $(ROUNDS); \
