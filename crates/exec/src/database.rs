@@ -152,6 +152,8 @@ fn first_objects(names: &InitialNames) -> Vec<StoredObject> {
             create_database: true,
             create_role: true,
             inherit: true,
+            replication: true,
+            bypass_row_security: true,
             connection_limit: -1,
             password: names.password.as_deref().map(crate::password::verifier_for),
             member_of: Vec::new(),

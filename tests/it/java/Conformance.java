@@ -86,22 +86,6 @@ public final class Conformance {
         }
     }
 
-    /** A known defect: PostgreSQL passes the check, mote fails in it with this SQLSTATE and these words. */
-    private void defect(String state, String words, Check check) throws Exception {
-        if (!mote) {
-            check.run();
-            return;
-        }
-        try {
-            check.run();
-        } catch (SQLException error) {
-            equal(state, error.getSQLState());
-            equal(true, error.getMessage().contains(words));
-            return;
-        }
-        throw new AssertionError("a defect that is no more: " + words);
-    }
-
     private static void execute(Connection connection, String... statements) throws SQLException {
         try (Statement statement = connection.createStatement()) {
             for (String text : statements) {
@@ -544,11 +528,8 @@ public final class Conformance {
                 equal("YES", rows.getString("IS_AUTOINCREMENT"));
                 equal("NO", rows.getString("IS_NULLABLE"));
             }
-            // Known defect: there is no information_schema._pg_expandarray.
-            defect("42883", "_pg_expandarray", () ->
-                equal("a,b", list(data.getPrimaryKeys(null, "public", "parent"), "COLUMN_NAME")));
-            defect("42883", "_pg_expandarray", () ->
-                equal("parent_pkey,parent_pkey", list(data.getPrimaryKeys(null, "public", "parent"), "PK_NAME")));
+            equal("a,b", list(data.getPrimaryKeys(null, "public", "parent"), "COLUMN_NAME"));
+            equal("parent_pkey,parent_pkey", list(data.getPrimaryKeys(null, "public", "parent"), "PK_NAME"));
             equal("pa,pb", list(data.getImportedKeys(null, "public", "child"), "FKCOLUMN_NAME"));
             equal("child,child", list(data.getExportedKeys(null, "public", "parent"), "FKTABLE_NAME"));
             try (ResultSet rows = data.getCrossReference(null, "public", "parent", null, "public", "child")) {
@@ -557,28 +538,22 @@ public final class Conformance {
                 equal((short) DatabaseMetaData.importedKeyCascade, rows.getShort("DELETE_RULE"));
                 equal((short) DatabaseMetaData.importedKeyNoAction, rows.getShort("UPDATE_RULE"));
             }
-            // Known defect: there is no information_schema._pg_expandarray.
-            defect("42883", "_pg_expandarray", () ->
-                equal("child_code,child_pkey", list(data.getIndexInfo(null, "public", "child", true, false), "INDEX_NAME")));
-            defect("42883", "_pg_expandarray", () -> {
-                try (ResultSet rows = data.getIndexInfo(null, "public", "child", true, false)) {
-                    rows.next();
-                    equal("code", rows.getString("COLUMN_NAME"));
-                    equal("D", rows.getString("ASC_OR_DESC"));
-                    equal(false, rows.getBoolean("NON_UNIQUE"));
-                }
-            });
+            equal("child_code,child_pkey", list(data.getIndexInfo(null, "public", "child", true, false), "INDEX_NAME"));
+            try (ResultSet rows = data.getIndexInfo(null, "public", "child", true, false)) {
+                rows.next();
+                equal("code", rows.getString("COLUMN_NAME"));
+                equal("D", rows.getString("ASC_OR_DESC"));
+                equal(false, rows.getBoolean("NON_UNIQUE"));
+            }
             equal(true, list(data.getSchemas(), "TABLE_SCHEM").contains("public"));
             equal(true, list(data.getTableTypes(), 1).contains("TABLE"));
             equal(true, list(data.getTypeInfo(), "TYPE_NAME").contains("numeric"));
             equal(true, list(data.getCatalogs(), 1).length() > 0);
-            defect("42883", "_pg_expandarray", () ->
-                equal("id", list(data.getBestRowIdentifier(null, "public", "child", DatabaseMetaData.bestRowSession, false), "COLUMN_NAME")));
+            equal("id", list(data.getBestRowIdentifier(null, "public", "child", DatabaseMetaData.bestRowSession, false), "COLUMN_NAME"));
             equal(true, data.getTablePrivileges(null, "public", "parent").next());
             data.getProcedures(null, null, "nothing%").close();
             data.getFunctions(null, null, "lower").close();
-            // Known defect: there is no pg_get_keywords.
-            defect("42883", "pg_get_keywords", () -> equal(true, data.getSQLKeywords() != null));
+            equal(true, data.getSQLKeywords() != null);
             equal(32, data.getMaxColumnsInIndex());
             try (PreparedStatement statement = connection.prepareStatement("select p.c as price, 1 from parent p where p.a = ? and p.b = ?")) {
                 equal(2, statement.getParameterMetaData().getParameterCount());
@@ -690,22 +665,17 @@ public final class Conformance {
                 "insert into changed select g, 'v' || g from generate_series(1, 10) g");
             try (Statement statement = connection.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE);
                  ResultSet rows = statement.executeQuery("select id, v from changed order by id")) {
-                // Known defect: there is no information_schema._pg_expandarray, by which the driver finds the key.
                 equal(true, rows.absolute(5));
-                defect("42883", "_pg_expandarray", () -> {
-                    rows.updateString("v", "changed");
-                    rows.updateRow();
-                });
+                rows.updateString("v", "changed");
+                rows.updateRow();
                 equal(true, rows.last());
-                defect("42883", "_pg_expandarray", rows::deleteRow);
-                defect("42883", "_pg_expandarray", () -> {
-                    rows.moveToInsertRow();
-                    rows.updateInt("id", 77);
-                    rows.updateString("v", "new");
-                    rows.insertRow();
-                });
+                rows.deleteRow();
+                rows.moveToInsertRow();
+                rows.updateInt("id", 77);
+                rows.updateString("v", "new");
+                rows.insertRow();
             }
-            equal(mote ? "10,v5" : "10,changed,new", list(connection,
+            equal("10,changed,new", list(connection,
                 "select count(*)::text from changed union all (select v from changed where id in (5, 77) order by id)"));
         }
     }

@@ -64,6 +64,10 @@ pub struct StoredRole {
     pub create_database: bool,
     pub create_role: bool,
     pub inherit: bool,
+    #[serde(default)]
+    pub replication: bool,
+    #[serde(default)]
+    pub bypass_row_security: bool,
     /// -1 = no limit.
     pub connection_limit: i32,
     /// SCRAM-SHA-256 verifier in PostgreSQL's form; None = no password.

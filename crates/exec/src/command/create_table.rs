@@ -7,6 +7,7 @@ use mote_sql::ast::{
     ColumnDefinition, Constant, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, ExprKind,
     OnCommit, OptionValue, Persistence, TableElement, TypeName, deparse,
 };
+use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::function::Volatility;
 use mote_sql::plan::expr::Expr as BoundExpr;
 use mote_sql::{RelationExpression, bind_expression_over_relation};
@@ -462,7 +463,22 @@ pub(super) fn default_text(
         }
         mote_sql::bind_free_expression(value, Some(ty), "", &session.catalog)
     })?;
-    Ok(deparse::expression(value))
+    let mut value = value.clone();
+    let qualified = |name: &str| {
+        let (schema, bare) = crate::expr::split_name(name);
+        let found = context
+            .session
+            .catalog
+            .relation_by_name(schema.as_deref(), &bare)?;
+        Some(crate::views::text::qualified(&found.schema, &found.name))
+    };
+    rewrite::expression(
+        &mut value,
+        &mut rewrite::Regclass {
+            qualified: &qualified,
+        },
+    );
+    Ok(deparse::expression(&value))
 }
 
 /// How the engine stores a column. All columns may be NULL there: NOT NULL is a rule of this layer.

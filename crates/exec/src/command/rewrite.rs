@@ -7,9 +7,9 @@
 
 use mote_common::SqlResult;
 use mote_sql::ast::{
-    Argument, ColumnReference, Distinct, Expr, ExprKind, FrameBound, FromItem, FunctionCall, GroupingElement,
-    IndirectionStep, JoinCondition, Limit, Name, Query, QueryBody, RelationReference, Select, SortBy,
-    Statement, WindowSpecification, With,
+    Argument, ColumnReference, Constant, Distinct, Expr, ExprKind, FrameBound, FromItem, FunctionCall,
+    GroupingElement, IndirectionStep, JoinCondition, Limit, Location, Name, QualifiedName, Query, QueryBody,
+    RelationReference, Select, SortBy, Statement, TypeName, WindowSpecification, With,
 };
 
 /// What to do with the names of a tree.
@@ -19,6 +19,8 @@ pub(super) trait Names {
     fn column(&mut self, _: &mut ColumnReference) {}
     /// A query inside an expression.
     fn query(&mut self) {}
+    /// Any expression, before what is in it.
+    fn expression(&mut self, _: &mut Expr) {}
 }
 
 struct Walk<'a> {
@@ -164,6 +166,7 @@ impl Walk<'_> {
     }
 
     fn expr(&mut self, expr: &mut Expr) {
+        self.names.expression(expr);
         match &mut expr.kind {
             ExprKind::Column(column) => self.names.column(column),
             ExprKind::Constant(_)
@@ -286,6 +289,54 @@ pub(super) fn reads_columns(expr: &Expr) -> bool {
 
 pub(super) fn has_query(expr: &Expr) -> bool {
     contents(expr).queries
+}
+
+/// Writes the relations that `regclass` constants name in full, so that the text means the same under every search
+/// path; the sequences of nextval and its kin are such constants too.
+pub(super) struct Regclass<'a> {
+    /// A name as written to one with its schema; None if there is no such relation.
+    pub(super) qualified: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Names for Regclass<'_> {
+    fn expression(&mut self, expr: &mut Expr) {
+        match &mut expr.kind {
+            ExprKind::Function(call) if matches!(call.name.last(), "nextval" | "currval" | "setval") => {
+                let Some(argument) = call.arguments.first_mut() else {
+                    return;
+                };
+                if matches!(argument.value.kind, ExprKind::Constant(Constant::String(_))) {
+                    let operand = argument.value.clone();
+                    argument.value.kind = ExprKind::Cast {
+                        operand: Box::new(operand),
+                        target: regclass(),
+                    };
+                }
+            }
+            ExprKind::Cast { operand, target } if target.name.last() == "regclass" => {
+                if let ExprKind::Constant(Constant::String(name)) = &mut operand.kind
+                    && let Some(full) = (self.qualified)(name)
+                {
+                    *name = full.into();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn regclass() -> TypeName {
+    TypeName {
+        name: QualifiedName {
+            parts: vec!["regclass".into()],
+            location: Location::NONE,
+        },
+        modifiers: Vec::new(),
+        array_bounds: Vec::new(),
+        set_of: false,
+        percent_type: false,
+        location: Location::NONE,
+    }
 }
 
 /// Gives a column another name in an expression over its relation's row.

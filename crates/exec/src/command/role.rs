@@ -37,6 +37,8 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
         create_database: false,
         create_role: false,
         inherit: true,
+        replication: false,
+        bypass_row_security: false,
         connection_limit: -1,
         password: None,
         member_of: Vec::new(),
@@ -44,8 +46,15 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
         comment: None,
     };
     let relations = apply(&mut role, &create.options, context)?;
-    if role.superuser && !context.session.superuser {
-        return Err(denied("must be superuser to create superusers"));
+    if !context.session.superuser {
+        let powers = [
+            (role.superuser, "superusers"),
+            (role.replication, "replication users"),
+            (role.bypass_row_security, "bypassrls users"),
+        ];
+        if let Some((_, whom)) = powers.iter().find(|(power, _)| *power) {
+            return Err(denied(&format!("must be superuser to create {whom}")));
+        }
     }
     write::put(StoredObject::Role(role), context)?;
     for (group, member) in relations.pairs(oid) {
@@ -69,6 +78,15 @@ pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> Sq
             return Err(denied(
                 "must be superuser to alter superuser roles or change superuser attribute",
             ));
+        }
+        let changes = |name: &str| alter.options.iter().any(|option| &*option.name == name);
+        if role.replication || changes("isreplication") {
+            return Err(denied(
+                "must be superuser to alter replication roles or change replication attribute",
+            ));
+        }
+        if changes("bypassrls") {
+            return Err(denied("must be superuser to change bypassrls attribute"));
         }
         if !(only_password && oid == context.session.user_oid) {
             require_role_admin("permission denied", context)?;
@@ -328,9 +346,9 @@ fn apply(
             "createrole" => role.create_role = flag,
             "inherit" if flag => role.inherit = true,
             "inherit" => return Err(SqlError::unsupported("NOINHERIT")),
-            "isreplication" if flag => return Err(SqlError::unsupported("REPLICATION")),
-            // Row security does not exist, so that everybody bypasses it.
-            "bypassrls" | "isreplication" => {}
+            // There is neither replication nor row security: the attributes are kept and shown.
+            "isreplication" => role.replication = flag,
+            "bypassrls" => role.bypass_row_security = flag,
             "password" => set_password(role, option, context),
             "connectionlimit" => role.connection_limit = connection_limit(option)?,
             "validUntil" => return Err(SqlError::unsupported("VALID UNTIL")),

@@ -93,6 +93,9 @@ pub(super) fn make_record(
     })))
 }
 
+/// The length of a `name`.
+const NAME_BYTES: usize = 64;
+
 pub struct Subscripting {
     pub(crate) array: Expression,
     pub(crate) subscripts: Box<[SubscriptTerm]>,
@@ -108,6 +111,9 @@ impl Subscripting {
         let value = self.array.evaluate(row, runtime)?;
         if let Datum::Jsonb(json) = &value {
             return self.json_element(json, row, runtime);
+        }
+        if let Datum::Text(name) = &value {
+            return self.name_byte(name, row, runtime);
         }
         let Datum::Array(array) = value else {
             return Ok(Datum::Null);
@@ -130,6 +136,23 @@ impl Subscripting {
             positions.push(subscript as i32);
         }
         Ok(array.get(&positions))
+    }
+
+    /// `name[0]`: a name is an array of 64 characters that counts from 0; behind its end it is filled with zeros.
+    fn name_byte(&self, name: &str, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        let [SubscriptTerm::Element(expression)] = &*self.subscripts else {
+            return Ok(Datum::Null);
+        };
+        let position = expression.evaluate(row, runtime)?.as_i64();
+        Ok(
+            match position.and_then(|position| usize::try_from(position).ok()) {
+                Some(position) if position < NAME_BYTES => {
+                    let character = name.get(position..position + 1).unwrap_or("");
+                    Datum::text(character)
+                }
+                _ => Datum::Null,
+            },
+        )
     }
 
     /// `jsonb['key'][0]`: one step per subscript, NULL where there is no such member.

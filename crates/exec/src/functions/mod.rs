@@ -8,6 +8,7 @@
 //! PostgreSQL's SQLSTATE and wording. Comparisons are not here: they compile to nodes of their own.
 //! Leaves out: signatures, volatility and overload resolution (`mote_sql`).
 
+mod acl;
 pub mod aggregate;
 pub mod arithmetic;
 pub mod array;
@@ -17,6 +18,7 @@ pub mod datetime;
 pub mod formatting;
 mod hash;
 pub mod json;
+mod keywords;
 pub mod math;
 pub mod pattern;
 pub mod privilege;
@@ -91,6 +93,7 @@ pub fn scalar_body(name: &str) -> Option<Body> {
         .or_else(|| json::body(name))
         .or_else(|| system::body(name))
         .or_else(|| privilege::body(name))
+        .or_else(|| acl::body(name))
         .or_else(|| datetime_comparison(name))
 }
 

@@ -127,6 +127,10 @@ pub fn body(name: &str) -> Option<SetFunction> {
             }
             Ok(rows(pairs))
         },
+        "aclexplode" => |runtime, _, a| super::acl::explode(runtime, &a[0]),
+        "pg_get_keywords" => |_, _, _| Ok(super::keywords::keywords()),
+        "pg_options_to_table" => |_, _, a| Ok(options(array_of(&a[0]).elements.iter())),
+        "_pg_expandarray" => |_, _, a| Ok(numbered(&array_of(&a[0]).elements)),
         "pg_partition_ancestors" => |_, _, _| Ok(list(Vec::new())),
         _ => return None,
     })
@@ -145,8 +149,29 @@ impl RowSource for Rows {
     }
 }
 
-fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn RowSource> {
+pub(super) fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn RowSource> {
     Box::new(Rows(rows.into_iter()))
+}
+
+/// `name=value` taken apart; an option without a value has NULL.
+fn options<'a>(options: impl Iterator<Item = &'a Datum>) -> Box<dyn RowSource> {
+    let pairs = options
+        .filter_map(Datum::as_str)
+        .map(|option| match option.split_once('=') {
+            Some((name, value)) => vec![Datum::from(name), Datum::from(value)],
+            None => vec![Datum::from(option), Datum::Null],
+        });
+    rows(pairs.collect())
+}
+
+/// The elements of an array with their ordinals, from 1.
+fn numbered(elements: &[Datum]) -> Box<dyn RowSource> {
+    let pairs = elements.iter().zip(1..);
+    rows(
+        pairs
+            .map(|(element, ordinal)| vec![element.clone(), Datum::Int4(ordinal)])
+            .collect(),
+    )
 }
 
 /// Rows of one column that were made at once.

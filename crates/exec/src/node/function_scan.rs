@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
-use mote_sql::catalog::function::FUNCTIONS;
+use mote_sql::catalog::function::{FUNCTIONS, record_columns};
 use mote_sql::plan::expr::Expr;
 use mote_sql::plan::node;
-use mote_types::Datum;
+use mote_types::{ColumnType, Datum, Record};
 
 use super::Operator;
 use crate::expr::{Expression, compile, compile_all, compile_option, type_of};
@@ -22,6 +22,8 @@ pub(crate) enum SetCall {
         strict: bool,
         arguments: Box<[Expression]>,
         site: CallSite,
+        /// What the fields of its records are of, for a function that makes records.
+        fields: Vec<ColumnType>,
     },
     /// A scalar: its value, expanded when the function scan wants several columns.
     Scalar(Expression),
@@ -49,12 +51,25 @@ impl SetCall {
             arguments: arguments.iter().map(type_of).collect(),
             result: *ty,
         };
+        let fields = record_columns(signature.body, &site.arguments).unwrap_or_default();
         Ok(SetCall::Set {
             function,
             strict: signature.strict,
             arguments: compile_all(arguments)?,
             site,
+            fields: fields.into_iter().map(|(_, ty)| ty).collect(),
         })
+    }
+
+    /// A produced row as the one value that a SELECT list wants of it.
+    pub(crate) fn value(&self, produced: &mut Vec<Datum>) -> Datum {
+        match self {
+            SetCall::Set { fields, .. } if produced.len() > 1 => Datum::Record(Box::new(Record {
+                types: fields.clone(),
+                fields: std::mem::take(produced),
+            })),
+            _ => produced.pop().unwrap_or_default(),
+        }
     }
 
     /// Starts the call; None yields no row.
@@ -73,6 +88,7 @@ impl SetCall {
                 strict,
                 arguments,
                 site,
+                ..
             } => {
                 let mut values = Vec::with_capacity(arguments.len());
                 for argument in arguments {

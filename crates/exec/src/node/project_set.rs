@@ -86,8 +86,11 @@ impl State {
             .columns
             .iter()
             .enumerate()
-            .filter(|(_, column)| matches!(column, Column::Set(_)));
-        for ((position, _), source) in sets.zip(&mut self.sources) {
+            .filter_map(|(position, column)| match column {
+                Column::Set(call) => Some((position, call)),
+                Column::Scalar(_) => None,
+            });
+        for ((position, call), source) in sets.zip(&mut self.sources) {
             self.produced.clear();
             let produced = match source {
                 Some(running) => running.next(&mut self.produced)?,
@@ -95,7 +98,7 @@ impl State {
             };
             any |= produced;
             self.row[position] = match produced {
-                true => self.produced.pop().unwrap_or_default(),
+                true => call.value(&mut self.produced),
                 false => Datum::Null,
             };
             if !produced {

@@ -23,7 +23,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use mote_common::{Oid, SqlError, SqlResult};
+use mote_common::{Oid, SqlResult};
 use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
@@ -42,9 +42,8 @@ pub struct Tables;
 impl VirtualTables for Tables {
     fn rows(&self, relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         let Some(entry) = REGISTRY.by_oid.get(&relation) else {
-            return Err(SqlError::internal(format!(
-                "relation {relation} has no definition"
-            )));
+            let facts = Facts::new(context.session, context.database.engine());
+            return rows::relations::sequence_state(&facts, relation);
         };
         match entry.rows {
             Some(make) => {

@@ -26,10 +26,24 @@ pub fn visible_name(facts: &Facts<'_>, relation: &Relation) -> String {
     qualified(&relation.schema, &relation.name)
 }
 
+/// How a constant that names a relation ends in a stored text.
+const CAST: &str = "'::regclass";
+
+/// The relations that a stored expression names by `regclass` constants.
+pub fn named_relations(facts: &Facts<'_>, text: &str) -> Vec<Oid> {
+    use mote_sql::catalog::CatalogView;
+    let ends = text.match_indices(CAST).map(|(end, _)| end);
+    let names = ends.map(|end| &text[text[..end].rfind('\'').map_or(0, |quote| quote + 1)..end]);
+    let found = names.filter_map(|name| {
+        let (schema, bare) = crate::expr::split_name(name);
+        facts.session.catalog.relation_by_name(schema.as_deref(), &bare)
+    });
+    found.map(|relation| relation.oid).collect()
+}
+
 /// A stored expression as this session would write it: stored texts name relations in full, and what the search path
 /// finds is shown without its schema.
 pub fn shown_expression(facts: &Facts<'_>, text: &str) -> String {
-    const CAST: &str = "'::regclass";
     let mut shown = String::new();
     let mut rest = text;
     while let Some(end) = rest.find(CAST) {
@@ -277,6 +291,35 @@ pub fn view_definition(relation: &Relation) -> Option<String> {
     // PostgreSQL's text begins with the blank that its deparser puts before every clause.
     let space = if query.starts_with(' ') { "" } else { " " };
     Some(format!("{space}{};", query.trim_end_matches(';')))
+}
+
+/// What holds of an object of this kind while nothing was granted: the letters are those of acldefault.
+pub fn default_acl(kind: &str, owner: Oid) -> Option<Vec<AclItem>> {
+    use mote_sql::plan::privilege::*;
+    const TABLE: u32 = INSERT | SELECT | UPDATE | DELETE | TRUNCATE | REFERENCES | TRIGGER;
+    const SET_AND_ALTER_SYSTEM: u32 = 0b11 << 12;
+    let (everybody, owners) = match kind {
+        "c" => (0, 0),
+        "r" => (0, TABLE),
+        "s" => (0, SELECT | UPDATE | USAGE),
+        "d" => (TEMPORARY | CONNECT, CREATE | TEMPORARY | CONNECT),
+        "f" => (EXECUTE, EXECUTE),
+        "l" | "T" => (USAGE, USAGE),
+        "L" => (0, SELECT | UPDATE),
+        "n" => (0, USAGE | CREATE),
+        "p" => (0, SET_AND_ALTER_SYSTEM),
+        "t" => (0, CREATE),
+        "F" | "S" => (0, USAGE),
+        _ => return None,
+    };
+    let item = |grantee, privileges| AclItem {
+        grantee,
+        grantor: owner,
+        privileges,
+        grant_options: 0,
+    };
+    let both = [item(Oid::INVALID, everybody), item(owner, owners)];
+    Some(both.into_iter().filter(|item| item.privileges != 0).collect())
 }
 
 /// Privileges by the letters of `aclitem`, in the order of their bits.

@@ -86,7 +86,10 @@ impl Writer {
     fn line(&mut self, spaces: usize, text: &str) {
         let kept = self.out.trim_end_matches(' ').len();
         self.out.truncate(kept);
-        self.out.push('\n');
+        // A line that holds nothing yet is this one.
+        if !self.out.ends_with('\n') {
+            self.out.push('\n');
+        }
         // PostgreSQL stops indenting somewhere too, so that deep queries do not grow quadratically.
         self.out.extend(std::iter::repeat_n(' ', spaces.min(40)));
         self.push(text);

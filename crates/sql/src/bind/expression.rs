@@ -6,7 +6,6 @@ use mote_common::SqlResult;
 use mote_common::error::state;
 use mote_types::{ColumnType, Datum, oid};
 
-use super::query::WHOLE_ROW;
 use super::{Binder, type_label};
 use crate::ast::{
     self, Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue,
@@ -488,7 +487,12 @@ impl Binder<'_> {
 
     fn subscripts(&mut self, array: Expr, steps: &[IndirectionStep], location: Location) -> SqlResult<Expr> {
         let array_type = array.ty();
-        let Some(element) = array_type.element() else {
+        let element = match array_type.oid {
+            // One character; no slices.
+            oid::NAME if matches!(steps, [IndirectionStep::Subscript(_)]) => Some(ColumnType::new(oid::CHAR)),
+            _ => array_type.element(),
+        };
+        let Some(element) = element else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
                 type_label(array_type.oid)
@@ -533,43 +537,6 @@ impl Binder<'_> {
                 "array subscript must have type integer",
             )
         })
-    }
-
-    /// `(record).name`, where the record's make-up is known.
-    fn field(&mut self, record: Expr, name: &str, location: Location) -> SqlResult<Expr> {
-        if let Expr::Variable {
-            relation,
-            column: WHOLE_ROW,
-            ..
-        } = record
-        {
-            for position in 0..self.column_count(relation) {
-                if self
-                    .column(relation, position)
-                    .is_some_and(|column| column.0 == name)
-                {
-                    return Ok(self.variable(relation, position, location));
-                }
-            }
-        }
-        if let Expr::Row { fields, .. } = &record {
-            let number = name
-                .strip_prefix('f')
-                .and_then(|digits| digits.parse::<usize>().ok());
-            if let Some(field) = number.and_then(|number| fields.get(number.wrapping_sub(1))) {
-                return Ok(field.clone());
-            }
-        }
-        let ty = record.ty();
-        if ty.oid == oid::RECORD {
-            let message = format!("could not identify column \"{name}\" in record data type");
-            return Err(self.error(state::UNDEFINED_COLUMN, location, message));
-        }
-        let message = format!(
-            "column notation .{name} applied to type {}, which is not a composite type",
-            type_label(ty.oid)
-        );
-        Err(self.error(state::WRONG_OBJECT_TYPE, location, message))
     }
 
     fn collate(

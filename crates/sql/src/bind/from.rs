@@ -343,24 +343,9 @@ impl Binder<'_> {
             }
             return Ok(columns);
         }
-        let body = match call {
-            Expr::Call { function, .. } => function.signature().body,
-            _ => "",
-        };
-        match body {
-            "json_each" => Ok(vec![
-                column("key", ColumnType::TEXT),
-                column("value", ColumnType::JSON),
-            ]),
-            "jsonb_each" => Ok(vec![
-                column("key", ColumnType::TEXT),
-                column("value", ColumnType::JSONB),
-            ]),
-            "json_each_text" | "jsonb_each_text" => Ok(vec![
-                column("key", ColumnType::TEXT),
-                column("value", ColumnType::TEXT),
-            ]),
-            _ => Err(self.error(
+        match self.record_columns(call) {
+            Some(columns) => Ok(columns.into_iter().map(|(name, ty)| column(&name, ty)).collect()),
+            None => Err(self.error(
                 state::SYNTAX_ERROR,
                 location,
                 "a column definition list is required for functions returning \"record\"",

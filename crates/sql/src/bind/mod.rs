@@ -23,6 +23,7 @@ use crate::plan::expr::Expr;
 use crate::plan::{Dependency, RelationAccess, RelationLock};
 
 pub mod query;
+mod record;
 
 mod call;
 mod coerce;

@@ -158,20 +158,9 @@ impl Binder<'_> {
                 if matches!(steps.as_slice(), [ast::IndirectionStep::Star]) =>
             {
                 let row = self.settled(base)?;
-                match row {
-                    Expr::Row { fields, .. } => {
-                        let named = |(position, field)| (format!("f{}", position + 1).into(), field);
-                        Ok(Some(fields.into_iter().enumerate().map(named).collect()))
-                    }
-                    Expr::Variable { relation, .. } => {
-                        let columns = 0..self.column_count(relation);
-                        let columns = columns.filter_map(|position| {
-                            let (name, _) = self.column(relation, position)?;
-                            Some((name.into(), self.variable(relation, position, expr.location)))
-                        });
-                        Ok(Some(columns.collect()))
-                    }
-                    _ => Err(SqlError::unsupported("expansion of a computed record")),
+                match self.fields(&row, expr.location) {
+                    Some(fields) => Ok(Some(fields)),
+                    None => Err(SqlError::unsupported("expansion of a computed record")),
                 }
             }
             _ => Ok(None),

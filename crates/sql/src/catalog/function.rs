@@ -16,10 +16,13 @@ mod datetime;
 mod integer;
 mod json;
 mod numeric;
+mod record;
 mod set_returning;
 mod system;
 mod text;
 mod window;
+
+pub use record::{out_columns, record_columns};
 
 /// Position in the table of scalar and set-returning functions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

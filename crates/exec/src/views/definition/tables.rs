@@ -85,7 +85,8 @@ pub(super) const RELATIONS: &[Definition] = &[
          indisreplident:bool! indkey:int2vector! indcollation:oidvector! indclass:oidvector! \
          indoption:int2vector! indexprs:pg_node_tree indpred:pg_node_tree", relations::index),
     empty(2611, "pg_inherits", "inhrelid:oid! inhparent:oid! inhseqno:int4! inhdetachpending:bool!"),
-    empty(3394, "pg_init_privs", "objoid:oid! classoid:oid! objsubid:int4! privtype:char! initprivs:_aclitem!"),
+    filled(3394, "pg_init_privs",
+        "objoid:oid! classoid:oid! objsubid:int4! privtype:char! initprivs:_aclitem!", relations::initial_privileges),
     filled(2612, "pg_language",
         "oid:oid! lanname:name! lanowner:oid! lanispl:bool! lanpltrusted:bool! lanplcallfoid:oid! \
          laninline:oid! lanvalidator:oid! lanacl:_aclitem", types::languages),
@@ -125,9 +126,9 @@ pub(super) const RELATIONS: &[Definition] = &[
         "rngtypid:oid! rngsubtype:oid! rngmultitypid:oid! rngcollation:oid! rngsubopc:oid! \
          rngcanonical:regproc! rngsubdiff:regproc!"),
     empty(6000, "pg_replication_origin", "roident:oid! roname:text!"),
-    empty(2618, "pg_rewrite",
+    filled(2618, "pg_rewrite",
         "oid:oid! rulename:name! ev_class:oid! ev_type:char! ev_enabled:char! is_instead:bool! \
-         ev_qual:pg_node_tree! ev_action:pg_node_tree!"),
+         ev_qual:pg_node_tree! ev_action:pg_node_tree!", relations::rewrite),
     empty(3596, "pg_seclabel", "objoid:oid! classoid:oid! objsubid:int4! provider:text! label:text!"),
     filled(2224, "pg_sequence",
         "seqrelid:oid! seqtypid:oid! seqstart:int8! seqincrement:int8! seqmax:int8! seqmin:int8! \

@@ -3,15 +3,18 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::catalog::AclItem;
+use mote_sql::plan::privilege;
 use mote_types::Datum;
 
-use super::relations::acl;
+use super::relations::{acl, builtin_schema_acl};
 use crate::catalog_store::stored::StoredRole;
+use crate::command::privileges::PUBLIC_SCHEMA;
 use crate::views::builtin::{
     BOOTSTRAP_ROLE, CATALOG_SCHEMA, DEFAULT_TABLESPACE, ENCODING_UTF8, INFORMATION_SCHEMA,
 };
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, oid_array, row, text_array, xid};
+use crate::views::text::default_acl;
 
 /// The collation of every database.
 const LOCALE: &str = "C.UTF-8";
@@ -49,13 +52,23 @@ pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn namespaces(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let builtin = |oid: Oid, name: &str| row![oid, name, BOOTSTRAP_ROLE, NULL];
+    let builtin = |oid: Oid, name: &str| row![oid, name, BOOTSTRAP_ROLE, builtin_schema_acl(facts)];
     let mut rows = vec![
         builtin(CATALOG_SCHEMA, "pg_catalog"),
         builtin(INFORMATION_SCHEMA, "information_schema"),
     ];
     for schema in facts.schemas() {
-        let items: Vec<AclItem> = schema.acl.iter().map(Into::into).collect();
+        let mut items: Vec<AclItem> = schema.acl.iter().map(Into::into).collect();
+        if items.is_empty() && schema.name == PUBLIC_SCHEMA {
+            // The schema that databases begin with is everybody's to use though nobody granted it.
+            items = default_acl("n", Oid(schema.owner)).expect("schemas are a kind of object");
+            items.push(AclItem {
+                grantee: Oid::INVALID,
+                grantor: Oid(schema.owner),
+                privileges: privilege::USAGE,
+                grant_options: 0,
+            });
+        }
         rows.push(row![
             Oid(schema.oid),
             &schema.name,
@@ -97,8 +110,8 @@ pub fn authid(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             role.create_role,
             role.create_database,
             role.can_login,
-            role.superuser,
-            role.superuser,
+            role.replication,
+            role.bypass_row_security,
             role.connection_limit,
             role.password.as_deref(),
             NULL,
@@ -128,11 +141,11 @@ pub fn roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             role.create_role,
             role.create_database,
             role.can_login,
-            role.superuser,
+            role.replication,
             role.connection_limit,
             HIDDEN_PASSWORD,
             NULL,
-            role.superuser,
+            role.bypass_row_security,
             role_configuration(role),
             Oid(role.oid),
         ]
@@ -146,8 +159,8 @@ fn login_row(role: &StoredRole, password: Option<&str>) -> Vec<Datum> {
         Oid(role.oid),
         role.create_database,
         role.superuser,
-        role.superuser,
-        role.superuser,
+        role.replication,
+        role.bypass_row_security,
         password,
         NULL,
         role_configuration(role),

@@ -7,9 +7,10 @@ use mote_sql::catalog::{
 };
 use mote_types::{ColumnType, Datum, oid};
 
-use crate::catalog_store::stored::StoredKind;
+use crate::catalog_store::stored::{StoredKind, StoredRelation};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, int2_array, oid_array, row};
+use crate::views::text::named_relations;
 
 pub fn constraint(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
@@ -177,6 +178,7 @@ fn equality_operators(facts: &Facts<'_>, table: &Relation, key: &ForeignKey) -> 
 
 const CLASS: Oid = Oid(1259);
 const CONSTRAINT: Oid = Oid(2606);
+const REWRITE: Oid = Oid(2618);
 const NAMESPACE: Oid = Oid(2615);
 const DEFAULTS: Oid = Oid(2604);
 
@@ -210,7 +212,17 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
                 None => depends((CLASS, index.oid, 0), (CLASS, table.oid, 0), 'a'),
             });
         }
-        rows.extend(column_dependencies(table));
+        rows.extend(column_dependencies(facts, table));
+        if known.stored.kind == StoredKind::View {
+            let rule = (REWRITE, table.oid, 0);
+            rows.push(depends(rule, (CLASS, table.oid, 0), 'i'));
+            let read = |oid: &u32| facts.relation(Oid(*oid)).map(|read| read.stored);
+            let all: Vec<&StoredRelation> = known.stored.depends_on.iter().filter_map(read).collect();
+            // What it reads through another view is that view's dependency.
+            let through = |oid: u32| all.iter().any(|other| other.depends_on.contains(&oid));
+            let direct = all.iter().filter(|read| !through(read.oid));
+            rows.extend(direct.map(|read| depends(rule, (CLASS, Oid(read.oid), 0), 'n')));
+        }
         if let (StoredKind::Sequence, Some(sequence)) = (known.stored.kind, &known.stored.sequence)
             && let Some((owner, position)) = sequence.owned_by
         {
@@ -245,7 +257,7 @@ fn constraint_dependencies(table: &Relation, constraint: &Constraint) -> Vec<Vec
     rows
 }
 
-fn column_dependencies(table: &Relation) -> Vec<Vec<Datum>> {
+fn column_dependencies(facts: &Facts<'_>, table: &Relation) -> Vec<Vec<Datum>> {
     let mut rows = Vec::new();
     for (position, column) in table.columns.iter().enumerate() {
         if column.dropped || (column.default.is_none() && column.generated.is_none()) {
@@ -254,9 +266,12 @@ fn column_dependencies(table: &Relation) -> Vec<Vec<Datum>> {
         let number = position as i16 + 1;
         let default = (DEFAULTS, super::attributes::default_oid(table.oid, number), 0);
         rows.push(depends(default, (CLASS, table.oid, number as i32), 'a'));
-        if let Some(sequence) = column.owned_sequence.filter(|_| column.default.is_some()) {
-            rows.push(depends(default, (CLASS, sequence, 0), 'n'));
-        }
+        let named = named_relations(facts, column.default.as_deref().unwrap_or(""));
+        rows.extend(
+            named
+                .into_iter()
+                .map(|sequence| depends(default, (CLASS, sequence, 0), 'n')),
+        );
     }
     rows
 }

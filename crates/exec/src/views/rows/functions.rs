@@ -6,7 +6,7 @@ use mote_sql::catalog::operator::OPERATORS;
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::views::builtin::{
-    BOOTSTRAP_ROLE, CATALOG_SCHEMA, LANGUAGE_INTERNAL, SUPPORT_FUNCTIONS, SupportFunction,
+    BOOTSTRAP_ROLE, CATALOG_SCHEMA, INFORMATION_SCHEMA, LANGUAGE_INTERNAL, SUPPORT_FUNCTIONS, SupportFunction,
 };
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, oid_vector, row};
@@ -37,7 +37,11 @@ impl Procedure<'_> {
         row![
             self.oid,
             self.name,
-            CATALOG_SCHEMA,
+            if self.name.starts_with("_pg_") {
+                INFORMATION_SCHEMA
+            } else {
+                CATALOG_SCHEMA
+            },
             BOOTSTRAP_ROLE,
             LANGUAGE_INTERNAL,
             1.0f32,

@@ -1,14 +1,19 @@
 //! pg_class, pg_index, pg_sequence.
 
-use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation, RelationKind};
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::catalog::{
+    AclItem, ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation, RelationKind,
+};
+use mote_sql::plan::privilege;
 use mote_types::Datum;
 
 use crate::catalog_store::stored::StoredKind;
-use crate::views::builtin::{BTREE, HEAP, default_operator_class};
+use crate::views::builtin::{
+    BOOTSTRAP_ROLE, BTREE, CATALOG_SCHEMA, HEAP, INFORMATION_SCHEMA, default_operator_class,
+};
 use crate::views::facts::{Facts, Known, KnownIndex, collation_of};
 use crate::views::row::{NULL, int2_vector, oid_vector, row, text_array_or_null, xid};
-use crate::views::text::acl_item;
+use crate::views::text::{acl_item, default_acl};
 use crate::views::{all_relations, shown_as_view};
 
 /// Bits of pg_index.indoption.
@@ -82,7 +87,7 @@ impl Class<'_> {
 pub fn class(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows: Vec<Vec<Datum>> = all_relations()
         .iter()
-        .map(|relation| builtin_class(relation))
+        .map(|relation| builtin_class(facts, relation))
         .collect();
     for known in facts.relations() {
         rows.push(user_class(facts, known));
@@ -93,7 +98,7 @@ pub fn class(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows)
 }
 
-fn builtin_class(relation: &Relation) -> Vec<Datum> {
+fn builtin_class(facts: &Facts<'_>, relation: &Relation) -> Vec<Datum> {
     let view = shown_as_view(relation.oid);
     let class = Class {
         oid: relation.oid,
@@ -110,17 +115,86 @@ fn builtin_class(relation: &Relation) -> Vec<Datum> {
         has_rules: view,
         has_triggers: false,
         temporary: false,
-        acl: text_acl(["=r/postgres"]),
+        acl: builtin_acl(facts, relation),
         options: NULL,
     };
     class.row()
 }
 
-fn text_acl<const N: usize>(items: [&str; N]) -> Datum {
-    Datum::array(
-        mote_types::oid::ACLITEM,
-        items.into_iter().map(Datum::text).collect(),
-    )
+/// Relations of pg_catalog that only superusers read.
+const SECRET: [&str; 2] = ["pg_authid", "pg_shadow"];
+
+/// Everybody may read a built-in relation, unless it holds secrets.
+fn builtin_acl(facts: &Facts<'_>, relation: &Relation) -> Datum {
+    let mut items = default_acl("r", relation.owner).expect("tables are a kind of object");
+    if !SECRET.contains(&relation.name.as_str()) {
+        items.push(AclItem {
+            grantee: Oid::INVALID,
+            grantor: relation.owner,
+            privileges: privilege::SELECT,
+            grant_options: 0,
+        });
+    }
+    acl(facts, &items)
+}
+
+/// pg_init_privs: the privileges that built-in objects have from the start.
+pub fn initial_privileges(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    const CLASS: Oid = Oid(1259);
+    const NAMESPACE: Oid = Oid(2615);
+    let relations = all_relations()
+        .iter()
+        .map(|relation| row![relation.oid, CLASS, 0, 'i', builtin_acl(facts, relation)]);
+    let schemas = [CATALOG_SCHEMA, INFORMATION_SCHEMA];
+    let schemas = schemas.map(|schema| row![schema, NAMESPACE, 0, 'i', builtin_schema_acl(facts)]);
+    Ok(relations.chain(schemas).collect())
+}
+
+/// Everybody may use the built-in schemas.
+pub fn builtin_schema_acl(facts: &Facts<'_>) -> Datum {
+    let mut items = default_acl("n", BOOTSTRAP_ROLE).expect("schemas are a kind of object");
+    items.push(AclItem {
+        grantee: Oid::INVALID,
+        grantor: BOOTSTRAP_ROLE,
+        privileges: privilege::USAGE,
+        grant_options: 0,
+    });
+    acl(facts, &items)
+}
+
+/// pg_rewrite: a view is its rule `_RETURN`. The rule has its view's number, which is unique here.
+pub fn rewrite(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let views = facts.relations_of_kind(StoredKind::View);
+    let rows = views.map(|Known { relation, .. }| {
+        row![
+            relation.oid,
+            "_RETURN",
+            relation.oid,
+            '1',
+            'O',
+            true,
+            "<>",
+            relation.view_query.as_deref()
+        ]
+    });
+    Ok(rows.collect())
+}
+
+/// `SELECT last_value, log_cnt, is_called FROM sequence`.
+pub fn sequence_state(facts: &Facts<'_>, relation: Oid) -> SqlResult<Vec<Vec<Datum>>> {
+    let sequence = facts
+        .relation(relation)
+        .and_then(|known| known.stored.sequence.as_ref())
+        .and_then(|stored| facts.engine.sequence(mote_engine::SequenceId(stored.id)));
+    match sequence {
+        Some(sequence) => {
+            let (value, is_called) = sequence.peek();
+            Ok(vec![row![value, 0i64, is_called]])
+        }
+        None => Err(SqlError::internal(format!(
+            "relation {relation} has no rows to read"
+        ))),
+    }
 }
 
 /// The ACL column of any object: NULL while nothing was granted.

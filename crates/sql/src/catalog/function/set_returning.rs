@@ -15,6 +15,9 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(1069, "generate_series", "generate_series_int8", &[INT8, INT8], INT8).set(),
     function(1191, "generate_subscripts", "generate_subscripts", &[ANYARRAY, INT4, BOOL], INT4).set(),
     function(1192, "generate_subscripts", "generate_subscripts_nodir", &[ANYARRAY, INT4], INT4).set(),
+    function(1686, "pg_get_keywords", "pg_get_keywords", &[], RECORD).set().stable(),
+    function(1689, "aclexplode", "aclexplode", &[ACLITEM_ARRAY], RECORD).set().stable(),
+    function(2289, "pg_options_to_table", "pg_options_to_table", &[TEXT_ARRAY], RECORD).set().stable(),
     function(2331, "unnest", "array_unnest", &[ANYARRAY], ANYELEMENT).set(),
     function(2763, "regexp_matches", "regexp_matches_no_flags", &[TEXT, TEXT], TEXT_ARRAY).set(),
     function(2764, "regexp_matches", "regexp_matches", &[TEXT, TEXT, TEXT], TEXT_ARRAY).set(),
@@ -35,4 +38,5 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3969, "json_array_elements_text", "json_array_elements_text", &[JSON], TEXT).set(),
     function(6160, "string_to_table", "text_to_table", &[TEXT, TEXT], TEXT).set().called_on_null(),
     function(6161, "string_to_table", "text_to_table_null", &[TEXT, TEXT, TEXT], TEXT).set().called_on_null(),
+    function(13215, "_pg_expandarray", "_pg_expandarray", &[ANYARRAY], RECORD).set(),
 ];

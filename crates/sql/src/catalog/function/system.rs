@@ -204,6 +204,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3820, "pg_last_wal_receive_lsn", "pg_last_wal_receive_lsn", &[], PG_LSN).volatile(),
     function(3821, "pg_last_wal_replay_lsn", "pg_last_wal_replay_lsn", &[], PG_LSN).volatile(),
     function(3829, "pg_opfamily_is_visible", "pg_opfamily_is_visible", &[OID], BOOL).stable(),
+    function(3943, "acldefault", "acldefault_sql", &[CHAR, OID], ACLITEM_ARRAY).stable(),
     function(4032, "pg_sequence_last_value", "pg_sequence_last_value", &[REGCLASS], INT8).volatile(),
     function(4086, "to_regnamespace", "to_regnamespace", &[TEXT], REGNAMESPACE).stable(),
     function(4093, "to_regrole", "to_regrole", &[TEXT], REGROLE).stable(),

@@ -1,0 +1,43 @@
+//! The columns of functions that return records: what pg_proc keeps as OUT parameters.
+//!
+//! Leaves out functions whose record the query itself describes (a column definition list).
+
+use mote_common::Oid;
+use mote_types::ColumnType;
+use mote_types::oid::*;
+
+/// The columns of the record that a function makes of arguments of these types.
+pub fn record_columns(body: &str, arguments: &[ColumnType]) -> Option<Vec<(&'static str, ColumnType)>> {
+    let element = || arguments.first().and_then(|array| array.element());
+    let ty = |declared: Oid| match declared {
+        ANYELEMENT => element().map_or(ColumnType::TEXT, |element| ColumnType::new(element.oid)),
+        other => ColumnType::new(other),
+    };
+    let columns = out_columns(body)?.iter();
+    Some(columns.map(|&(name, declared)| (name, ty(declared))).collect())
+}
+
+/// OUT parameters by a function's body, in order. ANYELEMENT stands for the element of the first argument.
+pub fn out_columns(body: &str) -> Option<&'static [(&'static str, Oid)]> {
+    Some(match body {
+        "json_each" => &[("key", TEXT), ("value", JSON)],
+        "jsonb_each" => &[("key", TEXT), ("value", JSONB)],
+        "json_each_text" | "jsonb_each_text" => &[("key", TEXT), ("value", TEXT)],
+        "aclexplode" => &[
+            ("grantor", OID),
+            ("grantee", OID),
+            ("privilege_type", TEXT),
+            ("is_grantable", BOOL),
+        ],
+        "pg_options_to_table" => &[("option_name", TEXT), ("option_value", TEXT)],
+        "_pg_expandarray" => &[("x", ANYELEMENT), ("n", INT4)],
+        "pg_get_keywords" => &[
+            ("word", TEXT),
+            ("catcode", CHAR),
+            ("barelabel", BOOL),
+            ("catdesc", TEXT),
+            ("baredesc", TEXT),
+        ],
+        _ => return None,
+    })
+}
