@@ -3,14 +3,19 @@
 //! Opening recovers and starts no thread; `start_background` starts the flusher, the checkpointer and the collector.
 //! Without them the simulator and tests call the step functions (`log().flush_step()`, `checkpoint_step`, `collect`).
 
+use crate::backup::archive::{ArchiveThread, Archiver, archive_start};
+use crate::backup::{ArchiveConfig, ArchiveReport};
+use crate::checkpoint::image::image_path;
 use crate::checkpoint::{
-    CheckpointConfig, CheckpointOutcome, CheckpointReport, CheckpointThread, Checkpointer,
+    BackupHold, CheckpointConfig, CheckpointOutcome, CheckpointReport, CheckpointThread, Checkpointer,
 };
 use crate::epoch;
 use crate::lock::manager::LockManager;
 use crate::lock::{LockInfo, TransactionId};
+use crate::log::segment::segment_path;
 use crate::log::{
-    FailStop, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, LogWriter, abort_process,
+    FailStop, FrameKind, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, LogWriter,
+    abort_process,
 };
 use crate::memory::stripe::{self, Padded, STRIPES};
 use crate::memory::{MemoryBudget, MemoryReport};
@@ -21,7 +26,7 @@ use crate::table::prune::{Collected, Collector};
 use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
 use crate::txn::horizon::{ViewCache, rounded_acknowledgement};
 use crate::txn::slot::SlotTable;
-use crate::txn::{ObjectKey, Work, WriteError};
+use crate::txn::{LogUnavailable, ObjectKey, Work, WriteError};
 use hashbrown::HashMap;
 use mote_common::env::Env;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
@@ -52,6 +57,8 @@ pub struct EngineConfig {
     pub recovery_threads: usize,
     pub log: LogConfig,
     pub checkpoint: CheckpointConfig,
+    /// A second place for the log, for point-in-time recovery.
+    pub archive: Option<ArchiveConfig>,
     /// What happens when the log must not go on.
     pub fail_stop: FailStop,
 }
@@ -64,6 +71,7 @@ impl Default for EngineConfig {
             recovery_threads: std::thread::available_parallelism().map_or(1, |count| count.get()),
             log: LogConfig::default(),
             checkpoint: CheckpointConfig::default(),
+            archive: None,
             fail_stop: abort_process(),
         }
     }
@@ -77,6 +85,7 @@ impl fmt::Debug for EngineConfig {
             .field("recovery_threads", &self.recovery_threads)
             .field("log", &self.log)
             .field("checkpoint", &self.checkpoint)
+            .field("archive", &self.archive)
             .finish_non_exhaustive()
     }
 }
@@ -88,6 +97,11 @@ pub enum OpenError {
     Locked(io::Error),
     Recovery(RecoveryError),
     Log(io::Error),
+    /// The archive cannot be read.
+    Archive {
+        name: String,
+        error: io::Error,
+    },
 }
 
 impl fmt::Display for OpenError {
@@ -101,6 +115,7 @@ impl fmt::Display for OpenError {
             }
             OpenError::Recovery(error) => error.fmt(f),
             OpenError::Log(error) => write!(f, "the log could not be opened: {error}"),
+            OpenError::Archive { name, error } => write!(f, "the archive {name} cannot be used: {error}"),
         }
     }
 }
@@ -112,6 +127,7 @@ impl std::error::Error for OpenError {}
 struct Background {
     log: Option<LogThreads>,
     checkpoint: Option<CheckpointThread>,
+    archive: Option<ArchiveThread>,
     collector: Option<JoinHandle<()>>,
 }
 
@@ -125,6 +141,8 @@ pub struct Engine {
     pub(crate) collector: Collector,
     objects: Arc<Objects>,
     checkpointer: Arc<Checkpointer>,
+    archiver: Option<Arc<Archiver>>,
+    env: Env,
     next_transaction: AtomicU64,
     /// A writer per stripe, made when first used.
     writers: Box<[Padded<Mutex<Option<LogWriter>>>]>,
@@ -177,8 +195,23 @@ impl Engine {
             segment_bytes: manifest.segment_bytes,
             ..config.log
         };
-        let log =
-            Log::open(&env, log_config, recovered.position, config.fail_stop).map_err(OpenError::Log)?;
+        let mut position = recovered.position;
+        let mut archive = None;
+        if let Some(config) = config.archive {
+            let (id, bytes) = (manifest.system_id, manifest.segment_bytes);
+            let start =
+                archive_start(&*env.disk, &config, id, bytes, manifest.log_start).map_err(|error| {
+                    OpenError::Archive {
+                        name: config.name.clone(),
+                        error,
+                    }
+                })?;
+            position.log_start = position.log_start.min(start);
+            archive = Some((config, start));
+        }
+        let log = Log::open(&env, log_config, position, config.fail_stop).map_err(OpenError::Log)?;
+        // Before anything can release log.
+        let archiver = archive.map(|(config, start)| Arc::new(Archiver::new(&env, config, &log, start)));
         objects.set_log(log.clone());
         let checkpointer = Arc::new(Checkpointer::new(
             &env,
@@ -196,6 +229,8 @@ impl Engine {
             collector: Collector::default(),
             objects,
             checkpointer,
+            archiver,
+            env,
             next_transaction: AtomicU64::new(1),
             writers: (0..STRIPES).map(|_| Padded::default()).collect(),
             works: (0..STRIPES).map(|_| Padded::default()).collect(),
@@ -217,6 +252,7 @@ impl Engine {
         background.log = Some(LogThreads::start(&self.log)?);
         self.threaded.store(true, Ordering::Release);
         background.checkpoint = Some(CheckpointThread::start(&self.checkpointer)?);
+        background.archive = self.archiver.as_ref().map(ArchiveThread::start).transpose()?;
         let (weak, quit) = (Arc::downgrade(self), self.quit.clone());
         let collector = std::thread::Builder::new()
             .name("mote-collector".into())
@@ -251,6 +287,13 @@ impl Engine {
         match background.log.take() {
             Some(threads) => threads.stop(),
             None => self.log.flush_and_seal(),
+        }
+        drop(background.archive.take());
+        // The last of the log, too. A failure has been told, and the next start goes on from there.
+        if let Some(archiver) = &self.archiver
+            && !self.log.is_stopped()
+        {
+            let _ = archiver.step(true);
         }
         self.threaded.store(false, Ordering::Release);
     }
@@ -384,6 +427,76 @@ impl Engine {
 
     pub fn checkpoint_report(&self) -> CheckpointReport {
         self.checkpointer.report()
+    }
+
+    // Backups and the archive
+
+    /// Keeps the files of the manifest on the disk, and the log from its start, as long as the hold lives.
+    pub fn hold_for_backup(&self) -> BackupHold {
+        self.checkpointer.hold()
+    }
+
+    /// Up to `bytes` bytes of a file that `hold` keeps; `None` for any other file. Reads the disk: not for a worker.
+    pub fn read_held(
+        &self,
+        hold: &BackupHold,
+        path: &str,
+        offset: u64,
+        bytes: usize,
+    ) -> Option<io::Result<Vec<u8>>> {
+        let manifest = hold.manifest();
+        let size = manifest.segment_bytes;
+        let first = manifest.log_start.0 / size * size;
+        let is_log = (first..self.log.stable().0)
+            .step_by(size as usize)
+            .any(|start| segment_path(start) == path);
+        let mut images = manifest.images.values().filter(|image| image.file != 0);
+        if !is_log && !images.any(|image| image_path(image.file) == path) {
+            return None;
+        }
+        let disk = self.env.disk.clone();
+        let read = move || {
+            let mut data = vec![0; bytes];
+            let read = disk.open(path)?.read_at(&mut data, offset)?;
+            data.truncate(read);
+            Ok(data)
+        };
+        Some(read())
+    }
+
+    /// pg_create_restore_point: a name for the log's position, which is answered; durable once it is stable.
+    pub fn create_restore_point(&self, name: &str) -> Result<Lsn, LogUnavailable> {
+        loop {
+            let appended = self.with_writer(|writer| {
+                let admission = writer.admit(name.len())?;
+                Ok(writer.append(admission, FrameKind::RestorePoint, name.as_bytes(), |_| {}))
+            });
+            match appended {
+                Ok(end) => return Ok(end),
+                Err(LogError::RingFull { .. }) => self.make_log_room(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Has what is stable now archived soon, whether or not a segment is full. False without an archive.
+    pub fn request_archiving(&self) -> bool {
+        if let Some(archiver) = &self.archiver {
+            archiver.request();
+        }
+        self.archiver.is_some()
+    }
+
+    /// Archives what is due, with `all` all that is stable: for drivers without threads. False after a failure.
+    pub fn archive_step(&self, all: bool) -> bool {
+        self.archiver
+            .as_ref()
+            .is_none_or(|archiver| archiver.step(all).is_ok())
+    }
+
+    /// pg_stat_archiver; `None` without an archive.
+    pub fn archive_report(&self) -> Option<ArchiveReport> {
+        self.archiver.as_ref().map(|archiver| archiver.report())
     }
 
     // Sessions

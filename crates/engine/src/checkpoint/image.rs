@@ -144,7 +144,8 @@ impl ImageFile {
     }
 }
 
-fn encode_file_header(system_id: u64, number: u64) -> Vec<u8> {
+/// The first block of an image file.
+pub fn encode_file_header(system_id: u64, number: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(IMAGE_FILE_HEADER_BYTES as usize);
     bytes.extend_from_slice(&FILE_MAGIC);
     bytes.extend_from_slice(&IMAGE_FORMAT_VERSION.to_le_bytes());
@@ -193,6 +194,9 @@ pub fn open_image_file(disk: &dyn Disk, number: u64, system_id: u64) -> Result<A
     let expected = &encode_file_header(system_id, number)[..64];
     let mut found = [0; 64];
     let length = file.read_at(&mut found, 0).map_err(|e| damage(e.to_string()))?;
+    if found[..8] == FILE_MAGIC && found[8..12] != expected[8..12] {
+        return Err(damage(later_format(&found[8..12])));
+    }
     if found[..length] != *expected {
         return Err(damage(
             "the file's header does not say what the manifest expects".into(),
@@ -207,7 +211,7 @@ pub fn read_image<E: From<ImageDamage>>(
     key: SegmentKey,
     entry: &ImageEntry,
     buffer: &mut Vec<u8>,
-    mut visit: impl FnMut(RowImage<'_>) -> Result<(), E>,
+    visit: impl FnMut(RowImage<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let damage = |what: String| {
         E::from(ImageDamage {
@@ -233,7 +237,22 @@ pub fn read_image<E: From<ImageDamage>>(
     if read != buffer.len() {
         return Err(damage("the file ends within it".into()));
     }
-    let rows = check_header(buffer, key, entry).map_err(&damage)?;
+    visit_rows(buffer, key, entry, &damage, visit)
+}
+
+/// Checks an image in memory: its header, its checksums, each row's frame.
+pub fn verify_image(image: &[u8], key: SegmentKey, entry: &ImageEntry) -> Result<(), String> {
+    visit_rows(image, key, entry, &|what| what, |_| Ok(()))
+}
+
+fn visit_rows<E>(
+    image: &[u8],
+    key: SegmentKey,
+    entry: &ImageEntry,
+    damage: &dyn Fn(String) -> E,
+    mut visit: impl FnMut(RowImage<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let rows = check_header(image, key, entry).map_err(damage)?;
     let mut cursor = Cursor::new(rows);
     let mut count = 0;
     while !cursor.is_empty() {
@@ -246,6 +265,13 @@ pub fn read_image<E: From<ImageDamage>>(
         return Err(damage(format!("{count} rows, expected {}", entry.rows)));
     }
     Ok(())
+}
+
+fn later_format(version: &[u8]) -> String {
+    let version = version
+        .first_chunk()
+        .map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    format!("image format {version}; this release reads format {IMAGE_FORMAT_VERSION}")
 }
 
 fn check_header<'a>(bytes: &'a [u8], key: SegmentKey, entry: &ImageEntry) -> Result<&'a [u8], String> {
@@ -264,6 +290,9 @@ fn check_header<'a>(bytes: &'a [u8], key: SegmentKey, entry: &ImageEntry) -> Res
     let crc = crc32fast::hash(&expected);
     expected.extend_from_slice(&crc.to_le_bytes());
     let checked = expected.len();
+    if header[..4] == IMAGE_MAGIC && header[4..8] != expected[4..8] {
+        return Err(later_format(&header[4..8]));
+    }
     if header[..36] != expected[..36] {
         return Err("the header does not say what the manifest expects".into());
     }

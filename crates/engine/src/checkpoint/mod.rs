@@ -5,6 +5,7 @@
 //!  2. `manifest`: which images are alive, and from where the log is needed.
 //!  3. `round`: one walk over the segments that changed.
 //!  4. this file: [`Checkpointer`], its thread, and CHECKPOINT.
+//!  5. `hold`: the files of one manifest, kept for a base backup.
 //!
 //! There is no moment at which everything is written: each image has its own short snapshot, not above `stable`, and
 //! replaces its predecessor alone. A round begins by reading `stable` (its start) and then looks for segments changed
@@ -25,12 +26,14 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::log::{Log, SequenceState};
 
+mod hold;
 pub mod image;
 pub mod manifest;
 mod round;
 #[cfg(test)]
 mod tests;
 
+pub use hold::BackupHold;
 pub use image::RowImage;
 pub use manifest::{COUNTERS, ImageEntry, Manifest, ManifestError, SegmentKey};
 

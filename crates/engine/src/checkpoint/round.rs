@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use mote_common::env::Env;
 use mote_common::{Lsn, TableId};
@@ -31,6 +31,8 @@ pub(super) struct State {
     unlisted_bytes: u64,
     last_round_ns: u64,
     report: CheckpointReport,
+    /// Manifests whose files backups still read.
+    pub held: Vec<Weak<Manifest>>,
 }
 
 struct Round {
@@ -57,11 +59,17 @@ impl State {
             unlisted_bytes: 0,
             last_round_ns: now_ns,
             report: CheckpointReport::default(),
+            held: Vec::new(),
         }
     }
 
     pub fn in_round(&self) -> bool {
         self.round.is_some()
+    }
+
+    /// The manifest on the disk.
+    pub fn written(&self) -> &Manifest {
+        &self.written
     }
 
     pub fn covered(&self) -> Lsn {
@@ -257,8 +265,14 @@ impl Checkpointer {
         Ok(true)
     }
 
-    fn remove_dead_files(&self, state: &State) -> io::Result<()> {
-        let live: BTreeSet<u64> = state.written.images.values().map(|image| image.file).collect();
+    fn remove_dead_files(&self, state: &mut State) -> io::Result<()> {
+        state.held.retain(|held| held.strong_count() > 0);
+        let held: Vec<Arc<Manifest>> = state.held.iter().filter_map(Weak::upgrade).collect();
+        let named = held
+            .iter()
+            .flat_map(|held| held.images.values())
+            .chain(state.written.images.values());
+        let live: BTreeSet<u64> = named.map(|image| image.file).collect();
         let open = state.file.as_ref().map(|file| file.number);
         remove_image_files(&self.env, |number| {
             !live.contains(&number) && Some(number) != open

@@ -40,6 +40,8 @@ pub enum FrameKind {
     Void = 9,
     /// The first frame after a start: names the term and where the log of the term before ended.
     Term = 10,
+    /// A name for this position, for point-in-time recovery; changes nothing.
+    RestorePoint = 11,
 }
 
 impl FrameKind {
@@ -56,6 +58,7 @@ impl FrameKind {
             Pad,
             Void,
             Term,
+            RestorePoint,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)

@@ -4,8 +4,9 @@
 //!  1. `record`: operations and payloads; with `varint` and `patch`.
 //!  2. `frame`: the unit that is checksummed and positioned.
 //!  3. `buffer`: the ring and the protocol of its writers; `horizon`: what is told to whom.
-//!  4. `segment`, `flush`: files, and how the ring gets there; `pins`: which old log is still needed.
-//!  5. `reader`: frames back from files, torn tail or damage.
+//!  4. `segment`, `flush`: files, and how the ring gets there; `pins`: which old log recovery still needs; `retention`:
+//!     who else does.
+//!  5. `reader`: frames back from files, torn tail or damage; `stream`: frames out of bytes that pass by.
 //!
 //! This file has the handles: [`Log`] for everybody, [`LogWriter`] for whoever commits.
 //!
@@ -30,7 +31,9 @@ pub mod patch;
 mod pins;
 pub mod reader;
 pub mod record;
+mod retention;
 pub mod segment;
+pub mod stream;
 #[cfg(test)]
 mod tests;
 pub mod varint;
@@ -41,11 +44,13 @@ pub use horizon::{HorizonListener, Horizons};
 pub use open::{FIRST_TERM, LogPosition};
 pub use pins::{Pin, PinOwner};
 pub use record::{Mark, Operation, RedoBuffer, SequenceState, TooManyRollbacks};
+pub use retention::LogHold;
 
 use buffer::{Buffer, Shortage};
 use flush::{Bell, Flusher};
 use frame::{FRAME_HEADER_BYTES, FrameHeader, PAYLOAD_BYTES_MAX, frame_bytes};
 use pins::{PinChange, Pins};
+use retention::Retention;
 use segment::Segments;
 
 /// Writers that can exist at once, unless configured otherwise.
@@ -118,6 +123,7 @@ struct Inner {
     weakly_acked: AtomicU64,
     listeners: RwLock<Vec<Arc<dyn HorizonListener>>>,
     pins: Pins,
+    retention: Arc<Retention>,
     fragmented_transactions: AtomicU64,
     flusher: Mutex<Flusher>,
     flush_bell: Bell,
@@ -237,9 +243,23 @@ impl Log {
         self.inner.pins.keep_from(images)
     }
 
-    /// Frees files below `lsn`; the manifest on disk no longer needs them.
+    /// Keeps the files from `lsn` on, although recovery may not need them, as long as the hold lives. Files below the
+    /// last `release_below` may be gone already.
+    pub fn hold_from(&self, lsn: Lsn) -> LogHold {
+        LogHold::new(&self.inner.retention, lsn)
+    }
+
+    /// Log bytes in each file.
+    pub fn segment_bytes(&self) -> u64 {
+        self.inner.config.segment_bytes
+    }
+
+    /// Frees files below `lsn`, unless somebody holds them; the manifest on disk no longer needs them.
     pub fn release_below(&self, lsn: Lsn) -> std::io::Result<usize> {
-        let released = self.inner.segments.release_below(lsn.0)?;
+        let released = self
+            .inner
+            .segments
+            .release_below(self.inner.retention.lowest(lsn).0)?;
         self.inner.prepare_bell.ring();
         Ok(released)
     }
@@ -403,7 +423,7 @@ impl LogWriter {
             FrameKind::Prepare => PinChange::of_prepare(term, payload),
             FrameKind::CommitPrepared => Some(PinChange::of_decision(payload, true)),
             FrameKind::RollbackPrepared => Some(PinChange::of_decision(payload, false)),
-            FrameKind::Sequence | FrameKind::Pad | FrameKind::Term => None,
+            FrameKind::Sequence | FrameKind::Pad | FrameKind::Term | FrameKind::RestorePoint => None,
         }
     }
 }

@@ -17,6 +17,7 @@ use super::flush::{Bell, Flusher};
 use super::frame::{BLOCK_BYTES, FrameKind};
 use super::pins::{Pin, PinOwner, Pins};
 use super::reader::{TermStart, cannot};
+use super::retention::Retention;
 use super::segment::{LOG_DIRECTORY, Segment, Segments, parse_segment_name, segment_path};
 use super::{FailStop, FlushOutcome, Inner, Log, LogConfig, LogError};
 
@@ -29,7 +30,7 @@ pub struct LogPosition {
     pub system_id: u64,
     /// Higher than that of every frame in the files.
     pub term: u32,
-    /// The manifest's: older files are recycled.
+    /// The manifest's, or lower where somebody else needs older log: files below are recycled.
     pub log_start: Lsn,
     /// The end of the last frame that counts.
     pub end: Lsn,
@@ -90,6 +91,7 @@ impl Log {
                 weakly_acked: AtomicU64::new(0),
                 listeners: RwLock::new(Vec::new()),
                 pins: Pins::new(position.pins),
+                retention: Arc::new(Retention::default()),
                 fragmented_transactions: AtomicU64::new(0),
                 flusher: Mutex::new(Flusher::new(slot)),
                 flush_bell: Bell::new(),

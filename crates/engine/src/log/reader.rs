@@ -328,7 +328,8 @@ impl<'a> LogReader<'a> {
     }
 }
 
-fn find_proof(chunk: &[u8], chunk_lsn: u64, end: Lsn) -> Option<FrameHeader> {
+/// A frame in `chunk` that was filled when the log was durable beyond `end`.
+pub(crate) fn find_proof(chunk: &[u8], chunk_lsn: u64, end: Lsn) -> Option<FrameHeader> {
     let mut at = 0;
     while at + FRAME_HEADER_BYTES <= chunk.len() {
         let lsn = chunk_lsn + at as u64;

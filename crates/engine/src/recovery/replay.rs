@@ -410,7 +410,8 @@ impl Dispatch<'_> {
             | FrameKind::Sequence
             | FrameKind::Pad
             | FrameKind::Void
-            | FrameKind::Term => Ok(()),
+            | FrameKind::Term
+            | FrameKind::RestorePoint => Ok(()),
         }
     }
 

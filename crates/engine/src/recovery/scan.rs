@@ -236,7 +236,7 @@ impl Scan {
                     .push(SequenceState::decode(payload).ok_or("its state is malformed")?);
                 Ok(())
             }
-            FrameKind::Pad | FrameKind::Term => Ok(()),
+            FrameKind::Pad | FrameKind::Term | FrameKind::RestorePoint => Ok(()),
         }
     }
 
