@@ -25,7 +25,7 @@ use crate::sequence::Sequence;
 use crate::table::prune::{Collected, Collector};
 use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
 use crate::txn::horizon::{ViewCache, rounded_acknowledgement};
-use crate::txn::slot::SlotTable;
+use crate::txn::slot::{SlotTable, TransactionState};
 use crate::txn::{LogUnavailable, ObjectKey, Work, WriteError};
 use hashbrown::HashMap;
 use mote_common::env::Env;
@@ -508,6 +508,15 @@ impl Engine {
     /// pg_locks.
     pub fn locks(&self) -> Vec<LockInfo> {
         self.locks.list()
+    }
+
+    /// Transactions that run, by session and name.
+    pub fn transactions(&self) -> Vec<(u32, TransactionId)> {
+        let active = self
+            .slots
+            .walk()
+            .filter(|(_, slot)| slot.state() == TransactionState::Active);
+        active.map(|(_, slot)| (slot.session(), slot.id())).collect()
     }
 
     /// pg_blocking_pids: sessions, and transactions of those without.

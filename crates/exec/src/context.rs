@@ -9,6 +9,7 @@ use mote_sql::catalog::{CatalogView, Relation};
 
 use crate::database::Database;
 use crate::host::{Host, WaitEnd};
+use crate::session::Waiting;
 use crate::session::state::SessionState;
 
 /// Rows, loop turns and function calls a statement may spend before it lets others run (about 200 us).
@@ -54,7 +55,11 @@ impl StatementContext<'_> {
             .session
             .statement_deadline_ns
             .map_or(at_ns, |deadline| deadline.min(at_ns));
+        self.session
+            .activity
+            .wait(Waiting::Sleep, self.session.clock_us());
         let end = self.host.sleep_until(until);
+        self.session.activity.waited();
         self.check(end)?;
         if until < at_ns {
             Err(self.session.timeout_error())
@@ -81,7 +86,9 @@ pub(crate) fn wait_for(
     ticket: Ticket,
     deadline_ns: Option<u64>,
 ) -> SqlResult<()> {
+    session.activity.wait(Waiting::Lock, session.clock_us());
     let end = host.wait(ticket, deadline_ns);
+    session.activity.waited();
     if end != WaitEnd::Decided {
         transaction.cancel_wait(ticket);
     }

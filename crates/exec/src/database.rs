@@ -118,6 +118,11 @@ impl Database {
         &self.sessions
     }
 
+    /// Now, microseconds since 2000-01-01 UTC.
+    pub fn now_us(&self) -> i64 {
+        self.clock.wall_us() - POSTGRES_EPOCH_UNIX_US
+    }
+
     /// When the database was opened, microseconds since 2000-01-01 UTC.
     pub fn started_us(&self) -> i64 {
         self.started_us

@@ -71,6 +71,7 @@ impl LocalSession {
             database: name.to_string(),
             pid: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
             signals: signals.clone(),
+            activity: Arc::default(),
             wake: decided.clone(),
         };
         let session = Session::new(database, identity)?;

@@ -10,7 +10,7 @@ use corosensei::Yielder;
 use mio::net::TcpStream;
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_exec::session::{ExecuteEnd, Session, SessionIdentity, SessionSignals};
+use mote_exec::session::{Activity, ExecuteEnd, Session, SessionIdentity, SessionSignals};
 use mote_types::{Datum, input_binary, input_text};
 
 use crate::auth::{AuthMethod, scram};
@@ -38,6 +38,7 @@ pub struct Wire {
     pub shared: Arc<Shared>,
     pub waker: Arc<SessionWaker>,
     pub signals: Arc<SessionSignals>,
+    pub activity: Arc<Activity>,
     pub input: ReadBuffer,
     pub output: Vec<u8>,
     /// How much of `output` was sent.
@@ -145,6 +146,7 @@ impl Connection {
                 shared,
                 waker,
                 signals: Arc::new(SessionSignals::default()),
+                activity: Arc::default(),
                 input: ReadBuffer::default(),
                 output: Vec::new(),
                 sent: 0,
@@ -353,7 +355,7 @@ impl Connection {
     }
 
     fn ready(&mut self) {
-        let status = self.session.as_ref().map_or(b'I', Session::status);
+        let status = self.session.as_mut().map_or(b'I', Session::ready);
         backend::ready_for_query(&mut self.wire.output, status);
     }
 
@@ -669,11 +671,15 @@ impl Connection {
     fn open_session(&mut self, start: StartUp) -> SqlResult<()> {
         let shared = self.wire.shared.clone();
         let key = mote_common::env::real::entropy_u64() as u32;
-        let pid =
-            shared
-                .database
-                .sessions()
-                .register(key, self.wire.signals.clone(), self.wire.waker.clone());
+        let client = self.wire.stream.peer_addr().ok();
+        let activity = Arc::new(Activity::new(client, shared.database.now_us()));
+        self.wire.activity = activity.clone();
+        let pid = shared.database.sessions().register(
+            key,
+            self.wire.signals.clone(),
+            self.wire.waker.clone(),
+            activity.clone(),
+        );
         self.pid = Some(pid);
         let database = if start.database.is_empty() {
             start.user.clone()
@@ -685,6 +691,7 @@ impl Connection {
             database,
             pid,
             signals: self.wire.signals.clone(),
+            activity,
             wake: self.wire.waker.clone(),
         };
         let mut session = Session::new(&shared.database, identity)?;

@@ -5,7 +5,7 @@ use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::Ticket;
 use mote_exec::host::{Host, WaitEnd, run_on_large_stack};
-use mote_exec::session::CommandTag;
+use mote_exec::session::{CommandTag, Waiting};
 use mote_sql::plan::OutputColumn;
 use mote_types::{ColumnType, Datum, FormatSettings};
 
@@ -173,7 +173,11 @@ impl Host for WireHost<'_> {
                     _ => terminated(),
                 });
             }
+            self.wire
+                .activity
+                .wait(Waiting::Client, self.wire.shared.database.now_us());
             self.suspend(Reason::Wait, None);
+            self.wire.activity.waited();
         }
     }
 

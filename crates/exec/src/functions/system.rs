@@ -8,11 +8,14 @@ use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteErr
 use mote_sql::catalog::CatalogView;
 use mote_types::{Datum, Numeric, oid};
 
-use super::{Body, CallSite, boolean, catalog_text, float8, int4, int8, numeric, oid as oid_value, text};
+use super::{
+    Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, numeric, oid as oid_value, text,
+};
+use crate::command::privileges;
 use crate::expr::{reg_lookup, split_name};
-use crate::host::WaitEnd;
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
+use crate::session::SessionDirectory;
 use crate::views::names;
 
 pub fn body(name: &str) -> Option<Body> {
@@ -84,29 +87,117 @@ fn session(name: &str) -> Option<Body> {
             Ok(Datum::Int4(now.wrapping_sub(oid_value(&a[0])) as i32))
         }),
         "gen_random_uuid" => Body::Pure(|_| random_uuid()),
-        "inet_server_port" | "inet_client_port" => Body::Pure(|_| Ok(Datum::Null)),
+        "inet_server_port" => Body::Pure(|_| Ok(Datum::Null)),
+        "inet_client_port" => Body::Runtime(|runtime, _, _| {
+            let client = runtime.session().activity.doing().client;
+            Ok(client.map_or(Datum::Null, |client| Datum::Int4(client.port() as i32)))
+        }),
         "row_security_active" | "row_security_active_name" => Body::Pure(|_| Ok(Datum::Bool(false))),
         "pg_my_temp_schema" => Body::Pure(|_| Ok(Datum::Oid(0))),
         "pg_is_other_temp_schema" => Body::Pure(|_| Ok(Datum::Bool(false))),
         "pg_notify" => Body::Pure(|_| Err(SqlError::unsupported("NOTIFY"))),
-        "pg_cancel_backend" => Body::Runtime(|runtime, _, a| {
-            let pid = int4(&a[0]) as u32;
-            Ok(Datum::Bool(runtime.database().sessions().cancel(pid)))
-        }),
+        "pg_cancel_backend" => {
+            Body::Runtime(|runtime, _, a| signal(runtime, int4(&a[0]), "cancel", SessionDirectory::cancel))
+        }
         "pg_terminate_backend" => Body::Runtime(|runtime, _, a| {
-            let pid = int4(&a[0]) as u32;
-            Ok(Datum::Bool(runtime.database().sessions().terminate(pid)))
+            let told = signal(runtime, int4(&a[0]), "terminate", SessionDirectory::terminate)?;
+            match a.get(1).map(int8) {
+                Some(timeout_ms) if timeout_ms < 0 => Err(SqlError::new(
+                    state::NUMERIC_VALUE_OUT_OF_RANGE,
+                    "\"timeout\" must not be negative",
+                )),
+                Some(timeout_ms) if timeout_ms > 0 && told.as_bool() == Some(true) => {
+                    await_end(runtime, int4(&a[0]), timeout_ms)
+                }
+                _ => Ok(told),
+            }
         }),
         "pg_blocking_pids" => Body::Runtime(|runtime, _, a| {
-            let session = int4(&a[0]) as u32;
-            let blockers = runtime.database().engine().blockers(session).into_iter();
-            Ok(Datum::array(
-                oid::INT4,
-                blockers.map(|(pid, _)| Datum::Int4(pid as i32)).collect(),
+            let blockers = blocking_pids(runtime, int4(&a[0]));
+            Ok(Datum::array(oid::INT4, blockers.map(Datum::Int4).collect()))
+        }),
+        // Nobody waits for a safe snapshot: READ ONLY DEFERRABLE transactions have one from the start.
+        "pg_safe_snapshot_blocking_pids" => Body::Pure(|_| Ok(Datum::array(oid::INT4, Vec::new()))),
+        "pg_isolation_test_session_is_blocked" => Body::Runtime(|runtime, _, a| {
+            let interesting: Vec<i64> = array_of(&a[1])
+                .elements
+                .iter()
+                .filter_map(Datum::as_i64)
+                .collect();
+            let mut blockers = blocking_pids(runtime, int4(&a[0]));
+            Ok(Datum::Bool(
+                blockers.any(|pid| interesting.contains(&(pid as i64))),
             ))
         }),
         _ => return None,
     })
+}
+
+/// The sessions in whose way another one stands, as pids: holders of what it waits for, and who queues before it.
+fn blocking_pids(runtime: &Runtime<'_, '_>, pid: i32) -> impl Iterator<Item = i32> + use<> {
+    let blockers = runtime.database().engine().blockers(pid as u32).into_iter();
+    blockers.map(|(session, _)| session as i32)
+}
+
+/// pg_cancel_backend and pg_terminate_backend: allowed to superusers and to members of the session's role.
+fn signal(
+    runtime: &mut Runtime<'_, '_>,
+    pid: i32,
+    verb: &str,
+    send: fn(&SessionDirectory, u32) -> bool,
+) -> SqlResult<Datum> {
+    let sessions = runtime.database().sessions();
+    let Some(activity) = sessions.activity(pid as u32) else {
+        let message = format!("PID {pid} is not a PostgreSQL backend process");
+        let warning = SqlError::new(state::WARNING, message);
+        let severity = mote_common::error::Severity::Warning;
+        runtime.context().host.notice(warning.severity(severity));
+        return Ok(Datum::Bool(false));
+    };
+    let user = activity.doing().user;
+    let session = runtime.session();
+    let is_superuser = (session.catalog.current().roles)
+        .get(&user)
+        .is_some_and(|role| role.object.superuser);
+    let (what, of) = match verb {
+        "cancel" => ("cancel superuser query", "query is being canceled"),
+        _ => ("terminate superuser process", "process is being terminated"),
+    };
+    let denied = |message: String| Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
+    if is_superuser && !session.superuser {
+        return denied(format!("must be a superuser to {what}"));
+    }
+    if !privileges::is_member(session, user) {
+        return denied(format!(
+            "must be a member of the role whose {of} or member of pg_signal_backend"
+        ));
+    }
+    Ok(Datum::Bool(send(sessions, pid as u32)))
+}
+
+/// How often pg_terminate_backend looks whether the session is gone.
+const LOOK_AGAIN_NS: u64 = 5_000_000;
+
+/// Waits until a session is gone; false, with a warning, if it is not in time.
+fn await_end(runtime: &mut Runtime<'_, '_>, pid: i32, timeout_ms: i64) -> SqlResult<Datum> {
+    let context = runtime.context();
+    let now = |context: &crate::context::StatementContext<'_>| context.session.clock.monotonic_ns();
+    let deadline = now(context).saturating_add((timeout_ms as u64).saturating_mul(1_000_000));
+    while context.database.sessions().activity(pid as u32).is_some() {
+        if now(context) >= deadline {
+            let plural = if timeout_ms == 1 { "" } else { "s" };
+            let message =
+                format!("backend with PID {pid} did not terminate within {timeout_ms} millisecond{plural}");
+            let warning = SqlError::new(state::WARNING, message);
+            context
+                .host
+                .notice(warning.severity(mote_common::error::Severity::Warning));
+            return Ok(Datum::Bool(false));
+        }
+        let next = now(context) + LOOK_AGAIN_NS;
+        context.sleep_until(next.min(deadline))?;
+    }
+    Ok(Datum::Bool(true))
 }
 
 fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
@@ -144,19 +235,7 @@ fn sleep(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<
         .clock
         .monotonic_ns()
         .saturating_add((seconds * 1e9) as u64);
-    let deadline = context
-        .session
-        .statement_deadline_ns
-        .map_or(until, |deadline| deadline.min(until));
-    let end = context.host.sleep_until(deadline);
-    // The end of the nap is no timeout; the statement's deadline is.
-    if end == WaitEnd::Decided || end == WaitEnd::TimedOut {
-        if context.session.statement_deadline_passed() {
-            return Err(context.session.timeout_error());
-        }
-        return Ok(Datum::from(""));
-    }
-    context.check(end)?;
+    context.sleep_until(until)?;
     Ok(Datum::from(""))
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::SessionSignals;
+use super::{Activity, SessionSignals};
 
 /// Makes a session look at its signals, wherever it waits.
 pub trait Nudge: Send + Sync {
@@ -19,6 +19,7 @@ struct Entry {
     key: u32,
     signals: Arc<SessionSignals>,
     nudge: Arc<dyn Nudge>,
+    activity: Arc<Activity>,
 }
 
 #[derive(Default)]
@@ -34,13 +35,24 @@ struct Inner {
 
 impl SessionDirectory {
     /// Gives a session its number.
-    pub fn register(&self, key: u32, signals: Arc<SessionSignals>, nudge: Arc<dyn Nudge>) -> u32 {
+    pub fn register(
+        &self,
+        key: u32,
+        signals: Arc<SessionSignals>,
+        nudge: Arc<dyn Nudge>,
+        activity: Arc<Activity>,
+    ) -> u32 {
         let mut inner = self.inner.lock();
         loop {
             inner.last_pid = inner.last_pid % (i32::MAX as u32) + 1;
             let pid = inner.last_pid;
             if let std::collections::hash_map::Entry::Vacant(place) = inner.by_pid.entry(pid) {
-                place.insert(Entry { key, signals, nudge });
+                place.insert(Entry {
+                    key,
+                    signals,
+                    nudge,
+                    activity,
+                });
                 return pid;
             }
         }
@@ -87,10 +99,19 @@ impl SessionDirectory {
         }
     }
 
-    /// Numbers of all sessions, ascending.
-    pub fn pids(&self) -> Vec<u32> {
-        let mut pids: Vec<u32> = self.inner.lock().by_pid.keys().copied().collect();
-        pids.sort_unstable();
-        pids
+    /// All sessions by number, ascending.
+    pub fn list(&self) -> Vec<(u32, Arc<Activity>)> {
+        let inner = self.inner.lock();
+        let sessions = inner.by_pid.iter();
+        let mut list: Vec<_> = sessions
+            .map(|(&pid, entry)| (pid, entry.activity.clone()))
+            .collect();
+        list.sort_unstable_by_key(|&(pid, _)| pid);
+        list
+    }
+
+    /// What the session of this number does, if there is one.
+    pub fn activity(&self, pid: u32) -> Option<Arc<Activity>> {
+        Some(self.inner.lock().by_pid.get(&pid)?.activity.clone())
     }
 }

@@ -7,6 +7,7 @@
 //! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
 //! nothing here blocks except through the host. Leaves out: framing, value formats, authentication.
 
+mod activity;
 mod block;
 mod directory;
 mod planning;
@@ -31,6 +32,7 @@ use crate::database::Database;
 use crate::host::Host;
 use crate::query::Execution;
 use crate::settings::Settings;
+pub use activity::{Activity, ActivityState, Doing, Waiting};
 use block::{BlockState, Characteristics, TransactionBlock};
 pub use directory::{Nudge, SessionDirectory};
 pub use portal::{CursorOptions, Portal, PortalState, Prepared};
@@ -59,6 +61,7 @@ pub struct SessionIdentity {
     /// Number shown as pid.
     pub pid: u32,
     pub signals: Arc<SessionSignals>,
+    pub activity: Arc<Activity>,
     /// Called when an engine ticket of this session is decided.
     pub wake: Arc<dyn Wake>,
 }
@@ -112,6 +115,11 @@ impl Session {
             settings.set_initial(name, value)?;
         }
         catalog.search_path = settings.effective.search_path.clone();
+        {
+            let mut doing = identity.activity.doing();
+            doing.database = Oid(target.object.oid);
+            doing.user = Oid(role.object.oid);
+        }
         let characteristics = Characteristics {
             isolation: Isolation::ReadCommitted,
             read_only: false,
@@ -129,6 +137,7 @@ impl Session {
                 catalog,
                 sequences: SequenceValues::default(),
                 signals: identity.signals,
+                activity: identity.activity,
                 clock: database.clock().clone(),
                 transaction_start_us: 0,
                 statement_start_us: 0,
@@ -156,6 +165,13 @@ impl Session {
         self.state.settings.set_initial(name, value)?;
         self.state.settings_changed();
         Ok(())
+    }
+
+    /// The client is about to be told that the session waits for it; answers ReadyForQuery's status byte.
+    pub fn ready(&mut self) -> u8 {
+        let status = self.status();
+        self.state.activity.ready(status, self.state.clock_us());
+        status
     }
 
     pub fn database(&self) -> &Arc<Database> {

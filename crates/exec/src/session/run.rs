@@ -21,7 +21,6 @@ use crate::query::{Execution, RunOutcome};
 impl Session {
     /// Execute of the extended protocol. `max_rows` 0 = all.
     pub fn execute(&mut self, name: &str, max_rows: u64, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
-        self.state.start_statement();
         // The portal is taken out while it runs, so that what it calls may use the session.
         let Some(mut portal) = self.portals.remove(name) else {
             return Err(SqlError::new(
@@ -29,6 +28,7 @@ impl Session {
                 format!("portal \"{name}\" does not exist"),
             ));
         };
+        self.start_statement(&portal.prepared.text);
         let result = self.execute_portal(name, &mut portal, max_rows, host);
         if result.is_ok() && !self.portals.contains_key(name) && self.portal_survives(&portal) {
             self.portals.insert(name.to_string(), portal);
@@ -36,6 +36,16 @@ impl Session {
             self.retire(portal);
         }
         result
+    }
+
+    /// Notes the start of a statement, for itself and for others to see.
+    fn start_statement(&mut self, text: &str) {
+        self.state.start_statement();
+        let goes_on = self.block.state != BlockState::Idle;
+        let transaction = goes_on.then_some(self.state.transaction_start_us);
+        self.state
+            .activity
+            .begin(text, self.state.statement_start_us, transaction);
     }
 
     /// A portal ends with its transaction.
@@ -279,7 +289,7 @@ impl Session {
 
     /// Query of the simple protocol: any number of statements, one implicit transaction around those outside a block.
     pub fn query(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
-        self.state.start_statement();
+        self.start_statement(text);
         self.close_portal("");
         if let Some(Some(prepared)) = self.cached(text, &[]) {
             return self.query_prepared(prepared, Vec::new(), true, host);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mote_common::env::Clock;
 use mote_common::{Oid, SqlError, error::state};
 
+use super::Activity;
 use crate::catalog_store::SessionCatalog;
 use crate::settings::Settings;
 
@@ -60,6 +61,7 @@ pub struct SessionState {
     pub catalog: SessionCatalog,
     pub sequences: SequenceValues,
     pub signals: Arc<SessionSignals>,
+    pub activity: Arc<Activity>,
     pub clock: Arc<dyn Clock>,
     /// now(): start of the current transaction, microseconds since 2000-01-01 UTC.
     pub transaction_start_us: i64,
@@ -97,6 +99,8 @@ impl SessionState {
         self.catalog
             .search_path
             .clone_from(&self.settings.effective.search_path);
+        let application = self.settings.get("application_name").unwrap_or_default();
+        self.activity.doing().application = application.to_string();
     }
 
     pub fn statement_deadline_passed(&self) -> bool {

@@ -10,14 +10,14 @@ use mote_types::ColumnType;
 use super::builtin::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use crate::catalog_store::Catalog;
 use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, StoredSchema};
-use crate::session::SessionState;
+use crate::session::{Activity, SessionState};
 
 pub struct Facts<'a> {
     pub catalog: Arc<Catalog>,
     pub session: &'a SessionState,
     pub engine: &'a Engine,
-    /// Numbers of the sessions that the host registered.
-    pub pids: Vec<u32>,
+    /// The sessions that the host registered.
+    pub sessions: Vec<(u32, Arc<Activity>)>,
 }
 
 /// A relation of a user.
@@ -40,7 +40,7 @@ impl<'a> Facts<'a> {
             catalog: session.catalog.current(),
             session,
             engine,
-            pids: Vec::new(),
+            sessions: Vec::new(),
         }
     }
 

@@ -49,7 +49,7 @@ impl VirtualTables for Tables {
             Some(make) => {
                 let facts = Facts::new(context.session, context.database.engine());
                 make(&Facts {
-                    pids: context.database.sessions().pids(),
+                    sessions: context.database.sessions().list(),
                     ..facts
                 })
             }

@@ -3,52 +3,98 @@
 //! The engine counts rows, not scans: counters that nobody keeps are 0, as they are in PostgreSQL after a reset.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult, TableId};
-use mote_engine::{AdvisoryKey, LockInfo, LockTag};
+use mote_engine::{AdvisoryKey, LockInfo, LockTag, TransactionId};
 use mote_types::{Datum, Numeric};
 
+use crate::session::{Activity, ActivityState, Doing, Waiting};
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row, xid};
 use crate::views::{all_relations, shown_as_view};
 
 const NO_COUNT: i64 = 0;
 
-/// The session's own row, and the numbers of the others: what they do is known to them alone.
+/// What those see of a statement who may not know what its role does.
+const HIDDEN_QUERY: &str = "<insufficient privilege>";
+
+/// One row per session: the own one first where the host registered none (in process).
 pub fn activity(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let session = facts.session;
-    let application = session.settings.get("application_name")?;
-    let mut rows = vec![row![
-        facts.database(),
-        facts.database_name(),
-        session.pid as i32,
-        NULL,
-        session.user_oid,
-        &session.user,
-        application,
-        NULL,
-        NULL,
-        NULL,
-        NULL,
-        Datum::TimestampTz(session.transaction_start_us),
-        Datum::TimestampTz(session.statement_start_us),
-        Datum::TimestampTz(session.statement_start_us),
-        NULL,
-        NULL,
-        "active",
-        NULL,
-        NULL,
-        NULL,
-        NULL,
-        "client backend",
-    ]];
-    for &pid in facts.pids.iter().filter(|&&pid| pid != session.pid) {
-        let mut row = row![NULL, NULL, pid as i32];
-        row.extend(std::iter::repeat_n(NULL, 18));
-        row.push(Datum::text("client backend"));
-        rows.push(row);
+    let own = facts.session;
+    let awaited: HashMap<u32, &str> = (facts.engine.locks().iter())
+        .filter(|lock| !lock.granted)
+        .map(|lock| (lock.session, wait_event(lock.tag)))
+        .collect();
+    let row = |pid: u32, activity: &Activity| {
+        let doing = activity.doing().clone();
+        activity_row(facts, pid, &doing, awaited.get(&pid).copied())
+    };
+    let mut rows: Vec<Vec<Datum>> = (facts.sessions.iter())
+        .map(|(pid, activity)| row(*pid, activity))
+        .collect();
+    if facts.sessions.iter().all(|&(pid, _)| pid != own.pid) {
+        rows.insert(0, row(own.pid, &own.activity));
     }
     Ok(rows)
+}
+
+fn wait_event(tag: LockTag) -> &'static str {
+    match tag {
+        LockTag::Table(_) => "relation",
+        LockTag::Row(..) => "tuple",
+        LockTag::Transaction(_) => "transactionid",
+        LockTag::Advisory(_) => "advisory",
+    }
+}
+
+fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str>) -> Vec<Datum> {
+    let started = doing.user != Oid::INVALID;
+    let database = facts.catalog.databases.get(&doing.database);
+    let user = started.then_some(doing.user);
+    let mut row = row![
+        started.then_some(doing.database),
+        database.map(|entry| &entry.object.name),
+        pid as i32,
+        NULL,
+        user,
+        user.and_then(|user| facts.role_name(user)),
+        &doing.application,
+    ];
+    if !facts.session.superuser && !facts.is_member(facts.session.user_oid, doing.user) {
+        row.extend(std::iter::repeat_n(NULL, 13));
+        row.push(Datum::text(HIDDEN_QUERY));
+        row.push(NULL);
+        return row;
+    }
+    let at = |us: Option<i64>| us.map_or(NULL, Datum::TimestampTz);
+    let (kind, event) = match (doing.state, doing.waiting) {
+        (ActivityState::Active, Some((Waiting::Lock, _))) => (Some("Lock"), awaited),
+        (ActivityState::Active, Some((Waiting::Sleep, _))) => (Some("Timeout"), Some("PgSleep")),
+        (ActivityState::Active, Some((Waiting::Client, _))) => (Some("Client"), Some("ClientRead")),
+        (ActivityState::Active | ActivityState::Unknown, _) => (None, None),
+        _ => (Some("Client"), Some("ClientRead")),
+    };
+    // A lock that was granted between the two looks is no longer waited for.
+    let kind = event.and(kind);
+    row.extend(row![
+        doing.client.map(|client| client.ip().to_string()),
+        NULL,
+        doing.client.map(|client| client.port() as i32),
+        at((doing.backend_start_us != 0).then_some(doing.backend_start_us)),
+        at(doing.transaction_start_us),
+        at(doing.query_start_us),
+        at((doing.state_change_us != 0).then_some(doing.state_change_us)),
+        kind,
+        event,
+        doing.state.name(),
+        NULL,
+        NULL,
+        NULL,
+        &doing.query,
+        "client backend",
+    ]);
+    row
 }
 
 pub fn locks(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
@@ -57,12 +103,30 @@ pub fn locks(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         .iter()
         .map(|known| (known.relation.table, known.relation.oid))
         .collect();
-    Ok(facts
-        .engine
-        .locks()
+    let since: HashMap<u32, i64> = (facts.sessions.iter())
+        .filter_map(|(pid, activity)| Some((*pid, activity.doing().waiting?.1)))
+        .collect();
+    let locks = facts.engine.locks();
+    let mut rows: Vec<Vec<Datum>> = locks
         .iter()
-        .map(|lock| lock_row(facts, &tables, lock))
-        .collect())
+        .map(|lock| lock_row(facts, &tables, lock, since.get(&lock.session).copied()))
+        .collect();
+    let transactions = facts.engine.transactions().into_iter();
+    rows.extend(transactions.map(|(session, id)| virtual_transaction_row(session, id)));
+    Ok(rows)
+}
+
+fn virtual_transaction(session: u32, id: TransactionId) -> String {
+    format!("{session}/{id}")
+}
+
+/// Every transaction holds its own virtual number.
+fn virtual_transaction_row(session: u32, id: TransactionId) -> Vec<Datum> {
+    let name = virtual_transaction(session, id);
+    let mut row = row!["virtualxid", NULL, NULL, NULL, NULL, &name];
+    row.extend(std::iter::repeat_n(NULL, 4));
+    row.extend(row![&name, session as i32, "ExclusiveLock", true, true, NULL]);
+    row
 }
 
 /// The columns of pg_locks that name what is locked.
@@ -118,10 +182,16 @@ impl Locked {
     }
 }
 
-fn lock_row(facts: &Facts<'_>, tables: &HashMap<TableId, Oid>, lock: &LockInfo) -> Vec<Datum> {
+fn lock_row(
+    facts: &Facts<'_>,
+    tables: &HashMap<TableId, Oid>,
+    lock: &LockInfo,
+    since_us: Option<i64>,
+) -> Vec<Datum> {
     let locked = Locked::new(lock.tag, tables);
     let database = match lock.tag {
         LockTag::Transaction(_) => NULL,
+        LockTag::Advisory(key) => Datum::Oid(key.database),
         _ => Datum::oid(facts.database()),
     };
     row![
@@ -135,12 +205,14 @@ fn lock_row(facts: &Facts<'_>, tables: &HashMap<TableId, Oid>, lock: &LockInfo) 
         locked.class,
         locked.object,
         locked.part,
-        format!("{}/{}", lock.session, lock.transaction),
+        virtual_transaction(lock.session, lock.transaction),
         lock.session as i32,
         lock.mode.name(),
         lock.granted,
         lock.fast_path,
-        NULL,
+        since_us
+            .filter(|_| !lock.granted)
+            .map_or(NULL, Datum::TimestampTz),
     ]
 }
 
@@ -153,7 +225,8 @@ pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         .collect();
     databases.sort_by_key(|database| database.oid);
     let rows = databases.into_iter().map(|database| {
-        let backends = i32::from(database.oid == facts.database().0);
+        let here = |(_, activity): &&(u32, Arc<Activity>)| activity.doing().database == Oid(database.oid);
+        let backends = facts.sessions.iter().filter(here).count() as i32;
         let mut row = row![Oid(database.oid), &database.name, backends];
         // xact_commit to deadlocks, then checksums, times and sessions.
         row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 13));

@@ -185,6 +185,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3299, "row_security_active", "row_security_active_name", &[TEXT], BOOL).stable(),
     function(3348, "txid_current_if_assigned", "pg_current_xact_id_if_assigned", &[], INT8).stable(),
     function(3352, "pg_get_partkeydef", "pg_get_partkeydef", &[OID], TEXT).stable(),
+    function(3376, "pg_safe_snapshot_blocking_pids", "pg_safe_snapshot_blocking_pids", &[INT4], INT4_ARRAY).volatile(),
+    function(3378, "pg_isolation_test_session_is_blocked", "pg_isolation_test_session_is_blocked", &[INT4, INT4_ARRAY], BOOL).volatile(),
     function(3403, "pg_statistics_obj_is_visible", "pg_statistics_obj_is_visible", &[OID], BOOL).stable(),
     function(3408, "pg_get_partition_constraintdef", "pg_get_partition_constraintdef", &[OID], TEXT).stable(),
     function(3415, "pg_get_statisticsobjdef", "pg_get_statisticsobjdef", &[OID], TEXT).stable(),
