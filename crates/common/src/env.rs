@@ -18,6 +18,8 @@ pub trait File: Send + Sync {
     fn sync_data(&self) -> io::Result<()>;
     fn len(&self) -> io::Result<u64>;
     fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Soon these bytes will be read: a hint that starts the reading and waits for nothing.
+    fn will_read(&self, _offset: u64, _bytes: u64) {}
 }
 
 /// A directory tree, addressed by paths relative to the data directory with `/` between parts.

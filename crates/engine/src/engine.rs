@@ -20,7 +20,7 @@ use crate::log::{
 use crate::memory::stripe::{self, Padded, STRIPES};
 use crate::memory::{MemoryBudget, MemoryReport};
 use crate::objects::Objects;
-use crate::recovery::{Phase, RecoveryError, RecoveryOptions, open_manifest, recover};
+use crate::recovery::{Progress, RecoveryError, RecoveryOptions, RecoveryStats, open_manifest, recover};
 use crate::sequence::Sequence;
 use crate::table::prune::{Collected, Collector};
 use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
@@ -143,6 +143,7 @@ pub struct Engine {
     checkpointer: Arc<Checkpointer>,
     archiver: Option<Arc<Archiver>>,
     env: Env,
+    recovery_stats: RecoveryStats,
     next_transaction: AtomicU64,
     /// A writer per stripe, made when first used.
     writers: Box<[Padded<Mutex<Option<LogWriter>>>]>,
@@ -169,15 +170,15 @@ impl Engine {
         config: EngineConfig,
         expressions: Arc<dyn KeyExpressionProvider>,
     ) -> Result<Arc<Engine>, OpenError> {
-        Engine::open_with_progress(env, config, expressions, &mut |_, _, _| {})
+        Engine::open_with_progress(env, config, expressions, &mut |_| {})
     }
 
-    /// The same, telling how far recovery is: phase, done, total.
+    /// The same, telling how far recovery is.
     pub fn open_with_progress(
         env: Env,
         config: EngineConfig,
         expressions: Arc<dyn KeyExpressionProvider>,
-        progress: &mut dyn FnMut(Phase, u64, u64),
+        progress: &mut dyn FnMut(Progress),
     ) -> Result<Arc<Engine>, OpenError> {
         let directory = env.disk.lock_exclusive(LOCK_FILE).map_err(OpenError::Locked)?;
         let slots = SlotTable::obtain(config.transactions_max.max(64));
@@ -187,10 +188,8 @@ impl Engine {
         let options = RecoveryOptions {
             threads: config.recovery_threads.max(1),
         };
-        let recovered = recover(&env, &manifest, &*objects, options, &mut |p| {
-            progress(p.phase, p.done, p.total)
-        })
-        .map_err(OpenError::Recovery)?;
+        let recovered =
+            recover(&env, &manifest, &*objects, options, progress).map_err(OpenError::Recovery)?;
         let log_config = LogConfig {
             segment_bytes: manifest.segment_bytes,
             ..config.log
@@ -231,6 +230,7 @@ impl Engine {
             checkpointer,
             archiver,
             env,
+            recovery_stats: recovered.stats,
             next_transaction: AtomicU64::new(1),
             writers: (0..STRIPES).map(|_| Padded::default()).collect(),
             works: (0..STRIPES).map(|_| Padded::default()).collect(),
@@ -497,6 +497,11 @@ impl Engine {
     /// pg_stat_archiver; `None` without an archive.
     pub fn archive_report(&self) -> Option<ArchiveReport> {
         self.archiver.as_ref().map(|archiver| archiver.report())
+    }
+
+    /// What opening the database took.
+    pub fn recovery_stats(&self) -> RecoveryStats {
+        self.recovery_stats
     }
 
     // Sessions

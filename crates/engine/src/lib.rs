@@ -22,6 +22,7 @@ mod lock;
 pub mod log;
 mod memory;
 mod objects;
+mod parallel;
 pub mod recovery;
 mod sequence;
 mod table;

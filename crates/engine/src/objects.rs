@@ -8,6 +8,7 @@ use crate::checkpoint::{COUNTERS, ImageSnapshot, Source, TableSource};
 use crate::lock::TransactionId;
 use crate::log::{Log, SequenceState};
 use crate::memory::MemoryBudget;
+use crate::parallel;
 use crate::recovery::{ApplyError, PreparedTransaction, TableTarget, Target};
 use crate::sequence::Sequence;
 use crate::table::store::row_of_ordinal;
@@ -23,7 +24,7 @@ use hashbrown::HashMap;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
 use parking_lot::{Mutex, RwLock};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 /// Sequences that hand out ids; users' sequences begin behind them.
@@ -31,6 +32,9 @@ const TABLE_IDS: SequenceId = SequenceId(1);
 const INDEX_IDS: SequenceId = SequenceId(2);
 const SEQUENCE_IDS: SequenceId = SequenceId(3);
 const FIRST_USER_SEQUENCE: i64 = 16;
+
+/// Indexes of tables with fewer rows are loaded by one thread each, several at once.
+const SHARED_INDEX_ROWS: u64 = 20_000;
 
 pub(crate) struct Objects {
     pub(crate) slots: &'static SlotTable,
@@ -201,7 +205,13 @@ impl Objects {
         Ok(KeyProgram::new(definition.columns.clone(), expressions))
     }
 
-    fn load_index(&self, definition: IndexDefinition) -> Result<(), ApplyError> {
+    fn load_index(
+        &self,
+        definition: IndexDefinition,
+        threads: usize,
+        loaded: &(dyn Fn(u64) + Sync),
+        between: &mut dyn FnMut(),
+    ) -> Result<(), ApplyError> {
         let Some(table) = self.table(definition.table) else {
             return Ok(());
         };
@@ -209,7 +219,7 @@ impl Objects {
             .key_program(&definition)
             .map_err(|error| ApplyError::Other(error.message().to_string()))?;
         let id = definition.id;
-        let index = table.load_index(definition, program)?;
+        let index = table.load_index(definition, program, threads, loaded, between)?;
         table.add_index(index);
         self.note_index(id, table.id());
         Ok(())
@@ -269,29 +279,31 @@ impl Target for Objects {
         )))
     }
 
-    fn build_indexes(&self, threads: usize) -> Result<(), ApplyError> {
+    fn build_indexes(&self, threads: usize, progress: &mut dyn FnMut(u64, u64)) -> Result<(), ApplyError> {
         for table in self.all_tables() {
-            table.finish_load();
+            table.finish_load(threads);
         }
-        let work = std::mem::take(&mut *self.to_load.lock());
-        let next = AtomicUsize::new(0);
-        let failure = Mutex::new(None);
-        let load = || {
-            while let Some(definition) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Err(error) = self.load_index(definition.clone()) {
-                    *failure.lock() = Some(error);
-                }
-            }
+        let rows = |definition: &IndexDefinition| {
+            let table = self.table(definition.table);
+            table.map_or(0, |table| table.row_count_estimate())
         };
-        if threads <= 1 {
-            load();
-        } else {
-            std::thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(load)));
+        let (large, small): (Vec<_>, Vec<_>) = std::mem::take(&mut *self.to_load.lock())
+            .into_iter()
+            .partition(|definition| rows(definition) >= SHARED_INDEX_ROWS);
+        let total: u64 = large.iter().chain(&small).map(rows).sum();
+        let done = AtomicU64::new(0); // a figure for people: Relaxed
+        let loaded = |entries: u64| _ = done.fetch_add(entries, Ordering::Relaxed);
+        let mut between = || progress(done.load(Ordering::Relaxed).min(total), total);
+        between();
+        let load_small = |(): &mut (), definition: &IndexDefinition| {
+            self.load_index(definition.clone(), 1, &loaded, &mut || {})
+        };
+        parallel::share(threads, &small, || (), load_small, &mut between)?;
+        for definition in large {
+            self.load_index(definition, threads, &loaded, &mut between)?;
         }
-        match failure.into_inner() {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        between();
+        Ok(())
     }
 }
 

@@ -94,6 +94,7 @@ fn config() -> EngineConfig {
         checkpoint: CheckpointConfig {
             file_bytes: 100_000,
             manifest_bytes: 300_000,
+            threads: 1,
             ..CheckpointConfig::default()
         },
         recovery_threads: 1,

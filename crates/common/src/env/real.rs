@@ -88,6 +88,16 @@ impl File for RealFile {
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
     }
+
+    fn will_read(&self, offset: u64, bytes: u64) {
+        // A hint: where it is refused the read takes longer, and that is all.
+        let _ = rustix::fs::fadvise(
+            &self.0,
+            offset,
+            std::num::NonZeroU64::new(bytes),
+            rustix::fs::Advice::WillNeed,
+        );
+    }
 }
 
 /// Keeps an flock for as long as it lives.

@@ -192,7 +192,7 @@ fn check_images(disk: &dyn Disk, manifest: &Manifest, faults: &mut Vec<BackupErr
         };
         for (key, entry, _) in &file.images {
             let (key, entry): (SegmentKey, &ImageEntry) = (*key, entry);
-            if let Err(damage) = read_image::<ImageDamage>(&*open, key, entry, &mut buffer, |_| Ok(())) {
+            if let Err(damage) = read_image(&*open, key, entry, &mut buffer) {
                 faults.push(image_fault(damage));
             }
         }

@@ -18,6 +18,8 @@ pub const IMAGE_DIRECTORY: &str = "image";
 pub const IMAGE_FILE_HEADER_BYTES: u64 = 4096;
 pub const IMAGE_HEADER_BYTES: usize = 64;
 pub const IMAGE_FORMAT_VERSION: u32 = 1;
+/// Images are synced in portions of this size, so that a flush of the log never queues behind a whole file.
+const SYNC_BYTES: u64 = 4 << 20;
 const FILE_MAGIC: [u8; 8] = *b"moteIMG\0";
 const IMAGE_MAGIC: [u8; 4] = *b"mIMG";
 
@@ -103,6 +105,7 @@ pub struct ImageFile {
     pub number: u64,
     file: Arc<dyn File>,
     end: u64,
+    synced: u64,
 }
 
 impl ImageFile {
@@ -118,6 +121,7 @@ impl ImageFile {
             number,
             file,
             end: IMAGE_FILE_HEADER_BYTES,
+            synced: 0,
         })
     }
 
@@ -130,6 +134,9 @@ impl ImageFile {
         let offset = self.end;
         self.file.write_all_at(image, offset)?;
         self.end += image.len() as u64;
+        if self.end - self.synced >= SYNC_BYTES {
+            self.sync()?;
+        }
         Ok(ImageEntry {
             ts,
             file: self.number,
@@ -139,8 +146,10 @@ impl ImageFile {
         })
     }
 
-    pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.synced = self.end;
+        Ok(())
     }
 }
 
@@ -205,66 +214,82 @@ pub fn open_image_file(disk: &dyn Disk, number: u64, system_id: u64) -> Result<A
     Ok(file)
 }
 
-/// Reads one image into `buffer`, checks it and visits its rows.
-pub fn read_image<E: From<ImageDamage>>(
+/// Reads bytes `start..end` of an image file to the front of `buffer`. `first` is blamed when they cannot be had.
+pub fn read_images(
+    file: &dyn File,
+    (start, end): (u64, u64),
+    first: (SegmentKey, &ImageEntry),
+    buffer: &mut Vec<u8>,
+) -> Result<(), ImageDamage> {
+    let damage = |what: String| damage(first.0, first.1, what);
+    let length = file.len().map_err(|e| damage(e.to_string()))?;
+    if end > length || start > end {
+        return Err(damage(format!("the file has {length} bytes, too few")));
+    }
+    let wanted = (end - start) as usize;
+    if buffer.len() < wanted {
+        buffer.resize(wanted, 0);
+    }
+    let read = file
+        .read_at(&mut buffer[..wanted], start)
+        .map_err(|e| damage(e.to_string()))?;
+    if read != wanted {
+        return Err(damage("the file ends within it".into()));
+    }
+    Ok(())
+}
+
+/// Reads one image into `buffer`: its rows, checked.
+pub fn read_image<'a>(
     file: &dyn File,
     key: SegmentKey,
     entry: &ImageEntry,
-    buffer: &mut Vec<u8>,
-    visit: impl FnMut(RowImage<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let damage = |what: String| {
-        E::from(ImageDamage {
-            path: image_path(entry.file),
-            offset: entry.offset,
-            key: Some(key),
-            what,
-        })
-    };
-    let length = file.len().map_err(|e| damage(e.to_string()))?;
-    if entry
-        .offset
-        .checked_add(entry.bytes)
-        .is_none_or(|end| end > length)
-    {
-        return Err(damage(format!("the file has {length} bytes, too few")));
-    }
-    buffer.clear();
-    buffer.resize(entry.bytes as usize, 0);
-    let read = file
-        .read_at(buffer, entry.offset)
-        .map_err(|e| damage(e.to_string()))?;
-    if read != buffer.len() {
-        return Err(damage("the file ends within it".into()));
-    }
-    visit_rows(buffer, key, entry, &damage, visit)
+    buffer: &'a mut Vec<u8>,
+) -> Result<Vec<RowImage<'a>>, ImageDamage> {
+    let end = entry.offset.saturating_add(entry.bytes);
+    read_images(file, (entry.offset, end), (key, entry), buffer)?;
+    decode_image(&buffer[..entry.bytes as usize], key, entry)
 }
 
 /// Checks an image in memory: its header, its checksums, each row's frame.
 pub fn verify_image(image: &[u8], key: SegmentKey, entry: &ImageEntry) -> Result<(), String> {
-    visit_rows(image, key, entry, &|what| what, |_| Ok(()))
+    decode_image(image, key, entry)
+        .map(|_| ())
+        .map_err(|damage| damage.what)
 }
 
-fn visit_rows<E>(
-    image: &[u8],
+/// The rows of an image, checked against what the manifest says of it.
+pub fn decode_image<'a>(
+    bytes: &'a [u8],
     key: SegmentKey,
     entry: &ImageEntry,
-    damage: &dyn Fn(String) -> E,
-    mut visit: impl FnMut(RowImage<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let rows = check_header(image, key, entry).map_err(damage)?;
+) -> Result<Vec<RowImage<'a>>, ImageDamage> {
+    let rows = check_header(bytes, key, entry).map_err(|what| damage(key, entry, what))?;
     let mut cursor = Cursor::new(rows);
-    let mut count = 0;
+    // No more than bytes: the count may be anything.
+    let mut found = Vec::with_capacity((entry.rows as usize).min(rows.len()));
     while !cursor.is_empty() {
         let row = decode_row(&mut cursor, key.segment)
-            .ok_or_else(|| damage(format!("row {count} makes no sense")))?;
-        visit(row)?;
-        count += 1;
+            .ok_or_else(|| damage(key, entry, format!("row {} makes no sense", found.len())))?;
+        found.push(row);
     }
-    if count != entry.rows {
-        return Err(damage(format!("{count} rows, expected {}", entry.rows)));
+    if found.len() != entry.rows as usize {
+        return Err(damage(
+            key,
+            entry,
+            format!("{} rows, expected {}", found.len(), entry.rows),
+        ));
     }
-    Ok(())
+    Ok(found)
+}
+
+fn damage(key: SegmentKey, entry: &ImageEntry, what: String) -> ImageDamage {
+    ImageDamage {
+        path: image_path(entry.file),
+        offset: entry.offset,
+        key: Some(key),
+        what,
+    }
 }
 
 fn later_format(version: &[u8]) -> String {
@@ -361,13 +386,14 @@ mod tests {
 
     fn read(disk: &SimDisk, entry: &ImageEntry) -> Result<Vec<(u16, Vec<u8>)>, ImageDamage> {
         let file = open_image_file(disk, 3, 77)?;
-        let mut found = Vec::new();
-        read_image::<ImageDamage>(&*file, KEY, entry, &mut Vec::new(), |row| {
-            assert_eq!((row.layout, row.revision, row.commit_ts), (2, 5, Lsn(40)));
-            found.push((row.row.offset(), row.bytes.to_vec()));
-            Ok(())
-        })?;
-        Ok(found)
+        let mut bytes = Vec::new();
+        let rows = read_image(&*file, KEY, entry, &mut bytes)?;
+        let known = |row: &RowImage<'_>| (row.layout, row.revision, row.commit_ts) == (2, 5, Lsn(40));
+        assert!(rows.iter().all(known));
+        Ok(rows
+            .iter()
+            .map(|row| (row.row.offset(), row.bytes.to_vec()))
+            .collect())
     }
 
     #[test]

@@ -16,7 +16,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -73,6 +73,8 @@ pub struct CheckpointConfig {
     pub interval: Duration,
     /// Bytes of images per second that the background writes; CHECKPOINT is not held back.
     pub bytes_per_s: u64,
+    /// Threads that write images for CHECKPOINT; the background has one.
+    pub threads: usize,
     /// Image files are closed when they reach this.
     pub file_bytes: u64,
     /// Long rounds write a manifest after so many bytes of images, so that log goes meanwhile.
@@ -85,7 +87,8 @@ impl Default for CheckpointConfig {
             log_bytes: 1 << 30,
             interval: Duration::from_secs(300),
             bytes_per_s: 100 << 20,
-            file_bytes: 256 << 20,
+            threads: std::thread::available_parallelism().map_or(1, |count| count.get()),
+            file_bytes: 64 << 20,
             manifest_bytes: 1 << 30,
         }
     }
@@ -111,14 +114,26 @@ pub enum CheckpointOutcome {
     Stopped,
 }
 
-/// Figures for people.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Figures for people. Sums count from the opening of the database.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CheckpointReport {
     pub rounds: u64,
     pub images: u64,
     pub image_bytes: u64,
     /// Failed attempts; each was given up and repeated later.
     pub failures: u64,
+    /// Why the last attempt failed, if it did.
+    pub last_error: Option<String>,
+    /// A round is under way; the figures below are its, or those of the last one.
+    pub running: bool,
+    pub segments_total: u64,
+    pub segments_done: u64,
+    pub round_bytes: u64,
+    /// Wall clock, microseconds since 1970.
+    pub started_us: Option<i64>,
+    pub finished_us: Option<i64>,
+    /// Bytes of images that count, of all tables.
+    pub live_bytes: u64,
     pub covered: Lsn,
     pub log_start: Lsn,
 }
@@ -129,8 +144,8 @@ pub struct Checkpointer {
     source: Arc<dyn Source>,
     config: CheckpointConfig,
     state: Mutex<State>,
-    /// Rounds finished, for CHECKPOINT to wait on.
-    rounds: AtomicU64,
+    /// As of the last step, for whoever must not wait for the disk.
+    report: Mutex<CheckpointReport>,
     quit: AtomicBool,
     wake: (Mutex<bool>, Condvar),
 }
@@ -144,13 +159,14 @@ impl Checkpointer {
         manifest: Manifest,
         config: CheckpointConfig,
     ) -> Checkpointer {
+        let state = State::new(manifest, env.clock.monotonic_ns());
         Checkpointer {
             env: env.clone(),
             log: log.clone(),
             source,
             config,
-            state: Mutex::new(State::new(manifest, env.clock.monotonic_ns())),
-            rounds: AtomicU64::new(0),
+            report: Mutex::new(state.report()),
+            state: Mutex::new(state),
             quit: AtomicBool::new(false),
             wake: (Mutex::new(false), Condvar::new()),
         }
@@ -159,13 +175,16 @@ impl Checkpointer {
     /// One piece of work: begins a round, writes one image, or finishes the round. After an error the images since the
     /// last manifest are given up; the next step begins anew.
     pub fn step(&self) -> io::Result<CheckpointOutcome> {
+        self.step_with(1)
+    }
+
+    fn step_with(&self, threads: usize) -> io::Result<CheckpointOutcome> {
         let mut state = self.state.lock();
-        let result = self.advance(&mut state);
-        match &result {
-            Err(_) => state.give_up(),
-            Ok(CheckpointOutcome::Finished { .. }) => _ = self.rounds.fetch_add(1, Relaxed), // a statistic
-            Ok(_) => {}
+        let result = self.advance(&mut state, threads);
+        if let Err(error) = &result {
+            state.give_up(error);
         }
+        *self.report.lock() = state.report();
         result
     }
 
@@ -173,7 +192,7 @@ impl Checkpointer {
     pub fn run(&self) -> io::Result<()> {
         // A round that is under way began before the call: finish it first.
         while self.state.lock().in_round() {
-            if self.step()? == CheckpointOutcome::Stopped {
+            if self.step_with(self.config.threads)? == CheckpointOutcome::Stopped {
                 return Err(stopped());
             }
         }
@@ -181,7 +200,7 @@ impl Checkpointer {
             return Err(stopped());
         }
         loop {
-            match self.step()? {
+            match self.step_with(self.config.threads)? {
                 CheckpointOutcome::Finished { .. } | CheckpointOutcome::Idle => return Ok(()),
                 CheckpointOutcome::Stopped => return Err(stopped()),
                 CheckpointOutcome::Started { .. } | CheckpointOutcome::Imaged { .. } => {}
@@ -190,7 +209,7 @@ impl Checkpointer {
     }
 
     pub fn report(&self) -> CheckpointReport {
-        self.state.lock().report()
+        self.report.lock().clone()
     }
 
     /// Whether log or time call for a round.

@@ -19,14 +19,19 @@ use super::image::{
 use super::manifest::{ImageEntry, Manifest, SegmentKey};
 use super::{CheckpointOutcome, CheckpointReport, Checkpointer, TableSource};
 
+/// Images a thread writes between two looks at the round.
+const IMAGES_PER_THREAD: usize = 8;
+/// A file shorter than this takes the images of the next round, too.
+const SHARED_FILE_BYTES: u64 = 4 << 20;
+
 pub(super) struct State {
     /// As on disk.
     written: Manifest,
     /// As it will be.
     next: Manifest,
     round: Option<Round>,
-    file: Option<ImageFile>,
-    builder: ImageBuilder,
+    /// One for each thread that writes images.
+    lanes: Vec<Lane>,
     /// Image bytes since the last manifest.
     unlisted_bytes: u64,
     last_round_ns: u64,
@@ -35,11 +40,22 @@ pub(super) struct State {
     pub held: Vec<Weak<Manifest>>,
 }
 
+/// One thread's way to the disk.
+#[derive(Default)]
+struct Lane {
+    file: Option<ImageFile>,
+    builder: ImageBuilder,
+    /// Written in this batch.
+    images: Vec<(SegmentKey, ImageEntry)>,
+}
+
 struct Round {
     /// `stable` when the round began.
     start: Lsn,
     /// Oldest image first.
     pending: VecDeque<Pending>,
+    /// What this round left of old files was looked for.
+    swept: bool,
 }
 
 struct Pending {
@@ -54,8 +70,7 @@ impl State {
             next: manifest.clone(),
             written: manifest,
             round: None,
-            file: None,
-            builder: ImageBuilder::new(),
+            lanes: Vec::new(),
             unlisted_bytes: 0,
             last_round_ns: now_ns,
             report: CheckpointReport::default(),
@@ -84,43 +99,73 @@ impl State {
         CheckpointReport {
             covered: self.written.covered,
             log_start: self.written.log_start,
-            ..self.report
+            ..self.report.clone()
+        }
+    }
+
+    /// After a round. Were the next one to go on in the same files, its images would share them with those it replaces,
+    /// and the space of these would stay taken. Small rounds share a file all the same.
+    fn close_files(&mut self) {
+        for lane in &mut self.lanes {
+            lane.file.take_if(|file| file.bytes() >= SHARED_FILE_BYTES);
         }
     }
 
     /// After a failure.
-    pub fn give_up(&mut self) {
+    pub fn give_up(&mut self, error: &io::Error) {
         // The number of a file that failed is not used again within this life.
         let next_image_file = self.next.next_image_file;
         self.next = self.written.clone();
         self.next.next_image_file = next_image_file;
         self.round = None;
-        self.file = None;
+        self.lanes.clear();
         self.unlisted_bytes = 0;
+        self.report.running = false;
         self.report.failures += 1;
+        self.report.last_error = Some(error.to_string());
     }
 }
 
 impl Checkpointer {
-    pub(super) fn advance(&self, state: &mut State) -> io::Result<CheckpointOutcome> {
+    /// One piece of work, with up to `threads` threads where it is about images.
+    pub(super) fn advance(&self, state: &mut State, threads: usize) -> io::Result<CheckpointOutcome> {
         if self.log.is_stopped() {
             return Ok(CheckpointOutcome::Stopped);
         }
         let Some(round) = &mut state.round else {
             return self.begin(state);
         };
-        if let Some(pending) = round.pending.pop_front() {
-            let bytes = self.image(state, &pending)?;
+        if !round.pending.is_empty() {
+            let batch = if threads > 1 {
+                threads * IMAGES_PER_THREAD
+            } else {
+                1
+            };
+            let batch: Vec<Pending> = round.pending.drain(..batch.min(round.pending.len())).collect();
+            let bytes = self.images(state, &batch, threads)?;
             if state.unlisted_bytes >= self.config.manifest_bytes {
                 self.list(state)?;
             }
             return Ok(CheckpointOutcome::Imaged { bytes });
         }
+        if !round.swept {
+            round.swept = true;
+            let sparse = self.sparse_segments(&state.next)?;
+            if !sparse.is_empty() {
+                state.report.segments_total += sparse.len() as u64;
+                round.pending.extend(sparse);
+                return Ok(CheckpointOutcome::Imaged { bytes: 0 });
+            }
+        }
         if !self.list(state)? {
             return Ok(CheckpointOutcome::Stopped);
         }
+        state.close_files();
         state.round = None;
         state.report.rounds += 1;
+        state.report.running = false;
+        state.report.finished_us = Some(self.env.clock.wall_us());
+        state.report.last_error = None;
         state.last_round_ns = self.env.clock.monotonic_ns();
         Ok(CheckpointOutcome::Finished {
             covered: state.written.covered,
@@ -132,7 +177,6 @@ impl Checkpointer {
         // First the horizon, then the tables: what is clean below has no commit up to `start` that its image lacks.
         let start = self.log.stable();
         let tables = self.source.tables();
-        let sparse = sparse_files(&state.next);
         let mut pending = Vec::new();
         for table in &tables {
             for segment in 0..table.segment_count() {
@@ -141,8 +185,7 @@ impl Checkpointer {
                     segment,
                 });
                 let floor = image.map_or(Lsn::ZERO, |image| image.ts).max(state.next.covered);
-                let dirty = table.segment_last_change(segment) > floor;
-                if dirty || image.is_some_and(|image| sparse.contains(&image.file)) {
+                if table.segment_last_change(segment) > floor {
                     pending.push(Pending {
                         table: table.clone(),
                         segment,
@@ -159,11 +202,44 @@ impl Checkpointer {
         }
         pending.sort_by_key(|pending| pending.floor);
         let segments = pending.len();
+        state.report.running = true;
+        state.report.started_us = Some(self.env.clock.wall_us());
+        (state.report.segments_total, state.report.segments_done) = (segments as u64, 0);
+        state.report.round_bytes = 0;
         state.round = Some(Round {
             start,
             pending: pending.into(),
+            swept: false,
         });
         Ok(CheckpointOutcome::Started { segments })
+    }
+
+    /// Segments that did not change, but whose images keep files alive that are mostly dead: after a round over nearly
+    /// everything, the few images of quiet tables.
+    fn sparse_segments(&self, next: &Manifest) -> io::Result<Vec<Pending>> {
+        let sparse = sparse_files(&self.env, next)?;
+        if sparse.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tables: BTreeMap<TableId, Arc<dyn TableSource>> = self
+            .source
+            .tables()
+            .into_iter()
+            .map(|table| (table.id(), table))
+            .collect();
+        let images = next
+            .images
+            .iter()
+            .filter(|(_, image)| sparse.contains(&image.file));
+        Ok(images
+            .filter_map(|(key, image)| {
+                Some(Pending {
+                    table: tables.get(&key.table)?.clone(),
+                    segment: key.segment,
+                    floor: image.ts.max(next.covered),
+                })
+            })
+            .collect())
     }
 
     /// Even when no row changed (PADs, aborted fragments, sequences) old log should go once it fills a file.
@@ -171,8 +247,53 @@ impl Checkpointer {
         start.0.saturating_sub(state.written.covered.0) >= state.written.segment_bytes
     }
 
-    /// Writes the image of one segment.
-    fn image(&self, state: &mut State, pending: &Pending) -> io::Result<u64> {
+    /// Writes the images of a batch.
+    fn images(&self, state: &mut State, batch: &[Pending], threads: usize) -> io::Result<u64> {
+        let lanes = threads.clamp(1, batch.len().max(1));
+        while state.lanes.len() < lanes {
+            state.lanes.push(Lane::default());
+        }
+        // Numbers are given out here: which lane meets a full file first must not decide them.
+        let first_number = state.next.next_image_file;
+        state.next.next_image_file += batch.len() as u64;
+        let write = |number: usize, lane: &mut Lane| {
+            for (at, pending) in batch.iter().enumerate().skip(number).step_by(lanes) {
+                self.image(lane, pending, first_number + at as u64)?;
+            }
+            io::Result::Ok(())
+        };
+        let (first, others) = state.lanes[..lanes].split_first_mut().expect("there is a lane");
+        std::thread::scope(|scope| {
+            let write = &write;
+            let others: Vec<_> = others
+                .iter_mut()
+                .enumerate()
+                .map(|(at, lane)| scope.spawn(move || write(at + 1, lane)))
+                .collect();
+            let result = write(0, first);
+            others.into_iter().fold(result, |result, other| {
+                let ended = other
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                result.and(ended)
+            })
+        })?;
+        let written = state.lanes.iter_mut().flat_map(|lane| lane.images.drain(..));
+        let mut bytes = 0;
+        for (key, entry) in written {
+            bytes += entry.bytes;
+            state.next.images.insert(key, entry);
+        }
+        state.unlisted_bytes += bytes;
+        state.report.images += batch.len() as u64;
+        state.report.segments_done += batch.len() as u64;
+        state.report.image_bytes += bytes;
+        state.report.round_bytes += bytes;
+        Ok(bytes)
+    }
+
+    /// Writes the image of one segment; into the file `number` if the lane has none.
+    fn image(&self, lane: &mut Lane, pending: &Pending, number: u64) -> io::Result<()> {
         let key = SegmentKey {
             table: pending.table.id(),
             segment: pending.segment,
@@ -183,51 +304,42 @@ impl Checkpointer {
             ts <= self.log.stable(),
             "an image would hold what the log does not"
         );
-        state.builder.clear();
+        lane.builder.clear();
         pending.table.visit_segment(pending.segment, ts, &mut |row| {
             debug_assert!(row.commit_ts <= ts && row.row.segment() == pending.segment);
-            state.builder.push(&row);
+            lane.builder.push(&row);
         });
         drop(snapshot);
-        let rows = state.builder.rows();
-        let entry = if rows == 0 {
-            ImageEntry {
-                ts,
-                file: 0,
-                offset: 0,
-                bytes: 0,
-                rows: 0,
-            }
-        } else {
-            let mut file = match state.file.take() {
+        let rows = lane.builder.rows();
+        let mut entry = ImageEntry {
+            ts,
+            file: 0,
+            offset: 0,
+            bytes: 0,
+            rows: 0,
+        };
+        if rows > 0 {
+            let mut file = match lane.file.take() {
                 Some(file) => file,
-                None => self.create_file(state)?,
+                None => {
+                    self.env.disk.create_dir_all(IMAGE_DIRECTORY)?;
+                    ImageFile::create(&*self.env.disk, number, self.log.system_id())?
+                }
             };
-            let entry = file.append(state.builder.finish(key, ts), ts, rows)?;
+            entry = file.append(lane.builder.finish(key, ts), ts, rows)?;
             if file.bytes() >= self.config.file_bytes {
                 file.sync()?; // closed: later manifests may name it without a thought
             } else {
-                state.file = Some(file);
+                lane.file = Some(file);
             }
-            entry
-        };
-        state.next.images.insert(key, entry);
-        state.unlisted_bytes += entry.bytes;
-        state.report.images += 1;
-        state.report.image_bytes += entry.bytes;
-        Ok(entry.bytes)
-    }
-
-    fn create_file(&self, state: &mut State) -> io::Result<ImageFile> {
-        self.env.disk.create_dir_all(IMAGE_DIRECTORY)?;
-        let number = state.next.next_image_file;
-        state.next.next_image_file += 1;
-        ImageFile::create(&*self.env.disk, number, self.log.system_id())
+        }
+        lane.images.push((key, entry));
+        Ok(())
     }
 
     /// Writes a manifest with the images so far, then lets go of log and files. False: the log has stopped.
     fn list(&self, state: &mut State) -> io::Result<bool> {
-        if let Some(file) = &state.file {
+        for file in state.lanes.iter_mut().filter_map(|lane| lane.file.as_mut()) {
             file.sync()?;
         }
         self.env.disk.create_dir_all(IMAGE_DIRECTORY)?;
@@ -260,6 +372,7 @@ impl Checkpointer {
         state.next.write(&*self.env.disk)?;
         state.written = state.next.clone();
         state.unlisted_bytes = 0;
+        state.report.live_bytes = state.written.images.values().map(|image| image.bytes).sum();
         self.log.release_below(state.written.log_start)?;
         self.remove_dead_files(state)?;
         Ok(true)
@@ -273,9 +386,10 @@ impl Checkpointer {
             .flat_map(|held| held.images.values())
             .chain(state.written.images.values());
         let live: BTreeSet<u64> = named.map(|image| image.file).collect();
-        let open = state.file.as_ref().map(|file| file.number);
+        let files = state.lanes.iter().filter_map(|lane| lane.file.as_ref());
+        let open: BTreeSet<u64> = files.map(|file| file.number).collect();
         remove_image_files(&self.env, |number| {
-            !live.contains(&number) && Some(number) != open
+            !live.contains(&number) && !open.contains(&number)
         })
     }
 }
@@ -293,17 +407,17 @@ fn remove_image_files(env: &Env, dead: impl Fn(u64) -> bool) -> io::Result<()> {
 }
 
 /// Files of which less than half is alive: their images are written again, elsewhere, and the files go.
-fn sparse_files(manifest: &Manifest) -> BTreeSet<u64> {
-    let mut files: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+fn sparse_files(env: &Env, manifest: &Manifest) -> io::Result<BTreeSet<u64>> {
+    let mut files: BTreeMap<u64, u64> = BTreeMap::new();
     for image in manifest.images.values().filter(|image| image.file != 0) {
-        let (live, end) = files.entry(image.file).or_insert((0, 0));
-        *live += image.bytes;
-        // Images behind the last live one are dead too, but unknown here; they only make the file look denser.
-        *end = (*end).max(image.offset + image.bytes - IMAGE_FILE_HEADER_BYTES);
+        *files.entry(image.file).or_insert(0) += image.bytes;
     }
-    files
-        .into_iter()
-        .filter(|(_, (live, end))| live * 2 < *end)
-        .map(|(file, _)| file)
-        .collect()
+    let mut sparse = BTreeSet::new();
+    for (number, live) in files {
+        let length = env.disk.open(&image_path(number))?.len()?;
+        if live * 2 < length.saturating_sub(IMAGE_FILE_HEADER_BYTES) {
+            sparse.insert(number);
+        }
+    }
+    Ok(sparse)
 }

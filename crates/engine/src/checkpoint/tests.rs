@@ -54,6 +54,71 @@ fn a_checkpoint_covers_everything_before_it_and_writes_only_what_changed() {
 }
 
 #[test]
+fn threads_share_a_round_and_its_figures_tell() {
+    let disk = SimDisk::new(5);
+    let (world, _) = env(&disk, 1);
+    let life = Life::begin(&world, 1, Arc::new(|_| {})).expect("it starts");
+    create(&life, TABLE);
+    for segment in 0..100 {
+        set(
+            &life,
+            TABLE,
+            RowId::new(segment, 0),
+            Some(vec![segment as u8; 3_000]),
+        );
+    }
+    let config = CheckpointConfig {
+        threads: 3,
+        ..crate::recovery::toy::checkpoint_config()
+    };
+    let source = Arc::new(life.toy.clone());
+    let checkpointer = Checkpointer::new(&world, &life.log, source, manifest_of(&world), config);
+    assert!(!checkpointer.report().running);
+    assert!(life.log.flush_to(life.log.tail()));
+    let started = checkpointer.step_with(3).expect("alive");
+    assert_eq!(started, CheckpointOutcome::Started { segments: 101 });
+    checkpointer.step_with(3).expect("written");
+    let report = checkpointer.report();
+    assert!(
+        report.running && (2..101).contains(&report.segments_done),
+        "{report:?}"
+    );
+    checkpointer.run().expect("written");
+    let report = checkpointer.report();
+    assert!(!report.running && report.segments_done == report.segments_total);
+    assert!(report.live_bytes >= 300_000 && report.last_error.is_none());
+    assert_eq!(
+        begin(&disk.crash()).toy.contents(Lsn::MAX),
+        life.toy.contents(Lsn::MAX)
+    );
+}
+
+#[test]
+fn the_background_keeps_to_its_share_of_the_disk() {
+    let disk = SimDisk::new(6);
+    let (world, _) = env(&disk, 1);
+    let life = Life::begin(&world, 1, Arc::new(|_| {})).expect("it starts");
+    create(&life, TABLE);
+    let row = vec![7; 50_000];
+    for segment in 0..20 {
+        set(&life, TABLE, RowId::new(segment, 0), Some(row.clone()));
+    }
+    assert!(life.log.flush_to(life.log.tail()));
+    let config = CheckpointConfig {
+        bytes_per_s: 1_000_000,
+        ..crate::recovery::toy::checkpoint_config()
+    };
+    let source = Arc::new(life.toy.clone());
+    let checkpointer = Checkpointer::new(&world, &life.log, source, manifest_of(&world), config);
+    let mut pauses = std::time::Duration::ZERO;
+    while checkpointer.report().rounds == 0 {
+        pauses += checkpointer.background_step();
+    }
+    // 20 images of 50 kB at 1 MB/s.
+    assert!((1.0..1.1).contains(&pauses.as_secs_f64()), "{pauses:?}");
+}
+
+#[test]
 fn images_of_dropped_tables_and_sparse_files_go() {
     let disk = SimDisk::new(2);
     let life = begin(&disk);

@@ -19,7 +19,7 @@
 pub mod ordered;
 
 pub use mote_common::RowId;
-pub use ordered::{Cursor, OrderedIndex};
+pub use ordered::{Cursor, LeafRun, OrderedIndex};
 
 use std::fmt;
 use std::ops::Bound;

@@ -3,8 +3,9 @@
 //! Read in this order:
 //!  1. this file: the steps, and what the engine core must offer ([`Target`], [`TableTarget`]).
 //!  2. `scan`: the first reading of the log: where it ends, which transactions committed, the catalog's operations.
-//!  3. `replay`: images and operations, partitioned by (table, segment), applied in log order inside a partition.
-//!  4. `error`: what can be wrong, in words that say what to do.
+//!  3. `images`: rows from images, in the order in which they lie on the disk.
+//!  4. `replay`: operations, partitioned by (table, segment), applied in log order inside a partition.
+//!  5. `error`: what can be wrong, in words that say what to do.
 //!
 //! Promises: after `recover` the tables hold exactly the commits whose frames are in the log or in images, each whole;
 //! no constraint is checked. Nothing is written to the disk here except a new database's first manifest.
@@ -21,6 +22,7 @@ use crate::log::segment::{LOG_DIRECTORY, parse_segment_name};
 use crate::log::{LogPosition, SequenceState};
 
 mod error;
+mod images;
 mod replay;
 mod scan;
 #[cfg(test)]
@@ -43,15 +45,16 @@ pub trait Target: Sync {
     fn restore_sequence(&self, state: SequenceState);
     /// A prepared transaction that was neither committed nor rolled back: install it as it was, with its locks.
     fn restore_prepared(&self, prepared: PreparedTransaction) -> Result<(), ApplyError>;
-    /// All rows are there: load the indexes, with up to `threads` threads.
-    fn build_indexes(&self, threads: usize) -> Result<(), ApplyError>;
+    /// All rows are there: load the indexes, with up to `threads` threads; tells how many of how many entries are there.
+    fn build_indexes(&self, threads: usize, progress: &mut dyn FnMut(u64, u64)) -> Result<(), ApplyError>;
 }
 
 /// How images and log operations get into a table. The standby and the simulator use the same code.
 ///
 /// `base_ts` names the version that is changed; when it is another one, the answer is `ApplyError::BaseMismatch`.
 pub trait TableTarget: Send + Sync {
-    fn load_image_row(&self, row: &RowImage<'_>) -> Result<(), ApplyError>;
+    /// Rows of one segment, which was empty. An error names the row by its place in `rows`.
+    fn load_image(&self, rows: &[RowImage<'_>]) -> Result<(), (usize, ApplyError)>;
     fn apply_insert(&self, row: RowId, layout: u8, ts: Lsn, bytes: &[u8]) -> Result<(), ApplyError>;
     fn apply_update_whole(
         &self,
@@ -87,9 +90,11 @@ pub struct PreparedTransaction {
 pub enum Phase {
     /// Bytes of log.
     ReadLog,
-    /// Bytes of images and log.
+    /// Bytes of images.
+    LoadImages,
+    /// Bytes of log.
     Replay,
-    /// Tables' indexes; counted by the core, so only begin and end are told.
+    /// Entries of indexes.
     BuildIndexes,
 }
 
@@ -118,6 +123,8 @@ pub struct Recovered {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RecoveryStats {
+    pub threads: usize,
+    pub image_bytes: u64,
     pub image_rows: u64,
     pub transactions: u64,
     pub operations: u64,
@@ -125,6 +132,18 @@ pub struct RecoveryStats {
     pub operations_skipped: u64,
     pub log_bytes: u64,
     pub prepared: u64,
+    pub index_entries: u64,
+    /// How long each phase took.
+    pub read_log_ns: u64,
+    pub load_images_ns: u64,
+    pub replay_ns: u64,
+    pub build_indexes_ns: u64,
+}
+
+impl RecoveryStats {
+    pub fn total_ns(&self) -> u64 {
+        self.read_log_ns + self.load_images_ns + self.replay_ns + self.build_indexes_ns
+    }
 }
 
 /// Reads the manifest, or makes that of a new database. `segment_bytes` is used for a new one only.
@@ -157,9 +176,11 @@ pub fn recover(
     options: RecoveryOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Recovered, RecoveryError> {
+    let mut stopwatch = Stopwatch::start(env);
     let files = open_log(env, manifest)?;
     let scan = scan::scan(&files, manifest, progress)?;
     let mut stats = RecoveryStats {
+        threads: options.threads.max(1),
         log_bytes: scan.end.0 - manifest.log_start.0,
         ..RecoveryStats::default()
     };
@@ -167,25 +188,23 @@ pub fn recover(
     target
         .catalog_recovered(&manifest.counters)
         .map_err(RecoveryError::Catalog)?;
-    replay::tables(
-        env, manifest, &files, &scan, target, options, &mut stats, progress,
-    )?;
+    stats.read_log_ns = stopwatch.lap();
+    let data = |table| table != CATALOG_TABLE;
+    images::load(env, manifest, target, data, stats.threads, &mut stats, progress)?;
+    stats.load_images_ns = stopwatch.lap();
+    replay::tables(manifest, &files, &scan, target, &mut stats, progress)?;
     for &state in manifest.sequences.iter().chain(&scan.sequences) {
         target.restore_sequence(state);
     }
-    progress(Progress {
-        phase: Phase::BuildIndexes,
-        done: 0,
-        total: 1,
-    });
+    stats.replay_ns = stopwatch.lap();
+    let phase = Phase::BuildIndexes;
     target
-        .build_indexes(options.threads)
+        .build_indexes(stats.threads, &mut |done, total| {
+            stats.index_entries = done;
+            progress(Progress { phase, done, total })
+        })
         .map_err(RecoveryError::Indexes)?;
-    progress(Progress {
-        phase: Phase::BuildIndexes,
-        done: 1,
-        total: 1,
-    });
+    stats.build_indexes_ns = stopwatch.lap();
     let position = LogPosition {
         system_id: manifest.system_id,
         term: scan.term.max(manifest.term) + 1,
@@ -198,6 +217,27 @@ pub fn recover(
         end: scan.end,
         stats,
     })
+}
+
+/// How long things take.
+struct Stopwatch<'a> {
+    env: &'a Env,
+    since_ns: u64,
+}
+
+impl Stopwatch<'_> {
+    fn start(env: &Env) -> Stopwatch<'_> {
+        Stopwatch {
+            env,
+            since_ns: env.clock.monotonic_ns(),
+        }
+    }
+
+    /// Since the last call.
+    fn lap(&mut self) -> u64 {
+        let now = self.env.clock.monotonic_ns();
+        now - std::mem::replace(&mut self.since_ns, now)
+    }
 }
 
 fn open_log(env: &Env, manifest: &Manifest) -> Result<LogFiles, RecoveryError> {

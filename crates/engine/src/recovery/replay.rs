@@ -1,23 +1,22 @@
-//! The second reading: images and operations into tables, in parallel.
+//! The second reading: operations into tables, in parallel, on top of the images.
 //!
-//! Work is partitioned by (table, segment): each partition first loads its images, then applies its operations in log
-//! order. One thread reads the log and hands batches to the partitions through bounded queues; with one partition
-//! everything runs on the calling thread. An operation whose commit the segment's image holds is skipped.
+//! Work is partitioned by (table, segment): each partition applies its operations in log order. One thread reads the log
+//! and hands batches to the partitions through bounded queues; with one partition everything runs on the calling thread.
+//! An operation whose commit the segment's image holds is skipped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use mote_common::env::{Env, File};
+use mote_common::env::Env;
 use mote_common::{Lsn, TableId};
 
 use super::error::RecoveryError;
 use super::scan::{Fate, ProgressSteps, Scan, TransactionKey};
 use super::{
-    CATALOG_TABLE, Phase, PreparedTransaction, Progress, RecoveryOptions, RecoveryStats, TableTarget, Target,
+    CATALOG_TABLE, Phase, PreparedTransaction, Progress, RecoveryStats, TableTarget, Target, images,
 };
-use crate::checkpoint::image::{open_image_file, read_image};
-use crate::checkpoint::{ImageEntry, Manifest, SegmentKey};
+use crate::checkpoint::{Manifest, SegmentKey};
 use crate::log::frame::FrameKind;
 use crate::log::reader::{Frame, LogFiles, LogReader};
 use crate::log::record::{
@@ -45,24 +44,18 @@ impl Batch {
 
 /// One partition: knows its tables and counts what it does.
 struct Applier<'a> {
-    env: &'a Env,
     manifest: &'a Manifest,
     target: &'a dyn Target,
     tables: HashMap<TableId, Option<Arc<dyn TableTarget>>>,
-    files: HashMap<u64, Arc<dyn File>>,
-    buffer: Vec<u8>,
     stats: RecoveryStats,
 }
 
 impl<'a> Applier<'a> {
-    fn new(env: &'a Env, manifest: &'a Manifest, target: &'a dyn Target) -> Applier<'a> {
+    fn new(manifest: &'a Manifest, target: &'a dyn Target) -> Applier<'a> {
         Applier {
-            env,
             manifest,
             target,
             tables: HashMap::new(),
-            files: HashMap::new(),
-            buffer: Vec::new(),
             stats: RecoveryStats::default(),
         }
     }
@@ -72,33 +65,6 @@ impl<'a> Applier<'a> {
             .entry(id)
             .or_insert_with(|| self.target.table(id))
             .clone()
-    }
-
-    fn load(&mut self, key: SegmentKey, entry: &ImageEntry) -> Result<(), RecoveryError> {
-        let Some(table) = self.table(key.table) else {
-            return Ok(());
-        };
-        if entry.file == 0 {
-            return Ok(());
-        }
-        let file = match self.files.get(&entry.file) {
-            Some(file) => file.clone(),
-            None => {
-                let file = open_image_file(&*self.env.disk, entry.file, self.manifest.system_id)?;
-                self.files.insert(entry.file, file.clone());
-                file
-            }
-        };
-        let rows = &mut self.stats.image_rows;
-        read_image::<RecoveryError>(&*file, key, entry, &mut self.buffer, |row| {
-            *rows += 1;
-            table.load_image_row(&row).map_err(|error| RecoveryError::Apply {
-                table: key.table,
-                row: row.row,
-                ts: row.commit_ts,
-                error,
-            })
-        })
     }
 
     fn apply(&mut self, ts: Lsn, body: &[u8]) -> Result<(), RecoveryError> {
@@ -156,7 +122,6 @@ impl<'a> Applier<'a> {
 
 impl RecoveryStats {
     fn add(&mut self, other: &RecoveryStats) {
-        self.image_rows += other.image_rows;
         self.operations += other.operations;
         self.operations_skipped += other.operations_skipped;
     }
@@ -170,14 +135,9 @@ pub(super) fn catalog(
     target: &dyn Target,
     stats: &mut RecoveryStats,
 ) -> Result<(), RecoveryError> {
-    let mut applier = Applier::new(env, manifest, target);
-    for (&key, entry) in manifest
-        .images
-        .iter()
-        .filter(|(key, _)| key.table == CATALOG_TABLE)
-    {
-        applier.load(key, entry)?;
-    }
+    let catalog = |table| table == CATALOG_TABLE;
+    images::load(env, manifest, target, catalog, 1, stats, &mut |_| {})?;
+    let mut applier = Applier::new(manifest, target);
     for (ts, body) in scan.catalog_operations() {
         applier.apply(ts, body)?;
     }
@@ -186,18 +146,15 @@ pub(super) fn catalog(
 }
 
 /// All other tables, and the prepared transactions.
-#[allow(clippy::too_many_arguments)] // every one is a different thing, used once, by one caller
 pub(super) fn tables(
-    env: &Env,
     manifest: &Manifest,
     files: &LogFiles,
     scan: &Scan,
     target: &dyn Target,
-    options: RecoveryOptions,
     stats: &mut RecoveryStats,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), RecoveryError> {
-    let partitions = options.threads.max(1);
+    let partitions = stats.threads;
     let mut dispatch = Dispatch {
         scan,
         streams: HashMap::new(),
@@ -206,14 +163,13 @@ pub(super) fn tables(
     };
     dispatch.prepared.resize_with(scan.prepared.len(), Vec::new);
     let applied = if partitions == 1 {
-        let mut applier = Applier::new(env, manifest, target);
-        load_partition(&mut applier, 0, 1)?;
+        let mut applier = Applier::new(manifest, target);
         dispatch.read(files, manifest, scan.end, progress, &mut |ts, body| {
             applier.apply(ts, body)
         })?;
         applier.stats
     } else {
-        let make = || Applier::new(env, manifest, target);
+        let make = || Applier::new(manifest, target);
         in_parallel(partitions, make, |send| {
             dispatch.read(files, manifest, scan.end, progress, send)
         })?
@@ -237,20 +193,6 @@ pub(super) fn tables(
     Ok(())
 }
 
-fn load_partition(
-    applier: &mut Applier<'_>,
-    partition: usize,
-    partitions: usize,
-) -> Result<(), RecoveryError> {
-    let manifest = applier.manifest;
-    for (&key, entry) in &manifest.images {
-        if key.table != CATALOG_TABLE && partition_of(key, partitions) == partition {
-            applier.load(key, entry)?;
-        }
-    }
-    Ok(())
-}
-
 fn partition_of(key: SegmentKey, partitions: usize) -> usize {
     let mixed = ((key.table.0 as u64) << 32 | key.segment as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed >> 32) as usize * partitions) >> 32
@@ -267,13 +209,11 @@ fn in_parallel<'a>(
     std::thread::scope(|scope| {
         let mut queues = Vec::new();
         let mut threads = Vec::new();
-        for partition in 0..partitions {
+        for _ in 0..partitions {
             let (sender, receiver) = sync_channel::<Batch>(QUEUE_BATCHES);
             let mut applier = make();
             queues.push((sender, Batch::default()));
-            threads.push(scope.spawn(move || {
-                run_partition(&mut applier, partition, partitions, receiver).map(|()| applier.stats)
-            }));
+            threads.push(scope.spawn(move || run_partition(&mut applier, receiver).map(|()| applier.stats)));
         }
         let fed = read(&mut |ts, body| route(&mut queues, ts, body)).and_then(|()| flush_all(&mut queues));
         drop(queues);
@@ -286,13 +226,7 @@ fn in_parallel<'a>(
     })
 }
 
-fn run_partition(
-    applier: &mut Applier<'_>,
-    partition: usize,
-    partitions: usize,
-    batches: Receiver<Batch>,
-) -> Result<(), RecoveryError> {
-    load_partition(applier, partition, partitions)?;
+fn run_partition(applier: &mut Applier<'_>, batches: Receiver<Batch>) -> Result<(), RecoveryError> {
     batches.iter().try_for_each(|batch| applier.apply_batch(&batch))
 }
 

@@ -137,12 +137,14 @@ impl ToyTable {
 }
 
 impl TableTarget for ToyTable {
-    fn load_image_row(&self, row: &RowImage<'_>) -> Result<(), ApplyError> {
-        self.rows
-            .lock()
-            .entry(row.row)
-            .or_default()
-            .push((row.commit_ts, Some(row.bytes.to_vec())));
+    fn load_image(&self, rows: &[RowImage<'_>]) -> Result<(), (usize, ApplyError)> {
+        let mut chains = self.rows.lock();
+        for row in rows {
+            chains
+                .entry(row.row)
+                .or_default()
+                .push((row.commit_ts, Some(row.bytes.to_vec())));
+        }
         Ok(())
     }
 
@@ -210,7 +212,7 @@ impl Target for Toy {
         Ok(())
     }
 
-    fn build_indexes(&self, _: usize) -> Result<(), ApplyError> {
+    fn build_indexes(&self, _: usize, _: &mut dyn FnMut(u64, u64)) -> Result<(), ApplyError> {
         Ok(())
     }
 }
@@ -356,6 +358,7 @@ pub fn checkpoint_config() -> CheckpointConfig {
     CheckpointConfig {
         file_bytes: 60_000,
         manifest_bytes: 200_000,
+        threads: 1,
         ..CheckpointConfig::default()
     }
 }

@@ -1,39 +1,39 @@
 //! Rows from images and from the log: recovery, and whoever replays.
 //!
-//! In place: a row has one version, no old ones, and indexes are loaded afterwards. Nobody reads meanwhile, and calls for
+//! In place: a row has one version, no old ones, and indexes are loaded afterwards (`load`). Nobody reads meanwhile, and calls for
 //! one segment come from one thread at a time, in log order. No constraint is checked; what is checked is that an operation
 //! meets the version it was made for.
 //!
 //! Also here: reading a segment for an image.
 
-use super::definition::IndexDefinition;
-use super::key_program::{KeyOutcome, KeyProgram};
-use super::store::{Table, TableIndex, ordinal_of_row, row_of_ordinal};
+use super::store::{Table, ordinal_of_row};
 use super::version::{NewVersion, Stamp, Version, allocation_bytes};
 use super::visibility::{Eye, look};
 use crate::checkpoint::{RowImage, TableSource};
 use crate::epoch;
-use crate::index::OrderedIndex;
 use crate::log::patch;
-use crate::memory::{Charge, IndexAccount};
+use crate::memory::Charge;
 use crate::recovery::{ApplyError, TableTarget};
 use mote_common::{Lsn, RowId, TableId};
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// No transaction has this slot.
 const NOBODY: u32 = u32::MAX;
 
+fn unknown_layout(layout: u8) -> ApplyError {
+    ApplyError::Other(format!("the table has no layout {layout}"))
+}
+
 impl Table {
     /// The row's only version.
-    fn loaded(&self, row: RowId) -> Option<&Version> {
+    pub(super) fn loaded(&self, row: RowId) -> Option<&Version> {
         // SAFETY: nobody else changes the row during replay.
         unsafe { self.slot(row)?.head().as_ref() }
     }
 
     fn put(&self, row: RowId, layout: u8, revision: u16, ts: Lsn, bytes: &[u8]) -> Result<(), ApplyError> {
         if self.find_layout(layout).is_none() {
-            return Err(ApplyError::Other(format!("the table has no layout {layout}")));
+            return Err(unknown_layout(layout));
         }
         if !self
             .budget()
@@ -54,6 +54,27 @@ impl Table {
         self.replace(row, version.as_ptr());
         segment.raise_last_change(ts);
         Ok(())
+    }
+
+    /// Whether all of these can be loaded; takes the memory for them.
+    fn check_image(&self, rows: &[RowImage<'_>]) -> Result<(), (usize, ApplyError)> {
+        let (mut bytes, mut layout, mut before) = (0, None, None);
+        for (at, row) in rows.iter().enumerate() {
+            if layout != Some(row.layout) && self.find_layout(row.layout).is_none() {
+                return Err((at, unknown_layout(row.layout)));
+            }
+            // Images are written in row-id order, so this finds a row given twice.
+            if before >= Some(row.row) || row.row.segment() != rows[0].row.segment() {
+                return Err((at, ApplyError::Other("the image has the row out of order".into())));
+            }
+            (layout, before) = (Some(row.layout), Some(row.row));
+            bytes += allocation_bytes(row.bytes.len());
+        }
+        if self.budget().charge(bytes, Charge::Essential) {
+            Ok(())
+        } else {
+            Err((0, ApplyError::OutOfMemory))
+        }
     }
 
     /// Puts `version` (or nothing) into the slot and frees what was there.
@@ -81,56 +102,31 @@ impl Table {
             found => Err(ApplyError::BaseMismatch { found }),
         }
     }
-
-    /// After the last operation: row ids without a row are free, rows are counted.
-    pub(crate) fn finish_load(&self) {
-        let mut free = Vec::new();
-        let mut live = 0;
-        for ordinal in (0..self.ordinals_end()).rev() {
-            let row = row_of_ordinal(ordinal);
-            self.directory.ensure(row.segment());
-            match self.loaded(row) {
-                Some(_) => live += 1,
-                None => free.push(row),
-            }
-        }
-        self.free_rows(free);
-        self.count_rows(live);
-    }
-
-    /// Loads an index of all rows. Replay is over and nobody writes yet.
-    pub(crate) fn load_index(
-        &self,
-        definition: IndexDefinition,
-        program: KeyProgram,
-    ) -> Result<Arc<TableIndex>, ApplyError> {
-        let mut entries: Vec<(Box<[u8]>, RowId)> = Vec::new();
-        let mut key = Vec::new();
-        for ordinal in 0..self.ordinals_end() {
-            let row = row_of_ordinal(ordinal);
-            let Some(version) = self.loaded(row) else { continue };
-            // SAFETY: nobody changes the row meanwhile.
-            let bytes = unsafe { Version::payload(NonNull::from(version)) };
-            let view = self.view(version.layout(), bytes);
-            let outcome = program.key(&view, &mut key);
-            let outcome = outcome.map_err(|error| ApplyError::Other(error.message().to_string()))?;
-            if let KeyOutcome::Key { .. } = outcome {
-                entries.push((key.as_slice().into(), row));
-            }
-        }
-        entries.sort_unstable();
-        let account = Arc::new(IndexAccount(self.budget().clone()));
-        let tree = OrderedIndex::bulk_load(entries, account)
-            .map_err(|error| ApplyError::Other(error.to_string()))?;
-        let index = Arc::new(TableIndex::with_tree(definition, program, tree));
-        index.set_built(Lsn::ZERO);
-        Ok(index)
-    }
 }
 
 impl TableTarget for Table {
-    fn load_image_row(&self, row: &RowImage<'_>) -> Result<(), ApplyError> {
-        self.put(row.row, row.layout, row.revision, row.commit_ts, row.bytes)
+    fn load_image(&self, rows: &[RowImage<'_>]) -> Result<(), (usize, ApplyError)> {
+        let Some(last) = rows.iter().map(|row| row.row).max() else {
+            return Ok(());
+        };
+        self.check_image(rows)?;
+        // What holds for all rows is done once: this is where a cold start spends its time.
+        self.raise_ordinals_end(ordinal_of_row(last) + 1);
+        let segment = self.directory.ensure(last.segment());
+        for row in rows {
+            let version = Version::allocate(NewVersion {
+                stamp: Stamp::committed(row.commit_ts),
+                previous: std::ptr::null(),
+                layout: row.layout,
+                flags: 0,
+                revision: row.revision,
+                row: row.bytes,
+            });
+            segment.slot(row.row.offset()).publish(version.as_ptr());
+        }
+        let newest = rows.iter().map(|row| row.commit_ts).max();
+        segment.raise_last_change(newest.unwrap_or(Lsn::ZERO));
+        Ok(())
     }
 
     fn apply_insert(&self, row: RowId, layout: u8, ts: Lsn, bytes: &[u8]) -> Result<(), ApplyError> {

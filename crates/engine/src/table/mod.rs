@@ -8,7 +8,7 @@
 //!  5. `key_program`: keys of indexes from row bytes;
 //!  6. `scan`: all rows in row-id order;
 //!  7. `prune`: old versions and dead index entries, and the collector of deleted rows;
-//!  8. `apply`: rows from the log and from images, for recovery;
+//!  8. `apply`: rows from the log and from images, for recovery; `load`: indexes of what was recovered;
 //!  9. `definition`: what the catalog keeps.
 //!
 //! Promises: readers never wait; a version reachable by a registered snapshot stays where it is.
@@ -24,6 +24,7 @@ mod key_program;
 mod scan;
 pub(crate) mod prune;
 mod apply;
+mod load;
 mod definition;
 
 pub use definition::{

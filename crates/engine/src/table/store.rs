@@ -293,8 +293,11 @@ impl Table {
 
     /// Recovery: rows up to this segment may be there.
     pub(crate) fn raise_ordinals_end(&self, end: u64) {
-        self.next_block
-            .fetch_max(end.div_ceil(BLOCK_ROWS), Ordering::AcqRel);
+        let block = end.div_ceil(BLOCK_ROWS);
+        // The look before: during replay all threads come by here, and nearly always it is high enough.
+        if self.next_block.load(Ordering::Acquire) < block {
+            self.next_block.fetch_max(block, Ordering::AcqRel);
+        }
     }
 
     /// Segments that may hold rows.

@@ -1,6 +1,6 @@
 //! Bulk load: a tree from sorted entries, leaf by leaf, without a single search.
 //!
-//! Each level has an open node that fills; when the next entry would pass the fill limit, the node is stored and its
+//! Leaves may be made by several threads, each for a part of the key space; what stands above them is made by one. Each level has an open node that fills; when the next entry would pass the fill limit, the node is stored and its
 //! parent gets it together with the separator to its left. What never overflowed is the root.
 
 use super::list::{EntryList, RunningSize, separator};
@@ -51,6 +51,58 @@ impl OpenNode {
     }
 }
 
+/// Leaves in order, for a part of the key space: what one thread makes of it. Become a tree in
+/// [`OrderedIndex::hang_leaves`].
+pub struct LeafRun<'a> {
+    index: &'a OrderedIndex,
+    open: OpenNode,
+    /// Stored leaves with the separators to their left; the run's first one has none yet.
+    stored: Vec<(Option<Separator>, NodeId)>,
+    /// The first key of all.
+    first: Separator,
+    entries: u64,
+}
+
+impl LeafRun<'_> {
+    /// Adds an entry behind all others. An entry given twice counts once.
+    ///
+    /// # Panics
+    /// When the entries are not sorted: a bug of the caller that no search would survive.
+    pub fn push(&mut self, bytes: &[u8], row: RowId) -> Result<(), IndexError> {
+        assert!(row.0 <= MAX_ROW_ID, "row ids have 48 bits");
+        if bytes.len() > MAX_KEY_BYTES {
+            return Err(IndexError::KeyTooLong {
+                key_bytes: bytes.len(),
+                maximum_bytes: MAX_KEY_BYTES,
+            });
+        }
+        let key = Key { bytes, row: row.0 };
+        match self.last() {
+            Some(last) if last == key => return Ok(()),
+            Some(last) => assert!(last < key, "bulk load wants sorted entries"),
+            None => self.first = (bytes.to_vec(), row.0),
+        }
+        self.entries += 1;
+        if self.open.try_push(key, 0) {
+            return Ok(());
+        }
+        let last = self.open.list.key(self.open.list.len() - 1);
+        let cut = separator(last, key);
+        let cut = (cut.bytes.to_vec(), cut.row);
+        let id = self.index.store(&self.open.list, 0)?;
+        self.stored.push((self.open.left.take(), id));
+        self.open.reopen(0, Some(cut));
+        let pushed = self.open.try_push(key, 0);
+        debug_assert!(pushed, "an empty node takes every key");
+        Ok(())
+    }
+
+    fn last(&self) -> Option<Key<'_>> {
+        let count = self.open.list.len();
+        (count > 0).then(|| self.open.list.key(count - 1))
+    }
+}
+
 impl OrderedIndex {
     /// An index of these entries, which come in ascending order of (key, row id). An entry given twice counts once.
     ///
@@ -61,45 +113,67 @@ impl OrderedIndex {
         memory: Arc<dyn MemoryAccount>,
     ) -> Result<OrderedIndex, IndexError> {
         let index = OrderedIndex::new(memory)?;
-        let mut levels = vec![OpenNode::new(0)];
-        let mut count = 0;
+        let mut run = index.begin_leaves();
         for (bytes, row) in entries {
-            let bytes = bytes.as_ref();
-            assert!(row.0 <= MAX_ROW_ID, "row ids have 48 bits");
-            if bytes.len() > MAX_KEY_BYTES {
-                return Err(IndexError::KeyTooLong {
-                    key_bytes: bytes.len(),
-                    maximum_bytes: MAX_KEY_BYTES,
-                });
-            }
-            let key = Key { bytes, row: row.0 };
-            let leaf = &mut levels[0];
-            if leaf.list.len() > 0 {
-                let last = leaf.list.key(leaf.list.len() - 1);
-                assert!(last <= key, "bulk load wants sorted entries");
-                if last == key {
-                    continue;
-                }
-            }
-            count += 1;
-            if leaf.try_push(key, 0) {
-                continue;
-            }
-            let cut = separator(leaf.list.key(leaf.list.len() - 1), key);
-            let cut = (cut.bytes.to_vec(), cut.row);
-            let id = index.store(&leaf.list, 0)?;
-            let left = leaf.left.take();
-            leaf.reopen(0, Some(cut));
-            let pushed = leaf.try_push(key, 0);
-            debug_assert!(pushed, "an empty node takes every key");
-            index.add_child(&mut levels, 1, left, id)?;
+            run.push(bytes.as_ref(), row)?;
         }
-        index.close(&mut levels)?;
-        index.entries.add(count);
+        index.hang_leaves([run])?;
         Ok(index)
     }
 
-    /// Hangs a stored node into the open node of `level`.
+    /// Several threads may make leaves of an empty index at the same time, each for its own part of the key space.
+    pub fn begin_leaves(&self) -> LeafRun<'_> {
+        LeafRun {
+            index: self,
+            open: OpenNode::new(0),
+            stored: Vec::new(),
+            first: Separator::default(),
+            entries: 0,
+        }
+    }
+
+    /// Makes the leaves of all runs, which are in ascending order, the contents of this index, which was empty.
+    ///
+    /// # Panics
+    /// When the runs are not in order.
+    pub fn hang_leaves<'a>(&self, runs: impl IntoIterator<Item = LeafRun<'a>>) -> Result<(), IndexError> {
+        let mut runs: Vec<LeafRun<'_>> = runs.into_iter().filter(|run| run.entries > 0).collect();
+        if let [run] = runs.as_slice()
+            && run.stored.is_empty()
+        {
+            let list = &run.open.list;
+            self.latch_unlinked(ROOT).write(&list.image(0..list.len(), 0));
+            self.entries.add(run.entries as i64);
+            return Ok(());
+        }
+        let mut levels = Vec::new();
+        let mut before: Option<Separator> = None;
+        for run in &mut runs {
+            assert!(std::ptr::eq(run.index, self), "leaves of another index");
+            let mut left = before.as_ref().map(|(bytes, row)| {
+                let (low, high) = (
+                    Key { bytes, row: *row },
+                    Key {
+                        bytes: &run.first.0,
+                        row: run.first.1,
+                    },
+                );
+                assert!(low < high, "runs of leaves come in order");
+                let cut = separator(low, high);
+                (cut.bytes.to_vec(), cut.row)
+            });
+            before = run.last().map(|last| (last.bytes.to_vec(), last.row));
+            let last = self.store(&run.open.list, 0)?;
+            run.stored.push((run.open.left.take(), last));
+            for (cut, leaf) in run.stored.drain(..) {
+                self.add_child(&mut levels, 1, cut.or_else(|| left.take()), leaf)?;
+            }
+            self.entries.add(run.entries as i64);
+        }
+        self.close(&mut levels)
+    }
+
+    /// Hangs a stored node into the open node of `level`. `levels` begins with level 1.
     fn add_child(
         &self,
         levels: &mut Vec<OpenNode>,
@@ -107,10 +181,10 @@ impl OrderedIndex {
         left: Option<Separator>,
         child: NodeId,
     ) -> Result<(), IndexError> {
-        if level == levels.len() {
+        if level > levels.len() {
             levels.push(OpenNode::new(level as u8));
         }
-        let open = &mut levels[level];
+        let open = &mut levels[level - 1];
         let Some((bytes, row)) = left else {
             debug_assert!(
                 open.list.len() == 0,
@@ -128,23 +202,25 @@ impl OrderedIndex {
         self.add_child(levels, level + 1, upper_left, id)
     }
 
-    /// Stores the open nodes from the leaves up; the topmost becomes the root.
+    /// Stores the open nodes from level 1 up; the topmost becomes the root. No leaf at all: the root stays empty.
     fn close(&self, levels: &mut Vec<OpenNode>) -> Result<(), IndexError> {
-        let mut level = 0;
-        loop {
-            let open = &mut levels[level];
+        for level in 1.. {
+            let top = levels.len();
+            let Some(open) = levels.get_mut(level - 1) else {
+                break;
+            };
             let first_child = open.list.first_child();
             let left = open.left.take();
             let image = open.list.image(0..open.list.len(), first_child);
-            if level + 1 == levels.len() {
+            if level == top {
                 self.latch_unlinked(ROOT).write(&image);
-                return Ok(());
+                break;
             }
             let id = self.arena.allocate()?;
             self.latch_unlinked(id).write(&image);
             self.add_child(levels, level + 1, left, id)?;
-            level += 1;
         }
+        Ok(())
     }
 
     fn store(&self, list: &EntryList, first_child: NodeId) -> Result<NodeId, IndexError> {

@@ -38,6 +38,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 
+pub use bulk::LeafRun;
 pub use cursor::Cursor;
 
 use crate::index::{IndexError, MemoryAccount};

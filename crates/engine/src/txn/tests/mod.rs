@@ -5,8 +5,10 @@
 //!  - `locks`: queues, hand-over, deadlocks, table and advisory locks.
 //!  - `collection`: pruning, the collector, memory.
 //!  - `objects`: tables, layouts, indexes, sequences; recovery.
+//!  - `cold_start`: recovery of larger tables.
 //!  - `stress`: many threads, invariants at the end.
 
+mod cold_start;
 mod collection;
 mod locks;
 mod objects;
