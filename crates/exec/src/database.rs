@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mote_common::SqlError;
 use mote_common::env::{Clock, Env};
+use mote_engine::recovery::Progress;
 use mote_engine::{Engine, EngineConfig, OpenError};
 
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
@@ -74,7 +75,17 @@ impl Database {
         config: EngineConfig,
         names: &InitialNames,
     ) -> Result<Arc<Database>, DatabaseError> {
-        Database::open_in(mote_common::env::real::env(directory), config, names)
+        Database::open_with_progress(directory, config, names, &mut |_| {})
+    }
+
+    /// The same, telling how far recovery is.
+    pub fn open_with_progress(
+        directory: &Path,
+        config: EngineConfig,
+        names: &InitialNames,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<Database>, DatabaseError> {
+        Database::recover(mote_common::env::real::env(directory), config, names, progress)
     }
 
     /// The same in any environment: the simulator's, or a test's.
@@ -83,9 +94,19 @@ impl Database {
         config: EngineConfig,
         names: &InitialNames,
     ) -> Result<Arc<Database>, DatabaseError> {
+        Database::recover(env, config, names, &mut |_| {})
+    }
+
+    fn recover(
+        env: Env,
+        config: EngineConfig,
+        names: &InitialNames,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<Database>, DatabaseError> {
         let clock = env.clock.clone();
+        let expressions = crate::index_expressions::provider();
         let engine =
-            Engine::open(env, config, crate::index_expressions::provider()).map_err(DatabaseError::Engine)?;
+            Engine::open_with_progress(env, config, expressions, progress).map_err(DatabaseError::Engine)?;
         let mut objects = write::read_all(&engine).map_err(DatabaseError::Catalog)?;
         if objects.is_empty() {
             write::write_first(&engine, &first_objects(names)).map_err(DatabaseError::Catalog)?;

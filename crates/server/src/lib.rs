@@ -1,7 +1,7 @@
 //! The server: sockets, PostgreSQL's wire protocol, one event loop a core.
 //!
 //! Read in this order:
-//!  1. `config`, `server`: what a server is started with; start, stop.
+//!  1. `config`, `server`: what a server is started with; start, stop; `starting`: what clients hear during recovery.
 //!  2. `net`: acceptor, workers (one thread and one epoll loop each), coroutines on pooled stacks, wake-ups.
 //!  3. `pgwire`: messages in, messages out.
 //!  4. `connection`: one client's conversation: start-up, authentication, simple and extended protocol, COPY.
@@ -20,7 +20,9 @@ mod net;
 mod pgwire;
 mod registry;
 mod server;
+mod starting;
 
 pub use auth::AuthMethod;
 pub use config::ServerConfig;
 pub use server::{Server, StartError};
+pub use starting::Starting;

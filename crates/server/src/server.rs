@@ -1,7 +1,7 @@
 //! Starting and stopping: threads, and what all of them share.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -12,12 +12,12 @@ use mote_engine::Engine;
 use mote_exec::database::Database;
 use mote_exec::password::Verifier;
 
-use crate::auth::AuthMethod;
 use crate::config::ServerConfig;
 use crate::net::acceptor;
 use crate::net::waker::{HorizonWaker, Inbox, Message};
 use crate::net::worker::WorkerSeed;
 use crate::registry::Registry;
+use crate::starting::Starting;
 
 /// What every connection can reach.
 pub struct Shared {
@@ -95,15 +95,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens and starts the threads. The database is recovered and its background threads run already.
-    pub fn start(database: Arc<Database>, config: ServerConfig) -> Result<Server, StartError> {
-        if config.auth == AuthMethod::Trust && !config.listen.ip().is_loopback() {
-            return Err(StartError::Unprotected(config.listen));
-        }
-        let listener = TcpListener::bind(config.listen).map_err(|e| StartError::Listen(config.listen, e))?;
-        let address = listener
-            .local_addr()
-            .map_err(|e| StartError::Listen(config.listen, e))?;
+    /// Starts the threads, on the socket that refused clients so far. The database is recovered and its background
+    /// threads run already.
+    pub fn start(
+        database: Arc<Database>,
+        config: ServerConfig,
+        door: Starting,
+    ) -> Result<Server, StartError> {
+        let address = door.address();
+        let listener = door.finish();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let count = if config.workers == 0 {
             cores
@@ -137,7 +137,7 @@ impl Server {
             .on_horizon(Arc::new(HorizonWaker(server.inboxes.clone())));
         let (inboxes, stop) = (server.inboxes.clone(), server.stop.clone());
         server.spawn("acceptor".into(), move || {
-            acceptor::run(listener, &inboxes, &stop)
+            acceptor::run(&listener, &inboxes, &stop)
         })?;
         Ok(server)
     }

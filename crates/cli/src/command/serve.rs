@@ -4,14 +4,19 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use mote_engine::EngineConfig;
+use mote_engine::checkpoint::CheckpointConfig;
+use mote_engine::log::LogConfig;
 use mote_exec::database::{Database, InitialNames};
-use mote_server::{AuthMethod, Server, ServerConfig};
+use mote_server::{AuthMethod, Server, ServerConfig, Starting};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+
+use super::recovery_report::{self, RecoveryReport};
+use super::units::{parse_bytes_from, parse_duration};
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Auth {
@@ -45,7 +50,7 @@ pub struct ServeArguments {
     password_file: Option<PathBuf>,
 
     /// Memory for rows and indexes, as in 512MB or 16GB [default: three quarters of the machine's]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| parse_bytes_from(text, 64))]
     memory: Option<u64>,
 
     /// Worker threads, each with its own event loop [default: one per core]
@@ -55,6 +60,30 @@ pub struct ServeArguments {
     /// Most sessions at a time; one more is refused with "too many clients"
     #[arg(long, value_name = "N", default_value_t = 2000)]
     max_connections: usize,
+
+    /// Memory between committing transactions and the log's disk; larger transactions pass through it in pieces
+    #[arg(long, value_name = "SIZE", default_value = "16MB", value_parser = |text: &str| parse_bytes_from(text, 4))]
+    log_buffer: u64,
+
+    /// A checkpoint begins when this much log has been written since the last one
+    #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = |text: &str| parse_bytes_from(text, 1))]
+    checkpoint_log_size: u64,
+
+    /// ... or when this much time has passed and something changed
+    #[arg(long, value_name = "TIME", default_value = "5min", value_parser = parse_duration)]
+    checkpoint_interval: Duration,
+
+    /// Bytes a second that checkpoints in the background write; the command CHECKPOINT is not held back
+    #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = |text: &str| parse_bytes_from(text, 1))]
+    checkpoint_rate: u64,
+
+    /// Threads that write images for the command CHECKPOINT; in the background there is one [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    checkpoint_threads: Option<u16>,
+
+    /// Threads that recover the database at the start [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    recovery_threads: Option<u16>,
 }
 
 pub fn run(arguments: &ServeArguments) -> ExitCode {
@@ -78,44 +107,76 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
             .transpose()?,
         ..InitialNames::default()
     };
-    // Before anything is opened: a signal during recovery must end in a clean stop, too.
+    // Before anything is opened: a signal during recovery must end in a clean stop, too. And the door first, so that a
+    // mistake in the address leaves no directory behind.
     let mut signals =
         Signals::new([SIGTERM, SIGINT]).map_err(|e| format!("could not watch for signals: {e}"))?;
+    let door = Starting::listen(&config).map_err(|e| e.to_string())?;
     std::fs::create_dir_all(&arguments.data)
         .map_err(|e| format!("could not create directory {}: {e}", arguments.data.display()))?;
     refuse_foreign_directory(&arguments.data)?;
     let started = Instant::now();
-    let database =
-        Database::open(&arguments.data, engine_config(arguments), &names).map_err(|e| e.to_string())?;
+    let database = open(arguments, &names, &door, &mut signals)?;
     database
         .engine()
         .start_background()
         .map_err(|e| format!("could not start a thread: {e}"))?;
+    if let Some(summary) = recovery_report::summary(&database.engine().recovery_stats()) {
+        eprintln!("{summary}");
+    }
     eprintln!(
         "mote: opened {} in {:.1} s",
         arguments.data.display(),
         started.elapsed().as_secs_f64()
     );
-    let result = listen_until_signal(&database, config, &mut signals);
+    let result = listen_until_signal(&database, config, door, &mut signals);
     database.close();
     result?;
     eprintln!("mote: stopped");
     Ok(())
 }
 
+/// Recovers the database. A signal meanwhile ends the process: nothing was begun that needs an end.
+fn open(
+    arguments: &ServeArguments,
+    names: &InitialNames,
+    door: &Starting,
+    signals: &mut Signals,
+) -> Result<Arc<Database>, String> {
+    eprintln!(
+        "mote: opening {}; until that is done, {} answers that the database system is starting up",
+        arguments.data.display(),
+        door.address()
+    );
+    let mut report = RecoveryReport::new();
+    let mut progress = |progress| {
+        if let Some(signal) = signals.pending().next() {
+            eprintln!("mote: {} received during recovery, stopped", signal_name(signal));
+            std::process::exit(0);
+        }
+        report.progress(progress);
+    };
+    Database::open_with_progress(&arguments.data, engine_config(arguments), names, &mut progress)
+        .map_err(|e| e.to_string())
+}
+
 fn listen_until_signal(
     database: &Arc<Database>,
     config: ServerConfig,
+    door: Starting,
     signals: &mut Signals,
 ) -> Result<(), String> {
-    let mut server = Server::start(database.clone(), config).map_err(|e| e.to_string())?;
+    let mut server = Server::start(database.clone(), config, door).map_err(|e| e.to_string())?;
     eprintln!("mote: listening on {}", server.address());
     if let Some(signal) = signals.forever().next() {
-        let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
-        eprintln!("mote: {name} received, ending sessions");
+        eprintln!("mote: {} received, ending sessions", signal_name(signal));
     }
     server.stop();
     Ok(())
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    if signal == SIGINT { "SIGINT" } else { "SIGTERM" }
 }
 
 fn server_config(arguments: &ServeArguments) -> Result<ServerConfig, String> {
@@ -152,9 +213,27 @@ fn read_password(file: &Path) -> Result<String, String> {
 }
 
 fn engine_config(arguments: &ServeArguments) -> EngineConfig {
+    let defaults = EngineConfig::default();
     EngineConfig {
         memory_limit_bytes: arguments.memory.unwrap_or_else(|| machine_memory_bytes() / 4 * 3),
-        ..EngineConfig::default()
+        recovery_threads: arguments
+            .recovery_threads
+            .map_or(defaults.recovery_threads, usize::from),
+        log: LogConfig {
+            // Whole blocks.
+            ring_bytes: arguments.log_buffer.next_multiple_of(4096),
+            ..defaults.log
+        },
+        checkpoint: CheckpointConfig {
+            log_bytes: arguments.checkpoint_log_size,
+            interval: arguments.checkpoint_interval,
+            bytes_per_s: arguments.checkpoint_rate,
+            threads: arguments
+                .checkpoint_threads
+                .map_or(defaults.checkpoint.threads, usize::from),
+            ..defaults.checkpoint
+        },
+        ..defaults
     }
 }
 
@@ -188,37 +267,4 @@ fn machine_memory_bytes() -> u64 {
     let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kilobytes: Option<u64> = total.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
     kilobytes.map_or(UNKNOWN, |kb| kb * 1024)
-}
-
-/// `512MB`, `16GB`, `1073741824`.
-fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..digits]
-        .parse()
-        .map_err(|_| "a size begins with a number, as in 16GB".to_string())?;
-    let scale = match text[digits..].trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "kb" | "k" => 1 << 10,
-        "mb" | "m" => 1 << 20,
-        "gb" | "g" => 1 << 30,
-        "tb" | "t" => 1 << 40,
-        other => return Err(format!("unknown unit {other:?}: use kB, MB, GB or TB")),
-    };
-    number
-        .checked_mul(scale)
-        .filter(|&n| n >= 64 << 20)
-        .ok_or_else(|| "at least 64MB are needed".to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_size;
-
-    #[test]
-    fn sizes() {
-        assert_eq!(parse_size("16GB"), Ok(16 << 30));
-        assert_eq!(parse_size("512 mb"), Ok(512 << 20));
-        assert!(parse_size("1MB").is_err());
-        assert!(parse_size("lots").is_err());
-    }
 }

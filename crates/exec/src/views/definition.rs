@@ -5,6 +5,7 @@
 //! named as in pg_type. Where mote lacks a type, the column has the nearest one: see [`column_type`].
 
 mod information_schema;
+mod own;
 mod statistics;
 mod system_views;
 mod tables;
@@ -47,7 +48,12 @@ const fn filled(oid: u32, name: &'static str, columns: &'static str, rows: RowFu
 
 /// Every relation with the OID of its schema.
 pub fn all() -> impl Iterator<Item = (Oid, &'static Definition)> {
-    let catalog = [tables::RELATIONS, system_views::RELATIONS, statistics::RELATIONS];
+    let catalog = [
+        tables::RELATIONS,
+        system_views::RELATIONS,
+        statistics::RELATIONS,
+        own::RELATIONS,
+    ];
     let catalog = catalog
         .into_iter()
         .flatten()

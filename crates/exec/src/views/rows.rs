@@ -11,6 +11,7 @@ pub mod attributes;
 pub mod cluster;
 pub mod constraints;
 pub mod descriptions;
+pub mod durability;
 pub mod functions;
 pub mod listings;
 pub mod relations;

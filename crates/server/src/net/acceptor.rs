@@ -20,7 +20,7 @@ const STOP_CHECK: rustix::time::Timespec = rustix::time::Timespec {
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Runs until `stop` is raised.
-pub fn run(listener: TcpListener, workers: &[Arc<Inbox>], stop: &AtomicBool) {
+pub fn run(listener: &TcpListener, workers: &[Arc<Inbox>], stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
         let mut ready = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
         if !matches!(rustix::event::poll(&mut ready, Some(&STOP_CHECK)), Ok(n) if n > 0) {

@@ -1,0 +1,245 @@
+//! The door of a server that is not ready yet: whoever knocks while the database recovers is told 57P03.
+//!
+//! One thread answers everybody: a start-up packet gets PostgreSQL's "the database system is starting up", a request for
+//! encryption is declined first, everything else is hung up on. When recovery is over the same listening socket goes to
+//! [`crate::Server`], so that no client finds the port closed in between. Leaves out: sessions, passwords.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mote_common::error::{Severity, state};
+use mote_common::{SqlError, SqlResult};
+use rustix::event::{PollFd, PollFlags};
+
+use crate::auth::AuthMethod;
+use crate::config::ServerConfig;
+use crate::pgwire::frontend::{Fields, GSSENC_REQUEST, ReadBuffer, SSL_REQUEST, STARTUP_BYTES_MAX};
+use crate::pgwire::{backend, frontend};
+use crate::server::StartError;
+
+/// Clients that are listened to at a time; more wait in the kernel's queue.
+const GUESTS_MAX: usize = 256;
+/// How long a client may take for its start-up packet.
+const GUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often the thread looks whether recovery is over.
+const STOP_CHECK: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+
+/// Listens and refuses, until [`Starting::finish`] or drop.
+pub struct Starting {
+    listener: Arc<TcpListener>,
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Starting {
+    pub fn listen(config: &ServerConfig) -> Result<Starting, StartError> {
+        if config.auth == AuthMethod::Trust && !config.listen.ip().is_loopback() {
+            return Err(StartError::Unprotected(config.listen));
+        }
+        let failed = |error| StartError::Listen(config.listen, error);
+        let listener = Arc::new(TcpListener::bind(config.listen).map_err(failed)?);
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (door, ended) = (listener.clone(), stop.clone());
+        let thread = std::thread::Builder::new()
+            .name("mote-starting".into())
+            .spawn(move || refuse_all(&door, &ended))
+            .map_err(StartError::Thread)?;
+        Ok(Starting {
+            listener,
+            address,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends the refusing; clients that come from now on wait for the server.
+    pub(crate) fn finish(mut self) -> Arc<TcpListener> {
+        self.join();
+        self.listener.clone()
+    }
+
+    fn join(&mut self) {
+        self.stop.store(true, Ordering::Release); // pairs with the Acquire in `refuse_all`
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was reported by the hook; here we only wait for its end.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// A client that has not been told yet.
+struct Guest {
+    stream: TcpStream,
+    input: ReadBuffer,
+    deadline: Instant,
+}
+
+fn refuse_all(listener: &TcpListener, stop: &AtomicBool) {
+    let mut guests: Vec<Guest> = Vec::new();
+    while !stop.load(Ordering::Acquire) {
+        let mut ready = Vec::with_capacity(guests.len() + 1);
+        if guests.len() < GUESTS_MAX {
+            ready.push(PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN));
+        }
+        ready.extend(
+            guests
+                .iter()
+                .map(|guest| PollFd::from_borrowed_fd(guest.stream.as_fd(), PollFlags::IN)),
+        );
+        if rustix::event::poll(&mut ready, Some(&STOP_CHECK)).is_err() {
+            continue;
+        }
+        if guests.len() < GUESTS_MAX {
+            guests.extend(accept(listener));
+        }
+        guests.retain_mut(Guest::listen_to);
+    }
+    // Whoever has not said anything yet learns it unasked.
+    guests.iter_mut().for_each(Guest::refuse);
+}
+
+/// The next client, if there is one. Failures leave it to the next turn.
+fn accept(listener: &TcpListener) -> Option<Guest> {
+    let (stream, _) = listener.accept().ok()?;
+    stream.set_nonblocking(true).ok()?;
+    Some(Guest {
+        stream,
+        input: ReadBuffer::default(),
+        deadline: Instant::now() + GUEST_TIMEOUT,
+    })
+}
+
+impl Guest {
+    /// False: done with.
+    fn listen_to(&mut self) -> bool {
+        let mut chunk = [0; 1024];
+        match self.stream.read(&mut chunk) {
+            Ok(0) => return false,
+            Ok(count) => self.input.space(count).extend_from_slice(&chunk[..count]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => return false,
+        }
+        if self.input.unread().len() > STARTUP_BYTES_MAX {
+            return false;
+        }
+        match self.answer() {
+            Ok(more) => more && Instant::now() < self.deadline,
+            Err(_) => false,
+        }
+    }
+
+    /// Answers what is complete; false when there is nothing more to say.
+    fn answer(&mut self) -> SqlResult<bool> {
+        while let Some(body) = self.input.peek_startup()? {
+            let code = Fields::new(&self.input.unread()[body.clone()]).i32()? as u32;
+            self.input.consume(body.end);
+            match code {
+                SSL_REQUEST | GSSENC_REQUEST => self.send(b"N"),
+                frontend::CANCEL_REQUEST => return Ok(false),
+                _ => {
+                    self.refuse();
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn refuse(&mut self) {
+        let error = SqlError::new(state::CANNOT_CONNECT_NOW, "the database system is starting up")
+            .severity(Severity::Fatal);
+        let mut out = Vec::new();
+        backend::error_response(&mut out, &error);
+        self.send(&out);
+    }
+
+    /// A few bytes into an empty socket: what does not fit goes to a client that does not read.
+    fn send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Shutdown;
+
+    fn start() -> Starting {
+        let config = ServerConfig {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            ..ServerConfig::default()
+        };
+        Starting::listen(&config).expect("a port is free")
+    }
+
+    fn told(stream: &mut TcpStream) -> Vec<u8> {
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .expect("settable");
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).expect("an answer, then the end");
+        said
+    }
+
+    fn is_57p03(said: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(said);
+        said.first() == Some(&b'E')
+            && text.contains("SFATAL\0")
+            && text.contains("C57P03\0")
+            && text.contains("Mthe database system is starting up\0")
+    }
+
+    #[test]
+    fn everybody_is_told_and_nobody_delays_the_others() {
+        let starting = start();
+        let connect = || TcpStream::connect(starting.address()).expect("the port is open");
+        let mut silent = connect();
+        let mut slow = connect();
+        slow.write_all(&[0, 0, 0]).expect("sent");
+        let mut encrypted = connect();
+        encrypted
+            .write_all(&[0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
+            .expect("sent");
+        let mut answer = [0];
+        encrypted.read_exact(&mut answer).expect("an answer");
+        assert_eq!(answer, *b"N");
+        let packet = b"\0\0\0\x12\0\x03\0\0user\0me\0\0";
+        for mut stream in [encrypted, connect()] {
+            stream.write_all(packet).expect("sent");
+            assert!(is_57p03(&told(&mut stream)));
+        }
+        let mut nonsense = connect();
+        nonsense.write_all(&[0xff; 2000]).expect("sent");
+        // Hung up, maybe with a reset since it said more than was read.
+        nonsense
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .expect("settable");
+        assert!(matches!(nonsense.read(&mut [0; 16]), Ok(0) | Err(_)));
+        let gone = connect();
+        gone.shutdown(Shutdown::Both).expect("connected");
+        drop(starting);
+        assert!(is_57p03(&told(&mut silent)));
+        assert!(is_57p03(&told(&mut slow)));
+    }
+}
