@@ -28,11 +28,14 @@ pub trait RunningServer {
     fn remarks(&self) -> &[String];
     /// Shuts down in order and removes what was temporary. Dropping does the same without reporting problems.
     fn stop(self: Box<Self>) -> Result<(), String>;
+    /// Ends it at once, as a crash would, and leaves its data.
+    fn kill(self: Box<Self>) -> Result<(), String>;
 }
 
 /// What every server says on standard error when it accepts connections; the address follows.
 const LISTENING: &str = "mote: listening on ";
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// A server with much to recover takes its time; one that dies is noticed at once.
+const START_TIMEOUT: Duration = Duration::from_secs(3600);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Spawns `<program> serve --data DIR --listen 127.0.0.1:0`.
@@ -81,7 +84,8 @@ impl EmbeddedServer for SpawnedServer {
     }
 }
 
-fn temporary_directory() -> PathBuf {
+/// A name that is free; nothing is created.
+pub(crate) fn temporary_directory() -> PathBuf {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NUMBER: AtomicU32 = AtomicU32::new(0); // only makes names differ: Relaxed
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -193,6 +197,13 @@ impl RunningServer for ListeningProcess {
 
     fn stop(mut self: Box<Self>) -> Result<(), String> {
         self.shut_down()
+    }
+
+    fn kill(mut self: Box<Self>) -> Result<(), String> {
+        let killed = self.child.kill().and_then(|()| self.child.wait());
+        killed
+            .map(|_| ())
+            .map_err(|error| format!("cannot kill the server: {error}"))
     }
 }
 

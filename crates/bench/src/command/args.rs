@@ -31,6 +31,8 @@ pub enum Experiment {
     Canned(CannedArgs),
     Compare(CompareArgs),
     Sweep(SweepArgs),
+    Coldstart(ColdStartArgs),
+    Replay(ReplayArgs),
 }
 
 impl TargetArgs {
@@ -326,6 +328,83 @@ pub struct SweepArgs {
     /// Threads that drive the connections; default: half of the processors
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// The server of experiments that stop and start it: always one of their own.
+#[derive(Args, Debug, Clone)]
+pub struct OwnServerArgs {
+    /// Where the server's data goes, into a directory of its own that is removed afterwards; default: the temporary one
+    ///
+    /// Choose the disk that shall be measured: /tmp may be memory.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Binary to start; default: this one. For comparing builds
+    #[arg(long, value_name = "FILE")]
+    pub serve_program: Option<PathBuf>,
+    /// One more argument for the server, as in --serve-option=--recovery-threads=4; may be repeated
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+    pub serve_option: Vec<String>,
+}
+
+/// How long a stopped server takes to answer again, by the size of its database (experiment X6).
+///
+/// For each size: loads the order-entry database, runs CHECKPOINT, stops the server, makes the kernel forget the files,
+/// measures what the disk alone delivers for them (sequential, past the page cache), and then the time from the start
+/// of the process to the answer of the first query: images are loaded and every index is rebuilt in it. Published for a
+/// comparable engine: 50 / 100 / 150 / 250 GB in 20 / 40 / 61 / 109 s, 2.5 GB/s of checkpoint.
+///
+/// Passes when every start reaches 0.4 GB/s of checkpoint per recovery thread and 70 % of the disk's own rate.
+#[derive(Args, Debug)]
+pub struct ColdStartArgs {
+    #[command(flatten)]
+    pub server: OwnServerArgs,
+    /// Sizes: about 500,000 rows and 60 MB of checkpoint each
+    #[arg(
+        long,
+        short,
+        value_delimiter = ',',
+        default_value = "5,10,20",
+        value_name = "N,N,..."
+    )]
+    pub warehouses: Vec<i32>,
+    /// Cold starts of each size
+    #[arg(long, default_value_t = 3)]
+    pub runs: usize,
+    /// Decides the data
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How fast a killed server replays its log.
+///
+/// Loads the order-entry database and runs its transactions without a single checkpoint, kills the server, and starts it
+/// again: everything comes from the log. The rate counts row changes over both readings of the log (the first finds its
+/// end and which transactions committed); indexes are built afterwards and are told apart.
+///
+/// Passes when every start replays at least 500,000 row changes a second and recovery thread.
+#[derive(Args, Debug)]
+pub struct ReplayArgs {
+    #[command(flatten)]
+    pub server: OwnServerArgs,
+    /// Size of the database
+    #[arg(long, short, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    pub warehouses: i32,
+    /// Connections that run transactions
+    #[arg(long, short, default_value_t = 16)]
+    pub connections: usize,
+    /// Seconds of transactions
+    #[arg(long, short, default_value_t = 20.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Starts
+    #[arg(long, default_value_t = 3)]
+    pub runs: usize,
+    /// Decides data and inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
     #[command(flatten)]
     pub output: OutputArgs,
 }

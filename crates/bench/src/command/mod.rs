@@ -1,7 +1,7 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
 //! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `verify`, `simple` (point, ingest,
-//! canned), `compare`, `sweep`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
+//! canned), `compare`, `sweep`, `restart` (coldstart, replay). Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
 mod tpcc;
@@ -9,6 +9,8 @@ mod verify;
 mod simple;
 mod compare;
 mod sweep;
+mod restart;
+mod quiet;
 
 use std::process::ExitCode;
 
@@ -40,6 +42,8 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Canned(args) => simple::canned(&args),
         Experiment::Compare(args) => compare::run(&args, embedded),
         Experiment::Sweep(args) => sweep::run(&args, embedded),
+        Experiment::Coldstart(args) => restart::cold_starts(&args, embedded),
+        Experiment::Replay(args) => restart::replay(&args, embedded),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

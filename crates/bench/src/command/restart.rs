@@ -1,0 +1,455 @@
+//! `mote bench coldstart` and `mote bench replay`: how long a start takes, and what it is made of.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::args::{ColdStartArgs, OwnServerArgs, ReplayArgs};
+use super::quiet::Quiet;
+use super::{default_driver_threads, tpcc as tpcc_command};
+use crate::driver::{Admin, Target};
+use crate::measure::disk;
+use crate::report::{json, table};
+use crate::server::{EmbeddedServer, RunningServer, SpawnedServer, temporary_directory};
+use crate::workload::tpcc::mix::MixMode;
+use crate::workload::tpcc::{self, HomeMode, LoadMode, Settings};
+
+/// Checkpoint bytes a second and core that a cold start should reach.
+const TARGET_PER_CORE: f64 = 0.4e9;
+/// Share of the disk's own rate that it should reach.
+const TARGET_OF_DISK: f64 = 0.7;
+/// Row changes a second and core that replay should reach.
+const TARGET_CHANGES_PER_CORE: f64 = 500_000.0;
+/// Keeps the server from checkpoints of its own.
+const NO_CHECKPOINTS: [&str; 4] = [
+    "--checkpoint-log-size",
+    "1000TB",
+    "--checkpoint-interval",
+    "1000d",
+];
+
+/// A directory for one experiment; goes with it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(parent: Option<&Path>) -> Result<Place, String> {
+        let path = match parent {
+            None => temporary_directory(),
+            Some(parent) => {
+                let name = temporary_directory();
+                parent.join(name.file_name().expect("temporary directories have names"))
+            }
+        };
+        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Place(path))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("mote bench: {}: {error}", self.0.display());
+        }
+    }
+}
+
+/// What the server says of its start (mote_stat_recovery).
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct RecoveryFigures {
+    pub threads: f64,
+    pub image_bytes: f64,
+    pub image_rows: f64,
+    pub log_bytes: f64,
+    pub log_changes: f64,
+    pub index_entries: f64,
+    pub read_log_s: f64,
+    pub load_images_s: f64,
+    pub replay_s: f64,
+    pub build_indexes_s: f64,
+}
+
+impl RecoveryFigures {
+    fn read(admin: &mut Admin) -> Result<RecoveryFigures, String> {
+        let columns = "threads, image_bytes, image_rows, log_bytes, log_changes, index_entries, read_log_s, \
+                       load_images_s, replay_s, build_indexes_s";
+        let rows = admin
+            .query(&format!("SELECT {columns} FROM mote_stat_recovery"))
+            .map_err(|error| format!("cannot read mote_stat_recovery: {error}"))?;
+        let row: Vec<f64> = rows
+            .first()
+            .into_iter()
+            .flatten()
+            .map(|value| value.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0.0))
+            .collect();
+        let [
+            threads,
+            image_bytes,
+            image_rows,
+            log_bytes,
+            log_changes,
+            index_entries,
+            read_log_s,
+            load_images_s,
+            replay_s,
+            build_indexes_s,
+        ] = row[..]
+        else {
+            return Err("mote_stat_recovery has other columns".into());
+        };
+        Ok(RecoveryFigures {
+            threads,
+            image_bytes,
+            image_rows,
+            log_bytes,
+            log_changes,
+            index_entries,
+            read_log_s,
+            load_images_s,
+            replay_s,
+            build_indexes_s,
+        })
+    }
+}
+
+/// Starts the server on a directory that the kernel has forgotten; seconds to the first answer, and its own figures.
+fn cold_start(
+    starter: &dyn EmbeddedServer,
+    directory: &Path,
+    options: &[String],
+) -> Result<(f64, RecoveryFigures, Box<dyn RunningServer>), String> {
+    let files = disk::files_below(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    disk::forget(&files).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let started = Instant::now();
+    let server = starter.start(Some(directory), options)?;
+    let target = Target::parse(server.url())?;
+    let ask = || -> Result<(f64, RecoveryFigures), String> {
+        let fail = |error| format!("the first query after the start: {error}");
+        let mut admin = Admin::connect(&target).map_err(fail)?;
+        let answer = admin
+            .value("SELECT i_name FROM bmsql_item WHERE i_id = 1")
+            .map_err(fail)?;
+        let seconds = started.elapsed().as_secs_f64();
+        answer.ok_or("the first query after the start found no row")?;
+        Ok((seconds, RecoveryFigures::read(&mut admin)?))
+    };
+    let (seconds, figures) = ask()?;
+    Ok((seconds, figures, server))
+}
+
+fn starter<'a>(
+    args: &OwnServerArgs,
+    embedded: &'a dyn EmbeddedServer,
+    own: &'a mut Option<SpawnedServer>,
+) -> &'a dyn EmbeddedServer {
+    match &args.serve_program {
+        Some(program) => own.insert(SpawnedServer {
+            program: program.clone(),
+        }),
+        None => embedded,
+    }
+}
+
+fn load_settings(
+    warehouses: i32,
+    seed: u64,
+    load: LoadMode,
+    duration_s: f64,
+    connections: usize,
+) -> Settings {
+    Settings {
+        warehouses,
+        connections,
+        driver_threads: default_driver_threads().min(connections),
+        warmup_s: 0.0,
+        duration_s,
+        seed,
+        mix: MixMode::Weights,
+        home: HomeMode::Auto,
+        pace: None,
+        retries_max: 10,
+        load,
+        load_connections: 2 * tpcc_command::processors(),
+        foreign_keys: true,
+        check: false,
+        ledger: None,
+    }
+}
+
+/// One size of a cold-start experiment.
+#[derive(Clone, Debug, Serialize)]
+struct ColdStart {
+    warehouses: i32,
+    run: usize,
+    /// From the start of the process to the answer of the first query.
+    seconds: f64,
+    disk_bytes_per_s: Option<f64>,
+    bytes_per_s: f64,
+    bytes_per_s_and_core: f64,
+    share_of_disk: Option<f64>,
+    figures: RecoveryFigures,
+}
+
+pub fn cold_starts(args: &ColdStartArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    let mut own = None;
+    let starter = starter(&args.server, embedded, &mut own);
+    let mut observer = Quiet::new(args.output.quiet);
+    let mut starts = Vec::new();
+    let mut remarks = Vec::new();
+    for &warehouses in &args.warehouses {
+        let place = Place::new(args.server.data.as_deref())?;
+        let server = starter.start(Some(&place.0), &args.server.serve_option)?;
+        remarks = server.remarks().to_vec();
+        let target = Target::parse(server.url())?;
+        let settings = load_settings(warehouses, args.seed, LoadMode::Only, 0.0, 1);
+        tpcc::experiment(settings, &target, None, &mut observer)?;
+        observer.say("writing a checkpoint");
+        Admin::connect(&target)
+            .and_then(|mut admin| admin.execute("CHECKPOINT"))
+            .map_err(|error| format!("CHECKPOINT: {error}"))?;
+        server.stop()?;
+        for run in 1..=args.runs.max(1) {
+            observer.say(&format!("{warehouses} warehouses, start {run}"));
+            let files = disk::files_below(&place.0.join("image"))
+                .map_err(|error| format!("{}: {error}", place.0.display()))?;
+            let threads = tpcc_command::processors();
+            let disk = disk::sequential_read(&files, threads)
+                .inspect_err(|error| {
+                    remarks.push(format!("the disk's own rate could not be measured: {error}"));
+                })
+                .ok()
+                .map(|(bytes, seconds)| bytes as f64 / seconds);
+            let (seconds, figures, server) = cold_start(starter, &place.0, &args.server.serve_option)?;
+            server.stop()?;
+            starts.push(ColdStart::new(warehouses, run, seconds, disk, figures));
+        }
+    }
+    print!("{}", cold_start_table(&starts));
+    println!(
+        "\nGB/s: bytes of checkpoint over the time from the start of the process to the first answer, indexes included."
+    );
+    let pass = starts
+        .iter()
+        .map(ColdStart::verdict)
+        .fold(true, |all, (met, line)| {
+            println!("{} {line}", table::pass(met));
+            all && met
+        });
+    for remark in &remarks {
+        println!("WARNING: {remark}");
+    }
+    if let Some(path) = &args.output.json {
+        let document = json!({
+            "experiment": "coldstart",
+            "environment": json::environment(),
+            "settings": {"warehouses": args.warehouses, "runs": args.runs, "seed": args.seed,
+                "serve_options": args.server.serve_option},
+            "starts": starts,
+            "remarks": remarks,
+            "pass": pass,
+        });
+        json::write(path, &document)?;
+    }
+    Ok(pass)
+}
+
+impl ColdStart {
+    fn new(
+        warehouses: i32,
+        run: usize,
+        seconds: f64,
+        disk: Option<f64>,
+        figures: RecoveryFigures,
+    ) -> ColdStart {
+        let bytes_per_s = figures.image_bytes / seconds;
+        ColdStart {
+            warehouses,
+            run,
+            seconds,
+            disk_bytes_per_s: disk,
+            bytes_per_s,
+            bytes_per_s_and_core: bytes_per_s / figures.threads.max(1.0),
+            share_of_disk: disk.map(|disk| bytes_per_s / disk),
+            figures,
+        }
+    }
+
+    fn verdict(&self) -> (bool, String) {
+        let per_core = self.bytes_per_s_and_core >= TARGET_PER_CORE;
+        let of_disk = self.share_of_disk.is_none_or(|share| share >= TARGET_OF_DISK);
+        let line = format!(
+            "{} warehouses, start {}: {:.2} GB/s and core (at least {:.1}), {} of the disk's rate (at least {:.0} %)",
+            self.warehouses,
+            self.run,
+            self.bytes_per_s_and_core / 1e9,
+            TARGET_PER_CORE / 1e9,
+            percent(self.share_of_disk),
+            100.0 * TARGET_OF_DISK
+        );
+        (per_core && of_disk, line)
+    }
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("unknown".into(), |share| format!("{:.0} %", 100.0 * share))
+}
+
+fn cold_start_table(starts: &[ColdStart]) -> String {
+    let header = [
+        "warehouses",
+        "start",
+        "checkpoint MB",
+        "rows",
+        "index entries",
+        "log s",
+        "images s",
+        "replay s",
+        "indexes s",
+        "first answer s",
+        "GB/s",
+        "GB/s/core",
+        "disk GB/s",
+        "of disk",
+    ];
+    let rows: Vec<Vec<String>> = starts
+        .iter()
+        .map(|start| {
+            let figures = &start.figures;
+            vec![
+                start.warehouses.to_string(),
+                start.run.to_string(),
+                table::grouped(figures.image_bytes / 1e6),
+                table::grouped(figures.image_rows),
+                table::grouped(figures.index_entries),
+                format!("{:.2}", figures.read_log_s),
+                format!("{:.2}", figures.load_images_s),
+                format!("{:.2}", figures.replay_s),
+                format!("{:.2}", figures.build_indexes_s),
+                format!("{:.2}", start.seconds),
+                format!("{:.2}", start.bytes_per_s / 1e9),
+                format!("{:.2}", start.bytes_per_s_and_core / 1e9),
+                start
+                    .disk_bytes_per_s
+                    .map_or("-".into(), |rate| format!("{:.2}", rate / 1e9)),
+                percent(start.share_of_disk),
+            ]
+        })
+        .collect();
+    table::table(&header, &rows)
+}
+
+/// One run of a replay experiment.
+#[derive(Clone, Debug, Serialize)]
+struct Replay {
+    run: usize,
+    seconds: f64,
+    changes_per_s: f64,
+    changes_per_s_and_core: f64,
+    log_bytes_per_s: f64,
+    figures: RecoveryFigures,
+}
+
+pub fn replay(args: &ReplayArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    let mut own = None;
+    let starter = starter(&args.server, embedded, &mut own);
+    let mut observer = Quiet::new(args.output.quiet);
+    let place = Place::new(args.server.data.as_deref())?;
+    let mut options: Vec<String> = NO_CHECKPOINTS.iter().map(|option| option.to_string()).collect();
+    options.extend(args.server.serve_option.iter().cloned());
+    let server = starter.start(Some(&place.0), &options)?;
+    let remarks = server.remarks().to_vec();
+    let target = Target::parse(server.url())?;
+    let settings = load_settings(
+        args.warehouses,
+        args.seed,
+        LoadMode::Always,
+        args.duration,
+        args.connections.max(1),
+    );
+    observer.say("loading and running order entry; everything stays in the log");
+    tpcc::experiment(settings, &target, None, &mut observer)?;
+    server.kill()?;
+    let mut runs = Vec::new();
+    for run in 1..=args.runs.max(1) {
+        observer.say(&format!("start {run}"));
+        let (seconds, figures, server) = cold_start(starter, &place.0, &options)?;
+        server.kill()?;
+        let log_s = figures.read_log_s + figures.replay_s;
+        runs.push(Replay {
+            run,
+            seconds,
+            changes_per_s: figures.log_changes / log_s,
+            changes_per_s_and_core: figures.log_changes / log_s / figures.threads.max(1.0),
+            log_bytes_per_s: figures.log_bytes / log_s,
+            figures,
+        });
+    }
+    print!("{}", replay_table(&runs));
+    println!(
+        "\nchanges/s: row changes over the time of both readings of the log; indexes are built afterwards."
+    );
+    let mut pass = true;
+    for run in &runs {
+        let met = run.changes_per_s_and_core >= TARGET_CHANGES_PER_CORE;
+        pass &= met;
+        println!(
+            "{} start {}: {} changes a second and core (at least {})",
+            table::pass(met),
+            run.run,
+            table::grouped(run.changes_per_s_and_core),
+            table::grouped(TARGET_CHANGES_PER_CORE)
+        );
+    }
+    for remark in &remarks {
+        println!("WARNING: {remark}");
+    }
+    if let Some(path) = &args.output.json {
+        let document = json!({
+            "experiment": "replay",
+            "environment": json::environment(),
+            "settings": {"warehouses": args.warehouses, "connections": args.connections, "duration_s": args.duration,
+                "runs": args.runs, "seed": args.seed, "serve_options": options},
+            "starts": runs,
+            "remarks": remarks,
+            "pass": pass,
+        });
+        json::write(path, &document)?;
+    }
+    Ok(pass)
+}
+
+fn replay_table(runs: &[Replay]) -> String {
+    let header = [
+        "start",
+        "log MB",
+        "changes",
+        "read s",
+        "replay s",
+        "indexes s",
+        "first answer s",
+        "log MB/s",
+        "changes/s",
+        "changes/s/core",
+    ];
+    let rows: Vec<Vec<String>> = runs
+        .iter()
+        .map(|run| {
+            let figures = &run.figures;
+            vec![
+                run.run.to_string(),
+                table::grouped(figures.log_bytes / 1e6),
+                table::grouped(figures.log_changes),
+                format!("{:.2}", figures.read_log_s),
+                format!("{:.2}", figures.replay_s),
+                format!("{:.2}", figures.build_indexes_s),
+                format!("{:.2}", run.seconds),
+                table::grouped(run.log_bytes_per_s / 1e6),
+                table::grouped(run.changes_per_s),
+                table::grouped(run.changes_per_s_and_core),
+            ]
+        })
+        .collect();
+    table::table(&header, &rows)
+}
