@@ -161,10 +161,7 @@ fn checkpoints_come_by_log_size_and_by_time_and_tell_what_they_do() {
         &["--checkpoint-interval", "2s", "--checkpoint-log-size", "1TB"],
     )
     .expect("it starts");
-    assert_eq!(
-        number(&server, "select image_rows from mote_stat_recovery") > 0,
-        true
-    );
+    assert!(number(&server, "select image_rows from mote_stat_recovery") > 0);
     psql_strict(&server, "update t set v = 'y' where id = 7").good();
     await_rounds(&server, 1);
     let settled = number(&server, rounds);
