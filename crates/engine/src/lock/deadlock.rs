@@ -3,10 +3,16 @@
 //! Waits are edges from a party to everybody in its way: holders that conflict, and earlier waiters that conflict. Since
 //! each wait is checked when it begins, under the lock table's mutex, there was no cycle before, and a new one goes
 //! through the new wait: one search from it decides, and its transaction is the only victim.
+//!
+//! An edge to an earlier waiter is soft: nobody holds anything there yet, only the order of a queue is in the way. As in
+//! PostgreSQL, a cycle with soft edges is untied by letting the later waiter go first, where that leaves no other cycle.
 
 use super::manager::{LockTable, Owner, Party};
 use super::ticket::{DeadlockEdge, DeadlockReport, LockTag, Ticket};
 use hashbrown::HashSet;
+
+/// Changes of order that are tried for one deadlock; beyond it the wait that closes the cycle is refused.
+const REORDERINGS_MAX: usize = 64;
 
 impl LockTable {
     /// Who keeps the waiter with this ticket from being granted.
@@ -40,6 +46,72 @@ impl LockTable {
         let mut path = Vec::new();
         self.search(start, start.party(), &mut visited, &mut path)
             .then_some(DeadlockReport { cycle: path })
+    }
+
+    /// Unties every cycle through the wait of `start` by changing the order of queues. The queues that changed; where no
+    /// order helps, nothing changes and the cycle is returned.
+    pub(super) fn untie(&mut self, start: Owner) -> Result<Vec<LockTag>, DeadlockReport> {
+        let mut changed = Vec::new();
+        let mut tries_left = REORDERINGS_MAX;
+        self.untie_all(&mut vec![start], &mut tries_left, &mut changed)?;
+        Ok(changed)
+    }
+
+    /// `suspects`: whoever's wait may be part of a cycle.
+    fn untie_all(
+        &mut self,
+        suspects: &mut Vec<Owner>,
+        tries_left: &mut usize,
+        changed: &mut Vec<LockTag>,
+    ) -> Result<(), DeadlockReport> {
+        let Some(report) = suspects.iter().find_map(|owner| self.find_cycle(*owner)) else {
+            return Ok(());
+        };
+        // The farthest edge first: whoever closes the cycle is the last to gain by it.
+        for edge in report.cycle.iter().rev() {
+            let Some((later, earlier)) = self.soft_edge(edge) else {
+                continue;
+            };
+            if *tries_left == 0 {
+                break;
+            }
+            *tries_left -= 1;
+            let owner = self.reorder(edge.tag, later, earlier);
+            suspects.push(owner);
+            if self.untie_all(suspects, tries_left, changed).is_ok() {
+                changed.push(edge.tag);
+                return Ok(());
+            }
+            suspects.pop();
+            self.reorder(edge.tag, earlier, later);
+        }
+        Err(report)
+    }
+
+    /// The places in the queue of the edge's two parties, later and earlier, if only the order makes the one wait.
+    fn soft_edge(&self, edge: &DeadlockEdge) -> Option<(usize, usize)> {
+        let queue = self.queues.get(&edge.tag)?;
+        let place = |session: u32, transaction| {
+            let at = |owner: &Owner| owner.session == session && owner.id == transaction;
+            queue.waiters.iter().position(|waiter| at(&waiter.owner))
+        };
+        let later = place(edge.session, edge.transaction)?;
+        let earlier = place(edge.blocked_by_session, edge.blocked_by_transaction)?;
+        let blocker = &queue.waiters[earlier].owner;
+        let conflicts = edge.mode.conflicts();
+        let holds = |holder: &super::manager::Holder| {
+            holder.modes & conflicts != 0 && holder.owner.is_same_party(blocker)
+        };
+        (earlier < later && !queue.holders.iter().any(holds)).then_some((later, earlier))
+    }
+
+    /// Moves a waiter from one place of a queue to another; who it is.
+    fn reorder(&mut self, tag: LockTag, from: usize, to: usize) -> Owner {
+        let queue = self.queues.get_mut(&tag).expect("an edge names a queue");
+        let waiter = queue.waiters.remove(from).expect("an edge names its waiters");
+        let owner = waiter.owner;
+        queue.waiters.insert(to, waiter);
+        owner
     }
 
     /// Depth first. The depth is bounded by the number of sessions that wait at once.

@@ -8,7 +8,9 @@
 //! sees the end and leaves T out, or T sees the flag and comes here to let go.
 //!
 //! Queues are first in, first out: a request is granted at once only if it conflicts with no holder and with nobody who
-//! waits. Whoever holds the tag already and asks for more goes to the front: behind others it would wait for itself.
+//! waits. Rows are PostgreSQL's exception: there only holders count for a newcomer, so that a share lock never waits
+//! behind somebody who himself waits for sharers (a stream of sharers may starve him, as it may in PostgreSQL).
+//! Whoever holds the tag already and asks for more goes to the front: behind others it would wait for itself.
 //!
 //! One mutex guards it all, which makes the deadlock search exact and every hand-over atomic. Lock order: row latch,
 //! then this mutex. Leaves out: the search (`deadlock`), weak table locks (`fast`).
@@ -298,8 +300,9 @@ impl LockManager {
             return Acquired::Granted;
         }
         let more = queue.party_holds(&owner);
+        let overtakes = more || matches!(tag, LockTag::Row(..));
         let free = !queue.conflicts_with_holders(&owner, mode)
-            && (more || !queue.conflicts_with_waiters(&owner, mode, usize::MAX));
+            && (overtakes || !queue.conflicts_with_waiters(&owner, mode, usize::MAX));
         if owner.slot != NO_SLOT {
             self.slots.get(owner.slot).set_contended();
         }
@@ -324,9 +327,20 @@ impl LockManager {
             queue.waiters.push_back(waiter)
         }
         table.waiting.insert(owner.party(), (tag, ticket));
-        match table.find_cycle(owner) {
-            None => Acquired::Wait(ticket),
-            Some(report) => {
+        match table.untie(owner) {
+            Ok(changed) => {
+                let mut aftermath = Aftermath::default();
+                for tag in changed {
+                    table.hand_over(&self.fast, tag, &mut aftermath);
+                }
+                aftermath.wake();
+                if table.waiting.contains_key(&owner.party()) {
+                    Acquired::Wait(ticket)
+                } else {
+                    Acquired::Granted
+                }
+            }
+            Err(report) => {
                 // Nobody can have been granted behind a wait that did not exist before: no aftermath.
                 table.leave(&self.fast, ticket, &mut Aftermath::default());
                 Acquired::Deadlock(Box::new(report))

@@ -4,6 +4,7 @@ use super::*;
 use crate::lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, LockTag, RowLockStrength, TableLockMode, WaitPolicy,
 };
+use mote_common::TableId;
 
 fn row_of(f: &Fixture, id: i32) -> RowId {
     f.primary.tree.get_first(&f.key(id)).expect("the row is there")
@@ -101,6 +102,23 @@ fn waiters_are_served_first_in_first_out_and_nobody_barges_in() {
 }
 
 #[test]
+fn a_sharer_overtakes_whoever_waits_for_sharers() {
+    let f = Fixture::new();
+    f.load([(1, 10)]);
+    let row = row_of(&f, 1);
+    let (first, _) = f.session(1);
+    lock(&f, &first, row, RowLockStrength::Share).expect("free");
+    let (writer, bell) = f.session(2);
+    let ticket = ticket_of(lock(&f, &writer, row, RowLockStrength::Update));
+    let (second, _) = f.session(3);
+    lock(&f, &second, row, RowLockStrength::Share).expect("only holders count");
+    drop(first);
+    assert!(!bell.has_rung(ticket), "the second sharer still holds the row");
+    drop(second);
+    assert!(bell.has_rung(ticket));
+}
+
+#[test]
 fn compatible_waiters_are_granted_together() {
     let f = Fixture::new();
     f.load([(1, 10)]);
@@ -136,13 +154,15 @@ fn a_cancelled_wait_leaves_the_queue() {
     f.load([(1, 10)]);
     let row = row_of(&f, 1);
     let (holder, _) = f.session(1);
-    lock(&f, &holder, row, RowLockStrength::Share).expect("free");
-    let (writer, _) = f.session(2);
+    lock(&f, &holder, row, RowLockStrength::Update).expect("free");
+    let (writer, writers_bell) = f.session(2);
     let (reader, bell) = f.session(3);
     let first = ticket_of(lock(&f, &writer, row, RowLockStrength::Update));
     let second = ticket_of(lock(&f, &reader, row, RowLockStrength::Share));
     writer.cancel_wait(first);
-    assert!(bell.has_rung(second), "only the writer stood in the way");
+    assert!(!bell.has_rung(second), "the holder is still there");
+    drop(holder);
+    assert!(bell.has_rung(second) && !writers_bell.has_rung(first));
     lock(&f, &reader, row, RowLockStrength::Share).expect("granted");
 }
 
@@ -211,6 +231,60 @@ fn a_deadlock_through_keys_tables_and_advisory_locks_is_found() {
     };
     assert_eq!(report.cycle.len(), 3);
     f.engine.release_session_locks(3);
+}
+
+/// PostgreSQL's deadlock-soft.spec: d2 waits behind e1, e1 for d1, d1 behind e2, e2 for d2. Nobody has to fail.
+#[test]
+fn a_deadlock_of_queues_alone_is_untied_by_their_order() {
+    let f = Fixture::new();
+    let key = |key| AdvisoryKey {
+        database: 1,
+        key,
+        two_parts: false,
+    };
+    let ask = |transaction: &Transaction, which, mode| {
+        transaction.lock_advisory(key(which), mode, AdvisoryScope::Transaction, WaitPolicy::Block)
+    };
+    let (shared, exclusive) = (AdvisoryMode::Shared, AdvisoryMode::Exclusive);
+    let (d1, bell_d1) = f.session(1);
+    let (d2, bell_d2) = f.session(2);
+    let (e1, bell_e1) = f.session(3);
+    let (e2, bell_e2) = f.session(4);
+    ask(&d1, 1, shared).expect("free");
+    ask(&d2, 2, shared).expect("free");
+    let ticket_e1 = ticket_of(ask(&e1, 1, exclusive));
+    let ticket_e2 = ticket_of(ask(&e2, 2, exclusive));
+    let ticket_d1 = ticket_of(ask(&d1, 2, shared));
+    let ticket_d2 = ticket_of(ask(&d2, 1, shared));
+    assert!(bell_d1.has_rung(ticket_d1), "d1 goes before e2, who waits for d2");
+    assert!(!bell_d2.has_rung(ticket_d2));
+    ask(&d1, 2, shared).expect("granted");
+    drop(d1);
+    assert!(bell_e1.has_rung(ticket_e1) && !bell_e2.has_rung(ticket_e2));
+    drop(e1);
+    assert!(bell_d2.has_rung(ticket_d2));
+    drop(d2);
+    assert!(bell_e2.has_rung(ticket_e2));
+    drop(e2);
+    assert!(f.engine.locks().is_empty());
+}
+
+/// PostgreSQL's deadlock-soft-2.spec: the newcomer has to pass two waiters, and is granted at once.
+#[test]
+fn whoever_would_close_a_soft_cycle_may_go_first() {
+    let f = Fixture::new();
+    let (one, two) = (TableId(900_001), TableId(900_002));
+    let sessions: Vec<_> = (1..5).map(|session| f.session(session)).collect();
+    let ask = |number: usize, table, mode| {
+        let (transaction, _) = &sessions[number - 1];
+        transaction.lock_table(table, mode, WaitPolicy::Block)
+    };
+    ask(1, one, TableLockMode::ShareUpdateExclusive).expect("free");
+    ask(2, two, TableLockMode::AccessShare).expect("free");
+    ticket_of(ask(2, one, TableLockMode::ShareUpdateExclusive));
+    ticket_of(ask(3, two, TableLockMode::AccessExclusive));
+    ticket_of(ask(4, two, TableLockMode::AccessExclusive));
+    ask(1, two, TableLockMode::ShareUpdateExclusive).expect("passes both, who wait for the second session");
 }
 
 #[test]
