@@ -45,6 +45,8 @@ pub struct Wire {
     sent: usize,
     /// No unsent byte leaves before the stable horizon reaches this.
     pub gate: Lsn,
+    /// Unsent bytes hold something that no statement under way may keep back: a ReadyForQuery, a notice.
+    pub due: bool,
     /// The socket had nothing more when it was last read: only an event changes that.
     pub drained: bool,
     /// The client is gone.
@@ -98,6 +100,7 @@ impl Wire {
             }
         }
         self.output.clear();
+        self.due = false;
         self.sent = 0;
         if self.output.capacity() > BUFFER_KEPT_BYTES {
             self.output.shrink_to(READ_BYTES);
@@ -151,6 +154,7 @@ impl Connection {
                 output: Vec::new(),
                 sent: 0,
                 gate: Lsn::ZERO,
+                due: false,
                 drained: false,
                 broken: false,
             },
@@ -357,6 +361,7 @@ impl Connection {
     fn ready(&mut self) {
         let status = self.session.as_mut().map_or(b'I', Session::ready);
         backend::ready_for_query(&mut self.wire.output, status);
+        self.wire.due = true;
     }
 
     fn with_host<T>(

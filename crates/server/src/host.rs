@@ -32,6 +32,15 @@ impl WireHost<'_> {
     /// Sends what may be sent, then gives the thread away until something happens.
     fn suspend(&mut self, reason: Reason, deadline_ns: Option<u64>) {
         self.wire.flush();
+        self.rest(reason, deadline_ns);
+    }
+
+    /// Gives the thread away in the middle of a statement. As in PostgreSQL, the first results of a submission wait for
+    /// its last: only what was due before is sent.
+    fn rest(&mut self, reason: Reason, deadline_ns: Option<u64>) {
+        if self.wire.due {
+            self.wire.flush();
+        }
         let gate = self.wire.pending_gate();
         self.yielder.suspend(Suspend {
             reason,
@@ -82,7 +91,7 @@ impl WireHost<'_> {
             if deadline_ns.is_some_and(|deadline| self.wire.shared.now_ns() >= deadline) {
                 return WaitEnd::TimedOut;
             }
-            self.suspend(Reason::Wait, deadline_ns);
+            self.rest(Reason::Wait, deadline_ns);
         }
     }
 }
@@ -195,6 +204,7 @@ impl Host for WireHost<'_> {
 
     fn notice(&mut self, notice: SqlError) {
         backend::error_response(&mut self.wire.output, &notice);
+        self.wire.due = true;
     }
 
     fn parameter_status(&mut self, name: &str, value: &str) {
@@ -216,7 +226,7 @@ impl Host for WireHost<'_> {
         if let Some(end) = self.signals() {
             return end;
         }
-        self.suspend(Reason::Yield, None);
+        self.rest(Reason::Yield, None);
         self.signals().unwrap_or(WaitEnd::Decided)
     }
 
