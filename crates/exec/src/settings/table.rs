@@ -45,6 +45,8 @@ const LOCALE: &str = "Client Connection Defaults / Locale and Formatting";
 const PRESET: &str = "Preset Options";
 const RESOURCE: &str = "Resource Usage";
 const LOG: &str = "Write-Ahead Log / Settings";
+const PLANNER: &str = "Query Tuning / Planner Method Configuration";
+const LOCKS: &str = "Lock Management";
 const COMPATIBILITY: &str = "Version and Platform Compatibility";
 
 const fn user(
@@ -93,6 +95,28 @@ const fn server(setting: Setting) -> Setting {
         context: Context::Server,
         ..setting
     }
+}
+
+/// PostgreSQL's advice to its own planner. mote's plans do not follow it: the settings are kept and shown.
+const fn planner_switch(name: &'static str) -> Setting {
+    user(
+        name,
+        Kind::Bool,
+        "on",
+        PLANNER,
+        "No effect: advice to PostgreSQL's planner.",
+    )
+}
+
+const fn planner_cost(name: &'static str, default: &'static str) -> Setting {
+    let kind = Kind::Real(0.0, f64::MAX);
+    user(
+        name,
+        kind,
+        default,
+        PLANNER,
+        "No effect: advice to PostgreSQL's planner.",
+    )
 }
 
 const MILLISECONDS: Kind = Kind::Integer(0, i32::MAX as i64, "ms");
@@ -154,6 +178,14 @@ pub static SETTINGS: &[Setting] = &[
         "Text form of dates.",
     ))),
     user(
+        "deadlock_timeout",
+        Kind::Integer(1, i32::MAX as i64, "ms"),
+        "1s",
+        LOCKS,
+        "No effect: a deadlock is found when the wait that closes it begins.",
+    ),
+    planner_cost("cpu_tuple_cost", "0.01"),
+    user(
         "default_table_access_method",
         Kind::Enum(&["heap", "mote"]),
         "heap",
@@ -195,6 +227,17 @@ pub static SETTINGS: &[Setting] = &[
         CLIENT,
         "New transactions are READ ONLY.",
     ))),
+    planner_switch("enable_bitmapscan"),
+    planner_switch("enable_hashagg"),
+    planner_switch("enable_hashjoin"),
+    planner_switch("enable_indexonlyscan"),
+    planner_switch("enable_indexscan"),
+    planner_switch("enable_material"),
+    planner_switch("enable_memoize"),
+    planner_switch("enable_mergejoin"),
+    planner_switch("enable_nestloop"),
+    planner_switch("enable_seqscan"),
+    planner_switch("enable_sort"),
     effective(user(
         "extra_float_digits",
         Kind::Integer(-15, 3, ""),
@@ -202,6 +245,13 @@ pub static SETTINGS: &[Setting] = &[
         LOCALE,
         "Digits of floats; above 0: shortest exact.",
     )),
+    user(
+        "force_parallel_mode",
+        Kind::Enum(&["off", "on", "regress"]),
+        "off",
+        PLANNER,
+        "No effect: a statement runs on one thread.",
+    ),
     user(
         "idle_session_timeout",
         MILLISECONDS,
@@ -230,6 +280,13 @@ pub static SETTINGS: &[Setting] = &[
         "on",
         "Whether the current user is a superuser.",
     )),
+    user(
+        "jit",
+        Kind::Bool,
+        "off",
+        PLANNER,
+        "No effect: there is no compiler.",
+    ),
     fact("lc_collate", "C.UTF-8", "Order of text."),
     fact("lc_ctype", "C.UTF-8", "Character classes of text."),
     user("lc_messages", Kind::String, "C", LOCALE, "Language of messages."),
@@ -252,6 +309,13 @@ pub static SETTINGS: &[Setting] = &[
     )),
     fact("max_identifier_length", "63", "Bytes in a name."),
     fact("max_index_keys", "32", "Columns in an index key."),
+    user(
+        "max_parallel_workers_per_gather",
+        Kind::Integer(0, 1024, ""),
+        "0",
+        PLANNER,
+        "No effect: a statement runs on one thread.",
+    ),
     server(user(
         "max_prepared_transactions",
         Kind::Integer(0, 262_143, ""),
@@ -259,6 +323,23 @@ pub static SETTINGS: &[Setting] = &[
         RESOURCE,
         "Most prepared transactions.",
     )),
+    user(
+        "min_parallel_index_scan_size",
+        Kind::Integer(0, i32::MAX as i64 / 3, "kB"),
+        "512kB",
+        PLANNER,
+        "No effect: a statement runs on one thread.",
+    ),
+    user(
+        "min_parallel_table_scan_size",
+        Kind::Integer(0, i32::MAX as i64 / 3, "kB"),
+        "8MB",
+        PLANNER,
+        "No effect: a statement runs on one thread.",
+    ),
+    planner_switch("parallel_leader_participation"),
+    planner_cost("parallel_setup_cost", "1000"),
+    planner_cost("parallel_tuple_cost", "0.1"),
     user(
         "password_encryption",
         Kind::Enum(&["scram-sha-256"]),
@@ -273,6 +354,7 @@ pub static SETTINGS: &[Setting] = &[
         COMPATIBILITY,
         "Quotes every name in generated SQL.",
     ),
+    planner_cost("random_page_cost", "4"),
     user(
         "row_security",
         Kind::Bool,
@@ -287,6 +369,7 @@ pub static SETTINGS: &[Setting] = &[
         CLIENT,
         "Schemas searched for names without one.",
     )),
+    planner_cost("seq_page_cost", "1"),
     reported(fact("server_encoding", "UTF8", "Encoding of stored text.")),
     reported(fact("server_version", SERVER_VERSION, "Version.")),
     fact("server_version_num", "150000", "Version as a number."),
@@ -356,6 +439,34 @@ pub static SETTINGS: &[Setting] = &[
             "The current transaction is READ ONLY.",
         )
     },
+    user(
+        "vacuum_freeze_min_age",
+        Kind::Integer(0, 1_000_000_000, ""),
+        "50000000",
+        CLIENT,
+        "No effect: there are no transaction ids to freeze.",
+    ),
+    user(
+        "vacuum_freeze_table_age",
+        Kind::Integer(0, 2_000_000_000, ""),
+        "150000000",
+        CLIENT,
+        "No effect: there are no transaction ids to freeze.",
+    ),
+    user(
+        "vacuum_multixact_freeze_min_age",
+        Kind::Integer(0, 1_000_000_000, ""),
+        "5000000",
+        CLIENT,
+        "No effect: there are no transaction ids to freeze.",
+    ),
+    user(
+        "vacuum_multixact_freeze_table_age",
+        Kind::Integer(0, 2_000_000_000, ""),
+        "150000000",
+        CLIENT,
+        "No effect: there are no transaction ids to freeze.",
+    ),
     fact("wal_block_size", "4096", "Unit of log writes, in bytes."),
     fact("wal_segment_size", "64MB", "Size of a log segment."),
     effective(user(
