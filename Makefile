@@ -7,7 +7,7 @@ SEEDS ?= 200
 ROUNDS ?= 3
 CARGO = source scripts/setup.sh && cargo
 
-.PHONY: help build test bench bench-compare sim lint clean
+.PHONY: help build test bench bench-compare conformance-isolation sim lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -26,6 +26,10 @@ bench: build ## load, run and prove TPC-C on a server of its own: WAREHOUSES= CO
 bench-compare: build ## mote and PostgreSQL 18 side by side: measured, target, ratio
 	@url=$$(scripts/postgres18.sh start) && target/release/mote bench compare --postgres "$$url" --rounds $(ROUNDS); \
 		status=$$?; scripts/postgres18.sh stop; exit $$status
+
+conformance-isolation: build ## PostgreSQL's isolation suite on mote; writes docs/conformance-isolation.md
+	@suite=$$(scripts/postgres15_source.sh) && $(CARGO) run --quiet -p mote-conformance -- isolation --suite "$$suite" \
+		--known crates/conformance/known-differences.txt --report docs/conformance-isolation.md
 
 sim: ## the simulator: SEEDS=
 	@$(CARGO) run --profile sim -p mote-sim -- --seeds $(SEEDS)
