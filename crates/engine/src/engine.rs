@@ -26,7 +26,7 @@ use crate::table::prune::{Collected, Collector};
 use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
 use crate::txn::horizon::{ViewCache, rounded_acknowledgement};
 use crate::txn::slot::{SlotTable, TransactionState};
-use crate::txn::{LogUnavailable, ObjectKey, Work, WriteError};
+use crate::txn::{LogUnavailable, ObjectKey, PreparedTransactions, Work, WriteError};
 use hashbrown::HashMap;
 use mote_common::env::Env;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
@@ -59,6 +59,10 @@ pub struct EngineConfig {
     pub checkpoint: CheckpointConfig,
     /// A second place for the log, for point-in-time recovery.
     pub archive: Option<ArchiveConfig>,
+    /// Prepared transactions at once; 0 = PREPARE TRANSACTION is refused.
+    pub prepared_max: usize,
+    /// Log that an undecided prepared transaction may keep; then it is written again at the tail.
+    pub prepared_log_bytes: u64,
     /// What happens when the log must not go on.
     pub fail_stop: FailStop,
 }
@@ -72,6 +76,8 @@ impl Default for EngineConfig {
             log: LogConfig::default(),
             checkpoint: CheckpointConfig::default(),
             archive: None,
+            prepared_max: 200,
+            prepared_log_bytes: 1 << 30,
             fail_stop: abort_process(),
         }
     }
@@ -86,6 +92,8 @@ impl fmt::Debug for EngineConfig {
             .field("log", &self.log)
             .field("checkpoint", &self.checkpoint)
             .field("archive", &self.archive)
+            .field("prepared_max", &self.prepared_max)
+            .field("prepared_log_bytes", &self.prepared_log_bytes)
             .finish_non_exhaustive()
     }
 }
@@ -139,6 +147,7 @@ pub struct Engine {
     pub(crate) locks: LockManager,
     pub(crate) views: ViewCache,
     pub(crate) collector: Collector,
+    pub(crate) prepared: PreparedTransactions,
     objects: Arc<Objects>,
     checkpointer: Arc<Checkpointer>,
     archiver: Option<Arc<Archiver>>,
@@ -219,13 +228,15 @@ impl Engine {
             manifest,
             config.checkpoint,
         ));
-        Ok(Arc::new(Engine {
+        let prepared = PreparedTransactions::new(config.prepared_max, config.prepared_log_bytes);
+        let engine = Arc::new(Engine {
             log,
             slots,
             budget,
             locks: LockManager::new(slots),
             views: ViewCache::new(),
             collector: Collector::default(),
+            prepared,
             objects,
             checkpointer,
             archiver,
@@ -240,7 +251,12 @@ impl Engine {
             stopped: AtomicBool::new(false),
             quit: Arc::new(AtomicBool::new(false)),
             _directory: directory,
-        }))
+        });
+        let undecided = engine.objects.take_prepared();
+        engine
+            .restore_prepared(undecided)
+            .map_err(|error| OpenError::Recovery(RecoveryError::Prepared(error)))?;
+        Ok(engine)
     }
 
     /// Starts the flusher, the checkpointer and the collector.
@@ -406,6 +422,7 @@ impl Engine {
         let view = self.views.refresh(&self.log, self.slots);
         let collected = self.collector.step(&view, self.slots, rows, |id| self.table(id));
         self.objects.forget_dropped(self.log.tail());
+        self.relog_prepared();
         epoch::flush();
         collected
     }
@@ -631,6 +648,7 @@ impl Drop for Engine {
             self.slots.get(slot).snapshots[0].release();
             self.slots.give(slot);
         }
+        self.abandon_prepared();
         self.slots.retire();
     }
 }

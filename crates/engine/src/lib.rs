@@ -45,6 +45,7 @@ pub use table::{
     TableScan,
 };
 pub use txn::{
-    Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, IndexBuild, Isolation,
-    LockedRow, LogUnavailable, RowVersion, SavepointId, Snapshot, Transaction, TruncatedTable, WriteError,
+    Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, FinishError, GID_BYTES_MAX,
+    IndexBuild, Isolation, LockedRow, LogUnavailable, PrepareError, PrepareFailure, PreparedInfo, RowVersion,
+    SavepointId, Snapshot, Transaction, TruncatedTable, WriteError,
 };

@@ -6,12 +6,12 @@
 
 use crate::checkpoint::{COUNTERS, ImageSnapshot, Source, TableSource};
 use crate::lock::TransactionId;
-use crate::log::{Log, SequenceState};
+use crate::log::{Log, Operation, SequenceState};
 use crate::memory::MemoryBudget;
 use crate::parallel;
 use crate::recovery::{ApplyError, PreparedTransaction, TableTarget, Target};
 use crate::sequence::Sequence;
-use crate::table::store::row_of_ordinal;
+use crate::table::store::{ordinal_of_row, row_of_ordinal};
 use crate::table::version::Version;
 use crate::table::{
     CATALOG_TABLE, ColumnStorage, Definition, FIRST_USER_TABLE, IndexDefinition, KeyExpressionProvider,
@@ -50,6 +50,8 @@ pub(crate) struct Objects {
     dropped: Mutex<Vec<(Lsn, Arc<Table>)>>,
     /// Indexes found in the catalog, to be loaded when the rows are there.
     to_load: Mutex<Vec<IndexDefinition>>,
+    /// Prepared transactions that recovery found, to be restored by the engine.
+    prepared: Mutex<Vec<PreparedTransaction>>,
     /// Set when recovery is over.
     log: OnceLock<Log>,
 }
@@ -85,6 +87,7 @@ impl Objects {
             rows: Mutex::default(),
             dropped: Mutex::default(),
             to_load: Mutex::default(),
+            prepared: Mutex::default(),
             log: OnceLock::new(),
         };
         for id in [CATALOG_TABLE, SQL_CATALOG_TABLE] {
@@ -169,6 +172,10 @@ impl Objects {
             freed
         };
         drop::<Vec<(Lsn, Arc<Table>)>>(freed);
+    }
+
+    pub(crate) fn take_prepared(&self) -> Vec<PreparedTransaction> {
+        std::mem::take(&mut *self.prepared.lock())
     }
 
     pub(crate) fn note_index(&self, index: IndexId, table: TableId) {
@@ -273,10 +280,16 @@ impl Target for Objects {
     }
 
     fn restore_prepared(&self, prepared: PreparedTransaction) -> Result<(), ApplyError> {
-        let gid = String::from_utf8_lossy(&prepared.gid).into_owned();
-        Err(ApplyError::Other(format!(
-            "prepared transaction \"{gid}\" was made by a release that knows them"
-        )))
+        // Row ids of its inserts are in use; the rest waits until there are transactions and locks.
+        for body in &prepared.operations {
+            let operation = Operation::decode(body)
+                .ok_or_else(|| ApplyError::Other("an operation is malformed".into()))?;
+            if let (Operation::Insert { row, .. }, Some(table)) = (operation, self.table(operation.table())) {
+                table.raise_ordinals_end(ordinal_of_row(row) + 1);
+            }
+        }
+        self.prepared.lock().push(prepared);
+        Ok(())
     }
 
     fn build_indexes(&self, threads: usize, progress: &mut dyn FnMut(u64, u64)) -> Result<(), ApplyError> {

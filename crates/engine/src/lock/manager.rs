@@ -273,6 +273,9 @@ impl LockManager {
             });
         }
         for &(holder, mode) in implicit {
+            // Read here, under the mutex: it may have been prepared since the caller looked.
+            let session = self.slots.get(holder.slot).session();
+            let holder = Owner { session, ..holder };
             table.hold(request.tag, holder, mode.bit());
         }
         let outcome = self.decide(table, &request);
@@ -378,6 +381,40 @@ impl LockManager {
         }
         table.drop_modes(&self.fast, tag, owner, keep, &mut aftermath);
         aftermath
+    }
+
+    /// What the lock table knows `owner` to hold.
+    pub(crate) fn held_by(&self, owner: Owner) -> Vec<(LockTag, LockMode)> {
+        let table = self.table.lock();
+        let tags = table.held.get(&owner_key(&owner)).into_iter().flatten();
+        tags.filter_map(|&tag| Some((tag, table.queues.get(&tag)?.modes_of(&owner))))
+            .flat_map(|(tag, modes)| LockMode::of_bits(tag, modes).map(move |mode| (tag, mode)))
+            .collect()
+    }
+
+    /// A transaction is prepared: it keeps its locks, and they are its session's no longer.
+    pub(crate) fn leave_session(&self, owner: Owner) {
+        let mut table = self.table.lock();
+        let table = &mut *table;
+        self.slots.get(owner.slot).leave_session();
+        for tag in table.held.get(&owner_key(&owner)).into_iter().flatten() {
+            let Some(queue) = table.queues.get_mut(tag) else {
+                continue;
+            };
+            for holder in queue.holders.iter_mut().filter(|holder| holder.owner == owner) {
+                holder.owner.session = 0;
+            }
+        }
+    }
+
+    /// An advisory key that both the session and its transaction have locked.
+    pub(crate) fn locked_at_both_levels(&self, owner: Owner) -> bool {
+        let table = self.table.lock();
+        let of = |owner: Owner| table.held.get(&owner_key(&owner)).into_iter().flatten();
+        owner.session != 0
+            && of(owner)
+                .filter(|tag| matches!(tag, LockTag::Advisory(_)))
+                .any(|tag| of(Owner::session(owner.session)).any(|other| other == tag))
     }
 
     /// A weak table lock in the transaction's own slot; false: ask the lock table.

@@ -254,6 +254,17 @@ impl Log {
         self.inner.config.segment_bytes
     }
 
+    /// From where an undecided prepared transaction keeps the log.
+    pub fn kept_by_prepared(&self, gid: &[u8]) -> Option<Lsn> {
+        self.inner.pins.prepared(gid)
+    }
+
+    /// A prepared transaction was written again from `first` on, and that is stable.
+    pub fn prepared_moved(&self, gid: &[u8], first: Lsn) {
+        debug_assert!(first <= self.stable());
+        self.inner.pins.moved(gid, first);
+    }
+
     /// Frees files below `lsn`, unless somebody holds them; the manifest on disk no longer needs them.
     pub fn release_below(&self, lsn: Lsn) -> std::io::Result<usize> {
         let released = self

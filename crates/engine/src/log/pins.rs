@@ -69,19 +69,39 @@ impl Pins {
         self.pins.lock().0.remove(owner);
     }
 
-    /// A prepared transaction that had sent fragments needs the log from the first of those.
+    /// A prepared transaction that had sent fragments needs the log from the first of those. One that is written again
+    /// needs what it needed before until it is told otherwise (`moved`).
     pub fn prepare(&self, gid: &[u8], fragmented: Option<&PinOwner>, lower_bound: Lsn) {
         let mut inner = self.pins.lock();
         let first = fragmented
             .and_then(|owner| inner.0.remove(owner))
             .map_or(lower_bound, |pin| pin.first);
-        inner.0.insert(
-            PinOwner::Prepared { gid: gid.to_vec() },
-            Pin {
+        let pin = inner
+            .0
+            .entry(PinOwner::Prepared { gid: gid.to_vec() })
+            .or_insert(Pin {
                 first,
                 committed: None,
-            },
-        );
+            });
+        pin.first = pin.first.min(first);
+    }
+
+    /// From where an undecided prepared transaction needs the log.
+    pub fn prepared(&self, gid: &[u8]) -> Option<Lsn> {
+        let inner = self.pins.lock();
+        Some(inner.0.get(&PinOwner::Prepared { gid: gid.to_vec() })?.first)
+    }
+
+    /// An undecided prepared transaction was written again: the frames from `first` on are stable and say everything.
+    pub fn moved(&self, gid: &[u8], first: Lsn) {
+        if let Some(pin) = self
+            .pins
+            .lock()
+            .0
+            .get_mut(&PinOwner::Prepared { gid: gid.to_vec() })
+        {
+            pin.first = first;
+        }
     }
 
     /// From where the log must be kept if images need it from `images`. Forgets transactions that need it no longer.
@@ -180,5 +200,10 @@ mod tests {
         pins.prepare(b"g", None, Lsn(1200));
         assert_eq!(pins.keep_from(Lsn(999)), Lsn(100));
         assert_eq!(pins.keep_from(Lsn(2000)), Lsn(1200));
+        // Written again: the old frames count until the new ones are stable.
+        pins.prepare(b"g", None, Lsn(1900));
+        assert_eq!(pins.keep_from(Lsn(2000)), Lsn(1200));
+        pins.moved(b"g", Lsn(1900));
+        assert_eq!(pins.keep_from(Lsn(2000)), Lsn(1900));
     }
 }

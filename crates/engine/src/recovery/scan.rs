@@ -362,6 +362,7 @@ impl Scan {
             (key, lsn)
         };
         let (gid, state) = (prepare.gid.to_vec(), prepare.state.to_vec());
+        self.supersede(&gid)?;
         self.prepared.push(Prepared {
             gid,
             state,
@@ -369,6 +370,22 @@ impl Scan {
             first,
             key,
         });
+        Ok(())
+    }
+
+    /// An undecided transaction is written again, whole, so that the log before can go: the earlier frames do not count.
+    fn supersede(&mut self, gid: &[u8]) -> Result<(), &'static str> {
+        let open = self
+            .prepared
+            .iter_mut()
+            .rev()
+            .find(|prepared| prepared.gid == gid && !prepared.decided);
+        let Some(earlier) = open else { return Ok(()) };
+        earlier.decided = true;
+        self.transactions
+            .get_mut(&earlier.key)
+            .ok_or("its earlier PREPARE is missing")?
+            .fate = Fate::Lost;
         Ok(())
     }
 

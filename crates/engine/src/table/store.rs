@@ -22,6 +22,7 @@ use crate::memory::{IndexAccount, MemoryBudget};
 use crate::txn::slot::SlotTable;
 use mote_common::{IndexId, Lsn, RowId, TableId};
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -283,6 +284,13 @@ impl Table {
     pub(crate) fn free_rows(&self, rows: impl IntoIterator<Item = RowId>) {
         let mut free = self.free.lock();
         free.extend(rows);
+        self.free_count.store(free.len(), Ordering::Relaxed);
+    }
+
+    /// Recovery: these ids, free as far as the table knows, belong to rows of prepared transactions.
+    pub(crate) fn reserve_rows(&self, rows: &HashSet<RowId>) {
+        let mut free = self.free.lock();
+        free.retain(|row| !rows.contains(row));
         self.free_count.store(free.len(), Ordering::Relaxed);
     }
 

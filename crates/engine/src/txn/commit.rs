@@ -10,8 +10,9 @@
 //! checkpoint that trusts `stable` can take the segment for unchanged.
 
 use super::error::{CommitError, LogUnavailable};
+use super::slot::TransactionSlot;
 use super::transaction::{Transaction, Work};
-use super::undo::{DdlAction, WriteKind};
+use super::undo::{DdlAction, Write, WriteKind};
 use crate::epoch;
 use crate::log::{FrameKind, LogError};
 use crate::table::Table;
@@ -103,14 +104,7 @@ impl Transaction {
                 let slot = self.slot();
                 slot.precommit();
                 let ts = writer.append(admission, FrameKind::Commit, payload, |ts| {
-                    slot.commit(ts);
-                    for write in writes.iter() {
-                        // SAFETY: tables outlive the transactions that wrote them.
-                        let table = unsafe { &*write.table };
-                        if let Some(segment) = table.directory.get(write.row.segment()) {
-                            segment.raise_last_change(ts);
-                        }
-                    }
+                    decide_commit(slot, writes, ts)
                 });
                 Ok(Some(ts))
             });
@@ -123,7 +117,7 @@ impl Transaction {
     }
 
     /// Gives rows with old versions to the collector, unless they stand in its queue.
-    fn queue_superseded(&self, work: &Work, ts: Lsn) {
+    pub(super) fn queue_superseded(&self, work: &Work, ts: Lsn) {
         let superseded = work.writes.iter().filter_map(|write| {
             // SAFETY: pinned since before the commit.
             let version = unsafe { write.version.as_ref() };
@@ -170,7 +164,7 @@ impl Transaction {
 
     /// Says that fragments already sent count for nothing. If the log does not take it, recovery finds no commit
     /// and comes to the same end.
-    fn log_abort(&self, payload: &[u8]) {
+    pub(super) fn log_abort(&self, payload: &[u8]) {
         loop {
             let appended = self.engine.with_writer(|writer| {
                 let admission = writer.admit(payload.len())?;
@@ -184,7 +178,7 @@ impl Transaction {
     }
 
     /// Locks, snapshots, the slot, the buffers. The versions are stamped or unlinked.
-    fn end(&self, commit_ts: Option<Lsn>) {
+    pub(super) fn end(&self, commit_ts: Option<Lsn>) {
         if commit_ts.is_none() {
             self.slot().abort();
         }
@@ -196,7 +190,19 @@ impl Transaction {
     }
 }
 
-fn stamp_versions(work: &Work, ts: Lsn) {
+/// Between the reservation of the position and the filled frame: everybody sees the commit from here on.
+pub(super) fn decide_commit(slot: &TransactionSlot, writes: &[Write], ts: Lsn) {
+    slot.commit(ts);
+    for write in writes {
+        // SAFETY: tables outlive the transactions that wrote them.
+        let table = unsafe { &*write.table };
+        if let Some(segment) = table.directory.get(write.row.segment()) {
+            segment.raise_last_change(ts);
+        }
+    }
+}
+
+pub(super) fn stamp_versions(work: &Work, ts: Lsn) {
     let mut counted: Option<(*const Table, i64)> = None;
     for write in &work.writes {
         // SAFETY: pinned since before the commit.

@@ -10,10 +10,11 @@
 //!  7. `locking`: row, table and advisory locks as statements ask for them;
 //!  8. `savepoint`, `undo`: taking writes and locks back;
 //!  9. `commit`: the end, either way;
-//! 10. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
+//! 10. `prepared`: PREPARE TRANSACTION, and what comes of it;
+//! 11. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
 //!
 //! Promises: whatever can fail or wait does so before the commit step; an outcome that is not an error leaves nothing
-//! half done. Leaves out: SERIALIZABLE (refused at begin), PREPARE.
+//! half done. Leaves out: SERIALIZABLE (refused at begin).
 
 mod admission;
 mod commit;
@@ -21,6 +22,7 @@ mod ddl;
 mod error;
 pub(crate) mod horizon;
 mod locking;
+mod prepared;
 mod savepoint;
 pub(crate) mod slot;
 mod snapshot;
@@ -35,6 +37,8 @@ pub use commit::CommitReceipt;
 pub(crate) use ddl::ObjectKey;
 pub use ddl::{BuildProgress, IndexBuild, TruncatedTable};
 pub use error::{BeginError, CommitError, LogUnavailable, WriteError};
+pub(crate) use prepared::PreparedTransactions;
+pub use prepared::{FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo};
 pub use savepoint::SavepointId;
 pub use snapshot::{RowVersion, Snapshot};
 pub(crate) use transaction::Work;

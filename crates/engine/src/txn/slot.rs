@@ -150,6 +150,11 @@ impl TransactionSlot {
         self.session.load(Ordering::Relaxed)
     }
 
+    /// The transaction goes on without its session. Under the lock table's mutex, where locks get their owners.
+    pub(crate) fn leave_session(&self) {
+        self.session.store(0, Ordering::Relaxed);
+    }
+
     pub(crate) fn begin_tail(&self) -> Option<Lsn> {
         self.begin.load(Ordering::SeqCst).checked_sub(1).map(Lsn)
     }

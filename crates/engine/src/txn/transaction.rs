@@ -170,11 +170,24 @@ impl Engine {
                 .ok_or(BeginError::TooManyTransactions {
                     maximum: self.slots.capacity(),
                 })?;
+        Ok(Transaction::around(self, slot, id, options, self.take_work()))
+    }
+}
+
+impl Transaction {
+    /// A transaction that has its slot and its buffers.
+    pub(super) fn around(
+        engine: &Arc<Engine>,
+        slot: u32,
+        id: TransactionId,
+        options: BeginOptions,
+        work: Work,
+    ) -> Transaction {
         thread_local! {
             static NO_WAKE: Arc<dyn Wake> = Arc::new(NoWake);
         }
-        Ok(Transaction {
-            engine: self.clone(),
+        Transaction {
+            engine: engine.clone(),
             slot,
             id,
             isolation: options.isolation,
@@ -183,15 +196,13 @@ impl Engine {
             command: Cell::new(0),
             current: RefCell::new(None),
             seen: Cell::new(options.session_floor),
-            work: RefCell::new(self.take_work()),
+            work: RefCell::new(work),
             wake: RefCell::new(NO_WAKE.with(Arc::clone)),
             key: Cell::new(Vec::new()),
             over: Cell::new(false),
-        })
+        }
     }
-}
 
-impl Transaction {
     pub fn id(&self) -> TransactionId {
         self.id
     }

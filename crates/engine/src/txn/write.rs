@@ -21,7 +21,7 @@ use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
 use crate::log::LogError;
 use crate::memory::Charge;
 use crate::table::prune::{bury, keys_differ, prune_row, remove_dead_entries, unlink_unneeded};
-use crate::table::segment::Latched;
+use crate::table::segment::{Latched, Slot};
 use crate::table::store::retire;
 use crate::table::version::{
     KEY_CHANGED, KEY_LOCK, NewVersion, QUEUED, Stamp, TOMBSTONE, Version, allocation_bytes,
@@ -66,6 +66,18 @@ impl Transaction {
             self.engine.budget.release(allocation_bytes(row.len()));
             return Err(WriteError::Exhausted("row ids"));
         };
+        self.insert_at(table, id, slot, row)?;
+        Ok(id)
+    }
+
+    /// Puts a row at an id that is ours, into an empty slot; its memory is charged.
+    pub(super) fn insert_at(
+        &self,
+        table: &Table,
+        id: RowId,
+        slot: &Slot,
+        row: &[u8],
+    ) -> Result<(), WriteError> {
         let layout = table.newest_layout();
         let version = Version::allocate(NewVersion {
             stamp: Stamp::uncommitted(self.slot, self.command().0),
@@ -96,13 +108,23 @@ impl Transaction {
             kind: WriteKind::Insert,
         });
         work.redo.insert(table.id(), id, layout.number(), row);
-        Ok(id)
+        Ok(())
     }
 
     /// Replaces the version `seen` by a row written with the table's newest layout.
     pub fn update(&self, table: &Table, seen: &RowVersion<'_>, row: &[u8]) -> Result<(), WriteError> {
         self.check_writable()?;
         self.make_room(row.len(), Charge::Ordinary)?;
+        self.update_charged(table, seen, row)
+    }
+
+    /// The same once memory is charged.
+    pub(super) fn update_charged(
+        &self,
+        table: &Table,
+        seen: &RowVersion<'_>,
+        row: &[u8],
+    ) -> Result<(), WriteError> {
         let guard = epoch::pin();
         let linked = self.link_update(table, seen, row, &guard).inspect_err(|_| {
             self.engine.budget.release(allocation_bytes(row.len()));
@@ -214,7 +236,7 @@ impl Transaction {
         result
     }
 
-    fn delete_charged(&self, table: &Table, seen: &RowVersion<'_>) -> Result<(), WriteError> {
+    pub(super) fn delete_charged(&self, table: &Table, seen: &RowVersion<'_>) -> Result<(), WriteError> {
         let id = seen.row();
         let guard = epoch::pin();
         let slot = table.slot(id).expect("a row that was read has a slot");

@@ -6,12 +6,14 @@
 //!  - `collection`: pruning, the collector, memory.
 //!  - `objects`: tables, layouts, indexes, sequences; recovery.
 //!  - `cold_start`: recovery of larger tables.
+//!  - `prepared`: two-phase commit, over crashes.
 //!  - `stress`: many threads, invariants at the end.
 
 mod cold_start;
 mod collection;
 mod locks;
 mod objects;
+mod prepared;
 mod stress;
 mod uniqueness;
 mod visibility;

@@ -1,0 +1,408 @@
+//! Two-phase commit: PREPARE TRANSACTION, and the decision.
+//!
+//! A prepared transaction is a transaction without a session: its slot stays taken, its versions stay uncommitted, its
+//! locks stay where they are and belong to nobody's session. What is kept of it is *dormant*: slot, list of writes, held
+//! locks. The decision makes a `Transaction` of it again and ends that as any other, except that the redo stands in the
+//! log already: COMMIT PREPARED is a frame of its own, whose end is the commit timestamp.
+//!
+//! Read in this order: `state` (what the PREPARE frame says of locks), this file, `restore` (after a crash), `relog`
+//! (so that an old one does not keep the log for ever). The argument: docs/design/0007.
+//!
+//! Promises: a gid names at most one prepared transaction; after `prepare` nothing can fail but the log; a decision that
+//! the log did not take leaves the transaction prepared. Leaves out: who may decide (the caller is asked), durability
+//! (the receipt's `seen` covers the frame: wait for `stable`, never for less).
+
+mod relog;
+mod restore;
+mod state;
+
+use super::commit::{CommitReceipt, decide_commit, stamp_versions};
+use super::error::LogUnavailable;
+use super::transaction::{BeginOptions, Isolation, Transaction, Work};
+use crate::engine::Engine;
+use crate::epoch;
+use crate::lock::manager::Owner;
+use crate::lock::{LockMode, LockTag, TransactionId};
+use crate::log::{FrameKind, LogError, RedoBuffer};
+use mote_common::Lsn;
+use parking_lot::Mutex;
+use state::{RowLock, State};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// PostgreSQL's GIDSIZE is 200 with the closing zero.
+pub const GID_BYTES_MAX: usize = 199;
+/// Locks as bytes in the PREPARE frame, beside the last piece of redo.
+const STATE_BYTES_MAX: usize = 96 << 10;
+
+/// A prepared transaction, as others see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PreparedInfo {
+    pub gid: String,
+    /// Another one after a restart.
+    pub transaction: TransactionId,
+    /// What the caller of `prepare` wants to know again, also after a restart.
+    pub note: Vec<u8>,
+}
+
+/// Why a transaction was not prepared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PrepareError {
+    GidTooLong,
+    /// `prepared_max` is 0.
+    Disabled,
+    GidInUse,
+    TooMany {
+        maximum: usize,
+    },
+    /// The transaction did something that cannot be prepared.
+    Unsupported(&'static str),
+    /// An advisory key is locked both by the session and by the transaction.
+    LockedAtBothLevels,
+    /// The transaction's locks do not fit into a frame.
+    TooManyLocks {
+        bytes: usize,
+        maximum_bytes: usize,
+    },
+    LogUnavailable(LogUnavailable),
+}
+
+/// A transaction was not prepared but rolled back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PrepareFailure {
+    pub error: PrepareError,
+    pub receipt: CommitReceipt,
+}
+
+/// Why a decision was not taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FinishError<E> {
+    /// No prepared transaction has this gid (any more).
+    Unknown,
+    Refused(E),
+    /// It is as prepared as before.
+    LogUnavailable(LogUnavailable),
+}
+
+/// What is left of a transaction between PREPARE and the decision.
+struct Dormant {
+    slot: u32,
+    work: Work,
+    seen: Lsn,
+    /// Written again: from where, and where the new PREPARE ends. Until that is stable the old frames count.
+    relogged: Option<(Lsn, Lsn)>,
+}
+
+struct Entry {
+    info: PreparedInfo,
+    /// PREPARE is over.
+    ready: AtomicBool,
+    /// `None` before PREPARE is over, and after the decision.
+    dormant: Mutex<Option<Dormant>>,
+}
+
+/// All prepared transactions of an engine, by gid. Lock order: `entries` is never held while `dormant` is taken.
+pub(crate) struct PreparedTransactions {
+    maximum: usize,
+    log_bytes: u64,
+    entries: Mutex<BTreeMap<String, Arc<Entry>>>,
+}
+
+impl PreparedTransactions {
+    pub(crate) fn new(maximum: usize, log_bytes: u64) -> PreparedTransactions {
+        PreparedTransactions {
+            maximum,
+            log_bytes,
+            entries: Mutex::default(),
+        }
+    }
+
+    /// Takes a gid for a transaction that is being prepared.
+    fn reserve(&self, info: PreparedInfo) -> Result<Arc<Entry>, PrepareError> {
+        if info.gid.len() > GID_BYTES_MAX {
+            return Err(PrepareError::GidTooLong);
+        }
+        if self.maximum == 0 {
+            return Err(PrepareError::Disabled);
+        }
+        let mut entries = self.entries.lock();
+        if entries.contains_key(&info.gid) {
+            return Err(PrepareError::GidInUse);
+        }
+        if entries.len() >= self.maximum {
+            return Err(PrepareError::TooMany {
+                maximum: self.maximum,
+            });
+        }
+        Ok(insert(&mut entries, info))
+    }
+
+    fn forget(&self, gid: &str) {
+        self.entries.lock().remove(gid);
+    }
+
+    /// Those whose PREPARE is over.
+    fn ready(&self) -> Vec<Arc<Entry>> {
+        let entries = self.entries.lock();
+        // Acquire pairs with the Release in `Entry::settle`.
+        let ready = entries
+            .values()
+            .filter(|entry| entry.ready.load(Ordering::Acquire));
+        ready.cloned().collect()
+    }
+}
+
+fn insert(entries: &mut BTreeMap<String, Arc<Entry>>, info: PreparedInfo) -> Arc<Entry> {
+    let entry = Arc::new(Entry {
+        info: info.clone(),
+        ready: AtomicBool::new(false),
+        dormant: Mutex::new(None),
+    });
+    entries.insert(info.gid, entry.clone());
+    entry
+}
+
+impl Entry {
+    fn settle(&self, dormant: Dormant) {
+        *self.dormant.lock() = Some(dormant);
+        self.ready.store(true, Ordering::Release);
+    }
+}
+
+impl Transaction {
+    /// PREPARE TRANSACTION: from here on the transaction survives crashes and belongs to whoever knows the gid. Its reply
+    /// may leave when `stable` has reached the receipt's `seen`. On error the transaction was rolled back.
+    pub fn prepare(self, gid: &str, note: &[u8]) -> Result<CommitReceipt, PrepareFailure> {
+        let info = PreparedInfo {
+            gid: gid.to_string(),
+            transaction: self.id(),
+            note: note.to_vec(),
+        };
+        let entry = match self.engine.prepared.reserve(info) {
+            Ok(entry) => entry,
+            Err(error) => return Err(self.fail_prepare(error)),
+        };
+        match self.log_prepare(gid, note) {
+            Ok(end) => {
+                self.note_seen(end);
+                self.engine.locks.leave_session(self.owner());
+                let seen = self.seen();
+                entry.settle(self.into_dormant());
+                let commit_ts = None;
+                Ok(CommitReceipt { commit_ts, seen })
+            }
+            Err(error) => {
+                self.engine.prepared.forget(gid);
+                Err(self.fail_prepare(error))
+            }
+        }
+    }
+
+    fn fail_prepare(self, error: PrepareError) -> PrepareFailure {
+        PrepareFailure {
+            error,
+            receipt: self.abort(),
+        }
+    }
+
+    /// Everything that can fail.
+    fn log_prepare(&self, gid: &str, note: &[u8]) -> Result<Lsn, PrepareError> {
+        if self.isolation() == Isolation::Serializable {
+            return Err(PrepareError::Unsupported(
+                "PREPARE TRANSACTION of a SERIALIZABLE transaction",
+            ));
+        }
+        if !self.work.borrow().ddl.is_empty() {
+            return Err(PrepareError::Unsupported(
+                "PREPARE TRANSACTION of a transaction that changed the catalog",
+            ));
+        }
+        if self.engine.locks.locked_at_both_levels(self.owner()) {
+            return Err(PrepareError::LockedAtBothLevels);
+        }
+        self.drop_snapshots();
+        let state = held_locks(&self.engine, &self.work.borrow(), self.owner(), note).encode();
+        if state.len() > STATE_BYTES_MAX {
+            return Err(PrepareError::TooManyLocks {
+                bytes: state.len(),
+                maximum_bytes: STATE_BYTES_MAX,
+            });
+        }
+        let mut work = self.work.borrow_mut();
+        self.engine
+            .append_prepare(&mut work.redo, gid, &state)
+            .map_err(PrepareError::LogUnavailable)
+    }
+
+    /// Takes the transaction apart without ending it.
+    fn into_dormant(self) -> Dormant {
+        // Readers of versions that ROLLBACK TO unlinked are gone with the snapshots.
+        self.retire_undone();
+        let mut work = self.work.take();
+        work.redo.reset(0);
+        work.savepoints.clear();
+        self.over.set(true);
+        Dormant {
+            slot: self.slot,
+            work,
+            seen: self.seen(),
+            relogged: None,
+        }
+    }
+
+    /// Writes the decision and ends the transaction; an error leaves it as it was.
+    fn log_decision(&self, gid: &str, commit: bool) -> Result<Lsn, LogUnavailable> {
+        let engine = &*self.engine;
+        let guard = epoch::pin();
+        let end = loop {
+            let work = self.work.borrow();
+            let outcome = engine.with_writer(|writer| {
+                let mut admission = writer.admit(gid.len())?;
+                admission.checksum(gid.as_bytes());
+                if !commit {
+                    return Ok(writer.append(admission, FrameKind::RollbackPrepared, gid.as_bytes(), |_| {}));
+                }
+                let slot = self.slot();
+                slot.precommit();
+                Ok(
+                    writer.append(admission, FrameKind::CommitPrepared, gid.as_bytes(), |ts| {
+                        decide_commit(slot, &work.writes, ts)
+                    }),
+                )
+            });
+            match outcome {
+                Ok(end) => break end,
+                Err(LogError::RingFull { .. }) => engine.make_log_room(),
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if commit {
+            let work = self.work.borrow();
+            stamp_versions(&work, end);
+            self.queue_superseded(&work, end);
+            drop(work);
+            self.end(Some(end));
+            self.over.set(true);
+        } else {
+            self.roll_back();
+        }
+        drop(guard);
+        Ok(end)
+    }
+}
+
+/// Every lock of the transaction, wherever it stands. What its uncommitted versions lock, they lock again when they are
+/// written again.
+fn held_locks(engine: &Engine, work: &Work, owner: Owner, note: &[u8]) -> State {
+    let mut state = State {
+        note: note.to_vec(),
+        tables: work.tables.clone(),
+        ..State::default()
+    };
+    for held in &work.rows {
+        // SAFETY: tables outlive the transactions that locked their rows.
+        let table = unsafe { &*held.table }.id();
+        state.rows.push(RowLock::new(table, held.row, held.strength));
+    }
+    for (tag, mode) in engine.locks.held_by(owner) {
+        match (tag, mode) {
+            (LockTag::Row(table, row), LockMode::Row(strength)) => {
+                state.rows.push(RowLock::new(table, row, strength));
+            }
+            (LockTag::Advisory(key), LockMode::Advisory(mode)) => state.advisory.push((key, mode)),
+            // Table locks are all in `work`; the end of a transaction is locked by being there.
+            _ => {}
+        }
+    }
+    state.tidy();
+    state
+}
+
+impl Engine {
+    /// Prepared transactions, in order of their gids.
+    pub fn prepared(&self) -> Vec<PreparedInfo> {
+        let ready = self.prepared.ready();
+        ready.iter().map(|entry| entry.info.clone()).collect()
+    }
+
+    /// Prepared transactions there can be.
+    pub fn prepared_max(&self) -> usize {
+        self.prepared.maximum
+    }
+
+    /// COMMIT PREPARED or ROLLBACK PREPARED, if `allow` does. The reply may leave when `stable` has reached the
+    /// receipt's `seen`.
+    pub fn finish_prepared<E>(
+        self: &Arc<Engine>,
+        gid: &str,
+        commit: bool,
+        allow: impl FnOnce(&PreparedInfo) -> Result<(), E>,
+    ) -> Result<CommitReceipt, FinishError<E>> {
+        let entry = self.prepared.entries.lock().get(gid).cloned();
+        let entry = entry
+            .filter(|entry| entry.ready.load(Ordering::Acquire))
+            .ok_or(FinishError::Unknown)?;
+        allow(&entry.info).map_err(FinishError::Refused)?;
+        let mut place = entry.dormant.lock();
+        // Another session was faster.
+        let dormant = place.take().ok_or(FinishError::Unknown)?;
+        let relogged = dormant.relogged;
+        let transaction = self.wake_up(entry.info.transaction, dormant);
+        match transaction.log_decision(gid, commit) {
+            Ok(end) => {
+                drop(place);
+                self.prepared.forget(gid);
+                Ok(CommitReceipt {
+                    commit_ts: commit.then_some(end),
+                    seen: transaction.seen().max(end),
+                })
+            }
+            Err(reason) => {
+                let dormant = transaction.into_dormant();
+                *place = Some(Dormant { relogged, ..dormant });
+                Err(FinishError::LogUnavailable(reason))
+            }
+        }
+    }
+
+    fn wake_up(self: &Arc<Engine>, id: TransactionId, dormant: Dormant) -> Transaction {
+        let options = BeginOptions {
+            session_floor: dormant.seen,
+            ..BeginOptions::default()
+        };
+        Transaction::around(self, dormant.slot, id, options, dormant.work)
+    }
+
+    /// Appends what is missing of `redo`, and the PREPARE. Answers its end.
+    fn append_prepare(&self, redo: &mut RedoBuffer, gid: &str, state: &[u8]) -> Result<Lsn, LogUnavailable> {
+        loop {
+            let outcome = self.with_writer(|writer| {
+                writer.send_fragments(redo)?;
+                let payload = redo
+                    .prepare_payload(gid.as_bytes(), state)
+                    .map_err(|_| LogError::TooLarge)?;
+                let mut admission = writer.admit(payload.len())?;
+                admission.checksum(&payload);
+                Ok(writer.append(admission, FrameKind::Prepare, &payload, |_| {}))
+            });
+            match outcome {
+                Ok(end) => return Ok(end),
+                Err(LogError::RingFull { .. }) => self.make_log_room(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The engine is going: its slots are given back as if the prepared transactions were over. They are in the log.
+    pub(crate) fn abandon_prepared(&self) {
+        for (_, entry) in std::mem::take(&mut *self.prepared.entries.lock()) {
+            if let Some(dormant) = entry.dormant.lock().take() {
+                let slot = self.slots.get(dormant.slot);
+                slot.abort();
+                self.locks.release_fast(slot, usize::MAX);
+                self.slots.give(dormant.slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Prepared transactions after a crash: written again, locked again, before the first session.
+//!
+//! Recovery has put every commit into the tables and hands over the operations of the undecided. They go through the
+//! ordinary write path, so that chains, index entries and locks come to be what they were; only the log is left out,
+//! where they stand already. Order between prepared transactions does not matter: none has touched what another locked.
+
+use super::state::State;
+use super::{Entry, PreparedInfo, insert};
+use crate::engine::Engine;
+use crate::lock::{AdvisoryScope, WaitPolicy};
+use crate::log::{Operation, patch};
+use crate::memory::Charge;
+use crate::recovery::{ApplyError, PreparedTransaction};
+use crate::table::Table;
+use crate::table::version::allocation_bytes;
+use crate::txn::transaction::{Isolation, Transaction};
+use crate::txn::{RowVersion, WriteError};
+use mote_common::{Lsn, RowId, TableId};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+impl Engine {
+    /// Before anybody else has a transaction.
+    pub(crate) fn restore_prepared(
+        self: &Arc<Engine>,
+        undecided: Vec<PreparedTransaction>,
+    ) -> Result<(), ApplyError> {
+        self.reserve_rows(&undecided)?;
+        for prepared in undecided {
+            let gid = String::from_utf8(prepared.gid).map_err(|_| damaged("its name is not text"))?;
+            let state = State::decode(&prepared.state).ok_or_else(|| damaged("its locks are malformed"))?;
+            let transaction = self
+                .begin(Isolation::ReadCommitted, false)
+                .map_err(|error| ApplyError::Other(format!("\"{gid}\": {error:?}")))?;
+            for body in &prepared.operations {
+                transaction.write_again(
+                    Operation::decode(body).ok_or_else(|| damaged("an operation is malformed"))?,
+                )?;
+            }
+            transaction
+                .lock_again(&state)
+                .map_err(|error| ApplyError::Other(format!("\"{gid}\": a lock was refused: {error:?}")))?;
+            self.adopt(gid, state.note, transaction);
+        }
+        Ok(())
+    }
+
+    fn adopt(&self, gid: String, note: Vec<u8>, transaction: Transaction) {
+        let info = PreparedInfo {
+            gid,
+            transaction: transaction.id(),
+            note,
+        };
+        let entry: Arc<Entry> = insert(&mut self.prepared.entries.lock(), info);
+        entry.settle(transaction.into_dormant());
+    }
+
+    /// Their inserts have row ids that look free.
+    fn reserve_rows(&self, undecided: &[PreparedTransaction]) -> Result<(), ApplyError> {
+        let mut reserved: HashMap<TableId, HashSet<RowId>> = HashMap::new();
+        for body in undecided.iter().flat_map(|prepared| &prepared.operations) {
+            let operation = Operation::decode(body).ok_or_else(|| damaged("an operation is malformed"))?;
+            if let Operation::Insert { table, row, .. } = operation {
+                reserved.entry(table).or_default().insert(row);
+            }
+        }
+        for (table, rows) in reserved {
+            self.table(table).ok_or_else(|| gone(table))?.reserve_rows(&rows);
+        }
+        Ok(())
+    }
+}
+
+fn damaged(what: &str) -> ApplyError {
+    ApplyError::Other(what.into())
+}
+
+fn gone(table: TableId) -> ApplyError {
+    ApplyError::Other(format!("table {} is gone", table.0))
+}
+
+impl Transaction {
+    fn write_again(&self, operation: Operation<'_>) -> Result<(), ApplyError> {
+        let table = self
+            .engine
+            .table(operation.table())
+            .ok_or_else(|| gone(operation.table()))?;
+        // Each a command of its own: a later one may change what an earlier one wrote.
+        self.next_command();
+        let written = match operation {
+            Operation::Insert {
+                row, layout, bytes, ..
+            } => {
+                self.check_layout(&table, layout)?;
+                self.insert_again(&table, row, bytes)
+            }
+            Operation::Update {
+                row,
+                layout,
+                base_ts,
+                patch,
+                ..
+            } => {
+                self.check_layout(&table, layout)?;
+                let base = self.base(&table, row, base_ts)?;
+                let mut bytes = Vec::new();
+                patch::apply(base.bytes(), patch, &mut bytes)
+                    .map_err(|_| damaged("a patch does not fit its row"))?;
+                self.update_again(&table, &base, &bytes)
+            }
+            Operation::UpdateWhole {
+                row,
+                layout,
+                base_ts,
+                bytes,
+                ..
+            } => {
+                self.check_layout(&table, layout)?;
+                let base = self.base(&table, row, base_ts)?;
+                self.update_again(&table, &base, bytes)
+            }
+            Operation::Delete { row, base_ts, .. } => {
+                let base = self.base(&table, row, base_ts)?;
+                self.charge(0).and_then(|()| self.delete_charged(&table, &base))
+            }
+        };
+        // It is in the log.
+        self.work.borrow_mut().redo.reset(0);
+        written.map_err(|error| match error {
+            WriteError::OutOfMemory => ApplyError::OutOfMemory,
+            other => ApplyError::Other(format!("row {:?}: {other:?}", operation.row())),
+        })
+    }
+
+    /// Nobody can have changed the layout of a table that a prepared transaction has locked.
+    fn check_layout(&self, table: &Table, layout: u8) -> Result<(), ApplyError> {
+        if table.newest_layout().number() == layout {
+            return Ok(());
+        }
+        Err(damaged("it was written with another layout than its table has"))
+    }
+
+    /// The version that an operation changes; zero stands for one of the transaction itself.
+    fn base<'t>(&'t self, table: &Table, row: RowId, base_ts: Lsn) -> Result<RowVersion<'t>, ApplyError> {
+        let newest = self
+            .fetch_newest(table, row)
+            .ok_or(ApplyError::BaseMismatch { found: None })?;
+        let found = newest.header().stamp().timestamp();
+        let expected = (base_ts != Lsn::ZERO).then_some(base_ts);
+        if found == expected {
+            Ok(newest)
+        } else {
+            Err(ApplyError::BaseMismatch { found })
+        }
+    }
+
+    /// What was prepared must come back, also where new rows would be refused.
+    fn charge(&self, row_bytes: usize) -> Result<(), WriteError> {
+        if self
+            .engine
+            .budget
+            .charge(allocation_bytes(row_bytes), Charge::Essential)
+        {
+            Ok(())
+        } else {
+            Err(WriteError::OutOfMemory)
+        }
+    }
+
+    fn insert_again(&self, table: &Table, row: RowId, bytes: &[u8]) -> Result<(), WriteError> {
+        self.charge(bytes.len())?;
+        let slot = table.directory.ensure(row.segment()).slot(row.offset());
+        self.insert_at(table, row, slot, bytes)
+    }
+
+    fn update_again(&self, table: &Table, base: &RowVersion<'_>, bytes: &[u8]) -> Result<(), WriteError> {
+        self.charge(bytes.len())?;
+        self.update_charged(table, base, bytes)
+    }
+
+    fn lock_again(&self, state: &State) -> Result<(), WriteError> {
+        for &(table, mode) in &state.tables {
+            self.lock_table(table, mode, WaitPolicy::NoWait)?;
+        }
+        self.next_command();
+        for lock in &state.rows {
+            if let Some(table) = self.engine.table(lock.table) {
+                self.lock_row(&table, lock.row(), None, lock.strength, WaitPolicy::NoWait)?;
+            }
+        }
+        for &(key, mode) in &state.advisory {
+            self.lock_advisory(key, mode, AdvisoryScope::Transaction, WaitPolicy::NoWait)?;
+        }
+        Ok(())
+    }
+}
