@@ -5,13 +5,25 @@ use std::sync::Arc;
 
 use mote_common::{Lsn, RowId, TableId};
 use mote_engine::index::{Direction, KeyRange};
-use mote_engine::{Access, Engine, Isolation, KeyOutcome, Snapshot, Table, TableIndex, Transaction};
+use mote_engine::{
+    Access, Engine, Isolation, KeyOutcome, RowLockStrength, Snapshot, Table, TableIndex, Transaction,
+    WaitPolicy, WriteError,
+};
 
 use crate::model::{Model, Row, RowKey};
+use crate::prepared::Undecided;
 use crate::schema;
 
 /// Compares everything a new reader sees with the model at `ts`.
-pub fn contents(engine: &Arc<Engine>, model: &Model, tables: &[TableId], ts: Lsn) -> Result<(), String> {
+///
+/// Rows of `in_flight` transactions, which are prepared, may have index entries of versions that nobody sees.
+pub fn contents(
+    engine: &Arc<Engine>,
+    model: &Model,
+    tables: &[TableId],
+    in_flight: &BTreeSet<RowKey>,
+    ts: Lsn,
+) -> Result<(), String> {
     let reader = engine
         .begin(Isolation::RepeatableRead, true)
         .map_err(|error| format!("begin: {error:?}"))?;
@@ -23,7 +35,7 @@ pub fn contents(engine: &Arc<Engine>, model: &Model, tables: &[TableId], ts: Lsn
             .table(id)
             .ok_or_else(|| format!("table {} is gone", id.0))?;
         let rows = visible_rows(&reader, &table, &snapshot);
-        indexes(&reader, &table, &snapshot, &rows)?;
+        indexes(&reader, &table, &snapshot, &rows, in_flight)?;
         found.extend(
             rows.into_iter()
                 .map(|(row, content)| (RowKey { table: id, row }, content)),
@@ -71,6 +83,7 @@ fn indexes(
     table: &Table,
     snapshot: &Snapshot,
     rows: &BTreeMap<RowId, Row>,
+    in_flight: &BTreeSet<RowKey>,
 ) -> Result<(), String> {
     let all = table.indexes();
     if all.len() != 2 {
@@ -97,7 +110,13 @@ fn indexes(
             }
         }
         let found = entries(&index)?;
-        if let Some((_, id)) = found.difference(&expected).next() {
+        let is_in_flight = |row: RowId| {
+            in_flight.contains(&RowKey {
+                table: table.id(),
+                row,
+            })
+        };
+        if let Some((_, id)) = found.difference(&expected).find(|(_, row)| !is_in_flight(*row)) {
             return Err(format!("index {}: an entry is left of row {id:?}", index.id.0));
         }
         if let Some((_, id)) = expected.difference(&found).next() {
@@ -111,6 +130,33 @@ fn indexes(
             ));
         }
     }
+    Ok(())
+}
+
+/// What is prepared is there, and nobody gets past its locks.
+pub fn prepared(engine: &Arc<Engine>, expected: &[&Undecided]) -> Result<(), String> {
+    let found: BTreeSet<String> = engine.prepared().into_iter().map(|info| info.gid).collect();
+    let gids: BTreeSet<String> = expected.iter().map(|undecided| undecided.gid.clone()).collect();
+    if found != gids {
+        return Err(format!("prepared are {found:?}, expected {gids:?}"));
+    }
+    let other = engine
+        .begin(Isolation::ReadCommitted, false)
+        .map_err(|error| format!("begin: {error:?}"))?;
+    for undecided in expected {
+        for (key, _) in &undecided.changes {
+            let table = engine.table(key.table).ok_or("a table is gone")?;
+            other.begin_statement(Access::Write);
+            let locked = other.lock_row(&table, key.row, None, RowLockStrength::Share, WaitPolicy::NoWait);
+            if !matches!(locked, Err(WriteError::WouldBlock)) {
+                return Err(format!(
+                    "{key:?} is not locked by the prepared {:?}: {locked:?}",
+                    undecided.gid
+                ));
+            }
+        }
+    }
+    other.abort();
     Ok(())
 }
 

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mote_common::prng::Prng;
 use mote_common::{Lsn, RowId, TableId};
 use mote_engine::{
-    Access, BeginOptions, CommitError, Engine, Isolation, LogUnavailable, RowLockStrength, RowVersion,
-    SavepointId, Snapshot, Table, Ticket, Transaction, WaitPolicy, Wake, WriteError,
+    Access, BeginOptions, CommitError, Engine, Isolation, LogUnavailable, PrepareError, PrepareFailure,
+    RowLockStrength, RowVersion, SavepointId, Snapshot, Table, Ticket, Transaction, WaitPolicy, Wake,
+    WriteError,
 };
 
 use crate::check::show;
@@ -56,9 +57,18 @@ pub enum Step {
     Ended {
         committed: Option<(Lsn, Vec<(RowKey, Version)>)>,
     },
+    /// The transaction is prepared; its frame ends at `at`.
+    Prepared {
+        gid: String,
+        at: Lsn,
+        changes: Vec<(RowKey, Version)>,
+    },
     /// The engine has stopped.
     Stopped,
 }
+
+/// Few, so that they are used again, and are in use.
+const GIDS: u64 = 8;
 
 type Outcome = Result<Step, String>;
 
@@ -147,6 +157,9 @@ impl Session {
         if prng.chance(1, 5) {
             return self.abort();
         }
+        if prng.chance(1, 5) {
+            return (None, self.prepare(format!("gid {}", prng.below(GIDS))));
+        }
         let Session {
             transaction,
             changes,
@@ -177,6 +190,29 @@ impl Session {
             Err(other) => Err(format!("commit: {other:?}")),
         };
         (None, outcome)
+    }
+
+    fn prepare(self, gid: String) -> Outcome {
+        let (seen, outcome) = match self.transaction.prepare(&gid, gid.as_bytes()) {
+            Ok(receipt) => {
+                let (at, changes) = (receipt.seen, self.changes);
+                (at, Ok(Step::Prepared { gid, at, changes }))
+            }
+            Err(PrepareFailure { error, receipt }) => {
+                let outcome = match error {
+                    PrepareError::GidInUse | PrepareError::LogUnavailable(LogUnavailable::DiskFull) => {
+                        Ok(Step::Ended { committed: None })
+                    }
+                    PrepareError::LogUnavailable(LogUnavailable::Stopped) => Ok(Step::Stopped),
+                    other => Err(format!("prepare: {other:?}")),
+                };
+                (receipt.seen, outcome)
+            }
+        };
+        if seen < self.met.get() {
+            return Err(format!("a PREPARE saw {seen}, but a read met {}", self.met.get()));
+        }
+        outcome
     }
 
     fn abort(self) -> (Option<Session>, Outcome) {

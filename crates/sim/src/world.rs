@@ -10,12 +10,13 @@ use mote_engine::checkpoint::{CheckpointConfig, Manifest};
 use mote_engine::log::LogConfig;
 use mote_engine::log::reader::{LogFiles, LogReader};
 use mote_engine::{
-    BuildProgress, Engine, EngineConfig, Isolation, KeyExpressionProvider, KeyExpressions, OpenError,
-    SequenceError, SequenceId,
+    BuildProgress, Engine, EngineConfig, FinishError, Isolation, KeyExpressionProvider, KeyExpressions,
+    LogUnavailable, OpenError, SequenceError, SequenceId,
 };
 
 use crate::check;
 use crate::model::Model;
+use crate::prepared::{Prepared, Undecided};
 use crate::schema;
 use crate::session::{Session, Step};
 
@@ -42,6 +43,10 @@ pub struct Report {
     pub checkpoints: u64,
     /// Commits that the crash took: they were not stable.
     pub lost_commits: u64,
+    /// Transactions prepared.
+    pub prepared: u64,
+    /// Transactions found prepared after a crash.
+    pub restored: u64,
     /// Lives that ended by a failed write or sync.
     pub failed_disks: u64,
 }
@@ -53,12 +58,16 @@ impl Report {
         self.crashes += other.crashes;
         self.checkpoints += other.checkpoints;
         self.lost_commits += other.lost_commits;
+        self.prepared += other.prepared;
+        self.restored += other.restored;
         self.failed_disks += other.failed_disks;
     }
 }
 
 const SEGMENT_BYTES: u64 = 256 << 10;
 const SESSIONS_MAX: usize = 5;
+/// So little that prepared transactions are written again often.
+const PREPARED_LOG_BYTES: u64 = 60_000;
 
 /// Runs one seed. The error says what did not hold.
 pub fn run(seed: u64, options: Options) -> Result<Report, String> {
@@ -97,6 +106,7 @@ fn config() -> EngineConfig {
             threads: 1,
             ..CheckpointConfig::default()
         },
+        prepared_log_bytes: PREPARED_LOG_BYTES,
         recovery_threads: 1,
         // A failed disk ends the life, not the process; every later call answers Stopped.
         fail_stop: Arc::new(|_| {}),
@@ -116,6 +126,7 @@ struct World {
     /// Values that nextval gave, with what the reply that told them waited for.
     values: Vec<(i64, Lsn)>,
     model: Model,
+    prepared: Prepared,
     report: Report,
 }
 
@@ -144,6 +155,7 @@ impl World {
             sequence,
             values: Vec::new(),
             model,
+            prepared: Prepared::default(),
             report: Report::default(),
         })
     }
@@ -193,8 +205,35 @@ impl World {
             17..20 => _ = self.engine.collect(64),
             20 => self.acknowledge_early(),
             21 => self.next_value()?,
+            23 if self.prepared.len() > 0 => return self.decide(),
             22 if self.prng.chance(1, 3) => self.change_tables()?,
             _ => return self.step_session(),
+        }
+        Ok(!self.engine.log().is_stopped())
+    }
+
+    /// COMMIT PREPARED or ROLLBACK PREPARED of any of them. False: the engine has stopped.
+    fn decide(&mut self) -> Result<bool, String> {
+        let which = self.prng.below(self.prepared.len() as u64) as usize;
+        let commit = self.prng.chance(2, 3);
+        let gid = self.prepared.get(which).gid.clone();
+        let decided = self.engine.finish_prepared(&gid, commit, |info| {
+            // What was given with the PREPARE came back.
+            (info.note == gid.as_bytes()).then_some(()).ok_or(())
+        });
+        let receipt = match decided {
+            Ok(receipt) => receipt,
+            Err(FinishError::LogUnavailable(LogUnavailable::Stopped)) => return Ok(false),
+            Err(FinishError::LogUnavailable(LogUnavailable::DiskFull)) => return Ok(true),
+            Err(other) => return Err(format!("the decision on {gid:?}: {other:?}")),
+        };
+        if receipt.commit_ts.is_some() != commit {
+            return Err(format!("the decision on {gid:?} has the receipt {receipt:?}"));
+        }
+        let undecided = self.prepared.decide(which, receipt.seen);
+        if let (Some(ts), false) = (receipt.commit_ts, undecided.changes.is_empty()) {
+            self.report.commits += 1;
+            self.model.commit(ts, &undecided.changes);
         }
         Ok(!self.engine.log().is_stopped())
     }
@@ -226,6 +265,14 @@ impl World {
     /// CREATE TABLE or DROP TABLE, while nobody else does anything: their locks are the executor's business.
     fn change_tables(&mut self) -> Result<(), String> {
         self.sessions.clear();
+        for _ in 0..self.prepared.len() {
+            if !self.decide()? {
+                return Ok(());
+            }
+        }
+        if self.prepared.len() > 0 {
+            return Ok(()); // the disk is full
+        }
         self.check_when_quiet()?;
         if self.tables.len() < TABLES_MAX && self.prng.chance(1, 2) {
             if let Ok((table, ts)) = create_table(&self.engine) {
@@ -273,8 +320,14 @@ impl World {
             ));
         }
         let now = self.engine.log().stable();
-        check::contents(&self.engine, &self.model, &self.tables, now)
-            .map_err(|error| format!("when quiet: {error}"))
+        check::contents(
+            &self.engine,
+            &self.model,
+            &self.tables,
+            &self.prepared.rows(),
+            now,
+        )
+        .map_err(|error| format!("when quiet: {error}"))
     }
 
     /// setval to where the sequence is: a frame that changes nothing. False: the disk has no room for it.
@@ -310,6 +363,9 @@ impl World {
         let awake: Vec<usize> = (0..self.sessions.len())
             .filter(|&i| !self.sessions[i].is_asleep())
             .collect();
+        if awake.is_empty() && self.prepared.len() > 0 {
+            return self.decide();
+        }
         if awake.is_empty() {
             return Err(format!(
                 "all {} sessions wait and nobody wakes them",
@@ -334,6 +390,10 @@ impl World {
                 self.report.commits += 1;
                 self.model.commit(ts, &changes);
             }
+            Step::Prepared { gid, at, changes } => {
+                self.report.prepared += 1;
+                self.prepared.add(Undecided { gid, at, changes });
+            }
             Step::Stopped => return Ok(false),
         }
         Ok(true)
@@ -356,7 +416,11 @@ impl World {
         self.report.lost_commits += self.model.cut(end) as u64;
         self.tables = self.model.tables(end);
         self.values.retain(|(_, seen)| *seen <= end);
-        check::contents(&self.engine, &self.model, &self.tables, end)
+        self.prepared.cut(end);
+        self.report.restored += self.prepared.len() as u64;
+        check::prepared(&self.engine, &self.prepared.all()).map_err(|e| format!("after recovery: {e}"))?;
+        let in_flight = self.prepared.rows();
+        check::contents(&self.engine, &self.model, &self.tables, &in_flight, end)
             .map_err(|e| format!("after recovery: {e}"))?;
         self.model.forget_history();
         Ok(())
