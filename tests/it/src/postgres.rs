@@ -49,7 +49,7 @@ impl PostgresServer {
         );
         let settings = format!(
             "-p {port} -k '' -c fsync=off -c listen_addresses=127.0.0.1 -c timezone=UTC -c log_timezone=UTC \
-             -c shared_buffers=32MB -c datestyle=ISO,MDY"
+             -c shared_buffers=32MB -c datestyle=ISO,MDY -c max_prepared_transactions=200"
         );
         let log = server.directory.path().join("log").display().to_string();
         server.run(

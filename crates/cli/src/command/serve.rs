@@ -84,6 +84,10 @@ pub struct ServeArguments {
     /// Threads that recover the database at the start [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     recovery_threads: Option<u16>,
+
+    /// Most prepared transactions (two-phase commit) at a time; 0 refuses PREPARE TRANSACTION
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    max_prepared_transactions: usize,
 }
 
 pub fn run(arguments: &ServeArguments) -> ExitCode {
@@ -233,6 +237,7 @@ fn engine_config(arguments: &ServeArguments) -> EngineConfig {
                 .map_or(defaults.checkpoint.threads, usize::from),
             ..defaults.checkpoint
         },
+        prepared_max: arguments.max_prepared_transactions,
         ..defaults
     }
 }

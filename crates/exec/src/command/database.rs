@@ -9,7 +9,7 @@ use super::{drop, privileges, schema};
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::session::{CommandTag, PreparedNote};
 
 /// The name space of database names among the reserved ones.
 const DATABASES: Oid = Oid(1262);
@@ -139,6 +139,28 @@ fn refuse_block(command: &str, in_block: bool) -> SqlResult<()> {
     Ok(())
 }
 
+/// A prepared transaction could not be decided any more.
+fn refuse_prepared(database: &StoredDatabase, context: &StatementContext<'_>) -> SqlResult<()> {
+    let prepared = context.database.engine().prepared();
+    let count = prepared
+        .iter()
+        .filter_map(PreparedNote::of)
+        .filter(|note| note.database == Oid(database.oid))
+        .count();
+    if count == 0 {
+        return Ok(());
+    }
+    let detail = match count {
+        1 => "There is 1 prepared transaction using the database.".to_string(),
+        _ => format!("There are {count} prepared transactions using the database."),
+    };
+    Err(SqlError::new(
+        state::OBJECT_IN_USE,
+        format!("database \"{}\" is being accessed by other users", database.name),
+    )
+    .detail(detail))
+}
+
 pub(super) fn drop(
     statement: &DropDatabase,
     in_block: bool,
@@ -176,6 +198,7 @@ pub(super) fn drop(
             "cannot drop the currently open database",
         ));
     }
+    refuse_prepared(database, context)?;
     for schema in catalog
         .schemas
         .values()

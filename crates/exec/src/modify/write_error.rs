@@ -144,7 +144,7 @@ fn snapshot_revoked() -> SqlError {
         .detail("The oldest snapshot was given up because memory ran out.")
 }
 
-fn log_unavailable(reason: LogUnavailable) -> SqlError {
+pub fn log_unavailable(reason: LogUnavailable) -> SqlError {
     match reason {
         LogUnavailable::DiskFull => SqlError::new(
             state::DISK_FULL,

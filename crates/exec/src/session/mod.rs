@@ -1,7 +1,7 @@
 //! One client's session: statements, portals, transaction block, settings.
 //!
 //! Read in this order: `state` (what statements may read and change), `block` (the transaction block), `portal`
-//! (prepared statements and portals), `planning` (text to cached plan), `transaction` (begin, commit, savepoints),
+//! (prepared statements and portals), `planning` (text to cached plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit),
 //! `run` (executing a portal), then this file: the calls that a host makes.
 //!
 //! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
@@ -12,6 +12,7 @@ mod block;
 mod directory;
 mod planning;
 mod portal;
+mod prepared;
 mod run;
 pub mod state;
 mod statements;
@@ -36,6 +37,7 @@ pub use activity::{Activity, ActivityState, Doing, Waiting};
 use block::{BlockState, Characteristics, TransactionBlock};
 pub use directory::{Nudge, SessionDirectory};
 pub use portal::{CursorOptions, Portal, PortalState, Prepared};
+pub(crate) use prepared::PreparedNote;
 pub use state::{SequenceValues, SessionSignals, SessionState};
 pub use tag::CommandTag;
 
@@ -111,6 +113,8 @@ impl Session {
         let mut settings = Settings::new();
         settings.set_fact("session_authorization", &identity.user);
         settings.set_fact("is_superuser", if role.object.superuser { "on" } else { "off" });
+        let prepared_max = database.engine().prepared_max().to_string();
+        settings.set_fact("max_prepared_transactions", &prepared_max);
         for (name, value) in &role.object.settings {
             settings.set_initial(name, value)?;
         }

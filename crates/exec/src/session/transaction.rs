@@ -111,11 +111,9 @@ impl Session {
                 self.rollback_to(name, host)?;
                 Ok(CommandTag::Word("ROLLBACK"))
             }
-            TransactionStatement::PrepareTransaction { .. } => {
-                Err(SqlError::unsupported("PREPARE TRANSACTION"))
-            }
-            TransactionStatement::CommitPrepared { .. } => Err(SqlError::unsupported("COMMIT PREPARED")),
-            TransactionStatement::RollbackPrepared { .. } => Err(SqlError::unsupported("ROLLBACK PREPARED")),
+            TransactionStatement::PrepareTransaction { gid } => self.prepare_transaction(gid, host),
+            TransactionStatement::CommitPrepared { gid } => self.finish_prepared(gid, true, host),
+            TransactionStatement::RollbackPrepared { gid } => self.finish_prepared(gid, false, host),
         }
     }
 
@@ -300,7 +298,7 @@ impl Session {
     }
 
     /// Holds replies back until what the transaction wrote and saw is safe at the session's level.
-    fn gate(&mut self, receipt: CommitReceipt, host: &mut dyn Host) {
+    pub(super) fn gate(&mut self, receipt: CommitReceipt, host: &mut dyn Host) {
         let until = receipt.seen;
         self.seen = self.seen.max(until);
         match self.state.settings.effective.synchronous_commit {
@@ -369,7 +367,7 @@ impl Session {
         Ok(())
     }
 
-    fn transaction_ended(&mut self, committed: bool, host: &mut dyn Host) {
+    pub(super) fn transaction_ended(&mut self, committed: bool, host: &mut dyn Host) {
         self.block.state = BlockState::Idle;
         self.block.started = false;
         self.block.savepoints.clear();
@@ -381,7 +379,7 @@ impl Session {
     }
 
     /// Portals do not outlive their transaction.
-    fn close_portals_at_end(&mut self) {
+    pub(super) fn close_portals_at_end(&mut self) {
         // The map goes back afterwards: its memory is used by the next transaction.
         let mut portals = std::mem::take(&mut self.portals);
         portals.drain().for_each(|(_, portal)| self.retire(portal));

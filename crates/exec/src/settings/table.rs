@@ -319,7 +319,7 @@ pub static SETTINGS: &[Setting] = &[
     server(user(
         "max_prepared_transactions",
         Kind::Integer(0, 262_143, ""),
-        "0",
+        "200",
         RESOURCE,
         "Most prepared transactions.",
     )),

@@ -41,7 +41,8 @@ pub(super) const RELATIONS: &[Definition] = &[
     empty(12095, "pg_prepared_statements",
         "name:text statement:text prepare_time:timestamptz parameter_types:_regtype from_sql:bool \
          generic_plans:int8 custom_plans:int8"),
-    empty(12090, "pg_prepared_xacts", "transaction:xid gid:text prepared:timestamptz owner:name database:name"),
+    filled(12090, "pg_prepared_xacts",
+        "transaction:xid gid:text prepared:timestamptz owner:name database:name", activity::prepared_transactions),
     empty(12068, "pg_publication_tables",
         "pubname:name schemaname:name tablename:name attnames:_name rowfilter:text"),
     empty(12332, "pg_replication_origin_status",

@@ -9,7 +9,7 @@ use mote_common::{Oid, SqlResult, TableId};
 use mote_engine::{AdvisoryKey, LockInfo, LockTag, TransactionId};
 use mote_types::{Datum, Numeric};
 
-use crate::session::{Activity, ActivityState, Doing, Waiting};
+use crate::session::{Activity, ActivityState, Doing, PreparedNote, Waiting};
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row, xid};
 use crate::views::{all_relations, shown_as_view};
@@ -116,8 +116,12 @@ pub fn locks(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows)
 }
 
+/// A prepared transaction has no session.
 fn virtual_transaction(session: u32, id: TransactionId) -> String {
-    format!("{session}/{id}")
+    match session {
+        0 => format!("-1/{id}"),
+        session => format!("{session}/{id}"),
+    }
 }
 
 /// Every transaction holds its own virtual number.
@@ -206,7 +210,7 @@ fn lock_row(
         locked.object,
         locked.part,
         virtual_transaction(lock.session, lock.transaction),
-        lock.session as i32,
+        (lock.session != 0).then_some(lock.session as i32),
         lock.mode.name(),
         lock.granted,
         lock.fast_path,
@@ -214,6 +218,23 @@ fn lock_row(
             .filter(|_| !lock.granted)
             .map_or(NULL, Datum::TimestampTz),
     ]
+}
+
+/// Of all databases, as in PostgreSQL.
+pub fn prepared_transactions(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = facts.engine.prepared().into_iter().filter_map(|info| {
+        let note = PreparedNote::of(&info)?;
+        let owner = facts.catalog.roles.get(&note.owner);
+        let database = facts.catalog.databases.get(&note.database);
+        Some(row![
+            xid(info.transaction.0 as u32),
+            &info.gid,
+            Datum::TimestampTz(note.prepared_us),
+            owner.map(|role| role.object.name.as_str()),
+            database.map(|database| database.object.name.as_str()),
+        ])
+    });
+    Ok(rows.collect())
 }
 
 pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {

@@ -1,0 +1,266 @@
+//! PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED.
+//!
+//! The engine keeps prepared transactions and gives back the note made here: who prepared, where, when. All three are
+//! durable before they are answered, whatever `synchronous_commit` says: a coordinator builds on the answer.
+
+use mote_common::error::{Severity, state};
+use mote_common::{Lsn, Oid, SqlError, SqlResult};
+use mote_engine::{FinishError, PrepareError, PreparedInfo};
+
+use super::block::BlockState;
+use super::{CommandTag, Session};
+use crate::host::Host;
+use crate::modify::write_error;
+
+/// What pg_prepared_xacts and the decision must know of a prepared transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PreparedNote {
+    pub owner: Oid,
+    pub database: Oid,
+    /// Microseconds since 2000-01-01 UTC.
+    pub prepared_us: i64,
+}
+
+impl PreparedNote {
+    fn encode(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&self.owner.0.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.database.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.prepared_us.to_le_bytes());
+        bytes
+    }
+
+    /// `None`: whoever prepared uses the engine without this layer.
+    pub(crate) fn of(info: &PreparedInfo) -> Option<PreparedNote> {
+        let note: &[u8; 16] = info.note.as_slice().try_into().ok()?;
+        let (owner, rest) = note.split_first_chunk::<4>()?;
+        let (database, rest) = rest.split_first_chunk::<4>()?;
+        let (prepared_us, _) = rest.split_first_chunk::<8>()?;
+        Some(PreparedNote {
+            owner: Oid(u32::from_le_bytes(*owner)),
+            database: Oid(u32::from_le_bytes(*database)),
+            prepared_us: i64::from_le_bytes(*prepared_us),
+        })
+    }
+}
+
+impl Session {
+    pub(super) fn prepare_transaction(&mut self, gid: &str, host: &mut dyn Host) -> SqlResult<CommandTag> {
+        match self.block.state {
+            BlockState::Idle | BlockState::Implicit => {
+                host.notice(
+                    SqlError::new(
+                        state::NO_ACTIVE_SQL_TRANSACTION,
+                        "there is no transaction in progress",
+                    )
+                    .severity(Severity::Warning),
+                );
+                return Ok(CommandTag::Word("ROLLBACK"));
+            }
+            BlockState::Failed => {
+                self.rollback_transaction(host);
+                return Ok(CommandTag::Word("ROLLBACK"));
+            }
+            BlockState::Block => {}
+        }
+        self.ensure_transaction()?;
+        self.close_portals_at_end();
+        if self.state.catalog.has_changes() {
+            self.rollback_transaction(host);
+            return Err(SqlError::unsupported(
+                "PREPARE TRANSACTION of a transaction that changed the catalog",
+            ));
+        }
+        let note = PreparedNote {
+            owner: self.state.user_oid,
+            database: self.state.catalog.database,
+            prepared_us: self.state.clock_us(),
+        };
+        let transaction = self.transaction.take().expect("ensured above");
+        let outcome = transaction.prepare(gid, &note.encode());
+        self.transaction_ended(outcome.is_ok(), host);
+        match outcome {
+            Ok(receipt) => {
+                self.gate_durable(receipt.seen, host);
+                Ok(CommandTag::Word("PREPARE TRANSACTION"))
+            }
+            Err(failure) => {
+                self.gate(failure.receipt, host);
+                Err(prepare_error(failure.error, gid))
+            }
+        }
+    }
+
+    /// COMMIT PREPARED and ROLLBACK PREPARED.
+    pub(super) fn finish_prepared(
+        &mut self,
+        gid: &str,
+        commit: bool,
+        host: &mut dyn Host,
+    ) -> SqlResult<CommandTag> {
+        let command = if commit {
+            "COMMIT PREPARED"
+        } else {
+            "ROLLBACK PREPARED"
+        };
+        if self.block.state != BlockState::Idle {
+            return Err(SqlError::new(
+                state::ACTIVE_SQL_TRANSACTION,
+                format!("{command} cannot run inside a transaction block"),
+            ));
+        }
+        let engine = self.database.engine().clone();
+        let receipt = engine
+            .finish_prepared(gid, commit, |info| self.check_may_finish(info))
+            .map_err(|error| match error {
+                FinishError::Unknown => SqlError::new(
+                    state::UNDEFINED_OBJECT,
+                    format!("prepared transaction with identifier \"{gid}\" does not exist"),
+                ),
+                FinishError::Refused(error) => error,
+                FinishError::LogUnavailable(reason) => write_error::log_unavailable(reason),
+            })?;
+        self.gate_durable(receipt.seen, host);
+        Ok(CommandTag::Word(command))
+    }
+
+    fn check_may_finish(&self, info: &PreparedInfo) -> SqlResult<()> {
+        let Some(note) = PreparedNote::of(info) else {
+            return Ok(());
+        };
+        if note.owner != self.state.user_oid && !self.state.superuser {
+            return Err(SqlError::new(
+                state::INSUFFICIENT_PRIVILEGE,
+                "permission denied to finish prepared transaction",
+            )
+            .hint("Must be superuser or the user that prepared the transaction."));
+        }
+        if note.database != self.state.catalog.database {
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "prepared transaction belongs to another database",
+            )
+            .hint("Connect to the database where the transaction was prepared to finish it."));
+        }
+        Ok(())
+    }
+
+    /// Holds replies back until `until` is on disk, also where commits need not be.
+    fn gate_durable(&mut self, until: Lsn, host: &mut dyn Host) {
+        self.seen = self.seen.max(until);
+        host.gate(until);
+    }
+}
+
+fn prepare_error(error: PrepareError, gid: &str) -> SqlError {
+    match error {
+        PrepareError::GidTooLong => SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            format!("transaction identifier \"{gid}\" is too long"),
+        ),
+        PrepareError::Disabled => SqlError::new(
+            state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "prepared transactions are disabled",
+        )
+        .hint("Set max_prepared_transactions to a nonzero value."),
+        PrepareError::GidInUse => SqlError::new(
+            state::DUPLICATE_OBJECT,
+            format!("transaction identifier \"{gid}\" is already in use"),
+        ),
+        PrepareError::TooMany { maximum } => SqlError::new(
+            state::OUT_OF_MEMORY,
+            "maximum number of prepared transactions reached",
+        )
+        .hint(format!(
+            "Increase max_prepared_transactions (currently {maximum})."
+        )),
+        PrepareError::Unsupported(what) => SqlError::unsupported(what),
+        PrepareError::LockedAtBothLevels => SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot PREPARE while holding both session-level and transaction-level locks on the same object",
+        ),
+        PrepareError::TooManyLocks { bytes, maximum_bytes } => SqlError::new(
+            state::PROGRAM_LIMIT_EXCEEDED,
+            "the transaction holds too many row locks to be prepared",
+        )
+        .detail(format!(
+            "They take {bytes} bytes of the log, at most {maximum_bytes} are possible."
+        )),
+        PrepareError::LogUnavailable(reason) => write_error::log_unavailable(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::command::test_support::session;
+    use crate::embedded::LocalSession;
+
+    fn fails(session: &mut LocalSession, statement: &str) -> (String, String) {
+        let error = session.query(statement).expect_err(statement);
+        let fields = error.fields();
+        (fields.state.to_string(), fields.message.to_string())
+    }
+
+    fn listed(session: &mut LocalSession) -> Vec<Option<String>> {
+        let text = "select gid || ' ' || owner || ' ' || database from pg_prepared_xacts order by gid";
+        let rows = session.rows(text).expect("the view can be read");
+        rows.into_iter().map(|mut row| row.remove(0)).collect()
+    }
+
+    #[test]
+    fn a_transaction_is_prepared_and_decided() {
+        let mut session = session();
+        session
+            .query("create table t (id int primary key, v int)")
+            .unwrap();
+        session
+            .query("begin; insert into t values (1, 1); prepare transaction 'a'")
+            .unwrap();
+        assert_eq!(session.rows("select * from t").unwrap().len(), 0);
+        assert_eq!(listed(&mut session), [Some("a postgres postgres".to_string())]);
+        // A session does not get past what it has prepared itself.
+        session.query("begin").unwrap();
+        let lock = "lock table t in access exclusive mode nowait";
+        assert_eq!(fails(&mut session, lock).0, "55P03");
+        session.query("rollback").unwrap();
+        session.query("commit prepared 'a'").unwrap();
+        assert_eq!(session.rows("select * from t").unwrap().len(), 1);
+        session
+            .query("begin; update t set v = 2; prepare transaction 'a'")
+            .unwrap();
+        session.query("rollback prepared 'a'").unwrap();
+        assert_eq!(
+            session.rows("select v from t").unwrap()[0][0].as_deref(),
+            Some("1")
+        );
+        assert!(listed(&mut session).is_empty());
+        assert_eq!(fails(&mut session, "commit prepared 'a'").0, "42704");
+    }
+
+    #[test]
+    fn changes_of_the_catalog_cannot_be_prepared() {
+        let mut session = session();
+        for change in ["create table u (a int)", "create role somebody"] {
+            session.query("begin").unwrap();
+            session.query(change).unwrap();
+            assert_eq!(fails(&mut session, "prepare transaction 'a'").0, "0A000");
+            assert_eq!(session.session().status(), b'I');
+        }
+        assert_eq!(fails(&mut session, "select * from u").0, "42P01");
+        assert!(listed(&mut session).is_empty());
+    }
+
+    #[test]
+    fn a_database_with_prepared_transactions_is_not_dropped() {
+        let mut session = session();
+        session.query("create database d").unwrap();
+        let database = session.session().database().clone();
+        let mut other = LocalSession::open(&database, "postgres", "d").unwrap();
+        other.query("begin; prepare transaction 'a'").unwrap();
+        assert_eq!(fails(&mut session, "commit prepared 'a'").0, "0A000");
+        assert_eq!(fails(&mut session, "drop database d").0, "55006");
+        other.query("commit prepared 'a'").unwrap();
+        drop(other);
+        session.query("drop database d").unwrap();
+    }
+}
