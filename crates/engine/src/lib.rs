@@ -40,9 +40,9 @@ pub use table::prune::Collected;
 pub use table::{
     CATALOG_TABLE, COLUMNS_MAX, ColumnStorage, Definition, DefinitionCorrupt, FIRST_USER_TABLE,
     IndexDefinition, IndexList, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeyOutcome,
-    KeyProgram, KeySource, KeyValue, Layout, ROW_BYTES_MAX, RowTooLarge, RowView, RowWriter,
-    SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table, TableDefinition, TableIndex,
-    TableScan,
+    KeyProgram, KeySource, KeyValue, Layout, ROW_BYTES_MAX, RowBuffers, RowTooLarge, RowView, RowWriter,
+    SLOTS_AHEAD, SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table, TableDefinition,
+    TableIndex, TableScan, VERSIONS_AHEAD,
 };
 pub use txn::{
     Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, FinishError, GID_BYTES_MAX,

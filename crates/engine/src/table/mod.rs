@@ -6,7 +6,7 @@
 //!  3. `visibility`: which version a reader sees;
 //!  4. `store`: the table: layouts, segments, row ids, indexes;
 //!  5. `key_program`: keys of indexes from row bytes;
-//!  6. `scan`: all rows in row-id order;
+//!  6. `scan`: all rows in row-id order; `prefetch`: hints for scans that know what comes next;
 //!  7. `prune`: old versions and dead index entries, and the collector of deleted rows;
 //!  8. `apply`: rows from the log and from images, for recovery; `load`: indexes of what was recovered;
 //!  9. `definition`: what the catalog keeps.
@@ -22,6 +22,7 @@ pub(crate) mod visibility;
 pub(crate) mod store;
 mod key_program;
 mod scan;
+mod prefetch;
 pub(crate) mod prune;
 mod apply;
 mod load;
@@ -35,6 +36,7 @@ pub use key_program::{
     KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeyOutcome, KeyProgram, KeySource, KeyValue,
 };
 pub use layout::{COLUMNS_MAX, ColumnStorage, Layout, StorageClass};
-pub use row::{ROW_BYTES_MAX, RowTooLarge, RowView, RowWriter};
+pub use prefetch::{SLOTS_AHEAD, VERSIONS_AHEAD};
+pub use row::{ROW_BYTES_MAX, RowBuffers, RowTooLarge, RowView, RowWriter};
 pub use scan::TableScan;
 pub use store::{IndexList, Table, TableIndex};

@@ -170,8 +170,14 @@ pub struct RowTooLarge {
 /// begin as NULL.
 pub struct RowWriter<'a> {
     layout: &'a Layout,
-    nulls: Vec<u8>,
     null_count: usize,
+    buffers: RowBuffers,
+}
+
+/// The memory of a [`RowWriter`], for a caller that writes now and then and wants to allocate once.
+#[derive(Default)]
+pub struct RowBuffers {
+    nulls: Vec<u8>,
     fixed: Vec<u8>,
     /// Variable values in the order they were set.
     scratch: Vec<u8>,
@@ -182,17 +188,22 @@ pub struct RowWriter<'a> {
 
 impl<'a> RowWriter<'a> {
     pub fn new(layout: &'a Layout) -> RowWriter<'a> {
+        RowWriter::with_buffers(layout, RowBuffers::default())
+    }
+
+    /// A writer in memory that an earlier one, of any layout, gave back.
+    pub fn with_buffers(layout: &'a Layout, buffers: RowBuffers) -> RowWriter<'a> {
         let mut writer = RowWriter {
             layout,
-            nulls: vec![0; layout.null_bitmap_bytes()],
             null_count: 0,
-            fixed: vec![0; layout.fixed_bytes as usize],
-            scratch: Vec::new(),
-            spans: vec![(0, 0); layout.variable_count as usize],
-            row: Vec::new(),
+            buffers,
         };
         writer.clear();
         writer
+    }
+
+    pub fn into_buffers(self) -> RowBuffers {
+        self.buffers
     }
 
     pub fn layout(&self) -> &'a Layout {
@@ -201,22 +212,27 @@ impl<'a> RowWriter<'a> {
 
     /// Begins a row: every column NULL.
     pub fn clear(&mut self) {
-        self.nulls.fill(0);
-        for column in 0..self.layout.column_count() {
-            self.nulls[column / 8] |= 1 << (column % 8);
+        let (layout, buffers) = (self.layout, &mut self.buffers);
+        self.null_count = layout.column_count();
+        buffers.nulls.clear();
+        buffers.nulls.resize(layout.null_bitmap_bytes(), 0xff);
+        if let (Some(last), used @ 1..) = (buffers.nulls.last_mut(), self.null_count % 8) {
+            // Bits behind the last column are zero in every row.
+            *last = (1 << used) - 1;
         }
-        self.null_count = self.layout.column_count();
-        self.fixed.fill(0);
-        self.scratch.clear();
-        self.spans.fill((0, 0));
+        buffers.fixed.clear();
+        buffers.fixed.resize(layout.fixed_bytes as usize, 0);
+        buffers.scratch.clear();
+        buffers.spans.clear();
+        buffers.spans.resize(layout.variable_count as usize, (0, 0));
     }
 
     pub fn set_null(&mut self, column: usize) {
         let bit = 1u8 << (column % 8);
-        if self.nulls[column / 8] & bit != 0 {
+        if self.buffers.nulls[column / 8] & bit != 0 {
             return;
         }
-        self.nulls[column / 8] |= bit;
+        self.buffers.nulls[column / 8] |= bit;
         self.null_count += 1;
         match self.layout.places[column] {
             Place::Fixed { offset } => {
@@ -224,9 +240,9 @@ impl<'a> RowWriter<'a> {
                     .class
                     .width()
                     .expect("a fixed place has a width");
-                self.fixed[offset as usize..offset as usize + width].fill(0);
+                self.buffers.fixed[offset as usize..offset as usize + width].fill(0);
             }
-            Place::Variable { ordinal } => self.spans[ordinal as usize] = (0, 0),
+            Place::Variable { ordinal } => self.buffers.spans[ordinal as usize] = (0, 0),
         }
     }
 
@@ -255,7 +271,7 @@ impl<'a> RowWriter<'a> {
             panic!("column {column} is variable");
         };
         debug_assert_eq!(self.layout.columns()[column].class.width(), Some(N));
-        self.fixed[offset as usize..offset as usize + N].copy_from_slice(&value);
+        self.buffers.fixed[offset as usize..offset as usize + N].copy_from_slice(&value);
         self.mark_present(column);
     }
 
@@ -263,16 +279,16 @@ impl<'a> RowWriter<'a> {
         let Place::Variable { ordinal } = self.layout.places[column] else {
             panic!("column {column} is fixed");
         };
-        let start = self.scratch.len();
-        self.scratch.extend_from_slice(value);
-        self.spans[ordinal as usize] = (start as u32, self.scratch.len() as u32);
+        let start = self.buffers.scratch.len();
+        self.buffers.scratch.extend_from_slice(value);
+        self.buffers.spans[ordinal as usize] = (start as u32, self.buffers.scratch.len() as u32);
         self.mark_present(column);
     }
 
     fn mark_present(&mut self, column: usize) {
         let bit = 1u8 << (column % 8);
-        if self.nulls[column / 8] & bit != 0 {
-            self.nulls[column / 8] &= !bit;
+        if self.buffers.nulls[column / 8] & bit != 0 {
+            self.buffers.nulls[column / 8] &= !bit;
             self.null_count -= 1;
         }
     }
@@ -295,12 +311,17 @@ impl<'a> RowWriter<'a> {
     /// The row's bytes, valid until the next call that writes.
     pub fn finish(&mut self) -> Result<&[u8], RowTooLarge> {
         let variable_bytes: usize = self
+            .buffers
             .spans
             .iter()
             .map(|&(start, end)| (end - start) as usize)
             .sum();
-        let row_bytes = 1 + self.nulls.len() + self.fixed.len() + 4 * self.spans.len() + variable_bytes;
-        if row_bytes > ROW_BYTES_MAX || self.scratch.len() > u32::MAX as usize {
+        let row_bytes = 1
+            + self.buffers.nulls.len()
+            + self.buffers.fixed.len()
+            + 4 * self.buffers.spans.len()
+            + variable_bytes;
+        if row_bytes > ROW_BYTES_MAX || self.buffers.scratch.len() > u32::MAX as usize {
             return Err(RowTooLarge {
                 row_bytes,
                 maximum_bytes: ROW_BYTES_MAX,
@@ -311,28 +332,31 @@ impl<'a> RowWriter<'a> {
             0x100..=0xffff => 1,
             _ => 2,
         };
-        self.row.clear();
+        self.buffers.row.clear();
         let has_nulls = self.null_count > 0;
         let nulls_flag = if has_nulls { FLAG_NULLS } else { 0 };
-        self.row.push(nulls_flag | (width_code << OFFSET_WIDTH_SHIFT));
+        self.buffers
+            .row
+            .push(nulls_flag | (width_code << OFFSET_WIDTH_SHIFT));
         if has_nulls {
-            self.row.extend_from_slice(&self.nulls);
+            self.buffers.row.extend_from_slice(&self.buffers.nulls);
         }
-        self.row.extend_from_slice(&self.fixed);
+        self.buffers.row.extend_from_slice(&self.buffers.fixed);
         let mut end = 0u32;
-        for &(from, to) in &self.spans {
+        for &(from, to) in &self.buffers.spans {
             end += to - from;
             match width_code {
-                0 => self.row.push(end as u8),
-                1 => self.row.extend_from_slice(&(end as u16).to_le_bytes()),
-                _ => self.row.extend_from_slice(&end.to_le_bytes()),
+                0 => self.buffers.row.push(end as u8),
+                1 => self.buffers.row.extend_from_slice(&(end as u16).to_le_bytes()),
+                _ => self.buffers.row.extend_from_slice(&end.to_le_bytes()),
             }
         }
-        for &(from, to) in &self.spans {
-            self.row
-                .extend_from_slice(&self.scratch[from as usize..to as usize]);
+        for &(from, to) in &self.buffers.spans {
+            self.buffers
+                .row
+                .extend_from_slice(&self.buffers.scratch[from as usize..to as usize]);
         }
-        Ok(&self.row)
+        Ok(&self.buffers.row)
     }
 }
 

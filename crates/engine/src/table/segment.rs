@@ -146,6 +146,7 @@ pub(crate) struct Directory {
     grow: Mutex<()>,
 }
 
+#[inline]
 fn place(segment: u32) -> (usize, usize) {
     let position = segment as u64 + FIRST;
     let bucket = position.ilog2() - FIRST.ilog2();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mote_common::{RowId, SqlResult};
-use mote_engine::{RowWriter, Table, WriteError};
+use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
 use mote_sql::plan::node;
 use mote_types::Datum;
 
@@ -48,6 +48,7 @@ pub struct State {
     new: Vec<Datum>,
     row: Vec<Datum>,
     scratch: Vec<u8>,
+    buffers: RowBuffers,
     /// Rows this statement inserted or updated: ON CONFLICT DO UPDATE must not touch one twice.
     touched: HashSet<RowId>,
 }
@@ -61,6 +62,7 @@ impl State {
             new: Vec::new(),
             row: Vec::new(),
             scratch: Vec::new(),
+            buffers: RowBuffers::default(),
             touched: HashSet::new(),
         }
     }
@@ -117,19 +119,21 @@ impl State {
             }
         }
     }
-}
 
-impl Operator for State {
-    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        let table = resolve(&mut self.table, &self.program.target.relation, runtime)?;
-        let mut writer = RowWriter::new(table.newest_layout());
+    /// Inserts until a row has to be handed up, or to the end.
+    fn run(
+        &mut self,
+        table: &Arc<Table>,
+        writer: &mut RowWriter<'_>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
         while self.input.next(runtime)? {
             runtime.burn(1)?;
             self.new.clear();
             for value in &self.program.values {
                 self.new.push(value.evaluate(self.input.row(), runtime)?);
             }
-            if !self.insert(&table, &mut writer, runtime)? {
+            if !self.insert(table, writer, runtime)? {
                 continue;
             }
             if self.program.counted {
@@ -141,6 +145,16 @@ impl Operator for State {
             }
         }
         Ok(false)
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let table = resolve(&mut self.table, &self.program.target.relation, runtime)?;
+        let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+        let result = self.run(&table, &mut writer, runtime);
+        self.buffers = writer.into_buffers();
+        result
     }
 
     fn row(&self) -> &[Datum] {

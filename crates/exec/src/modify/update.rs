@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_engine::{Isolation, RowLockStrength, RowVersion, RowWriter, Table, WaitPolicy, WriteError};
+use mote_engine::{
+    Isolation, RowBuffers, RowLockStrength, RowVersion, RowWriter, Table, WaitPolicy, WriteError,
+};
 use mote_sql::plan::expr::Expr;
 use mote_sql::plan::node::{self, RowMark, ScanId};
 use mote_types::Datum;
@@ -100,6 +102,7 @@ pub struct State {
     assigned: Vec<Datum>,
     row: Vec<Datum>,
     scratch: Vec<u8>,
+    buffers: RowBuffers,
 }
 
 impl State {
@@ -115,6 +118,7 @@ impl State {
             assigned: Vec::new(),
             row: Vec::new(),
             scratch: Vec::new(),
+            buffers: RowBuffers::default(),
         }
     }
 
@@ -254,16 +258,18 @@ impl State {
         }
         row
     }
-}
 
-impl Operator for State {
-    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        let table = resolve(&mut self.table, &self.program.target.relation, runtime)?;
-        let mut writer = RowWriter::new(table.newest_layout());
+    /// Updates until a row has to be handed up, or to the end.
+    fn run(
+        &mut self,
+        table: &Table,
+        writer: &mut RowWriter<'_>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
         while self.input.next(runtime)? {
             runtime.burn(1)?;
             copy_row(self.input.row(), &mut self.joined);
-            if !self.update(&table, &mut writer, runtime)? {
+            if !self.update(table, writer, runtime)? {
                 continue;
             }
             if self.program.counted {
@@ -276,6 +282,16 @@ impl Operator for State {
             }
         }
         Ok(false)
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let table = resolve(&mut self.table, &self.program.target.relation, runtime)?;
+        let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+        let result = self.run(&table, &mut writer, runtime);
+        self.buffers = writer.into_buffers();
+        result
     }
 
     fn row(&self) -> &[Datum] {

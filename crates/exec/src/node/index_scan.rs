@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use mote_common::{RowId, SqlResult};
 use mote_engine::index::{Cursor, Direction, KeyRange};
-use mote_engine::{KeyColumn, RowVersion, Table, TableIndex};
+use mote_engine::{KeyColumn, RowVersion, SLOTS_AHEAD, Table, TableIndex, VERSIONS_AHEAD};
 use mote_sql::catalog::Relation;
 use mote_sql::plan::node::{self, AnyOf, IndexBound, IndexEquality, ScanId};
 use mote_types::key::{KeyBound, key_bound};
@@ -91,6 +91,59 @@ impl Program {
             relation: Arc::clone(&node.relation),
         }))
     }
+
+    /// The range behind the equal keys in `key`; None is empty.
+    fn range(
+        &self,
+        column: &KeyColumn,
+        key: &[u8],
+        scratch: &mut Vec<u8>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<Option<KeyRange>> {
+        let mut range = KeyRange::prefix(key);
+        if self.lower.is_none() && self.upper.is_none() {
+            return Ok(Some(range));
+        }
+        // A comparison leaves nulls out.
+        if column.nullable {
+            let mut edge = key.to_vec();
+            column.append(mote_engine::KeyValue::Null, &mut edge);
+            if column.nulls_first {
+                range.lower = behind(edge);
+            } else {
+                range.upper = Bound::Excluded(edge);
+            }
+        }
+        let ty = self.key_types[self.equals.len()];
+        for (limit, is_lower) in [(&self.lower, true), (&self.upper, false)] {
+            let Some(limit) = limit else { continue };
+            let value = limit.value.evaluate(&[], runtime)?;
+            if value.is_null() {
+                return Ok(None);
+            }
+            let (value, inclusive) = match key_bound(&value, ty) {
+                KeyBound::Exact => (value, limit.inclusive),
+                // Above the greatest possible key below it, or up to that key and with it.
+                KeyBound::Between(scaled) => {
+                    let scale = ty.numeric_precision_scale().map_or(0, |(_, scale)| scale);
+                    (Datum::Numeric(Numeric::from_scaled_i64(scaled, scale)), !is_lower)
+                }
+                KeyBound::BelowAll if is_lower => continue,
+                KeyBound::AboveAll if !is_lower => continue,
+                KeyBound::BelowAll | KeyBound::AboveAll => return Ok(None),
+            };
+            let mut edge = key.to_vec();
+            append_key(column, ty, &value, &mut edge, scratch);
+            let is_first = is_lower != column.descending;
+            match (is_first, inclusive) {
+                (true, true) => range.lower = Bound::Included(edge),
+                (true, false) => range.lower = behind(edge),
+                (false, true) => range.upper = before(behind(edge)),
+                (false, false) => range.upper = Bound::Excluded(edge),
+            }
+        }
+        Ok(Some(range))
+    }
 }
 
 /// Where the scan stands.
@@ -98,7 +151,8 @@ enum Position {
     NotStarted,
     /// Row ids of one complete key, from this one on.
     Rows(usize),
-    Range(Box<Cursor>),
+    /// What the cursor has not handed out yet.
+    Range,
     Done,
 }
 
@@ -107,6 +161,8 @@ pub struct State {
     /// Kept from one execution to the next; a plan does not outlive its tables.
     source: Option<(Arc<Table>, Arc<TableIndex>)>,
     position: Position,
+    /// Kept for its buffers; means something in `Position::Range` only.
+    cursor: Option<Cursor>,
     key: Vec<u8>,
     scratch: Vec<u8>,
     rows: Vec<RowId>,
@@ -123,6 +179,7 @@ impl State {
             program,
             source: None,
             position: Position::NotStarted,
+            cursor: None,
             key: Vec::new(),
             scratch: Vec::new(),
             rows: Vec::new(),
@@ -188,11 +245,19 @@ impl State {
 
     /// Builds the key or range and positions on it.
     fn open(&mut self, element: Option<Datum>, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-        let program = Arc::clone(&self.program);
-        let (_, index) = self.source.as_ref().expect("resolved before the start");
-        let index = Arc::clone(index);
+        let State {
+            program,
+            source,
+            key,
+            scratch,
+            rows,
+            position,
+            cursor,
+            ..
+        } = self;
+        let (_, index) = source.as_ref().expect("resolved before the start");
         let columns = index.key_program.columns();
-        self.key.clear();
+        key.clear();
         for (number, equality) in program.equals.iter().enumerate() {
             let value = match equality {
                 Equality::Value(expression) => expression.evaluate(&[], runtime)?,
@@ -205,73 +270,30 @@ impl State {
             if value.is_null() && (!tests_null || !columns[number].nullable)
                 || !matches!(key_bound(&value, ty), KeyBound::Exact)
             {
-                self.position = Position::Done;
+                *position = Position::Done;
                 return Ok(());
             }
-            append_key(&columns[number], ty, &value, &mut self.key, &mut self.scratch);
+            append_key(&columns[number], ty, &value, key, scratch);
         }
         if program.equals.len() == columns.len() {
-            self.rows.clear();
-            index.tree.get_all(&self.key, &mut self.rows);
+            rows.clear();
+            index.tree.get_all(key, rows);
             if program.direction == Direction::Backward {
-                self.rows.reverse();
+                rows.reverse();
             }
-            self.position = Position::Rows(0);
+            *position = Position::Rows(0);
             return Ok(());
         }
-        self.position = match self.range(&columns[program.equals.len()], runtime)? {
-            Some(range) => Position::Range(Box::new(Cursor::new(range, program.direction))),
-            None => Position::Done,
+        let Some(range) = program.range(&columns[program.equals.len()], key, scratch, runtime)? else {
+            *position = Position::Done;
+            return Ok(());
         };
+        match cursor {
+            Some(cursor) => cursor.restart(range, program.direction),
+            None => *cursor = Some(Cursor::new(range, program.direction)),
+        }
+        *position = Position::Range;
         Ok(())
-    }
-
-    /// The range behind the equal keys in `self.key`; None is empty.
-    fn range(&mut self, column: &KeyColumn, runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<KeyRange>> {
-        let program = Arc::clone(&self.program);
-        let mut range = KeyRange::prefix(&self.key);
-        if program.lower.is_none() && program.upper.is_none() {
-            return Ok(Some(range));
-        }
-        // A comparison leaves nulls out.
-        if column.nullable {
-            let mut edge = self.key.clone();
-            column.append(mote_engine::KeyValue::Null, &mut edge);
-            if column.nulls_first {
-                range.lower = behind(edge);
-            } else {
-                range.upper = Bound::Excluded(edge);
-            }
-        }
-        let ty = program.key_types[program.equals.len()];
-        for (limit, is_lower) in [(&program.lower, true), (&program.upper, false)] {
-            let Some(limit) = limit else { continue };
-            let value = limit.value.evaluate(&[], runtime)?;
-            if value.is_null() {
-                return Ok(None);
-            }
-            let (value, inclusive) = match key_bound(&value, ty) {
-                KeyBound::Exact => (value, limit.inclusive),
-                // Above the greatest possible key below it, or up to that key and with it.
-                KeyBound::Between(scaled) => {
-                    let scale = ty.numeric_precision_scale().map_or(0, |(_, scale)| scale);
-                    (Datum::Numeric(Numeric::from_scaled_i64(scaled, scale)), !is_lower)
-                }
-                KeyBound::BelowAll if is_lower => continue,
-                KeyBound::AboveAll if !is_lower => continue,
-                KeyBound::BelowAll | KeyBound::AboveAll => return Ok(None),
-            };
-            let mut edge = self.key.clone();
-            append_key(column, ty, &value, &mut edge, &mut self.scratch);
-            let is_first = is_lower != column.descending;
-            match (is_first, inclusive) {
-                (true, true) => range.lower = Bound::Included(edge),
-                (true, false) => range.lower = behind(edge),
-                (false, true) => range.upper = before(behind(edge)),
-                (false, false) => range.upper = Bound::Excluded(edge),
-            }
-        }
-        Ok(Some(range))
     }
 
     /// The next row of the current key or range, read into `self.row`.
@@ -286,12 +308,17 @@ impl State {
                         return Ok(false);
                     };
                     *at += 1;
+                    ask_ahead(table, |ahead| self.rows.get(*at + ahead).copied());
                     (&self.key[..], id)
                 }
-                Position::Range(cursor) => match cursor.next(&index.tree) {
-                    Some(entry) => entry,
-                    None => return Ok(false),
-                },
+                Position::Range => {
+                    let cursor = self.cursor.as_mut().expect("a range has a cursor");
+                    ask_ahead(table, |ahead| cursor.peek_row(ahead));
+                    match cursor.next(&index.tree) {
+                        Some(entry) => entry,
+                        None => return Ok(false),
+                    }
+                }
                 Position::NotStarted | Position::Done => return Ok(false),
             };
             let Some(version) = transaction.fetch(table, id, runtime.snapshot()) else {
@@ -311,6 +338,17 @@ impl State {
             Some(filter) => filter.holds(&self.row, runtime),
             None => Ok(true),
         }
+    }
+}
+
+/// Has the processor fetch what the scan will read in a few rows' time.
+#[inline]
+fn ask_ahead(table: &Table, row: impl Fn(usize) -> Option<RowId>) {
+    if let Some(row) = row(SLOTS_AHEAD) {
+        table.prefetch_slot(row);
+    }
+    if let Some(row) = row(VERSIONS_AHEAD) {
+        table.prefetch_version(row);
     }
 }
 

@@ -193,6 +193,7 @@ impl Cursor {
     }
 
     /// The next entry of the range. Always pass the same index.
+    #[inline]
     #[allow(clippy::should_implement_trait)] // lends from the cursor's buffer, which `Iterator` cannot say
     pub fn next(&mut self, index: &OrderedIndex) -> Option<(&[u8], RowId)> {
         while self.next == self.batch.len() {
@@ -204,6 +205,12 @@ impl Cursor {
         let copied = &self.batch[self.next];
         self.next += 1;
         Some((&self.keys[copied.start..copied.end], RowId(copied.row)))
+    }
+
+    /// The row of the entry that `next` will hand out after `ahead` more, if it was read already.
+    #[inline]
+    pub fn peek_row(&self, ahead: usize) -> Option<RowId> {
+        self.batch.get(self.next + ahead).map(|copied| RowId(copied.row))
     }
 
     /// Reads the next batch: from the same leaf if it stopped inside it, else from the leaf at the moved end. The batch may

@@ -350,26 +350,33 @@ impl Node {
     }
 
     /// Appends `length` bytes from `offset` to `out`.
+    #[inline]
     pub(super) fn copy_bytes(&self, offset: usize, length: usize, out: &mut Vec<u8>) {
         let length = length.min(NODE_BYTES); // a torn length must not make a long copy
         out.reserve(length + 8);
+        let end = out.len() + length;
         let mut at = 0;
+        // Whole words, the surplus cut off: a copy of known length is one store, one of unknown length a call.
         while at < length {
-            let chunk = self.big_endian_at(offset + at).to_be_bytes();
-            out.extend_from_slice(&chunk[..(length - at).min(8)]);
+            out.extend_from_slice(&self.big_endian_at(offset + at).to_be_bytes());
             at += 8;
         }
+        out.truncate(end);
     }
 
     /// Appends the whole key of a slot to `out`.
+    #[inline]
     pub(super) fn copy_key(&self, header: Header, slot: Slot, out: &mut Vec<u8>) {
         self.copy_bytes(PREFIX_AT, header.prefix_bytes, out);
         self.copy_suffix(header, slot, out);
     }
 
     /// Appends the key of a slot without the node's prefix to `out`.
+    #[inline]
     pub(super) fn copy_suffix(&self, header: Header, slot: Slot, out: &mut Vec<u8>) {
-        out.extend_from_slice(&slot.head().to_be_bytes()[..slot.suffix_bytes().min(HEAD_BYTES)]);
+        let end = out.len() + slot.suffix_bytes().min(HEAD_BYTES);
+        out.extend_from_slice(&slot.head().to_be_bytes());
+        out.truncate(end);
         self.copy_bytes(slot.offset() + header.cell_head(), slot.rest_bytes(), out);
     }
 
