@@ -11,7 +11,7 @@ use mio::net::TcpStream;
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_exec::session::{Activity, ExecuteEnd, Session, SessionIdentity, SessionSignals};
-use mote_types::{Datum, input_binary, input_text};
+use mote_types::{ColumnType, Datum, input_binary, input_text};
 
 use crate::auth::{AuthMethod, scram};
 use crate::host::{WireHost, connection_lost, terminated};
@@ -47,10 +47,20 @@ pub struct Wire {
     pub gate: Lsn,
     /// Unsent bytes hold something that no statement under way may keep back: a ReadyForQuery, a notice.
     pub due: bool,
+    /// The shape of the rows under way; here so that its memory is used again.
+    pub result: ResultShape,
     /// The socket had nothing more when it was last read: only an event changes that.
     pub drained: bool,
     /// The client is gone.
     pub broken: bool,
+}
+
+/// How the rows of the running statement go out.
+#[derive(Default)]
+pub struct ResultShape {
+    /// Formats of the result columns, as Bind asked for them; empty = text.
+    pub formats: Vec<i16>,
+    pub columns: Vec<ColumnType>,
 }
 
 impl Wire {
@@ -155,6 +165,7 @@ impl Connection {
                 sent: 0,
                 gate: Lsn::ZERO,
                 due: false,
+                result: ResultShape::default(),
                 drained: false,
                 broken: false,
             },
@@ -348,9 +359,7 @@ impl Connection {
 
     /// Reports a statement's failure; the transaction block follows.
     fn failed(&mut self, kind: u8, error: SqlError, yielder: &Yielder<(), Suspend>) {
-        self.with_host(yielder, &[], false, |session, host| {
-            session.statement_failed(host)
-        });
+        self.with_host(yielder, false, |session, host| session.statement_failed(host));
         backend::error_response(&mut self.wire.output, &error);
         match kind {
             b'Q' | b'S' | b'F' => self.ready(),
@@ -367,7 +376,6 @@ impl Connection {
     fn with_host<T>(
         &mut self,
         yielder: &Yielder<(), Suspend>,
-        formats: &[i16],
         describe_rows: bool,
         run: impl FnOnce(&mut Session, &mut WireHost<'_>) -> T,
     ) -> T {
@@ -378,9 +386,7 @@ impl Connection {
         let mut host = WireHost {
             wire: &mut self.wire,
             yielder,
-            formats,
             describe_rows,
-            columns: Vec::new(),
         };
         run(session, &mut host)
     }
@@ -390,13 +396,14 @@ impl Connection {
         let text = fields.string()?;
         fields.end()?;
         self.skip_to_sync = false;
-        self.with_host(yielder, &[], true, |session, host| session.query(text, host))?;
+        self.wire.result.formats.clear();
+        self.with_host(yielder, true, |session, host| session.query(text, host))?;
         self.ready();
         Ok(())
     }
 
     fn sync(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
-        self.with_host(yielder, &[], false, |session, host| session.sync(host))?;
+        self.with_host(yielder, false, |session, host| session.sync(host))?;
         self.ready();
         Ok(())
     }
@@ -404,7 +411,7 @@ impl Connection {
     fn parse(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let parse = Parse::read(body)?;
         let types = parse.types();
-        self.with_host(yielder, &[], false, |session, host| {
+        self.with_host(yielder, false, |session, host| {
             session.parse(parse.name, parse.text, &types, host)
         })?;
         backend::parse_complete(&mut self.wire.output);
@@ -413,10 +420,9 @@ impl Connection {
 
     fn bind(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let bind = Bind::read(body)?;
-        self.with_host(yielder, &[], false, |session, host| {
-            let prepared = session.statement(bind.statement)?.clone();
-            let current = prepared.current();
-            let types = &current.plan.parameters;
+        self.with_host(yielder, false, |session, host| {
+            let target = session.bind_target(bind.statement, host)?;
+            let types = target.parameters();
             if types.len() != bind.parameter_count {
                 return Err(protocol_violation(format!(
                     "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
@@ -425,8 +431,8 @@ impl Connection {
                     types.len()
                 )));
             }
+            let mut parameters = session.parameter_buffer();
             let settings = &session.state.settings.effective.format;
-            let mut parameters = Vec::with_capacity(types.len());
             for ((value, format), ty) in bind.parameters().zip(types) {
                 parameters.push(match (value, format) {
                     (None, _) => Datum::Null,
@@ -442,13 +448,7 @@ impl Connection {
                     }
                 });
             }
-            session.bind(
-                bind.portal,
-                prepared,
-                parameters,
-                bind.result_formats().collect(),
-                host,
-            )
+            session.bind(bind.portal, target, parameters, bind.result_formats().collect())
         })?;
         backend::bind_complete(&mut self.wire.output);
         Ok(())
@@ -460,7 +460,7 @@ impl Connection {
         let name = fields.string()?;
         match kind {
             b'S' => {
-                let (types, columns) = self.with_host(yielder, &[], false, |session, host| {
+                let (types, columns) = self.with_host(yielder, false, |session, host| {
                     session.describe_statement(name, host)
                 })?;
                 backend::parameter_description(&mut self.wire.output, &types);
@@ -471,7 +471,7 @@ impl Connection {
             }
             b'P' => {
                 let (columns, formats) =
-                    self.with_host(yielder, &[], false, |session, _| session.describe_portal(name))?;
+                    self.with_host(yielder, false, |session, _| session.describe_portal(name))?;
                 match columns {
                     Some(columns) => backend::row_description(&mut self.wire.output, &columns, &formats),
                     None => backend::no_data(&mut self.wire.output),
@@ -492,10 +492,16 @@ impl Connection {
         // Zero and below mean no limit.
         let max_rows = fields.i32()?.max(0) as u64;
         fields.end()?;
-        let formats = self.with_host(yielder, &[], false, |session, _| {
-            session.portal(name).map(|portal| portal.result_formats.clone())
-        })?;
-        let end = self.with_host(yielder, &formats, false, |session, host| {
+        let session = self
+            .session
+            .as_ref()
+            .expect("messages are handled after start-up");
+        let shape = &mut self.wire.result;
+        shape.formats.clear();
+        shape
+            .formats
+            .extend_from_slice(&session.portal(name)?.result_formats);
+        let end = self.with_host(yielder, false, |session, host| {
             session.execute(name, max_rows, host)
         })?;
         if end == ExecuteEnd::Suspended {

@@ -7,7 +7,7 @@ use mote_engine::Ticket;
 use mote_exec::host::{Host, WaitEnd, run_on_large_stack};
 use mote_exec::session::{CommandTag, Waiting};
 use mote_sql::plan::OutputColumn;
-use mote_types::{ColumnType, Datum, FormatSettings};
+use mote_types::{Datum, FormatSettings};
 
 use crate::connection::Wire;
 use crate::net::worker::{Reason, Suspend};
@@ -21,11 +21,8 @@ const OUTPUT_HIGH_WATER_BYTES: usize = 1 << 20;
 pub struct WireHost<'a> {
     pub wire: &'a mut Wire,
     pub yielder: &'a Yielder<(), Suspend>,
-    /// Formats of the result columns, as Bind asked for them; empty = text.
-    pub formats: &'a [i16],
     /// The extended protocol describes rows on request only; the simple one always.
     pub describe_rows: bool,
-    pub columns: Vec<ColumnType>,
 }
 
 impl WireHost<'_> {
@@ -98,16 +95,18 @@ impl WireHost<'_> {
 
 impl Host for WireHost<'_> {
     fn start_rows(&mut self, columns: &[OutputColumn]) -> SqlResult<()> {
-        self.columns.clear();
-        self.columns.extend(columns.iter().map(|c| c.ty));
+        let Wire { result, output, .. } = &mut *self.wire;
+        result.columns.clear();
+        result.columns.extend(columns.iter().map(|c| c.ty));
         if self.describe_rows {
-            backend::row_description(&mut self.wire.output, columns, self.formats);
+            backend::row_description(output, columns, &result.formats);
         }
         Ok(())
     }
 
     fn row(&mut self, row: &[Datum], format: &FormatSettings) -> SqlResult<()> {
-        backend::data_row(&mut self.wire.output, row, &self.columns, self.formats, format);
+        let Wire { result, output, .. } = &mut *self.wire;
+        backend::data_row(output, row, &result.columns, &result.formats, format);
         if self.wire.output.len() >= OUTPUT_HIGH_WATER_BYTES {
             self.wait_for_room()?;
         }

@@ -94,7 +94,7 @@ impl Query {
         context
             .transaction
             .begin_statement(if self.writes { Access::Write } else { Access::Read });
-        execution.start(&[], context)?;
+        execution.start(&mut Vec::new(), context)?;
         Ok(execution.run(context, max_rows, emit)?.rows)
     }
 }

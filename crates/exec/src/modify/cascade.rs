@@ -44,7 +44,7 @@ pub(super) fn run(
     let mut pending = PendingChecks::default();
     let context = runtime.context();
     context.transaction.begin_statement(Access::Write);
-    execution.start(&parameters, context)?;
+    execution.start(&mut parameters, context)?;
     execution.run_nested(context, &mut pending)?;
     runtime.values.pending_checks.append(&mut pending);
     Ok(())

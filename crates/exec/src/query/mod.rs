@@ -128,13 +128,13 @@ impl Execution {
         &self.program
     }
 
-    /// Begins a run at the transaction's current statement snapshot.
-    pub fn start(&mut self, parameters: &[Datum], context: &StatementContext<'_>) -> SqlResult<()> {
+    /// Begins a run at the transaction's current statement snapshot. Takes the values out of `parameters`.
+    pub fn start(&mut self, parameters: &mut Vec<Datum>, context: &StatementContext<'_>) -> SqlResult<()> {
         self.reset();
         if parameters.len() < self.program.parameters {
             return Err(SqlError::internal("too few parameters for the program"));
         }
-        self.values.parameters.extend_from_slice(parameters);
+        self.values.parameters.append(parameters);
         self.snapshot = Some(context.transaction.snapshot());
         Ok(())
     }

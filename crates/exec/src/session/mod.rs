@@ -12,6 +12,7 @@ mod block;
 mod directory;
 mod planning;
 mod portal;
+mod portals;
 mod prepared;
 mod run;
 pub mod state;
@@ -36,7 +37,8 @@ use crate::settings::Settings;
 pub use activity::{Activity, ActivityState, Doing, Waiting};
 use block::{BlockState, Characteristics, TransactionBlock};
 pub use directory::{Nudge, SessionDirectory};
-pub use portal::{CursorOptions, Portal, PortalState, Prepared};
+pub use portal::{BindTarget, CursorOptions, Portal, PortalState, Prepared};
+use portals::Portals;
 pub(crate) use prepared::PreparedNote;
 pub use state::{SequenceValues, SessionSignals, SessionState};
 pub use tag::CommandTag;
@@ -77,8 +79,10 @@ pub struct Session {
     /// The highest timestamp this session has met: later snapshots are not older.
     seen: Lsn,
     statements: HashMap<String, Arc<Prepared>>,
-    portals: HashMap<String, Portal>,
-    spare: Vec<Execution>,
+    portals: Portals,
+    /// Boxed: they wander between here and portals for every statement, and are 600 bytes long.
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Execution>>,
 }
 
 impl Session {
@@ -159,7 +163,7 @@ impl Session {
             },
             seen: Lsn::ZERO,
             statements: HashMap::new(),
-            portals: HashMap::new(),
+            portals: Portals::default(),
             spare: Vec::new(),
         })
     }
@@ -217,19 +221,33 @@ impl Session {
         })
     }
 
-    /// Bind. `parameters` are of the types that `statement(..).parameters()` names.
+    /// What a Bind names: a statement with its plan of now.
+    pub fn bind_target(&mut self, statement: &str, host: &mut dyn Host) -> SqlResult<BindTarget> {
+        let prepared = self.statement(statement)?.clone();
+        if let Some(statement) = &prepared.statement {
+            self.check_allowed(&statement.statement)?;
+        }
+        let plan = self.validate(&prepared, host)?;
+        Ok(BindTarget { prepared, plan })
+    }
+
+    /// An empty vector to gather the parameters of a Bind in.
+    pub fn parameter_buffer(&mut self) -> Vec<Datum> {
+        self.portals.spare_parameters()
+    }
+
+    /// Bind. `parameters` are of the types that the target names.
     pub fn bind(
         &mut self,
-        portal: &str,
-        prepared: Arc<Prepared>,
+        name: &str,
+        target: BindTarget,
         parameters: Vec<Datum>,
         result_formats: Vec<i16>,
-        host: &mut dyn Host,
     ) -> SqlResult<()> {
-        if !portal.is_empty() && self.portals.contains_key(portal) {
+        if !name.is_empty() && self.portals.contains(name) {
             return Err(SqlError::new(
                 sqlstate::DUPLICATE_CURSOR,
-                format!("cursor \"{portal}\" already exists"),
+                format!("cursor \"{name}\" already exists"),
             ));
         }
         if self.portals.len() >= NAMED_OBJECTS_MAX {
@@ -238,37 +256,23 @@ impl Session {
                 format!("too many open portals: the limit is {NAMED_OBJECTS_MAX}"),
             ));
         }
-        if let Some(statement) = &prepared.statement {
-            self.check_allowed(&statement.statement)?;
-        }
-        let plan = self.validate(&prepared, host)?;
         if result_formats.len() > 1 {
-            let columns = self.output_of(&plan.plan)?.map_or(0, |columns| columns.len());
-            if result_formats.len() == columns {
-                return self.insert_portal(portal, prepared, plan, parameters, result_formats);
+            let columns = self
+                .output_of(&target.plan.plan)?
+                .map_or(0, |columns| columns.len());
+            if result_formats.len() != columns {
+                return Err(SqlError::new(
+                    sqlstate::PROTOCOL_VIOLATION,
+                    format!(
+                        "bind message has {} result formats but query has {columns} columns",
+                        result_formats.len()
+                    ),
+                ));
             }
-            return Err(SqlError::new(
-                sqlstate::PROTOCOL_VIOLATION,
-                format!(
-                    "bind message has {} result formats but query has {columns} columns",
-                    result_formats.len()
-                ),
-            ));
         }
-        self.insert_portal(portal, prepared, plan, parameters, result_formats)
-    }
-
-    fn insert_portal(
-        &mut self,
-        name: &str,
-        prepared: Arc<Prepared>,
-        plan: Arc<portal::CachedPlan>,
-        parameters: Vec<Datum>,
-        result_formats: Vec<i16>,
-    ) -> SqlResult<()> {
         let made = Portal {
-            prepared,
-            plan,
+            prepared: target.prepared,
+            plan: target.plan,
             parameters,
             result_formats,
             state: PortalState::Ready,
@@ -276,7 +280,7 @@ impl Session {
             savepoint_depth: self.state.savepoint_depth,
             cursor: None,
         };
-        if let Some(old) = self.portals.insert(name.to_string(), made) {
+        if let Some(old) = self.portals.put(name, made) {
             self.retire(old);
         }
         Ok(())
@@ -315,13 +319,14 @@ impl Session {
     }
 
     pub fn close_portal(&mut self, name: &str) {
-        if let Some(portal) = self.portals.remove(name) {
+        if let Some(portal) = self.portals.take(name) {
             self.retire(portal);
         }
     }
 
-    /// Keeps the operator state of a finished portal for the next run of the same statement.
+    /// Keeps the operator state of a finished portal for the next run of the same statement, and its buffers.
     fn retire(&mut self, portal: Portal) {
+        self.portals.recycle(portal.parameters);
         if let Some(mut execution) = portal.execution
             && self.spare.len() < SPARE_EXECUTIONS
         {

@@ -212,13 +212,12 @@ impl Session {
         host: &mut dyn Host,
     ) -> SqlResult<Arc<CachedPlan>> {
         let cached = prepared.current();
+        if self.is_up_to_date(prepared, &cached) {
+            return Ok(cached);
+        }
         let own_changes = self.state.catalog.has_changes();
         let generation = self.state.catalog.generation();
         let same_settings = prepared.plan_key == self.state.settings.plan_key();
-        // Relaxed: a stale value costs a comparison of versions, nothing else.
-        if same_settings && !own_changes && cached.generation.load(Ordering::Relaxed) == generation {
-            return Ok(cached);
-        }
         if same_settings && self.dependencies_hold(&cached.plan) {
             if !own_changes {
                 cached.generation.store(generation, Ordering::Relaxed);
@@ -251,6 +250,15 @@ impl Session {
             *prepared.plan.lock() = fresh.clone();
         }
         Ok(fresh)
+    }
+
+    /// The common case, cheap: nothing has changed in the catalog since the plan was last known to be good.
+    #[inline]
+    pub(super) fn is_up_to_date(&self, prepared: &Prepared, plan: &CachedPlan) -> bool {
+        // Relaxed: a stale value costs a comparison of versions, nothing else.
+        plan.generation.load(Ordering::Relaxed) == self.state.catalog.generation()
+            && !self.state.catalog.has_changes()
+            && prepared.plan_key == self.state.settings.plan_key()
     }
 
     fn is_current(&self, plan: &CachedPlan) -> bool {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use mote_common::{Oid, TableId};
+use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
 use mote_sql::ast::ParsedStatement;
-use mote_sql::plan::Plan;
+use mote_sql::plan::{Plan, PlanBody, QueryPlan};
 use mote_types::{ColumnType, Datum};
 
 use crate::query::{Execution, Program};
@@ -21,6 +21,16 @@ pub struct CachedPlan {
     pub named_columns: Vec<usize>,
     /// The catalog's generation when the plan was last known to be current.
     pub generation: std::sync::atomic::AtomicU64,
+}
+
+impl CachedPlan {
+    /// The query that a portal with a query's plan runs.
+    pub fn query(&self) -> SqlResult<&QueryPlan> {
+        match &self.plan.body {
+            PlanBody::Query(query) => Ok(query),
+            PlanBody::Utility(_) => Err(SqlError::internal("a utility statement run as a query")),
+        }
+    }
 }
 
 /// A prepared statement: text and parameter types stay, its plan follows the catalog.
@@ -45,6 +55,18 @@ impl Prepared {
     }
 }
 
+/// A statement about to be bound, with the plan that its parameters are read for.
+pub struct BindTarget {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) plan: Arc<CachedPlan>,
+}
+
+impl BindTarget {
+    pub fn parameters(&self) -> &[ColumnType] {
+        &self.plan.plan.parameters
+    }
+}
+
 /// Where a portal stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortalState {
@@ -61,7 +83,7 @@ pub struct Portal {
     /// The client's wish per column: the host's business, kept here because it belongs to the portal.
     pub result_formats: Vec<i16>,
     pub state: PortalState,
-    pub execution: Option<Execution>,
+    pub execution: Option<Box<Execution>>,
     /// Savepoint depth it was made at: rolled back with it.
     pub savepoint_depth: u32,
     /// Made by DECLARE: with these options.

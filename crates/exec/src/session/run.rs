@@ -22,7 +22,7 @@ impl Session {
     /// Execute of the extended protocol. `max_rows` 0 = all.
     pub fn execute(&mut self, name: &str, max_rows: u64, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
         // The portal is taken out while it runs, so that what it calls may use the session.
-        let Some(mut portal) = self.portals.remove(name) else {
+        let Some(mut portal) = self.portals.take(name) else {
             return Err(SqlError::new(
                 state::INVALID_CURSOR_NAME,
                 format!("portal \"{name}\" does not exist"),
@@ -30,8 +30,8 @@ impl Session {
         };
         self.start_statement(&portal.prepared.text);
         let result = self.execute_portal(name, &mut portal, max_rows, host);
-        if result.is_ok() && !self.portals.contains_key(name) && self.portal_survives(&portal) {
-            self.portals.insert(name.to_string(), portal);
+        if result.is_ok() && !self.portals.contains(name) && self.portal_survives(&portal) {
+            self.portals.put(name, portal);
         } else {
             self.retire(portal);
         }
@@ -60,7 +60,7 @@ impl Session {
         max_rows: u64,
         host: &mut dyn Host,
     ) -> SqlResult<ExecuteEnd> {
-        let Some(statement) = portal.prepared.statement.clone() else {
+        let Some(statement) = &portal.prepared.statement else {
             host.empty_query();
             return Ok(ExecuteEnd::Empty);
         };
@@ -68,25 +68,20 @@ impl Session {
         if portal.state == PortalState::Done {
             return self.execute_again(name, portal, host);
         }
-        let plan = portal.plan.clone();
-        match &plan.plan.body {
-            PlanBody::Utility(utility) => {
-                let tag = self.run_utility(utility, &portal.prepared.text.clone(), host)?;
-                portal.state = PortalState::Done;
-                host.command_complete(tag);
-                Ok(ExecuteEnd::Complete)
-            }
-            PlanBody::Query(query) => {
-                let outcome = self.run_query(portal, query, max_rows, host)?;
+        let tag = match &portal.plan.plan.body {
+            PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text, host)?,
+            PlanBody::Query(_) => {
+                let (outcome, command) = self.run_query(portal, max_rows, host)?;
                 if !outcome.finished {
                     portal.state = PortalState::Suspended;
                     return Ok(ExecuteEnd::Suspended);
                 }
-                portal.state = PortalState::Done;
-                host.command_complete(query_tag(query.command, outcome.rows));
-                Ok(ExecuteEnd::Complete)
+                query_tag(command, outcome.rows)
             }
-        }
+        };
+        portal.state = PortalState::Done;
+        host.command_complete(tag);
+        Ok(ExecuteEnd::Complete)
     }
 
     /// Execute of a portal that already ended: no rows for a query, an error for anything else.
@@ -105,18 +100,13 @@ impl Session {
     }
 
     /// Locks, checks and starts a query: from here on its snapshot stands.
-    pub(super) fn start_query(
-        &mut self,
-        portal: &mut Portal,
-        query: &QueryPlan,
-        host: &mut dyn Host,
-    ) -> SqlResult<()> {
+    pub(super) fn start_query(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
         self.ensure_transaction()?;
         self.block.started = true;
         self.lock_relations(portal, host)?;
+        let query = portal.plan.query()?;
         self.check_read_only(query)?;
-        let plan = portal.plan.clone();
-        let mut execution = self.execution_for(&plan)?;
+        let mut execution = self.execution_for(&portal.plan)?;
         let transaction = self.transaction.as_ref().expect("ensured above");
         transaction.begin_statement(if query.writes { Access::Write } else { Access::Read });
         let context = StatementContext {
@@ -126,23 +116,24 @@ impl Session {
             host,
             fuel: FUEL_SLICE,
         };
-        execution.start(&portal.parameters, &context)?;
+        execution.start(&mut portal.parameters, &context)?;
         portal.execution = Some(execution);
         Ok(())
     }
 
+    /// Runs a portal's query, from its start or from where it stopped. Answers with the command too: a plan made anew
+    /// may have been the first to know it.
     pub(super) fn run_query(
         &mut self,
         portal: &mut Portal,
-        query: &QueryPlan,
         max_rows: u64,
         host: &mut dyn Host,
-    ) -> SqlResult<RunOutcome> {
+    ) -> SqlResult<(RunOutcome, Command)> {
         if portal.execution.is_none() {
-            self.start_query(portal, query, host)?;
+            self.start_query(portal, host)?;
         }
         let mut execution = portal.execution.take().expect("started above");
-        let plan = portal.plan.clone();
+        let plan = &portal.plan;
         let transaction = self
             .transaction
             .as_ref()
@@ -160,7 +151,7 @@ impl Session {
         let formats = &portal.result_formats;
         let outcome = execution.run(&mut context, max_rows, &mut |context, row| {
             if !plan.named_columns.is_empty() {
-                let named = with_names(row, &plan, formats, context);
+                let named = with_names(row, plan, formats, context);
                 return context
                     .host
                     .row(&named, &context.session.settings.effective.format);
@@ -173,11 +164,11 @@ impl Session {
         } else {
             portal.execution = Some(execution);
         }
-        Ok(outcome)
+        Ok((outcome, portal.plan.query()?.command))
     }
 
     /// Operator state for a plan: one that ran before, or a new one.
-    fn execution_for(&mut self, plan: &CachedPlan) -> SqlResult<Execution> {
+    fn execution_for(&mut self, plan: &CachedPlan) -> SqlResult<Box<Execution>> {
         let program = plan
             .program
             .as_ref()
@@ -188,19 +179,21 @@ impl Session {
         if self.spare.len() >= super::SPARE_EXECUTIONS {
             self.spare.remove(0);
         }
-        Ok(Execution::new(program.clone()))
+        Ok(Box::new(Execution::new(program.clone())))
     }
 
     /// Takes the plan's table locks, then makes sure that the plan still describes the tables it locked.
     fn lock_relations(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
         loop {
-            let plan = portal.plan.clone();
-            self.check_privileges(&plan.plan)?;
-            for &(table, mode) in &plan.locks {
+            self.check_privileges(&portal.plan.plan)?;
+            for &(table, mode) in &portal.plan.locks {
                 self.lock_table(table, mode, host)?;
             }
-            let current = self.validate(&portal.prepared.clone(), host)?;
-            if Arc::ptr_eq(&current.plan, &plan.plan) {
+            if self.is_up_to_date(&portal.prepared, &portal.plan) {
+                return Ok(());
+            }
+            let current = self.validate(&portal.prepared, host)?;
+            if Arc::ptr_eq(&current.plan, &portal.plan.plan) {
                 return Ok(());
             }
             // The table changed while we waited for its lock.
@@ -350,7 +343,7 @@ impl Session {
         }
         let mut portal = Portal {
             prepared,
-            plan: plan.clone(),
+            plan,
             parameters,
             result_formats: Vec::new(),
             state: PortalState::Ready,
@@ -358,11 +351,11 @@ impl Session {
             savepoint_depth: self.state.savepoint_depth,
             cursor: None,
         };
-        let tag = match &plan.plan.body {
-            PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text.clone(), host)?,
-            PlanBody::Query(query) => {
-                let outcome = self.run_query(&mut portal, query, 0, host)?;
-                query_tag(query.command, outcome.rows)
+        let tag = match &portal.plan.plan.body {
+            PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text, host)?,
+            PlanBody::Query(_) => {
+                let (outcome, command) = self.run_query(&mut portal, 0, host)?;
+                query_tag(command, outcome.rows)
             }
         };
         self.retire(portal);

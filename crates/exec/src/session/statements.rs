@@ -134,7 +134,7 @@ impl Session {
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
         }
-        if self.portals.contains_key(&*declare.name) {
+        if self.portals.contains(&declare.name) {
             return Err(SqlError::new(
                 state::DUPLICATE_CURSOR,
                 format!("cursor \"{}\" already exists", declare.name),
@@ -158,8 +158,9 @@ impl Session {
             hold: false,
         });
         portal.result_formats = if declare.binary { vec![1] } else { Vec::new() };
-        self.open_cursor(&mut portal, host)?;
-        self.portals.insert(declare.name.to_string(), portal);
+        // DECLARE fixes the snapshot: the query begins here, rows come with FETCH.
+        self.start_query(&mut portal, host)?;
+        self.portals.put(&declare.name, portal);
         Ok(CommandTag::Word("DECLARE CURSOR"))
     }
 
@@ -189,10 +190,10 @@ impl Session {
         }
         let name = fetch.cursor.to_string();
         self.cursor(&name)?;
-        let mut portal = self.portals.remove(&name).expect("looked up above");
+        let mut portal = self.portals.take(&name).expect("looked up above");
         let result = self.fetch_rows(&mut portal, fetch, host);
         if result.is_ok() {
-            self.portals.insert(name, portal);
+            self.portals.put(&name, portal);
         }
         result
     }
@@ -233,7 +234,7 @@ impl Session {
     pub(crate) fn close_cursor(&mut self, close: &ClosePortal) -> SqlResult<CommandTag> {
         match close {
             ClosePortal::All => {
-                self.portals.retain(|_, portal| portal.cursor.is_none());
+                self.portals.retain(|portal| portal.cursor.is_none());
                 Ok(CommandTag::Word("CLOSE CURSOR ALL"))
             }
             ClosePortal::Name(name) => {
@@ -325,34 +326,20 @@ impl Session {
 
     /// Runs a portal that nobody else can see to its end.
     fn run_portal_to_end(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<CommandTag> {
-        let plan = portal.plan.clone();
-        match &plan.plan.body {
+        match &portal.plan.plan.body {
             PlanBody::Utility(utility) => match &**utility {
                 Statement::Transaction(_) => Err(SqlError::unsupported("EXECUTE of a transaction statement")),
-                _ => self.run_utility(utility, &portal.prepared.text.clone(), host),
+                _ => self.run_utility(utility, &portal.prepared.text, host),
             },
-            PlanBody::Query(query) => {
-                let outcome = self.run_query(portal, query, 0, host)?;
-                Ok(super::run::query_tag(query.command, outcome.rows))
+            PlanBody::Query(_) => {
+                let (outcome, command) = self.run_query(portal, 0, host)?;
+                Ok(super::run::query_tag(command, outcome.rows))
             }
         }
     }
 
-    /// DECLARE fixes the snapshot: the query begins here, rows come with FETCH.
-    fn open_cursor(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
-        let plan = portal.plan.clone();
-        let PlanBody::Query(query) = &plan.plan.body else {
-            return Err(SqlError::internal("a cursor runs a query"));
-        };
-        self.start_query(portal, query, host)
-    }
-
     fn continue_cursor(&mut self, portal: &mut Portal, max_rows: u64, host: &mut dyn Host) -> SqlResult<u64> {
-        let plan = portal.plan.clone();
-        let PlanBody::Query(query) = &plan.plan.body else {
-            return Err(SqlError::internal("a cursor runs a query"));
-        };
-        let outcome = self.run_query(portal, query, max_rows, host)?;
+        let (outcome, _) = self.run_query(portal, max_rows, host)?;
         portal.state = if outcome.finished {
             PortalState::Done
         } else {

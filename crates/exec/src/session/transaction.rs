@@ -220,13 +220,7 @@ impl Session {
         let position = self.find_savepoint(name)?;
         let id = self.block.savepoints[position].id;
         let depth = position as u32 + 1;
-        let made_inside: Vec<String> = self
-            .portals
-            .iter()
-            .filter(|(_, p)| p.savepoint_depth >= depth)
-            .map(|(n, _)| n.clone())
-            .collect();
-        made_inside.iter().for_each(|name| self.close_portal(name));
+        self.portals.retain(|portal| portal.savepoint_depth < depth);
         self.transaction
             .as_ref()
             .expect("a savepoint is open")
@@ -380,10 +374,9 @@ impl Session {
 
     /// Portals do not outlive their transaction.
     pub(super) fn close_portals_at_end(&mut self) {
-        // The map goes back afterwards: its memory is used by the next transaction.
-        let mut portals = std::mem::take(&mut self.portals);
-        portals.drain().for_each(|(_, portal)| self.retire(portal));
-        self.portals = portals;
+        while let Some(portal) = self.portals.pop() {
+            self.retire(portal);
+        }
     }
 
     /// Tells the client and refreshes what is derived from settings.

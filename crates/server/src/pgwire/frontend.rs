@@ -123,6 +123,11 @@ impl<'a> Fields<'a> {
     }
 
     pub fn raw_string(&mut self) -> SqlResult<&'a [u8]> {
+        // Most names are empty: the unnamed portal.
+        if let Some((0, rest)) = self.0.split_first() {
+            self.0 = rest;
+            return Ok(&[]);
+        }
         match memchr::memchr(0, self.0) {
             Some(end) => {
                 let string = &self.0[..end];

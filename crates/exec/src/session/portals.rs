@@ -1,0 +1,97 @@
+//! The session's portals by name.
+//!
+//! The unnamed portal, through which drivers run nearly every statement, has a place of its own: no look-up, no key to
+//! allocate. Buffers of ended portals are kept for the next Bind.
+
+use std::collections::HashMap;
+
+use mote_types::Datum;
+
+use super::Portal;
+
+/// Parameter vectors kept for portals to come; a longer one than this is given back.
+const SPARE_PARAMETERS: usize = 4;
+const SPARE_PARAMETERS_CAPACITY: usize = 256;
+
+#[derive(Default)]
+pub(super) struct Portals {
+    unnamed: Option<Portal>,
+    named: HashMap<String, Portal>,
+    spare_parameters: Vec<Vec<Datum>>,
+}
+
+impl Portals {
+    pub fn len(&self) -> usize {
+        self.named.len() + self.unnamed.is_some() as usize
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    #[inline]
+    pub fn get(&self, name: &str) -> Option<&Portal> {
+        if name.is_empty() {
+            return self.unnamed.as_ref();
+        }
+        self.named.get(name)
+    }
+
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Portal> {
+        if name.is_empty() {
+            return self.unnamed.as_mut();
+        }
+        self.named.get_mut(name)
+    }
+
+    /// Takes a portal out, for good or while it runs.
+    #[inline]
+    pub fn take(&mut self, name: &str) -> Option<Portal> {
+        if name.is_empty() {
+            return self.unnamed.take();
+        }
+        self.named.remove(name)
+    }
+
+    /// Puts a portal in; answers with the one that had the name.
+    #[inline]
+    pub fn put(&mut self, name: &str, portal: Portal) -> Option<Portal> {
+        if name.is_empty() {
+            return self.unnamed.replace(portal);
+        }
+        self.named.insert(name.to_string(), portal)
+    }
+
+    pub fn clear(&mut self) {
+        self.unnamed = None;
+        self.named.clear();
+    }
+
+    pub fn retain(&mut self, keep: impl Fn(&Portal) -> bool) {
+        self.unnamed.take_if(|portal| !keep(portal));
+        self.named.retain(|_, portal| keep(portal));
+    }
+
+    /// Takes out some portal; None when there is none.
+    pub fn pop(&mut self) -> Option<Portal> {
+        if let Some(portal) = self.unnamed.take() {
+            return Some(portal);
+        }
+        let name = self.named.keys().next()?.clone();
+        self.named.remove(&name)
+    }
+
+    /// An empty vector for the parameters of a Bind.
+    pub fn spare_parameters(&mut self) -> Vec<Datum> {
+        self.spare_parameters.pop().unwrap_or_default()
+    }
+
+    /// Keeps the memory of an ended portal's parameters.
+    pub fn recycle(&mut self, mut parameters: Vec<Datum>) {
+        let worth_it = (1..=SPARE_PARAMETERS_CAPACITY).contains(&parameters.capacity());
+        if worth_it && self.spare_parameters.len() < SPARE_PARAMETERS {
+            parameters.clear();
+            self.spare_parameters.push(parameters);
+        }
+    }
+}
