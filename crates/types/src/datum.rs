@@ -8,6 +8,9 @@
 //!
 //! Leaves out: comparison (`compare`), text and wire forms (`format`), row bytes (`storage`).
 
+use std::sync::Arc;
+
+use crate::catalog::ColumnType;
 use crate::json::Json;
 use crate::numeric::Numeric;
 use crate::oid::Oid;
@@ -115,11 +118,33 @@ impl Array {
     }
 }
 
-/// A row value: the fields with their types.
+/// A row value.
 #[derive(Clone, Debug)]
 pub struct Record {
-    pub types: Vec<crate::ColumnType>,
+    pub ty: Arc<RowType>,
     pub fields: Vec<Datum>,
+}
+
+/// What the fields of a row value are, shared by all rows of one origin.
+#[derive(Debug, Default)]
+pub struct RowType {
+    pub types: Vec<ColumnType>,
+    /// Empty for rows whose fields nobody named: they are `f1`, `f2`, ...
+    pub names: Vec<CompactString>,
+}
+
+impl RowType {
+    pub fn anonymous(types: Vec<ColumnType>) -> RowType {
+        RowType {
+            types,
+            names: Vec::new(),
+        }
+    }
+
+    pub fn name(&self, position: usize) -> CompactString {
+        let named = self.names.get(position).cloned();
+        named.unwrap_or_else(|| compact_str::format_compact!("f{}", position + 1))
+    }
 }
 
 impl Datum {

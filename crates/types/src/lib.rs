@@ -33,7 +33,7 @@ pub mod storage;
 pub use cast::{CastContext, can_cast, cast};
 pub use catalog::{ColumnType, TypeInfo, format_type, parse_type, type_by_name, type_info};
 pub use compare::{compare, equal, hash};
-pub use datum::{Array, Datum, Dimension, Interval, Record};
+pub use datum::{Array, Datum, Dimension, Interval, Record, RowType};
 pub use format::{input_binary, input_text, output_binary, output_text};
 pub use key::{KeyColumn, encode_key};
 pub use numeric::Numeric;

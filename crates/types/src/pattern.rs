@@ -193,16 +193,40 @@ pub fn ilike(text: &str, pattern: &str, escape: Escape) -> SqlResult<bool> {
 
 /// The regular expression a `SIMILAR TO` pattern means: anchored, `%` and `_` translated, `. ^ $` taken literally.
 pub fn similar_to_regex(pattern: &str, escape: Escape) -> SqlResult<String> {
-    let mut out = String::from("^(?:");
+    let mut parts = similar_parts(pattern, escape, |_| false)?;
+    Ok(format!("^(?:{})$", parts.remove(0)))
+}
+
+/// The regular expression of `SUBSTRING(text SIMILAR pattern ESCAPE escape)`: two `escape"` mark the part that is
+/// wanted, and what stands before it takes as little of the text as it can.
+pub fn substring_regex(pattern: &str, escape: Escape) -> SqlResult<String> {
+    let parts = similar_parts(pattern, escape, |part| part == 0)?;
+    Ok(match parts.as_slice() {
+        [before, wanted] => format!("^(?:{before})(?:{wanted})$"),
+        [before, wanted, after] => format!("^(?:{before})({wanted})(?:{after})$"),
+        // Without marks the whole is wanted, and nothing need be lazy.
+        _ => return similar_to_regex(pattern, escape),
+    })
+}
+
+/// A `SIMILAR TO` pattern cut at its `escape"` marks, each part translated; parts that `is_lazy` names take the
+/// shortest match.
+fn similar_parts(pattern: &str, escape: Escape, is_lazy: impl Fn(usize) -> bool) -> SqlResult<Vec<String>> {
+    let mut parts = vec![String::new()];
     let mut in_class = false;
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
+        let lazy = is_lazy(parts.len() - 1);
         if Some(c) == escape.0 {
             match chars.next() {
-                Some(escaped) => {
-                    out.push('\\');
-                    out.push(escaped);
+                Some('"') if !in_class => {
+                    if parts.len() == 3 {
+                        let message = "SQL regular expression may not contain more than two escape-double-quote separators";
+                        return Err(SqlError::new(state::INVALID_USE_OF_ESCAPE_CHARACTER, message));
+                    }
+                    parts.push(String::new());
                 }
+                Some(escaped) => parts.last_mut().expect("never empty").extend(['\\', escaped]),
                 None => {
                     return Err(SqlError::new(
                         state::INVALID_ESCAPE_SEQUENCE,
@@ -212,6 +236,7 @@ pub fn similar_to_regex(pattern: &str, escape: Escape) -> SqlResult<String> {
             }
             continue;
         }
+        let out = parts.last_mut().expect("never empty");
         match c {
             ']' if in_class => {
                 in_class = false;
@@ -231,7 +256,8 @@ pub fn similar_to_regex(pattern: &str, escape: Escape) -> SqlResult<String> {
                     out.extend(chars.next());
                 }
             }
-            '%' => out.push_str(".*"),
+            '%' => out.push_str(if lazy { ".*?" } else { ".*" }),
+            '*' | '+' | '?' | '}' if lazy => out.extend([c, '?']),
             '_' => out.push('.'),
             '(' => out.push_str("(?:"),
             '.' | '^' | '$' => {
@@ -241,8 +267,7 @@ pub fn similar_to_regex(pattern: &str, escape: Escape) -> SqlResult<String> {
             _ => out.push(c),
         }
     }
-    out.push_str(")$");
-    Ok(out)
+    Ok(parts)
 }
 
 #[cfg(test)]

@@ -18,7 +18,9 @@
 //! | json, jsonb, arrays, record| Variable | own formats                                          | none         |
 
 use crate::catalog::ColumnType;
-use crate::datum::{Array, Datum, Dimension, Interval, Record};
+use std::sync::Arc;
+
+use crate::datum::{Array, Datum, Dimension, Interval, Record, RowType};
 use crate::json::Json;
 use crate::key;
 use crate::numeric::Numeric;
@@ -189,7 +191,7 @@ fn encode_array(array: &Array, out: &mut Vec<u8>) {
 
 fn encode_record(record: &Record, out: &mut Vec<u8>) {
     out.extend_from_slice(&(record.fields.len() as u32).to_le_bytes());
-    for (field, ty) in record.fields.iter().zip(&record.types) {
+    for (field, ty) in record.fields.iter().zip(&record.ty.types) {
         out.extend_from_slice(&ty.oid.0.to_le_bytes());
         out.extend_from_slice(&ty.typmod.to_le_bytes());
         encode_delimited(field, *ty, out);
@@ -309,19 +311,18 @@ fn decode_array(bytes: &[u8]) -> Array {
 fn decode_record(bytes: &[u8]) -> Record {
     let mut reader = Reader(bytes);
     let count = reader.i32() as usize;
-    let mut record = Record {
-        types: Vec::with_capacity(count),
-        fields: Vec::with_capacity(count),
-    };
+    let mut types = Vec::with_capacity(count);
+    let mut fields = Vec::with_capacity(count);
     for _ in 0..count {
         let ty = ColumnType {
             oid: Oid(reader.i32() as u32),
             typmod: reader.i32(),
         };
-        record.types.push(ty);
-        record.fields.push(reader.delimited(ty));
+        types.push(ty);
+        fields.push(reader.delimited(ty));
     }
-    record
+    let ty = Arc::new(RowType::anonymous(types));
+    Record { ty, fields }
 }
 
 #[cfg(test)]

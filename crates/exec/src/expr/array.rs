@@ -1,8 +1,10 @@
 //! ARRAY[...] and ROW(...) constructors, subscripts and slices.
 
+use std::sync::Arc;
+
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::{Array, ColumnType, Datum, Dimension, Oid, Record};
+use mote_types::{Array, Datum, Dimension, Oid, Record, RowType};
 
 use super::Expression;
 use crate::query::runtime::Runtime;
@@ -79,7 +81,7 @@ fn mismatch() -> SqlError {
 
 pub(super) fn make_record(
     fields: &[Expression],
-    types: &[ColumnType],
+    ty: &Arc<RowType>,
     row: &[Datum],
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<Datum> {
@@ -88,7 +90,7 @@ pub(super) fn make_record(
         values.push(field.evaluate(row, runtime)?);
     }
     Ok(Datum::Record(Box::new(Record {
-        types: types.to_vec(),
+        ty: ty.clone(),
         fields: values,
     })))
 }

@@ -196,7 +196,8 @@ pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty
     let catalog = &session.catalog;
     let name = match ty {
         oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
-        oid::REGTYPE => mote_types::type_info(value).map(|_| format_type(value, -1)),
+        // A modifier of -1 would print `bpchar` for `character`.
+        oid::REGTYPE => mote_types::type_info(value).map(|_| format_type(value, -2)),
         oid::REGNAMESPACE => crate::views::schema_name(value).map(str::to_string).or_else(|| {
             catalog
                 .current()

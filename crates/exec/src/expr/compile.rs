@@ -1,9 +1,11 @@
 //! From the plan's expressions to evaluable ones: functions resolved to their bodies, hot operators specialised.
 
+use std::sync::Arc;
+
 use mote_common::{SqlError, SqlResult};
 use mote_sql::catalog::function::{FUNCTIONS, FunctionId};
 use mote_sql::plan::expr::{Expr, SubPlanCall, SubPlanKind, Subscript};
-use mote_types::{ColumnType, Datum, Oid, oid};
+use mote_types::{ColumnType, Datum, Oid, RowType, oid};
 
 use super::array::{ArrayConstructor, SubscriptTerm, Subscripting};
 use super::cast::Cast;
@@ -120,8 +122,11 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             element: element_of(*ty),
             multidimensional: *multidimensional,
         })),
-        Expr::Row { fields, .. } => Expression::Row {
-            types: fields.iter().map(type_of).collect(),
+        Expr::Row { fields, names, .. } => Expression::Row {
+            ty: Arc::new(RowType {
+                types: fields.iter().map(type_of).collect(),
+                names: names.iter().map(|name| (&**name).into()).collect(),
+            }),
             fields: compile_all(fields)?,
         },
         Expr::RowComparison {

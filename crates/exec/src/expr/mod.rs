@@ -27,9 +27,11 @@ pub(crate) use comparison::{Operation, equal, equal_rows, hash_row, order};
 pub use compile::{compile, compile_all, compile_option, type_of};
 pub use fold::FOLDER;
 
+use std::sync::Arc;
+
 use mote_common::SqlResult;
 use mote_sql::plan::expr::{BooleanTest, SequenceCall, SessionValue};
-use mote_types::{ColumnType, Datum};
+use mote_types::{ColumnType, Datum, RowType};
 
 use crate::functions::{Body, CallSite};
 use crate::query::runtime::Runtime;
@@ -81,7 +83,7 @@ pub enum Expression {
     Array(Box<array::ArrayConstructor>),
     Row {
         fields: Box<[Expression]>,
-        types: Box<[ColumnType]>,
+        ty: Arc<RowType>,
     },
     RowComparison(Box<RowComparison>),
     Subscript(Box<array::Subscripting>),
@@ -170,7 +172,7 @@ impl Expression {
             }
             Expression::MinMax { arguments, greatest } => min_max(arguments, *greatest, row, runtime),
             Expression::Array(constructor) => constructor.evaluate(row, runtime),
-            Expression::Row { fields, types } => array::make_record(fields, types, row, runtime),
+            Expression::Row { fields, ty } => array::make_record(fields, ty, row, runtime),
             Expression::Subscript(subscripting) => subscripting.evaluate(row, runtime),
             Expression::Field { record, field } => match record.evaluate(row, runtime)? {
                 Datum::Record(mut record) => Ok(std::mem::take(&mut record.fields[*field])),

@@ -159,11 +159,12 @@ fn write_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSet
         }
         Datum::Record(record) => {
             out.push(b'{');
-            for (number, (field, ty)) in record.fields.iter().zip(&record.types).enumerate() {
+            for (number, (field, ty)) in record.fields.iter().zip(&record.ty.types).enumerate() {
                 if number > 0 {
                     out.extend_from_slice(separator.as_bytes());
                 }
-                out.extend_from_slice(format!("\"f{}\":", number + 1).as_bytes());
+                write_quoted(&record.ty.name(number), out);
+                out.push(b':');
                 write_json(field, *ty, ",", format, out);
             }
             out.push(b'}');

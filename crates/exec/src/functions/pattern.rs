@@ -9,11 +9,11 @@ use std::rc::Rc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::pattern::{Escape, LikePattern, similar_to_regex};
+use mote_types::pattern::{Escape, LikePattern, similar_to_regex, substring_regex};
 use mote_types::{Datum, oid};
 use regex::{Captures, Regex, RegexBuilder};
 
-use super::{Body, bytes, int4, text};
+use super::{Body, CallSite, bytes, int4, text};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -21,6 +21,20 @@ pub fn body(name: &str) -> Option<Body> {
         "textnlike" | "namenlike" => Body::Pure(|a| like(a, false).map(|matched| Datum::Bool(!matched))),
         "texticlike" | "nameiclike" => Body::Pure(|a| like(a, true).map(Datum::Bool)),
         "texticnlike" | "nameicnlike" => Body::Pure(|a| like(a, true).map(|matched| Datum::Bool(!matched))),
+        "bpcharlike" => Body::Runtime(|_, site, a| like(&padded(site, a), false).map(Datum::Bool)),
+        "bpcharnlike" => Body::Runtime(|_, site, a| like(&padded(site, a), false).map(|is| Datum::Bool(!is))),
+        "bpchariclike" => Body::Runtime(|_, site, a| like(&padded(site, a), true).map(Datum::Bool)),
+        "bpcharicnlike" => {
+            Body::Runtime(|_, site, a| like(&padded(site, a), true).map(|is| Datum::Bool(!is)))
+        }
+        "bpcharregexeq" => Body::Runtime(|_, site, a| matches(&padded(site, a), "").map(Datum::Bool)),
+        "bpcharregexne" => {
+            Body::Runtime(|_, site, a| matches(&padded(site, a), "").map(|is| Datum::Bool(!is)))
+        }
+        "bpcharicregexeq" => Body::Runtime(|_, site, a| matches(&padded(site, a), "i").map(Datum::Bool)),
+        "bpcharicregexne" => {
+            Body::Runtime(|_, site, a| matches(&padded(site, a), "i").map(|is| Datum::Bool(!is)))
+        }
         "bytealike" => Body::Pure(|a| Ok(Datum::Bool(bytes_like(bytes(&a[0]), bytes(&a[1]))))),
         "byteanlike" => Body::Pure(|a| Ok(Datum::Bool(!bytes_like(bytes(&a[0]), bytes(&a[1]))))),
         "like_escape" => Body::Pure(|a| like_escape(text(&a[0]), text(&a[1])).map(Datum::from)),
@@ -48,7 +62,7 @@ pub fn body(name: &str) -> Option<Body> {
         }),
         "textregexsubstr" => Body::Pure(|a| first_match(text(&a[0]), text(&a[1]))),
         "substring" => Body::Pure(|a| {
-            let pattern = similar_to_regex(text(&a[1]), Escape::parse(text(&a[2]))?)?;
+            let pattern = substring_regex(text(&a[1]), Escape::parse(text(&a[2]))?)?;
             first_match(text(&a[0]), &pattern)
         }),
         "textregexreplace_noopt" => {
@@ -121,6 +135,13 @@ fn like(arguments: &[Datum], fold_case: bool) -> SqlResult<bool> {
         Ok(compiled)
     })?;
     Ok(compiled.matches(text(&arguments[0])))
+}
+
+/// A value of `character(n)` with the blanks it is held without: patterns see them.
+fn padded(site: &CallSite, arguments: &[Datum]) -> [Datum; 2] {
+    let value =
+        mote_types::format::output_to_string(&arguments[0], site.arguments[0], &super::PLAIN_SETTINGS);
+    [Datum::from(value), arguments[1].clone()]
 }
 
 /// LIKE over bytes, with the default escape.

@@ -8,7 +8,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_sql::catalog::function::{FUNCTIONS, record_columns};
 use mote_sql::plan::expr::Expr;
 use mote_sql::plan::node;
-use mote_types::{ColumnType, Datum, Record};
+use mote_types::{Datum, Record, RowType};
 
 use super::Operator;
 use crate::expr::{Expression, compile, compile_all, compile_option, type_of};
@@ -23,7 +23,7 @@ pub(crate) enum SetCall {
         arguments: Box<[Expression]>,
         site: CallSite,
         /// What the fields of its records are of, for a function that makes records.
-        fields: Vec<ColumnType>,
+        fields: Arc<RowType>,
     },
     /// A scalar: its value, expanded when the function scan wants several columns.
     Scalar(Expression),
@@ -57,7 +57,10 @@ impl SetCall {
             strict: signature.strict,
             arguments: compile_all(arguments)?,
             site,
-            fields: fields.into_iter().map(|(_, ty)| ty).collect(),
+            fields: Arc::new(RowType {
+                types: fields.iter().map(|(_, ty)| *ty).collect(),
+                names: fields.iter().map(|(name, _)| (*name).into()).collect(),
+            }),
         })
     }
 
@@ -65,7 +68,7 @@ impl SetCall {
     pub(crate) fn value(&self, produced: &mut Vec<Datum>) -> Datum {
         match self {
             SetCall::Set { fields, .. } if produced.len() > 1 => Datum::Record(Box::new(Record {
-                types: fields.clone(),
+                ty: fields.clone(),
                 fields: std::mem::take(produced),
             })),
             _ => produced.pop().unwrap_or_default(),

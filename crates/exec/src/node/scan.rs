@@ -1,10 +1,12 @@
 //! What the scans of stored tables share: which columns to read, and the row that EvalPlanQual names instead.
 
+use std::sync::Arc;
+
 use mote_common::RowId;
 use mote_engine::{RowVersion, RowView, Table};
 use mote_sql::catalog::Relation;
 use mote_sql::plan::node::{ScanColumn, ScanId};
-use mote_types::{ColumnType, Datum, Record};
+use mote_types::{Datum, Record, RowType};
 
 use crate::query::runtime::{RecheckRow, Runtime};
 use crate::row_codec::{ColumnCodec, RowCodec};
@@ -24,7 +26,7 @@ pub(crate) struct ScanColumns {
     outputs: Box<[Output]>,
     oid: u32,
     /// For whole-row references only.
-    whole: Option<(RowCodec, Vec<ColumnType>)>,
+    whole: Option<(RowCodec, Arc<RowType>)>,
 }
 
 impl ScanColumns {
@@ -46,10 +48,7 @@ impl ScanColumns {
         ScanColumns {
             outputs: outputs.collect(),
             oid: relation.oid.0,
-            whole: needs_whole.then(|| {
-                let live = relation.columns.iter().filter(|column| !column.dropped);
-                (RowCodec::new(relation), live.map(|column| column.ty).collect())
-            }),
+            whole: needs_whole.then(|| (RowCodec::new(relation), Arc::new(row_type(relation)))),
         }
     }
 
@@ -69,19 +68,28 @@ impl ScanColumns {
     }
 
     fn whole_row(&self, view: &RowView<'_>) -> Datum {
-        let Some((codec, types)) = &self.whole else {
+        let Some((codec, ty)) = &self.whole else {
             return Datum::Null;
         };
-        let mut fields = Vec::with_capacity(types.len());
+        let mut fields = Vec::with_capacity(ty.types.len());
         for position in 0..codec.width() {
             if !codec.is_dropped(position) {
                 fields.push(codec.column(position).read(view));
             }
         }
         Datum::Record(Box::new(Record {
-            types: types.clone(),
+            ty: ty.clone(),
             fields,
         }))
+    }
+}
+
+/// The row of a relation as one value.
+pub(crate) fn row_type(relation: &Relation) -> RowType {
+    let live = || relation.columns.iter().filter(|column| !column.dropped);
+    RowType {
+        types: live().map(|column| column.ty).collect(),
+        names: live().map(|column| column.name.as_str().into()).collect(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mote_common::{Oid, SqlResult};
 use mote_sql::catalog::Relation;
 use mote_sql::plan::node::{self, ScanColumn};
-use mote_types::{ColumnType, Datum, Record};
+use mote_types::{Datum, Record};
 
 use super::Operator;
 use crate::context::StatementContext;
@@ -59,13 +59,10 @@ fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usi
         ScanColumn::RowMark | ScanColumn::Ctid => Datum::Int8(position as i64),
         ScanColumn::Xmin => Datum::Oid(1),
         ScanColumn::TableOid => Datum::Oid(relation.oid.0),
-        ScanColumn::WholeRow => {
-            let types: Vec<ColumnType> = relation.columns.iter().map(|column| column.ty).collect();
-            Datum::Record(Box::new(Record {
-                types,
-                fields: row.to_vec(),
-            }))
-        }
+        ScanColumn::WholeRow => Datum::Record(Box::new(Record {
+            ty: Arc::new(super::scan::row_type(relation)),
+            fields: row.to_vec(),
+        })),
     }
 }
 

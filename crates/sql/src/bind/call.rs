@@ -8,12 +8,14 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, Datum, oid, type_by_name};
 
 use super::compare::Placed;
+use super::query::{collect_subplans, visit_called};
 use super::resolve::{Choice, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::ast::{self, Location};
 use crate::catalog::function::{AggregateId, Callable, FunctionId, FunctionSignature, callables_named};
 use crate::plan::expr::{AggregateCall, Expr, SequenceCall, SessionValue, SortKey};
+use crate::plan::walk::aggregate_call_exprs;
 
 /// A callable with its parameter types spread to the number of arguments.
 #[derive(Clone, Copy)]
@@ -109,10 +111,6 @@ impl Binder<'_> {
     ) -> SqlResult<Vec<Placed>> {
         let before = (self.level_flags().0, self.level_flags().1);
         if let Some(level) = self.levels.last_mut() {
-            if aggregate && level.in_aggregate {
-                let message = "aggregate function calls cannot be nested";
-                return Err(self.error(state::GROUPING_ERROR, call.location, message));
-            }
             if window && call.over.is_some() && level.in_window {
                 let message = "window function calls cannot be nested";
                 return Err(self.error(state::WINDOWING_ERROR, call.location, message));
@@ -401,17 +399,8 @@ impl Binder<'_> {
         ty: ColumnType,
     ) -> SqlResult<Expr> {
         let location = call.location;
-        let Some(level) = self.levels.last() else {
+        if self.levels.is_empty() {
             let message = "aggregate functions are not allowed in this context";
-            return Err(self.error(state::GROUPING_ERROR, location, message));
-        };
-        let clause = level.clause;
-        if level.in_aggregate {
-            let message = "aggregate function calls cannot be nested";
-            return Err(self.error(state::GROUPING_ERROR, location, message));
-        }
-        if !clause.allows_aggregates() {
-            let message = format!("aggregate functions are not allowed in {}", clause.name());
             return Err(self.error(state::GROUPING_ERROR, location, message));
         }
         for argument in &arguments {
@@ -422,11 +411,7 @@ impl Binder<'_> {
             )?;
         }
         let (order_by, filter) = self.aggregate_modifiers(call, &arguments)?;
-        let item = match self.level().aggregate_item {
-            Some(item) => item,
-            None => self.computed_item()?,
-        };
-        let new = AggregateCall {
+        let mut new = AggregateCall {
             aggregate,
             arguments,
             distinct: call.distinct,
@@ -434,7 +419,26 @@ impl Binder<'_> {
             filter,
             ty,
         };
-        let level = self.level();
+        let home = self.aggregate_level(&mut new)?;
+        let clause = self.levels[home].clause;
+        if !clause.allows_aggregates() {
+            let message = match clause {
+                Clause::From => {
+                    "aggregate functions are not allowed in FROM clause of their own query level".into()
+                }
+                clause => format!("aggregate functions are not allowed in {}", clause.name()),
+            };
+            return Err(self.error(state::GROUPING_ERROR, location, message));
+        }
+        let item = match self.levels[home].aggregate_item {
+            Some(item) => item,
+            None => {
+                let item = self.computed_item()?;
+                self.item_levels[item as usize] = home + 1;
+                item
+            }
+        };
+        let level = &mut self.levels[home];
         level.aggregate_item = Some(item);
         let known = level
             .aggregates
@@ -450,6 +454,48 @@ impl Binder<'_> {
             ty,
             location: location.0,
         })
+    }
+
+    /// The query level an aggregate belongs to: the innermost whose columns its arguments read, which may lie outside
+    /// of the sub-query it is written in; without columns, the level it is written in.
+    fn aggregate_level(&mut self, call: &mut AggregateCall) -> SqlResult<usize> {
+        let here = self.levels.len();
+        let mut read: Vec<(u16, i32)> = Vec::new();
+        let mut note = |expr: &Expr| {
+            expr.visit(&mut |inner| {
+                if let Expr::Variable {
+                    relation, location, ..
+                } = inner
+                {
+                    read.push((*relation, *location));
+                }
+            });
+        };
+        let mut called = Vec::new();
+        aggregate_call_exprs(call, &mut |expr| {
+            note(expr);
+            collect_subplans(expr, &mut called);
+        });
+        if !called.is_empty() {
+            visit_called(&called, &mut self.items, &mut self.subqueries, &mut |expr| {
+                note(expr)
+            });
+        }
+        // Levels beyond are those of sub-queries inside the arguments.
+        let levels = read.iter().map(|(item, _)| self.item_levels[*item as usize]);
+        let home = levels
+            .filter(|level| (1..=here).contains(level))
+            .max()
+            .unwrap_or(here)
+            - 1;
+        let aggregates = self.levels[home].aggregate_item;
+        match read.iter().find(|(item, _)| Some(*item) == aggregates) {
+            Some((_, location)) => {
+                let message = "aggregate function calls cannot be nested";
+                Err(self.error(state::GROUPING_ERROR, Location(*location), message))
+            }
+            None => Ok(home),
+        }
     }
 
     fn check_no_window(&self, expr: &Expr, location: Location, message: &str) -> SqlResult<()> {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_reg_type, is_text_like};
+use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_reg_type};
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
 
 use super::{Binder, type_label};
@@ -66,7 +66,11 @@ impl Binder<'_> {
         context: CastUse,
         location: Location,
     ) -> SqlResult<Expr> {
-        let base = ColumnType::new(target.oid);
+        // What a number without a unit means in an interval is said by the modifier.
+        let base = match target.oid {
+            oid::INTERVAL => target,
+            other => ColumnType::new(other),
+        };
         let expr = if depends_on_session(text, target.oid) {
             Expr::Cast {
                 argument: Box::new(Expr::Constant(Datum::text(text), ColumnType::UNKNOWN)),
@@ -76,7 +80,7 @@ impl Binder<'_> {
                 location: location.0,
             }
         } else {
-            let value = if is_text_like(target.oid) && target.oid != oid::BPCHAR && target.oid != oid::JSON {
+            let value = if matches!(target.oid, oid::TEXT | oid::VARCHAR) {
                 Datum::text(text)
             } else {
                 mote_types::input_text(base, text, &NEUTRAL)

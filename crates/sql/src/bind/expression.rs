@@ -391,6 +391,7 @@ impl Binder<'_> {
         }
         Ok(Expr::Row {
             fields: bound,
+            names: Vec::new(),
             ty: ColumnType::RECORD,
         })
     }
@@ -556,7 +557,7 @@ impl Binder<'_> {
     }
 }
 
-/// A literal that does not fit an integer: bigint if it can be, else numeric.
+/// A literal that the lexer took for too large: integer after all (the sign belongs to it), else bigint or numeric.
 fn number(digits: &str) -> SqlResult<Expr> {
     let plain: String = digits.chars().filter(|c| *c != '_').collect();
     let lower = plain.to_ascii_lowercase();
@@ -568,6 +569,9 @@ fn number(digits: &str) -> SqlResult<Expr> {
         None => lower.parse::<i64>().ok(),
     };
     if let Some(value) = whole {
+        if let Ok(value) = i32::try_from(value) {
+            return Ok(Expr::Constant(Datum::Int4(value), ColumnType::INT4));
+        }
         return Ok(Expr::Constant(Datum::Int8(value), ColumnType::INT8));
     }
     let settings = mote_types::FormatSettings::default();

@@ -73,6 +73,8 @@ pub(crate) struct Binder<'a> {
     /// Parameters that were declared may not be added to.
     parameters_open: bool,
     items: Vec<RangeItem>,
+    /// For each item how many levels were in sight when it was added: the last of them is the one it belongs to.
+    item_levels: Vec<usize>,
     subqueries: Vec<Option<BoundQuery>>,
     ctes: Vec<BoundCte>,
     /// WITH names in sight, innermost last.
@@ -101,6 +103,7 @@ impl<'a> Binder<'a> {
             parameters: parameter_types.iter().map(known).collect(),
             parameters_open: true,
             items: Vec::with_capacity(4),
+            item_levels: Vec::with_capacity(4),
             subqueries: Vec::new(),
             ctes: Vec::new(),
             cte_names: Vec::new(),
@@ -180,6 +183,7 @@ impl<'a> Binder<'a> {
         let number = number
             .ok_or_else(|| SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many range table entries"))?;
         self.items.push(RangeItem { alias, kind, columns });
+        self.item_levels.push(self.levels.len());
         Ok(number)
     }
 

@@ -24,9 +24,11 @@ impl Binder<'_> {
                 let columns = record_columns(function.signature().body, &types)?;
                 Some(columns.into_iter().map(|(name, ty)| (name.into(), ty)).collect())
             }
-            Expr::Row { fields, .. } => {
-                let named =
-                    |(position, field): (usize, &Expr)| (format!("f{}", position + 1).into(), field.ty());
+            Expr::Row { fields, names, .. } => {
+                let named = |(position, field): (usize, &Expr)| match names.get(position) {
+                    Some(name) => (name.clone(), field.ty()),
+                    None => (format!("f{}", position + 1).into(), field.ty()),
+                };
                 Some(fields.iter().enumerate().map(named).collect())
             }
             Expr::Variable { relation, column, .. } if *column != WHOLE_ROW => {

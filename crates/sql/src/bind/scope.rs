@@ -419,18 +419,23 @@ impl Binder<'_> {
                     Ok(self.variable(*number, 0, location))
                 }
                 _ => {
-                    let fields = 0..self.column_count(*number);
+                    let positions = 0..self.column_count(*number);
+                    let fields = positions.clone();
                     let fields = fields.map(|position| self.variable(*number, position, location));
+                    let names =
+                        positions.filter_map(|position| Some(self.column(*number, position)?.0.into()));
                     Ok(Expr::Row {
                         fields: fields.collect(),
+                        names: names.collect(),
                         ty: ColumnType::RECORD,
                     })
                 }
             },
             ScopeSource::Join(columns) => {
-                let fields = columns.iter().map(|(_, expr)| expr.clone()).collect();
+                let (names, fields) = columns.iter().cloned().unzip();
                 Ok(Expr::Row {
                     fields,
+                    names,
                     ty: ColumnType::RECORD,
                 })
             }

@@ -716,12 +716,19 @@ impl Planner<'_> {
                     .any(|link| link.units & (1 << next) != 0 && link.units & set != 0)
                     || !units[next].after.is_empty()
             };
+            // Only what can come next counts: a LATERAL unit may wait for another one that nothing links.
             let outside = (0..count).filter(|next| set & (1 << next) == 0);
-            let any_linked = outside.clone().any(linked);
-            for next in outside.filter(|next| !any_linked || linked(*next)) {
-                let Some((rows, cost)) = self.extend(units, links, set, rows, cost, next) else {
+            let reached: Vec<(usize, f64, f64)> = outside
+                .filter_map(|next| {
+                    let (rows, cost) = self.extend(units, links, set, rows, cost, next)?;
+                    Some((next, rows, cost))
+                })
+                .collect();
+            let any_linked = reached.iter().any(|(next, ..)| linked(*next));
+            for (next, rows, cost) in reached {
+                if any_linked && !linked(next) {
                     continue;
-                };
+                }
                 let slot = &mut best[(set | 1 << next) as usize];
                 if slot.is_none_or(|known| cost < known.1) {
                     *slot = Some((rows, cost, next));
@@ -794,7 +801,10 @@ impl Planner<'_> {
         let hashable = conditions
             .iter()
             .any(|condition| hash_key(condition, right_items).is_some());
-        if hashable && !lateral {
+        // FULL JOIN ON TRUE or FALSE: one chain of all rows.
+        let constant = |condition: &&Expr| matches!(condition, Expr::Constant(..));
+        let unconditional = kind == JoinKind::Full && conditions.iter().all(constant);
+        if (hashable || unconditional) && !lateral {
             let build_left = kind == JoinKind::Inner && left_rows < right_rows;
             let (build, probe) = if build_left {
                 (left_rows, right_rows)
@@ -802,7 +812,7 @@ impl Planner<'_> {
                 (right_rows, left_rows)
             };
             let cost = right_cost + build * HASH_BUILD_COST + probe * HASH_PROBE_COST;
-            if cost < best.1 {
+            if cost < best.1 || kind == JoinKind::Full {
                 best = (Method::Hash { build_left }, cost);
             }
         }

@@ -182,60 +182,87 @@ impl Planner<'_> {
     /// Decides which WITH queries are inlined, and plans the others.
     fn with_queries(&mut self) -> SqlResult<()> {
         for number in 0..self.ctes.len() {
-            let cte = &mut self.ctes[number];
-            let references = cte.references;
-            let inline = match cte.materialized {
-                Some(true) => false,
-                Some(false) => references == 1,
-                None => references == 1,
-            };
-            let statement = std::mem::replace(&mut cte.statement, BoundCteStatement::Pending);
-            let name = cte.name.to_string();
-            let (node, modifies) = match statement {
-                BoundCteStatement::Query(Some(mut query)) => {
-                    // Nobody reads it: PostgreSQL does not run it either.
-                    if references == 0 {
-                        continue;
-                    }
-                    if inline && query.locks.is_empty() && !self.is_volatile(&mut query) {
-                        self.inline_cte(number as u16, query);
-                        continue;
-                    }
-                    (self.query(*query, true)?.node, false)
-                }
-                BoundCteStatement::Recursive(Some(pair), distinct) => {
-                    if references == 0 {
-                        continue;
-                    }
-                    let position = self.cte_plans.len() as u16;
-                    self.cte_numbers[number] = Some(position);
-                    // Reserves the number before the parts, which may refer to it.
-                    self.cte_plans.push(CtePlan {
-                        name,
-                        node: Node::Empty { width: 0 },
-                        modifies: false,
-                    });
-                    let (base, step) = *pair;
-                    let base = Box::new(self.query(base, true)?.node);
-                    let step = Box::new(self.query(step, true)?.node);
-                    let mut node = Node::RecursiveUnion {
-                        cte: position,
-                        distinct,
-                        base,
-                        step,
-                    };
-                    self.forbid_correlation(&mut node)?;
-                    self.cte_plans[position as usize].node = node;
-                    continue;
-                }
-                BoundCteStatement::Modify(Some(modify)) => (self.modify(*modify)?.node, true),
-                _ => continue,
-            };
-            let mut node = node;
-            self.forbid_correlation(&mut node)?;
-            self.cte_numbers[number] = Some(self.cte_plans.len() as u16);
-            self.cte_plans.push(CtePlan { name, node, modifies });
+            self.inline_with_query(number as u16);
         }
+        for number in 0..self.ctes.len() {
+            self.plan_with_query(number as u16)?;
+        }
+        Ok(())
+    }
+
+    fn inline_with_query(&mut self, number: u16) {
+        let cte = &mut self.ctes[number as usize];
+        if cte.references != 1 || cte.materialized == Some(true) {
+            return;
+        }
+        let BoundCteStatement::Query(query) = &mut cte.statement else {
+            return;
+        };
+        let Some(mut query) = query.take() else { return };
+        if query.locks.is_empty() && !self.is_volatile(&mut query) {
+            self.ctes[number as usize].statement = BoundCteStatement::Pending;
+            self.inline_cte(number, query);
+        } else {
+            self.ctes[number as usize].statement = BoundCteStatement::Query(Some(query));
+        }
+    }
+
+    /// Plans a WITH query unless it is done, or nobody reads it: PostgreSQL does not run such a one either.
+    fn plan_with_query(&mut self, number: u16) -> SqlResult<()> {
+        let cte = &mut self.ctes[number as usize];
+        let references = cte.references;
+        let statement = std::mem::replace(&mut cte.statement, BoundCteStatement::Pending);
+        let name = cte.name.to_string();
+        // Whoever reads it may be in the middle of a level that wants row marks.
+        let marks = std::mem::replace(&mut self.marks, false);
+        let (mut node, modifies) = match statement {
+            BoundCteStatement::Query(Some(query)) if references > 0 => {
+                (self.query(*query, true)?.node, false)
+            }
+            BoundCteStatement::Modify(Some(modify)) => (self.modify(*modify)?.node, true),
+            BoundCteStatement::Recursive(Some(pair), distinct) if references > 0 => {
+                self.marks = marks;
+                return self.plan_recursive(number, name, *pair, distinct);
+            }
+            _ => {
+                self.marks = marks;
+                return Ok(());
+            }
+        };
+        self.marks = marks;
+        self.forbid_correlation(&mut node)?;
+        self.cte_numbers[number as usize] = Some(self.cte_plans.len() as u16);
+        self.cte_plans.push(CtePlan { name, node, modifies });
+        Ok(())
+    }
+
+    fn plan_recursive(
+        &mut self,
+        number: u16,
+        name: String,
+        (base, step): (BoundQuery, BoundQuery),
+        distinct: bool,
+    ) -> SqlResult<()> {
+        let position = self.cte_plans.len() as u16;
+        self.cte_numbers[number as usize] = Some(position);
+        // Reserves the number before the parts, which may refer to it.
+        self.cte_plans.push(CtePlan {
+            name,
+            node: Node::Empty { width: 0 },
+            modifies: false,
+        });
+        let marks = std::mem::replace(&mut self.marks, false);
+        let base = Box::new(self.query(base, true)?.node);
+        let step = Box::new(self.query(step, true)?.node);
+        self.marks = marks;
+        let mut node = Node::RecursiveUnion {
+            cte: position,
+            distinct,
+            base,
+            step,
+        };
+        self.forbid_correlation(&mut node)?;
+        self.cte_plans[position as usize].node = node;
         Ok(())
     }
 
@@ -291,7 +318,11 @@ impl Planner<'_> {
         }
     }
 
-    pub(super) fn cte_number(&self, number: u16) -> SqlResult<u16> {
+    /// The number of a WITH query in the plan. One that stands inside the WITH query that reads it is planned only now.
+    pub(super) fn cte_number(&mut self, number: u16) -> SqlResult<u16> {
+        if self.cte_numbers[number as usize].is_none() {
+            self.plan_with_query(number)?;
+        }
         self.cte_numbers[number as usize]
             .ok_or_else(|| SqlError::internal("a WITH query is read before it is planned"))
     }

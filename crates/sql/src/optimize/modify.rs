@@ -155,8 +155,10 @@ impl Planner<'_> {
                     ty: column.ty,
                     location: *location,
                 });
+                let names = relation.columns.iter().filter(|column| !column.dropped);
                 Some(Expr::Row {
                     fields: fields.collect(),
+                    names: names.map(|column| column.name.as_str().into()).collect(),
                     ty: *ty,
                 })
             }

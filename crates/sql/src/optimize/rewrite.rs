@@ -140,7 +140,32 @@ impl Planner<'_> {
         self.note_subquery_reads();
     }
 
-    fn is_movable(&self, item: u16) -> bool {
+    fn is_movable(&mut self, item: u16) -> bool {
+        self.is_simple(item) && !self.outer_join_reads_beyond(item)
+    }
+
+    /// Does an outer join inside of a derived table compare with what is outside of it, through LATERAL? Its condition
+    /// cannot become one among units that are joined in any order.
+    fn outer_join_reads_beyond(&mut self, item: u16) -> bool {
+        let ItemKind::Subquery(Some(inner)) = &self.items[item as usize].kind else {
+            return false;
+        };
+        let QueryBody::Select(body) = &inner.body else {
+            return false;
+        };
+        let own = items_of(&body.from);
+        let mut conditions = Vec::new();
+        body.from
+            .iter()
+            .for_each(|tree| outer_conditions(tree, &mut conditions));
+        let conditions: Vec<Expr> = conditions.into_iter().cloned().collect();
+        conditions
+            .iter()
+            .any(|condition| self.items_read(condition).iter().any(|read| !own.contains(read)))
+    }
+
+    /// A derived table that only selects, projects and joins.
+    fn is_simple(&self, item: u16) -> bool {
         let ItemKind::Subquery(Some(inner)) = &self.items[item as usize].kind else {
             return false;
         };
@@ -523,6 +548,23 @@ fn inner_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
         conditions.extend(condition);
         inner_conditions(left, conditions);
         inner_conditions(right, conditions);
+    }
+}
+
+/// Conditions of joins that are no inner ones.
+fn outer_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
+    if let FromTree::Join {
+        kind,
+        left,
+        right,
+        condition,
+    } = tree
+    {
+        if *kind != FromJoin::Inner {
+            conditions.extend(condition);
+        }
+        outer_conditions(left, conditions);
+        outer_conditions(right, conditions);
     }
 }
 

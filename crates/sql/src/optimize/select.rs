@@ -497,22 +497,16 @@ impl Planner<'_> {
         if in_place && (!exact || columns.len() == joined.layout.len()) {
             return Ok(joined);
         }
-        if let Node::Result {
-            columns: inner,
-            filter,
-        } = joined.node
-        {
-            // SELECT without FROM: one node does it all.
-            debug_assert!(inner.is_empty());
-            return Ok(Joined {
-                node: Node::Result { columns, filter },
-                layout: Vec::new(),
-                ..joined
-            });
-        }
-        let node = Node::Project {
-            input: Box::new(joined.node),
-            columns,
+        let node = match joined.node {
+            // SELECT without FROM: one node does it all. A row of constants that FROM yields stays below, to be read.
+            Node::Result {
+                columns: inner,
+                filter,
+            } if inner.is_empty() => Node::Result { columns, filter },
+            node => Node::Project {
+                input: Box::new(node),
+                columns,
+            },
         };
         Ok(Joined {
             node,

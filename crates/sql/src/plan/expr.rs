@@ -6,6 +6,7 @@
 
 use mote_types::{ColumnType, Datum};
 
+use crate::ast::Name;
 use crate::catalog::function::{AggregateId, FunctionId, WindowId};
 
 /// Position in the statement's list of values set during execution: correlated columns, keys of inner index scans.
@@ -113,6 +114,8 @@ pub enum Expr {
     },
     Row {
         fields: Vec<Expr>,
+        /// Empty where the fields have none but `f1`, `f2`, ...
+        names: Vec<Name>,
         ty: ColumnType,
     },
     /// Row-wise comparison `(a, b) < (c, d)`; `equals` and `less` per column.

@@ -390,11 +390,83 @@ impl Expr {
                     record: b, field: g, ..
                 },
             ) => f == g && a.same(b),
+            (
+                Expr::RowComparison {
+                    operator: o,
+                    left: a,
+                    right: c,
+                    less: f,
+                    ..
+                },
+                Expr::RowComparison {
+                    operator: p,
+                    left: b,
+                    right: d,
+                    less: g,
+                    ..
+                },
+            ) => o == p && f == g && same_list(a, b) && same_list(c, d),
+            (
+                Expr::Subscript {
+                    array: a,
+                    subscripts: s,
+                    ..
+                },
+                Expr::Subscript {
+                    array: b,
+                    subscripts: t,
+                    ..
+                },
+            ) => a.same(b) && s.len() == t.len() && s.iter().zip(t).all(|(s, t)| s.same(t)),
+            (Expr::Excluded { index: a, .. }, Expr::Excluded { index: b, .. }) => a == b,
             // Sub-plans are told apart by number: two written alike are computed twice.
-            (Expr::SubPlan(a), Expr::SubPlan(b)) => {
-                a.plan == b.plan && matches!(a.kind, SubPlanKind::Scalar | SubPlanKind::Exists)
-            }
+            (Expr::SubPlan(a), Expr::SubPlan(b)) => a.plan == b.plan && a.kind.same(&b.kind),
             _ => false,
+        }
+    }
+}
+
+impl Subscript {
+    fn same(&self, other: &Subscript) -> bool {
+        let same_bound = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
+            (Some(a), Some(b)) => a.same(b),
+            (None, None) => true,
+            _ => false,
+        };
+        match (self, other) {
+            (Subscript::Element(a), Subscript::Element(b)) => a.same(b),
+            (Subscript::Slice(a, c), Subscript::Slice(b, d)) => same_bound(a, b) && same_bound(c, d),
+            _ => false,
+        }
+    }
+}
+
+impl SubPlanKind {
+    fn same(&self, other: &SubPlanKind) -> bool {
+        match (self, other) {
+            (
+                SubPlanKind::Any {
+                    left: a,
+                    functions: f,
+                    negated: n,
+                },
+                SubPlanKind::Any {
+                    left: b,
+                    functions: g,
+                    negated: m,
+                },
+            ) => n == m && f == g && same_list(a, b),
+            (
+                SubPlanKind::All {
+                    left: a,
+                    functions: f,
+                },
+                SubPlanKind::All {
+                    left: b,
+                    functions: g,
+                },
+            ) => f == g && same_list(a, b),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
 }

@@ -390,7 +390,7 @@ fn write_element(element: &Datum, ty: ColumnType, settings: &FormatSettings, out
 /// `(1,"a b",)`: NULL is nothing, quotes and backslashes are doubled.
 pub fn write_record(record: &Record, settings: &FormatSettings, out: &mut Vec<u8>) {
     out.push(b'(');
-    for (slot, (field, ty)) in record.fields.iter().zip(&record.types).enumerate() {
+    for (slot, (field, ty)) in record.fields.iter().zip(&record.ty.types).enumerate() {
         if slot > 0 {
             out.push(b',');
         }

@@ -5,7 +5,9 @@ use super::utf8;
 use crate::cast::coerce_typmod;
 use crate::catalog::{ColumnType, is_oid_like, is_text_like};
 use crate::datetime;
-use crate::datum::{Array, Datum, Dimension, Record};
+use std::sync::Arc;
+
+use crate::datum::{Array, Datum, Dimension, Record, RowType};
 use crate::json::{self, Json};
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
@@ -223,16 +225,14 @@ fn read_delimited(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
 
 fn read_record(reader: &mut Reader<'_>) -> SqlResult<Datum> {
     let count = usize::try_from(reader.i32()?).map_err(|_| insufficient())?;
-    let mut record = Record {
-        types: Vec::new(),
-        fields: Vec::new(),
-    };
+    let (mut types, mut fields) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let ty = ColumnType::new(Oid(reader.i32()? as u32));
-        record.fields.push(read_delimited(ty, reader)?);
-        record.types.push(ty);
+        fields.push(read_delimited(ty, reader)?);
+        types.push(ty);
     }
-    Ok(Datum::Record(Box::new(record)))
+    let ty = Arc::new(RowType::anonymous(types));
+    Ok(Datum::Record(Box::new(Record { ty, fields })))
 }
 
 /// Appends a value's binary form without a length word; NULL appends nothing.
@@ -276,7 +276,7 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
         Datum::Array(value) => write_array(value, ty, out),
         Datum::Record(value) => {
             out.extend_from_slice(&(value.fields.len() as i32).to_be_bytes());
-            for (field, ty) in value.fields.iter().zip(&value.types) {
+            for (field, ty) in value.fields.iter().zip(&value.ty.types) {
                 out.extend_from_slice(&ty.oid.0.to_be_bytes());
                 write_delimited(field, *ty, out);
             }

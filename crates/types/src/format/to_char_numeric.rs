@@ -59,6 +59,9 @@ fn compile(template: &str) -> SqlResult<Picture> {
             _ if starts("PL") => picture.nodes.push(Node::Plus),
             _ if starts("SG") => picture.nodes.push(Node::AlwaysSign),
             _ if starts("PR") => picture.brackets = true,
+            // Known to PostgreSQL, and without effect there too.
+            _ if starts("SP") => {}
+            _ if starts("B") || starts("C") => length = 1,
             _ if starts("RN") || starts("TH") => {
                 return Err(SqlError::unsupported(format_args!(
                     "template pattern {} for numbers",

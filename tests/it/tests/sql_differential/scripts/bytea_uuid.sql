@@ -27,7 +27,6 @@ create table u (id uuid primary key default gen_random_uuid(), b bytea);
 insert into u (b) values ('\x01'), ('\x02');
 select count(distinct id) from u;
 insert into u (id) values ('00000000-0000-0000-0000-000000000000'), ('00000000-0000-0000-0000-000000000000');
--- differs: known defect: a cast to "char" keeps more than one byte
 select 'a'::"char", 'abc'::"char", ''::"char" = '', 'abc'::name, pg_typeof('abc'::name), length(repeat('x', 100)::name);
 -- differs: known defect: the error has no position
 select 'u'::regclass, 'u'::regclass::oid > 0, 'nothing'::regclass;

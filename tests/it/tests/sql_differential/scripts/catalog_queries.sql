@@ -4,7 +4,6 @@ create table child (id bigserial primary key, c_id int not null references c on 
 create index by_amount on c (amount desc nulls last, name);
 create view cv as select id, name from c;
 select relname, relkind, relhasindex, relnatts, relchecks, relpersistence from pg_class where relnamespace = 'public'::regnamespace order by relname;
--- differs: known defect: regtype shows bpchar, not character
 select attname, atttypid::regtype, atttypmod, attnotnull, atthasdef, attnum, attlen, attisdropped from pg_attribute where attrelid = 'c'::regclass and attnum > 0 order by attnum;
 select attname, format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'c'::regclass and attnum > 0 order by attnum;
 select conname, contype, conkey, confkey, confupdtype, confdeltype, confmatchtype, condeferrable, convalidated, pg_get_constraintdef(oid) from pg_constraint where connamespace = 'public'::regnamespace order by conname;
@@ -25,7 +24,6 @@ select constraint_name, column_name, ordinal_position from information_schema.ke
 select constraint_name, unique_constraint_name, match_option, update_rule, delete_rule from information_schema.referential_constraints order by 1;
 select sequence_name, data_type, start_value, increment from information_schema.sequences order by 1;
 select sequencename, start_value, min_value, max_value, increment_by, cycle, cache_size from pg_sequences order by 1;
--- differs: known defect: regtype shows bpchar[], not character[]
 select typname, typtype, typcategory, typlen, typbyval, typelem::regtype, typarray::regtype, typdelim from pg_type where typname in ('int4', 'text', 'bool', 'numeric', '_int4', 'timestamptz', 'bpchar', 'bytea', 'jsonb', 'uuid') order by typname;
 select nspname from pg_namespace where nspname in ('public', 'pg_catalog', 'information_schema') order by 1;
 select rolname, rolsuper, rolcanlogin, rolcreatedb, rolcreaterole, rolinherit from pg_roles where rolname = 'postgres';

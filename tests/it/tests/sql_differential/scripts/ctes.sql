@@ -34,5 +34,4 @@ select (with x as (select max(id) as m from tree) select m from x);
 with recursive t(n, p) as (select 1, array[1] union all select n + 1, p || (n + 1) from t where n < 4) select * from t;
 with unused as (select 1/0) select 1;
 -- Last: it ends the session.
--- differs: known defect: panics: a target list that reads a sub-query of constants only
 with a as (select 1 as x), b as (with c as (select x + 1 as y from a) select * from c) select * from b;

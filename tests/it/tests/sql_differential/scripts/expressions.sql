@@ -30,7 +30,6 @@ select pg_typeof(1), pg_typeof(1.5), pg_typeof(now()), pg_typeof(current_date), 
 select 1 where true; select 2 where null; select 3 where 'true';
 select * from (select 1 as a, 2 as b) x where a = 1 and (b = 2 or b = 3) and not a = 2;
 select x.* from (values (1, 2)) x; select x from (values (1, 2)) x;
--- differs: known defect: (alias).column of VALUES is not found
 select (x).column1 from (values (1, 2)) x;
 select column1, column2 from (values (1, 'a'), (2, 'b')) v order by column1 desc;
 select; 

@@ -25,7 +25,6 @@ select count(*) from l, r, l m;
 select count(*) from l join r on true;
 select count(*) from l join r on false;
 select count(*) from l left join r on false;
--- differs: FULL JOIN needs a condition that can be hashed
 select count(*) from l full join r on false;
 select l.id from l where exists (select 1 from r where r.id = l.id) order by 1;
 select l.id from l where not exists (select 1 from r where r.id = l.id) order by 1;

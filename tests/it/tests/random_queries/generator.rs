@@ -1,0 +1,603 @@
+//! Random queries that PostgreSQL accepts and answers in one way only.
+//!
+//! Everything follows from the seed. A query reads three small tables; below, beside and inside it stand further
+//! queries: derived tables, WITH, LATERAL, set operations, sub-queries in expressions, correlated or not. Rows are
+//! compared as a multiset, so LIMIT comes only with an order over all columns, and window functions only where peers
+//! share their value. No expression can fail: no division, small numbers, sub-queries of one row where one is needed.
+
+use mote_common::prng::Prng;
+
+/// The tables, with NULLs, duplicates and an empty one.
+pub const TABLES: &str = "
+create table t1 (a int, b int, c text);
+create table t2 (a int primary key, b int, c varchar(5));
+create table t3 (a int, d bool, c text);
+create table t4 (a int, b bigint);
+create index on t1 (a, b);
+create index on t3 (c);
+insert into t1 values (1, 10, 'x'), (1, 20, 'y'), (2, null, 'x'), (null, 30, null), (3, 10, ''), (4, 40, 'zz');
+insert into t2 values (1, 1, 'x'), (2, 3, 'y'), (3, null, 'zz'), (5, 2, null);
+insert into t3 values (1, true, 'x'), (2, false, 'x'), (null, null, 'y'), (3, true, null), (3, false, 'zz');";
+
+const LEVELS_MAX: u32 = 4;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Type {
+    Int,
+    Text,
+    Bool,
+}
+
+use Type::*;
+
+/// Something of a type that may stand in an expression.
+#[derive(Clone)]
+struct Leaf {
+    text: String,
+    ty: Type,
+    /// It means the same inside of a sub-query: not so a window function, nor an aggregate without a column.
+    anywhere: bool,
+}
+
+type Column = (String, Type);
+
+/// A WITH query in sight.
+#[derive(Clone)]
+struct Named {
+    name: String,
+    columns: Vec<Column>,
+}
+
+pub struct Generator {
+    random: Prng,
+    next_name: u32,
+    with: Vec<Named>,
+    level: u32,
+}
+
+impl Generator {
+    pub fn new(seed: u64) -> Generator {
+        Generator {
+            random: Prng::new(seed),
+            next_name: 0,
+            with: Vec::new(),
+            level: 0,
+        }
+    }
+
+    pub fn statement(&mut self) -> String {
+        let width = self.between(1, 4);
+        let types = self.types(width);
+        self.query(&types, &[]).0
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.random.below(100) < percent
+    }
+
+    fn between(&mut self, low: usize, high: usize) -> usize {
+        self.random.between(low as i64, high as i64) as usize
+    }
+
+    fn pick<T: Clone>(&mut self, list: &[T]) -> T {
+        let position = self.random.below(list.len() as u64) as usize;
+        list[position].clone()
+    }
+
+    fn name(&mut self, prefix: &str) -> String {
+        self.next_name += 1;
+        format!("{prefix}{}", self.next_name)
+    }
+
+    fn types(&mut self, count: usize) -> Vec<Type> {
+        (0..count).map(|_| self.pick(&[Int, Int, Text, Bool])).collect()
+    }
+
+    /// A query with columns of these types that may read `outer`; its text and its columns.
+    fn query(&mut self, types: &[Type], outer: &[Leaf]) -> (String, Vec<Column>) {
+        let outer: Vec<Leaf> = outer.iter().filter(|leaf| leaf.anywhere).cloned().collect();
+        let outer = &outer[..];
+        self.level += 1;
+        let known = self.with.len();
+        let mut text = String::new();
+        if self.level <= LEVELS_MAX && self.chance(20) {
+            text = self.with_clause();
+        }
+        let form = self.random.below(10);
+        let (body, columns) = match form {
+            0 if self.level <= LEVELS_MAX => self.set_operation(types, outer),
+            1 => self.values(types, outer),
+            _ => self.select(types, outer),
+        };
+        text.push_str(&body);
+        if self.chance(25) {
+            let order: Vec<String> = (1..=types.len())
+                .map(|n| {
+                    format!(
+                        "{n}{}",
+                        self.pick(&["", " desc", " nulls first", " desc nulls last"])
+                    )
+                })
+                .collect();
+            text.push_str(&format!(" order by {}", order.join(", ")));
+            if self.chance(60) {
+                text.push_str(&format!(" limit {}", self.between(0, 6)));
+            }
+            if self.chance(20) {
+                text.push_str(&format!(" offset {}", self.between(0, 2)));
+            }
+        }
+        self.with.truncate(known);
+        self.level -= 1;
+        (text, columns)
+    }
+
+    fn with_clause(&mut self) -> String {
+        let mut parts = Vec::new();
+        let mut recursive = "";
+        for _ in 0..self.between(1, 2) {
+            let name = self.name("w");
+            if self.chance(15) {
+                recursive = "recursive ";
+                let base = self.between(0, 2);
+                parts.push(format!(
+                    "{name}(n) as (select {base} as n union {}select n + 1 from {name} where n < {})",
+                    self.pick(&["", "all "]),
+                    base + self.between(0, 4)
+                ));
+                let columns = vec![("n".to_string(), Int)];
+                self.with.push(Named { name, columns });
+                continue;
+            }
+            let width = self.between(1, 3);
+            let types = self.types(width);
+            let (query, columns) = self.query(&types, &[]);
+            let form = self.pick(&["", "", "materialized ", "not materialized "]);
+            parts.push(format!("{name} as {form}({query})"));
+            self.with.push(Named { name, columns });
+        }
+        format!("with {recursive}{} ", parts.join(", "))
+    }
+
+    fn set_operation(&mut self, types: &[Type], outer: &[Leaf]) -> (String, Vec<Column>) {
+        let (left, columns) = self.query(types, outer);
+        let (right, _) = self.query(types, outer);
+        let operator = self.pick(&[
+            "union",
+            "union all",
+            "intersect",
+            "intersect all",
+            "except",
+            "except all",
+        ]);
+        (format!("({left}) {operator} ({right})"), columns)
+    }
+
+    fn values(&mut self, types: &[Type], outer: &[Leaf]) -> (String, Vec<Column>) {
+        let mut rows = Vec::new();
+        for _ in 0..self.between(1, 3) {
+            let row: Vec<String> = types.iter().map(|ty| self.expression(*ty, outer, 1)).collect();
+            rows.push(format!("({})", row.join(", ")));
+        }
+        let columns = types
+            .iter()
+            .enumerate()
+            .map(|(n, ty)| (format!("column{}", n + 1), *ty));
+        (format!("values {}", rows.join(", ")), columns.collect())
+    }
+
+    fn select(&mut self, types: &[Type], outer: &[Leaf]) -> (String, Vec<Column>) {
+        let mut scope = Vec::new();
+        let mut from = String::new();
+        if !self.chance(10) {
+            let mut items = Vec::new();
+            for _ in 0..self.pick(&[1, 1, 1, 2]) {
+                items.push(self.from_item(&mut scope, outer));
+            }
+            from = format!(" from {}", items.join(", "));
+        }
+        let own: Vec<Leaf> = scope.clone();
+        let mut leaves = scope;
+        leaves.extend_from_slice(outer);
+        let filter = match self.chance(50) {
+            true => format!(" where {}", self.expression(Bool, &leaves, 2)),
+            false => String::new(),
+        };
+        let mut tail = String::new();
+        let mut distinct = "";
+        if self.chance(25) {
+            leaves = self.grouped(&own, outer, &mut tail);
+        } else if !own.is_empty() && self.chance(20) {
+            let windows: Vec<Leaf> = (0..2).map(|_| self.window(&own)).collect();
+            leaves.extend(windows.iter().cloned());
+            leaves.extend(windows);
+        } else if self.chance(15) {
+            distinct = "distinct ";
+        }
+        let mut targets = Vec::new();
+        let mut columns = Vec::new();
+        for ty in types {
+            let name = self.name("c");
+            targets.push(format!("{} as {name}", self.expression(*ty, &leaves, 2)));
+            columns.push((name, *ty));
+        }
+        (
+            format!("select {distinct}{}{from}{filter}{tail}", targets.join(", ")),
+            columns,
+        )
+    }
+
+    /// GROUP BY and HAVING; what expressions above may read.
+    fn grouped(&mut self, own: &[Leaf], outer: &[Leaf], tail: &mut String) -> Vec<Leaf> {
+        let mut keys: Vec<Leaf> = Vec::new();
+        if !own.is_empty() {
+            for _ in 0..self.between(0, 2) {
+                let key = self.pick(own);
+                if !keys.iter().any(|known| known.text == key.text) {
+                    keys.push(key);
+                }
+            }
+        }
+        if !keys.is_empty() {
+            let list: Vec<&str> = keys.iter().map(|key| &*key.text).collect();
+            let list = list.join(", ");
+            tail.push_str(&match self.random.below(8) {
+                0 => format!(" group by rollup ({list})"),
+                1 => format!(" group by grouping sets (({list}), ())"),
+                _ => format!(" group by {list}"),
+            });
+        }
+        let mut leaves = keys;
+        for _ in 0..2 {
+            leaves.push(self.aggregate(own));
+        }
+        leaves.extend_from_slice(outer);
+        if self.chance(30) {
+            tail.push_str(&format!(" having {}", self.expression(Bool, &leaves, 1)));
+        }
+        leaves
+    }
+
+    fn aggregate(&mut self, own: &[Leaf]) -> Leaf {
+        let ty = self.pick(&[Int, Int, Text, Bool]);
+        let argument = self.expression(ty, own, 1);
+        let distinct = self.pick(&["", "", "distinct "]);
+        let (mut text, result) = match (ty, self.random.below(4)) {
+            (Int, 0) => (format!("sum({distinct}{argument})"), Int),
+            (Int, 1) => (format!("max({argument})"), Int),
+            (Int | Text, 2) => (format!("min({argument})"), ty),
+            (Text, 1) => (format!("string_agg({argument}, ',' order by {argument})"), Text),
+            (Bool, 1) => (format!("bool_or({argument})"), Bool),
+            (_, 3) => ("count(*)".to_string(), Int),
+            _ => (format!("count({distinct}{argument})"), Int),
+        };
+        if self.chance(15) {
+            text = format!("{text} filter (where {})", self.expression(Bool, own, 1));
+        }
+        // Sums are numeric over bigint; all integers here are to be of one kind.
+        if text.starts_with("sum") {
+            text = format!("({text})::int");
+        }
+        Leaf {
+            anywhere: text.contains('.'),
+            text,
+            ty: result,
+        }
+    }
+
+    fn window(&mut self, own: &[Leaf]) -> Leaf {
+        let argument = self.expression(Int, own, 1);
+        let partition = match self.chance(60) {
+            true => format!("partition by {} ", self.pick(own).text),
+            false => String::new(),
+        };
+        let order = match self.chance(60) {
+            true => format!("order by {}", self.pick(own).text),
+            false => String::new(),
+        };
+        let call = match self.random.below(6) {
+            0 => "rank()".to_string(),
+            1 => "dense_rank()".to_string(),
+            2 => format!("max({argument})"),
+            3 => format!("count({argument})"),
+            4 => format!("first_value({}) ", "1"),
+            _ => "count(*)".to_string(),
+        };
+        Leaf {
+            text: format!("{call} over ({partition}{order})"),
+            ty: Int,
+            anywhere: false,
+        }
+    }
+
+    /// One item of FROM; its columns go into `scope`.
+    fn from_item(&mut self, scope: &mut Vec<Leaf>, outer: &[Leaf]) -> String {
+        if self.level <= LEVELS_MAX && self.chance(35) {
+            return self.join(scope, outer);
+        }
+        let alias = self.name("s");
+        let form = self.random.below(10);
+        let (text, columns) = match form {
+            0..=2 if self.level <= LEVELS_MAX => {
+                let width = self.between(1, 3);
+                let types = self.types(width);
+                // The neighbours to the left too, if LATERAL.
+                let lateral = self.chance(30);
+                let mut sight = if lateral { scope.clone() } else { Vec::new() };
+                sight.extend_from_slice(outer);
+                let (query, columns) = self.query(&types, &sight);
+                (
+                    format!("{}({query}) as {alias}", if lateral { "lateral " } else { "" }),
+                    columns,
+                )
+            }
+            3 => {
+                let to = self.between(0, 4);
+                (
+                    format!("generate_series(1, {to}) as {alias}(g)"),
+                    vec![("g".to_string(), Int)],
+                )
+            }
+            4 | 5 if !self.with.is_empty() => {
+                let with = self.with.clone();
+                let named = self.pick(&with);
+                (format!("{} as {alias}", named.name), named.columns)
+            }
+            _ => {
+                let (name, columns): (&str, &[(&str, Type)]) = match self.random.below(7) {
+                    0 | 1 => ("t1", &[("a", Int), ("b", Int), ("c", Text)]),
+                    2 | 3 => ("t2", &[("a", Int), ("b", Int), ("c", Text)]),
+                    4 | 5 => ("t3", &[("a", Int), ("d", Bool), ("c", Text)]),
+                    _ => ("t4", &[("a", Int), ("b", Int)]),
+                };
+                let columns = columns.iter().map(|(name, ty)| (name.to_string(), *ty));
+                (format!("{name} as {alias}"), columns.collect())
+            }
+        };
+        for (column, ty) in columns {
+            scope.push(Leaf {
+                text: format!("{alias}.{column}"),
+                ty,
+                anywhere: true,
+            });
+        }
+        text
+    }
+
+    fn join(&mut self, scope: &mut Vec<Leaf>, outer: &[Leaf]) -> String {
+        let kind = self.pick(&[
+            "join",
+            "join",
+            "left join",
+            "left join",
+            "right join",
+            "full join",
+            "cross join",
+        ]);
+        self.level += 1;
+        let mut own = Vec::new();
+        // Below RIGHT and FULL, LATERAL may not look left; the simplest is that it never does.
+        let left = self.from_item(&mut own, outer);
+        let split = own.len();
+        let mut right_scope = Vec::new();
+        let right = self.from_item(&mut right_scope, outer);
+        own.extend(right_scope);
+        self.level -= 1;
+        let condition = match kind {
+            "cross join" => String::new(),
+            "full join" => {
+                let (left, right) = own.split_at(split);
+                let (a, b) = (self.expression(Int, left, 0), self.expression(Int, right, 0));
+                match own.is_empty() || !a.contains('.') || !b.contains('.') {
+                    true => " on true".to_string(),
+                    false => format!(" on {a} = {b}"),
+                }
+            }
+            _ => {
+                let mut sight = own.clone();
+                sight.extend_from_slice(outer);
+                let equal = match self.chance(60) {
+                    true => {
+                        let (left, right) = own.split_at(split);
+                        Some(format!(
+                            "{} = {}",
+                            self.expression(Int, left, 0),
+                            self.expression(Int, right, 0)
+                        ))
+                    }
+                    false => None,
+                };
+                let other = match equal.is_none() || self.chance(30) {
+                    true => Some(self.expression(Bool, &sight, 1)),
+                    false => None,
+                };
+                let terms: Vec<String> = equal.into_iter().chain(other).collect();
+                format!(" on {}", terms.join(" and "))
+            }
+        };
+        scope.extend(own);
+        format!("({left} {kind} {right}{condition})")
+    }
+
+    /// An expression over the leaves.
+    fn expression(&mut self, ty: Type, leaves: &[Leaf], depth: u32) -> String {
+        let fitting: Vec<Leaf> = leaves.iter().filter(|leaf| leaf.ty == ty).cloned().collect();
+        if depth == 0 || self.chance(35) {
+            return match fitting.is_empty() || self.chance(15) {
+                true => self.constant(ty),
+                false => self.pick(&fitting).text,
+            };
+        }
+        if self.level <= LEVELS_MAX && self.chance(12) {
+            return self.scalar_query(ty, leaves);
+        }
+        match ty {
+            Int => self.integer(leaves, depth),
+            Text => self.text(leaves, depth),
+            Bool => self.boolean(leaves, depth),
+        }
+    }
+
+    fn constant(&mut self, ty: Type) -> String {
+        match ty {
+            Int => self
+                .pick(&["0", "1", "2", "3", "10", "(-1)", "null::int"])
+                .to_string(),
+            Text => self
+                .pick(&["'x'::text", "'y'::text", "''::text", "'zz'::text", "null::text"])
+                .to_string(),
+            Bool => self.pick(&["true", "false", "null::bool"]).to_string(),
+        }
+    }
+
+    fn integer(&mut self, leaves: &[Leaf], depth: u32) -> String {
+        let next = depth - 1;
+        match self.random.below(9) {
+            0 | 1 => {
+                let operator = self.pick(&["+", "-"]);
+                let (a, b) = (
+                    self.expression(Int, leaves, next),
+                    self.expression(Int, leaves, next),
+                );
+                format!("({a} {operator} {b})")
+            }
+            2 => format!("(-({}))", self.expression(Int, leaves, next)),
+            3 => {
+                let (a, b) = (
+                    self.expression(Int, leaves, next),
+                    self.expression(Int, leaves, next),
+                );
+                format!("coalesce({a}, {b})")
+            }
+            4 => {
+                let test = self.expression(Bool, leaves, next);
+                let (a, b) = (
+                    self.expression(Int, leaves, next),
+                    self.expression(Int, leaves, next),
+                );
+                format!("case when {test} then {a} else {b} end")
+            }
+            5 => format!("length({})", self.expression(Text, leaves, next)),
+            6 => {
+                let (a, b) = (
+                    self.expression(Int, leaves, next),
+                    self.expression(Int, leaves, next),
+                );
+                format!("{}({a}, {b})", self.pick(&["greatest", "least"]))
+            }
+            7 => {
+                let (a, b) = (
+                    self.expression(Int, leaves, next),
+                    self.expression(Int, leaves, next),
+                );
+                format!("nullif({a}, {b})")
+            }
+            _ => format!("abs({})", self.expression(Int, leaves, next)),
+        }
+    }
+
+    fn text(&mut self, leaves: &[Leaf], depth: u32) -> String {
+        let next = depth - 1;
+        match self.random.below(5) {
+            0 => {
+                let (a, b) = (
+                    self.expression(Text, leaves, next),
+                    self.expression(Text, leaves, next),
+                );
+                format!("({a} || {b})")
+            }
+            1 => format!("upper({})", self.expression(Text, leaves, next)),
+            2 => {
+                let (a, b) = (
+                    self.expression(Text, leaves, next),
+                    self.expression(Text, leaves, next),
+                );
+                format!("coalesce({a}, {b})")
+            }
+            3 => format!("({})::text", self.expression(Int, leaves, next)),
+            _ => {
+                let test = self.expression(Bool, leaves, next);
+                let (a, b) = (
+                    self.expression(Text, leaves, next),
+                    self.expression(Text, leaves, next),
+                );
+                format!("case when {test} then {a} when {a} is null then {b} end")
+            }
+        }
+    }
+
+    fn boolean(&mut self, leaves: &[Leaf], depth: u32) -> String {
+        let next = depth - 1;
+        let ty = self.pick(&[Int, Int, Text]);
+        match self.random.below(12) {
+            0..=2 => {
+                let operator = self.pick(&["=", "<", ">", "<=", ">=", "<>", "is distinct from"]);
+                let (a, b) = (
+                    self.expression(ty, leaves, next),
+                    self.expression(ty, leaves, next),
+                );
+                format!("({a} {operator} {b})")
+            }
+            3 => {
+                let (a, b) = (
+                    self.expression(Bool, leaves, next),
+                    self.expression(Bool, leaves, next),
+                );
+                format!("({a} {} {b})", self.pick(&["and", "or"]))
+            }
+            4 => format!("(not {})", self.expression(Bool, leaves, next)),
+            5 => {
+                let test = self.pick(&["is null", "is not null"]);
+                let any = self.pick(&[Int, Text, Bool]);
+                format!("({} {test})", self.expression(any, leaves, next))
+            }
+            6 => {
+                let test = self.pick(&["is true", "is not false", "is unknown"]);
+                format!("({} {test})", self.expression(Bool, leaves, next))
+            }
+            7 => {
+                let value = self.expression(ty, leaves, next);
+                let list: Vec<String> = (0..self.between(1, 3))
+                    .map(|_| self.expression(ty, leaves, 0))
+                    .collect();
+                format!("({value} {} ({}))", self.pick(&["in", "not in"]), list.join(", "))
+            }
+            8 => {
+                let value = self.expression(Int, leaves, next);
+                let (a, b) = (self.expression(Int, leaves, 0), self.expression(Int, leaves, 0));
+                format!("({value} between {a} and {b})")
+            }
+            9 if self.level <= LEVELS_MAX => {
+                let (query, _) = self.query(&[ty], leaves);
+                format!("({}exists ({query}))", self.pick(&["", "not "]))
+            }
+            10 if self.level <= LEVELS_MAX => {
+                let value = self.expression(ty, leaves, next);
+                let (query, _) = self.query(&[ty], leaves);
+                let operator = self.pick(&["in", "in", "not in", "= any", "< all", ">= any"]);
+                format!("({value} {operator} ({query}))")
+            }
+            11 => {
+                let (a, b) = (self.expression(Int, leaves, 0), self.expression(Int, leaves, 0));
+                let (c, d) = (self.expression(Text, leaves, 0), self.expression(Text, leaves, 0));
+                format!("(({a}, {c}) {} ({b}, {d}))", self.pick(&["=", "<>", "<", ">="]))
+            }
+            _ => format!("({} like '%x%')", self.expression(Text, leaves, next)),
+        }
+    }
+
+    /// A sub-query of exactly one row.
+    fn scalar_query(&mut self, ty: Type, leaves: &[Leaf]) -> String {
+        let (query, columns) = self.query(&[ty], leaves);
+        let alias = self.name("q");
+        let aggregate = match ty {
+            Int => "max",
+            Text => "min",
+            Bool => "bool_and",
+        };
+        format!(
+            "(select {aggregate}({alias}.{}) from ({query}) as {alias})",
+            columns[0].0
+        )
+    }
+}
