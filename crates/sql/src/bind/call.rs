@@ -42,6 +42,8 @@ pub(super) struct Resolved {
     pub result: ColumnType,
 }
 
+const USE_LATERAL: &str = "You might be able to move the set-returning function into a LATERAL FROM item.";
+
 impl Binder<'_> {
     pub(super) fn function_call(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
         if call.within_group {
@@ -217,7 +219,11 @@ impl Binder<'_> {
         };
         let mut converted = Vec::with_capacity(arguments.len());
         for ((expr, place), ty) in arguments.into_iter().zip(&declared) {
-            converted.push(self.coerce_argument(expr, *ty, place)?);
+            converted.push(match &expr {
+                // The one function whose answer tells a literal without a type from a text.
+                Expr::Constant(_, ty) if name == "pg_typeof" && ty.oid == oid::UNKNOWN => expr,
+                _ => self.coerce_argument(expr, *ty, place)?,
+            });
         }
         if let Some((from, element)) = candidate.variadic {
             converted = gather_variadic(converted, from, element, &declared);
@@ -357,14 +363,22 @@ impl Binder<'_> {
             return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
         };
         let clause = level.clause;
-        if !clause.allows_sets() || level.in_aggregate || level.in_window {
+        if level.in_aggregate || level.in_window {
+            let kind = if level.in_aggregate { "aggregate" } else { "window" };
+            let message = format!("{kind} function calls cannot contain set-returning function calls");
+            return Err(self
+                .error(state::FEATURE_NOT_SUPPORTED, location, message)
+                .hint(USE_LATERAL));
+        }
+        if !clause.allows_sets() {
             let message = format!("set-returning functions are not allowed in {}", clause.name());
             return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
         }
+        self.level().set_calls.push(location);
         if clause == Clause::FunctionInFrom {
             return Ok(call);
         }
-        let item = match level.set_item {
+        let item = match self.level().set_item {
             Some(item) => item,
             None => self.computed_item()?,
         };
@@ -389,6 +403,25 @@ impl Binder<'_> {
             ty,
             location: location.0,
         })
+    }
+
+    /// Runs `work`, which may meet no set-returning function: CASE and COALESCE evaluate what they need, and no more.
+    pub(super) fn without_sets<T>(
+        &mut self,
+        construct: &str,
+        work: impl FnOnce(&mut Self) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let met = |this: &Self| this.levels.last().map_or(0, |level| level.set_calls.len());
+        let before = met(self);
+        let result = work(self)?;
+        if met(self) == before {
+            return Ok(result);
+        }
+        let location = self.level().set_calls[before];
+        let message = format!("set-returning functions are not allowed in {construct}");
+        Err(self
+            .error(state::FEATURE_NOT_SUPPORTED, location, message)
+            .hint(USE_LATERAL))
     }
 
     fn aggregate(

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_reg_type};
+use mote_types::settings::DateOrder;
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
 
 use super::{Binder, type_label};
@@ -72,6 +73,7 @@ impl Binder<'_> {
             other => ColumnType::new(other),
         };
         let expr = if depends_on_session(text, target.oid) {
+            self.check_datetime(text, base, location)?;
             Expr::Cast {
                 argument: Box::new(Expr::Constant(Datum::text(text), ColumnType::UNKNOWN)),
                 from: ColumnType::UNKNOWN,
@@ -89,6 +91,29 @@ impl Binder<'_> {
             Expr::Constant(value, base)
         };
         Ok(with_modifier(expr, target, context, location))
+    }
+
+    /// A date or time that no session can read is refused where it stands.
+    fn check_datetime(&self, text: &str, ty: ColumnType, location: Location) -> SqlResult<()> {
+        let is_datetime = matches!(
+            ty.oid,
+            oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL
+        );
+        if !is_datetime {
+            return Ok(());
+        }
+        let mut first = None;
+        for date_order in [DateOrder::Mdy, DateOrder::Dmy, DateOrder::Ymd] {
+            let settings = FormatSettings {
+                date_order,
+                ..FormatSettings::default()
+            };
+            match mote_types::input_text(ty, text, &settings) {
+                Ok(_) => return Ok(()),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        first.map_or(Ok(()), |error| Err(error.at(self.position(location))))
     }
 
     /// Converts `expr` to `target`, or says that no conversion leads there in this context.

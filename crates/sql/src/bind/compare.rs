@@ -48,6 +48,10 @@ impl Binder<'_> {
     fn check_operator_schema(&self, name: &OperatorName, location: Location) -> SqlResult<()> {
         match name.schema.as_deref() {
             None | Some("pg_catalog") => Ok(()),
+            Some(schema) if !self.catalog.schema_exists(schema) => {
+                let message = format!("schema \"{schema}\" does not exist");
+                Err(self.error(state::INVALID_SCHEMA_NAME, location, message))
+            }
             Some(schema) => {
                 let message = format!("operator does not exist: {schema}.{}", name.name);
                 Err(self.error(state::UNDEFINED_FUNCTION, location, message))

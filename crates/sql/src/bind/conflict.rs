@@ -127,7 +127,7 @@ impl Binder<'_> {
                         .position(|c| !c.dropped && *c.name == **name);
                     let Some(position) = found else {
                         let message = format!("column \"{name}\" does not exist");
-                        return Err(self.error(state::UNDEFINED_COLUMN, element.location, message));
+                        return Err(self.error(state::UNDEFINED_COLUMN, element.value.location, message));
                     };
                     columns.push(position as u16);
                 }

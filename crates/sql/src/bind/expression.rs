@@ -93,9 +93,12 @@ impl Binder<'_> {
                 operand,
                 branches,
                 otherwise,
-            } => self.case(operand.as_deref(), branches, otherwise.as_deref(), location),
+            } => self.without_sets("CASE", |this| {
+                this.case(operand.as_deref(), branches, otherwise.as_deref(), location)
+            }),
             ExprKind::Coalesce(arguments) => {
-                let (arguments, ty) = self.unified(arguments, "COALESCE")?;
+                let (arguments, ty) =
+                    self.without_sets("COALESCE", |this| this.unified(arguments, "COALESCE"))?;
                 Ok(Expr::Coalesce { arguments, ty })
             }
             ExprKind::Greatest(arguments) => {

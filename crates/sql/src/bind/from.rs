@@ -231,6 +231,14 @@ impl Binder<'_> {
         let cte = &mut self.ctes[number as usize];
         cte.references += 1;
         let recursive = matches!(cte.statement, super::query::BoundCteStatement::Pending);
+        if recursive {
+            if cte.references > 1 {
+                let message = "must not appear more than once";
+                return Err(self.misplaced_recursion(&name.name, name.location, message));
+            }
+            self.recursive_references.push((name.name.clone(), name.location));
+        }
+        let cte = &self.ctes[number as usize];
         let available = cte.columns.len();
         let column = |(position, (name, ty)): (usize, &(Name, ColumnType))| ItemColumn {
             name: alias
@@ -268,9 +276,11 @@ impl Binder<'_> {
             for call in spread_unnest(&part.call) {
                 let bound = self.in_clause(Clause::FunctionInFrom, |this| this.settled(&call))?;
                 let name = function_column_name(&call);
+                let output = output_name(&bound);
+                let name = output.map_or(name, Name::from);
                 let new = self.function_columns(&bound, &name, definitions, call.location)?;
-                // A single scalar function's column takes the alias's name.
-                let rename = single && new.len() == 1 && bound.ty().oid != oid::RECORD;
+                // A single scalar function's column takes the alias's name, unless its result has one.
+                let rename = single && new.len() == 1 && bound.ty().oid != oid::RECORD && output.is_none();
                 widths.push(new.iter().map(|column| column.ty).collect::<Vec<_>>());
                 columns.extend(new.into_iter().map(|mut column| {
                     if let Some(alias) = alias.filter(|_| rename) {
@@ -354,7 +364,13 @@ impl Binder<'_> {
     }
 
     fn join(&mut self, join: &ast::Join) -> SqlResult<BoundItem> {
-        let (left, left_scope) = self.from_item(&join.left)?;
+        let nullable_left = matches!(join.kind, ast::JoinKind::Right | ast::JoinKind::Full);
+        let nullable_right = matches!(join.kind, ast::JoinKind::Left | ast::JoinKind::Full);
+        let place = "within an outer join";
+        let (left, left_scope) = match nullable_left {
+            true => self.without_recursion(place, |this| this.from_item(&join.left))?,
+            false => self.from_item(&join.left)?,
+        };
         // The left side is in reach of LATERAL on the right, except below RIGHT and FULL joins.
         let forbidden = matches!(join.kind, ast::JoinKind::Right | ast::JoinKind::Full);
         let before = self.level().items.len();
@@ -363,7 +379,10 @@ impl Binder<'_> {
             ..item
         });
         self.level().items.extend(marked);
-        let right = self.from_item(&join.right);
+        let right = match nullable_right {
+            true => self.without_recursion(place, |this| this.from_item(&join.right)),
+            false => self.from_item(&join.right),
+        };
         let mut left_scope = self.level().items.split_off(before);
         let (right, right_scope) = right?;
         left_scope
@@ -447,7 +466,11 @@ impl Binder<'_> {
     ) -> SqlResult<(Vec<Expr>, Vec<(Name, Expr)>)> {
         let mut condition = Vec::with_capacity(names.len());
         let mut merged = Vec::with_capacity(names.len());
-        for name in names {
+        for (position, name) in names.iter().enumerate() {
+            if names[..position].contains(name) {
+                let message = format!("column name \"{name}\" appears more than once in USING clause");
+                return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+            }
             let a = self.using_column(name, left, "left")?;
             let b = self.using_column(name, right, "right")?;
             let place = from_location(&join.left);
@@ -546,6 +569,20 @@ fn spread_unnest(call: &ast::Expr) -> Vec<ast::Expr> {
         return function.arguments.iter().map(one).collect();
     }
     vec![call.clone()]
+}
+
+/// The name of a function's one OUT parameter.
+fn output_name(call: &Expr) -> Option<&'static str> {
+    match call {
+        Expr::Call { function, .. } => match function.signature().body {
+            "json_array_elements"
+            | "json_array_elements_text"
+            | "jsonb_array_elements"
+            | "jsonb_array_elements_text" => Some("value"),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn function_column_name(call: &ast::Expr) -> Name {

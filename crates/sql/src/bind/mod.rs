@@ -79,6 +79,8 @@ pub(crate) struct Binder<'a> {
     ctes: Vec<BoundCte>,
     /// WITH names in sight, innermost last.
     cte_names: Vec<(Name, u16)>,
+    /// References to recursive queries from inside of them, in the order they were met.
+    recursive_references: Vec<(Name, Location)>,
     /// Query levels in sight, innermost last.
     levels: Vec<Level>,
     dependencies: Vec<Dependency>,
@@ -107,6 +109,7 @@ impl<'a> Binder<'a> {
             subqueries: Vec::new(),
             ctes: Vec::new(),
             cte_names: Vec::new(),
+            recursive_references: Vec::new(),
             levels: Vec::with_capacity(2),
             dependencies: Vec::new(),
             accesses: Vec::new(),

@@ -289,6 +289,7 @@ impl Binder<'_> {
                 name: "".into(),
                 expr,
                 origin: (mote_common::Oid::INVALID, 0),
+                location: Location::NONE,
             }
         });
         let targets: Vec<_> = targets.collect();
@@ -342,7 +343,7 @@ impl Binder<'_> {
                 ty,
                 location: -1,
             };
-            let place = super::set_operation::expr_location(&source.targets[slot].expr);
+            let place = source.targets[slot].location;
             given[*position] = Some(self.coerce_assignment(value, &column.name, column.ty, place)?);
         }
         bound.source = Some(source);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use mote_common::Oid;
 use mote_types::ColumnType;
 
-use crate::ast::Name;
+use crate::ast::{Location, Name};
 use crate::catalog::Relation;
 use crate::plan::expr::{AggregateCall, Expr, SortKey, WindowCall};
 use crate::plan::node::{LockStrength, LockWait, SetOperationKind};
@@ -114,6 +114,8 @@ pub struct BoundTarget {
     pub name: Name,
     pub expr: Expr,
     pub origin: (Oid, i16),
+    /// Where it begins in the text: errors of set operations and INSERT point there.
+    pub location: Location,
 }
 
 #[derive(Clone)]

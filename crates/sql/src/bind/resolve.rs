@@ -67,8 +67,11 @@ pub(super) fn select_candidate<T: Copy>(
     if let Some(first) = of_known.next()
         && of_known.all(|ty| ty == first)
     {
-        let fits =
-            |candidate: &T| (0..inputs.len()).all(|p| implicitly_coercible(first, declared(*candidate, p)));
+        let all = vec![first; inputs.len()];
+        let fits = |candidate: &T| {
+            let wanted: Vec<Oid> = (0..inputs.len()).map(|p| declared(*candidate, p)).collect();
+            wanted.iter().all(|want| implicitly_coercible(first, *want)) && polymorphic_fits(&wanted, &all)
+        };
         let mut fitting = candidates.iter().copied().filter(fits);
         if let (Some(one), None) = (fitting.next(), fitting.next()) {
             return Choice::One(one);

@@ -101,6 +101,8 @@ pub(super) struct Level {
     pub windows: Vec<super::query::BoundWindow>,
     pub named_windows: Vec<(Name, crate::ast::WindowSpecification)>,
     pub sets: Vec<Expr>,
+    /// Where the calls of set-returning functions stand, in the order they were met.
+    pub set_calls: Vec<Location>,
     pub set_item: Option<u16>,
     /// `excluded` is in sight: its columns are `Expr::Excluded`.
     pub excluded: Option<std::sync::Arc<crate::catalog::Relation>>,
@@ -118,6 +120,7 @@ impl Level {
             windows: Vec::new(),
             named_windows: Vec::new(),
             sets: Vec::new(),
+            set_calls: Vec::new(),
             set_item: None,
             excluded: None,
         }

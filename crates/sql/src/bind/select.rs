@@ -128,7 +128,13 @@ impl Binder<'_> {
             if let Some(columns) = self.star_target(&target.value)? {
                 for (name, expr) in columns {
                     let origin = self.origin(&expr);
-                    bound.push(BoundTarget { name, expr, origin });
+                    let location = target.value.location;
+                    bound.push(BoundTarget {
+                        name,
+                        expr,
+                        origin,
+                        location,
+                    });
                 }
                 continue;
             }
@@ -139,7 +145,12 @@ impl Binder<'_> {
             let name = target.name.clone().or_else(|| implied_name(&target.value));
             let name = name.unwrap_or_else(|| "?column?".into());
             let origin = self.origin(&expr);
-            bound.push(BoundTarget { name, expr, origin });
+            bound.push(BoundTarget {
+                name,
+                expr,
+                origin,
+                location: target.value.start(),
+            });
         }
         Ok(bound)
     }
@@ -570,6 +581,7 @@ impl Binder<'_> {
                 name: format!("column{}", position + 1).into(),
                 expr: self.variable(item, position, ast::Location::NONE),
                 origin: (Oid::INVALID, 0),
+                location: rows[0][position].start(),
             })
             .collect();
         self.level()

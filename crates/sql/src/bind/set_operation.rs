@@ -30,8 +30,15 @@ impl Binder<'_> {
             ast::SetOperator::Intersect => (SetOperationKind::Intersect, "INTERSECT"),
             ast::SetOperator::Except => (SetOperationKind::Except, "EXCEPT"),
         };
-        let left = self.query_with(left, false)?;
-        let right = self.query_with(right, false)?;
+        let forbidden = format!("within {word}");
+        let left = match kind == SetOperationKind::Intersect && all {
+            true => self.without_recursion(&forbidden, |this| this.query_with(left, false))?,
+            false => self.query_with(left, false)?,
+        };
+        let right = match kind == SetOperationKind::Except {
+            true => self.without_recursion(&forbidden, |this| this.query_with(right, false))?,
+            false => self.query_with(right, false)?,
+        };
         self.combine(kind, word, all, left, right, tail)
     }
 
@@ -50,12 +57,12 @@ impl Binder<'_> {
             let place = right
                 .targets
                 .first()
-                .map_or(Location::NONE, |target| expr_location(&target.expr));
+                .map_or(Location::NONE, |target| target.location);
             return Err(self.error(state::SYNTAX_ERROR, place, message));
         }
         let mut columns = Vec::with_capacity(left.targets.len());
         for position in 0..left.targets.len() {
-            let places = [&left, &right].map(|arm| expr_location(&arm.targets[position].expr));
+            let places = [&left, &right].map(|arm| arm.targets[position].location);
             let types = [&left, &right].map(|arm| self.type_of(&arm.targets[position].expr));
             let pairs = [(types[0], places[0]), (types[1], places[1])];
             let common = self.common_type(&pairs, word)?;
@@ -72,15 +79,16 @@ impl Binder<'_> {
             });
         }
         let names: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
+        self.levels.push(Level::new(Clause::OrderBy));
         let item = self.add_item("".into(), ItemKind::Computed, columns)?;
+        self.level().items.push(ScopeItem::item("".into(), item));
         let target = |(position, name): (usize, ast::Name)| BoundTarget {
             name,
             expr: self.variable(item, position, Location::NONE),
             origin: (Oid::INVALID, 0),
+            location: left.targets[position].location,
         };
         let mut targets: Vec<BoundTarget> = names.into_iter().enumerate().map(target).collect();
-        self.levels.push(Level::new(Clause::OrderBy));
-        self.level().items.push(ScopeItem::item("".into(), item));
         let result = self.result_clauses(tail, &mut targets);
         self.levels.pop();
         let body = QueryBody::SetOperation {
@@ -151,7 +159,7 @@ impl Binder<'_> {
             // Literals of VALUES take their type where they stand.
             for row in rows.iter_mut() {
                 let value = std::mem::replace(&mut row[position], Expr::And(Vec::new()));
-                let place = expr_location(&value);
+                let place = arm.targets[position].location;
                 row[position] = self.coerce_common(value, ty, word, place)?;
             }
             let item = *item;
@@ -159,7 +167,7 @@ impl Binder<'_> {
             arm.targets[position].expr = self.variable(item, position, Location::NONE);
             return Ok(());
         }
-        let place = expr_location(&expr);
+        let place = arm.targets[position].location;
         let old = expr.clone();
         let new = self.coerce_common(expr, ty, word, place)?;
         // ORDER BY and DISTINCT ON inside the arm mean the column as it was; only literals change their meaning.
@@ -170,15 +178,5 @@ impl Binder<'_> {
         }
         arm.targets[position].expr = new;
         Ok(())
-    }
-}
-
-/// A place in the text for messages about a bound expression, where one is kept.
-pub(super) fn expr_location(expr: &Expr) -> Location {
-    match expr {
-        Expr::Variable { location, .. } | Expr::Call { location, .. } | Expr::Cast { location, .. } => {
-            Location(*location)
-        }
-        _ => Location::NONE,
     }
 }

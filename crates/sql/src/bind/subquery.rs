@@ -31,8 +31,12 @@ impl Binder<'_> {
         })))
     }
 
+    fn nested_query(&mut self, query: &ast::Query) -> SqlResult<BoundQuery> {
+        self.without_recursion("within a subquery", |this| this.query(query))
+    }
+
     pub(super) fn exists(&mut self, query: &ast::Query) -> SqlResult<Expr> {
-        let bound = self.query(query)?;
+        let bound = self.nested_query(query)?;
         self.subplan(bound, SubPlanKind::Exists, ColumnType::BOOL)
     }
 
@@ -41,7 +45,7 @@ impl Binder<'_> {
         query: &ast::Query,
         location: Location,
     ) -> SqlResult<(BoundQuery, ColumnType)> {
-        let bound = self.query(query)?;
+        let bound = self.nested_query(query)?;
         match bound.targets.as_slice() {
             [target] => {
                 let ty = target.expr.ty();
@@ -116,7 +120,7 @@ impl Binder<'_> {
         query: &ast::Query,
         location: Location,
     ) -> SqlResult<(BoundQuery, Vec<Expr>, Vec<crate::catalog::function::FunctionId>)> {
-        let mut bound = self.query(query)?;
+        let mut bound = self.nested_query(query)?;
         let left = self.left_operands(operand)?;
         if left.len() < bound.targets.len() {
             return Err(self.error(state::SYNTAX_ERROR, location, "subquery has too many columns"));

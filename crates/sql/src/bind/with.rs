@@ -143,16 +143,49 @@ impl Binder<'_> {
         Ok((BoundCteStatement::Recursive(Some(pair), !all), columns))
     }
 
+    /// Runs `work`, which may not refer to a recursive query that is being bound.
+    pub(super) fn without_recursion<T>(
+        &mut self,
+        place: &str,
+        work: impl FnOnce(&mut Self) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let before = self.recursive_references.len();
+        let result = work(self)?;
+        // Queries that are bound by now may have been recursive inside of themselves.
+        let misplaced = self.recursive_references[before..].iter().find(|(name, _)| {
+            let number = self.cte_names.iter().rev().find(|(known, _)| known == name);
+            number.is_some_and(|(_, number)| {
+                matches!(self.ctes[*number as usize].statement, BoundCteStatement::Pending)
+            })
+        });
+        match misplaced {
+            Some((name, location)) => {
+                Err(self.misplaced_recursion(name, *location, &format!("must not appear {place}")))
+            }
+            None => Ok(result),
+        }
+    }
+
+    pub(super) fn misplaced_recursion(&self, name: &str, location: ast::Location, place: &str) -> SqlError {
+        let message = format!("recursive reference to query \"{name}\" {place}");
+        self.error(state::INVALID_RECURSION, location, message)
+    }
+
     /// The step must yield exactly the base's types.
     fn match_step(&mut self, name: &str, base: &BoundQuery, step: &mut BoundQuery) -> SqlResult<()> {
         if base.targets.len() != step.targets.len() {
             let message = "each UNION query must have the same number of columns";
-            return Err(SqlError::new(state::SYNTAX_ERROR, message));
+            let place = step
+                .targets
+                .first()
+                .map_or(ast::Location::NONE, |target| target.location);
+            return Err(self.error(state::SYNTAX_ERROR, place, message));
         }
         for position in 0..base.targets.len() {
             let wanted = base.targets[position].expr.ty();
             let found = self.type_of(&step.targets[position].expr);
-            let pairs = [(wanted, ast::Location::NONE), (found, ast::Location::NONE)];
+            let places = [&base.targets[position], &step.targets[position]].map(|target| target.location);
+            let pairs = [(wanted, places[0]), (found, places[1])];
             let common = self.common_type(&pairs, "UNION")?;
             if common.oid != wanted.oid {
                 let message = format!(
@@ -161,7 +194,8 @@ impl Binder<'_> {
                     format_type(wanted.oid, wanted.typmod),
                     format_type(common.oid, common.typmod)
                 );
-                return Err(SqlError::new(state::DATATYPE_MISMATCH, message)
+                return Err(self
+                    .error(state::DATATYPE_MISMATCH, places[0], message)
                     .hint("Cast the output of the non-recursive term to the correct type."));
             }
             self.retype(step, position, ColumnType::new(wanted.oid), "UNION")?;

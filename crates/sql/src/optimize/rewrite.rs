@@ -306,6 +306,7 @@ impl Planner<'_> {
                         location: -1,
                     },
                     origin: (mote_common::Oid::INVALID, 0),
+                    location: crate::ast::Location::NONE,
                 });
                 let targets = targets.collect();
                 let body = SelectBody {
@@ -438,6 +439,7 @@ impl Planner<'_> {
             name: "".into(),
             expr: variable(values_item, position),
             origin: (mote_common::Oid::INVALID, 0),
+            location: crate::ast::Location::NONE,
         });
         let mut values = BoundQuery::new(
             QueryBody::Values {

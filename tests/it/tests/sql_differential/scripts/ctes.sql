@@ -25,9 +25,7 @@ with x as (select 1) select * from y;
 with x(a) as (select 1, 2) select * from x;
 with x(a, b) as (select 1) select * from x;
 with x as (select 1 as a), x as (select 2) select * from x;
--- differs: known defect: a second recursive reference is not refused
 with recursive t as (select 1 as n union all select t.n from t, t u) select 1;
--- differs: known defect: the error has no position
 with recursive t(n) as (select 1 union all select 'a' from t) select * from t;
 select * from (with x as (select 5 as a) select * from x) s;
 select (with x as (select max(id) as m from tree) select m from x);

@@ -24,7 +24,6 @@ select 'abc'::text collate "C" < 'B';
 select $1;
 select current_user, session_user, user, current_database() is not null, current_schema, current_catalog is not null;
 select current_date = now()::date, current_timestamp = now(), localtimestamp is not null, clock_timestamp() >= now(), statement_timestamp() >= transaction_timestamp(), current_time is not null;
--- differs: known defect: pg_typeof of an unknown literal is text
 select pg_typeof(null), pg_typeof('x');
 select pg_typeof(1), pg_typeof(1.5), pg_typeof(now()), pg_typeof(current_date), pg_typeof(array[1]), pg_typeof(true), pg_typeof('x'::varchar), pg_typeof(1::int2);
 select 1 where true; select 2 where null; select 3 where 'true';

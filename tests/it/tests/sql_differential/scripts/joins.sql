@@ -31,7 +31,6 @@ select l.id from l where not exists (select 1 from r where r.id = l.id) order by
 select l.id from l where l.id in (select id from r) order by 1;
 select l.id from l where l.id not in (select id from r) order by 1;
 select l.id from l where l.id not in (select id from r where id is not null) order by 1;
--- differs: known defect: a column named twice in USING is not refused as such
 select id from l join r using (id, id);
 select l.id from l join r on l.id = s.id;
 select id from l join r on l.id = r.id;

@@ -29,7 +29,6 @@ select 1/**/+/* x */1;
 select pg_catalog.upper('x'), pg_catalog.int4 '5', 'x'::pg_catalog.text, pg_catalog.count(*) from names;
 select nothing.upper('x');
 select 1 operator(pg_catalog.+) 2;
--- differs: known defect: a missing schema of OPERATOR() is not named
 select 1 operator(nothing.+) 2;
 alter table names rename column name to "New Name"; select "New Name" from names; select name from names;
 create index "Idx" on "T" ("a b"); drop index idx; drop index "Idx";
