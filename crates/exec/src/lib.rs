@@ -33,4 +33,3 @@ mod index_expressions;
 mod views;
 pub mod embedded;
 pub mod password;
-mod digest;

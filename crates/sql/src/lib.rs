@@ -23,8 +23,8 @@ use std::sync::Arc;
 use mote_common::{Oid, SqlResult};
 
 pub use bind::{
-    RelationExpression, bind_expression_over_relation, bind_free_expression, parse_type_name,
-    resolve_type_name,
+    RelationExpression, bind_default, bind_expression_over_relation, bind_free_expression,
+    bind_written_expression, parse_type_name, resolve_type_name,
 };
 pub use optimize::ConstantFolder;
 

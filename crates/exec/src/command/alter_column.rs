@@ -57,13 +57,13 @@ pub(super) fn add(
     if !empty && differs_by_row(&table.columns[position], context)? {
         // The expression is bound over a table that has the column.
         write::put(StoredObject::Relation(table.clone()), context)?;
-        create_table::check_generated(table, position, context)?;
+        create_table::check_generated(table, position, &[], context)?;
         write::put(StoredObject::Relation(old.clone()), context)?;
         rebuild::rebuild(&old, table, &[], context)?;
     } else {
         add_layout(&old, table, empty, context)?;
         write::put(StoredObject::Relation(table.clone()), context)?;
-        create_table::check_generated(table, position, context)?;
+        create_table::check_generated(table, position, &[], context)?;
     }
     constraints
         .iter()
@@ -315,7 +315,8 @@ pub(super) fn set_type(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let position = existing(table, name)?;
-    let ty = mote_sql::resolve_type_name(type_name, &context.session.catalog)?;
+    let ty = mote_sql::resolve_type_name(type_name, &context.session.catalog)
+        .map_err(|error| error.at(type_name.location.position(&context.session.statement_text)))?;
     create_table::refuse_pseudo_type(name, ty)?;
     refuse_type_dependents(position as u16, table, context)?;
     let conversion = conversion(name, using, ty, table, context)?;

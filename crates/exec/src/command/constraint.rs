@@ -5,7 +5,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{self, Constraint, ConstraintKind, KeyConstraint, MatchType, deparse};
 use mote_sql::plan::expr::Expr;
-use mote_sql::{RelationExpression, bind_expression_over_relation};
+use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, can_cast};
 
 use super::create_index::{self, IndexSpecification};
@@ -116,17 +116,16 @@ fn add_key(
         return Err(SqlError::unsupported("WITHOUT OVERLAPS"));
     }
     if primary && table.indexes.iter().any(|index| index.primary) {
-        return Err(SqlError::new(
-            state::INVALID_TABLE_DEFINITION,
-            format!(
-                "multiple primary keys for table \"{}\" are not allowed",
-                table.name
-            ),
-        ));
+        let message = format!(
+            "multiple primary keys for table \"{}\" are not allowed",
+            table.name
+        );
+        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
     }
     let mut keys = Vec::with_capacity(key.columns.len());
     for name in &key.columns {
-        let position = column_position(table, name)?;
+        let position = column_position(table, name)
+            .map_err(|error| error.at(constraint.location.position(&context.session.statement_text)))?;
         if keys.iter().any(|k: &StoredIndexKey| k.column == Some(position)) {
             let kind = if primary { "primary key" } else { "unique" };
             return Err(SqlError::new(
@@ -219,8 +218,13 @@ fn add_check(
         .entry(Oid(table.oid))
         .ok_or_else(|| SqlError::internal("a table is in the catalog before its checks are added"))?;
     let condition = internal::on_large_stack(context, |session| {
-        let catalog = &session.catalog;
-        bind_expression_over_relation(&text, &entry.described, RelationExpression::Check, None, catalog)
+        let (relation, purpose, catalog) = (&entry.described, RelationExpression::Check, &session.catalog);
+        // A constraint that was copied from another table does not stand in the statement.
+        if constraint.location.0 < 0 {
+            return bind_expression_over_relation(&text, relation, purpose, None, catalog);
+        }
+        let statement = &session.statement_text;
+        bind_written_expression(expression, statement, relation, purpose, None, catalog)
     })?;
     let columns = columns_of(&condition);
     let name = match &constraint.name {

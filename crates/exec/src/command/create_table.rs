@@ -4,14 +4,14 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{ColumnStorage, TableDefinition};
 use mote_sql::ast::{
-    ColumnDefinition, Constant, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, ExprKind,
-    OnCommit, OptionValue, Persistence, TableElement, TypeName, deparse,
+    ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OnCommit, OptionValue,
+    Persistence, TableElement, TypeName, deparse,
 };
 use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::function::Volatility;
 use mote_sql::plan::expr::Expr as BoundExpr;
-use mote_sql::{RelationExpression, bind_expression_over_relation};
-use mote_types::{CastContext, ColumnType, StorageClass, can_cast, oid, storage_class};
+use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
+use mote_types::{ColumnType, StorageClass, oid, storage_class};
 
 use super::constraint::{self, PendingForeignKey};
 use super::{internal, like, rewrite, schema, sequence};
@@ -59,7 +59,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
     }
     check_column_count(table.columns.len())?;
     constraints.extend(create.constraints.iter().cloned());
-    store(table, &constraints, context)?;
+    store(table, &constraints, &create.columns, context)?;
     for copied in &create.like {
         like::add_indexes(copied, &create.name, context)?;
     }
@@ -80,10 +80,30 @@ pub(super) fn check_column_count(count: usize) -> SqlResult<()> {
 fn store(
     mut table: StoredRelation,
     constraints: &[Constraint],
+    written: &[ColumnDefinition],
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    for constraint in constraints {
+    for (position, constraint) in constraints.iter().enumerate() {
         constraint::note_not_null(constraint, &mut table)?;
+        let is_primary = |constraint: &Constraint| matches!(constraint.kind, ConstraintKind::PrimaryKey(_));
+        if is_primary(constraint) && constraints[..position].iter().any(is_primary) {
+            let message = format!(
+                "multiple primary keys for table \"{}\" are not allowed",
+                table.name
+            );
+            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message)
+                .at(constraint.location.position(&context.session.statement_text)));
+        }
+        let is_check = |constraint: &&Constraint| matches!(constraint.kind, ConstraintKind::Check(_));
+        if let Some(name) = constraint.name.as_ref().filter(|_| is_check(&constraint))
+            && constraints[..position]
+                .iter()
+                .filter(is_check)
+                .any(|known| known.name.as_ref() == Some(name))
+        {
+            let message = format!("check constraint \"{name}\" already exists");
+            return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
+        }
     }
     let definition = TableDefinition::new(table.columns.iter().map(column_storage).collect());
     let made = schema::engine_call(context, |transaction| transaction.create_table(&definition))?;
@@ -91,7 +111,7 @@ fn store(
     // The relation must be in the catalog before checks and foreign keys to itself can be bound.
     write::put(StoredObject::Relation(table.clone()), context)?;
     for position in 0..table.columns.len() {
-        check_generated(&table, position, context)?;
+        check_generated(&table, position, written, context)?;
     }
     let mut foreign_keys: Vec<PendingForeignKey> = Vec::new();
     for constraint in constraints {
@@ -245,7 +265,8 @@ pub(super) fn define_column(
     let serial = serial_type(type_name);
     let ty = match serial {
         Some(ty) => ty,
-        None => mote_sql::resolve_type_name(type_name, &context.session.catalog)?,
+        None => mote_sql::resolve_type_name(type_name, &context.session.catalog)
+            .map_err(|error| error.at(type_name.location.position(&context.session.statement_text)))?,
     };
     refuse_pseudo_type(&column.name, ty)?;
     let mut stored = StoredColumn {
@@ -276,10 +297,23 @@ pub(super) fn define_column(
         stored.default = Some(sequence::default_text(&sequence, context));
         stored.owned_sequence = Some(sequence.oid);
     }
+    // As declared: nothing, NULL or NOT NULL.
+    let mut not_null: Option<bool> = None;
     for constraint in &column.constraints {
         match &constraint.kind {
-            ConstraintKind::Null => {}
-            ConstraintKind::NotNull { .. } => stored.not_null = true,
+            ConstraintKind::Null | ConstraintKind::NotNull { .. } => {
+                let wanted = constraint.kind != ConstraintKind::Null;
+                if not_null.is_some_and(|known| known != wanted) {
+                    let message = format!(
+                        "conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{}\"",
+                        column.name, table.name
+                    );
+                    return Err(SqlError::new(state::SYNTAX_ERROR, message)
+                        .at(constraint.location.position(&context.session.statement_text)));
+                }
+                not_null = Some(wanted);
+                stored.not_null |= wanted;
+            }
             ConstraintKind::Default(value) => {
                 refuse_second_value(&stored, "default", table)?;
                 stored.default = Some(default_text(value, &column.name, ty, context)?);
@@ -358,6 +392,7 @@ pub(super) fn require_identity_type(ty: ColumnType) -> SqlResult<()> {
 pub(super) fn check_generated(
     table: &StoredRelation,
     position: usize,
+    written: &[ColumnDefinition],
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let column = &table.columns[position];
@@ -372,13 +407,13 @@ pub(super) fn check_generated(
     let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
     let bound = internal::on_large_stack(context, |session| {
         let target = Some((column.name.as_str(), ty));
-        bind_expression_over_relation(
-            text,
-            &relation,
-            RelationExpression::Generated,
-            target,
-            &session.catalog,
-        )
+        let (purpose, catalog) = (RelationExpression::Generated, &session.catalog);
+        match generation_expression(written, &column.name) {
+            Some(expr) => {
+                bind_written_expression(expr, &session.statement_text, &relation, purpose, target, catalog)
+            }
+            None => bind_expression_over_relation(text, &relation, purpose, target, catalog),
+        }
     })?;
     let invalid = |message: String| Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
     for read in constraint::columns_of(&bound) {
@@ -397,6 +432,18 @@ pub(super) fn check_generated(
         return invalid("generation expression is not immutable".into());
     }
     Ok(())
+}
+
+/// How the statement defines a generated column, if it does.
+fn generation_expression<'a>(written: &'a [ColumnDefinition], name: &str) -> Option<&'a Expr> {
+    let column = written.iter().find(|column| *column.name == *name)?;
+    column
+        .constraints
+        .iter()
+        .find_map(|constraint| match &constraint.kind {
+            ConstraintKind::Generated { expression, .. } => Some(expression),
+            _ => None,
+        })
 }
 
 /// Whether an expression's value depends on nothing but the row.
@@ -427,41 +474,8 @@ pub(super) fn default_text(
     ty: ColumnType,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<String> {
-    if rewrite::reads_columns(value) {
-        return Err(SqlError::new(
-            state::FEATURE_NOT_SUPPORTED,
-            "cannot use column reference in DEFAULT expression",
-        ));
-    }
-    if rewrite::has_query(value) {
-        return Err(SqlError::new(
-            state::FEATURE_NOT_SUPPORTED,
-            "cannot use subquery in DEFAULT expression",
-        ));
-    }
     internal::on_large_stack(context, |session| {
-        let bound = mote_sql::bind_free_expression(value, None, "", &session.catalog)?;
-        let from = bound.ty();
-        // A bare string has no type of its own: it is read as the column's.
-        let untyped = matches!(value.kind, ExprKind::Constant(Constant::String(_)));
-        let fits = untyped
-            || from.oid == ty.oid
-            || matches!(
-                can_cast(from.oid, ty.oid),
-                Some(CastContext::Implicit | CastContext::Assignment)
-            );
-        if !fits {
-            return Err(SqlError::new(
-                state::DATATYPE_MISMATCH,
-                format!(
-                    "column \"{column}\" is of type {} but default expression is of type {}",
-                    ty.name(),
-                    from.name()
-                ),
-            )
-            .hint("You will need to rewrite or cast the expression."));
-        }
-        mote_sql::bind_free_expression(value, Some(ty), "", &session.catalog)
+        mote_sql::bind_default(value, column, ty, &session.statement_text, &session.catalog)
     })?;
     let mut value = value.clone();
     let qualified = |name: &str| {

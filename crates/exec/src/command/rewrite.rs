@@ -17,8 +17,6 @@ pub(super) trait Names {
     /// A relation in FROM that no WITH clause in reach gives.
     fn relation(&mut self, _: &mut RelationReference) {}
     fn column(&mut self, _: &mut ColumnReference) {}
-    /// A query inside an expression.
-    fn query(&mut self) {}
     /// Any expression, before what is in it.
     fn expression(&mut self, _: &mut Expr) {}
 }
@@ -205,7 +203,6 @@ impl Walk<'_> {
                 self.list(list);
             }
             ExprKind::InQuery { operand, query } | ExprKind::QuantifiedQuery { operand, query, .. } => {
-                self.names.query();
                 self.expr(operand);
                 self.query(query);
             }
@@ -242,7 +239,6 @@ impl Walk<'_> {
             }
             ExprKind::Function(call) => self.call(call),
             ExprKind::Exists(query) | ExprKind::ScalarQuery(query) | ExprKind::ArrayQuery(query) => {
-                self.names.query();
                 self.query(query);
             }
         }
@@ -257,38 +253,6 @@ impl Walk<'_> {
             }
         }
     }
-}
-
-/// What an expression is made of, for expressions that may hold neither columns nor queries.
-#[derive(Default)]
-struct Contents {
-    columns: bool,
-    queries: bool,
-}
-
-impl Names for Contents {
-    fn column(&mut self, _: &mut ColumnReference) {
-        self.columns |= !self.queries;
-    }
-
-    fn query(&mut self) {
-        self.queries = true;
-    }
-}
-
-fn contents(expr: &Expr) -> Contents {
-    let mut found = Contents::default();
-    expression(&mut expr.clone(), &mut found);
-    found
-}
-
-/// Whether columns stand in the expression itself, queries in it not counted.
-pub(super) fn reads_columns(expr: &Expr) -> bool {
-    contents(expr).columns
-}
-
-pub(super) fn has_query(expr: &Expr) -> bool {
-    contents(expr).queries
 }
 
 /// Writes the relations that `regclass` constants name in full, so that the text means the same under every search

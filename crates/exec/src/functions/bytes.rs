@@ -1,12 +1,13 @@
 //! Byte strings: cutting, search, text encodings, digests.
 
+use md5::Md5;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, operators};
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use super::text::{negative_substring, substring_range};
 use super::{Body, bytes, int4, text};
-use crate::digest;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -32,12 +33,12 @@ pub fn body(name: &str) -> Option<Body> {
         "byteartrim" => Body::Pure(|a| Ok(trim(bytes(&a[0]), bytes(&a[1]), false, true))),
         "binary_encode" => Body::Pure(|a| encode(bytes(&a[0]), text(&a[1])).map(Datum::from)),
         "binary_decode" => Body::Pure(|a| decode(text(&a[0]), text(&a[1])).map(Datum::bytea)),
-        "md5_text" => Body::Pure(|a| Ok(Datum::from(hex(&digest::md5(text(&a[0]).as_bytes()))))),
-        "md5_bytea" => Body::Pure(|a| Ok(Datum::from(hex(&digest::md5(bytes(&a[0])))))),
-        "sha224_bytea" => Body::Pure(|a| Ok(Datum::bytea(digest::sha224(bytes(&a[0]))))),
-        "sha256_bytea" => Body::Pure(|a| Ok(Datum::bytea(digest::sha256(bytes(&a[0]))))),
-        "sha384_bytea" => Body::Pure(|a| Ok(Datum::bytea(digest::sha384(bytes(&a[0]))))),
-        "sha512_bytea" => Body::Pure(|a| Ok(Datum::bytea(digest::sha512(bytes(&a[0]))))),
+        "md5_text" => Body::Pure(|a| Ok(Datum::from(hex(&Md5::digest(text(&a[0])))))),
+        "md5_bytea" => Body::Pure(|a| Ok(Datum::from(hex(&Md5::digest(bytes(&a[0])))))),
+        "sha224_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha224::digest(bytes(&a[0])).to_vec()))),
+        "sha256_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha256::digest(bytes(&a[0])).to_vec()))),
+        "sha384_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha384::digest(bytes(&a[0])).to_vec()))),
+        "sha512_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha512::digest(bytes(&a[0])).to_vec()))),
         _ => return None,
     })
 }

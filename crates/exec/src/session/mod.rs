@@ -149,6 +149,7 @@ impl Session {
                 clock: database.clock().clone(),
                 transaction_start_us: 0,
                 statement_start_us: 0,
+                statement_text: "".into(),
                 statement_deadline_ns: None,
                 savepoint_depth: 0,
             },

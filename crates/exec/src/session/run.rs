@@ -270,6 +270,7 @@ impl Session {
         let in_block = self.in_block();
         let transaction = self.transaction.as_ref().expect("ensured above");
         transaction.begin_statement(Access::Write);
+        self.state.statement_text = text.clone();
         let mut context = StatementContext {
             transaction,
             session: &mut self.state,

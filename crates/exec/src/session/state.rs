@@ -66,6 +66,8 @@ pub struct SessionState {
     /// now(): start of the current transaction, microseconds since 2000-01-01 UTC.
     pub transaction_start_us: i64,
     pub statement_start_us: i64,
+    /// Text of the utility statement that runs: its errors point into it.
+    pub statement_text: Arc<str>,
     /// Monotonic deadline of the running statement.
     pub statement_deadline_ns: Option<u64>,
     /// How many savepoints are open: settings remember at which depth they were changed.

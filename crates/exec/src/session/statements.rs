@@ -32,7 +32,9 @@ impl Session {
         }
         let mut types = Vec::with_capacity(prepare.types.len());
         for name in &prepare.types {
-            types.push(mote_sql::resolve_type_name(name, &self.state.catalog)?.oid);
+            let ty = mote_sql::resolve_type_name(name, &self.state.catalog)
+                .map_err(|error| error.at(name.location.position(text)))?;
+            types.push(ty.oid);
         }
         let statement = ParsedStatement {
             statement: prepare.statement.clone(),

@@ -49,6 +49,7 @@ pub enum ConflictTarget {
     Index {
         elements: Vec<ConflictElement>,
         filter: Option<Expr>,
+        location: Location,
     },
 }
 

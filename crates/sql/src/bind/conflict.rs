@@ -24,9 +24,11 @@ impl Binder<'_> {
         let arbiters = match &conflict.target {
             None => Vec::new(),
             Some(ConflictTarget::Constraint(name)) => vec![self.constraint_index(name, relation)?],
-            Some(ConflictTarget::Index { elements, filter }) => {
-                self.infer_arbiters(elements, filter.as_ref(), relation)?
-            }
+            Some(ConflictTarget::Index {
+                elements,
+                filter,
+                location,
+            }) => self.infer_arbiters(elements, filter.as_ref(), relation, *location)?,
         };
         let action = match &conflict.action {
             ast::ConflictAction::Nothing => ConflictAction::Nothing,
@@ -111,6 +113,7 @@ impl Binder<'_> {
         elements: &[ast::ConflictElement],
         filter: Option<&ast::Expr>,
         relation: &Arc<Relation>,
+        location: ast::Location,
     ) -> SqlResult<Vec<u16>> {
         let mut columns: Vec<u16> = Vec::new();
         let mut exprs: Vec<Expr> = Vec::new();
@@ -127,7 +130,7 @@ impl Binder<'_> {
                         .position(|c| !c.dropped && *c.name == **name);
                     let Some(position) = found else {
                         let message = format!("column \"{name}\" does not exist");
-                        return Err(self.error(state::UNDEFINED_COLUMN, element.value.location, message));
+                        return Err(self.error(state::UNDEFINED_COLUMN, location, message));
                     };
                     columns.push(position as u16);
                 }

@@ -6,6 +6,7 @@ use mote_common::SqlResult;
 use mote_common::error::state;
 use mote_types::{ColumnType, Datum, oid};
 
+use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::ast::{
     self, Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue,
@@ -40,7 +41,13 @@ impl Binder<'_> {
                 location,
                 "row expansion via \"*\" is not supported here",
             )),
-            ExprKind::Column(reference) => self.column_reference(reference, location),
+            ExprKind::Column(reference) => {
+                if self.clause() == Some(Clause::ColumnDefault) {
+                    let message = "cannot use column reference in DEFAULT expression";
+                    return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
+                }
+                self.column_reference(reference, location)
+            }
             ExprKind::Indirection { base, steps } => self.indirection(base, steps, location),
             ExprKind::Operator { name, left, right } => {
                 self.operator_expression(name, left.as_deref(), right, location)
@@ -122,7 +129,7 @@ impl Binder<'_> {
             ExprKind::Cast { operand, target } => self.cast(operand, target, location),
             ExprKind::Row { fields, .. } => self.row(fields),
             ExprKind::Array(elements) => self.array(elements, None, location),
-            ExprKind::Exists(query) => self.exists(query),
+            ExprKind::Exists(query) => self.exists(query, location),
             ExprKind::ScalarQuery(query) => self.scalar_query(query, location),
             ExprKind::ArrayQuery(query) => self.array_query(query, location),
             ExprKind::Collate { operand, collation } => self.collate(operand, collation, location),

@@ -43,7 +43,10 @@ mod type_name;
 mod window;
 mod with;
 
-pub use relation_expression::{RelationExpression, bind_expression_over_relation, bind_free_expression};
+pub use relation_expression::{
+    RelationExpression, bind_default, bind_expression_over_relation, bind_free_expression,
+    bind_written_expression,
+};
 pub use type_name::{parse_type_name, resolve_type_name};
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
@@ -166,7 +169,11 @@ impl<'a> Binder<'a> {
     }
 
     fn position(&self, location: Location) -> u32 {
-        location.position(self.text)
+        match self.text {
+            // Inside of a view or a stored expression: no place in the statement.
+            "" => 0,
+            text => location.position(text),
+        }
     }
 
     /// An error at a place of the text.

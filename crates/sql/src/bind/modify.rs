@@ -13,7 +13,7 @@ use super::Binder;
 use super::query::{
     BoundInsert, BoundModify, BoundQuery, BoundTarget, ItemKind, ModifyKind, QueryBody, SelectBody,
 };
-use super::relation_expression::{RelationExpression, parse_expression};
+use super::relation_expression::RelationExpression;
 use super::scope::{Clause, Level, ScopeItem};
 use super::select::conjuncts;
 use crate::ast::{self, Assignment, ExprKind, InsertSource, Location, Overriding};
@@ -407,9 +407,8 @@ impl Binder<'_> {
         let Some(text) = &column.default else {
             return Ok(null);
         };
-        let parsed = parse_expression(text)?;
         let target = Some((column.name.as_str(), column.ty));
-        self.relation_expression(&parsed, relation, RelationExpression::Default, target)
+        self.stored_expression(text, relation, RelationExpression::Default, target)
     }
 
     /// Generated columns whose inputs `touched` may have changed.
@@ -423,9 +422,8 @@ impl Binder<'_> {
             let Some(text) = column.generated.as_ref().filter(|_| !column.dropped) else {
                 continue;
             };
-            let parsed = parse_expression(text)?;
             let target = Some((column.name.as_str(), column.ty));
-            let expr = self.relation_expression(&parsed, relation, RelationExpression::Generated, target)?;
+            let expr = self.stored_expression(text, relation, RelationExpression::Generated, target)?;
             let depends =
                 expr.any(&mut |inner| matches!(inner, Expr::Column { index, .. } if touched(*index)));
             if depends || touched(position as u16) {
@@ -441,8 +439,7 @@ impl Binder<'_> {
             let ConstraintKind::Check(text) = &constraint.kind else {
                 continue;
             };
-            let parsed = parse_expression(text)?;
-            let expr = self.relation_expression(&parsed, relation, RelationExpression::Check, None)?;
+            let expr = self.stored_expression(text, relation, RelationExpression::Check, None)?;
             checks.push((constraint.name.clone(), expr));
         }
         Ok(checks)

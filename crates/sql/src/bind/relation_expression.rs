@@ -13,6 +13,7 @@ use super::Binder;
 use super::query::{FIRST_SYSTEM_COLUMN, ItemKind};
 use super::scope::{Clause, Level, ScopeItem};
 use crate::ast;
+use crate::catalog::cast::CastUse;
 use crate::catalog::{CatalogView, Relation};
 use crate::plan::expr::Expr;
 
@@ -35,9 +36,47 @@ pub fn bind_expression_over_relation(
     target: Option<(&str, ColumnType)>,
     catalog: &dyn CatalogView,
 ) -> SqlResult<Expr> {
-    let parsed = parse_expression(text)?;
-    let mut binder = Binder::new(catalog, "", &[]);
-    binder.relation_expression(&parsed, relation, purpose, target)
+    Binder::new(catalog, "", &[]).stored_expression(text, relation, purpose, target)
+}
+
+/// Binds an expression that stands in a statement over the relation's row; errors point into `text`, the statement's.
+pub fn bind_written_expression(
+    expr: &ast::Expr,
+    text: &str,
+    relation: &Arc<Relation>,
+    purpose: RelationExpression,
+    target: Option<(&str, ColumnType)>,
+    catalog: &dyn CatalogView,
+) -> SqlResult<Expr> {
+    let mut binder = Binder::new(catalog, text, &[]);
+    binder.relation_expression(expr, relation, purpose, target)
+}
+
+/// Binds the default that a statement gives a column.
+pub fn bind_default(
+    expr: &ast::Expr,
+    column: &str,
+    ty: ColumnType,
+    text: &str,
+    catalog: &dyn CatalogView,
+) -> SqlResult<Expr> {
+    let mut binder = Binder::new(catalog, text, &[]);
+    binder.parameters_open = false;
+    binder.levels.push(Level::new(Clause::ColumnDefault));
+    let bound = binder.expression(expr)?;
+    let source = binder.type_of(&bound);
+    match binder.try_coerce(bound, ty, CastUse::Assignment, expr.location)? {
+        Some(bound) => Ok(bound),
+        None => {
+            let message = format!(
+                "column \"{column}\" is of type {} but default expression is of type {}",
+                super::type_label(ty.oid),
+                super::type_label(source.oid)
+            );
+            Err(SqlError::new(state::DATATYPE_MISMATCH, message)
+                .hint("You will need to rewrite or cast the expression."))
+        }
+    }
 }
 
 /// Binds an expression without any relation: arguments of EXECUTE and CALL, and the like.
@@ -84,6 +123,21 @@ pub(super) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
 }
 
 impl Binder<'_> {
+    /// Binds an expression that the catalog keeps as text: its places are not those of the statement.
+    pub(super) fn stored_expression(
+        &mut self,
+        text: &str,
+        relation: &Arc<Relation>,
+        purpose: RelationExpression,
+        target: Option<(&str, ColumnType)>,
+    ) -> SqlResult<Expr> {
+        let parsed = parse_expression(text)?;
+        let outer = std::mem::take(&mut self.text);
+        let bound = self.relation_expression(&parsed, relation, purpose, target);
+        self.text = outer;
+        bound
+    }
+
     /// Binds over the row of `relation`; columns come back as `Expr::Column`.
     pub(super) fn relation_expression(
         &mut self,
@@ -100,11 +154,9 @@ impl Binder<'_> {
             RelationExpression::IndexPredicate => Clause::IndexPredicate,
         };
         let levels = std::mem::take(&mut self.levels);
-        let text = std::mem::take(&mut self.text);
         self.levels.push(Level::new(clause));
         let result = self.relation_expression_in_level(expr, relation, purpose, target);
         self.levels = levels;
-        self.text = text;
         let mut bound = result?;
         let (item, mut bound) = (bound.0, std::mem::replace(&mut bound.1, Expr::And(Vec::new())));
         bound.rewrite(&mut |inner| match inner {
@@ -138,21 +190,6 @@ impl Binder<'_> {
             Some((column, ty)) => self.coerce_assignment(bound, column, ty, expr.location)?,
             None => self.settle_unknown(bound, expr.location)?,
         };
-        if bound.contains_subplan() {
-            let message = match purpose {
-                RelationExpression::Default => "cannot use subquery in DEFAULT expression",
-                RelationExpression::Check => "cannot use subquery in check constraint",
-                RelationExpression::Generated => "cannot use subquery in column generation expression",
-                RelationExpression::IndexKey => "cannot use subquery in index expression",
-                RelationExpression::IndexPredicate => "cannot use subquery in index predicate",
-            };
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
-        }
-        let names_column = bound.any(&mut |inner| matches!(inner, Expr::Variable { .. }));
-        if purpose == RelationExpression::Default && names_column {
-            let message = "cannot use column reference in DEFAULT expression";
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
-        }
         Ok((item, bound))
     }
 }

@@ -69,6 +69,18 @@ impl Clause {
         }
     }
 
+    /// How PostgreSQL names a place without sub-queries.
+    pub fn forbids_subqueries(self) -> Option<&'static str> {
+        Some(match self {
+            Clause::ColumnDefault => "DEFAULT expression",
+            Clause::Check => "check constraint",
+            Clause::Generated => "column generation expression",
+            Clause::IndexExpression => "index expression",
+            Clause::IndexPredicate => "index predicate",
+            _ => return None,
+        })
+    }
+
     pub fn allows_aggregates(self) -> bool {
         matches!(
             self,
@@ -166,6 +178,11 @@ impl Binder<'_> {
         self.levels
             .last_mut()
             .expect("expressions are bound inside a level")
+    }
+
+    /// The clause of the innermost level.
+    pub(super) fn clause(&self) -> Option<Clause> {
+        self.levels.last().map(|level| level.clause)
     }
 
     /// Runs `work` with another clause on record.

@@ -9,6 +9,7 @@ use mote_types::ColumnType;
 
 use super::compare::Placed;
 use super::query::BoundQuery;
+use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::ast::{self, ExprKind, Location, OperatorName, Quantifier};
 use crate::plan::expr::{Expr, SubPlanCall, SubPlanKind};
@@ -31,12 +32,16 @@ impl Binder<'_> {
         })))
     }
 
-    fn nested_query(&mut self, query: &ast::Query) -> SqlResult<BoundQuery> {
+    fn nested_query(&mut self, query: &ast::Query, location: Location) -> SqlResult<BoundQuery> {
+        if let Some(place) = self.clause().and_then(Clause::forbids_subqueries) {
+            let message = format!("cannot use subquery in {place}");
+            return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
+        }
         self.without_recursion("within a subquery", |this| this.query(query))
     }
 
-    pub(super) fn exists(&mut self, query: &ast::Query) -> SqlResult<Expr> {
-        let bound = self.nested_query(query)?;
+    pub(super) fn exists(&mut self, query: &ast::Query, location: Location) -> SqlResult<Expr> {
+        let bound = self.nested_query(query, location)?;
         self.subplan(bound, SubPlanKind::Exists, ColumnType::BOOL)
     }
 
@@ -45,7 +50,7 @@ impl Binder<'_> {
         query: &ast::Query,
         location: Location,
     ) -> SqlResult<(BoundQuery, ColumnType)> {
-        let bound = self.nested_query(query)?;
+        let bound = self.nested_query(query, location)?;
         match bound.targets.as_slice() {
             [target] => {
                 let ty = target.expr.ty();
@@ -120,7 +125,7 @@ impl Binder<'_> {
         query: &ast::Query,
         location: Location,
     ) -> SqlResult<(BoundQuery, Vec<Expr>, Vec<crate::catalog::function::FunctionId>)> {
-        let mut bound = self.nested_query(query)?;
+        let mut bound = self.nested_query(query, location)?;
         let left = self.left_operands(operand)?;
         if left.len() < bound.targets.len() {
             return Err(self.error(state::SYNTAX_ERROR, location, "subquery has too many columns"));

@@ -58,6 +58,7 @@ impl Converter<'_> {
                 None => ConflictTarget::Index {
                     elements: self.each(infer.index_elems(), Self::conflict_element)?,
                     filter: self.optional(infer.where_clause())?,
+                    location: Location(infer.location),
                 },
             }),
         };

@@ -89,7 +89,7 @@ impl CopyOptions {
         let mut written = Written::default();
         for option in options {
             written.read(option, from).map_err(|error| {
-                if error.state() == state::SYNTAX_ERROR {
+                if [state::SYNTAX_ERROR, state::INVALID_PARAMETER_VALUE].contains(&error.state()) {
                     error.at(option.location.position(text))
                 } else {
                     error

@@ -8,7 +8,6 @@ copy c (id, v) to stdout with (format csv, header, delimiter ';', null 'NULL', f
 copy c to stdout (delimiter '|', null '~');
 copy (select id, upper(v) from c where id in (4, 5) order by id desc) to stdout with (format csv, quote '''', escape '\');
 copy c (v, nothing) to stdout;
--- differs: known defect: the error has no position
 copy c to stdout (format nothing);
 copy c to stdout (delimiter 'ab');
 copy c to stdout (format csv, quote 'ab');

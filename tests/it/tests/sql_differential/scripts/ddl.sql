@@ -105,9 +105,7 @@ insert into g values (1);
 insert into g values (1, 2);
 update g set a = 5;
 select * from g;
--- differs: known defect: the position is that of the statement
 create table bad (a int, b int generated always as (c + 1) stored);
--- differs: known defect: the error has no position
 create table bad (a nosuchtype);
 create table bad ();
 select * from bad;

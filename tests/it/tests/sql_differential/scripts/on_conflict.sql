@@ -13,7 +13,6 @@ insert into k values (9, 'b') on conflict on constraint k_pkey do nothing;
 insert into k values (7, 'q'), (7, 'r') on conflict (id) do update set v = excluded.v;
 insert into k values (7, 'q'), (7, 'r') on conflict (id) do nothing;
 insert into k values (1, 'z') on conflict (n) do nothing;
--- differs: known defect: the error has no position
 insert into k values (1, 'z') on conflict (nothing) do nothing;
 insert into k values (1, 'z') on conflict do update set v = 'q';
 insert into k as t values (2, 'zz') on conflict (id) do update set n = t.n + 100, v = default returning t.*;

@@ -11,7 +11,6 @@ prepare lim as select id from p order by id limit $1 offset $2; execute lim (2, 
 prepare arr (int[]) as select id from p where id = any ($1) order by id; execute arr ('{1,3}'); execute arr (array[4]); execute arr (null);
 prepare same (int) as select $1 + 1, $1::text || 'x', $1; execute same (5);
 prepare unk as select $1; execute unk ('x'); execute unk (5); prepare bad as select $2::int; prepare bad as selec; prepare bad as select nothing; 
--- differs: known defect: the error has no position
 prepare bad (nosuchtype) as select 1;
 prepare utility as create table x (a int); prepare begin_ as begin;
 alter table p add column extra int; execute sel (1); prepare star as select * from p order by id; execute star; alter table p add column more int; execute star; deallocate star;
