@@ -9,6 +9,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, Datum, Interval, Numeric, Oid};
 
 use super::json::{JsonObjectBuilder, to_json};
+use super::ordered_set::OrderedSet;
 use super::{bytes, float8, int8, numeric, text};
 use crate::expr::{order, stack_arrays};
 use crate::query::runtime::Runtime;
@@ -46,12 +47,29 @@ pub enum Aggregate {
     CovariancePopulation,
     CovarianceSample,
     Correlation,
+    Regression(Regression),
+    /// Ordered-set aggregates: rows come in order, with what stands in the parentheses before the value.
+    Ordered(OrderedSet),
     JsonAgg {
         binary: bool,
     },
     JsonObjectAgg {
         binary: bool,
     },
+}
+
+/// What a least-squares fit tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Regression {
+    Count,
+    SquaresX,
+    SquaresY,
+    Products,
+    AverageX,
+    AverageY,
+    Determination,
+    Slope,
+    Intercept,
 }
 
 /// Which of the four measures of spread.
@@ -85,6 +103,21 @@ pub fn body(name: &str) -> Option<Aggregate> {
         "covar_pop_float8_float8" => CovariancePopulation,
         "covar_samp_float8_float8" => CovarianceSample,
         "corr_float8_float8" => Correlation,
+        "regr_count_float8_float8" => Regression(self::Regression::Count),
+        "regr_sxx_float8_float8" => Regression(self::Regression::SquaresX),
+        "regr_syy_float8_float8" => Regression(self::Regression::SquaresY),
+        "regr_sxy_float8_float8" => Regression(self::Regression::Products),
+        "regr_avgx_float8_float8" => Regression(self::Regression::AverageX),
+        "regr_avgy_float8_float8" => Regression(self::Regression::AverageY),
+        "regr_r2_float8_float8" => Regression(self::Regression::Determination),
+        "regr_slope_float8_float8" => Regression(self::Regression::Slope),
+        "regr_intercept_float8_float8" => Regression(self::Regression::Intercept),
+        "percentile_disc" | "percentile_disc_multi" => Ordered(OrderedSet::Discrete),
+        "percentile_cont_float8"
+        | "percentile_cont_interval"
+        | "percentile_cont_float8_multi"
+        | "percentile_cont_interval_multi" => Ordered(OrderedSet::Continuous),
+        "mode" => Ordered(OrderedSet::Mode),
         "json_agg_anyelement" => JsonAgg { binary: false },
         "jsonb_agg_anyelement" => JsonAgg { binary: true },
         "json_object_agg_any_any" => JsonObjectAgg { binary: false },
@@ -162,6 +195,11 @@ pub enum Accumulator {
     /// The best, last or folded value; null before the first.
     Value(Datum),
     List(Vec<Datum>),
+    Ordered {
+        /// What stands in the parentheses, from the first row.
+        direct: Datum,
+        values: Vec<Datum>,
+    },
     Text(Option<String>),
     Bytes(Option<Vec<u8>>),
     Object(JsonObjectBuilder),
@@ -176,6 +214,7 @@ impl Aggregate {
                 | Aggregate::ArrayAgg
                 | Aggregate::StringAgg
                 | Aggregate::ByteaAgg
+                | Aggregate::Ordered(_)
                 | Aggregate::JsonAgg { .. }
                 | Aggregate::JsonObjectAgg { .. }
         )
@@ -208,16 +247,21 @@ impl Aggregate {
                 sum: Numeric::ZERO,
                 squares: Numeric::ZERO,
             },
-            Aggregate::CovariancePopulation | Aggregate::CovarianceSample | Aggregate::Correlation => {
-                Accumulator::Pair {
-                    count: 0.0,
-                    sum_x: 0.0,
-                    squares_x: 0.0,
-                    sum_y: 0.0,
-                    squares_y: 0.0,
-                    products: 0.0,
-                }
-            }
+            Aggregate::Ordered(_) => Accumulator::Ordered {
+                direct: Datum::Null,
+                values: Vec::new(),
+            },
+            Aggregate::CovariancePopulation
+            | Aggregate::CovarianceSample
+            | Aggregate::Correlation
+            | Aggregate::Regression(_) => Accumulator::Pair {
+                count: 0.0,
+                sum_x: 0.0,
+                squares_x: 0.0,
+                sum_y: 0.0,
+                squares_y: 0.0,
+                products: 0.0,
+            },
             Aggregate::ArrayAgg | Aggregate::JsonAgg { .. } => Accumulator::List(Vec::new()),
             Aggregate::StringAgg => Accumulator::Text(None),
             Aggregate::ByteaAgg => Accumulator::Bytes(None),
@@ -269,6 +313,16 @@ impl Aggregate {
                 Aggregate::JsonAgg { .. } => to_json(&arguments[0], types[0], runtime.format()),
                 _ => arguments[0].clone(),
             }),
+            Accumulator::Ordered { direct, values } => {
+                if let [first, .., value] | [first @ value] = arguments
+                    && !value.is_null()
+                {
+                    if values.is_empty() {
+                        *direct = first.clone();
+                    }
+                    values.push(value.clone());
+                }
+            }
             Accumulator::Text(joined) => join_text(joined, arguments),
             Accumulator::Bytes(joined) => join_bytes(joined, arguments),
             Accumulator::Object(builder) => {
@@ -344,6 +398,10 @@ impl Aggregate {
                 Aggregate::JsonAgg { binary } => super::json::array_of(list, binary),
                 _ => array_of(list, result)?,
             },
+            Accumulator::Ordered { direct, values } => match self {
+                Aggregate::Ordered(set) => set.finish(direct, values, result)?,
+                _ => Datum::Null,
+            },
             Accumulator::Text(joined) => joined.as_deref().map_or(Datum::Null, Datum::from),
             Accumulator::Bytes(joined) => joined.as_deref().map_or(Datum::Null, Datum::bytea),
             Accumulator::Object(builder) => builder.finish(),
@@ -401,14 +459,32 @@ impl Aggregate {
     fn finish_pair(self, accumulator: &Accumulator) -> Datum {
         let Accumulator::Pair {
             count,
+            sum_x,
             squares_x,
+            sum_y,
             squares_y,
             products,
-            ..
         } = accumulator
         else {
             return Datum::Null;
         };
+        if let Aggregate::Regression(wanted) = self {
+            let value = match wanted {
+                Regression::Count => return Datum::Int8(*count as i64),
+                _ if *count < 1.0 => return Datum::Null,
+                Regression::SquaresX => *squares_x,
+                Regression::SquaresY => *squares_y,
+                Regression::Products => *products,
+                Regression::AverageX => sum_x / count,
+                Regression::AverageY => sum_y / count,
+                _ if *squares_x == 0.0 => return Datum::Null,
+                Regression::Determination if *squares_y == 0.0 => 1.0,
+                Regression::Determination => (products * products) / (squares_x * squares_y),
+                Regression::Slope => products / squares_x,
+                Regression::Intercept => (sum_y - sum_x * products / squares_x) / count,
+            };
+            return Datum::Float8(value);
+        }
         match self {
             Aggregate::CovariancePopulation if *count >= 1.0 => Datum::Float8(products / count),
             Aggregate::CovarianceSample if *count >= 2.0 => Datum::Float8(products / (count - 1.0)),

@@ -14,6 +14,9 @@ pub fn body(name: &str) -> Option<Body> {
         "array_append" => Body::Runtime(|_, site, a| push(site, &a[0], &a[1], false)),
         "array_prepend" => Body::Runtime(|_, site, a| push(site, &a[1], &a[0], true)),
         "array_cat" => Body::Pure(|a| concatenate(&a[0], &a[1])),
+        "array_fill" => Body::Runtime(|_, site, a| fill(site, &a[0], &a[1], None)),
+        "array_fill_with_lower_bounds" => Body::Runtime(|_, site, a| fill(site, &a[0], &a[1], Some(&a[2]))),
+        "trim_array" => Body::Pure(|a| trim(array_of(&a[0]), int4(&a[1]))),
         "array_to_text" => Body::Runtime(|runtime, site, a| to_text(runtime, site, a, None)),
         "array_to_text_null" => Body::Runtime(|runtime, site, a| {
             if a[0].is_null() || a[1].is_null() {
@@ -76,6 +79,98 @@ pub fn body(name: &str) -> Option<Body> {
 fn dimension(arguments: &[Datum]) -> Option<Dimension> {
     let number = usize::try_from(int4(&arguments[1])).ok()?.checked_sub(1)?;
     array_of(&arguments[0]).dims.get(number).copied()
+}
+
+/// Elements that an array may have: what PostgreSQL can allocate.
+const ELEMENTS_MAX: i64 = 0x07FF_FFFF;
+
+/// An array of one value, of given dimensions.
+fn fill(site: &CallSite, value: &Datum, lengths: &Datum, bounds: Option<&Datum>) -> SqlResult<Datum> {
+    let missing = || {
+        SqlError::new(
+            state::NULL_VALUE_NOT_ALLOWED,
+            "dimension array or low bound array cannot be null",
+        )
+    };
+    let list = |datum: &Datum| -> SqlResult<Vec<i32>> {
+        let Datum::Array(array) = datum else {
+            return Err(missing());
+        };
+        if array.dims.len() > 1 {
+            let message = "wrong number of array subscripts";
+            return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message)
+                .detail("Dimension array must be one dimensional."));
+        }
+        let numbers = array.elements.iter().map(|element| match element {
+            Datum::Int4(number) => Ok(*number),
+            _ => Err(SqlError::new(
+                state::NULL_VALUE_NOT_ALLOWED,
+                "dimension values cannot be null",
+            )),
+        });
+        numbers.collect()
+    };
+    let lengths = list(lengths)?;
+    let bounds = match bounds {
+        Some(bounds) => list(bounds)?,
+        None => vec![1; lengths.len()],
+    };
+    if bounds.len() != lengths.len() {
+        let message = "wrong number of array subscripts";
+        return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message)
+            .detail("Low bound array has different size than dimensions array."));
+    }
+    if lengths.len() > 6 {
+        let message = format!(
+            "number of dimensions ({}) exceeds the maximum allowed (6)",
+            lengths.len()
+        );
+        return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    let mut count = 1i64;
+    for &length in &lengths {
+        count = count.saturating_mul(length as i64);
+        if length < 0 || count > ELEMENTS_MAX {
+            let message = format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})");
+            return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+    }
+    let element = site.result.element().map_or(oid::TEXT, |ty| ty.oid);
+    if lengths.is_empty() || count == 0 {
+        return Ok(Datum::array(element, Vec::new()));
+    }
+    let dims = lengths
+        .iter()
+        .zip(bounds)
+        .map(|(&length, lower_bound)| Dimension { length, lower_bound });
+    Ok(Datum::Array(Box::new(Array {
+        element,
+        dims: dims.collect(),
+        elements: vec![value.clone(); count as usize],
+    })))
+}
+
+/// The array without the last elements of its outermost dimension.
+fn trim(array: &Array, count: i32) -> SqlResult<Datum> {
+    let length = array.dims.first().map_or(0, |dim| dim.length);
+    if !(0..=length).contains(&count) {
+        let message = format!("number of elements to trim must be between 0 and {length}");
+        return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message));
+    }
+    if count == length {
+        return Ok(Datum::array(array.element, Vec::new()));
+    }
+    let mut out = array.clone();
+    let kept = out.elements.len() / length as usize * (length - count) as usize;
+    out.elements.truncate(kept);
+    for (position, dim) in out.dims.iter_mut().enumerate() {
+        // As a slice, whose subscripts begin with 1.
+        dim.lower_bound = 1;
+        if position == 0 {
+            dim.length -= count;
+        }
+    }
+    Ok(Datum::Array(Box::new(out)))
 }
 
 /// Appends or prepends an element; a null array is an empty one.

@@ -7,7 +7,7 @@ use mote_types::{Datum, operators};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use super::text::{negative_substring, substring_range};
-use super::{Body, bytes, int4, text};
+use super::{Body, bytes, int4, int8, text};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -33,6 +33,41 @@ pub fn body(name: &str) -> Option<Body> {
         "byteartrim" => Body::Pure(|a| Ok(trim(bytes(&a[0]), bytes(&a[1]), false, true))),
         "binary_encode" => Body::Pure(|a| encode(bytes(&a[0]), text(&a[1])).map(Datum::from)),
         "binary_decode" => Body::Pure(|a| decode(text(&a[0]), text(&a[1])).map(Datum::bytea)),
+        "byteaGetByte" => Body::Pure(|a| {
+            let value = bytes(&a[0]);
+            let at = position(int4(&a[1]) as i64, value.len() as i64)?;
+            Ok(Datum::Int4(value[at] as i32))
+        }),
+        "byteaSetByte" => Body::Pure(|a| {
+            let mut value = bytes(&a[0]).to_vec();
+            let at = position(int4(&a[1]) as i64, value.len() as i64)?;
+            value[at] = int4(&a[2]) as u8;
+            Ok(Datum::bytea(value))
+        }),
+        "byteaGetBit" => Body::Pure(|a| {
+            let value = bytes(&a[0]);
+            let at = position(int8(&a[1]), value.len() as i64 * 8)?;
+            Ok(Datum::Int4((value[at / 8] >> (at % 8) & 1) as i32))
+        }),
+        "byteaSetBit" => Body::Pure(|a| {
+            let mut value = bytes(&a[0]).to_vec();
+            let at = position(int8(&a[1]), value.len() as i64 * 8)?;
+            match int4(&a[2]) {
+                0 => value[at / 8] &= !(1 << (at % 8)),
+                1 => value[at / 8] |= 1 << (at % 8),
+                _ => {
+                    return Err(SqlError::new(
+                        state::INVALID_PARAMETER_VALUE,
+                        "new bit must be 0 or 1",
+                    ));
+                }
+            }
+            Ok(Datum::bytea(value))
+        }),
+        "bytea_bit_count" => Body::Pure(|a| {
+            let ones = bytes(&a[0]).iter().map(|byte| byte.count_ones() as i64);
+            Ok(Datum::Int8(ones.sum()))
+        }),
         "md5_text" => Body::Pure(|a| Ok(Datum::from(hex(&Md5::digest(text(&a[0])))))),
         "md5_bytea" => Body::Pure(|a| Ok(Datum::from(hex(&Md5::digest(bytes(&a[0])))))),
         "sha224_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha224::digest(bytes(&a[0])).to_vec()))),
@@ -41,6 +76,15 @@ pub fn body(name: &str) -> Option<Body> {
         "sha512_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha512::digest(bytes(&a[0])).to_vec()))),
         _ => return None,
     })
+}
+
+/// A byte's or bit's place, counted from zero.
+fn position(at: i64, count: i64) -> SqlResult<usize> {
+    if (0..count).contains(&at) {
+        return Ok(at as usize);
+    }
+    let message = format!("index {at} out of valid range, 0..{}", count - 1);
+    Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message))
 }
 
 fn substring(value: &[u8], start: i32, length: Option<i32>) -> SqlResult<Datum> {

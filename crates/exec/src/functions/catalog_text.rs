@@ -1,10 +1,10 @@
 //! Functions that look objects up in the catalog: names, visibility, comments, definitions as SQL.
 
 use mote_common::{Oid, SqlError, SqlResult, error::state};
+use mote_sql::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
 use mote_types::{Datum, format_type, oid, type_info};
 
-use super::formatting::quote_identifier;
 use super::{Body, boolean, int4, oid as oid_value, text};
 use crate::expr::{reg_input, split_name};
 use crate::query::runtime::Runtime;
@@ -206,8 +206,8 @@ fn serial_sequence(runtime: &mut Runtime<'_, '_>, table: &str, column: &str) -> 
     Ok(sequence.map_or(Datum::Null, |sequence| {
         Datum::from(format!(
             "{}.{}",
-            quote_identifier(&sequence.schema),
-            quote_identifier(&sequence.name)
+            identifier(&sequence.schema),
+            identifier(&sequence.name)
         ))
     }))
 }

@@ -3,6 +3,7 @@
 use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_sql::ast::deparse::identifier;
 use mote_types::format::to_char_numeric;
 use mote_types::{ColumnType, Datum, Numeric, datetime, oid};
 
@@ -30,7 +31,11 @@ pub fn body(name: &str) -> Option<Body> {
         "to_date" => Body::Pure(|a| datetime::to_char::to_date(text(&a[0]), text(&a[1])).map(Datum::Date)),
         "to_hex32" => Body::Pure(|a| Ok(Datum::from(format!("{:x}", int4(&a[0]))))),
         "to_hex64" => Body::Pure(|a| Ok(Datum::from(format!("{:x}", int8(&a[0]))))),
-        "quote_ident" => Body::Pure(|a| Ok(Datum::from(quote_identifier(text(&a[0]))))),
+        "parse_ident" => Body::Pure(|a| {
+            let strict = a.get(1).and_then(Datum::as_bool).unwrap_or(true);
+            parse_identifier(text(&a[0]), strict).map(super::pattern::text_array)
+        }),
+        "quote_ident" => Body::Pure(|a| Ok(Datum::from(identifier(text(&a[0]))))),
         "quote_literal" => Body::Pure(|a| Ok(Datum::from(quote_literal(text(&a[0]))))),
         "quote_nullable" => Body::Pure(|a| Ok(nullable_literal(&a[0]))),
         "quote_literal_anyelement" => Body::Runtime(|runtime, site, a| {
@@ -117,172 +122,58 @@ fn to_number(value: &str, template: &str) -> SqlResult<Datum> {
     Ok(Datum::Numeric(if negative { parsed.neg() } else { parsed }))
 }
 
-/// Words that must be quoted to be names: PostgreSQL's reserved words and those that cannot be functions or types.
-const RESERVED: &[&str] = &[
-    "all",
-    "analyse",
-    "analyze",
-    "and",
-    "any",
-    "array",
-    "as",
-    "asc",
-    "asymmetric",
-    "authorization",
-    "between",
-    "bigint",
-    "binary",
-    "bit",
-    "boolean",
-    "both",
-    "case",
-    "cast",
-    "char",
-    "character",
-    "check",
-    "coalesce",
-    "collate",
-    "collation",
-    "column",
-    "concurrently",
-    "constraint",
-    "create",
-    "cross",
-    "current_catalog",
-    "current_date",
-    "current_role",
-    "current_schema",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "dec",
-    "decimal",
-    "default",
-    "deferrable",
-    "desc",
-    "distinct",
-    "do",
-    "else",
-    "end",
-    "except",
-    "exists",
-    "extract",
-    "false",
-    "fetch",
-    "float",
-    "for",
-    "foreign",
-    "freeze",
-    "from",
-    "full",
-    "grant",
-    "greatest",
-    "group",
-    "grouping",
-    "having",
-    "ilike",
-    "in",
-    "initially",
-    "inner",
-    "inout",
-    "int",
-    "integer",
-    "intersect",
-    "interval",
-    "into",
-    "is",
-    "isnull",
-    "join",
-    "lateral",
-    "leading",
-    "least",
-    "left",
-    "like",
-    "limit",
-    "localtime",
-    "localtimestamp",
-    "national",
-    "natural",
-    "nchar",
-    "none",
-    "normalize",
-    "not",
-    "notnull",
-    "null",
-    "nullif",
-    "numeric",
-    "offset",
-    "on",
-    "only",
-    "or",
-    "order",
-    "out",
-    "outer",
-    "overlaps",
-    "overlay",
-    "placing",
-    "position",
-    "precision",
-    "primary",
-    "real",
-    "references",
-    "returning",
-    "right",
-    "row",
-    "select",
-    "session_user",
-    "setof",
-    "similar",
-    "smallint",
-    "some",
-    "substring",
-    "symmetric",
-    "table",
-    "tablesample",
-    "then",
-    "time",
-    "timestamp",
-    "to",
-    "trailing",
-    "treat",
-    "trim",
-    "true",
-    "union",
-    "unique",
-    "user",
-    "using",
-    "values",
-    "varchar",
-    "variadic",
-    "verbose",
-    "when",
-    "where",
-    "window",
-    "with",
-    "xmlattributes",
-    "xmlconcat",
-    "xmlelement",
-    "xmlexists",
-    "xmlforest",
-    "xmlnamespaces",
-    "xmlparse",
-    "xmlpi",
-    "xmlroot",
-    "xmlserialize",
-    "xmltable",
-];
-
-/// A name as SQL writes it: bare where that reads back the same.
-pub(crate) fn quote_identifier(name: &str) -> String {
-    let mut characters = name.chars();
-    let starts_well = characters
-        .next()
-        .is_some_and(|c| c.is_ascii_lowercase() || c == '_');
-    let plain = characters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if starts_well && plain && RESERVED.binary_search(&name).is_err() {
-        return name.to_string();
+/// The parts of a dotted name, folded to lower case where they are not quoted.
+fn parse_identifier(value: &str, strict: bool) -> SqlResult<Vec<String>> {
+    let invalid = || {
+        let message = format!("string is not a valid identifier: \"{value}\"");
+        SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+    };
+    let mut parts = Vec::new();
+    let mut rest = value.trim_start();
+    loop {
+        let after_dot = !parts.is_empty();
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut part = String::new();
+            let mut inner = quoted;
+            rest = loop {
+                let Some(end) = inner.find('"') else {
+                    return Err(invalid().detail("String has unclosed double quotes."));
+                };
+                part.push_str(&inner[..end]);
+                match inner[end + 1..].strip_prefix('"') {
+                    Some(more) => {
+                        part.push('"');
+                        inner = more;
+                    }
+                    None => break &inner[end + 1..],
+                }
+            };
+            if part.is_empty() {
+                return Err(invalid().detail("Quoted identifier must not be empty."));
+            }
+            parts.push(part);
+        } else {
+            let starts = |c: char| c.is_alphabetic() || c == '_' || !c.is_ascii();
+            let continues = |c: char| starts(c) || c.is_ascii_digit() || c == '$';
+            if !rest.starts_with(starts) {
+                let detail = match (rest.starts_with('.'), after_dot) {
+                    (true, _) => "No valid identifier before \".\".",
+                    (false, true) => "No valid identifier after \".\".",
+                    (false, false) => return Err(invalid()),
+                };
+                return Err(invalid().detail(detail));
+            }
+            let end = rest.find(|c| !continues(c)).unwrap_or(rest.len());
+            parts.push(rest[..end].to_ascii_lowercase());
+            rest = &rest[end..];
+        }
+        rest = rest.trim_start();
+        match rest.strip_prefix('.') {
+            Some(more) => rest = more.trim_start(),
+            None if rest.is_empty() || !strict => return Ok(parts),
+            None => return Err(invalid()),
+        }
     }
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 pub(crate) fn quote_literal(value: &str) -> String {
@@ -435,7 +326,7 @@ impl Specifier {
         };
         Ok(match self.conversion {
             's' => shown,
-            'I' => quote_identifier(&shown).into(),
+            'I' => identifier(&shown).into(),
             _ => quote_literal(&shown).into(),
         })
     }

@@ -103,6 +103,25 @@ pub fn body(name: &str) -> Option<Body> {
                 create,
             ))))
         }),
+        "json_object" => Body::Pure(|a| Ok(shown_pairs(&pairs_of(array_argument(&a[0]))?))),
+        "json_object_two_arg" => Body::Pure(|a| {
+            Ok(shown_pairs(&zipped(
+                array_argument(&a[0]),
+                array_argument(&a[1]),
+            )?))
+        }),
+        "jsonb_object" => Body::Pure(|a| binary(shown_pairs(&pairs_of(array_argument(&a[0]))?))),
+        "jsonb_object_two_arg" => Body::Pure(|a| {
+            binary(shown_pairs(&zipped(
+                array_argument(&a[0]),
+                array_argument(&a[1]),
+            )?))
+        }),
+        "jsonb_insert" => Body::Pure(|a| {
+            let after = a.get(3).and_then(Datum::as_bool).unwrap_or(false);
+            insert_path(jsonb(&a[0]), &path_keys(&a[1]), jsonb(&a[2]), after)
+                .map(|json| Datum::Jsonb(Box::new(json)))
+        }),
         "jsonb_contains" => Body::Pure(|a| Ok(Datum::Bool(contains(jsonb(&a[0]), jsonb(&a[1]), true)))),
         "jsonb_contained" => Body::Pure(|a| Ok(Datum::Bool(contains(jsonb(&a[1]), jsonb(&a[0]), true)))),
         "jsonb_exists" => Body::Pure(|a| Ok(Datum::Bool(exists(jsonb(&a[0]), text(&a[1]))))),
@@ -708,6 +727,109 @@ fn set_path(json: &Json, keys: &[String], value: &Json, create: bool) -> Json {
     } else {
         replaced(json, parents, &mut set)
     }
+}
+
+/// `jsonb_insert`: a new member, or an element before or behind the one the path names.
+fn insert_path(json: &Json, keys: &[String], value: &Json, after: bool) -> SqlResult<Json> {
+    let Some((last, parents)) = keys.split_last() else {
+        return Ok(json.clone());
+    };
+    let mut taken = false;
+    let mut insert = |parent: &Json| -> Option<Json> {
+        Some(match parent {
+            Json::Object(_) if parent.get(last).is_some() => {
+                taken = true;
+                parent.clone()
+            }
+            Json::Object(members) => {
+                let mut members = members.clone();
+                members.push((last.as_str().into(), value.clone()));
+                Json::object(members)
+            }
+            Json::Array(elements) => {
+                let mut elements = elements.clone();
+                if let Ok(index) = last.parse::<i32>() {
+                    let count = elements.len();
+                    let position = index_of(index, count).map_or(0, |position| match position < count {
+                        true => position + usize::from(after),
+                        false => count,
+                    });
+                    elements.insert(position, value.clone());
+                }
+                Json::Array(elements)
+            }
+            other => other.clone(),
+        })
+    };
+    let result = match parents.is_empty() {
+        true => insert(json).unwrap_or(Json::Null),
+        false => replaced(json, parents, &mut insert),
+    };
+    if taken {
+        return Err(
+            SqlError::new(state::INVALID_PARAMETER_VALUE, "cannot replace existing key")
+                .hint("Try using the function jsonb_set to replace key value."),
+        );
+    }
+    Ok(result)
+}
+
+type Pairs<'a> = Vec<(&'a str, Option<&'a str>)>;
+
+fn null_key() -> SqlError {
+    SqlError::new(
+        state::NULL_VALUE_NOT_ALLOWED,
+        "null value not allowed for object key",
+    )
+}
+
+/// `{k, v, k, v}` or `{{k, v}, {k, v}}`.
+fn pairs_of(array: &mote_types::Array) -> SqlResult<Pairs<'_>> {
+    let wrong = |message: &str| Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message));
+    match array.dims.as_slice() {
+        [] => {}
+        [all] if all.length % 2 == 1 => return wrong("array must have even number of elements"),
+        [_] => {}
+        [_, pair] if pair.length != 2 => return wrong("array must have two columns"),
+        [_, _] => {}
+        _ => return wrong("wrong number of array subscripts"),
+    }
+    let pairs = array.elements.chunks(2);
+    pairs
+        .map(|pair| Ok((pair[0].as_str().ok_or_else(null_key)?, pair[1].as_str())))
+        .collect()
+}
+
+fn zipped<'a>(keys: &'a mote_types::Array, values: &'a mote_types::Array) -> SqlResult<Pairs<'a>> {
+    let wrong = |message: &str| Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message));
+    if keys.dims.len() > 1 || keys.dims.len() != values.dims.len() {
+        return wrong("wrong number of array subscripts");
+    }
+    if keys.elements.len() != values.elements.len() {
+        return wrong("mismatched array dimensions");
+    }
+    let pairs = keys.elements.iter().zip(&values.elements);
+    pairs
+        .map(|(key, value)| Ok((key.as_str().ok_or_else(null_key)?, value.as_str())))
+        .collect()
+}
+
+/// An object of texts, in the form `json_object` gives it.
+fn shown_pairs(pairs: &Pairs<'_>) -> Datum {
+    let mut out = vec![b'{'];
+    for (position, (key, value)) in pairs.iter().enumerate() {
+        if position > 0 {
+            out.extend_from_slice(b", ");
+        }
+        write_quoted(key, &mut out);
+        out.extend_from_slice(b" : ");
+        match value {
+            Some(value) => write_quoted(value, &mut out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+    out.push(b'}');
+    Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"))
 }
 
 /// Containment: objects by members, arrays as sets; at the top an array contains a scalar that is its element.

@@ -8,7 +8,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, Numeric};
 
 use super::arithmetic::{float_overflow, float_underflow};
-use super::{Body, array_of, float8, int4, numeric};
+use super::{Body, array_of, degrees, float8, int4, int8, numeric};
 use crate::expr::order;
 
 pub fn body(name: &str) -> Option<Body> {
@@ -59,6 +59,21 @@ pub fn body(name: &str) -> Option<Body> {
         "dpi" => Body::Pure(|_| Ok(Datum::Float8(std::f64::consts::PI))),
         "degrees" => float!(|x| x.to_degrees()),
         "radians" => float!(|x| x * (std::f64::consts::PI / 180.0)),
+        "numeric_fac" => Body::Pure(|a| factorial(int8(&a[0]))),
+        "dsinh" => float!(|x| x.sinh()),
+        "dcosh" => float!(|x| x.cosh()),
+        "dtanh" => float!(|x| x.tanh()),
+        "dasinh" => float!(|x| x.asinh()),
+        "dacosh" => Body::Pure(|a| within(float8(&a[0]), 1.0, f64::INFINITY, f64::acosh)),
+        "datanh" => Body::Pure(|a| within(float8(&a[0]), -1.0, 1.0, f64::atanh)),
+        "dsind" => Body::Pure(|a| finite_degrees(float8(&a[0]), degrees::sin)),
+        "dcosd" => Body::Pure(|a| finite_degrees(float8(&a[0]), degrees::cos)),
+        "dtand" => Body::Pure(|a| finite_degrees(float8(&a[0]), degrees::tan)),
+        "dcotd" => Body::Pure(|a| finite_degrees(float8(&a[0]), degrees::cot)),
+        "dasind" => Body::Pure(|a| within(float8(&a[0]), -1.0, 1.0, degrees::asin)),
+        "dacosd" => Body::Pure(|a| within(float8(&a[0]), -1.0, 1.0, degrees::acos)),
+        "datand" => float!(|x| degrees::atan(x)),
+        "datan2d" => Body::Pure(|a| Ok(Datum::Float8(degrees::atan2(float8(&a[0]), float8(&a[1]))))),
         "dsin" => Body::Pure(|a| trigonometric(float8(&a[0]), f64::sin)),
         "dcos" => Body::Pure(|a| trigonometric(float8(&a[0]), f64::cos)),
         "dtan" => Body::Pure(|a| trigonometric(float8(&a[0]), f64::tan)),
@@ -86,6 +101,44 @@ pub fn body(name: &str) -> Option<Body> {
         }),
         _ => return None,
     })
+}
+
+/// Above this the result would have more digits than a numeric can hold.
+const FACTORIAL_MAX: i64 = 32_177;
+
+fn factorial(n: i64) -> SqlResult<Datum> {
+    let out_of_range = |message| Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message));
+    if n < 0 {
+        return out_of_range("factorial of a negative number is undefined");
+    }
+    if n > FACTORIAL_MAX {
+        return out_of_range("value overflows numeric format");
+    }
+    let mut result = Numeric::from(1i64);
+    for factor in 2..=n {
+        result = result.mul(&Numeric::from(factor))?;
+    }
+    Ok(Datum::Numeric(result))
+}
+
+/// A function that is defined between two bounds; NaN stays NaN.
+fn within(x: f64, from: f64, to: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
+    if x < from || x > to {
+        return Err(input_out_of_range());
+    }
+    Ok(Datum::Float8(function(x)))
+}
+
+/// A function of an angle in degrees.
+fn finite_degrees(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
+    if x.is_infinite() {
+        return Err(input_out_of_range());
+    }
+    Ok(Datum::Float8(function(x)))
+}
+
+fn input_out_of_range() -> SqlError {
+    SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "input is out of range")
 }
 
 fn square_root(x: f64) -> SqlResult<Datum> {

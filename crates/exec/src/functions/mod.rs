@@ -2,7 +2,7 @@
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `text`, `pattern`,
 //! `bytes`, `formatting`, `datetime`, `array`, `json`, `set_returning`, `aggregate`, `window`, `system`,
-//! `catalog_text`, `privilege`.
+//! `catalog_text`, `privilege`, `unicode`, `degrees`.
 //!
 //! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
 //! PostgreSQL's SQLSTATE and wording. Comparisons are not here: they compile to nodes of their own.
@@ -15,16 +15,19 @@ pub mod array;
 pub mod bytes;
 mod catalog_text;
 pub mod datetime;
+mod degrees;
 pub mod formatting;
 mod hash;
 pub mod json;
 mod keywords;
 pub mod math;
+mod ordered_set;
 pub mod pattern;
 pub mod privilege;
 pub mod set_returning;
 pub mod system;
 pub mod text;
+mod unicode;
 pub mod window;
 #[cfg(test)]
 mod tests;
@@ -86,6 +89,7 @@ pub fn scalar_body(name: &str) -> Option<Body> {
         .or_else(|| math::body(name))
         .or_else(|| text::body(name))
         .or_else(|| pattern::body(name))
+        .or_else(|| unicode::body(name))
         .or_else(|| bytes::body(name))
         .or_else(|| formatting::body(name))
         .or_else(|| datetime::body(name))

@@ -92,6 +92,21 @@ pub fn body(name: &str) -> Option<Body> {
         "regexp_count_no_start" => Body::Pure(|a| count(text(&a[0]), text(&a[1]), 1, "")),
         "regexp_count_no_flags" => Body::Pure(|a| count(text(&a[0]), text(&a[1]), int4(&a[2]), "")),
         "regexp_count" => Body::Pure(|a| count(text(&a[0]), text(&a[1]), int4(&a[2]), text(&a[3]))),
+        "regexp_instr_no_start" => Body::Pure(|a| instr(a, 1, 1, 0, "", 0)),
+        "regexp_instr_no_n" => Body::Pure(|a| instr(a, int4(&a[2]), 1, 0, "", 0)),
+        "regexp_instr_no_endoption" => Body::Pure(|a| instr(a, int4(&a[2]), int4(&a[3]), 0, "", 0)),
+        "regexp_instr_no_flags" => Body::Pure(|a| instr(a, int4(&a[2]), int4(&a[3]), int4(&a[4]), "", 0)),
+        "regexp_instr_no_subexpr" => {
+            Body::Pure(|a| instr(a, int4(&a[2]), int4(&a[3]), int4(&a[4]), text(&a[5]), 0))
+        }
+        "regexp_instr" => {
+            Body::Pure(|a| instr(a, int4(&a[2]), int4(&a[3]), int4(&a[4]), text(&a[5]), int4(&a[6])))
+        }
+        "regexp_substr_no_start" => Body::Pure(|a| substr(a, 1, 1, "", 0)),
+        "regexp_substr_no_n" => Body::Pure(|a| substr(a, int4(&a[2]), 1, "", 0)),
+        "regexp_substr_no_flags" => Body::Pure(|a| substr(a, int4(&a[2]), int4(&a[3]), "", 0)),
+        "regexp_substr_no_subexpr" => Body::Pure(|a| substr(a, int4(&a[2]), int4(&a[3]), text(&a[4]), 0)),
+        "regexp_substr" => Body::Pure(|a| substr(a, int4(&a[2]), int4(&a[3]), text(&a[4]), int4(&a[5]))),
         "regexp_match_no_flags" => Body::Pure(|a| regexp_match(text(&a[0]), text(&a[1]), "")),
         "regexp_match" => Body::Pure(|a| {
             forbid_global(text(&a[2]), "regexp_match()")?;
@@ -411,6 +426,53 @@ fn count(value: &str, pattern: &str, start: i32, flags: &str) -> SqlResult<Datum
     Ok(Datum::Int4(
         regex.find_iter(value).filter(|m| m.start() >= from).count() as i32,
     ))
+}
+
+/// The n-th match from a position on, or one of its groups: its byte range.
+fn nth_match(
+    arguments: &[Datum],
+    (start, n, group): (i32, i32, i32),
+    flags: &str,
+    function: &str,
+) -> SqlResult<Option<std::ops::Range<usize>>> {
+    let invalid = |parameter: &str, value: i32| {
+        let message = format!("invalid value for parameter \"{parameter}\": {value}");
+        SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+    };
+    let value = text(&arguments[0]);
+    let from = offset(value, start)?;
+    if n < 1 {
+        return Err(invalid("n", n));
+    }
+    if group < 0 {
+        return Err(invalid("subexpr", group));
+    }
+    forbid_global(flags, function)?;
+    let regex = compile(text(&arguments[1]), flags)?;
+    let mut found = regex
+        .captures_iter(value)
+        .filter(|captures| captures.get_match().start() >= from);
+    let captures = found.nth(n as usize - 1);
+    Ok(captures.and_then(|captures| captures.get(group as usize).map(|part| part.range())))
+}
+
+/// `regexp_instr`: the place of the match, or the one behind it; 0 for none.
+fn instr(arguments: &[Datum], start: i32, n: i32, end: i32, flags: &str, group: i32) -> SqlResult<Datum> {
+    if !(0..=1).contains(&end) {
+        let message = format!("invalid value for parameter \"endoption\": {end}");
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    }
+    let found = nth_match(arguments, (start, n, group), flags, "regexp_instr()")?;
+    let place = found.map(|range| if end == 0 { range.start } else { range.end });
+    let value = text(&arguments[0]);
+    Ok(Datum::Int4(
+        place.map_or(0, |place| value[..place].chars().count() as i32 + 1),
+    ))
+}
+
+fn substr(arguments: &[Datum], start: i32, n: i32, flags: &str, group: i32) -> SqlResult<Datum> {
+    let found = nth_match(arguments, (start, n, group), flags, "regexp_substr()")?;
+    Ok(found.map_or(Datum::Null, |range| Datum::from(&text(&arguments[0])[range])))
 }
 
 fn groups_of(captures: &Captures<'_>) -> Datum {

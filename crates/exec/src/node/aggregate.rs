@@ -1,7 +1,7 @@
 //! GROUP BY and aggregates by hashing, with grouping sets.
 //!
-//! Output row: the group keys (null where the set leaves a key out), the aggregates' results, and with grouping sets
-//! the bits of GROUPING() last: the first key is the highest bit, 1 means "not grouped by".
+//! Output row: the group keys (null where the set leaves a key out), the aggregates' results, the results of
+//! GROUPING().
 //! Without group keys there is exactly one row, also over no input.
 
 use std::sync::Arc;
@@ -55,14 +55,13 @@ pub struct Program {
     input: NodeProgram,
     group_by: Box<[Expression]>,
     grouping_sets: Vec<Vec<usize>>,
-    has_grouping_sets: bool,
+    groupings: Box<[Vec<u16>]>,
     calls: Box<[Call]>,
 }
 
 impl Program {
     pub fn compile(node: &node::Aggregate) -> SqlResult<Arc<Program>> {
-        let has_grouping_sets = !node.grouping_sets.is_empty();
-        let grouping_sets = if has_grouping_sets {
+        let grouping_sets = if !node.grouping_sets.is_empty() {
             node.grouping_sets
                 .iter()
                 .map(|set| set.iter().map(|&key| key as usize).collect())
@@ -74,7 +73,7 @@ impl Program {
             input: compile_node(&node.input)?,
             group_by: compile_all(&node.group_by)?,
             grouping_sets,
-            has_grouping_sets,
+            groupings: node.groupings.clone().into_boxed_slice(),
             calls: node.calls.iter().map(Call::compile).collect::<SqlResult<_>>()?,
         }))
     }
@@ -219,13 +218,12 @@ impl State {
             };
             self.row.push(value);
         }
-        if program.has_grouping_sets {
-            let count = program.group_by.len();
-            let mut bits = (1i64 << count) - 1;
-            for &key in &program.grouping_sets[set] {
-                bits &= !(1 << (count - 1 - key));
-            }
-            self.row.push(Datum::Int4(bits as i32));
+        for keys in &program.groupings {
+            let grouped = &program.grouping_sets[set];
+            let bits = keys.iter().fold(0, |bits, key| {
+                bits << 1 | i32::from(!grouped.contains(&(*key as usize)))
+            });
+            self.row.push(Datum::Int4(bits));
         }
         Ok(())
     }

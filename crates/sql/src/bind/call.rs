@@ -8,7 +8,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, Datum, oid, type_by_name};
 
 use super::compare::Placed;
-use super::query::{collect_subplans, visit_called};
+use super::query::{GROUPING_CALL, collect_subplans, visit_called};
 use super::resolve::{Choice, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
 use super::{Binder, type_label};
@@ -46,10 +46,10 @@ const USE_LATERAL: &str = "You might be able to move the set-returning function 
 
 impl Binder<'_> {
     pub(super) fn function_call(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
-        if call.within_group {
-            return Err(SqlError::unsupported("WITHIN GROUP"));
-        }
         let name = self.function_name(call)?;
+        if call.within_group {
+            return self.ordered_set_aggregate(name, call);
+        }
         if call.star {
             let Some(aggregate) = (name == "count").then(count_star).flatten() else {
                 return Err(self.no_function(&display_name(call), &[], call.location));
@@ -81,6 +81,10 @@ impl Binder<'_> {
         let resolved =
             self.resolve_call(name, &display_name(call), arguments, call.variadic, call.location)?;
         match resolved.callable {
+            Callable::Aggregate(id) if id.signature().direct.is_some() => {
+                let message = format!("WITHIN GROUP is required for ordered-set aggregate {name}");
+                Err(self.error(state::WRONG_OBJECT_TYPE, call.location, message))
+            }
             Callable::Aggregate(id) if call.over.is_some() => {
                 self.window_aggregate(call, id, resolved.arguments, resolved.result)
             }
@@ -424,6 +428,64 @@ impl Binder<'_> {
             .hint(USE_LATERAL))
     }
 
+    /// `percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`: the arguments are those in parentheses, then what is ordered.
+    fn ordered_set_aggregate(&mut self, name: &str, call: &ast::FunctionCall) -> SqlResult<Expr> {
+        let location = call.location;
+        let hypothetical = matches!(name, "rank" | "dense_rank" | "percent_rank" | "cume_dist");
+        if hypothetical {
+            return Err(SqlError::unsupported(format_args!(
+                "hypothetical-set aggregate {name}"
+            )));
+        }
+        if call.over.is_some() {
+            let message = format!("OVER is not supported for ordered-set aggregate {name}");
+            return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
+        }
+        let mut arguments = self.call_arguments(call, true, false)?;
+        let before = self.level_flags();
+        if let Some(level) = self.levels.last_mut() {
+            level.in_aggregate = true;
+        }
+        for sort in &call.order_by {
+            arguments.push((self.expression(&sort.value)?, sort.value.location));
+        }
+        if let Some(level) = self.levels.last_mut() {
+            level.in_aggregate = before.0;
+        }
+        let resolved = self.resolve_call(name, &display_name(call), arguments, call.variadic, location)?;
+        let aggregate = match resolved.callable {
+            Callable::Aggregate(id) if id.signature().direct.is_some() => id,
+            Callable::Aggregate(_) => {
+                let message =
+                    format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
+                return Err(self.error(state::WRONG_OBJECT_TYPE, location, message));
+            }
+            _ => {
+                let message = format!("WITHIN GROUP specified, but {name} is not an aggregate function");
+                return Err(self.error(state::WRONG_OBJECT_TYPE, location, message));
+            }
+        };
+        let arguments = resolved.arguments;
+        let direct = aggregate.signature().direct.map_or(0, usize::from);
+        if direct + call.order_by.len() != arguments.len() || call.order_by.len() != 1 {
+            let types: Vec<Oid> = arguments.iter().map(|argument| argument.ty().oid).collect();
+            return Err(self.no_function(&display_name(call), &types, location));
+        }
+        let key = self.sort_key(arguments[direct].clone(), &call.order_by[0])?;
+        let filter = self.aggregate_filter(call)?;
+        self.add_aggregate(
+            AggregateCall {
+                aggregate,
+                arguments,
+                distinct: false,
+                order_by: vec![key],
+                filter,
+                ty: resolved.result,
+            },
+            location,
+        )
+    }
+
     fn aggregate(
         &mut self,
         call: &ast::FunctionCall,
@@ -431,20 +493,8 @@ impl Binder<'_> {
         arguments: Vec<Expr>,
         ty: ColumnType,
     ) -> SqlResult<Expr> {
-        let location = call.location;
-        if self.levels.is_empty() {
-            let message = "aggregate functions are not allowed in this context";
-            return Err(self.error(state::GROUPING_ERROR, location, message));
-        }
-        for argument in &arguments {
-            self.check_no_window(
-                argument,
-                location,
-                "aggregate function calls cannot contain window function calls",
-            )?;
-        }
         let (order_by, filter) = self.aggregate_modifiers(call, &arguments)?;
-        let mut new = AggregateCall {
+        let new = AggregateCall {
             aggregate,
             arguments,
             distinct: call.distinct,
@@ -452,6 +502,23 @@ impl Binder<'_> {
             filter,
             ty,
         };
+        self.add_aggregate(new, call.location)
+    }
+
+    /// A call becomes a column of the level it belongs to.
+    fn add_aggregate(&mut self, mut new: AggregateCall, location: Location) -> SqlResult<Expr> {
+        let ty = new.ty;
+        if self.levels.is_empty() {
+            let message = "aggregate functions are not allowed in this context";
+            return Err(self.error(state::GROUPING_ERROR, location, message));
+        }
+        for argument in &new.arguments {
+            self.check_no_window(
+                argument,
+                location,
+                "aggregate function calls cannot contain window function calls",
+            )?;
+        }
         let home = self.aggregate_level(&mut new)?;
         let clause = self.levels[home].clause;
         if !clause.allows_aggregates() {
@@ -552,6 +619,9 @@ impl Binder<'_> {
         arguments: &[Expr],
     ) -> SqlResult<(Vec<SortKey>, Option<Expr>)> {
         let before = self.level_flags();
+        if self.levels.is_empty() {
+            return Ok((Vec::new(), None));
+        }
         self.level().in_aggregate = true;
         let mut order_by = Vec::with_capacity(call.order_by.len());
         for sort in &call.order_by {
@@ -563,12 +633,49 @@ impl Binder<'_> {
             }
             order_by.push(self.sort_key(expr, sort)?);
         }
-        let filter = match &call.filter {
-            Some(filter) => Some(self.in_clause(Clause::Filter, |this| this.condition(filter, "FILTER"))?),
-            None => None,
-        };
+        let filter = self.aggregate_filter(call)?;
         self.level().in_aggregate = before.0;
         Ok((order_by, filter))
+    }
+
+    fn aggregate_filter(&mut self, call: &ast::FunctionCall) -> SqlResult<Option<Expr>> {
+        match &call.filter {
+            Some(filter) => self
+                .in_clause(Clause::Filter, |this| this.condition(filter, "FILTER"))
+                .map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// `GROUPING(a, b)`: which of the keys the row's grouping set leaves out. Which keys these are is known when
+    /// GROUP BY has been bound.
+    pub(super) fn grouping_call(&mut self, arguments: &[ast::Expr], location: Location) -> SqlResult<Expr> {
+        let clause = self.clause().unwrap_or(Clause::Other);
+        if !clause.allows_aggregates() {
+            let message = format!("grouping operations are not allowed in {}", clause.name());
+            return Err(self.error(state::GROUPING_ERROR, location, message));
+        }
+        if arguments.len() > 31 {
+            let message = "GROUPING must have fewer than 32 arguments";
+            return Err(self.error(state::TOO_MANY_ARGUMENTS, location, message));
+        }
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            bound.push((self.settled(argument)?, argument.location));
+        }
+        let item = match self.level().aggregate_item {
+            Some(item) => item,
+            None => self.computed_item()?,
+        };
+        let level = self.level();
+        level.aggregate_item = Some(item);
+        level.groupings.push(bound);
+        Ok(Expr::Variable {
+            relation: item,
+            column: GROUPING_CALL + (level.groupings.len() - 1) as u16,
+            ty: ColumnType::INT4,
+            location: location.0,
+        })
     }
 }
 

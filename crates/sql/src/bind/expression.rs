@@ -134,7 +134,7 @@ impl Binder<'_> {
             ExprKind::ArrayQuery(query) => self.array_query(query, location),
             ExprKind::Collate { operand, collation } => self.collate(operand, collation, location),
             ExprKind::SqlValue { function, precision } => Ok(sql_value(*function, *precision, location)),
-            ExprKind::Grouping(_) => Err(mote_common::SqlError::unsupported("GROUPING()")),
+            ExprKind::Grouping(arguments) => self.grouping_call(arguments, location),
             ExprKind::Default => Err(self.error(
                 state::SYNTAX_ERROR,
                 location,

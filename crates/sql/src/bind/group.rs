@@ -41,6 +41,7 @@ impl Binder<'_> {
             query.targets = targets;
             sets = bound?;
         }
+        let groupings = self.grouping_arguments(&keys)?;
         let level = self.level();
         let calls = std::mem::take(&mut level.aggregates);
         let item = level.aggregate_item;
@@ -100,8 +101,24 @@ impl Binder<'_> {
         if !called.is_empty() {
             self.rewrite_subqueries(&called, &mut rewriter);
         }
+        let mut is_direct = false;
+        for call in &calls {
+            // What stands in the parentheses of an ordered-set aggregate is one value for the group.
+            let direct = call.aggregate.signature().direct.map_or(0, usize::from);
+            for argument in &call.arguments[..direct] {
+                rewriter.in_subquery = false;
+                let known = rewriter.failure.is_some();
+                rewriter.apply(&mut argument.clone(), &self.items);
+                is_direct |= !known && rewriter.failure.is_some();
+            }
+        }
         if let Some((relation, column, location, in_subquery)) = rewriter.failure {
-            return Err(self.ungrouped(relation, column, Location(location), in_subquery));
+            let error = self.ungrouped(relation, column, Location(location), in_subquery);
+            return Err(match is_direct {
+                true => error
+                    .detail("Direct arguments of an ordered-set aggregate must use only grouped columns."),
+                false => error,
+            });
         }
         if rewriter.keys.len() > KEYS_MAX {
             return Err(SqlError::new(
@@ -117,11 +134,29 @@ impl Binder<'_> {
             keys: rewriter.keys,
             sets,
             calls,
+            groupings,
             having,
         });
         body.windows = windows;
         body.sets = set_calls;
         Ok(())
+    }
+
+    /// The positions of the keys that each GROUPING() names.
+    fn grouping_arguments(&mut self, keys: &[Expr]) -> SqlResult<Vec<Vec<u16>>> {
+        let calls = std::mem::take(&mut self.level().groupings);
+        let position = |(argument, location): (Expr, Location)| {
+            let found = keys.iter().position(|key| key.same(&argument));
+            found.map(|position| position as u16).ok_or_else(|| {
+                let message =
+                    "arguments to GROUPING must be grouping expressions of the associated query level";
+                self.error(state::GROUPING_ERROR, location, message)
+            })
+        };
+        let positions = calls
+            .into_iter()
+            .map(|call| call.into_iter().map(position).collect());
+        positions.collect()
     }
 
     /// Correlated sub-queries above the grouping see groups, not rows.

@@ -28,8 +28,10 @@ pub const TABLE_OID: u16 = 0xFFFC;
 pub const WHOLE_ROW: u16 = 0xFFFB;
 /// Least of the numbers above.
 pub const FIRST_SYSTEM_COLUMN: u16 = WHOLE_ROW;
-/// Group keys of a grouping relation start here; below are its aggregates.
+/// Group keys of a grouping relation start here; below are the results of GROUPING() and its aggregates.
 pub const GROUP_KEY: u16 = 0x4000;
+/// The results of GROUPING() start here.
+pub const GROUPING_CALL: u16 = 0x3000;
 
 /// A bound statement.
 pub struct Bound {
@@ -181,6 +183,8 @@ pub struct Grouping {
     pub keys: Vec<Expr>,
     pub sets: Vec<Vec<u16>>,
     pub calls: Vec<AggregateCall>,
+    /// The keys that each GROUPING() asks for.
+    pub groupings: Vec<Vec<u16>>,
     /// Conjuncts over `item`.
     pub having: Vec<Expr>,
 }

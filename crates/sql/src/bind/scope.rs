@@ -107,6 +107,8 @@ pub(super) struct Level {
     /// Aggregates met so far: columns of `aggregate_item`.
     pub aggregates: Vec<AggregateCall>,
     pub aggregate_item: Option<u16>,
+    /// The arguments of each GROUPING(): columns of `aggregate_item` too.
+    pub groupings: Vec<Vec<(Expr, Location)>>,
     /// Inside the arguments of an aggregate.
     pub in_aggregate: bool,
     pub in_window: bool,
@@ -127,6 +129,7 @@ impl Level {
             clause,
             aggregates: Vec::new(),
             aggregate_item: None,
+            groupings: Vec::new(),
             in_aggregate: false,
             in_window: false,
             windows: Vec::new(),

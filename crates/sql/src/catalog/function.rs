@@ -72,6 +72,9 @@ pub struct AggregateSignature {
     pub body: &'static str,
     pub arguments: &'static [Oid],
     pub result: Oid,
+    /// An ordered-set aggregate: how many of the arguments stand in parentheses; the last one is what WITHIN GROUP
+    /// orders by.
+    pub direct: Option<u8>,
 }
 
 /// One window function.
@@ -167,7 +170,21 @@ const fn aggregate(
         body,
         arguments,
         result,
+        direct: None,
     }
+}
+
+const fn ordered(
+    oid: u32,
+    name: &'static str,
+    body: &'static str,
+    arguments: &'static [Oid],
+    result: Oid,
+    direct: u8,
+) -> AggregateSignature {
+    let mut signature = aggregate(oid, name, body, arguments, result);
+    signature.direct = Some(direct);
+    signature
 }
 
 const fn window(

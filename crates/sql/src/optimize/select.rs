@@ -8,8 +8,8 @@ use mote_types::{Datum, oid};
 
 use super::{Joined, Planner, Slot};
 use crate::bind::query::{
-    BoundDistinct, BoundQuery, BoundTarget, FromTree, GROUP_KEY, Grouping, ItemKind, QueryBody, ROW_MARK,
-    SelectBody,
+    BoundDistinct, BoundQuery, BoundTarget, FromTree, GROUP_KEY, GROUPING_CALL, Grouping, ItemKind,
+    QueryBody, ROW_MARK, SelectBody,
 };
 use crate::catalog::RelationKind;
 use crate::plan::expr::{Expr, SortKey};
@@ -243,6 +243,7 @@ impl Planner<'_> {
             keys,
             sets,
             calls,
+            groupings,
             having,
         } = grouping;
         let mut group_by = keys;
@@ -262,6 +263,7 @@ impl Planner<'_> {
         let keys = (0..group_by.len()).map(|key| (item, GROUP_KEY + key as u16));
         let layout: Vec<Slot> = keys
             .chain((0..calls.len()).map(|call| (item, call as u16)))
+            .chain((0..groupings.len()).map(|call| (item, GROUPING_CALL + call as u16)))
             .collect();
         let rows = if group_by.is_empty() {
             1.0
@@ -274,6 +276,7 @@ impl Planner<'_> {
             group_by,
             grouping_sets: sets,
             calls,
+            groupings,
         };
         let grouped = Joined {
             node: Node::Aggregate(Box::new(node)),

@@ -239,7 +239,7 @@ pub struct HashJoin {
     pub right_width: u16,
 }
 
-/// Output row: group keys, then aggregate results. With grouping sets also the GROUPING() bits last.
+/// Output row: group keys, then aggregate results, then the results of GROUPING().
 #[derive(Clone, Debug)]
 pub struct Aggregate {
     pub input: Node,
@@ -247,6 +247,8 @@ pub struct Aggregate {
     /// Empty = one set of all keys. Each set lists positions in `group_by`.
     pub grouping_sets: Vec<Vec<u16>>,
     pub calls: Vec<AggregateCall>,
+    /// For each GROUPING() the keys it asks for: the first is the highest bit, 1 means "not grouped by".
+    pub groupings: Vec<Vec<u16>>,
 }
 
 /// Output row: the input row followed by one column per call. Input is sorted by partition and order keys below.

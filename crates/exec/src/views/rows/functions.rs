@@ -170,8 +170,8 @@ pub fn aggregates(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let rows = AGGREGATES.iter().map(|aggregate| {
         row![
             aggregate.oid,
-            'n',
-            0i16,
+            if aggregate.direct.is_some() { 'o' } else { 'n' },
+            aggregate.direct.unwrap_or(0) as i16,
             none,
             none,
             none,

@@ -2,7 +2,7 @@
 //!
 //! Facts of `pg_proc`; `body` is the name and the argument types, because PostgreSQL's own `prosrc` says nothing here.
 
-use super::{AggregateSignature, aggregate};
+use super::{AggregateSignature, aggregate, ordered};
 use mote_types::oid::*;
 
 #[rustfmt::skip]
@@ -101,6 +101,15 @@ pub(super) const AGGREGATE_TABLE: &[AggregateSignature] = &[
     aggregate(2797, "max", "max_tid", &[TID], TID),
     aggregate(2798, "min", "min_tid", &[TID], TID),
     aggregate(2803, "count", "count_star", &[], INT8),
+    aggregate(2818, "regr_count", "regr_count_float8_float8", &[FLOAT8, FLOAT8], INT8),
+    aggregate(2819, "regr_sxx", "regr_sxx_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
+    aggregate(2820, "regr_syy", "regr_syy_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
+    aggregate(2821, "regr_sxy", "regr_sxy_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
+    aggregate(2822, "regr_avgx", "regr_avgx_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
+    aggregate(2823, "regr_avgy", "regr_avgy_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
+    aggregate(2824, "regr_r2", "regr_r2_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
+    aggregate(2825, "regr_slope", "regr_slope_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
+    aggregate(2826, "regr_intercept", "regr_intercept_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
     aggregate(2827, "covar_pop", "covar_pop_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
     aggregate(2828, "covar_samp", "covar_samp_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
     aggregate(2829, "corr", "corr_float8_float8", &[FLOAT8, FLOAT8], FLOAT8),
@@ -110,6 +119,13 @@ pub(super) const AGGREGATE_TABLE: &[AggregateSignature] = &[
     aggregate(3270, "jsonb_object_agg", "jsonb_object_agg_any_any", &[ANY, ANY], JSONB),
     aggregate(3538, "string_agg", "string_agg_text_text", &[TEXT, TEXT], TEXT),
     aggregate(3545, "string_agg", "string_agg_bytea_bytea", &[BYTEA, BYTEA], BYTEA),
+    ordered(3972, "percentile_disc", "percentile_disc", &[FLOAT8, ANYELEMENT], ANYELEMENT, 1),
+    ordered(3974, "percentile_cont", "percentile_cont_float8", &[FLOAT8, FLOAT8], FLOAT8, 1),
+    ordered(3976, "percentile_cont", "percentile_cont_interval", &[FLOAT8, INTERVAL], INTERVAL, 1),
+    ordered(3978, "percentile_disc", "percentile_disc_multi", &[FLOAT8_ARRAY, ANYELEMENT], ANYARRAY, 1),
+    ordered(3980, "percentile_cont", "percentile_cont_float8_multi", &[FLOAT8_ARRAY, FLOAT8], FLOAT8_ARRAY, 1),
+    ordered(3982, "percentile_cont", "percentile_cont_interval_multi", &[FLOAT8_ARRAY, INTERVAL], INTERVAL_ARRAY, 1),
+    ordered(3984, "mode", "mode", &[ANYELEMENT], ANYELEMENT, 0),
     aggregate(4053, "array_agg", "array_agg_anyarray", &[ANYARRAY], ANYARRAY),
     aggregate(4189, "max", "max_pg_lsn", &[PG_LSN], PG_LSN),
     aggregate(4190, "min", "min_pg_lsn", &[PG_LSN], PG_LSN),

@@ -14,6 +14,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(395, "array_to_string", "array_to_text", &[ANYARRAY, TEXT], TEXT).stable(),
     function(747, "array_dims", "array_dims", &[ANYARRAY], TEXT),
     function(748, "array_ndims", "array_ndims", &[ANYARRAY], INT4),
+    function(1193, "array_fill", "array_fill", &[ANYELEMENT, INT4_ARRAY], ANYARRAY).called_on_null(),
+    function(1286, "array_fill", "array_fill_with_lower_bounds", &[ANYELEMENT, INT4_ARRAY, INT4_ARRAY], ANYARRAY).called_on_null(),
     function(2091, "array_lower", "array_lower", &[ANYARRAY, INT4], INT4),
     function(2092, "array_upper", "array_upper", &[ANYARRAY, INT4], INT4),
     function(2176, "array_length", "array_length", &[ANYARRAY, INT4], INT4),
@@ -27,4 +29,5 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3277, "array_position", "array_position", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], INT4).called_on_null(),
     function(3278, "array_position", "array_position_start", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4], INT4).called_on_null(),
     function(3279, "array_positions", "array_positions", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], INT4_ARRAY).called_on_null(),
+    function(6172, "trim_array", "trim_array", &[ANYARRAY, INT4], ANYARRAY),
 ];

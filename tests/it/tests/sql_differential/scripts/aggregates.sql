@@ -6,13 +6,11 @@ select region, product, sum(amount) from s group by region, product order by 1, 
 select region, sum(amount) from s group by region having sum(amount) > 3 order by 1;
 select sum(amount) from s having count(*) > 100;
 select count(*) from s having count(*) > 1;
--- differs: GROUPING() is 0A000 for now
 select region, product, sum(amount), grouping(region, product) from s group by rollup (region, product) order by 4, 1, 2;
 select region, product, count(*) from s group by cube (region, product) order by 1, 2, 3;
 select region, product, count(*) from s group by grouping sets ((region), (product), ()) order by 1, 2, 3;
 select count(*) filter (where amount > 2), sum(amount) filter (where region = 'n'), count(distinct region), count(distinct (region, product)) from s;
 select string_agg(product, ',' order by amount desc), array_agg(amount order by amount nulls first) from s;
--- differs: ordered-set aggregates are 0A000 for now
 select percentile_cont(0.5) within group (order by amount), percentile_disc(0.5) within group (order by amount), mode() within group (order by product) from s;
 select upper(region) as u, sum(amount) from s group by u order by u;
 select upper(region), sum(amount) from s group by 1 order by 2 desc nulls last;

@@ -7,9 +7,7 @@ select array[1, 2] || 3, 0 || array[1, 2], array[1, 2] || array[3, 4], array[1] 
 select array[1, 2] = array[1, 2], array[1, 2] < array[1, 3], array[1, 2] < array[1, 2, 0], array[1, null] = array[1, null], array[1, 2] @> array[2], array[2] <@ array[1, 2], array[1, 2] && array[2, 3], array[1] && array[3];
 select 2 = any (array[1, 2]), 2 <> all (array[1, 3]), 2 = any ('{}'::int[]), 2 = all ('{}'::int[]), 2 = any (array[1, null]), null = any (array[1]), 1 = any (null::int[]);
 select array_position(array['a', 'b', 'c'], 'b'), array_positions(array[1, 2, 1], 1), array_remove(array[1, 2, 1], 1), array_replace(array[1, 2, 1], 1, 9);
--- differs: no such function yet
 select array_fill(7, array[3]);
--- differs: no such function yet
 select trim_array(array[1, 2, 3], 2);
 select unnest(array[1, 2, null]), unnest(array['a', 'b']);
 select * from unnest(array[1, 2], array['a', 'b', 'c']) as t(n, s);

@@ -38,5 +38,4 @@ select ntile, count(*) from (select ntile(4) over (order by id) from n) x group 
 select string_agg(id::text, ',' order by h) from n where id <= 10;
 select (select count(*) from n b where b.v = a.v) from n a where id between 50 and 55 order by id;
 select count(*) from n where exists (select 1 from n m where m.id = n.id + 1 and m.k = n.k);
--- differs: ordered-set aggregates are 0A000 for now
 select percentile_disc(array[0.1, 0.5, 0.9]) within group (order by v) from n;
