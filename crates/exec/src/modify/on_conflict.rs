@@ -2,7 +2,8 @@
 //!
 //! The engine answers `Duplicate` only for a committed (or own) live row; an insert in flight is waited for. DO UPDATE
 //! then locks the newest version of that row, whether or not the snapshot sees it (PostgreSQL's READ COMMITTED rule), and
-//! starts over when the row is gone or its key has changed.
+//! starts over when the row is gone or its key has changed. At the higher levels a version that the snapshot does not
+//! see is a serialization failure, as for every other update.
 
 use std::collections::HashSet;
 
@@ -92,12 +93,13 @@ impl Conflict {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Resolution> {
         let transaction = runtime.transaction();
-        if transaction.isolation() != Isolation::ReadCommitted
-            && !touched.contains(&existing)
-            && transaction.fetch(table, existing, runtime.snapshot()).is_none()
-        {
-            return Err(write_error::serialization_failure(false));
-        }
+        // Above READ COMMITTED the row must be as the snapshot sees it: not newer, and not invisible.
+        let seen = if transaction.isolation() == Isolation::ReadCommitted || touched.contains(&existing) {
+            None
+        } else {
+            let seen = transaction.fetch(table, existing, runtime.snapshot());
+            Some(seen.ok_or_else(|| write_error::serialization_failure(false))?)
+        };
         let Action::Update {
             assignments,
             condition,
@@ -113,7 +115,7 @@ impl Conflict {
             table,
             &target.relation,
             existing,
-            None,
+            seen.as_ref(),
             *strength,
             WaitPolicy::Block,
             runtime,

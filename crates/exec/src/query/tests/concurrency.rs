@@ -131,6 +131,56 @@ fn repeatable_read_gets_40001() {
 }
 
 #[test]
+fn repeatable_read_does_not_update_a_newer_row_on_conflict() {
+    let database = accounts();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    let upsert = "INSERT INTO accounts VALUES ('checking', 5) ON CONFLICT (accountid) \
+                  DO UPDATE SET balance = accounts.balance + 1";
+    run(
+        &mut s2,
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts",
+    );
+    run(
+        &mut s1,
+        "UPDATE accounts SET balance = 1 WHERE accountid = 'checking'",
+    );
+    assert_eq!(
+        shown(&mut s2, upsert),
+        "!40001 could not serialize access due to concurrent update"
+    );
+    // The writer ends while the upsert waits for it.
+    run(
+        &mut s2,
+        "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts",
+    );
+    run(
+        &mut s1,
+        "BEGIN; UPDATE accounts SET balance = 2 WHERE accountid = 'checking'",
+    );
+    let waiting = start(s2, upsert);
+    run(&mut s1, "COMMIT");
+    assert_eq!(
+        waiting.finish().1,
+        "!40001 could not serialize access due to concurrent update"
+    );
+    // What the transaction itself has changed is no conflict.
+    let mut s3 = session(&database);
+    run(
+        &mut s3,
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; UPDATE accounts SET balance = 7 WHERE accountid = 'checking'",
+    );
+    run(&mut s3, upsert);
+    run(&mut s3, "COMMIT");
+    assert_eq!(
+        shown(
+            &mut s3,
+            "SELECT balance FROM accounts WHERE accountid = 'checking'"
+        ),
+        "8"
+    );
+}
+
+#[test]
 fn select_for_update_sees_the_newest_row() {
     let database = accounts();
     let (mut s1, s2) = (session(&database), session(&database));
