@@ -4,9 +4,10 @@
 //!  1. `driver`: the client half of the protocol on an epoll loop of coroutines.
 //!  2. `measure`: phases, histograms, processor time.
 //!  3. `workload`: what is run; `workload::tpcc` first.
-//!  4. `report`: text, JSON, HTML.
-//!  5. `server`: servers that experiments start for themselves.
-//!  6. `command`: what a user types.
+//!  4. `history`: what clients saw, and which anomalies it shows.
+//!  5. `report`: text, JSON, HTML.
+//!  6. `server`: servers that experiments start for themselves.
+//!  7. `command`: what a user types.
 //!
 //! Promises: every figure comes with its settings; latencies include retries and waiting; errors are counted by
 //! SQLSTATE; a run that proves something exits with 0 only if the proof holds. The server is another process, reached
@@ -17,6 +18,7 @@
 pub mod driver;
 pub mod measure;
 pub mod workload;
+pub mod history;
 pub mod report;
 pub mod server;
 pub mod command;

@@ -33,7 +33,7 @@ struct Arguments {
 enum Command {
     /// Run a server on a data directory
     Serve(command::serve::ServeArguments),
-    /// Measure a server: TPC-C, point selects, ingest, comparisons
+    /// Measure a server: TPC-C, point selects, ingest, comparisons; check its isolation
     Bench(mote_bench::BenchCommand),
 }
 

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::history::check::Level;
+use crate::workload::history::Workload;
 use crate::workload::tpcc::mix::MixMode;
 use crate::workload::tpcc::{HomeMode, LoadMode};
 
@@ -33,6 +35,7 @@ pub enum Experiment {
     Sweep(SweepArgs),
     Coldstart(ColdStartArgs),
     Replay(ReplayArgs),
+    History(HistoryArgs),
 }
 
 impl TargetArgs {
@@ -407,6 +410,53 @@ pub struct ReplayArgs {
     pub seed: u64,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// What clients saw, checked for anomalies: dirty reads, lost updates, read skew, write skew, lost commits.
+///
+/// Clients run random transactions whose writes are all different, so that every value that is read names the
+/// transaction that wrote it. From what they were told the dependencies between transactions follow, and every cycle of
+/// them has a name: G0, G1c, lost-update, G-single, long-fork, G2-item. Exit code 1 if the level forbids what was found.
+///
+/// On PostgreSQL it is its own control: `--isolation repeatable-read --expect G2-item` and `--workload register
+/// --isolation read-committed --expect lost-update` find what PostgreSQL allows there by design.
+#[derive(Args, Debug)]
+pub struct HistoryArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Level of every transaction
+    #[arg(long, value_enum, default_value_t = Level::Serializable)]
+    pub isolation: Level,
+    /// What the transactions read and write
+    #[arg(long, value_enum, default_value_t = Workload::Append)]
+    pub workload: Workload,
+    /// Connections, each with one transaction under way at any time
+    #[arg(long, short, default_value_t = 12)]
+    pub connections: usize,
+    /// Keys in use at a time: fewer make more conflicts
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub keys: u64,
+    /// Longest transaction, in steps
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(i64).range(1..=30))]
+    pub operations: i64,
+    /// Seconds
+    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Decides what every client does; how they interleave is the machine's
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Cancel a random session's statement this often
+    #[arg(long, value_name = "MILLISECONDS")]
+    pub cancel_every: Option<u64>,
+    /// Kill the experiment's own server with SIGKILL this often, and start it again
+    #[arg(long, value_name = "SECONDS")]
+    pub kill_every: Option<f64>,
+    /// Pass exactly if this anomaly was found, forbidden or not
+    #[arg(long, value_name = "ANOMALY")]
+    pub expect: Option<String>,
+    /// Write everything that was found out, with every setting, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]

@@ -9,6 +9,7 @@ mod verify;
 mod simple;
 mod compare;
 mod sweep;
+mod history;
 mod restart;
 mod quiet;
 
@@ -42,6 +43,7 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Canned(args) => simple::canned(&args),
         Experiment::Compare(args) => compare::run(&args, embedded),
         Experiment::Sweep(args) => sweep::run(&args, embedded),
+        Experiment::History(args) => history::run(&args, embedded),
         Experiment::Coldstart(args) => restart::cold_starts(&args, embedded),
         Experiment::Replay(args) => restart::replay(&args, embedded),
     };

@@ -1,0 +1,208 @@
+//! `mote bench history`: run, kill now and then, and judge what the clients saw.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::Subject;
+use super::args::HistoryArgs;
+use crate::driver::Target;
+use crate::history::check::{Anomaly, Level, Verdict, check};
+use crate::report::{json, table};
+use crate::server::{EmbeddedServer, RunningServer};
+use crate::workload::history::{Plan, Record, Stage, run as run_workload, set_up};
+
+pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    let plan = Plan {
+        workload: args.workload,
+        level: args.isolation,
+        connections: args.connections.max(1),
+        keys: args.keys,
+        operations_max: args.operations,
+        duration: Duration::from_secs_f64(args.duration),
+        seed: args.seed,
+        cancel_every: args.cancel_every.map(|ms| Duration::from_millis(ms.max(1))),
+    };
+    println!(
+        "history: {:?} at {}, {} connections on {} keys, {:.0} s, seed {}",
+        plan.workload,
+        plan.level.sql(),
+        plan.connections,
+        plan.keys,
+        args.duration,
+        plan.seed
+    );
+    let (record, kills, target) = match args.kill_every {
+        Some(seconds) => with_kills(args, &plan, embedded, Duration::from_secs_f64(seconds))?,
+        None => {
+            let subject = Subject::new(&args.target, embedded)?;
+            let stage = Stage::new(&plan, subject.target.clone());
+            prepare(&plan, &subject.target)?;
+            let record = run_workload(&plan, &stage, |_| Ok(()))?;
+            let target = subject.target.to_string();
+            subject.stop()?;
+            (record, 0, target)
+        }
+    };
+    let verdict = check(&record.history, plan.level);
+    print!("{}", outcome_lines(&record, kills, &verdict));
+    print!("{}", anomaly_lines(&verdict, plan.level));
+    let internal: u64 = record
+        .errors
+        .iter()
+        .filter(|(state, _)| state.starts_with("XX"))
+        .map(|(_, count)| count)
+        .sum();
+    let expected = args.expect.as_deref().map(expected_anomaly).transpose()?;
+    let pass = internal == 0
+        && verdict.committed > 1
+        && match expected {
+            Some(anomaly) => verdict.has(anomaly),
+            None => verdict.holds(),
+        };
+    match expected {
+        Some(anomaly) => println!("\n{} expected to find {anomaly}", table::pass(pass)),
+        None => println!(
+            "\n{} nothing that {} forbids",
+            table::pass(pass),
+            plan.level.sql()
+        ),
+    }
+    if let Some(path) = &args.json {
+        let document = json!({
+            "experiment": "history",
+            "environment": json::environment(),
+            "settings": {"workload": plan.workload, "isolation": plan.level, "connections": plan.connections,
+                "keys": plan.keys, "operations_max": plan.operations_max, "duration_s": args.duration,
+                "seed": plan.seed, "cancel_every_ms": args.cancel_every, "kill_every_s": args.kill_every,
+                "expect": args.expect},
+            "target": target,
+            "errors": record.errors,
+            "connections_lost": record.connections_lost,
+            "cancels": record.cancels,
+            "kills": kills,
+            "verdict": verdict,
+            "pass": pass,
+        });
+        json::write(path, &document)?;
+    }
+    Ok(pass)
+}
+
+fn prepare(plan: &Plan, target: &Target) -> Result<(), String> {
+    set_up(plan, target).map_err(|error| format!("cannot create the tables: {error}"))
+}
+
+fn expected_anomaly(name: &str) -> Result<Anomaly, String> {
+    let found = Anomaly::ALL
+        .into_iter()
+        .find(|anomaly| anomaly.name().eq_ignore_ascii_case(name));
+    found.ok_or_else(|| {
+        let names: Vec<&str> = Anomaly::ALL.iter().map(|anomaly| anomaly.name()).collect();
+        format!("--expect {name}: there are {}", names.join(", "))
+    })
+}
+
+/// A directory that outlives the servers that are killed on it.
+struct DataDirectory(PathBuf);
+
+impl Drop for DataDirectory {
+    fn drop(&mut self) {
+        // What cannot be removed is the temporary directory's business.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn with_kills(
+    args: &HistoryArgs,
+    plan: &Plan,
+    embedded: &dyn EmbeddedServer,
+    period: Duration,
+) -> Result<(Record, u64, String), String> {
+    if args.target.target.is_some() {
+        return Err("--kill-every is for the experiment's own server, not for --target".into());
+    }
+    let temporary = std::env::temp_dir().join(format!("mote-bench-history-{}", std::process::id()));
+    let (_removed, data) = match &args.target.data {
+        Some(data) => (None, data.clone()),
+        None => (Some(DataDirectory(temporary.clone())), temporary),
+    };
+    let start = |data: &Path| embedded.start(Some(data), &args.target.serve_option);
+    let mut server: Option<Box<dyn RunningServer>> = Some(start(&data)?);
+    let url = |server: &Option<Box<dyn RunningServer>>| {
+        Target::parse(server.as_ref().expect("there is one between kills").url())
+    };
+    let target = url(&server)?;
+    prepare(plan, &target)?;
+    let stage = Stage::new(plan, target);
+    let mut kills = 0;
+    let record = run_workload(plan, &stage, |deadline| {
+        while Instant::now() + period < deadline {
+            std::thread::sleep(period);
+            server.take().map_or(Ok(()), RunningServer::kill)?;
+            kills += 1;
+            server = Some(start(&data)?);
+            stage.moved(url(&server)?);
+        }
+        Ok(())
+    })?;
+    let target = stage.target().to_string();
+    server.map_or(Ok(()), RunningServer::stop)?;
+    Ok((record, kills, target))
+}
+
+fn outcome_lines(record: &Record, kills: u64, verdict: &Verdict) -> String {
+    let [ww, wr, rw] = verdict.dependencies;
+    let errors: Vec<String> = record
+        .errors
+        .iter()
+        .map(|(state, count)| format!("{state} {count}"))
+        .collect();
+    let errors = if errors.is_empty() {
+        "none".to_string()
+    } else {
+        errors.join(", ")
+    };
+    format!(
+        "{:<36} {:>14}\n{:<36} {:>14}\n{:<36} {:>14}\n{:<36} {}\n{:<36} {} kills, {} cancels, {} connections lost\n",
+        "attempts",
+        verdict.transactions,
+        "committed",
+        verdict.committed,
+        "dependencies ww / wr / rw",
+        format!("{ww} / {wr} / {rw}"),
+        "errors by SQLSTATE",
+        errors,
+        "faults",
+        kills,
+        record.cancels,
+        record.connections_lost,
+    )
+}
+
+fn anomaly_lines(verdict: &Verdict, level: Level) -> String {
+    if verdict.found.is_empty() {
+        return "anomalies                            none\n".to_string();
+    }
+    let mut text = String::new();
+    for found in &verdict.found {
+        let judgement = if found.forbidden {
+            format!("FORBIDDEN at {}", level.sql())
+        } else {
+            format!("allowed at {}", level.sql())
+        };
+        text.push_str(&format!(
+            "\n{} ({}): {judgement}; seen at least {} times\n",
+            found.anomaly,
+            found.anomaly.meaning(),
+            found.count
+        ));
+        if let Some(example) = found.examples.first() {
+            for line in example.steps.iter().chain(&example.transactions) {
+                text.push_str(&format!("    {line}\n"));
+            }
+        }
+    }
+    text
+}

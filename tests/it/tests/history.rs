@@ -1,0 +1,119 @@
+//! Histories of concurrent transactions, checked for anomalies: on mote what a level forbids must not appear, also
+//! when statements are cancelled and the server is killed; on PostgreSQL the same checker finds what is allowed there.
+//!
+//! Each run prints its seed and its command line; threads decide the rest.
+
+use std::process::{Command, Stdio};
+
+use mote_it::clients::{Said, run_with_input};
+use mote_it::postgres::PostgresServer;
+use mote_it::server::mote_binary;
+
+const SECONDS: &str = "3";
+
+fn history(options: &[&str]) -> Said {
+    let seed = (mote_common::env::real::entropy_u64() % 1_000_000).to_string();
+    let mut command = Command::new(mote_binary());
+    command
+        .args(["bench", "history", "--duration", SECONDS, "--seed", &seed])
+        .args(options)
+        .stdin(Stdio::null());
+    println!("{command:?}");
+    run_with_input(&mut command, "", "the mote binary itself")
+}
+
+/// Passes, and committed something worth checking.
+#[track_caller]
+fn holds(options: &[&str]) {
+    let out = history(options).good();
+    let committed = out
+        .lines()
+        .find_map(|line| line.strip_prefix("committed"))
+        .and_then(|rest| rest.trim().parse::<u64>().ok());
+    assert!(committed.is_some_and(|count| count > 100), "{out}");
+}
+
+#[test]
+fn read_committed_holds_under_cancels() {
+    holds(&[
+        "--isolation",
+        "read-committed",
+        "--workload",
+        "append",
+        "--cancel-every",
+        "7",
+    ]);
+    holds(&[
+        "--isolation",
+        "read-committed",
+        "--workload",
+        "register",
+        "--cancel-every",
+        "7",
+    ]);
+}
+
+#[test]
+fn repeatable_read_holds_under_cancels() {
+    holds(&[
+        "--isolation",
+        "repeatable-read",
+        "--workload",
+        "append",
+        "--cancel-every",
+        "7",
+    ]);
+    holds(&[
+        "--isolation",
+        "repeatable-read",
+        "--workload",
+        "register",
+        "--cancel-every",
+        "7",
+    ]);
+}
+
+#[test]
+fn kills_lose_no_acknowledged_write_and_show_no_anomaly() {
+    holds(&[
+        "--isolation",
+        "read-committed",
+        "--workload",
+        "append",
+        "--kill-every",
+        "0.8",
+    ]);
+    holds(&[
+        "--isolation",
+        "repeatable-read",
+        "--workload",
+        "register",
+        "--kill-every",
+        "0.8",
+    ]);
+}
+
+/// The control: a checker that finds nothing anywhere proves nothing.
+#[test]
+fn postgres_shows_what_its_levels_allow() {
+    let postgres = PostgresServer::start();
+    let url = postgres.url();
+    let target = |rest: &[&'static str]| {
+        let options: Vec<&str> = ["--target", &url]
+            .into_iter()
+            .chain(rest.iter().copied())
+            .collect();
+        history(&options).good();
+    };
+    target(&["--isolation", "repeatable-read", "--expect", "G2-item"]);
+    target(&["--isolation", "read-committed", "--expect", "G-single"]);
+    target(&[
+        "--isolation",
+        "read-committed",
+        "--workload",
+        "register",
+        "--expect",
+        "lost-update",
+    ]);
+    target(&["--isolation", "serializable"]);
+}
