@@ -20,17 +20,15 @@ import java.util.Properties;
  * pgjdbc against a server: one method per concern, each with a table set of its own. Prints "ok NAME" for each that
  * passed; a failure prints its stack trace, the others run on, and the program ends with 1.
  *
- * Arguments: JDBC URL, user, and "mote" where known defects of mote are to be found as they are today.
+ * Arguments: JDBC URL, user; what follows is not looked at.
  */
 public final class Conformance {
     private final String url;
     private final String user;
-    private final boolean mote;
 
-    private Conformance(String url, String user, boolean mote) {
+    private Conformance(String url, String user) {
         this.url = url;
         this.user = user;
-        this.mote = mote;
     }
 
     private interface Check {
@@ -38,7 +36,7 @@ public final class Conformance {
     }
 
     public static void main(String[] arguments) {
-        Conformance all = new Conformance(arguments[0], arguments[1], arguments[2].equals("mote"));
+        Conformance all = new Conformance(arguments[0], arguments[1]);
         run("order entry as BenchmarkSQL sends it", all::orderEntry);
         run("batches", all::batches);
         run("rewritten batches", all::rewrittenBatches);
@@ -332,8 +330,7 @@ public final class Conformance {
                     execute(connection, "alter table prepared add column x int");
                     equal("1", list(star.executeQuery(), 1));
                 }
-                // Known defect: pg_prepared_statements is empty.
-                equal(mote ? "f" : "t", list(connection, "select count(*) >= 2 from pg_prepared_statements where name like 'S_%'"));
+                equal("t", list(connection, "select count(*) >= 2 from pg_prepared_statements where name like 'S_%'"));
                 execute(connection, "discard all");
                 select.setInt(1, 3);
                 try (ResultSet rows = select.executeQuery()) {

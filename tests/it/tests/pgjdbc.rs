@@ -16,9 +16,7 @@ const ADVICE: &str = "install a JDK and Maven (apt-get install default-jdk-headl
 fn conformance() {
     let driver = Driver::with("Conformance");
     let server = TestServer::start("pgjdbc");
-    // Known defects are asserted of mote, not of PostgreSQL.
-    let about = if is_oracle() { "oracle" } else { "mote" };
-    let said = driver.run("Conformance", &server, about);
+    let said = driver.run("Conformance", &server, "all");
     assert_eq!(
         said.lines().filter(|l| l.starts_with("ok ")).count(),
         15,

@@ -109,6 +109,8 @@ pub(crate) fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<
     let table = catalog_table(context.database.engine())?;
     if let Some(row) = row_of(oid, context) {
         retry(context, |transaction| {
+            // The statement may have written the object before.
+            transaction.advance_command();
             let locked =
                 transaction.lock_row(&table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
             match locked.newest {

@@ -8,6 +8,7 @@ use mote_types::Datum;
 
 use super::text_column;
 use crate::host::Host;
+use crate::session::identity::is_identity;
 use crate::session::{CommandTag, Session};
 use crate::settings::{self, SETTINGS};
 
@@ -23,12 +24,12 @@ pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host)
             Ok(CommandTag::Word("SET"))
         }
         SetAction::Default { name } => {
-            let text = default_of(session, name)?;
+            let text = session.state.settings.default_of(name)?;
             assign(session, name, &text, set.local, host)?;
             Ok(CommandTag::Word("SET"))
         }
         SetAction::Reset { name } => {
-            let text = default_of(session, name)?;
+            let text = session.state.settings.default_of(name)?;
             assign(session, name, &text, set.local, host)?;
             Ok(reset)
         }
@@ -65,37 +66,27 @@ fn warn_outside_block(command: &str, host: &mut dyn Host) {
     );
 }
 
-fn default_of(session: &Session, name: &str) -> SqlResult<String> {
-    if matches!(name, "role" | "session_authorization") {
-        return Ok("default".into());
-    }
-    let index = settings::lookup(name).ok_or_else(|| {
-        SqlError::new(
-            state::UNDEFINED_OBJECT,
-            format!("unrecognized configuration parameter \"{name}\""),
-        )
-    })?;
-    Ok(session.state.settings.default_value(index).to_string())
-}
-
 fn assign(session: &mut Session, name: &str, value: &str, local: bool, host: &mut dyn Host) -> SqlResult<()> {
     match name {
-        "role" | "session_authorization" => {
-            let own = value == session.state.session_user || value == "none" || value == "default";
-            return if own {
-                Ok(())
-            } else {
-                Err(SqlError::unsupported(format_args!("SET {}", name.to_uppercase())))
-            };
-        }
         "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
             return assign_characteristic(session, name, value);
         }
         _ => {}
     }
     let depth = session.state.savepoint_depth;
-    let reported = session.state.settings.set(name, value, local, depth)?;
-    session.settings_changed(reported.into_iter().collect(), host);
+    let state = &mut session.state;
+    let mut reported = Vec::new();
+    if is_identity(name) {
+        let value = state.check_identity(name, value)?;
+        reported.extend(state.settings.set(name, &value, local, depth)?);
+        if !name.eq_ignore_ascii_case("role") {
+            // Another session user begins as itself.
+            reported.extend(state.settings.set("role", "none", local, depth)?);
+        }
+    } else {
+        reported.extend(state.settings.set(name, value, local, depth)?);
+    }
+    session.settings_changed(reported, host);
     Ok(())
 }
 
@@ -170,6 +161,12 @@ fn session_characteristics(
 
 /// Lists become one text; search_path keeps quotes where a name needs them.
 fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
+    if values.len() > 1 && name.contains('.') {
+        return Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            format!("SET {name} takes only one argument"),
+        ));
+    }
     let mut parts = Vec::with_capacity(values.len());
     for value in values {
         parts.push(match value {
@@ -199,17 +196,13 @@ pub(super) fn show(session: &mut Session, show: &ShowVariable, host: &mut dyn Ho
     let text = |value: &str| Datum::Text(value.into());
     let rows: Vec<Vec<Datum>> = match show {
         ShowVariable::Name(name) => vec![vec![text(session.state.settings.get(name)?)]],
-        ShowVariable::All => SETTINGS
-            .iter()
-            .enumerate()
-            .map(|(i, s)| {
-                vec![
-                    text(s.name),
-                    text(session.state.settings.value(i)),
-                    text(s.description),
-                ]
-            })
-            .collect(),
+        ShowVariable::All => {
+            let settings = &session.state.settings;
+            let listed = SETTINGS.iter().enumerate().filter(|(_, s)| !is_identity(s.name));
+            listed
+                .map(|(i, s)| [s.name, settings.value(i), s.description].map(text).to_vec())
+                .collect()
+        }
     };
     host.start_rows(&columns)?;
     let format = session.state.settings.effective.format.clone();

@@ -16,6 +16,7 @@ use crate::expr::{reg_lookup, split_name};
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
 use crate::session::SessionDirectory;
+use crate::session::identity::is_identity;
 use crate::views::names;
 
 pub fn body(name: &str) -> Option<Body> {
@@ -210,15 +211,23 @@ fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlRe
     let local = a[2].as_bool().unwrap_or(false);
     let context = runtime.context();
     let depth = context.session.savepoint_depth;
-    let settings = &mut context.session.settings;
-    let reported = match a[1].as_str() {
-        Some(value) => settings.set(name, value, local, depth)?,
-        None => settings.reset(name, local, depth)?,
+    let mut value = match a[1].as_str() {
+        Some(value) => value.to_string(),
+        None => context.session.settings.default_of(name)?,
     };
-    if let Some(reported) = reported {
+    if is_identity(name) {
+        value = context.session.check_identity(name, &value)?;
+    }
+    let settings = &mut context.session.settings;
+    if let Some(reported) = settings.set(name, &value, local, depth)? {
         context.host.parameter_status(reported.name, &reported.value);
     }
+    let was_superuser = context.session.superuser;
     context.session.settings_changed();
+    if context.session.superuser != was_superuser {
+        let value = context.session.settings.get("is_superuser")?.to_string();
+        context.host.parameter_status("is_superuser", &value);
+    }
     Ok(Datum::from(context.session.settings.get(name)?))
 }
 

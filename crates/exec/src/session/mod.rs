@@ -10,6 +10,8 @@
 mod activity;
 mod block;
 mod directory;
+pub(crate) mod identity;
+mod objects;
 mod planning;
 mod portal;
 mod portals;
@@ -37,6 +39,8 @@ use crate::settings::Settings;
 pub use activity::{Activity, ActivityState, Doing, Waiting};
 use block::{BlockState, Characteristics, TransactionBlock};
 pub use directory::{Nudge, SessionDirectory};
+use objects::NamedStatement;
+pub use objects::SessionObjects;
 pub use portal::{BindTarget, CursorOptions, Portal, PortalState, Prepared};
 use portals::Portals;
 pub(crate) use prepared::PreparedNote;
@@ -78,7 +82,7 @@ pub struct Session {
     block: TransactionBlock,
     /// The highest timestamp this session has met: later snapshots are not older.
     seen: Lsn,
-    statements: HashMap<String, Arc<Prepared>>,
+    statements: HashMap<String, NamedStatement>,
     portals: Portals,
     /// Boxed: they wander between here and portals for every statement, and are 600 bytes long.
     #[allow(clippy::vec_box)]
@@ -119,7 +123,8 @@ impl Session {
         settings.set_fact("is_superuser", if role.object.superuser { "on" } else { "off" });
         let prepared_max = database.engine().prepared_max().to_string();
         settings.set_fact("max_prepared_transactions", &prepared_max);
-        for (name, value) in &role.object.settings {
+        let own_settings = role.object.settings.iter();
+        for (name, value) in own_settings.filter(|(name, _)| !identity::is_identity(name)) {
             settings.set_initial(name, value)?;
         }
         catalog.search_path = settings.effective.search_path.clone();
@@ -139,6 +144,8 @@ impl Session {
                 user: identity.user.clone(),
                 user_oid: Oid(role.object.oid),
                 session_user: identity.user,
+                authenticated_user: Oid(role.object.oid),
+                objects: SessionObjects::default(),
                 superuser: role.object.superuser,
                 database_name: identity.database,
                 settings,
@@ -171,6 +178,9 @@ impl Session {
 
     /// A setting from the start-up packet: the session's default from here on.
     pub fn set_initial(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        if identity::is_identity(name) {
+            self.state.check_identity(name, value)?;
+        }
         self.state.settings.set_initial(name, value)?;
         self.state.settings_changed();
         Ok(())
@@ -207,24 +217,27 @@ impl Session {
             ));
         }
         let prepared = self.prepare(text, types, host)?;
-        self.statements.insert(name.to_string(), prepared);
+        let named = self.named_statement(prepared, false);
+        self.statements.insert(name.to_string(), named);
         Ok(())
     }
 
     pub fn statement(&self, name: &str) -> SqlResult<&Arc<Prepared>> {
-        self.statements.get(name).ok_or_else(|| {
-            let message = if name.is_empty() {
-                "unnamed prepared statement does not exist".to_string()
-            } else {
-                format!("prepared statement \"{name}\" does not exist")
-            };
-            SqlError::new(sqlstate::INVALID_SQL_STATEMENT_NAME, message)
-        })
+        let found = self.statements.get(name).map(|named| &named.prepared);
+        found.ok_or_else(|| unknown_statement(name))
+    }
+
+    /// The same for one more run of it.
+    pub fn statement_to_run(&mut self, name: &str) -> SqlResult<Arc<Prepared>> {
+        let named = self.statements.get_mut(name);
+        let named = named.ok_or_else(|| unknown_statement(name))?;
+        named.runs += 1;
+        Ok(named.prepared.clone())
     }
 
     /// What a Bind names: a statement with its plan of now.
     pub fn bind_target(&mut self, statement: &str, host: &mut dyn Host) -> SqlResult<BindTarget> {
-        let prepared = self.statement(statement)?.clone();
+        let prepared = self.statement_to_run(statement)?;
         if let Some(statement) = &prepared.statement {
             self.check_allowed(&statement.statement)?;
         }
@@ -280,6 +293,7 @@ impl Session {
             execution: None,
             savepoint_depth: self.state.savepoint_depth,
             cursor: None,
+            made_us: self.state.statement_start_us,
         };
         if let Some(old) = self.portals.put(name, made) {
             self.retire(old);
@@ -341,6 +355,15 @@ impl Session {
         self.abort_transaction();
         self.database.release_session(&self.state);
     }
+}
+
+fn unknown_statement(name: &str) -> SqlError {
+    let message = if name.is_empty() {
+        "unnamed prepared statement does not exist".to_string()
+    } else {
+        format!("prepared statement \"{name}\" does not exist")
+    };
+    SqlError::new(sqlstate::INVALID_SQL_STATEMENT_NAME, message)
 }
 
 impl Drop for Session {

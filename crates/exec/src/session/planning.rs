@@ -152,6 +152,7 @@ impl Session {
             declared_types: types.to_vec(),
             plan: Mutex::new(plan),
             plan_key: self.state.settings.plan_key().to_string(),
+            user: self.state.user_oid,
         }))
     }
 
@@ -196,7 +197,9 @@ impl Session {
             .map(|(i, _)| i)
             .collect();
         let generation = AtomicU64::new(generation);
+        let reads_objects = super::objects::are_read_by(&plan);
         Ok(Arc::new(CachedPlan {
+            reads_objects,
             plan: Arc::new(plan),
             program,
             locks,
@@ -217,7 +220,8 @@ impl Session {
         }
         let own_changes = self.state.catalog.has_changes();
         let generation = self.state.catalog.generation();
-        let same_settings = prepared.plan_key == self.state.settings.plan_key();
+        let same_settings =
+            prepared.user == self.state.user_oid && prepared.plan_key == self.state.settings.plan_key();
         if same_settings && self.dependencies_hold(&cached.plan) {
             if !own_changes {
                 cached.generation.store(generation, Ordering::Relaxed);
@@ -258,6 +262,7 @@ impl Session {
         // Relaxed: a stale value costs a comparison of versions, nothing else.
         plan.generation.load(Ordering::Relaxed) == self.state.catalog.generation()
             && !self.state.catalog.has_changes()
+            && prepared.user == self.state.user_oid
             && prepared.plan_key == self.state.settings.plan_key()
     }
 

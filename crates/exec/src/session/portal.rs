@@ -21,6 +21,8 @@ pub struct CachedPlan {
     pub named_columns: Vec<usize>,
     /// The catalog's generation when the plan was last known to be current.
     pub generation: std::sync::atomic::AtomicU64,
+    /// It reads pg_prepared_statements or pg_cursors.
+    pub reads_objects: bool,
 }
 
 impl CachedPlan {
@@ -43,6 +45,8 @@ pub struct Prepared {
     pub plan: parking_lot::Mutex<Arc<CachedPlan>>,
     /// search_path and other settings it was planned under.
     pub plan_key: String,
+    /// In whose name it was planned.
+    pub user: Oid,
 }
 
 impl Prepared {
@@ -88,6 +92,8 @@ pub struct Portal {
     pub savepoint_depth: u32,
     /// Made by DECLARE: with these options.
     pub cursor: Option<CursorOptions>,
+    /// When it was made, microseconds since 2000-01-01 UTC.
+    pub made_us: i64,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -62,6 +62,11 @@ impl Portals {
         self.named.insert(name.to_string(), portal)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Portal)> {
+        let unnamed = self.unnamed.iter().map(|portal| ("", portal));
+        unnamed.chain(self.named.iter().map(|(name, portal)| (name.as_str(), portal)))
+    }
+
     pub fn clear(&mut self) {
         self.unnamed = None;
         self.named.clear();

@@ -106,6 +106,9 @@ impl Session {
         self.lock_relations(portal, host)?;
         let query = portal.plan.query()?;
         self.check_read_only(query)?;
+        if portal.plan.reads_objects {
+            self.gather_objects();
+        }
         let mut execution = self.execution_for(&portal.plan)?;
         let transaction = self.transaction.as_ref().expect("ensured above");
         transaction.begin_statement(if query.writes { Access::Write } else { Access::Read });
@@ -351,6 +354,7 @@ impl Session {
             execution: None,
             savepoint_depth: self.state.savepoint_depth,
             cursor: None,
+            made_us: self.state.statement_start_us,
         };
         let tag = match &portal.plan.plan.body {
             PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text, host)?,

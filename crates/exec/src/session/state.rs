@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mote_common::env::Clock;
 use mote_common::{Oid, SqlError, error::state};
 
-use super::Activity;
+use super::{Activity, SessionObjects};
 use crate::catalog_store::SessionCatalog;
 use crate::settings::Settings;
 
@@ -55,6 +55,8 @@ pub struct SessionState {
     pub user: String,
     pub user_oid: Oid,
     pub session_user: String,
+    /// Who logged in.
+    pub authenticated_user: Oid,
     pub superuser: bool,
     pub database_name: String,
     pub settings: Settings,
@@ -62,6 +64,8 @@ pub struct SessionState {
     pub sequences: SequenceValues,
     pub signals: Arc<SessionSignals>,
     pub activity: Arc<Activity>,
+    /// Gathered for a statement that reads them.
+    pub objects: SessionObjects,
     pub clock: Arc<dyn Clock>,
     /// now(): start of the current transaction, microseconds since 2000-01-01 UTC.
     pub transaction_start_us: i64,
@@ -97,6 +101,7 @@ impl SessionState {
 
     /// Refreshes what is derived from settings.
     pub fn settings_changed(&mut self) {
+        self.follow_identity();
         self.settings.effective.format.now_us = self.transaction_start_us;
         self.catalog
             .search_path

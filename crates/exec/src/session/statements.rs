@@ -41,7 +41,8 @@ impl Session {
             range: 0..text.len(),
         };
         let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
-        self.statements.insert(prepare.name.to_string(), prepared);
+        let named = self.named_statement(prepared, true);
+        self.statements.insert(prepare.name.to_string(), named);
         Ok(CommandTag::Word("PREPARE"))
     }
 
@@ -59,7 +60,7 @@ impl Session {
         execute: &ast::Execute,
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
-        let prepared = self.named(&execute.name)?;
+        let prepared = self.statement_to_run(&execute.name)?;
         if let Some(statement) = &prepared.statement {
             self.check_allowed(&statement.statement)?;
         }
@@ -155,6 +156,7 @@ impl Session {
             ));
         }
         let mut portal = new_portal(prepared, plan, Vec::new(), self.state.savepoint_depth);
+        portal.made_us = self.state.statement_start_us;
         portal.cursor = Some(CursorOptions {
             scroll: false,
             hold: false,
@@ -313,7 +315,10 @@ impl Session {
                 self.statements.clear();
                 self.state.sequences = Default::default();
                 let depth = self.state.savepoint_depth;
-                let reported = self.state.settings.reset_all(depth);
+                let mut reported = self.state.settings.reset_all(depth);
+                for name in ["role", "session_authorization"] {
+                    reported.extend(self.state.settings.reset(name, false, depth)?);
+                }
                 self.settings_changed(reported, host);
                 self.database.release_session(&self.state);
             }
@@ -366,6 +371,7 @@ fn new_portal(
         execution: None,
         savepoint_depth,
         cursor: None,
+        made_us: 0,
     }
 }
 

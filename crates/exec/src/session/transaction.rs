@@ -380,8 +380,16 @@ impl Session {
     }
 
     /// Tells the client and refreshes what is derived from settings.
-    pub(crate) fn settings_changed(&mut self, reported: Vec<crate::settings::Reported>, host: &mut dyn Host) {
+    pub(crate) fn settings_changed(
+        &mut self,
+        mut reported: Vec<crate::settings::Reported>,
+        host: &mut dyn Host,
+    ) {
+        let was_superuser = self.state.superuser;
         self.state.settings_changed();
+        if self.state.superuser != was_superuser {
+            reported.extend(self.state.settings.report_of("is_superuser"));
+        }
         for setting in reported {
             host.parameter_status(setting.name, &setting.value);
         }

@@ -6,6 +6,8 @@
 
 mod table;
 
+use std::collections::BTreeMap;
+
 use mote_common::{SqlError, SqlResult, error::state};
 use mote_engine::Isolation;
 use mote_types::datetime::TimeZone;
@@ -46,13 +48,28 @@ pub struct Settings {
     values: Vec<String>,
     /// What RESET returns to: server defaults overlaid by what the startup packet asked for.
     defaults: Vec<String>,
+    /// Settings with a dot in their name, which clients make up: in lower case, with what RESET returns to.
+    custom: BTreeMap<String, Custom>,
     /// Values to bring back, newest last.
     undo: Vec<Undo>,
     pub effective: Effective,
 }
 
+#[derive(Default)]
+struct Custom {
+    value: String,
+    default: String,
+}
+
+/// Which setting, in the table or made up.
+#[derive(Clone, PartialEq, Eq)]
+enum Key {
+    Known(usize),
+    Custom(String),
+}
+
 struct Undo {
-    setting: usize,
+    setting: Key,
     value: String,
     local: bool,
     savepoint_depth: u32,
@@ -65,12 +82,18 @@ impl Settings {
         Settings {
             defaults: values.clone(),
             values,
+            custom: BTreeMap::new(),
             undo: Vec::new(),
             effective,
         }
     }
 
     pub fn get(&self, name: &str) -> SqlResult<&str> {
+        if is_custom(name)
+            && let Some(custom) = self.custom.get(&name.to_ascii_lowercase())
+        {
+            return Ok(&custom.value);
+        }
         Ok(&self.values[find(name)?])
     }
 
@@ -85,8 +108,15 @@ impl Settings {
 
     /// Sets a value from the startup packet: it becomes the session's default too.
     pub fn set_initial(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        if is_custom(name) {
+            check_custom_name(name)?;
+            let (value, default) = (value.to_string(), value.to_string());
+            self.custom
+                .insert(name.to_ascii_lowercase(), Custom { value, default });
+            return Ok(());
+        }
         let index = find(name)?;
-        let value = table::canonical(&SETTINGS[index], value)?;
+        let value = self.canonical(index, value)?;
         self.replace(index, value.clone())?;
         self.defaults[index] = value;
         Ok(())
@@ -94,6 +124,9 @@ impl Settings {
 
     /// SET and SET LOCAL. Returns the setting and its new text when the client tracks it (ParameterStatus).
     pub fn set(&mut self, name: &str, value: &str, local: bool, depth: u32) -> SqlResult<Option<Reported>> {
+        if is_custom(name) {
+            return self.set_custom(name, value, local, depth).map(|()| None);
+        }
         let index = find(name)?;
         let setting = &SETTINGS[index];
         match setting.context {
@@ -114,16 +147,52 @@ impl Settings {
             }
             Context::User => {}
         }
-        let value = table::canonical(setting, value)?;
+        let value = self.canonical(index, value)?;
         let old = self.values[index].clone();
         self.replace(index, value)?;
         self.undo.push(Undo {
-            setting: index,
+            setting: Key::Known(index),
             value: old,
             local,
             savepoint_depth: depth,
         });
         Ok(self.reported(index))
+    }
+
+    /// A name that was never set begins as the empty text, which is what an abort leaves behind, as in PostgreSQL.
+    fn set_custom(&mut self, name: &str, value: &str, local: bool, depth: u32) -> SqlResult<()> {
+        check_custom_name(name)?;
+        let name = name.to_ascii_lowercase();
+        let custom = self.custom.entry(name.clone()).or_default();
+        let old = std::mem::replace(&mut custom.value, value.to_string());
+        self.undo.push(Undo {
+            setting: Key::Custom(name),
+            value: old,
+            local,
+            savepoint_depth: depth,
+        });
+        Ok(())
+    }
+
+    /// The value as it is kept and shown.
+    fn canonical(&self, index: usize, value: &str) -> SqlResult<String> {
+        let setting = &SETTINGS[index];
+        if setting.name == "DateStyle" {
+            // What is not said, style or order, stays as it is.
+            let (_, order) = parse_date_style(value, self.effective.format.date_order)?;
+            return Ok(format!("ISO, {}", order_word(order)));
+        }
+        table::canonical(setting, value)
+    }
+
+    /// What RESET returns to.
+    pub fn default_of(&self, name: &str) -> SqlResult<String> {
+        if is_custom(name)
+            && let Some(custom) = self.custom.get(&name.to_ascii_lowercase())
+        {
+            return Ok(custom.default.clone());
+        }
+        Ok(self.defaults[find(name)?].clone())
     }
 
     /// Sets a value that the session itself decides: user names, the current transaction's characteristics.
@@ -135,14 +204,20 @@ impl Settings {
 
     /// RESET name.
     pub fn reset(&mut self, name: &str, local: bool, depth: u32) -> SqlResult<Option<Reported>> {
-        let index = find(name)?;
-        let value = self.defaults[index].clone();
+        let value = self.default_of(name)?;
         self.set(name, &value, local, depth)
     }
 
     /// RESET ALL and DISCARD ALL: every setting a session may change.
     pub fn reset_all(&mut self, depth: u32) -> Vec<Reported> {
         let mut reported = Vec::new();
+        let custom: Vec<(String, String)> = (self.custom.iter())
+            .map(|(name, custom)| (name.clone(), custom.default.clone()))
+            .collect();
+        for (name, default) in custom {
+            self.set_custom(&name, &default, false, depth)
+                .expect("a known name is valid");
+        }
         for (index, setting) in SETTINGS.iter().enumerate() {
             if setting.context == Context::User && !setting.keeps_on_reset_all {
                 let value = self.defaults[index].clone();
@@ -175,29 +250,42 @@ impl Settings {
         let mut tail = self.undo.split_off(keep);
         let mut changed = Vec::new();
         while let Some(undo) = tail.pop() {
-            self.replace(undo.setting, undo.value)
-                .expect("a former value is valid");
+            self.bring_back(&undo.setting, undo.value);
             changed.push(undo.setting);
         }
-        changed.iter().filter_map(|&index| self.reported(index)).collect()
+        self.reported_of(&changed)
     }
 
     fn revert(&mut self, which: impl Fn(&Undo) -> bool) -> Vec<Reported> {
         let mut changed = Vec::new();
         // A plain SET after a SET LOCAL of the same name wins over the local's former value.
-        let mut kept: Vec<usize> = Vec::new();
+        let mut kept: Vec<Key> = Vec::new();
         while let Some(undo) = self.undo.pop() {
             if which(&undo) {
                 if !kept.contains(&undo.setting) {
-                    self.replace(undo.setting, undo.value)
-                        .expect("a former value is valid");
+                    self.bring_back(&undo.setting, undo.value);
                     changed.push(undo.setting);
                 }
             } else {
                 kept.push(undo.setting);
             }
         }
-        changed.iter().filter_map(|&index| self.reported(index)).collect()
+        self.reported_of(&changed)
+    }
+
+    fn bring_back(&mut self, setting: &Key, value: String) {
+        match setting {
+            Key::Known(index) => self.replace(*index, value).expect("a former value is valid"),
+            Key::Custom(name) => self.custom.entry(name.clone()).or_default().value = value,
+        }
+    }
+
+    fn reported_of(&self, changed: &[Key]) -> Vec<Reported> {
+        let known = changed.iter().filter_map(|key| match key {
+            Key::Known(index) => Some(*index),
+            Key::Custom(_) => None,
+        });
+        known.filter_map(|index| self.reported(index)).collect()
     }
 
     fn replace(&mut self, index: usize, value: String) -> SqlResult<()> {
@@ -228,6 +316,11 @@ impl Settings {
             .collect()
     }
 
+    /// A setting and its value, if the client tracks it.
+    pub fn report_of(&self, name: &str) -> Option<Reported> {
+        self.reported(lookup(name)?)
+    }
+
     /// Settings that change how a statement is planned: part of the key of cached plans.
     pub fn plan_key(&self) -> &str {
         &self.values[table::SEARCH_PATH.get()]
@@ -246,6 +339,37 @@ pub struct Reported {
     pub value: String,
 }
 
+/// Names with a dot belong to clients (in PostgreSQL also to extensions).
+fn is_custom(name: &str) -> bool {
+    name.contains('.')
+}
+
+fn check_custom_name(name: &str) -> SqlResult<()> {
+    let identifier = |part: &str| {
+        let mut characters = part.chars();
+        let first = characters
+            .next()
+            .is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii());
+        first && characters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii())
+    };
+    if name.split('.').all(identifier) {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::INVALID_NAME,
+        format!("invalid configuration parameter name \"{name}\""),
+    )
+    .detail("Custom parameter names must be two or more simple identifiers separated by dots."))
+}
+
+fn order_word(order: DateOrder) -> &'static str {
+    match order {
+        DateOrder::Mdy => "MDY",
+        DateOrder::Dmy => "DMY",
+        DateOrder::Ymd => "YMD",
+    }
+}
+
 fn find(name: &str) -> SqlResult<usize> {
     lookup(name).ok_or_else(|| {
         SqlError::new(
@@ -258,7 +382,7 @@ fn find(name: &str) -> SqlResult<usize> {
 fn parse_effective(values: &[String]) -> SqlResult<Effective> {
     let get = |name: &str| values[lookup(name).expect("named settings are in the table")].as_str();
     let milliseconds = |name: &str| table::integer(get(name)).unwrap_or(0).max(0) as u64;
-    let (date_style, date_order) = parse_date_style(get("DateStyle"))?;
+    let (date_style, date_order) = parse_date_style(get("DateStyle"), DateOrder::Mdy)?;
     let format = FormatSettings {
         time_zone: TimeZone::parse(get("TimeZone"))?,
         date_style,
@@ -304,11 +428,12 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
 }
 
 /// `ISO`, `MDY` and their kin, in any order; other output styles are not supported.
-fn parse_date_style(text: &str) -> SqlResult<(DateStyle, DateOrder)> {
-    let mut order = DateOrder::Mdy;
+fn parse_date_style(text: &str, current: DateOrder) -> SqlResult<(DateStyle, DateOrder)> {
+    let mut order = current;
     for word in text.split(',').map(|w| w.trim().to_ascii_lowercase()) {
         match word.as_str() {
             "iso" | "" => {}
+            "default" => order = DateOrder::Mdy,
             "mdy" | "us" | "noneuro" | "noneuropean" => order = DateOrder::Mdy,
             "dmy" | "euro" | "european" => order = DateOrder::Dmy,
             "ymd" => order = DateOrder::Ymd,
@@ -384,6 +509,23 @@ mod tests {
         settings.set("application_name", "local", true, 0).unwrap();
         settings.end_transaction(true);
         assert_eq!(settings.get("application_name").unwrap(), "one");
+    }
+
+    #[test]
+    fn made_up_settings_follow_the_transaction() {
+        let mut settings = Settings::new();
+        settings.set("My.Custom", "1", false, 0).unwrap();
+        settings.end_transaction(true);
+        settings.set("my.custom", "2", false, 0).unwrap();
+        settings.end_transaction(false);
+        assert_eq!(settings.get("MY.CUSTOM").unwrap(), "1");
+        settings.set("my.other", "x", true, 0).unwrap();
+        settings.end_transaction(true);
+        assert_eq!(settings.get("my.other").unwrap(), "");
+        assert!(settings.get("my.unknown").is_err());
+        assert!(settings.set("my.1", "x", false, 0).is_err());
+        settings.reset_all(0);
+        assert_eq!(settings.get("my.custom").unwrap(), "");
     }
 
     #[test]

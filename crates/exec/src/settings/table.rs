@@ -362,6 +362,16 @@ pub static SETTINGS: &[Setting] = &[
         CLIENT,
         "No table has row security.",
     ),
+    Setting {
+        keeps_on_reset_all: true,
+        ..user(
+            "role",
+            Kind::String,
+            "none",
+            PRESET,
+            "The current role; none: the session's user.",
+        )
+    },
     effective(user(
         "search_path",
         Kind::String,
@@ -373,7 +383,16 @@ pub static SETTINGS: &[Setting] = &[
     reported(fact("server_encoding", "UTF8", "Encoding of stored text.")),
     reported(fact("server_version", SERVER_VERSION, "Version.")),
     fact("server_version_num", "150000", "Version as a number."),
-    reported(fact("session_authorization", "", "The session's user.")),
+    Setting {
+        keeps_on_reset_all: true,
+        ..reported(user(
+            "session_authorization",
+            Kind::String,
+            "",
+            PRESET,
+            "The session's user.",
+        ))
+    },
     reported(user(
         "standard_conforming_strings",
         Kind::Enum(&["on"]),

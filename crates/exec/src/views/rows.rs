@@ -14,6 +14,7 @@ pub mod descriptions;
 pub mod durability;
 pub mod functions;
 pub mod listings;
+pub mod objects;
 pub mod relations;
 pub mod schema;
 pub mod schema_columns;

@@ -3,7 +3,7 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{activity, cluster, listings, settings};
+use crate::views::rows::{activity, cluster, listings, objects, settings};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -15,9 +15,9 @@ pub(super) const RELATIONS: &[Definition] = &[
         "name:text ident:text parent:text level:int4 total_bytes:int8 total_nblocks:int8 free_bytes:int8 \
          free_chunks:int8 used_bytes:int8"),
     empty(12130, "pg_config", "name:text setting:text"),
-    empty(12077, "pg_cursors",
+    filled(12077, "pg_cursors",
         "name:text statement:text is_holdable:bool is_binary:bool is_scrollable:bool \
-         creation_time:timestamptz"),
+         creation_time:timestamptz", objects::cursors),
     empty(12110, "pg_file_settings",
         "sourcefile:text sourceline:int4 seqno:int4 name:text setting:text applied:bool error:text"),
     filled(12010, "pg_group", "groname:name grosysid:oid grolist:_oid", cluster::groups),
@@ -38,9 +38,9 @@ pub(super) const RELATIONS: &[Definition] = &[
     empty(12018, "pg_policies",
         "schemaname:name tablename:name policyname:name permissive:text roles:_name cmd:text qual:text \
          with_check:text"),
-    empty(12095, "pg_prepared_statements",
+    filled(12095, "pg_prepared_statements",
         "name:text statement:text prepare_time:timestamptz parameter_types:_regtype from_sql:bool \
-         generic_plans:int8 custom_plans:int8"),
+         generic_plans:int8 custom_plans:int8", objects::prepared_statements),
     filled(12090, "pg_prepared_xacts",
         "transaction:xid gid:text prepared:timestamptz owner:name database:name", activity::prepared_transactions),
     empty(12068, "pg_publication_tables",

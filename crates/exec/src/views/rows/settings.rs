@@ -4,13 +4,16 @@ use mote_common::SqlResult;
 use mote_types::Datum;
 use mote_types::datetime::TimeZone;
 
+use crate::session::identity::is_identity;
 use crate::settings::{Context, Kind, SETTINGS, Setting};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row, text_array};
 
 pub fn settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut order: Vec<usize> = (0..SETTINGS.len()).collect();
+    order.retain(|&index| !is_identity(SETTINGS[index].name));
     order.sort_by_key(|&index| SETTINGS[index].name.to_ascii_lowercase());
+    // Those that clients made up are not listed, as PostgreSQL does not list its placeholders.
     Ok(order
         .into_iter()
         .map(|index| setting_row(facts, index, &SETTINGS[index]))

@@ -15,7 +15,6 @@ begin; declare c cursor for select id from cur order by id; fetch 1 from c; inse
 select name, statement, is_holdable, is_scrollable from pg_cursors;
 begin;
 declare "My Cursor" cursor for select 1;
--- differs: known defect: pg_cursors is empty
 select name, is_holdable from pg_cursors;
 fetch "My Cursor";
 fetch my_cursor;

@@ -4,15 +4,11 @@ create role it_reader;
 create user it_writer password 'x';
 create role it_group nologin;
 grant it_group to it_writer;
--- differs: known defect: no SET ROLE
 set role it_reader;
--- differs: known defect: no SET ROLE
 select current_user, session_user;
 reset role;
--- differs: known defect: no SET ROLE
 set role nobody;
 set role none;
--- differs: known defect: no setting "role"
 show role;
 create table secret (id int primary key, v text);
 insert into secret values (1, 'x');

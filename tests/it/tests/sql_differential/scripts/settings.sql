@@ -7,7 +7,6 @@ set search_path to a, "B", public; show search_path; set search_path = 'a, b'; s
 set datestyle = 'ISO, YMD';
 show datestyle;
 set datestyle to iso;
--- differs: known defect: SHOW datestyle shows what was set, not its parts
 show datestyle;
 reset datestyle;
 set default_transaction_isolation = 'repeatable read'; begin; show transaction_isolation; commit; reset default_transaction_isolation;
@@ -19,18 +18,12 @@ begin; set local work_mem = '2MB'; show work_mem; savepoint a; set local work_me
 set work_mem = '64kB'; set work_mem = '63kB'; set work_mem = '1.5MB'; show work_mem; set work_mem = '1 GB'; show work_mem; set work_mem = 2000; show work_mem; reset work_mem;
 set names 'UTF8'; set client_encoding to 'utf-8'; show client_encoding; set client_encoding = unicode; show client_encoding;
 set extra_float_digits = 4; set extra_float_digits = 3; select 0.1::float8; set extra_float_digits = -5; select 1/3::float8; reset extra_float_digits;
--- differs: known defect: no settings of one's own, such as my.custom
 set my.custom = 'v';
--- differs: known defect: no settings of one's own, such as my.custom
 show my.custom;
--- differs: known defect: no settings of one's own, such as my.custom
 select current_setting('my.custom'), current_setting('my.other', true) is null;
 show my.other;
--- differs: known defect: no settings of one's own, such as my.custom
 select set_config('my.custom', 'w', true);
--- differs: known defect: no settings of one's own, such as my.custom
 show my.custom;
--- differs: known defect: no settings of one's own, such as my.custom
 reset my.custom;
 set client_min_messages to warning; drop table if exists nothing; reset client_min_messages; drop table if exists nothing;
 -- differs: strings always conform
@@ -48,5 +41,4 @@ set work_mem = '64MB'; show work_mem; set work_mem = 65536; show work_mem; set w
 show all_nothing;
 set role none;
 set session authorization default;
--- differs: known defect: no setting "role"
 show role;

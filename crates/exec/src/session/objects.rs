@@ -1,0 +1,99 @@
+//! A session's own objects as its catalog shows them: pg_prepared_statements and pg_cursors.
+//!
+//! They live in the session, which a running statement cannot reach: a statement that reads these relations finds them
+//! gathered when it starts.
+
+use std::sync::Arc;
+
+use mote_common::Oid;
+use mote_sql::plan::Plan;
+
+use super::{Portal, Prepared, Session};
+
+const PG_CURSORS: Oid = Oid(12077);
+const PG_PREPARED_STATEMENTS: Oid = Oid(12095);
+
+/// A prepared statement under a name; the statement itself may be shared with other sessions.
+pub(super) struct NamedStatement {
+    pub(super) prepared: Arc<Prepared>,
+    made_us: i64,
+    /// By PREPARE rather than by a message.
+    from_sql: bool,
+    /// How often it was run.
+    pub(super) runs: u64,
+}
+
+#[derive(Default)]
+pub struct SessionObjects {
+    pub prepared: Vec<PreparedFacts>,
+    pub cursors: Vec<CursorFacts>,
+}
+
+pub struct PreparedFacts {
+    pub name: String,
+    pub text: Arc<str>,
+    pub made_us: i64,
+    pub parameters: Vec<Oid>,
+    pub from_sql: bool,
+    pub runs: u64,
+}
+
+pub struct CursorFacts {
+    pub name: String,
+    pub text: Arc<str>,
+    pub made_us: i64,
+    pub holdable: bool,
+    pub binary: bool,
+    pub scrollable: bool,
+}
+
+/// Whether a plan reads one of the two relations.
+pub(super) fn are_read_by(plan: &Plan) -> bool {
+    let shown = [PG_CURSORS, PG_PREPARED_STATEMENTS];
+    plan.relations
+        .iter()
+        .any(|access| shown.contains(&access.relation))
+}
+
+impl Session {
+    pub(super) fn named_statement(&self, prepared: Arc<Prepared>, from_sql: bool) -> NamedStatement {
+        NamedStatement {
+            prepared,
+            made_us: self.state.clock_us(),
+            from_sql,
+            runs: 0,
+        }
+    }
+
+    /// Gathers what a statement that reads these relations is about to show.
+    pub(super) fn gather_objects(&mut self) {
+        let statements = self.statements.iter().filter(|(name, _)| !name.is_empty());
+        let prepared = statements.map(|(name, named)| PreparedFacts {
+            name: name.clone(),
+            text: named.prepared.text.clone(),
+            made_us: named.made_us,
+            parameters: named.prepared.parameters().iter().map(|ty| ty.oid).collect(),
+            from_sql: named.from_sql,
+            runs: named.runs,
+        });
+        let cursors = self
+            .portals
+            .iter()
+            .map(|(name, portal)| cursor_facts(name, portal));
+        self.state.objects = SessionObjects {
+            prepared: prepared.collect(),
+            cursors: cursors.collect(),
+        };
+    }
+}
+
+fn cursor_facts(name: &str, portal: &Portal) -> CursorFacts {
+    CursorFacts {
+        name: name.to_string(),
+        text: portal.prepared.text.clone(),
+        made_us: portal.made_us,
+        holdable: portal.cursor.is_some_and(|options| options.hold),
+        binary: portal.cursor.is_some() && portal.result_formats == [1],
+        scrollable: portal.cursor.is_some_and(|options| options.scroll),
+    }
+}
