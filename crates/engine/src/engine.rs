@@ -26,7 +26,7 @@ use crate::table::prune::{Collected, Collector};
 use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
 use crate::txn::horizon::{ViewCache, rounded_acknowledgement};
 use crate::txn::slot::{SlotTable, TransactionState};
-use crate::txn::{LogUnavailable, ObjectKey, PreparedTransactions, Work, WriteError};
+use crate::txn::{LogUnavailable, ObjectKey, PreparedTransactions, RevocationListener, Work, WriteError};
 use hashbrown::HashMap;
 use mote_common::env::Env;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
@@ -44,6 +44,9 @@ const LOCK_FILE: &str = "LOCK";
 const COLLECT_ROWS: usize = 4096;
 /// How long the collector sleeps when nothing is due.
 const COLLECT_PAUSE: Duration = Duration::from_millis(5);
+/// Of the memory limit in use, and rows with old versions waiting: from here on the oldest snapshot is revoked.
+const REVOKE_PERCENT: u64 = 90;
+const REVOKE_BACKLOG_ROWS: usize = 1000;
 /// Redo memory a pooled buffer keeps.
 const REDO_KEEP_BYTES: usize = 64 << 10;
 
@@ -148,6 +151,7 @@ pub struct Engine {
     pub(crate) views: ViewCache,
     pub(crate) collector: Collector,
     pub(crate) prepared: PreparedTransactions,
+    revocation: RwLock<Option<Arc<dyn RevocationListener>>>,
     objects: Arc<Objects>,
     checkpointer: Arc<Checkpointer>,
     archiver: Option<Arc<Archiver>>,
@@ -237,6 +241,7 @@ impl Engine {
             views: ViewCache::new(),
             collector: Collector::default(),
             prepared,
+            revocation: RwLock::default(),
             objects,
             checkpointer,
             archiver,
@@ -423,8 +428,33 @@ impl Engine {
         let collected = self.collector.step(&view, self.slots, rows, |id| self.table(id));
         self.objects.forget_dropped(self.log.tail());
         self.relog_prepared();
+        if collected.waiting >= REVOKE_BACKLOG_ROWS && self.is_memory_short() {
+            self.revoke_oldest_snapshot();
+        }
         epoch::flush();
         collected
+    }
+
+    fn is_memory_short(&self) -> bool {
+        let report = self.budget.report();
+        report.used_bytes / REVOKE_PERCENT > report.limit_bytes / 100
+    }
+
+    /// Asks the session with the oldest snapshot to give it up, unless one that was asked before still has its.
+    #[cold]
+    fn revoke_oldest_snapshot(&self) {
+        let Some(listener) = self.revocation.read().clone() else {
+            return;
+        };
+        // What is as new as the horizons keeps nothing that they do not keep.
+        if let Some(session) = self.slots.revoke_oldest(self.log.stable()) {
+            listener.revoked(session);
+        }
+    }
+
+    /// Who makes sessions give up snapshots when memory runs out. Without anybody none is revoked.
+    pub fn on_revocation(&self, listener: Arc<dyn RevocationListener>) {
+        *self.revocation.write() = Some(listener);
     }
 
     /// Rows waiting for the collector.

@@ -8,7 +8,7 @@ use mote_engine::{Ticket, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 
 use crate::database::Database;
-use crate::host::{Host, WaitEnd};
+use crate::host::{Host, WaitEnd, snapshot_too_old};
 use crate::session::Waiting;
 use crate::session::state::SessionState;
 
@@ -36,7 +36,13 @@ impl StatementContext<'_> {
         }
         self.fuel = FUEL_SLICE;
         let end = self.host.yield_now();
-        self.check(end)?;
+        if end != WaitEnd::Revoked {
+            self.check(end)?;
+        }
+        // Asked directly: nobody nudges sessions in process.
+        if self.transaction.is_revoked() {
+            return Err(snapshot_too_old());
+        }
         if self.session.statement_deadline_passed() {
             return Err(self.session.timeout_error());
         }
@@ -58,7 +64,12 @@ impl StatementContext<'_> {
         self.session
             .activity
             .wait(Waiting::Sleep, self.session.clock_us());
-        let end = self.host.sleep_until(until);
+        let end = loop {
+            match self.host.sleep_until(until) {
+                WaitEnd::Revoked if !self.transaction.is_revoked() => {}
+                end => break end,
+            }
+        };
         self.session.activity.waited();
         self.check(end)?;
         if until < at_ns {
@@ -87,7 +98,13 @@ pub(crate) fn wait_for(
     deadline_ns: Option<u64>,
 ) -> SqlResult<()> {
     session.activity.wait(Waiting::Lock, session.clock_us());
-    let end = host.wait(ticket, deadline_ns);
+    let end = loop {
+        match host.wait(ticket, deadline_ns) {
+            // Given up meanwhile, by the end of the statement that held it.
+            WaitEnd::Revoked if !transaction.is_revoked() => {}
+            end => break end,
+        }
+    };
     session.activity.waited();
     if end != WaitEnd::Decided {
         transaction.cancel_wait(ticket);
@@ -98,6 +115,7 @@ pub(crate) fn wait_for(
 fn check_wait(end: WaitEnd, session: &SessionState) -> SqlResult<()> {
     match end {
         WaitEnd::Decided => Ok(()),
+        WaitEnd::Revoked => Err(snapshot_too_old()),
         WaitEnd::Cancelled => Err(SqlError::new(
             state::QUERY_CANCELED,
             "canceling statement due to user request",

@@ -11,7 +11,7 @@ use mote_engine::{Engine, EngineConfig, OpenError};
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, write};
 use crate::session::state::POSTGRES_EPOCH_UNIX_US;
-use crate::session::{SessionDirectory, SessionState};
+use crate::session::{Revoker, SessionDirectory, SessionState};
 
 /// Objects that every database has, under PostgreSQL's ids.
 pub mod builtin {
@@ -114,13 +114,16 @@ impl Database {
         }
         let catalog = write::build(&engine, objects).map_err(DatabaseError::Catalog)?;
         let started_us = clock.wall_us() - POSTGRES_EPOCH_UNIX_US;
-        Ok(Arc::new(Database {
+        let database = Arc::new(Database {
             engine,
             catalog: Arc::new(CatalogStore::new(catalog)),
             clock,
             sessions: SessionDirectory::default(),
             started_us,
-        }))
+        });
+        let revoker = Revoker(Arc::downgrade(&database));
+        database.engine.on_revocation(Arc::new(revoker));
+        Ok(database)
     }
 
     pub fn engine(&self) -> &Arc<Engine> {

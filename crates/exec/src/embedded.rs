@@ -146,6 +146,8 @@ impl LocalHost {
             Some(WaitEnd::Terminated)
         } else if self.signals.take_cancel() {
             Some(WaitEnd::Cancelled)
+        } else if self.signals.take_revocation() {
+            Some(WaitEnd::Revoked)
         } else {
             None
         }

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 
 use corosensei::stack::DefaultStack;
+use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::Ticket;
 use mote_sql::plan::OutputColumn;
@@ -25,6 +26,14 @@ pub fn run_on_large_stack(work: &mut dyn FnMut()) {
     STACK.with_borrow_mut(|stack| corosensei::on_stack(stack, work));
 }
 
+/// What a session is told whose snapshot was revoked because memory ran out.
+#[cold]
+pub fn snapshot_too_old() -> SqlError {
+    SqlError::new(state::SNAPSHOT_TOO_OLD, "snapshot too old")
+        .detail("Memory ran out, and this transaction had the oldest snapshot.")
+        .hint("Retry the transaction.")
+}
+
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaitEnd {
@@ -32,6 +41,8 @@ pub enum WaitEnd {
     Decided,
     /// The user asked to cancel the statement (57014).
     Cancelled,
+    /// Memory runs out and the session may hold the oldest snapshot (72000 if it does).
+    Revoked,
     /// The server is stopping (57P01).
     Terminated,
     /// The deadline passed: statement_timeout or lock_timeout; the session knows which.

@@ -241,6 +241,11 @@ impl Connection {
             if self.wire.signals.terminated() {
                 return Err(terminated());
             }
+            if self.wire.signals.take_revocation()
+                && let Some(session) = &mut self.session
+            {
+                session.give_up_revoked();
+            }
             self.check_idle_timeout()?;
             self.wire.flush();
             if !self.wire.fill() {

@@ -4,7 +4,7 @@ use corosensei::Yielder;
 use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::Ticket;
-use mote_exec::host::{Host, WaitEnd, run_on_large_stack};
+use mote_exec::host::{Host, WaitEnd, run_on_large_stack, snapshot_too_old};
 use mote_exec::session::{CommandTag, Waiting};
 use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
@@ -62,6 +62,10 @@ impl WireHost<'_> {
             if self.wire.signals.terminated() {
                 return Err(terminated());
             }
+            // A client that does not read holds the snapshot of its query.
+            if self.wire.signals.take_revocation() {
+                return Err(snapshot_too_old());
+            }
         }
         Ok(())
     }
@@ -71,6 +75,8 @@ impl WireHost<'_> {
             Some(WaitEnd::Terminated)
         } else if self.wire.signals.take_cancel() {
             Some(WaitEnd::Cancelled)
+        } else if self.wire.signals.take_revocation() {
+            Some(WaitEnd::Revoked)
         } else {
             None
         }
@@ -178,6 +184,7 @@ impl Host for WireHost<'_> {
                     WaitEnd::Cancelled => {
                         SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
                     }
+                    WaitEnd::Revoked => snapshot_too_old(),
                     _ => terminated(),
                 });
             }

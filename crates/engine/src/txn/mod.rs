@@ -40,6 +40,6 @@ pub use error::{BeginError, CommitError, LogUnavailable, WriteError};
 pub(crate) use prepared::PreparedTransactions;
 pub use prepared::{FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo};
 pub use savepoint::SavepointId;
-pub use snapshot::{RowVersion, Snapshot};
+pub use snapshot::{RevocationListener, RowVersion, Snapshot};
 pub(crate) use transaction::Work;
 pub use transaction::{Access, BeginOptions, Isolation, LockedRow, Transaction};

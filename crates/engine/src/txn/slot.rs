@@ -51,6 +51,9 @@ pub(crate) struct SnapshotEntry {
 
 /// The timestamp is a lower bound: keep everything from there on.
 const RANGE: u64 = 1 << 63;
+/// Its session was asked to give it up. It counts until that has happened.
+const REVOKED: u64 = 1 << 62;
+const FLAGS: u64 = RANGE | REVOKED;
 
 impl SnapshotEntry {
     /// The first half of a registration, before the timestamp is known. SeqCst: see `horizon`.
@@ -70,7 +73,21 @@ impl SnapshotEntry {
     /// The timestamp, and whether it is a range.
     pub(crate) fn kept(&self) -> Option<(Lsn, bool)> {
         let word = self.word.load(Ordering::SeqCst);
-        (word != 0).then(|| (Lsn((word & !RANGE) - 1), word & RANGE != 0))
+        (word != 0).then(|| (Lsn((word & !FLAGS) - 1), word & RANGE != 0))
+    }
+
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.word.load(Ordering::SeqCst) & REVOKED != 0
+    }
+
+    /// False: it is not the snapshot of that timestamp any more.
+    fn revoke(&self, ts: Lsn) -> bool {
+        let revoked = self
+            .word
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| {
+                (word != 0 && (word & !FLAGS) - 1 == ts.0).then_some(word | REVOKED)
+            });
+        revoked.is_ok()
     }
 
     pub(crate) fn is_free(&self) -> bool {
@@ -283,6 +300,27 @@ impl SlotTable {
             // Release through SeqCst: pairs with the CAS in `take`.
             self.taken[number as usize / 64].fetch_and(!(1 << (number % 64)), Ordering::SeqCst);
         }
+    }
+
+    /// Chooses the oldest snapshot of a session below `below` to be given up, and marks it. `None`: there is none, or
+    /// the one chosen before is still there.
+    pub(crate) fn revoke_oldest(&self, below: Lsn) -> Option<u32> {
+        let mut oldest: Option<(Lsn, &TransactionSlot, &SnapshotEntry)> = None;
+        for (_, slot) in self.walk() {
+            for entry in &slot.snapshots {
+                if entry.is_revoked() {
+                    return None;
+                }
+                let Some((ts, _)) = entry.kept() else { continue };
+                let older = oldest.is_none_or(|(oldest, ..)| ts < oldest);
+                if slot.session() != 0 && ts < below && older {
+                    oldest = Some((ts, slot, entry));
+                }
+            }
+        }
+        let (ts, slot, entry) = oldest?;
+        let session = slot.session();
+        entry.revoke(ts).then_some(session)
     }
 
     /// Every taken slot.

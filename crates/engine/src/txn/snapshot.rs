@@ -7,6 +7,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+/// Told when memory runs out and a session holds the oldest snapshot: it must end what reads through it (72000).
+pub trait RevocationListener: Send + Sync {
+    /// Called by the collector. Must not block.
+    fn revoked(&self, session: u32);
+}
+
 /// What a statement reads: every commit up to `ts`, and the transaction's own writes of earlier commands.
 ///
 /// Registered: versions it sees stay where they are until its last clone is dropped, also across suspensions.

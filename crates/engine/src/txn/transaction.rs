@@ -299,6 +299,11 @@ impl Transaction {
         }
     }
 
+    /// Was the session asked to give a snapshot of this transaction up? It stays good until that is done.
+    pub fn is_revoked(&self) -> bool {
+        self.slot().snapshots.iter().any(|entry| entry.is_revoked())
+    }
+
     /// The command that is running: what it writes, it does not see.
     pub fn command(&self) -> CommandId {
         CommandId(self.command.get())

@@ -7,6 +7,8 @@ use mote_engine::{
 };
 use mote_sql::catalog::Relation;
 
+use crate::host::snapshot_too_old;
+
 const CONCURRENT_UPDATE: &str = "could not serialize access due to concurrent update";
 const CONCURRENT_DELETE: &str = "could not serialize access due to concurrent delete";
 
@@ -65,7 +67,7 @@ pub fn lock_error(error: WriteError) -> SqlError {
         WriteError::Deadlock(report) => deadlock(&report),
         WriteError::OutOfMemory => out_of_memory(),
         WriteError::Expression(error) => error,
-        WriteError::SnapshotRevoked => snapshot_revoked(),
+        WriteError::SnapshotRevoked => snapshot_too_old(),
         WriteError::ReadOnly => SqlError::new(
             state::READ_ONLY_SQL_TRANSACTION,
             "cannot execute the statement in a read-only transaction",
@@ -137,11 +139,6 @@ fn out_of_memory() -> SqlError {
     SqlError::new(state::OUT_OF_MEMORY, "out of memory")
         .detail("The memory limit of the database is reached: rows cannot be added or changed.")
         .hint("Delete rows, end old transactions, or raise the memory limit.")
-}
-
-fn snapshot_revoked() -> SqlError {
-    SqlError::new(state::SNAPSHOT_TOO_OLD, "snapshot too old")
-        .detail("The oldest snapshot was given up because memory ran out.")
 }
 
 pub fn log_unavailable(reason: LogUnavailable) -> SqlError {

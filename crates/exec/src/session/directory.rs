@@ -81,6 +81,11 @@ impl SessionDirectory {
         self.signal(pid, SessionSignals::request_termination)
     }
 
+    /// Memory runs out: the session looks whether it holds the oldest snapshot.
+    pub fn revoke(&self, pid: u32) -> bool {
+        self.signal(pid, SessionSignals::request_revocation)
+    }
+
     fn signal(&self, pid: u32, send: impl Fn(&SessionSignals)) -> bool {
         let inner = self.inner.lock();
         let Some(entry) = inner.by_pid.get(&pid) else {

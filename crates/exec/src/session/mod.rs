@@ -1,7 +1,7 @@
 //! One client's session: statements, portals, transaction block, settings.
 //!
 //! Read in this order: `state` (what statements may read and change), `block` (the transaction block), `portal`
-//! (prepared statements and portals), `planning` (text to cached plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit),
+//! (prepared statements and portals), `planning` (text to cached plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit), `revocation` (when memory runs out),
 //! `run` (executing a portal), then this file: the calls that a host makes.
 //!
 //! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
@@ -16,6 +16,7 @@ mod planning;
 mod portal;
 mod portals;
 mod prepared;
+mod revocation;
 mod run;
 pub mod state;
 mod statements;
@@ -44,6 +45,7 @@ pub use objects::SessionObjects;
 pub use portal::{BindTarget, CursorOptions, Portal, PortalState, Prepared};
 use portals::Portals;
 pub(crate) use prepared::PreparedNote;
+pub(crate) use revocation::Revoker;
 pub use state::{SequenceValues, SessionSignals, SessionState};
 pub use tag::CommandTag;
 
@@ -80,6 +82,7 @@ pub struct Session {
     wake: Arc<dyn Wake>,
     transaction: Option<Transaction>,
     block: TransactionBlock,
+    given_up: Option<revocation::GivenUp>,
     /// The highest timestamp this session has met: later snapshots are not older.
     seen: Lsn,
     statements: HashMap<String, NamedStatement>,
@@ -169,6 +172,7 @@ impl Session {
                 savepoints: Vec::new(),
                 started: false,
             },
+            given_up: None,
             seen: Lsn::ZERO,
             statements: HashMap::new(),
             portals: Portals::default(),

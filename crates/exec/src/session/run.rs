@@ -161,6 +161,10 @@ impl Session {
             }
             context.host.row(row, &context.session.settings.effective.format)
         })?;
+        if outcome.finished {
+            // An open block holds no version between its statements (READ COMMITTED).
+            transaction.end_statement();
+        }
         if outcome.finished && self.spare.len() < super::SPARE_EXECUTIONS {
             execution.reset();
             self.spare.push(execution);
@@ -281,7 +285,9 @@ impl Session {
             host,
             fuel: FUEL_SLICE,
         };
-        command::run(statement, text, in_block, &mut context)
+        let tag = command::run(statement, text, in_block, &mut context)?;
+        context.transaction.end_statement();
+        Ok(tag)
     }
 
     /// Query of the simple protocol: any number of statements, one implicit transaction around those outside a block.

@@ -19,6 +19,8 @@ pub(crate) const POSTGRES_EPOCH_UNIX_US: i64 = 946_684_800_000_000;
 pub struct SessionSignals {
     /// Set by CancelRequest and pg_cancel_backend; taken by the session where it waits or yields.
     cancel: AtomicBool,
+    /// Set when memory runs out and the session holds the oldest snapshot; taken where it waits, yields or is idle.
+    revoke: AtomicBool,
     /// Set when the server stops or by pg_terminate_backend; never cleared.
     terminate: AtomicBool,
 }
@@ -35,6 +37,15 @@ impl SessionSignals {
 
     pub fn take_cancel(&self) -> bool {
         self.cancel.load(Ordering::Acquire) && self.cancel.swap(false, Ordering::Acquire)
+    }
+
+    /// Release pairs with Acquire below, as for `cancel`.
+    pub fn request_revocation(&self) {
+        self.revoke.store(true, Ordering::Release);
+    }
+
+    pub fn take_revocation(&self) -> bool {
+        self.revoke.load(Ordering::Acquire) && self.revoke.swap(false, Ordering::Acquire)
     }
 
     pub fn terminated(&self) -> bool {

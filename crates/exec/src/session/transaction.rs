@@ -7,13 +7,19 @@ use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStat
 
 use super::block::{BlockState, Characteristics, Savepoint};
 use super::{CommandTag, Session};
-use crate::host::Host;
+use crate::host::{Host, snapshot_too_old};
 use crate::modify::write_error;
 use crate::settings::SynchronousCommit;
 
 impl Session {
     /// In a failed block only its end, and the way back to a savepoint, are allowed.
     pub(super) fn check_allowed(&self, statement: &Statement) -> SqlResult<()> {
+        if self.transaction.is_none() && self.given_up.is_none() && self.block.state != BlockState::Failed {
+            return Ok(());
+        }
+        if self.is_too_old_for(statement) {
+            return Err(snapshot_too_old());
+        }
         if self.block.state != BlockState::Failed {
             return Ok(());
         }
@@ -332,11 +338,18 @@ impl Session {
 
     /// A statement failed: an implicit transaction is over, a block waits for its end.
     pub fn statement_failed(&mut self, host: &mut dyn Host) {
+        self.roll_back_revoked();
+        if let Some(given_up) = self.given_up.take() {
+            self.gate(given_up.receipt, host);
+        }
         match self.block.state {
             BlockState::Idle => {}
             BlockState::Implicit => self.rollback_transaction(host),
             BlockState::Block | BlockState::Failed => {
                 self.block.state = BlockState::Failed;
+                if let Some(transaction) = &self.transaction {
+                    transaction.end_statement();
+                }
                 if self.block.savepoints.is_empty() {
                     // Nothing to go back to: locks and memory are given back now, as PostgreSQL does.
                     self.portals.clear();
@@ -362,6 +375,9 @@ impl Session {
     }
 
     pub(super) fn transaction_ended(&mut self, committed: bool, host: &mut dyn Host) {
+        if let Some(given_up) = self.given_up.take() {
+            self.gate(given_up.receipt, host);
+        }
         self.block.state = BlockState::Idle;
         self.block.started = false;
         self.block.savepoints.clear();

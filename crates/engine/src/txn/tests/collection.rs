@@ -28,6 +28,13 @@ fn chains_stay_short_whatever_is_updated_and_whoever_reads() {
             length <= readers_now + borders + 4,
             "{length} versions, {readers_now} readers, {borders}"
         );
+        if value % 20 == 1 {
+            // Just flushed, as under threads: no more than the snapshots account for.
+            assert!(
+                length <= readers_now + 4,
+                "{length} versions, {readers_now} readers"
+            );
+        }
         for (reader, seen) in &readers {
             assert_eq!(f.read(reader, 1), Some(*seen));
         }
@@ -35,6 +42,70 @@ fn chains_stay_short_whatever_is_updated_and_whoever_reads() {
     drop(readers);
     f.settle();
     assert_eq!(f.chain_length(row), 1);
+}
+
+/// Says whom the engine asked.
+#[derive(Default)]
+struct Asked(Mutex<Vec<u32>>);
+
+impl RevocationListener for Asked {
+    fn revoked(&self, session: u32) {
+        self.0.lock().push(session);
+    }
+}
+
+#[test]
+fn the_oldest_snapshot_is_revoked_when_memory_runs_out_and_no_other() {
+    let f = Fixture::with(EngineConfig {
+        memory_limit_bytes: 4 << 20,
+        ..config()
+    });
+    let asked = Arc::new(Asked::default());
+    f.engine.on_revocation(asked.clone());
+    let snapshot_of = |session| {
+        let options = BeginOptions {
+            session,
+            isolation: Isolation::RepeatableRead,
+            ..BeginOptions::default()
+        };
+        let transaction = f.engine.begin_with(options).expect("a slot is free");
+        transaction.begin_statement(Access::Write);
+        transaction
+    };
+    let mut rows = 0;
+    while f.engine.memory().used_bytes < f.engine.memory().limit_bytes * 45 / 100 {
+        f.load((rows..rows + 500).map(|id| (id, 0)));
+        rows += 500;
+    }
+    let mut sessions: Vec<Transaction> = Vec::new();
+    let mut refused = 0;
+    for round in 1..=4 {
+        sessions.push(snapshot_of(round as u32));
+        for first in (0..rows).step_by(500) {
+            let writer = f.begin();
+            let end = (first + 500).min(rows);
+            let written = (first..end).try_for_each(|id| f.set(&writer, id, round));
+            match written {
+                Ok(()) => _ = writer.commit().expect("logged"),
+                Err(WriteError::OutOfMemory) => refused += 1,
+                Err(other) => panic!("{other:?}"),
+            }
+            f.engine.log().flush_step();
+            f.engine.collect(100_000);
+            // Asked once; until it lets go nobody else is asked.
+            let revoked: Vec<bool> = sessions.iter().map(Transaction::is_revoked).collect();
+            assert!(revoked.iter().skip(1).all(|revoked| !revoked), "{revoked:?}");
+            if revoked.first() == Some(&true) {
+                assert!(f.read(&sessions[0], 0).is_some(), "it reads until it lets go");
+                sessions.remove(0).abort();
+                f.settle();
+            }
+        }
+    }
+    let asked = asked.0.lock().clone();
+    assert!(asked.len() >= 2, "{asked:?}");
+    assert!(asked.is_sorted_by(|a, b| a < b), "oldest first: {asked:?}");
+    assert_eq!(refused, 0, "writers went on");
 }
 
 #[test]
