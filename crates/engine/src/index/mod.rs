@@ -91,6 +91,14 @@ pub struct LeafVisit {
     pub version: LeafVersion,
 }
 
+/// A piece of a range, read from one leaf at one moment. The range may be a little wider than what was read (all row ids
+/// of a key instead of some), never narrower.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PieceRead {
+    pub visit: LeafVisit,
+    pub range: KeyRange,
+}
+
 /// How an insert changed its leaf. A transaction that scanned the leaf at `before` may move its note to `after`, so
 /// that its own insert does not look like a phantom; after a split the versions do not meet and the note is stale.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

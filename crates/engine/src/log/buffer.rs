@@ -24,6 +24,8 @@ use super::frame::BLOCK_BYTES;
 pub(super) const ALLOWANCE_BYTES: u64 = 16 * 1024;
 /// Frames up to this size are covered by the allowance of their writer.
 pub(super) const SMALL_FRAME_BYTES: u64 = ALLOWANCE_BYTES - 2 * BLOCK_BYTES - 64;
+/// Looks at writers of lower frames before the thread is given up: one may have lost the processor.
+const LOWER_SPINS: u32 = 256;
 /// A published position of a writer that is filling nothing.
 const NOTHING: u64 = u64::MAX;
 
@@ -169,6 +171,27 @@ impl Buffer {
         start
     }
 
+    /// Between the reservation of `start` by `slot` and its filling: until every lower frame is filled, hence its
+    /// transaction decided.
+    ///
+    /// Whoever waits here has first published its exact start (`narrow`), so the writer with the lowest start among
+    /// those that wait waits for none of the others, and writers that do not wait get on by themselves.
+    fn await_lower(&self, slot: usize, start: u64) {
+        let mut spins = 0u32;
+        let busy = |(other, candidate): (usize, &Slot)| {
+            // SeqCst, as in `filled`: we reserved after every lower frame's bound was published.
+            other != slot && candidate.unfilled.load(SeqCst) < start
+        };
+        while self.slots.iter().enumerate().any(busy) {
+            spins += 1;
+            if spins < LOWER_SPINS {
+                std::hint::spin_loop()
+            } else {
+                std::thread::yield_now()
+            }
+        }
+    }
+
     /// Reserves from exactly `start`, or fails because somebody else did. For the flusher's PADs.
     pub fn append_at(&self, slot: usize, start: u64, size: u64, fill: impl FnOnce(&Filling<'_>)) -> bool {
         let critical = AbortOnPanic;
@@ -226,6 +249,17 @@ pub(super) struct Filling<'a> {
 }
 
 impl Filling<'_> {
+    /// Publishes the exact start instead of the lower bound: nobody above has to take this frame for a lower one.
+    pub fn narrow(&self, slot: usize) {
+        // SeqCst: see `await_lower`.
+        self.buffer.slots[slot].unfilled.store(self.start, SeqCst);
+    }
+
+    /// Waits until every lower frame is filled. After `narrow`, by the same slot's holder.
+    pub fn await_lower(&self, slot: usize) {
+        self.buffer.await_lower(slot, self.start);
+    }
+
     /// Copies `bytes` to `at` bytes behind the start of the range.
     pub fn put(&self, at: usize, bytes: &[u8]) {
         self.split(at, bytes.len(), |to, from, length| {

@@ -409,6 +409,50 @@ impl LogWriter {
         end
     }
 
+    /// The commit step of a transaction that may still fail: `judge` is told the frame's end and answers whether it is
+    /// a COMMIT; else it is a VOID. Between reservation and filling, like `decided` of [`append`](Self::append).
+    pub(crate) fn append_judged(
+        &self,
+        mut admission: Admission<'_>,
+        payload: &[u8],
+        judge: impl FnOnce(Lsn, &LowerFrames<'_>) -> bool,
+    ) -> Option<Lsn> {
+        assert!(std::ptr::eq(self, admission.writer) && payload.len() <= admission.payload_bytes);
+        let inner = &*self.log.inner;
+        if !admission.checked {
+            admission.checksum(payload);
+        }
+        let mut header = admission.header;
+        header.payload_bytes = payload.len() as u32;
+        let (committed, voided) = (
+            self.pin_change(FrameKind::Commit, payload),
+            self.pin_change(FrameKind::Void, payload),
+        );
+        let mut valid = false;
+        let start = inner
+            .buffer
+            .append(self.slot, frame_bytes(payload.len()), |start, filling| {
+                filling.narrow(self.slot);
+                header.lsn = Lsn(start);
+                let lower = LowerFrames {
+                    filling,
+                    slot: self.slot,
+                    start: Lsn(start),
+                };
+                valid = judge(header.end(), &lower);
+                header.kind = if valid { FrameKind::Commit } else { FrameKind::Void };
+                header.durable = inner.stable();
+                filling.put(0, &header.encode());
+                filling.put(FRAME_HEADER_BYTES, payload);
+                filling.zero_from(FRAME_HEADER_BYTES + payload.len());
+            });
+        let end = Lsn(start + frame_bytes(payload.len()));
+        if let Some(change) = if valid { committed } else { voided } {
+            inner.pin_after(&change, end);
+        }
+        valid.then_some(end)
+    }
+
     /// Sends fragments as long as `redo` has enough for one. Call after each operation and before the commit.
     pub fn send_fragments(&self, redo: &mut RedoBuffer) -> Result<(), LogError> {
         while let Some(payload) = redo.fragment(&self.log) {
@@ -436,6 +480,25 @@ impl LogWriter {
             FrameKind::RollbackPrepared => Some(PinChange::of_decision(payload, false)),
             FrameKind::Sequence | FrameKind::Pad | FrameKind::Term | FrameKind::RestorePoint => None,
         }
+    }
+}
+
+/// What lies below a frame that is being decided.
+pub(crate) struct LowerFrames<'a> {
+    filling: &'a buffer::Filling<'a>,
+    slot: usize,
+    start: Lsn,
+}
+
+impl LowerFrames<'_> {
+    /// Where the frame begins: every commit that counts before it has a timestamp up to here.
+    pub(crate) fn start(&self) -> Lsn {
+        self.start
+    }
+
+    /// Waits until all of them are filled: what a commit does between its decision and that is done.
+    pub(crate) fn await_filled(&self) {
+        self.filling.await_lower(self.slot);
     }
 }
 

@@ -9,7 +9,8 @@
 use super::OrderedIndex;
 use super::node::{Backoff, Node, NodeId};
 use super::search::{Cut, Key, OwnedCut, Side};
-use crate::index::{Direction, KeyRange, LeafId, LeafVersion, LeafVisit, MAX_ROW_ID, RowId};
+use crate::index::{Direction, KeyRange, LeafId, LeafVersion, LeafVisit, MAX_ROW_ID, PieceRead, RowId};
+use std::ops::Bound;
 
 /// The first batch of a cursor is this small (short ranges are the rule); each further one is twice as big,
 const FIRST_BATCH: usize = 16;
@@ -139,7 +140,7 @@ pub struct Cursor {
     /// Where the batch stopped inside its leaf.
     resume: Option<Resume>,
     done: bool,
-    visited: Option<Vec<LeafVisit>>,
+    pieces: Option<Vec<PieceRead>>,
 }
 
 impl Cursor {
@@ -164,11 +165,11 @@ impl Cursor {
             batch_limit: FIRST_BATCH,
             resume: None,
             done,
-            visited: None,
+            pieces: None,
         }
     }
 
-    /// Starts over with another range, keeping buffers: the inner side of a nested loop. Notes of visited leaves stay.
+    /// Starts over with another range, keeping buffers: the inner side of a nested loop. Pieces already noted stay.
     pub fn restart(&mut self, range: KeyRange, direction: Direction) {
         self.direction = direction;
         self.low = OwnedCut::from_lower(range.lower);
@@ -180,30 +181,40 @@ impl Cursor {
         self.resume = None;
     }
 
-    /// Makes the cursor note every leaf it reads, for phantom validation.
-    pub fn record_visits(mut self) -> Cursor {
-        self.visited = Some(Vec::new());
+    /// Makes the cursor note every piece of the range that it reads, for phantom validation.
+    pub fn record_pieces(mut self) -> Cursor {
+        self.pieces = Some(Vec::new());
         self
     }
 
-    /// The leaves read so far, each with the version at which a part of the range was read. The ranges of these leaves
-    /// cover all of the range that the cursor has handed out (and what it has read ahead).
-    pub fn visited(&self) -> &[LeafVisit] {
-        self.visited.as_deref().unwrap_or(&[])
+    /// The pieces read since the last call. Together they cover what the cursor has handed out, what it has read ahead,
+    /// and the gaps between.
+    pub fn take_pieces(&mut self) -> impl Iterator<Item = PieceRead> + '_ {
+        self.pieces.iter_mut().flat_map(|pieces| pieces.drain(..))
     }
 
     /// The next entry of the range. Always pass the same index.
     #[inline]
     #[allow(clippy::should_implement_trait)] // lends from the cursor's buffer, which `Iterator` cannot say
     pub fn next(&mut self, index: &OrderedIndex) -> Option<(&[u8], RowId)> {
+        if self.advance(index) { self.current() } else { None }
+    }
+
+    /// Moves to the next entry; false at the end of the range.
+    pub fn advance(&mut self, index: &OrderedIndex) -> bool {
         while self.next == self.batch.len() {
             if self.done {
-                return None;
+                return false;
             }
             self.refill(index);
         }
-        let copied = &self.batch[self.next];
         self.next += 1;
+        true
+    }
+
+    /// The entry that `advance` moved to.
+    pub fn current(&self) -> Option<(&[u8], RowId)> {
+        let copied = self.batch.get(self.next.checked_sub(1)?)?;
         Some((&self.keys[copied.start..copied.end], RowId(copied.row)))
     }
 
@@ -298,15 +309,19 @@ impl Cursor {
             self.batch.clear();
             return false;
         }
-        self.note_visit(LeafVisit {
-            leaf: LeafId(leaf),
-            version: LeafVersion(leaf_version),
-        });
+        let more = take < end.saturating_sub(start);
+        if self.pieces.is_some() {
+            let visit = LeafVisit {
+                leaf: LeafId(leaf),
+                version: LeafVersion(leaf_version),
+            };
+            self.note_piece(visit, more);
+        }
         let position = match self.direction {
             Direction::Forward => start + take,
             Direction::Backward => end.saturating_sub(take),
         };
-        if take < end.saturating_sub(start) {
+        if more {
             self.resume = Some(Resume {
                 leaf,
                 version,
@@ -333,11 +348,32 @@ impl Cursor {
         self.batch_limit = (self.batch_limit * 2).min(LARGEST_BATCH);
     }
 
-    fn note_visit(&mut self, visit: LeafVisit) {
-        if let Some(visited) = &mut self.visited
-            && visited.last() != Some(&visit)
-        {
-            visited.push(visit);
+    /// Notes the piece that was just read, before the moving end moves: up to the last entry copied if the leaf holds
+    /// more of the range, else up to the leaf's fence or the range's own end.
+    fn note_piece(&mut self, visit: LeafVisit, more: bool) {
+        let last = self
+            .batch
+            .last()
+            .filter(|_| more)
+            .map(|last| Bound::Included(self.keys[last.start..last.end].to_vec()));
+        let range = match self.direction {
+            Direction::Forward => KeyRange {
+                lower: self.low.as_lower(),
+                upper: last.unwrap_or_else(|| {
+                    let fence_first = self.fence.as_cut() < self.high.as_cut();
+                    if fence_first { &self.fence } else { &self.high }.as_upper()
+                }),
+            },
+            Direction::Backward => KeyRange {
+                lower: last.unwrap_or_else(|| {
+                    let fence_first = self.fence.as_cut() > self.low.as_cut();
+                    if fence_first { &self.fence } else { &self.low }.as_lower()
+                }),
+                upper: self.high.as_upper(),
+            },
+        };
+        if let Some(pieces) = &mut self.pieces {
+            pieces.push(PieceRead { visit, range });
         }
     }
 }

@@ -91,6 +91,23 @@ impl OwnedCut {
         }
     }
 
+    /// A lower bound that leaves out nothing above the cut.
+    pub(super) fn as_lower(&self) -> Bound<Vec<u8>> {
+        match self.kind {
+            CutKind::Before => Bound::Included(self.bytes.clone()),
+            CutKind::Lowest | CutKind::Highest => Bound::Unbounded,
+        }
+    }
+
+    /// An upper bound that leaves out nothing below the cut.
+    pub(super) fn as_upper(&self) -> Bound<Vec<u8>> {
+        match self.kind {
+            CutKind::Before if self.row == 0 => Bound::Excluded(self.bytes.clone()),
+            CutKind::Before => Bound::Included(self.bytes.clone()),
+            CutKind::Lowest | CutKind::Highest => Bound::Unbounded,
+        }
+    }
+
     pub(super) fn as_cut(&self) -> Cut<'_> {
         match self.kind {
             CutKind::Lowest => Cut::Lowest,

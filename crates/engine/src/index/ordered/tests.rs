@@ -6,8 +6,8 @@ mod stress;
 use super::node::NODE_BYTES;
 use super::{Cursor, OrderedIndex};
 use crate::index::{
-    CheckedInsert, Direction, IndexError, Inserted, KeyRange, MAX_KEY_BYTES, MAX_ROW_ID, MemoryAccount,
-    RowId, UnlimitedMemory,
+    CheckedInsert, Direction, IndexError, Inserted, KeyRange, LeafVisit, MAX_KEY_BYTES, MAX_ROW_ID,
+    MemoryAccount, PieceRead, RowId, UnlimitedMemory,
 };
 use mote_common::prng::Prng;
 use std::collections::BTreeSet;
@@ -416,10 +416,14 @@ fn leaf_versions_tell_inserts_from_removals() {
         lower: Bound::Included(500u32.to_be_bytes().to_vec()),
         upper: Bound::Excluded(900u32.to_be_bytes().to_vec()),
     };
-    let mut cursor = Cursor::new(range, Direction::Forward).record_visits();
+    let mut cursor = Cursor::new(range.clone(), Direction::Forward).record_pieces();
     while cursor.next(&index).is_some() {}
-    let visited = cursor.visited().to_vec();
+    let pieces: Vec<PieceRead> = cursor.take_pieces().collect();
+    let mut visited: Vec<LeafVisit> = pieces.iter().map(|piece| piece.visit).collect();
+    visited.dedup();
     assert!(!visited.is_empty());
+    assert_eq!(pieces[0].range.lower, range.lower);
+    assert_eq!(pieces[pieces.len() - 1].range.upper, range.upper);
     let stale = |index: &OrderedIndex| {
         visited
             .iter()
