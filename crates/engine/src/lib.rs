@@ -47,5 +47,6 @@ pub use table::{
 pub use txn::{
     Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, FinishError, GID_BYTES_MAX,
     IndexBuild, Isolation, LockedRow, LogUnavailable, PrepareError, PrepareFailure, PreparedInfo,
-    RevocationListener, RowVersion, SavepointId, Snapshot, Transaction, TruncatedTable, WriteError,
+    RevocationListener, RowVersion, SavepointId, Snapshot, TrackingPause, Transaction, TruncatedTable,
+    WriteError,
 };

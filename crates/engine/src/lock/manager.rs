@@ -287,7 +287,11 @@ impl LockManager {
     fn announce(&self, holder: &Owner) -> bool {
         let slot = self.slots.get(holder.slot);
         slot.set_contended();
-        slot.id() == holder.id && slot.state() == TransactionState::Active
+        let live = matches!(
+            slot.state(),
+            TransactionState::Active | TransactionState::Validating(_)
+        );
+        slot.id() == holder.id && live
     }
 
     fn decide(&self, table: &mut LockTable, request: &LockRequest<'_>) -> Acquired {

@@ -32,12 +32,19 @@ impl TableScan {
     ) -> Option<RowVersion<'s>> {
         // Pinned once for the run of empty slots, not once per slot.
         let _guard = epoch::pin();
+        let tracking = transaction.is_tracking();
         while self.next < self.end {
             let row = row_of_ordinal(self.next);
             self.next += 1;
-            if let Some(version) = transaction.fetch(table, row, snapshot) {
+            if let Some(version) = transaction.look_up(table, row, snapshot) {
+                if tracking {
+                    transaction.note_scan(table, self.next, false);
+                }
                 return Some(version);
             }
+        }
+        if tracking {
+            transaction.note_scan(table, self.end, true);
         }
         None
     }

@@ -3,6 +3,10 @@
 //! A stamp is either a commit timestamp or names the slot of its transaction. The slot may have been given to another
 //! transaction meanwhile, but never before the stamp was replaced: when the stamp is the same after looking at the slot,
 //! what was seen there belonged to it.
+//!
+//! A SERIALIZABLE writer that is validating has a timestamp but no outcome. Who reads at or above that timestamp waits
+//! for it (the one exception to "readers never wait"; microseconds of another thread's work); to everybody else it is
+//! in flight.
 
 use super::version::{Stamp, Version};
 use crate::txn::slot::{SlotTable, TransactionState};
@@ -26,6 +30,12 @@ const SPINS: u32 = 128;
 /// Decides what `version` is to the transaction in `own_slot`. Waits out a transaction that is just deciding.
 #[inline]
 pub(crate) fn standing(version: &Version, slots: &SlotTable, own_slot: u32) -> Standing {
+    standing_as_of(version, slots, own_slot, Lsn::ZERO)
+}
+
+/// The same for somebody to whom commits up to `as_of` count: waits for the outcome of validations up to there.
+#[inline]
+pub(crate) fn standing_as_of(version: &Version, slots: &SlotTable, own_slot: u32, as_of: Lsn) -> Standing {
     let stamp = version.stamp();
     if let Some(ts) = stamp.timestamp() {
         return Standing::Committed(ts);
@@ -33,10 +43,10 @@ pub(crate) fn standing(version: &Version, slots: &SlotTable, own_slot: u32) -> S
     if stamp.slot() == own_slot {
         return Standing::Own(stamp.command());
     }
-    standing_of_other(version, slots, stamp)
+    standing_of_other(version, slots, stamp, as_of)
 }
 
-fn standing_of_other(version: &Version, slots: &SlotTable, mut stamp: Stamp) -> Standing {
+fn standing_of_other(version: &Version, slots: &SlotTable, mut stamp: Stamp, as_of: Lsn) -> Standing {
     let mut spins = 0;
     loop {
         if let Some(ts) = stamp.timestamp() {
@@ -55,7 +65,8 @@ fn standing_of_other(version: &Version, slots: &SlotTable, mut stamp: Stamp) -> 
             TransactionState::Committed(ts) => return Standing::Committed(ts),
             TransactionState::Active => return Standing::InFlight(stamp.slot()),
             TransactionState::Aborted => return Standing::Aborted,
-            TransactionState::Precommitting => {
+            TransactionState::Validating(ts) if ts > as_of => return Standing::InFlight(stamp.slot()),
+            TransactionState::Precommitting | TransactionState::Validating(_) => {
                 spins += 1;
                 if spins < SPINS {
                     std::hint::spin_loop()
@@ -100,7 +111,7 @@ pub(crate) unsafe fn look(head: *const Version, eye: Eye<'_>) -> Option<Sight> {
     let mut at = head;
     // SAFETY: versions reachable from a head loaded under the pin are freed only after the pin.
     while let Some(version) = unsafe { at.as_ref() } {
-        match standing(version, eye.slots, eye.own_slot) {
+        match standing_as_of(version, eye.slots, eye.own_slot, eye.ts) {
             Standing::Committed(ts) if ts <= eye.ts => {
                 return Some(Sight {
                     version: at,

@@ -4,6 +4,10 @@
 //! log, COMMITTED: from there on everybody sees it. Stamping the versions, handing locks over and queueing old versions
 //! for the collector follow, before the frame is durable: the reply, not the locks, waits for the flush.
 //!
+//! A SERIALIZABLE transaction that wrote is VALIDATING between the position and COMMITTED; what it does there is argued in
+//! `validate`. If it fails, its frame turns VOID, and it is a running transaction again, which tries once more or rolls
+//! back.
+//!
 //! Rollback: versions are unlinked first, then the state changes, then locks go.
 //!
 //! Invariant: a segment's `last_change` is raised between the reservation of the position and the filled frame, so that no
@@ -13,8 +17,9 @@ use super::error::{CommitError, LogUnavailable};
 use super::slot::TransactionSlot;
 use super::transaction::{Transaction, Work};
 use super::undo::{DdlAction, Write, WriteKind};
+use super::validate::ReadChanged;
 use crate::epoch;
-use crate::log::{FrameKind, LogError};
+use crate::log::{FrameKind, LogError, RedoBuffer};
 use crate::table::Table;
 use crate::table::version::{QUEUED, Stamp};
 use mote_common::{Lsn, RowId, TableId};
@@ -50,9 +55,13 @@ impl Transaction {
                     seen: self.seen(),
                 })
             }
-            Err(reason) => {
+            Err(NotCommitted::Log(reason)) => {
                 let receipt = self.abort();
                 Err(CommitError::LogUnavailable { reason, receipt })
+            }
+            Err(NotCommitted::ReadChanged) => {
+                let receipt = self.abort();
+                Err(CommitError::ReadConflict { receipt })
             }
         }
     }
@@ -67,16 +76,23 @@ impl Transaction {
     }
 
     /// Everything up to the end of the transaction; an error leaves it running.
-    fn log_commit(&self) -> Result<Option<Lsn>, LogUnavailable> {
+    fn log_commit(&self) -> Result<Option<Lsn>, NotCommitted> {
         let mut work = self.work.borrow_mut();
         if work.writes.is_empty() && work.redo.is_empty() && work.ddl.is_empty() {
             drop(work);
+            if self.validate_without_writes.get() {
+                self.check_reads()?;
+            }
             self.end(None);
             return Ok(None);
         }
         // Pinned until the versions are stamped: others may prune them as soon as they are committed.
         let guard = epoch::pin();
-        let ts = self.append_commit(&mut work)?;
+        let ts = if self.tracking.get() && !self.reads.borrow().is_empty() {
+            self.append_validated(&mut work)?
+        } else {
+            self.append_commit(&mut work)?
+        };
         if let Some(ts) = ts {
             stamp_versions(&work, ts);
             self.queue_superseded(&work, ts);
@@ -111,6 +127,64 @@ impl Transaction {
             match outcome {
                 Ok(ts) => return Ok(ts),
                 Err(LogError::RingFull { .. }) => engine.make_log_room(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The commit step of a transaction that must have read what it would read at its timestamp.
+    fn append_validated(&self, work: &mut Work) -> Result<Option<Lsn>, NotCommitted> {
+        let engine = &*self.engine;
+        let Work { writes, redo, .. } = work;
+        let mut attempts = 0;
+        loop {
+            self.send_all_fragments(redo)?;
+            let first = self.check_reads()?;
+            #[cfg(test)]
+            super::tests::pause_at(super::tests::Moment::BetweenChecks);
+            let outcome = engine.with_writer(|writer| {
+                let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
+                    return Ok(Attempt::NothingToLog);
+                };
+                let mut admission = writer.admit(payload.len())?;
+                admission.checksum(payload);
+                let slot = self.slot();
+                slot.precommit();
+                let ts = writer.append_judged(admission, payload, |ts, lower| {
+                    slot.validate(ts);
+                    #[cfg(test)]
+                    super::tests::pause_at(super::tests::Moment::Validating);
+                    let valid = self.reads_hold(first, ts, lower);
+                    if valid {
+                        decide_commit(slot, writes, ts);
+                    } else {
+                        slot.resume();
+                    }
+                    valid
+                });
+                Ok(ts.map_or(Attempt::Void, Attempt::Committed))
+            });
+            match outcome {
+                Ok(Attempt::NothingToLog) => return Ok(None),
+                Ok(Attempt::Committed(ts)) => return Ok(Some(ts)),
+                Ok(Attempt::Void) => {
+                    attempts += 1;
+                    // A VOID speaks for the fragments, too: they cannot be committed any more.
+                    if attempts == ATTEMPTS_MAX || redo.abort_payload().is_some() {
+                        return Err(NotCommitted::ReadChanged);
+                    }
+                }
+                Err(LogError::RingFull { .. }) => engine.make_log_room(),
+                Err(error) => return Err(LogUnavailable::from(error).into()),
+            }
+        }
+    }
+
+    fn send_all_fragments(&self, redo: &mut RedoBuffer) -> Result<(), LogUnavailable> {
+        loop {
+            match self.engine.with_writer(|writer| writer.send_fragments(redo)) {
+                Ok(()) => return Ok(()),
+                Err(LogError::RingFull { .. }) => self.engine.make_log_room(),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -186,7 +260,40 @@ impl Transaction {
         self.drop_snapshots();
         self.retire_undone();
         self.engine.slots.give(self.slot);
-        self.engine.give_work(self.work.take());
+        let mut work = self.work.take();
+        work.reads = self.reads.take();
+        work.reads.reset();
+        self.engine.give_work(work);
+    }
+}
+
+/// Attempts at the commit step before a transaction gives up. A real conflict ends it at once: what is tried again is a
+/// leaf that somebody changed in the microseconds between the two checks.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// How an attempt at the commit step ended.
+enum Attempt {
+    Committed(Lsn),
+    Void,
+    /// A savepoint took everything back.
+    NothingToLog,
+}
+
+/// Why a transaction goes on to be rolled back.
+enum NotCommitted {
+    Log(LogUnavailable),
+    ReadChanged,
+}
+
+impl From<LogUnavailable> for NotCommitted {
+    fn from(reason: LogUnavailable) -> NotCommitted {
+        NotCommitted::Log(reason)
+    }
+}
+
+impl From<ReadChanged> for NotCommitted {
+    fn from(_: ReadChanged) -> NotCommitted {
+        NotCommitted::ReadChanged
     }
 }
 

@@ -24,6 +24,8 @@ pub enum WriteError {
     },
     /// REPEATABLE READ and above: a row was changed after the transaction's snapshot.
     Serialization,
+    /// SERIALIZABLE: what the transaction has read was changed meanwhile, and the answer would tell of that.
+    ReadConflict,
     /// Waiting would close this cycle.
     Deadlock(Box<DeadlockReport>),
     /// The memory limit is reached.
@@ -91,6 +93,8 @@ pub enum BeginError {
 /// Why a transaction did not commit. It was rolled back.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CommitError {
+    /// SERIALIZABLE: what the transaction has read was changed by another one that committed first.
+    ReadConflict { receipt: super::CommitReceipt },
     LogUnavailable {
         reason: LogUnavailable,
         receipt: super::CommitReceipt,

@@ -263,7 +263,12 @@ impl Transaction {
 
     /// Gives back table locks taken from number `from` on.
     pub(super) fn release_tables_from(&self, from: usize) {
-        let released = self.work.borrow_mut().tables.split_off(from);
+        let mut released = self.work.borrow_mut().tables.split_off(from);
+        if self.tracking.get() {
+            // Reads stay, so their tables and indexes must: what weak locks keep out stays out until the end.
+            let weak = released.extract_if(.., |(_, mode)| mode.is_weak());
+            self.work.borrow_mut().tables.extend(weak);
+        }
         for (id, _) in released {
             let keep: Vec<TableLockMode> = {
                 let work = self.work.borrow();

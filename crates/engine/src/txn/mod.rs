@@ -11,10 +11,11 @@
 //!  8. `savepoint`, `undo`: taking writes and locks back;
 //!  9. `commit`: the end, either way;
 //! 10. `prepared`: PREPARE TRANSACTION, and what comes of it;
-//! 11. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
+//! 11. `tracking`, `reads`, `validate`: what SERIALIZABLE notes, and whether it still holds at commit;
+//! 12. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
 //!
 //! Promises: whatever can fail or wait does so before the commit step; an outcome that is not an error leaves nothing
-//! half done. Leaves out: SERIALIZABLE (refused at begin).
+//! half done. Leaves out: PREPARE of SERIALIZABLE transactions (refused there).
 
 mod admission;
 mod commit;
@@ -23,11 +24,14 @@ mod error;
 pub(crate) mod horizon;
 mod locking;
 mod prepared;
+mod reads;
 mod savepoint;
 pub(crate) mod slot;
 mod snapshot;
+mod tracking;
 mod transaction;
 mod undo;
+mod validate;
 mod write;
 
 #[cfg(test)]
@@ -41,5 +45,6 @@ pub(crate) use prepared::PreparedTransactions;
 pub use prepared::{FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo};
 pub use savepoint::SavepointId;
 pub use snapshot::{RevocationListener, RowVersion, Snapshot};
+pub use tracking::TrackingPause;
 pub(crate) use transaction::Work;
 pub use transaction::{Access, BeginOptions, Isolation, LockedRow, Transaction};

@@ -49,6 +49,7 @@ impl Transaction {
             work.redo.truncate(redo);
             marks
         };
+        self.note_undone(writes, rows);
         self.undo_ddl(ddl);
         let contended = self.undo_writes(writes, true);
         let released = self.work.borrow_mut().rows.split_off(rows);

@@ -22,6 +22,8 @@ pub(crate) const SNAPSHOTS: usize = 6;
 pub(crate) const FAST_LOCKS: usize = 12;
 
 const COMMITTED: u64 = 1 << 63;
+/// Without COMMITTED: the timestamp is reserved, the outcome open.
+const VALIDATING: u64 = 1 << 62;
 const STATE_FREE: u64 = 0;
 const STATE_ACTIVE: u64 = 1;
 const STATE_PRECOMMITTING: u64 = 2;
@@ -34,8 +36,11 @@ const STATE_LEFT: u64 = 4;
 pub(crate) enum TransactionState {
     Free,
     Active,
-    /// Between "can no longer fail" and its timestamp: nanoseconds.
+    /// Between the decision to commit and its timestamp: nanoseconds.
     Precommitting,
+    /// SERIALIZABLE only: commits at this timestamp if what it read still holds there, else goes on as `Active` and is
+    /// rolled back or tries again. Microseconds; see `validate`.
+    Validating(Lsn),
     Committed(Lsn),
     Aborted,
 }
@@ -141,7 +146,8 @@ impl TransactionSlot {
             STATE_ACTIVE => TransactionState::Active,
             STATE_PRECOMMITTING => TransactionState::Precommitting,
             STATE_ABORTED => TransactionState::Aborted,
-            word => TransactionState::Committed(Lsn(word & !COMMITTED)),
+            word if word & COMMITTED != 0 => TransactionState::Committed(Lsn(word & !COMMITTED)),
+            word => TransactionState::Validating(Lsn(word & !VALIDATING)),
         }
     }
 
@@ -149,6 +155,18 @@ impl TransactionSlot {
     /// Also one half of the handshake with waiters (`lock/manager.rs`), as are the two below.
     pub(crate) fn precommit(&self) {
         self.state.store(STATE_PRECOMMITTING, Ordering::SeqCst);
+    }
+
+    /// After `precommit` and the reservation, by a transaction that may still fail.
+    pub(crate) fn validate(&self, ts: Lsn) {
+        debug_assert!(ts.0 < VALIDATING);
+        self.state.store(VALIDATING | ts.0, Ordering::SeqCst);
+    }
+
+    /// Validation failed: who waited for the outcome sees a running transaction again, whose next timestamp, if it gets
+    /// one, is above every snapshot that was taken so far.
+    pub(crate) fn resume(&self) {
+        self.state.store(STATE_ACTIVE, Ordering::SeqCst);
     }
 
     pub(crate) fn commit(&self, ts: Lsn) {

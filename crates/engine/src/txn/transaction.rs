@@ -4,6 +4,7 @@
 //! row that was read can be held while another is written; state stands behind cells.
 
 use super::error::{BeginError, WriteError};
+use super::reads::ReadSet;
 use super::savepoint::Savepoint;
 use super::slot::{SNAPSHOTS, TransactionSlot};
 use super::snapshot::{RowVersion, Snapshot};
@@ -92,6 +93,8 @@ pub(crate) struct Work {
     /// Versions unlinked by ROLLBACK TO; readers of this transaction may still hold them.
     pub(super) undone: Vec<NonNull<Version>>,
     pub(super) next_savepoint: u32,
+    /// Emptied; only lends its memory to the next transaction that notes its reads.
+    pub(super) reads: ReadSet,
 }
 
 impl Work {
@@ -121,7 +124,7 @@ pub struct Transaction {
     pub(super) engine: Arc<Engine>,
     pub(super) slot: u32,
     id: TransactionId,
-    isolation: Isolation,
+    isolation: Cell<Isolation>,
     read_only: Cell<bool>,
     session: u32,
     command: Cell<u32>,
@@ -130,6 +133,11 @@ pub struct Transaction {
     seen: Cell<Lsn>,
     pub(super) work: RefCell<Work>,
     wake: RefCell<Arc<dyn Wake>>,
+    /// SERIALIZABLE, and may write: reads are noted in `reads`. Every read tests this.
+    pub(super) tracking: Cell<bool>,
+    pub(super) reads: RefCell<ReadSet>,
+    /// The client was told of more than its snapshot: a commit that wrote nothing must validate, too.
+    pub(super) validate_without_writes: Cell<bool>,
     /// Scratch for keys.
     pub(super) key: Cell<Vec<u8>>,
     pub(super) over: Cell<bool>,
@@ -157,9 +165,6 @@ impl Engine {
     }
 
     pub fn begin_with(self: &Arc<Engine>, options: BeginOptions) -> Result<Transaction, BeginError> {
-        if options.isolation == Isolation::Serializable && !options.read_only {
-            return Err(BeginError::Unsupported("ISOLATION LEVEL SERIALIZABLE"));
-        }
         if self.is_stopped() {
             return Err(BeginError::Stopped);
         }
@@ -181,22 +186,26 @@ impl Transaction {
         slot: u32,
         id: TransactionId,
         options: BeginOptions,
-        work: Work,
+        mut work: Work,
     ) -> Transaction {
         thread_local! {
             static NO_WAKE: Arc<dyn Wake> = Arc::new(NoWake);
         }
+        let reads = std::mem::take(&mut work.reads);
         Transaction {
             engine: engine.clone(),
             slot,
             id,
-            isolation: options.isolation,
+            isolation: Cell::new(options.isolation),
             read_only: Cell::new(options.read_only),
             session: options.session,
             command: Cell::new(0),
             current: RefCell::new(None),
             seen: Cell::new(options.session_floor),
             work: RefCell::new(work),
+            tracking: Cell::new(options.isolation == Isolation::Serializable && !options.read_only),
+            reads: RefCell::new(reads),
+            validate_without_writes: Cell::new(false),
             wake: RefCell::new(NO_WAKE.with(Arc::clone)),
             key: Cell::new(Vec::new()),
             over: Cell::new(false),
@@ -208,7 +217,7 @@ impl Transaction {
     }
 
     pub fn isolation(&self) -> Isolation {
-        self.isolation
+        self.isolation.get()
     }
 
     pub fn is_read_only(&self) -> bool {
@@ -219,10 +228,30 @@ impl Transaction {
         &self.engine
     }
 
-    /// SET TRANSACTION READ ONLY, or READ WRITE (before the first snapshot).
+    /// SET TRANSACTION ISOLATION LEVEL: before the first snapshot, which belongs to the level.
+    pub fn set_isolation(&self, isolation: Isolation) -> Result<(), BeginError> {
+        if isolation == self.isolation.get() {
+            return Ok(());
+        }
+        if self.current.borrow().is_some() {
+            return Err(BeginError::Unsupported("another isolation level after a query"));
+        }
+        self.isolation.set(isolation);
+        self.tracking
+            .set(isolation == Isolation::Serializable && !self.read_only.get());
+        Ok(())
+    }
+
+    /// SET TRANSACTION READ ONLY, or READ WRITE. What a SERIALIZABLE transaction that began READ ONLY has read was not
+    /// noted, so READ WRITE is then refused.
     pub fn set_read_only(&self, read_only: bool) -> Result<(), BeginError> {
-        if self.isolation == Isolation::Serializable && !read_only {
-            return Err(BeginError::Unsupported("ISOLATION LEVEL SERIALIZABLE"));
+        if self.isolation.get() == Isolation::Serializable && !read_only && !self.tracking.get() {
+            if self.current.borrow().is_some() {
+                return Err(BeginError::Unsupported(
+                    "READ WRITE after a query in a SERIALIZABLE transaction",
+                ));
+            }
+            self.tracking.set(true);
         }
         self.read_only.set(read_only);
         Ok(())
@@ -254,7 +283,7 @@ impl Transaction {
     /// Begins a command and gives it its snapshot: a new one under READ COMMITTED, else the transaction's first.
     pub fn begin_statement(&self, access: Access) -> Snapshot {
         let command = self.next_command();
-        let first = match self.isolation {
+        let first = match self.isolation.get() {
             Isolation::ReadCommitted => None,
             _ => self
                 .current
@@ -267,7 +296,7 @@ impl Transaction {
             None => {
                 // Let go of the old one first: its entry can be used again.
                 *self.current.borrow_mut() = None;
-                let at_tail = match self.isolation {
+                let at_tail = match self.isolation.get() {
                     Isolation::ReadCommitted => access == Access::Write,
                     _ => !self.read_only.get(),
                 };
@@ -294,7 +323,7 @@ impl Transaction {
 
     /// Lets go of the current statement's snapshot, so that an idle READ COMMITTED transaction holds nothing back.
     pub fn end_statement(&self) {
-        if self.isolation == Isolation::ReadCommitted {
+        if self.isolation.get() == Isolation::ReadCommitted {
             *self.current.borrow_mut() = None;
         }
     }
@@ -348,6 +377,20 @@ impl Transaction {
     /// The row as `snapshot` sees it.
     #[inline]
     pub fn fetch<'s>(&self, table: &Table, row: RowId, snapshot: &'s Snapshot) -> Option<RowVersion<'s>> {
+        if self.tracking.get() {
+            self.note_row(table, row);
+        }
+        self.look_up(table, row, snapshot)
+    }
+
+    /// `fetch` for a caller that notes the read itself.
+    #[inline]
+    pub(crate) fn look_up<'s>(
+        &self,
+        table: &Table,
+        row: RowId,
+        snapshot: &'s Snapshot,
+    ) -> Option<RowVersion<'s>> {
         let slot = table.slot(row)?;
         let _guard = epoch::pin();
         let head = slot.head();
@@ -423,6 +466,11 @@ impl Transaction {
         } else {
             Ok(())
         }
+    }
+
+    /// Of the present snapshot, if there is one.
+    pub(super) fn snapshot_timestamp(&self) -> Option<Lsn> {
+        self.current.borrow().as_ref().map(Snapshot::timestamp)
     }
 
     pub(super) fn drop_snapshots(&self) {

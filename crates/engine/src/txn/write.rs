@@ -440,6 +440,7 @@ impl Transaction {
             match judged.map_err(failed)? {
                 CheckedInsert::Added(_) | CheckedInsert::Existed => return Ok(()),
                 CheckedInsert::Stopped(Conflict::Duplicate(existing)) => {
+                    self.note_newest(table, existing)?;
                     return Err(WriteError::Duplicate {
                         index: index.id,
                         existing,

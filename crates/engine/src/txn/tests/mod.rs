@@ -8,12 +8,16 @@
 //!  - `cold_start`: recovery of larger tables.
 //!  - `prepared`: two-phase commit, over crashes.
 //!  - `stress`: many threads, invariants at the end.
+//!  - `serializable`: anomalies that SERIALIZABLE refuses, by name; what it must not refuse; the commit step's races.
+//!  - `history`: random SERIALIZABLE transactions, executed again one by one in commit order.
 
 mod cold_start;
 mod collection;
+mod history;
 mod locks;
 mod objects;
 mod prepared;
+mod serializable;
 mod stress;
 mod uniqueness;
 mod visibility;
@@ -212,7 +216,7 @@ impl Fixture {
     ) -> Option<RowVersion<'s>> {
         let key = self.key(id);
         let mut rows = Vec::new();
-        self.primary.tree.get_all(&key, &mut rows);
+        transaction.rows_with_key(&self.table, &self.primary, &key, snapshot, &mut rows);
         let mut scratch = Vec::new();
         rows.into_iter().find_map(|row| {
             let version = transaction.fetch(&self.table, row, snapshot)?;
@@ -290,6 +294,37 @@ impl Fixture {
             self.engine.log().flush_step();
             self.engine.collect(1_000_000);
         }
+    }
+}
+
+/// Places inside a commit where a test can do something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Moment {
+    /// The first check of the reads has passed, the position in the log is not yet reserved.
+    BetweenChecks,
+    /// The position is reserved, the outcome open.
+    Validating,
+}
+
+type Action = Box<dyn FnOnce()>;
+
+thread_local! {
+    static ACTIONS: std::cell::RefCell<Vec<(Moment, Action)>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Runs `action` in this thread's next commit that comes to `moment`.
+pub(super) fn at(moment: Moment, action: impl FnOnce() + 'static) {
+    ACTIONS.with_borrow_mut(|actions| actions.push((moment, Box::new(action))));
+}
+
+/// Called by the commit under test.
+pub(super) fn pause_at(moment: Moment) {
+    let action = ACTIONS.with_borrow_mut(|actions| {
+        let next = actions.iter().position(|(wanted, _)| *wanted == moment)?;
+        Some(actions.remove(next).1)
+    });
+    if let Some(action) = action {
+        action();
     }
 }
 

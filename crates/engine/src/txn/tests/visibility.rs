@@ -102,20 +102,6 @@ fn write_skew_is_allowed_at_repeatable_read() {
 }
 
 #[test]
-fn serializable_is_refused_rather_than_weakened() {
-    let f = Fixture::new();
-    assert!(matches!(
-        f.engine.begin(Isolation::Serializable, false),
-        Err(BeginError::Unsupported(_))
-    ));
-    let reader = f
-        .engine
-        .begin(Isolation::Serializable, true)
-        .expect("reads alone are serializable");
-    assert!(reader.set_read_only(false).is_err());
-}
-
-#[test]
 fn plain_readers_see_what_is_acknowledged_and_writers_see_the_tail() {
     let f = Fixture::new();
     f.load([(1, 10)]);
