@@ -1,15 +1,17 @@
-//! One session: a transaction stepped action by action, its own writes remembered.
+//! One session: a transaction stepped action by action, its own writes remembered; a SERIALIZABLE one's reads, too.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mote_common::prng::Prng;
 use mote_common::{Lsn, RowId, TableId};
+use mote_engine::index::{Direction, KeyRange};
 use mote_engine::{
-    Access, BeginOptions, CommitError, Engine, Isolation, LogUnavailable, PrepareError, PrepareFailure,
-    RowLockStrength, RowVersion, SavepointId, Snapshot, Table, Ticket, Transaction, WaitPolicy, Wake,
-    WriteError,
+    Access, BeginOptions, CommitError, Engine, Isolation, KeyValue, LogUnavailable, PrepareError,
+    PrepareFailure, RowLockStrength, RowVersion, SavepointId, Snapshot, Table, Ticket, Transaction,
+    WaitPolicy, Wake, WriteError,
 };
 
 use crate::check::show;
@@ -42,10 +44,19 @@ pub struct Session {
     read_only: bool,
     changes: Vec<(RowKey, Version)>,
     savepoints: Vec<(SavepointId, usize)>,
+    reads: RefCell<Reads>,
     /// The highest commit timestamp its reads met: the reply that ends it must wait for that.
     met: Cell<Lsn>,
     woken: Arc<Woken>,
     waiting: Option<(Ticket, Action, Snapshot)>,
+}
+
+/// What a SERIALIZABLE session has looked at: nobody else may have changed it when it commits.
+#[derive(Default)]
+struct Reads {
+    snapshot: Lsn,
+    rows: Vec<RowKey>,
+    groups: Vec<(TableId, i64)>,
 }
 
 /// How a step of a session ended.
@@ -63,6 +74,8 @@ pub enum Step {
         at: Lsn,
         changes: Vec<(RowKey, Version)>,
     },
+    /// SERIALIZABLE: what it had read was changed.
+    Refused,
     /// The engine has stopped.
     Stopped,
 }
@@ -75,10 +88,10 @@ type Outcome = Result<Step, String>;
 impl Session {
     /// `None`: the engine has stopped.
     pub fn begin(engine: &Arc<Engine>, prng: &mut Prng, number: u32) -> Option<Session> {
-        let isolation = if prng.chance(1, 3) {
-            Isolation::RepeatableRead
-        } else {
-            Isolation::ReadCommitted
+        let isolation = match prng.below(6) {
+            0..2 => Isolation::RepeatableRead,
+            2..4 => Isolation::Serializable,
+            _ => Isolation::ReadCommitted,
         };
         let read_only = prng.chance(1, 8);
         let session_floor = Lsn::ZERO;
@@ -100,6 +113,7 @@ impl Session {
             changes,
             savepoints,
             met,
+            reads: RefCell::default(),
             woken,
             waiting: None,
         })
@@ -127,7 +141,7 @@ impl Session {
             return self.attempt(engine, model, action, snapshot);
         }
         match prng.below(12) {
-            0 => self.end(prng),
+            0 => self.end(model, prng),
             1 => {
                 self.savepoints
                     .push((self.transaction.savepoint(), self.changes.len()));
@@ -153,7 +167,7 @@ impl Session {
         }
     }
 
-    fn end(self, prng: &mut Prng) -> (Option<Session>, Outcome) {
+    fn end(self, model: &Model, prng: &mut Prng) -> (Option<Session>, Outcome) {
         if prng.chance(1, 5) {
             return self.abort();
         }
@@ -164,6 +178,7 @@ impl Session {
             transaction,
             changes,
             met,
+            reads,
             ..
         } = self;
         let outcome = match transaction.commit() {
@@ -173,7 +188,7 @@ impl Session {
                 met.get()
             )),
             Ok(receipt) => match (receipt.commit_ts, changes.is_empty()) {
-                (Some(ts), false) => Ok(Step::Ended {
+                (Some(ts), false) => reads.into_inner().hold(model, ts).map(|()| Step::Ended {
                     committed: Some((ts, changes)),
                 }),
                 (None, true) | (Some(_), true) => Ok(Step::Ended { committed: None }),
@@ -187,6 +202,7 @@ impl Session {
                 reason: LogUnavailable::DiskFull,
                 ..
             }) => Ok(Step::Ended { committed: None }),
+            Err(CommitError::ReadConflict { .. }) => Ok(Step::Refused),
             Err(other) => Err(format!("commit: {other:?}")),
         };
         (None, outcome)
@@ -204,6 +220,9 @@ impl Session {
                         Ok(Step::Ended { committed: None })
                     }
                     PrepareError::LogUnavailable(LogUnavailable::Stopped) => Ok(Step::Stopped),
+                    PrepareError::Unsupported(_) if self.isolation == Isolation::Serializable => {
+                        Ok(Step::Ended { committed: None })
+                    }
                     other => Err(format!("prepare: {other:?}")),
                 };
                 (receipt.seen, outcome)
@@ -239,6 +258,12 @@ impl Session {
         tables: &[TableId],
     ) -> (Option<Session>, Outcome) {
         let snapshot = self.transaction.begin_statement(Access::Read);
+        if prng.chance(1, 4) {
+            let table = tables[prng.below(tables.len() as u64) as usize];
+            if let Err(error) = self.expect_group(engine, model, table, prng.between(0, 5), &snapshot) {
+                return (None, Err(error));
+            }
+        }
         for _ in 0..4 {
             let Some(key) = model.some_row(tables, |count| prng.below(count)) else {
                 break;
@@ -270,6 +295,7 @@ impl Session {
         let Some(table) = engine.table(key.table) else {
             return Err(format!("{key:?}: the table is gone"));
         };
+        self.note(snapshot, |reads| reads.rows.push(key));
         let found = self.transaction.fetch(&table, key.row, snapshot);
         let found = found.map(|row| schema::decode(&table.view(row.layout(), row.bytes())));
         let expected = self.visible(model, key, snapshot.timestamp());
@@ -291,6 +317,72 @@ impl Session {
                 show(found.as_ref()),
                 show(expected),
                 self.isolation
+            ))
+        }
+    }
+
+    fn note(&self, snapshot: &Snapshot, note: impl FnOnce(&mut Reads)) {
+        if self.isolation == Isolation::Serializable && !self.read_only {
+            let mut reads = self.reads.borrow_mut();
+            reads.snapshot = snapshot.timestamp();
+            note(&mut reads);
+        }
+    }
+
+    /// Reads all rows of a group through the index and compares them with the model.
+    fn expect_group(
+        &self,
+        engine: &Arc<Engine>,
+        model: &Model,
+        id: TableId,
+        group: i64,
+        snapshot: &Snapshot,
+    ) -> Result<(), String> {
+        let table = engine
+            .table(id)
+            .ok_or_else(|| format!("table {} is gone", id.0))?;
+        self.note(snapshot, |reads| reads.groups.push((id, group)));
+        let indexes = table.indexes();
+        let index = indexes
+            .iter()
+            .find(|index| !index.unique)
+            .ok_or("the group's index is gone")?;
+        let (mut key, mut scratch) = (Vec::new(), Vec::new());
+        index.key_program.columns()[0].append(KeyValue::Signed(group), &mut key);
+        let mut cursor = self
+            .transaction
+            .cursor(KeyRange::exactly(&key), Direction::Forward);
+        let mut found = BTreeMap::new();
+        while let Some((_, row)) = self.transaction.next_entry(&table, index, &mut cursor) {
+            let Some(version) = self.transaction.fetch(&table, row, snapshot) else {
+                continue;
+            };
+            let view = table.view(version.layout(), version.bytes());
+            if !version.needs_key_check() || index.key_program.matches(&view, &key, &mut scratch) {
+                found.insert(RowKey { table: id, row }, schema::decode(&view));
+            }
+        }
+        let mut expected: BTreeMap<RowKey, Row> = model
+            .contents(&[id], snapshot.timestamp())
+            .into_iter()
+            .map(|(key, row)| (key, row.clone()))
+            .collect();
+        for (key, version) in self.changes.iter().filter(|(key, _)| key.table == id) {
+            match version {
+                Some(row) => _ = expected.insert(*key, row.clone()),
+                None => _ = expected.remove(key),
+            }
+        }
+        expected.retain(|_, row| row.group == Some(group));
+        if found == expected {
+            Ok(())
+        } else {
+            Err(format!(
+                "group {group} of table {} at {}: found {} rows, expected {}",
+                id.0,
+                snapshot.timestamp(),
+                found.len(),
+                expected.len()
             ))
         }
     }
@@ -349,6 +441,7 @@ impl Session {
             Err(WriteError::LogUnavailable(LogUnavailable::Stopped)) => (None, Ok(Step::Stopped)),
             Err(
                 WriteError::Serialization
+                | WriteError::ReadConflict
                 | WriteError::Deadlock(_)
                 | WriteError::Duplicate { .. }
                 | WriteError::LogUnavailable(LogUnavailable::DiskFull),
@@ -431,6 +524,36 @@ impl Session {
                 .map(|()| true),
             None => Ok(false),
         }
+    }
+}
+
+impl Reads {
+    /// Is everything as it was read, just before the commit at `ts`?
+    fn hold(&self, model: &Model, ts: Lsn) -> Result<(), String> {
+        for &key in &self.rows {
+            if let Some((changed, _)) = model.version_at(key, ts)
+                && changed > self.snapshot
+            {
+                return Err(format!(
+                    "committed at {ts} although {key:?}, read at {}, was changed at {changed}",
+                    self.snapshot
+                ));
+            }
+        }
+        for &(table, group) in &self.groups {
+            let rows = |ts| {
+                let mut rows = model.contents(&[table], ts);
+                rows.retain(|_, row| row.group == Some(group));
+                rows
+            };
+            if rows(self.snapshot) != rows(ts) {
+                return Err(format!(
+                    "committed at {ts} although group {group} of table {}, read at {}, has changed",
+                    table.0, self.snapshot
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

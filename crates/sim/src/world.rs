@@ -49,12 +49,15 @@ pub struct Report {
     pub restored: u64,
     /// Lives that ended by a failed write or sync.
     pub failed_disks: u64,
+    /// SERIALIZABLE transactions that could not commit.
+    pub refused: u64,
 }
 
 impl Report {
     pub fn add(&mut self, other: &Report) {
         self.commits += other.commits;
         self.waits += other.waits;
+        self.refused += other.refused;
         self.crashes += other.crashes;
         self.checkpoints += other.checkpoints;
         self.lost_commits += other.lost_commits;
@@ -384,6 +387,7 @@ impl World {
             Step::Done => {}
             Step::Waits => self.report.waits += 1,
             Step::Ended { committed: None } => {}
+            Step::Refused => self.report.refused += 1,
             Step::Ended {
                 committed: Some((ts, changes)),
             } => {
