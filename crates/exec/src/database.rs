@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mote_common::SqlError;
 use mote_common::env::{Clock, Env};
@@ -66,6 +67,8 @@ pub struct Database {
     sessions: SessionDirectory,
     /// When it was opened, microseconds since 2000-01-01 UTC.
     started_us: i64,
+    /// Tells databases opened by one process apart, whatever they are called.
+    instance: u64,
 }
 
 impl Database {
@@ -114,16 +117,24 @@ impl Database {
         }
         let catalog = write::build(&engine, objects).map_err(DatabaseError::Catalog)?;
         let started_us = clock.wall_us() - POSTGRES_EPOCH_UNIX_US;
+        static INSTANCES: AtomicU64 = AtomicU64::new(0);
         let database = Arc::new(Database {
             engine,
             catalog: Arc::new(CatalogStore::new(catalog)),
             clock,
             sessions: SessionDirectory::default(),
             started_us,
+            // Relaxed: only that it is another number matters.
+            instance: INSTANCES.fetch_add(1, Ordering::Relaxed),
         });
         let revoker = Revoker(Arc::downgrade(&database));
         database.engine.on_revocation(Arc::new(revoker));
         Ok(database)
+    }
+
+    /// Another number for every database the process opens.
+    pub(crate) fn instance(&self) -> u64 {
+        self.instance
     }
 
     pub fn engine(&self) -> &Arc<Engine> {

@@ -35,6 +35,8 @@ const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;
 struct Key {
     text: Arc<str>,
     types: Vec<Oid>,
+    /// Which of the databases in this process: their objects may have the same ids and names.
+    instance: u64,
     database: Oid,
     user: Oid,
     plan_key: String,
@@ -125,6 +127,7 @@ impl Session {
         cacheable.then(|| Key {
             text: text.into(),
             types: types.to_vec(),
+            instance: self.database.instance(),
             database: self.state.catalog.database,
             user: self.state.user_oid,
             plan_key: self.state.settings.plan_key().to_string(),
