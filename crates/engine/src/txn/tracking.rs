@@ -145,11 +145,20 @@ impl Transaction {
     /// A cursor for [`next_entry`](Self::next_entry).
     #[inline]
     pub fn cursor(&self, range: KeyRange, direction: Direction) -> Cursor {
-        let cursor = Cursor::new(range, direction);
-        if self.tracking.get() {
-            cursor.record_pieces()
-        } else {
-            cursor
+        let mut cursor = Cursor::new(range, direction);
+        cursor.set_recording(self.tracking.get());
+        cursor
+    }
+
+    /// The same, in the buffers of a cursor that may have served another transaction.
+    #[inline]
+    pub fn open_cursor(&self, cursor: &mut Option<Cursor>, range: KeyRange, direction: Direction) {
+        match cursor {
+            Some(cursor) => {
+                cursor.restart(range, direction);
+                cursor.set_recording(self.tracking.get());
+            }
+            None => *cursor = Some(self.cursor(range, direction)),
         }
     }
 

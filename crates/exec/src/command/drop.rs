@@ -14,13 +14,25 @@ use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::session::CommandTag;
 
+pub(super) fn command_name(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Table => "DROP TABLE",
+        ObjectKind::View => "DROP VIEW",
+        ObjectKind::Index => "DROP INDEX",
+        ObjectKind::Schema => "DROP SCHEMA",
+        ObjectKind::Sequence => "DROP SEQUENCE",
+        _ => "DROP",
+    }
+}
+
 pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
-    let (tag, word) = match drop.kind {
-        ObjectKind::Table => ("DROP TABLE", "table"),
-        ObjectKind::View => ("DROP VIEW", "view"),
-        ObjectKind::Index => ("DROP INDEX", "index"),
-        ObjectKind::Schema => ("DROP SCHEMA", "schema"),
-        ObjectKind::Sequence => ("DROP SEQUENCE", "sequence"),
+    let tag = command_name(drop.kind);
+    let word = match drop.kind {
+        ObjectKind::Table => "table",
+        ObjectKind::View => "view",
+        ObjectKind::Index => "index",
+        ObjectKind::Schema => "schema",
+        ObjectKind::Sequence => "sequence",
         _ => return Err(SqlError::unsupported("DROP of this kind of object")),
     };
     // All are dropped together: references among them do not count.

@@ -162,7 +162,7 @@ pub(crate) fn name(statement: &Statement) -> &'static str {
         Statement::CreateExtension(_) => "CREATE EXTENSION",
         Statement::CreateEnum(_) | Statement::CreateCompositeType(_) => "CREATE TYPE",
         Statement::CreateDomain(_) => "CREATE DOMAIN",
-        Statement::Drop(_) => "DROP",
+        Statement::Drop(drop) => drop::command_name(drop.kind),
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Comment(_) => "COMMENT",
         Statement::Grant(grant) if grant.revoke => "REVOKE",

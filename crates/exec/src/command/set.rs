@@ -114,6 +114,9 @@ fn assign_characteristic(session: &mut Session, name: &str, value: &str) -> SqlR
                     return Err(SqlError::new(
                         state::INVALID_PARAMETER_VALUE,
                         format!("invalid value for parameter \"transaction_isolation\": \"{value}\""),
+                    )
+                    .hint(
+                        "Available values: serializable, repeatable read, read committed, read uncommitted.",
                     ));
                 }
             });

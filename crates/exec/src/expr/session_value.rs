@@ -70,6 +70,14 @@ pub(super) fn sequence(
     };
     let oid = Oid(*oid);
     let (name, sequence) = describe(oid, runtime)?;
+    let changes = match call {
+        SequenceCall::NextValue => Some("nextval()"),
+        SequenceCall::SetValue => Some("setval()"),
+        SequenceCall::CurrentValue | SequenceCall::LastValue => None,
+    };
+    if let Some(function) = changes.filter(|_| runtime.transaction().is_read_only()) {
+        return Err(write_error::read_only_error(function));
+    }
     match call {
         SequenceCall::NextValue => next_value(oid, &name, &sequence, runtime),
         SequenceCall::SetValue => set_value(oid, &name, &sequence, &values, runtime),

@@ -26,7 +26,7 @@ use mote_types::{ColumnType, Datum};
 
 use super::{cascade, full_text, update, write_error};
 use crate::expr::{convert, equal, equal_rows};
-use crate::node::index_scan::{has_key, rows_with_key};
+use crate::node::index_scan::has_key;
 use crate::query::runtime::{Runtime, find_index};
 use crate::row_codec::{ColumnCodec, append_key};
 
@@ -324,18 +324,29 @@ impl OwnKey {
             }
             append_key(column, ty, &value, &mut key, &mut scratch);
         }
-        rows_with_key(&referenced.index, &key, &mut rows);
         let transaction = runtime.transaction();
+        let (table, index) = (&referenced.table, &referenced.index);
+        transaction.rows_with_key(table, index, &key, runtime.snapshot(), &mut rows);
         for &row in &rows {
             let (table, relation) = (&referenced.table, &referenced.relation);
             let strength = RowLockStrength::KeyShare;
             let Some((version, just_written)) = lock_any(table, relation, row, strength, runtime)? else {
+                // Deleted by somebody else, or a moment ago by this transaction itself.
+                if transaction.isolation() != Isolation::ReadCommitted
+                    && transaction.changed_since_snapshot(table, row)
+                    && let Some(seen) = transaction.fetch(table, row, runtime.snapshot())
+                    && has_key(table, index, &seen, &key, &mut scratch)
+                {
+                    return Err(write_error::serialization_failure(false));
+                }
                 continue;
             };
             if !has_key(table, &referenced.index, &version, &key, &mut scratch) {
                 continue;
             }
-            // Above READ COMMITTED the referenced row has to be there for this transaction, too.
+            // Above READ COMMITTED the referenced row has to be there for this transaction, too. That it stays is what
+            // the lock says: for SERIALIZABLE this is no read of the rest of the row.
+            let _pause = transaction.pause_tracking();
             return Ok(transaction.isolation() == Isolation::ReadCommitted
                 || just_written
                 || transaction.fetch(table, row, runtime.snapshot()).is_some());
@@ -671,6 +682,8 @@ impl Referencing {
         }
         // Rows that this transaction itself inserted are not in another transaction's snapshot.
         if !read_committed {
+            // Whoever wants to add a row that refers to the key waits for us, so there is nothing to validate.
+            let _pause = transaction.pause_tracking();
             let snapshot = transaction.advance_command();
             let mut scan = self.table.scan();
             while let Some(version) = scan.next(&self.table, transaction, &snapshot) {
@@ -700,12 +713,17 @@ impl Referencing {
             RowLockStrength::KeyShare,
             runtime,
         )?;
-        Ok(version.is_some_and(|(version, _)| {
+        let refers = version.is_some_and(|(version, _)| {
             same_key(
                 &read(&self.table, &version, &self.relation, &self.key.columns),
                 values,
             )
-        }))
+        });
+        if refers {
+            let told = runtime.transaction().note_newest(&self.table, row);
+            told.map_err(|error| write_error::sql_error(error, &self.relation))?;
+        }
+        Ok(refers)
     }
 }
 

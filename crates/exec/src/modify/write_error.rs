@@ -65,6 +65,7 @@ pub fn lock_error(error: WriteError) -> SqlError {
         WriteError::MustWait(_) => SqlError::internal("a wait was not waited for"),
         WriteError::WouldBlock => SqlError::new(state::LOCK_NOT_AVAILABLE, "could not obtain lock"),
         WriteError::Deadlock(report) => deadlock(&report),
+        WriteError::ReadConflict => read_conflict("during write"),
         WriteError::OutOfMemory => out_of_memory(),
         WriteError::Expression(error) => error,
         WriteError::SnapshotRevoked => snapshot_too_old(),
@@ -102,6 +103,27 @@ pub fn serialization_failure(deleted: bool) -> SqlError {
     )
 }
 
+/// 40001 of SERIALIZABLE. PostgreSQL's reason codes name its own algorithm's findings; these are the nearest.
+#[cold]
+fn read_conflict(when: &str) -> SqlError {
+    SqlError::new(
+        state::SERIALIZATION_FAILURE,
+        "could not serialize access due to read/write dependencies among transactions",
+    )
+    .detail(format!(
+        "Reason code: Canceled on identification as a pivot, {when}."
+    ))
+    .hint("The transaction might succeed if retried.")
+}
+
+#[cold]
+pub fn read_only_error(command: &str) -> SqlError {
+    SqlError::new(
+        state::READ_ONLY_SQL_TRANSACTION,
+        format!("cannot execute {command} in a read-only transaction"),
+    )
+}
+
 #[cold]
 pub fn begin_error(error: BeginError) -> SqlError {
     match error {
@@ -120,6 +142,7 @@ pub fn begin_error(error: BeginError) -> SqlError {
 pub fn commit_error(error: CommitError) -> SqlError {
     match error {
         CommitError::LogUnavailable { reason, .. } => log_unavailable(reason),
+        CommitError::ReadConflict { .. } => read_conflict("during commit attempt"),
     }
 }
 

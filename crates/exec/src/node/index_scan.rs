@@ -255,7 +255,7 @@ impl State {
             cursor,
             ..
         } = self;
-        let (_, index) = source.as_ref().expect("resolved before the start");
+        let (table, index) = source.as_ref().expect("resolved before the start");
         let columns = index.key_program.columns();
         key.clear();
         for (number, equality) in program.equals.iter().enumerate() {
@@ -277,7 +277,8 @@ impl State {
         }
         if program.equals.len() == columns.len() {
             rows.clear();
-            index.tree.get_all(key, rows);
+            let transaction = runtime.transaction();
+            transaction.rows_with_key(table, index, key, runtime.snapshot(), rows);
             if program.direction == Direction::Backward {
                 rows.reverse();
             }
@@ -288,10 +289,9 @@ impl State {
             *position = Position::Done;
             return Ok(());
         };
-        match cursor {
-            Some(cursor) => cursor.restart(range, program.direction),
-            None => *cursor = Some(Cursor::new(range, program.direction)),
-        }
+        runtime
+            .transaction()
+            .open_cursor(cursor, range, program.direction);
         *position = Position::Range;
         Ok(())
     }
@@ -314,7 +314,7 @@ impl State {
                 Position::Range => {
                     let cursor = self.cursor.as_mut().expect("a range has a cursor");
                     ask_ahead(table, |ahead| cursor.peek_row(ahead));
-                    match cursor.next(&index.tree) {
+                    match transaction.next_entry(table, index, cursor) {
                         Some(entry) => entry,
                         None => return Ok(false),
                     }
@@ -414,12 +414,6 @@ impl Operator for State {
         self.elements.clear();
         self.replaced = false;
     }
-}
-
-/// Row ids of a complete key, for callers outside of plans (foreign keys).
-pub(crate) fn rows_with_key(index: &TableIndex, key: &[u8], rows: &mut Vec<RowId>) {
-    rows.clear();
-    index.tree.get_all(key, rows);
 }
 
 /// Whether a version has exactly this key in the index.

@@ -25,6 +25,8 @@ pub enum BlockState {
 pub struct Savepoint {
     pub name: String,
     pub id: SavepointId,
+    /// READ ONLY as it was before: what a subtransaction sets ends with it.
+    pub read_only: bool,
 }
 
 /// What BEGIN and SET TRANSACTION ask of the transaction.

@@ -15,7 +15,7 @@ use super::{CommandTag, ExecuteEnd, Portal, Session};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
-use crate::modify::write_error;
+use crate::modify::write_error::{self, read_only_error};
 use crate::query::{Execution, RunOutcome};
 
 impl Session {
@@ -241,7 +241,12 @@ impl Session {
             return Err(read_only_error(word));
         }
         if self.block.characteristics.read_only && query.writes {
-            return Err(read_only_error("SELECT FOR UPDATE"));
+            let modifies = query.ctes.iter().any(|cte| cte.modifies);
+            return Err(read_only_error(if modifies {
+                "SELECT"
+            } else {
+                "SELECT FOR UPDATE"
+            }));
         }
         Ok(())
     }
@@ -270,13 +275,17 @@ impl Session {
             return Ok(tag);
         }
         self.ensure_transaction()?;
-        self.block.started = true;
+        // LOCK TABLE takes no snapshot: what it waited for is seen by the first query, at every isolation level.
+        let takes_snapshot = !matches!(**statement, Statement::Lock(_));
+        self.block.started |= takes_snapshot;
         if self.block.characteristics.read_only && !command::allowed_read_only(statement) {
             return Err(read_only_error(command::name(statement)));
         }
         let in_block = self.in_block();
         let transaction = self.transaction.as_ref().expect("ensured above");
-        transaction.begin_statement(Access::Write);
+        if takes_snapshot {
+            transaction.begin_statement(Access::Write);
+        }
         self.state.statement_text = text.clone();
         let mut context = StatementContext {
             transaction,
@@ -405,11 +414,4 @@ pub(super) fn query_tag(command: Command, rows: u64) -> CommandTag {
         Command::Delete => CommandTag::Delete(rows),
         Command::Merge => CommandTag::Merge(rows),
     }
-}
-
-fn read_only_error(command: &str) -> SqlError {
-    SqlError::new(
-        state::READ_ONLY_SQL_TRANSACTION,
-        format!("cannot execute {command} in a read-only transaction"),
-    )
 }

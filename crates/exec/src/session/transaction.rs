@@ -2,7 +2,7 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{BeginOptions, CommitReceipt, Isolation};
+use mote_engine::{BeginOptions, CommitError, CommitReceipt, Isolation};
 use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
 use super::block::{BlockState, Characteristics, Savepoint};
@@ -96,6 +96,7 @@ impl Session {
                 self.block.savepoints.push(Savepoint {
                     name: name.to_string(),
                     id,
+                    read_only: self.block.characteristics.read_only,
                 });
                 self.state.savepoint_depth += 1;
                 Ok(CommandTag::Word("SAVEPOINT"))
@@ -103,11 +104,12 @@ impl Session {
             TransactionStatement::Release { name, .. } => {
                 self.require_block("RELEASE SAVEPOINT")?;
                 let position = self.find_savepoint(name)?;
-                let id = self.block.savepoints[position].id;
+                let Savepoint { id, read_only, .. } = self.block.savepoints[position];
                 self.transaction
                     .as_ref()
                     .expect("a savepoint is open")
                     .release(id);
+                self.set_read_only(read_only)?;
                 self.block.savepoints.truncate(position);
                 self.state.savepoint_depth = position as u32;
                 Ok(CommandTag::Word("RELEASE"))
@@ -146,39 +148,59 @@ impl Session {
         self.set_characteristics(modes)
     }
 
-    /// SET TRANSACTION and the modes of BEGIN.
+    /// SET TRANSACTION and the modes of BEGIN. As in PostgreSQL a mode that changes nothing is not refused, except
+    /// DEFERRABLE.
     pub(crate) fn set_characteristics(&mut self, modes: &TransactionModes) -> SqlResult<()> {
         let mut chosen = self.block.characteristics;
+        let in_subtransaction = !self.block.savepoints.is_empty();
+        let refuse = |message: &str| Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
         if let Some(level) = modes.isolation {
-            let isolation = isolation_from_ast(level);
-            if self.block.started && isolation != chosen.isolation {
-                return Err(SqlError::new(
-                    state::ACTIVE_SQL_TRANSACTION,
-                    "SET TRANSACTION ISOLATION LEVEL must be called before any query",
-                ));
+            chosen.isolation = isolation_from_ast(level);
+            if chosen.isolation != self.block.characteristics.isolation {
+                if self.block.started {
+                    return refuse("SET TRANSACTION ISOLATION LEVEL must be called before any query");
+                }
+                if in_subtransaction {
+                    return refuse("SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction");
+                }
             }
-            chosen.isolation = isolation;
         }
         if let Some(read_only) = modes.read_only {
-            if !read_only && chosen.read_only && self.block.started {
-                return Err(SqlError::new(
-                    state::ACTIVE_SQL_TRANSACTION,
-                    "transaction read-write mode must be set before any query",
-                ));
+            if !read_only && chosen.read_only {
+                if in_subtransaction {
+                    return refuse("cannot set transaction read-write mode inside a read-only transaction");
+                }
+                if self.block.started {
+                    return refuse("transaction read-write mode must be set before any query");
+                }
             }
             chosen.read_only = read_only;
         }
         if let Some(deferrable) = modes.deferrable {
+            if in_subtransaction {
+                return refuse("SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction");
+            }
+            if self.block.started {
+                return refuse("SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
+            }
             chosen.deferrable = deferrable;
         }
-        if self.transaction.is_some()
-            && !self.block.started
-            && chosen.isolation != self.block.characteristics.isolation
-        {
-            // Nothing ran in it yet: begin again at the new level.
-            self.transaction = None;
+        if let Some(transaction) = &self.transaction {
+            let isolation = transaction.set_isolation(chosen.isolation);
+            isolation.map_err(write_error::begin_error)?;
         }
-        self.block.characteristics = chosen;
+        self.block.characteristics.isolation = chosen.isolation;
+        self.block.characteristics.deferrable = chosen.deferrable;
+        self.set_read_only(chosen.read_only)
+    }
+
+    fn set_read_only(&mut self, read_only: bool) -> SqlResult<()> {
+        if let Some(transaction) = &self.transaction {
+            transaction
+                .set_read_only(read_only)
+                .map_err(write_error::begin_error)?;
+        }
+        self.block.characteristics.read_only = read_only;
         Ok(())
     }
 
@@ -224,13 +246,14 @@ impl Session {
 
     fn rollback_to(&mut self, name: &str, host: &mut dyn Host) -> SqlResult<()> {
         let position = self.find_savepoint(name)?;
-        let id = self.block.savepoints[position].id;
+        let Savepoint { id, read_only, .. } = self.block.savepoints[position];
         let depth = position as u32 + 1;
         self.portals.retain(|portal| portal.savepoint_depth < depth);
         self.transaction
             .as_ref()
             .expect("a savepoint is open")
             .rollback_to(id);
+        self.set_read_only(read_only)?;
         self.block.savepoints.truncate(position + 1);
         self.state.savepoint_depth = depth;
         self.state.catalog.rollback_to(depth)?;
@@ -284,17 +307,24 @@ impl Session {
         self.close_portals_at_end();
         let result = match self.transaction.take() {
             None => Ok(None),
-            Some(transaction) => self
-                .state
-                .catalog
-                .publish(|| transaction.commit())
-                .map(Some)
-                .map_err(write_error::commit_error),
+            Some(transaction) => self.state.catalog.publish(|| transaction.commit()).map(Some),
         };
         self.transaction_ended(result.is_ok(), host);
-        let Some(receipt) = result? else { return Ok(()) };
-        self.gate(receipt, host);
-        Ok(())
+        match result {
+            Ok(receipt) => {
+                if let Some(receipt) = receipt {
+                    self.gate(receipt, host);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                // The error tells of what the transaction met, too. Without a log nothing would ever be durable.
+                if let CommitError::ReadConflict { receipt } = &error {
+                    self.gate(*receipt, host);
+                }
+                Err(write_error::commit_error(error))
+            }
+        }
     }
 
     /// Holds replies back until what the transaction wrote and saw is safe at the session's level.

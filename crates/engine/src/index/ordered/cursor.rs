@@ -183,8 +183,14 @@ impl Cursor {
 
     /// Makes the cursor note every piece of the range that it reads, for phantom validation.
     pub fn record_pieces(mut self) -> Cursor {
-        self.pieces = Some(Vec::new());
+        self.set_recording(true);
         self
+    }
+
+    /// Notes pieces from now on, or no longer; what was noted before is forgotten.
+    #[inline]
+    pub fn set_recording(&mut self, on: bool) {
+        self.pieces = on.then(Vec::new);
     }
 
     /// The pieces read since the last call. Together they cover what the cursor has handed out, what it has read ahead,
