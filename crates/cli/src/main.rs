@@ -18,6 +18,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 ///     mote serve --data ./data
 ///     psql -h 127.0.0.1 -U postgres
 ///
+/// Keep the data safe, and look whether it is sound:
+///
+///     mote backup --to ./backups/monday
+///     mote restore --backup ./backups/monday --data ./restored
+///     mote check ./data
+///
 /// Measure it, or any other server of that wire, honestly:
 ///
 ///     mote bench tpcc
@@ -33,6 +39,12 @@ struct Arguments {
 enum Command {
     /// Run a server on a data directory
     Serve(command::serve::ServeArguments),
+    /// Take a base backup of a running server, or verify one
+    Backup(command::backup::BackupArguments),
+    /// Make a data directory from a backup, as of its end, a time, a log position or a restore point
+    Restore(command::restore::RestoreArguments),
+    /// Check a data directory or a backup that no server has open
+    Check(command::check::CheckArguments),
     /// Measure a server: TPC-C, point selects, ingest, comparisons; check its isolation
     Bench(mote_bench::BenchCommand),
 }
@@ -40,6 +52,9 @@ enum Command {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve(arguments) => command::serve::run(&arguments),
+        Command::Backup(arguments) => command::backup::run(&arguments),
+        Command::Restore(arguments) => command::restore::run(&arguments),
+        Command::Check(arguments) => command::check::run(&arguments),
         Command::Bench(bench) => mote_bench::run(bench),
     }
 }

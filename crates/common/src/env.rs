@@ -1,11 +1,13 @@
 //! The only door to clock, disk, randomness and entropy.
 //!
 //! Everything below the SQL layer that depends on the world takes an [`Env`]; under the simulator one seed then
-//! decides every outcome. `real` answers from the operating system, `sim` from a seed and a fault plan.
+//! decides every outcome. `real` answers from the operating system, `sim` from a seed and a fault plan; `overlay`
+//! keeps all changes to another disk in memory.
 
 use std::io;
 use std::sync::Arc;
 
+pub mod overlay;
 pub mod real;
 pub mod sim;
 

@@ -8,12 +8,14 @@
 //!  5. `index`, `epoch`: ordered indexes, and when memory may be freed.
 //!  6. `log`, `checkpoint`, `recovery`: what is on disk and how it comes back.
 //!  7. `backup`: base backups, the archive of the log, point-in-time recovery.
-//!  8. `memory`: budget and allocator; `sequence`: counters.
+//!  8. `check`: is what is on disk sound?
+//!  9. `memory`: budget and allocator; `sequence`: counters.
 //!
 //! Promises (docs/design/0002, 0003): a reader never waits for a writer; nothing here blocks a thread on a lock, it answers
 //! `WriteError::MustWait`; what was acknowledged survives. Leaves out: SQL types, names, expressions, sessions.
 
 pub mod backup;
+pub mod check;
 pub mod checkpoint;
 mod engine;
 pub mod epoch;

@@ -11,6 +11,7 @@ use mote_engine::{Engine, EngineConfig, OpenError};
 
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, write};
+use crate::functions::backup::Backups;
 use crate::session::state::POSTGRES_EPOCH_UNIX_US;
 use crate::session::{Revoker, SessionDirectory, SessionState};
 
@@ -65,6 +66,7 @@ pub struct Database {
     catalog: Arc<CatalogStore>,
     clock: Arc<dyn Clock>,
     sessions: SessionDirectory,
+    backups: Backups,
     /// When it was opened, microseconds since 2000-01-01 UTC.
     started_us: i64,
     /// Tells databases opened by one process apart, whatever they are called.
@@ -123,6 +125,7 @@ impl Database {
             catalog: Arc::new(CatalogStore::new(catalog)),
             clock,
             sessions: SessionDirectory::default(),
+            backups: Backups::default(),
             started_us,
             // Relaxed: only that it is another number matters.
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed),
@@ -153,6 +156,10 @@ impl Database {
         &self.sessions
     }
 
+    pub fn backups(&self) -> &Backups {
+        &self.backups
+    }
+
     /// Now, microseconds since 2000-01-01 UTC.
     pub fn now_us(&self) -> i64 {
         self.clock.wall_us() - POSTGRES_EPOCH_UNIX_US
@@ -173,6 +180,7 @@ impl Database {
     /// A session ended: what it held beyond its transaction is given back.
     pub fn release_session(&self, state: &SessionState) {
         self.engine.release_session_locks(state.pid);
+        self.backups.release(state.pid);
     }
 
     /// Ends all writing; the database can be opened again afterwards.

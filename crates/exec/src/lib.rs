@@ -18,6 +18,7 @@
 
 pub mod host;
 pub mod context;
+pub mod check;
 pub mod database;
 pub mod session;
 pub mod settings;

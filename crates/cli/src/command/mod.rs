@@ -1,5 +1,9 @@
 //! The sub-commands that live here; `bench` is the laboratory's own (crate `mote_bench`).
 
+pub mod backup;
+pub mod check;
+pub mod progress;
 mod recovery_report;
+pub mod restore;
 pub mod serve;
 mod units;

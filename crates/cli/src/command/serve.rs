@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use mote_engine::EngineConfig;
+use mote_engine::backup::{ArchiveConfig, LABEL_PATH};
 use mote_engine::checkpoint::CheckpointConfig;
 use mote_engine::log::LogConfig;
 use mote_exec::database::{Database, InitialNames};
@@ -50,8 +51,19 @@ pub struct ServeArguments {
     password_file: Option<PathBuf>,
 
     /// Memory for rows and indexes, as in 512MB or 16GB [default: three quarters of the machine's]
-    #[arg(long, value_name = "SIZE", value_parser = |text: &str| parse_bytes_from(text, 64))]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     memory: Option<u64>,
+
+    /// Directory to which the log is copied before it is recycled, for point-in-time recovery; created if it does not exist
+    ///
+    /// Several databases may share one. Where it cannot be written, the log is kept and grows until its disk is full; then
+    /// writers get 53100 and readers go on. pg_stat_archiver tells of failures.
+    #[arg(long, value_name = "DIR")]
+    archive_dir: Option<PathBuf>,
+
+    /// Time after which a log segment that is not full is archived all the same; 0: only when pg_switch_wal() asks
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_timeout)]
+    archive_timeout: Duration,
 
     /// Worker threads, each with its own event loop [default: one per core]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -160,7 +172,7 @@ fn open(
         }
         report.progress(progress);
     };
-    Database::open_with_progress(&arguments.data, engine_config(arguments), names, &mut progress)
+    Database::open_with_progress(&arguments.data, engine_config(arguments)?, names, &mut progress)
         .map_err(|e| e.to_string())
 }
 
@@ -216,10 +228,10 @@ fn read_password(file: &Path) -> Result<String, String> {
     }
 }
 
-fn engine_config(arguments: &ServeArguments) -> EngineConfig {
+fn engine_config(arguments: &ServeArguments) -> Result<EngineConfig, String> {
     let defaults = EngineConfig::default();
-    EngineConfig {
-        memory_limit_bytes: arguments.memory.unwrap_or_else(|| machine_memory_bytes() / 4 * 3),
+    Ok(EngineConfig {
+        memory_limit_bytes: arguments.memory.unwrap_or_else(default_memory_bytes),
         recovery_threads: arguments
             .recovery_threads
             .map_or(defaults.recovery_threads, usize::from),
@@ -238,8 +250,23 @@ fn engine_config(arguments: &ServeArguments) -> EngineConfig {
             ..defaults.checkpoint
         },
         prepared_max: arguments.max_prepared_transactions,
+        archive: arguments
+            .archive_dir
+            .as_deref()
+            .map(|directory| archive_config(directory, arguments.archive_timeout))
+            .transpose()?,
         ..defaults
-    }
+    })
+}
+
+fn archive_config(directory: &Path, timeout: Duration) -> Result<ArchiveConfig, String> {
+    let failed = |e| format!("could not create directory {}: {e}", directory.display());
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    Ok(ArchiveConfig {
+        disk: mote_common::env::real::disk(directory),
+        name: directory.display().to_string(),
+        timeout,
+    })
 }
 
 /// A directory that holds something, but no database of mote's, is somebody else's.
@@ -250,6 +277,12 @@ fn refuse_foreign_directory(data: &Path) -> Result<(), String> {
         .filter_map(Result::ok)
         .map(|entry| entry.file_name())
         .collect();
+    if names.iter().any(|name| name == LABEL_PATH) {
+        return Err(format!(
+            "{0} is a base backup, to which no server may write. Restore it: mote restore --backup {0} --data DIR",
+            data.display()
+        ));
+    }
     let own = ["MANIFEST", "LOCK", "log", "image", "lost+found"];
     match names
         .iter()
@@ -265,6 +298,11 @@ fn refuse_foreign_directory(data: &Path) -> Result<(), String> {
     }
 }
 
+/// Three quarters of the machine's.
+pub fn default_memory_bytes() -> u64 {
+    machine_memory_bytes() / 4 * 3
+}
+
 /// What the kernel calls MemTotal; a quarter of a guess where it does not say.
 fn machine_memory_bytes() -> u64 {
     const UNKNOWN: u64 = 4 << 30;
@@ -272,4 +310,17 @@ fn machine_memory_bytes() -> u64 {
     let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kilobytes: Option<u64> = total.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
     kilobytes.map_or(UNKNOWN, |kb| kb * 1024)
+}
+
+/// Memory: at least what an empty database needs.
+pub fn parse_memory(text: &str) -> Result<u64, String> {
+    parse_bytes_from(text, 64)
+}
+
+/// A time, or `0` for never.
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" => Ok(Duration::ZERO),
+        text => parse_duration(text),
+    }
 }

@@ -12,14 +12,28 @@ use super::{Clock, Disk, Env, File};
 /// An environment whose disk is the directory `root`.
 pub fn env(root: &Path) -> Env {
     Env {
-        disk: Arc::new(RealDisk {
-            root: root.to_path_buf(),
-        }),
+        disk: disk(root),
         clock: Arc::new(RealClock {
             start: Instant::now(),
         }),
         seed: entropy_u64(),
     }
+}
+
+/// The directory `root` as a disk.
+pub fn disk(root: &Path) -> Arc<dyn Disk> {
+    Arc::new(RealDisk {
+        root: root.to_path_buf(),
+        writable: true,
+    })
+}
+
+/// The directory `root` as a disk that refuses every change: for backups, archives and `mote check`.
+pub fn read_only_disk(root: &Path) -> Arc<dyn Disk> {
+    Arc::new(RealDisk {
+        root: root.to_path_buf(),
+        writable: false,
+    })
 }
 
 /// Eight bytes from the kernel's generator.
@@ -55,6 +69,19 @@ impl Clock for RealClock {
 
 struct RealDisk {
     root: PathBuf,
+    writable: bool,
+}
+
+impl RealDisk {
+    /// Where a change is to be made, if changes may be made.
+    fn place(&self, path: &str) -> io::Result<PathBuf> {
+        if self.writable {
+            Ok(self.root.join(path))
+        } else {
+            let what = format!("{path} was opened for reading only");
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
+        }
+    }
 }
 
 struct RealFile(fs::File);
@@ -107,7 +134,7 @@ impl Disk for RealDisk {
     fn open(&self, path: &str) -> io::Result<Arc<dyn File>> {
         let file = fs::OpenOptions::new()
             .read(true)
-            .write(true)
+            .write(self.writable)
             .open(self.root.join(path))?;
         Ok(Arc::new(RealFile(file)))
     }
@@ -117,7 +144,7 @@ impl Disk for RealDisk {
             .read(true)
             .write(true)
             .create_new(true)
-            .open(self.root.join(path))?;
+            .open(self.place(path)?)?;
         Ok(Arc::new(RealFile(file)))
     }
 
@@ -126,15 +153,15 @@ impl Disk for RealDisk {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.root.join(from), self.root.join(to))
+        fs::rename(self.place(from)?, self.place(to)?)
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        fs::remove_file(self.root.join(path))
+        fs::remove_file(self.place(path)?)
     }
 
     fn create_dir_all(&self, path: &str) -> io::Result<()> {
-        fs::create_dir_all(self.root.join(path))
+        fs::create_dir_all(self.place(path)?)
     }
 
     fn list(&self, dir: &str) -> io::Result<Vec<String>> {

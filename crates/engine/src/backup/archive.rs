@@ -85,6 +85,7 @@ pub(crate) fn archive_start(
 ) -> io::Result<Lsn> {
     let directory = archive_directory(system_id);
     config.disk.create_dir_all(&directory)?;
+    config.disk.sync_dir("")?;
     let names = config.disk.list(&directory)?;
     let archived: BTreeSet<u64> = names.iter().filter_map(|name| parse_segment_name(name)).collect();
     let here: BTreeSet<u64> = data

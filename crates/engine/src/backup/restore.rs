@@ -298,34 +298,40 @@ fn read_to_target(
         reached: false,
     };
     let mut start = label.log_start.0 / size * size;
-    loop {
-        let Some(source) = sources.segment(start)? else {
-            return end_of_log(sources, start, cut);
-        };
+    while let Some(source) = sources.segment(start)? {
         let stop = source.start + source.bytes;
         let read = read_segment(&source, label, &mut frames, target, &mut cut, progress, pace)?;
         used.push(source);
-        if cut.reached || read == Ended::Torn {
-            return match sources.next_behind(start) {
-                Some(behind) if !cut.reached => Err(gap(label, cut.end.0, behind)),
-                _ => Ok(cut),
-            };
+        if cut.reached {
+            return Ok(cut);
         }
-        if stop < start + size {
-            return match sources.next_behind(start) {
-                Some(behind) => Err(gap(label, stop, behind)),
-                None => Ok(cut),
-            };
+        if read == Ended::Torn || stop < start + size {
+            break;
         }
         start += size;
     }
+    // The log ends here; nothing of it may be behind.
+    let end = used.last().map_or(start, |source| source.start + source.bytes);
+    if let Some(behind) = sources.next_behind(start) {
+        return Err(gap(label, end, behind));
+    }
+    if let Some(last) = used.last() {
+        check_end(last, label, &frames, end)?;
+    }
+    Ok(cut)
 }
 
-fn end_of_log(sources: &Sources<'_>, start: u64, cut: Cut) -> Result<Cut, BackupError> {
-    match sources.next_behind(start) {
-        Some(behind) => Err(gap(sources.label, start, behind)),
-        None => Ok(cut),
+/// The log's last bytes are frames to the end, or what a copy that was under way may have left behind them.
+fn check_end(last: &Source, label: &BackupLabel, frames: &FrameStream, end: u64) -> Result<(), BackupError> {
+    if frames.position().0 >= end {
+        return Ok(());
     }
+    if last.archived {
+        // A frame may go on in a segment that was not archived yet.
+        return prove_torn(last, frames, frames.fed_to().0, end);
+    }
+    let what = format!("the log ends here, not at {}", label.end);
+    Err(frame_damage(label.segment_bytes, frames.position(), &what))
 }
 
 fn gap(label: &BackupLabel, from: u64, to: u64) -> BackupError {
@@ -380,7 +386,6 @@ fn read_segment(
                     }
                 }
                 Err(fault) if source.partial && fault.lsn >= label.end => {
-                    prove_torn(source, frames, at, stop)?;
                     return Ok(Ended::Torn);
                 }
                 Err(fault) if fault.lsn.0 >= source.start => {
@@ -397,8 +402,8 @@ fn read_segment(
 fn prove_torn(source: &Source, frames: &FrameStream, fed: u64, stop: u64) -> Result<(), BackupError> {
     let end = frames.position();
     let mut rest = frames.rest().to_vec();
-    let mut more = vec![0; (stop - fed) as usize];
-    let read = source.read(fed, &mut more)?;
+    let mut more = vec![0; stop.saturating_sub(fed) as usize];
+    let read = source.read(fed.min(stop), &mut more)?;
     rest.extend_from_slice(&more[..read]);
     match find_proof(&rest, end.0, end) {
         None => Ok(()),
@@ -457,7 +462,7 @@ fn check_reached(
 ) -> Result<(), BackupError> {
     let refuse = |what: String| Err(BackupError::Refused(what));
     let early = match target {
-        RestoreTarget::Time { .. } => !cut.in_time && cut.reached,
+        RestoreTarget::Time { us, .. } => !cut.in_time && cut.last_us > *us,
         RestoreTarget::Lsn { lsn, exclusive } => {
             *lsn < label.consistent || *exclusive && *lsn == label.consistent
         }

@@ -164,6 +164,8 @@ fn out_of_memory() -> SqlError {
         .hint("Delete rows, end old transactions, or raise the memory limit.")
 }
 
+/// The log takes nothing now.
+#[cold]
 pub fn log_unavailable(reason: LogUnavailable) -> SqlError {
     match reason {
         LogUnavailable::DiskFull => SqlError::new(

@@ -4,6 +4,7 @@
 //!  - `uniqueness`: duplicates, waits for keys, races.
 //!  - `locks`: queues, hand-over, deadlocks, table and advisory locks.
 //!  - `collection`: pruning, the collector, memory.
+//!  - `checks`: indexes against tables.
 //!  - `objects`: tables, layouts, indexes, sequences; recovery.
 //!  - `cold_start`: recovery of larger tables.
 //!  - `prepared`: two-phase commit, over crashes.
@@ -11,6 +12,7 @@
 //!  - `serializable`: anomalies that SERIALIZABLE refuses, by name; what it must not refuse; the commit step's races.
 //!  - `history`: random SERIALIZABLE transactions, executed again one by one in commit order.
 
+mod checks;
 mod cold_start;
 mod collection;
 mod history;

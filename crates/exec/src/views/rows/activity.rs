@@ -9,6 +9,7 @@ use mote_common::{Oid, SqlResult, TableId};
 use mote_engine::{AdvisoryKey, LockInfo, LockTag, TransactionId};
 use mote_types::{Datum, Numeric};
 
+use crate::session::state::POSTGRES_EPOCH_UNIX_US;
 use crate::session::{Activity, ActivityState, Doing, PreparedNote, Waiting};
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row, xid};
@@ -343,6 +344,25 @@ pub fn wal(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     ]])
 }
 
-pub fn archiver(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    Ok(vec![row![NO_COUNT, NULL, NULL, NO_COUNT, NULL, NULL, NULL]])
+pub fn archiver(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let report = facts.engine.archive_report().unwrap_or_default();
+    let name_and_time = |last: Option<(String, i64)>| match last {
+        Some((name, us)) => [
+            Datum::text(&name),
+            Datum::TimestampTz(us - POSTGRES_EPOCH_UNIX_US),
+        ],
+        None => [NULL, NULL],
+    };
+    let [archived, archived_at] = name_and_time(report.last_archived);
+    let [failed, failed_at] = name_and_time(report.last_failed);
+    let (done, failures) = (report.archived_count as i64, report.failed_count as i64);
+    Ok(vec![row![
+        done,
+        archived,
+        archived_at,
+        failures,
+        failed,
+        failed_at,
+        NULL
+    ]])
 }

@@ -1,0 +1,205 @@
+//! Base backups over SQL, the archive, restore points.
+//!
+//! A session holds at most one backup: the files of one manifest, which `mote_backup_read` hands out piece by piece. The hold
+//! ends with `mote_backup_stop`, `DISCARD ALL` or the session. All of it is for superusers: pages of all tables are read.
+//!
+//! A piece is read by a thread of its own while the session is parked, so that no worker waits for the disk.
+//! Leaves out: what is copied in which order, and all checking (the client: `mote backup`).
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+use hashbrown::HashMap;
+use mote_common::error::state;
+use mote_common::{Lsn, SqlError, SqlResult};
+use mote_engine::checkpoint::BackupHold;
+use mote_types::Datum;
+use parking_lot::Mutex;
+
+use super::{Body, CallSite, int4, int8, text};
+use crate::context::StatementContext;
+use crate::modify::write_error;
+use crate::query::runtime::Runtime;
+
+/// Longest piece that one call reads.
+const READ_BYTES_MAX: i32 = 8 << 20;
+/// How often a parked session looks whether its piece was read.
+const LOOK_AGAIN_NS: u64 = 200_000;
+/// PostgreSQL's limit of a restore point's name, in bytes, with the end of its string.
+const RESTORE_POINT_BYTES: usize = 64;
+
+/// The backups that sessions hold, by the session's number.
+#[derive(Default)]
+pub struct Backups {
+    held: Mutex<HashMap<u32, Arc<BackupHold>>>,
+}
+
+impl Backups {
+    /// The session's backup is over, if it has one.
+    pub fn release(&self, pid: u32) -> bool {
+        let hold = self.held.lock().remove(&pid);
+        hold.is_some()
+    }
+}
+
+pub fn body(name: &str) -> Option<Body> {
+    Some(match name {
+        "mote_backup_start" => Body::Runtime(start),
+        "mote_backup_read" => Body::Runtime(read),
+        "mote_backup_stop" => Body::Runtime(stop),
+        "pg_current_wal_flush_lsn" => Body::Runtime(|runtime, _, _| {
+            Ok(Datum::Int8(
+                runtime.database().engine().horizons().stable.0 as i64,
+            ))
+        }),
+        // NULL without an archive.
+        "mote_archived_lsn" => Body::Runtime(|runtime, _, _| {
+            let report = runtime.database().engine().archive_report();
+            Ok(report.map_or(Datum::Null, |report| Datum::Int8(report.archived_to.0 as i64)))
+        }),
+        "pg_switch_wal" => Body::Runtime(switch_wal),
+        "pg_create_restore_point" => Body::Runtime(create_restore_point),
+        _ => return None,
+    })
+}
+
+fn require_superuser(runtime: &Runtime<'_, '_>, site: &CallSite) -> SqlResult<()> {
+    if runtime.session().superuser {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for function {}", site.name),
+    ))
+}
+
+/// Answers the manifest that is held.
+fn start(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
+    require_superuser(runtime, site)?;
+    let (pid, database) = (runtime.session().pid, runtime.database());
+    let mut held = database.backups().held.lock();
+    if held.contains_key(&pid) {
+        return Err(SqlError::new(
+            state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "a backup is already in progress in this session",
+        )
+        .hint("Call mote_backup_stop() first."));
+    }
+    let hold = Arc::new(database.engine().hold_for_backup());
+    let manifest = hold.manifest().encode();
+    held.insert(pid, hold);
+    Ok(Datum::Bytea(manifest.into()))
+}
+
+fn stop(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
+    require_superuser(runtime, site)?;
+    if !runtime.database().backups().release(runtime.session().pid) {
+        return Err(no_backup());
+    }
+    Ok(Datum::from(""))
+}
+
+fn no_backup() -> SqlError {
+    SqlError::new(
+        state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "backup is not in progress",
+    )
+    .hint("Call mote_backup_start() first, in this session.")
+}
+
+fn read(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
+    require_superuser(runtime, site)?;
+    let (path, offset, bytes) = (text(&a[0]).to_string(), int8(&a[1]), int4(&a[2]));
+    let Ok(offset) = u64::try_from(offset) else {
+        return Err(invalid("requested offset cannot be negative".into()));
+    };
+    if !(0..=READ_BYTES_MAX).contains(&bytes) {
+        return Err(invalid(format!(
+            "requested length must be between 0 and {READ_BYTES_MAX}"
+        )));
+    }
+    let (pid, database) = (runtime.session().pid, runtime.database().clone());
+    let hold = database.backups().held.lock().get(&pid).cloned();
+    let hold = hold.ok_or_else(no_backup)?;
+    let (sender, receiver) = sync_channel(1);
+    let name = path.clone();
+    let reader = move || {
+        let piece = database.engine().read_held(&hold, &name, offset, bytes as usize);
+        // The receiver is gone when the statement was cancelled.
+        let _ = sender.send(piece);
+    };
+    std::thread::Builder::new()
+        .name("mote-backup".into())
+        .spawn(reader)
+        .map_err(|error| io_error("could not start a thread", &error))?;
+    match wait_for(runtime.context(), &receiver)? {
+        Some(Ok(piece)) => Ok(Datum::Bytea(piece.into())),
+        Some(Err(error)) => Err(io_error(&format!("could not read file \"{path}\""), &error)),
+        None => Err(SqlError::new(
+            state::UNDEFINED_FILE,
+            format!("file \"{path}\" is not part of this backup"),
+        )),
+    }
+}
+
+type Piece = Option<io::Result<Vec<u8>>>;
+
+/// Parks the session until the thread has answered.
+fn wait_for(context: &mut StatementContext<'_>, receiver: &Receiver<Piece>) -> SqlResult<Piece> {
+    loop {
+        match receiver.try_recv() {
+            Ok(piece) => return Ok(piece),
+            Err(TryRecvError::Disconnected) => {
+                return Err(SqlError::internal("the thread that reads a backup's file ended"));
+            }
+            Err(TryRecvError::Empty) => {
+                let at = context.session.clock.monotonic_ns() + LOOK_AGAIN_NS;
+                context.sleep_until(at)?;
+            }
+        }
+    }
+}
+
+fn invalid(what: String) -> SqlError {
+    SqlError::new(state::INVALID_PARAMETER_VALUE, what)
+}
+
+fn io_error(what: &str, error: &io::Error) -> SqlError {
+    SqlError::new(state::IO_ERROR, format!("{what}: {error}"))
+}
+
+/// Waits until the log is durable up to `lsn`: what the caller is told must not be lost.
+fn make_stable(runtime: &mut Runtime<'_, '_>, lsn: Lsn) -> SqlResult<()> {
+    let context = runtime.context();
+    context.database.engine().request_flush();
+    let end = context.host.wait_stable(lsn);
+    context.check(end)
+}
+
+/// Everything up to the answer goes to the archive now. The log itself goes on in the same segment.
+fn switch_wal(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> SqlResult<Datum> {
+    require_superuser(runtime, site)?;
+    let tail = runtime.database().engine().horizons().tail;
+    make_stable(runtime, tail)?;
+    runtime.database().engine().request_archiving();
+    Ok(Datum::Int8(tail.0 as i64))
+}
+
+fn create_restore_point(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
+    require_superuser(runtime, site)?;
+    let name = text(&a[0]);
+    if name.len() >= RESTORE_POINT_BYTES {
+        return Err(invalid(format!(
+            "value too long for restore point (maximum {} characters)",
+            RESTORE_POINT_BYTES - 1
+        )));
+    }
+    let lsn = runtime
+        .database()
+        .engine()
+        .create_restore_point(name)
+        .map_err(write_error::log_unavailable)?;
+    make_stable(runtime, lsn)?;
+    Ok(Datum::Int8(lsn.0 as i64))
+}
