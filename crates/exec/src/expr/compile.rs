@@ -8,6 +8,7 @@ use mote_sql::plan::expr::{Expr, SubPlanCall, SubPlanKind, Subscript};
 use mote_types::{ColumnType, Datum, Oid, RowType, oid};
 
 use super::array::{ArrayConstructor, SubscriptTerm, Subscripting};
+use super::array_assignment::SubscriptAssignment;
 use super::cast::Cast;
 use super::comparison::{ArrayComparison, Compare, InList, Predicate, RowComparison};
 use super::subplan::{Kind, Quantified, SubPlan};
@@ -138,6 +139,20 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             operator: *operator,
             left: compile_all(left)?,
             right: compile_all(right)?,
+        })),
+        Expr::SubscriptAssign {
+            container,
+            subscripts,
+            value,
+            ty,
+        } => Expression::SubscriptAssign(Box::new(SubscriptAssignment {
+            container: compile(container)?,
+            subscripts: subscripts
+                .iter()
+                .map(compile_subscript)
+                .collect::<SqlResult<_>>()?,
+            value: compile(value)?,
+            element: element_of(*ty),
         })),
         Expr::Subscript {
             array, subscripts, ..
@@ -311,6 +326,7 @@ pub fn type_of(expr: &Expr) -> ColumnType {
         | Expr::Array { ty, .. }
         | Expr::Row { ty, .. }
         | Expr::Subscript { ty, .. }
+        | Expr::SubscriptAssign { ty, .. }
         | Expr::FieldSelect { ty, .. }
         | Expr::SessionValue { ty, .. }
         | Expr::Sequence { ty, .. }

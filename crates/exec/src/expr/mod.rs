@@ -1,7 +1,7 @@
 //! Expressions in the form that is evaluated: `plan::expr::Expr` compiled once per plan.
 //!
 //! Read in this order: this file (the tree and its evaluation), `compile` (from the plan's form to this one),
-//! `comparison` (=, <, IN, ANY, row-wise), `cast`, `array` (ARRAY[], subscripts, rows), `subplan`, `session_value`,
+//! `comparison` (=, <, IN, ANY, row-wise), `cast`, `array` (ARRAY[], subscripts, rows), `array_assignment`, `subplan`, `session_value`,
 //! `fold` (constants, for the planner).
 //!
 //! Promises
@@ -12,6 +12,7 @@
 //! Leaves out: bodies of functions (`functions`), folding of constants (the planner's).
 
 mod array;
+mod array_assignment;
 mod cast;
 mod comparison;
 mod compile;
@@ -87,6 +88,7 @@ pub enum Expression {
     },
     RowComparison(Box<RowComparison>),
     Subscript(Box<array::Subscripting>),
+    SubscriptAssign(Box<array_assignment::SubscriptAssignment>),
     Field {
         record: Box<Expression>,
         field: usize,
@@ -174,6 +176,7 @@ impl Expression {
             Expression::Array(constructor) => constructor.evaluate(row, runtime),
             Expression::Row { fields, ty } => array::make_record(fields, ty, row, runtime),
             Expression::Subscript(subscripting) => subscripting.evaluate(row, runtime),
+            Expression::SubscriptAssign(assignment) => assignment.evaluate(row, runtime),
             Expression::Field { record, field } => match record.evaluate(row, runtime)? {
                 Datum::Record(mut record) => Ok(std::mem::take(&mut record.fields[*field])),
                 _ => Ok(Datum::Null),

@@ -6,21 +6,23 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 
 use super::Binder;
-use super::query::FIRST_SYSTEM_COLUMN;
+use super::query::ItemKind;
 use super::relation_expression::RelationExpression;
-use super::scope::Clause;
+use super::scope::{Clause, ScopeItem};
 use crate::ast::{self, ConflictTarget, ExprKind};
 use crate::catalog::{ConstraintKind, IndexKeyTarget, Relation};
 use crate::plan::expr::Expr;
 use crate::plan::node::{ConflictAction, OnConflict};
 
 impl Binder<'_> {
+    /// The clause, and the item whose columns are those of the row proposed for insertion.
     pub(super) fn on_conflict(
         &mut self,
         conflict: &ast::OnConflict,
         relation: &Arc<Relation>,
         target: u16,
-    ) -> SqlResult<OnConflict> {
+    ) -> SqlResult<(OnConflict, u16)> {
+        let mut excluded = target;
         let arbiters = match &conflict.target {
             None => Vec::new(),
             Some(ConflictTarget::Constraint(name)) => vec![self.constraint_index(name, relation)?],
@@ -39,53 +41,27 @@ impl Binder<'_> {
                         .error(state::SYNTAX_ERROR, conflict.location, message)
                         .hint("For example, ON CONFLICT (column_name)."));
                 }
-                self.level().excluded = Some(relation.clone());
-                let bound = self.in_clause(Clause::Update, |this| this.assignments(assignments, relation));
+                let name: ast::Name = "excluded".into();
+                let kind = ItemKind::Relation(relation.clone());
+                excluded = self.add_item(name.clone(), kind, Vec::new())?;
+                self.level().items.push(ScopeItem::item(name, excluded));
+                let assignments = self.in_clause(Clause::Update, |this| {
+                    this.assignments(assignments, relation, target)
+                })?;
                 let condition = match filter {
                     Some(filter) => {
                         Some(self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?)
                     }
                     None => None,
                 };
-                self.level().excluded = None;
-                let existing = |mut expr: Expr| {
-                    expr.rewrite(&mut |inner| match inner {
-                        Expr::Variable {
-                            relation, column, ty, ..
-                        } if *relation == target && *column < FIRST_SYSTEM_COLUMN => Some(Expr::Column {
-                            index: *column,
-                            ty: *ty,
-                        }),
-                        _ => None,
-                    });
-                    expr
-                };
-                let assignments = bound?
-                    .into_iter()
-                    .map(|(column, expr)| (column, existing(expr)))
-                    .collect();
+                self.level().items.pop();
                 ConflictAction::Update {
                     assignments,
-                    condition: condition.map(existing),
+                    condition,
                 }
             }
         };
-        if let ConflictAction::Update {
-            assignments,
-            condition,
-        } = &action
-        {
-            let correlated = |expr: &Expr| expr.contains_subplan();
-            if assignments
-                .iter()
-                .map(|(_, expr)| expr)
-                .chain(condition)
-                .any(correlated)
-            {
-                return Err(SqlError::unsupported("sub-query in ON CONFLICT DO UPDATE"));
-            }
-        }
-        Ok(OnConflict { arbiters, action })
+        Ok((OnConflict { arbiters, action }, excluded))
     }
 
     fn constraint_index(&self, name: &str, relation: &Relation) -> SqlResult<u16> {

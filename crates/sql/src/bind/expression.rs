@@ -496,7 +496,12 @@ impl Binder<'_> {
         Ok(expr)
     }
 
-    fn subscripts(&mut self, array: Expr, steps: &[IndirectionStep], location: Location) -> SqlResult<Expr> {
+    pub(super) fn subscripts(
+        &mut self,
+        array: Expr,
+        steps: &[IndirectionStep],
+        location: Location,
+    ) -> SqlResult<Expr> {
         let array_type = array.ty();
         let element = match array_type.oid {
             // One character; no slices.

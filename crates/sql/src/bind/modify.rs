@@ -17,6 +17,7 @@ use super::relation_expression::RelationExpression;
 use super::scope::{Clause, Level, ScopeItem};
 use super::select::conjuncts;
 use crate::ast::{self, Assignment, ExprKind, InsertSource, Location, Overriding};
+use crate::catalog::cast::CastUse;
 use crate::catalog::{Column, ConstraintKind, Identity, Relation, RelationKind};
 use crate::plan::expr::{Expr, SequenceCall, SubPlanKind};
 use crate::plan::{Command, RelationLock, privilege};
@@ -117,7 +118,9 @@ impl Binder<'_> {
         self.levels.push(Level::new(Clause::Returning));
         self.level().items.push(ScopeItem::item(alias, target));
         if let Some(conflict) = &insert.on_conflict {
-            bound.on_conflict = Some(self.on_conflict(conflict, &relation, target)?);
+            let (conflict, excluded) = self.on_conflict(conflict, &relation, target)?;
+            bound.on_conflict = Some(conflict);
+            bound.excluded = excluded;
         }
         let returning = self.returning(insert.returning.as_ref(), &relation)?;
         self.levels.pop();
@@ -170,6 +173,7 @@ impl Binder<'_> {
             generated: Vec::new(),
             checks: Vec::new(),
             on_conflict: None,
+            excluded: 0,
         };
         let mut given: Vec<Option<Expr>> = vec![None; relation.columns.len()];
         let plain_values = |query: &ast::Query| {
@@ -471,7 +475,7 @@ impl Binder<'_> {
         self.levels.push(Level::new(Clause::Update));
         self.level().items.push(ScopeItem::item(alias, target));
         let mut from = self.modify_from(target, &update.from)?;
-        let assignments = self.assignments(&update.assignments, &relation)?;
+        let assignments = self.assignments(&update.assignments, &relation, target)?;
         from.filter = self.modify_filter(update.filter.as_ref())?;
         let reads = !from.filter.is_empty()
             || assignments.iter().any(|(_, expr)| {
@@ -534,13 +538,13 @@ impl Binder<'_> {
         &mut self,
         assignments: &[Assignment],
         relation: &Arc<Relation>,
+        target: u16,
     ) -> SqlResult<Vec<(u16, Expr)>> {
         let mut bound: Vec<(u16, Expr)> = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             match assignment {
                 Assignment::Single { column, value } => {
-                    let new = self.assignment(column, value, relation)?;
-                    self.push_assignment(&mut bound, new, column)?;
+                    self.assignment(column, value, relation, target, &mut bound)?;
                 }
                 Assignment::Multiple { columns, source } => match &source.kind {
                     ExprKind::Row { fields, .. } => {
@@ -549,14 +553,14 @@ impl Binder<'_> {
                             return Err(self.error(state::SYNTAX_ERROR, source.location, message));
                         }
                         for (column, value) in columns.iter().zip(fields) {
-                            let new = self.assignment(column, value, relation)?;
-                            self.push_assignment(&mut bound, new, column)?;
+                            self.assignment(column, value, relation, target, &mut bound)?;
                         }
                     }
                     ExprKind::ScalarQuery(query) => {
                         for (slot, column) in columns.iter().enumerate() {
-                            let new = self.query_assignment(column, slot, columns.len(), query, relation)?;
-                            self.push_assignment(&mut bound, new, column)?;
+                            let value = self.query_assignment(slot, columns.len(), query)?;
+                            let place = column.location;
+                            self.assign(column, value, place, relation, target, &mut bound)?;
                         }
                     }
                     _ => {
@@ -569,38 +573,39 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    fn push_assignment(
-        &self,
-        bound: &mut Vec<(u16, Expr)>,
-        new: (u16, Expr),
-        column: &ast::ColumnTarget,
-    ) -> SqlResult<()> {
-        if bound.iter().any(|(position, _)| *position == new.0) {
-            let message = format!("multiple assignments to same column \"{}\"", column.name);
-            return Err(SqlError::new(state::SYNTAX_ERROR, message));
-        }
-        bound.push(new);
-        Ok(())
-    }
-
-    fn assigned_column(&self, column: &ast::ColumnTarget, relation: &Relation) -> SqlResult<usize> {
-        if !column.indirection.is_empty() {
-            return Err(SqlError::unsupported("assignment to a part of a column"));
-        }
-        self.target_column(relation, &column.name, column.location)
-    }
-
     fn assignment(
         &mut self,
         column: &ast::ColumnTarget,
         value: &ast::Expr,
         relation: &Arc<Relation>,
-    ) -> SqlResult<(u16, Expr)> {
-        let position = self.assigned_column(column, relation)?;
-        let description = &relation.columns[position];
+        target: u16,
+        bound: &mut Vec<(u16, Expr)>,
+    ) -> SqlResult<()> {
         if matches!(value.kind, ExprKind::Default) {
-            return Ok((position as u16, self.default_value(relation, position)?));
+            let position = self.target_column(relation, &column.name, column.location)?;
+            if !column.indirection.is_empty() {
+                let message = "cannot set an array element to DEFAULT";
+                return Err(self.error(state::FEATURE_NOT_SUPPORTED, column.location, message));
+            }
+            let value = self.default_value(relation, position)?;
+            return push_assignment(bound, position, value, column);
         }
+        let value = self.expression(value).map(|bound| (bound, value.start()))?;
+        self.assign(column, value.0, value.1, relation, target, bound)
+    }
+
+    /// Adds one assignment; those to several elements of a column build on each other.
+    fn assign(
+        &mut self,
+        column: &ast::ColumnTarget,
+        value: Expr,
+        place: Location,
+        relation: &Arc<Relation>,
+        target: u16,
+        bound: &mut Vec<(u16, Expr)>,
+    ) -> SqlResult<()> {
+        let position = self.target_column(relation, &column.name, column.location)?;
+        let description = &relation.columns[position];
         let detail = if description.generated.is_some() {
             Some("is a generated column.")
         } else if description.identity == Some(Identity::Always) {
@@ -613,22 +618,76 @@ impl Binder<'_> {
             return Err(SqlError::new(GENERATED_ALWAYS, message)
                 .detail(format!("Column \"{}\" {detail}", description.name)));
         }
-        let bound = self.expression(value)?;
-        let bound = self.coerce_assignment(bound, &description.name, description.ty, value.start())?;
-        Ok((position as u16, bound))
+        if column.indirection.is_empty() {
+            let value = self.coerce_assignment(value, &description.name, description.ty, place)?;
+            return push_assignment(bound, position, value, column);
+        }
+        let earlier = bound.iter().position(|(known, expr)| {
+            *known as usize == position && matches!(expr, Expr::SubscriptAssign { .. })
+        });
+        let container = match earlier {
+            Some(earlier) => bound.remove(earlier).1,
+            None => self.variable(target, position, column.location),
+        };
+        let value = self.element_assignment(container, column, value, place)?;
+        push_assignment(bound, position, value, column)
+    }
+
+    /// `column[i] = value`: the array with the element or slice replaced.
+    fn element_assignment(
+        &mut self,
+        container: Expr,
+        column: &ast::ColumnTarget,
+        value: Expr,
+        place: Location,
+    ) -> SqlResult<Expr> {
+        let ty = container.ty();
+        let is_field = |step: &ast::IndirectionStep| matches!(step, ast::IndirectionStep::Field(_));
+        if column.indirection.iter().any(is_field) {
+            let name = super::type_label(ty.oid);
+            let message = format!(
+                "cannot assign to field of column \"{}\" because its type {name} is not a composite type",
+                column.name
+            );
+            return Err(self.error(state::DATATYPE_MISMATCH, column.location, message));
+        }
+        if ty.oid == oid::JSONB {
+            return Err(SqlError::unsupported("assignment to a subscript of jsonb"));
+        }
+        let subscripted = self.subscripts(container, &column.indirection, column.location)?;
+        let Expr::Subscript {
+            array,
+            subscripts,
+            ty: wanted,
+        } = subscripted
+        else {
+            return Err(SqlError::internal("subscripts bind to a subscript"));
+        };
+        let found = self.type_of(&value);
+        let value = match self.try_coerce(value, wanted, CastUse::Assignment, place)? {
+            Some(value) => value,
+            None => {
+                let message = format!(
+                    "subscripted assignment to \"{}\" requires type {} but expression is of type {}",
+                    column.name,
+                    super::type_label(wanted.oid),
+                    super::type_label(found.oid)
+                );
+                return Err(self
+                    .error(state::DATATYPE_MISMATCH, column.location, message)
+                    .hint("You will need to rewrite or cast the expression."));
+            }
+        };
+        Ok(Expr::SubscriptAssign {
+            container: array,
+            subscripts,
+            value: Box::new(value),
+            ty,
+        })
     }
 
     /// One column of `(a, b) = (SELECT ..)`: the query once per column, with that column alone.
-    fn query_assignment(
-        &mut self,
-        column: &ast::ColumnTarget,
-        slot: usize,
-        width: usize,
-        query: &ast::Query,
-        relation: &Arc<Relation>,
-    ) -> SqlResult<(u16, Expr)> {
-        let position = self.assigned_column(column, relation)?;
-        let description = &relation.columns[position];
+    fn query_assignment(&mut self, slot: usize, width: usize, query: &ast::Query) -> SqlResult<Expr> {
         let mut bound = self.query(query)?;
         if bound.targets.len() != width {
             let message = "number of columns does not match number of values";
@@ -642,9 +701,7 @@ impl Binder<'_> {
         }
         bound.targets = vec![bound.targets.swap_remove(slot)];
         let ty = bound.targets[0].expr.ty();
-        let value = self.subplan(bound, SubPlanKind::Scalar, ty)?;
-        let value = self.coerce_assignment(value, &description.name, description.ty, column.location)?;
-        Ok((position as u16, value))
+        self.subplan(bound, SubPlanKind::Scalar, ty)
     }
 
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> SqlResult<BoundModify> {
@@ -673,4 +730,19 @@ impl Binder<'_> {
             returning,
         })
     }
+}
+
+/// A column is assigned once.
+fn push_assignment(
+    bound: &mut Vec<(u16, Expr)>,
+    position: usize,
+    value: Expr,
+    column: &ast::ColumnTarget,
+) -> SqlResult<()> {
+    if bound.iter().any(|(known, _)| *known as usize == position) {
+        let message = format!("multiple assignments to same column \"{}\"", column.name);
+        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    }
+    bound.push((position as u16, value));
+    Ok(())
 }

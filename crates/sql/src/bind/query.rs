@@ -238,7 +238,9 @@ pub struct BoundInsert {
     /// Generated columns: (position, expression over the row's other columns by `Expr::Column`).
     pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<(String, Expr)>,
+    /// Its expressions read the existing row as the target, and the proposed one as the item `excluded`.
     pub on_conflict: Option<crate::plan::node::OnConflict>,
+    pub excluded: u16,
 }
 
 impl BoundQuery {

@@ -118,8 +118,6 @@ pub(super) struct Level {
     /// Where the calls of set-returning functions stand, in the order they were met.
     pub set_calls: Vec<Location>,
     pub set_item: Option<u16>,
-    /// `excluded` is in sight: its columns are `Expr::Excluded`.
-    pub excluded: Option<std::sync::Arc<crate::catalog::Relation>>,
 }
 
 impl Level {
@@ -137,7 +135,6 @@ impl Level {
             sets: Vec::new(),
             set_calls: Vec::new(),
             set_item: None,
-            excluded: None,
         }
     }
 }
@@ -403,18 +400,6 @@ impl Binder<'_> {
     }
 
     fn qualified_column(&mut self, table: &str, name: &str, location: Location) -> SqlResult<Expr> {
-        if table == "excluded"
-            && let Some(relation) = self.levels.last().and_then(|level| level.excluded.clone())
-        {
-            let column = relation.columns.iter().position(|c| !c.dropped && c.name == name);
-            let Some(index) = column else {
-                return Err(self.undefined_column(Some(table), name, location));
-            };
-            return Ok(Expr::Excluded {
-                index: index as u16,
-                ty: relation.columns[index].ty,
-            });
-        }
         let Some(item) = self.qualified_item(table, location)? else {
             return Err(self.missing_table(table, location));
         };

@@ -160,9 +160,6 @@ impl Binder<'_> {
         match &expr.kind {
             ExprKind::Column(reference) if reference.star => {
                 let qualifier = reference.parts.last().map(|name| &**name);
-                if qualifier == Some("excluded") {
-                    return Err(SqlError::unsupported("excluded.*"));
-                }
                 self.star_columns(qualifier, expr.location).map(Some)
             }
             ExprKind::Indirection { base, steps }

@@ -180,6 +180,7 @@ impl Planner<'_> {
             generated,
             checks,
             on_conflict,
+            excluded,
         } = insert;
         let (mut input, layout, rows, cost) = match source {
             None => (
@@ -233,13 +234,15 @@ impl Planner<'_> {
                 condition,
             } = &mut conflict.action
         {
-            assignments
-                .iter_mut()
-                .map(|(_, expr)| expr)
-                .chain(condition)
-                .for_each(|expr| {
-                    simplify(expr, self.folder);
-                });
+            for expr in assignments.iter_mut().map(|(_, expr)| expr).chain(condition) {
+                simplify(expr, self.folder);
+                // Sub-queries get what they read of the two rows before each run.
+                self.resolve(expr, &[])?;
+                for item in [target, excluded] {
+                    self.returned_system_columns(expr, item, &relation);
+                }
+                conflicting_rows(expr, target, excluded);
+            }
         }
         let checks = checks
             .into_iter()
@@ -259,6 +262,26 @@ impl Planner<'_> {
             ..without_node(rows, cost)
         })
     }
+}
+
+/// In ON CONFLICT DO UPDATE the target's columns are those of the existing row.
+fn conflicting_rows(expr: &mut Expr, target: u16, excluded: u16) {
+    expr.rewrite(&mut |inner| match inner {
+        Expr::Variable {
+            relation, column, ty, ..
+        } if *column < FIRST_SYSTEM_COLUMN => match *relation {
+            item if item == target => Some(Expr::Column {
+                index: *column,
+                ty: *ty,
+            }),
+            item if item == excluded => Some(Expr::Excluded {
+                index: *column,
+                ty: *ty,
+            }),
+            _ => None,
+        },
+        _ => None,
+    });
 }
 
 /// The rest of a `Joined` whose row has no layout.

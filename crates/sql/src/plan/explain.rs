@@ -536,6 +536,7 @@ pub fn show(expr: &Expr, names: &[String]) -> String {
             };
             format!("(ROW({}) {sign} ROW({}))", list(left, names), list(right, names))
         }
+        Expr::SubscriptAssign { container, value, .. } => format!("({} := {})", sub(container), sub(value)),
         Expr::Subscript {
             array, subscripts, ..
         } => {

@@ -132,6 +132,13 @@ pub enum Expr {
         subscripts: Vec<Subscript>,
         ty: ColumnType,
     },
+    /// Only in UPDATE: the array with an element or a slice replaced by `value`.
+    SubscriptAssign {
+        container: Box<Expr>,
+        subscripts: Vec<Subscript>,
+        value: Box<Expr>,
+        ty: ColumnType,
+    },
     FieldSelect {
         record: Box<Expr>,
         field: u16,

@@ -27,6 +27,7 @@ impl Expr {
             | Expr::Array { ty, .. }
             | Expr::Row { ty, .. }
             | Expr::Subscript { ty, .. }
+            | Expr::SubscriptAssign { ty, .. }
             | Expr::FieldSelect { ty, .. }
             | Expr::SessionValue { ty, .. }
             | Expr::Sequence { ty, .. }
@@ -103,6 +104,21 @@ impl Expr {
                     }
                 }
             }
+            Expr::SubscriptAssign {
+                container,
+                subscripts,
+                value,
+                ..
+            } => {
+                visit(container);
+                for subscript in subscripts {
+                    match subscript {
+                        Subscript::Element(expr) => visit(expr),
+                        Subscript::Slice(lower, upper) => lower.iter().chain(upper).for_each(&mut *visit),
+                    }
+                }
+                visit(value);
+            }
             Expr::FieldSelect { record, .. } => visit(record),
             Expr::SubPlan(call) => {
                 match &call.kind {
@@ -174,6 +190,21 @@ impl Expr {
                         }
                     }
                 }
+            }
+            Expr::SubscriptAssign {
+                container,
+                subscripts,
+                value,
+                ..
+            } => {
+                visit(container);
+                for subscript in subscripts {
+                    match subscript {
+                        Subscript::Element(expr) => visit(expr),
+                        Subscript::Slice(lower, upper) => lower.iter_mut().chain(upper).for_each(&mut *visit),
+                    }
+                }
+                visit(value);
             }
             Expr::FieldSelect { record, .. } => visit(record),
             Expr::SubPlan(call) => {

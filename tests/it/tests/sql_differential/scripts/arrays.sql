@@ -25,7 +25,6 @@ select * from a order by id;
 select id, n[1], n[2:], s[1] from a order by id;
 select id from a where 2 = any (n);
 select id from a where n @> '{1,3}';
--- differs: assignment to an element is 0A000 for now
 with x as (select 1) update a set n[2] = n[2] where id = 1;
 update a set n = n || 4 where id = 3;
 select id, n from a order by n, id;

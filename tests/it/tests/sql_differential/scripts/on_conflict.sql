@@ -25,7 +25,6 @@ insert into two values (1, 1, 1) on conflict (b, a) do update set c = two.c + 1;
 insert into two values (1, 1, 5) on conflict (a, b) do update set (c) = row(excluded.c + two.c);
 select * from two;
 insert into two values (1, 1, 5) on conflict (a) do nothing;
--- differs: sub-queries in ON CONFLICT DO UPDATE are 0A000 for now
 insert into two values (1, 1, 5) on conflict (a, b) do update set c = (select sum(n) from k) returning c;
 insert into two values (null, 1, 1) on conflict do nothing;
 create table nokey (a int);

@@ -1,0 +1,346 @@
+//! One unit: how a table, a derived table, a function or a WITH query is read, and which conditions go down into it.
+
+use std::sync::Arc;
+
+use mote_common::{SqlError, SqlResult};
+
+use super::Side;
+use crate::bind::query::{
+    BoundDistinct, BoundQuery, CTID, GROUP_KEY, ItemKind, QueryBody, ROW_MARK, TABLE_OID, WHOLE_ROW, XMIN,
+};
+use crate::catalog::{Relation, RelationKind};
+use crate::optimize::estimate::{FUNCTION_ROWS, selectivity, table_rows};
+use crate::optimize::scan::Access;
+use crate::optimize::{Joined, Planner, Slot};
+use crate::plan::expr::{Expr, SortKey};
+use crate::plan::node::{
+    AnyOf, FunctionScan, IndexEquality, IndexScan, Node, ScanColumn, ScanId, SeqScan, VirtualScan,
+};
+
+impl Planner<'_> {
+    pub(super) fn item_side(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Side> {
+        if let ItemKind::Relation(relation) = &self.items[item as usize].kind {
+            let relation = relation.clone();
+            if relation.kind == RelationKind::Table {
+                return Ok(Side::Base {
+                    item,
+                    relation,
+                    conditions,
+                });
+            }
+            return Ok(Side::Ready(Box::new(
+                self.virtual_scan(item, relation, conditions)?,
+            )));
+        }
+        Ok(Side::Ready(Box::new(self.computed_side(item, conditions)?)))
+    }
+
+    /// Derived tables, functions, WITH queries.
+    pub(super) fn computed_side(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Joined> {
+        let width = self.items[item as usize].columns.len();
+        let layout: Vec<Slot> = (0..width).map(|column| (item, column as u16)).collect();
+        match &mut self.items[item as usize].kind {
+            ItemKind::Subquery(slot) => {
+                let query = slot.take();
+                let mut query =
+                    *query.ok_or_else(|| SqlError::internal("a derived table is planned twice"))?;
+                let mut rest = Vec::new();
+                for condition in conditions {
+                    if let Some(condition) = self.push_down(item, condition, &mut query) {
+                        self.need(&condition);
+                        rest.push(condition);
+                    }
+                }
+                let marks = std::mem::replace(&mut self.marks, false);
+                let planned = self.query(query, true);
+                self.marks = marks;
+                let planned = planned?;
+                let joined = Joined {
+                    layout,
+                    items: vec![item],
+                    ordered: false,
+                    ..planned
+                };
+                if rest.is_empty() {
+                    Ok(joined)
+                } else {
+                    self.filtered(joined, rest)
+                }
+            }
+            ItemKind::Function(function) => {
+                let (mut calls, columns) = (function.calls.clone(), function.columns.clone());
+                let ordinality = function.ordinality;
+                for call in &mut calls {
+                    self.resolve(call, &[])?;
+                }
+                conditions.iter().for_each(|condition| self.need(condition));
+                let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
+                let filter = self.conjunction(conditions, &layout)?;
+                let node = Node::FunctionScan(Box::new(FunctionScan {
+                    calls,
+                    columns,
+                    ordinality,
+                    filter,
+                }));
+                let rows = (FUNCTION_ROWS * part).max(1.0);
+                Ok(Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows,
+                    cost: FUNCTION_ROWS,
+                    ordered: false,
+                })
+            }
+            ItemKind::Cte(number) => {
+                let number = *number;
+                let cte = self.cte_number(number)?;
+                let columns = (0..width as u16).collect();
+                let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
+                let filter = self.conjunction(conditions, &layout)?;
+                let node = Node::CteScan { cte, columns, filter };
+                let rows = (1000.0 * part).max(1.0);
+                Ok(Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows,
+                    cost: 1000.0,
+                    ordered: false,
+                })
+            }
+            ItemKind::WorkTable(number) => {
+                let number = *number;
+                let node = Node::WorkTableScan {
+                    cte: self.cte_number(number)?,
+                };
+                let joined = Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows: 100.0,
+                    cost: 100.0,
+                    ordered: false,
+                };
+                self.filtered(joined, conditions)
+            }
+            ItemKind::Relation(_) | ItemKind::Computed => {
+                Err(SqlError::internal("a computed item stands in FROM"))
+            }
+        }
+    }
+
+    /// Moves a condition on a derived table into it, if that does not change the result.
+    pub(super) fn push_down(&mut self, item: u16, condition: Expr, query: &mut BoundQuery) -> Option<Expr> {
+        if query.limit.is_some()
+            || query.offset.is_some()
+            || matches!(query.distinct, Some(BoundDistinct::On(_)))
+            || condition.is_volatile()
+            || condition.contains_subplan()
+            || query
+                .targets
+                .iter()
+                .any(|target| target.expr.is_volatile() || target.expr.contains_subplan())
+        {
+            return Some(condition);
+        }
+        let mut moved = condition.clone();
+        moved.rewrite(&mut |inner| match inner {
+            Expr::Variable { relation, column, .. } if *relation == item => query
+                .targets
+                .get(*column as usize)
+                .map(|target| target.expr.clone()),
+            _ => None,
+        });
+        match &mut query.body {
+            QueryBody::Select(body) => {
+                if !body.windows.is_empty() || body.sets.is_some() {
+                    return Some(condition);
+                }
+                let Some(grouping) = &mut body.grouping else {
+                    body.filter.push(moved);
+                    return None;
+                };
+                if !grouping.sets.is_empty() || grouping.keys.is_empty() {
+                    return Some(condition);
+                }
+                let over_keys = !moved.any(&mut |inner| {
+                    matches!(inner, Expr::Variable { relation, column, .. }
+                        if *relation == grouping.item && *column < GROUP_KEY)
+                });
+                if !over_keys {
+                    grouping.having.push(moved);
+                    return None;
+                }
+                let (number, keys) = (grouping.item, grouping.keys.clone());
+                moved.rewrite(&mut |inner| match inner {
+                    Expr::Variable { relation, column, .. } if *relation == number => {
+                        keys.get((*column - GROUP_KEY) as usize).cloned()
+                    }
+                    _ => None,
+                });
+                body.filter.push(moved);
+                None
+            }
+            QueryBody::SetOperation {
+                item: inner,
+                left,
+                right,
+                ..
+            } => {
+                let number = *inner;
+                let left_rest = self.push_down(number, moved.clone(), left);
+                let right_rest = self.push_down(number, moved, right);
+                // An arm that could not take it keeps the condition above all: testing twice does no harm.
+                (left_rest.is_some() || right_rest.is_some()).then_some(condition)
+            }
+            QueryBody::Values { .. } => Some(condition),
+        }
+    }
+
+    pub(super) fn virtual_scan(
+        &mut self,
+        item: u16,
+        relation: Arc<Relation>,
+        conditions: Vec<Expr>,
+    ) -> SqlResult<Joined> {
+        conditions.iter().for_each(|condition| self.need(condition));
+        let (columns, layout) = self.scan_columns(item, false);
+        let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
+        let rows = table_rows(&relation);
+        let filter = self.conjunction(conditions, &layout)?;
+        let scan = VirtualScan {
+            scan: ScanId(item),
+            relation,
+            columns,
+            filter,
+        };
+        let node = Node::VirtualScan(Box::new(scan));
+        Ok(Joined {
+            node,
+            layout,
+            items: vec![item],
+            rows: (rows * part).max(1.0),
+            cost: rows,
+            ordered: false,
+        })
+    }
+
+    /// The columns a scan yields: what was asked for, and the row mark.
+    pub(super) fn scan_columns(&self, item: u16, mark: bool) -> (Vec<ScanColumn>, Vec<Slot>) {
+        let needed = &self.needed[item as usize];
+        let mut columns = Vec::with_capacity(needed.len() + 1);
+        let mut layout = Vec::with_capacity(needed.len() + 1);
+        for column in needed {
+            columns.push(match *column {
+                CTID => ScanColumn::Ctid,
+                XMIN => ScanColumn::Xmin,
+                TABLE_OID => ScanColumn::TableOid,
+                WHOLE_ROW => ScanColumn::WholeRow,
+                ROW_MARK => ScanColumn::RowMark,
+                attribute => ScanColumn::Attribute(attribute),
+            });
+            layout.push((item, *column));
+        }
+        if mark {
+            columns.push(ScanColumn::RowMark);
+            layout.push((item, ROW_MARK));
+        }
+        (columns, layout)
+    }
+
+    /// A unit without neighbours.
+    pub(super) fn alone(&mut self, side: Side, sort: &[SortKey], limited: bool) -> SqlResult<Joined> {
+        match side {
+            Side::Base {
+                item,
+                relation,
+                conditions,
+            } => {
+                let borrowed: Vec<&Expr> = conditions.iter().collect();
+                let access = self.best_access(item, &relation, &borrowed, sort, limited);
+                self.scan(item, relation, access, conditions)
+            }
+            Side::Ready(joined) => Ok(*joined),
+            Side::Used => Err(SqlError::internal("a unit is joined twice")),
+        }
+    }
+
+    /// Builds the scan that an access path describes. Values of index keys keep variables of other items.
+    pub(in crate::optimize) fn scan(
+        &mut self,
+        item: u16,
+        relation: Arc<Relation>,
+        access: Access,
+        conditions: Vec<Expr>,
+    ) -> SqlResult<Joined> {
+        let mut rest = Vec::new();
+        let mut decided = Vec::new();
+        for (position, condition) in conditions.into_iter().enumerate() {
+            if !access.used.contains(&position) {
+                self.need(&condition);
+                rest.push(condition);
+            } else if self.marks {
+                self.need(&condition);
+                decided.push(condition);
+            }
+        }
+        let (columns, layout) = self.scan_columns(item, self.marks);
+        let filter = self.conjunction(rest, &layout)?;
+        let node = match access.index {
+            None => Node::SeqScan(Box::new(SeqScan {
+                scan: ScanId(item),
+                relation,
+                columns,
+                filter,
+            })),
+            Some(index) => {
+                let recheck = self.conjunction(decided, &layout)?;
+                let mut scan = IndexScan {
+                    scan: ScanId(item),
+                    relation,
+                    index,
+                    columns,
+                    equals: access.equals,
+                    lower: access.lower,
+                    upper: access.upper,
+                    backward: access.backward,
+                    filter,
+                    single_row: access.single_row,
+                    recheck,
+                };
+                self.resolve_keys(&mut scan)?;
+                Node::IndexScan(Box::new(scan))
+            }
+        };
+        Ok(Joined {
+            node,
+            layout,
+            items: vec![item],
+            rows: access.rows,
+            cost: access.cost,
+            ordered: access.ordered,
+        })
+    }
+
+    /// Key values may hold sub-queries of their own.
+    pub(super) fn resolve_keys(&mut self, scan: &mut IndexScan) -> SqlResult<()> {
+        for equality in &mut scan.equals {
+            match equality {
+                IndexEquality::Value(value) | IndexEquality::AnyOf(AnyOf::Array(value)) => {
+                    self.resolve(value, &[])?;
+                }
+                IndexEquality::AnyOf(AnyOf::List(list)) => {
+                    for value in list {
+                        self.resolve(value, &[])?;
+                    }
+                }
+                IndexEquality::IsNull => {}
+            }
+        }
+        for bound in scan.lower.iter_mut().chain(&mut scan.upper) {
+            self.resolve(&mut bound.value, &[])?;
+        }
+        Ok(())
+    }
+}
