@@ -282,6 +282,14 @@ impl SqlError {
         self
     }
 
+    /// Replaces the position, if there is one: what was at fault stands elsewhere in the text that the client sent.
+    pub fn moved_to(mut self, position: u32) -> SqlError {
+        if self.0.position.is_some() {
+            self.0.position = (position > 0).then_some(position);
+        }
+        self
+    }
+
     pub fn context(mut self, line: impl Into<String>) -> SqlError {
         let line = line.into();
         self.0.context = Some(match self.0.context.take() {

@@ -454,6 +454,10 @@ impl<'a> Parser<'a> {
         let digits = self.text.get(self.position..self.position + 4);
         let digits = digits.filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
         let Some(digits) = digits else {
+            // The message shows the text up to what is no digit.
+            let rest = &self.text[self.position..];
+            let bad = rest.find(|c: char| !c.is_ascii_hexdigit());
+            self.position += bad.unwrap_or(rest.len());
             return Err(self.error("\"\\u\" must be followed by four hexadecimal digits.".to_owned()));
         };
         self.position += 4;
@@ -475,6 +479,7 @@ impl<'a> Parser<'a> {
     fn expected(&self, what: &str) -> SqlError {
         match self.token() {
             "" => self.error("The input string ended unexpectedly.".to_owned()),
+            token if !is_token(token) => self.error(format!("Token \"{token}\" is invalid.")),
             token => self.error(format!("{what} \"{token}\".")),
         }
     }
@@ -495,6 +500,18 @@ impl<'a> Parser<'a> {
             &self.text[line_start..end]
         ))
     }
+}
+
+/// Is a piece of text one of JSON's tokens, wherever it may stand?
+fn is_token(text: &str) -> bool {
+    let first = text.bytes().next();
+    let begins_one = first.is_some_and(|byte| {
+        matches!(
+            byte,
+            b'{' | b'}' | b'[' | b']' | b',' | b':' | b'"' | b'-' | b'0'..=b'9'
+        )
+    });
+    begins_one || matches!(text, "true" | "false" | "null")
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub(crate) fn run_on_session(
         Statement::Set(set) => set::set(session, set, host)?,
         Statement::Show(show) => set::show(session, show, host)?,
         Statement::Prepare(prepare) => session.prepare_statement(prepare, text, host)?,
-        Statement::Execute(execute) => session.execute_statement(execute, host)?,
+        Statement::Execute(execute) => session.execute_statement(execute, text, host)?,
         Statement::Deallocate(deallocate) => session.deallocate(deallocate)?,
         Statement::DeclareCursor(declare) => session.declare_cursor(declare, text, host)?,
         Statement::Fetch(fetch) => session.fetch(fetch, host)?,

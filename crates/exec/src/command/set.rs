@@ -5,6 +5,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_sql::ast::{SetAction, SetValue, SetVariable, ShowVariable, TransactionModes};
 use mote_sql::plan::OutputColumn;
 use mote_types::Datum;
+use mote_types::datetime::TimeZone;
 
 use super::text_column;
 use crate::host::Host;
@@ -177,7 +178,16 @@ fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
             SetValue::Number(n) => n.to_string(),
             SetValue::String(text) if name == "search_path" => mote_sql::ast::deparse::identifier(text),
             SetValue::String(text) => text.to_string(),
-            SetValue::Typed { .. } => return Err(SqlError::unsupported("SET TIME ZONE INTERVAL")),
+            SetValue::Typed { text, type_name } => {
+                let ty = mote_types::parse_type(&mote_sql::ast::deparse::type_name(type_name))?;
+                let format = mote_types::FormatSettings::default();
+                let interval = mote_types::input_text(ty, text, &format)?;
+                let shown = mote_types::format::output_to_string(&interval, ty, &format);
+                // SHOW gives the zone's own name.
+                TimeZone::parse(&format!("INTERVAL '{shown}'"))?
+                    .name()
+                    .to_string()
+            }
         });
     }
     Ok(parts.join(", "))

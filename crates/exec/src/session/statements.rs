@@ -58,6 +58,7 @@ impl Session {
     pub(crate) fn execute_statement(
         &mut self,
         execute: &ast::Execute,
+        text: &str,
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
         let prepared = self.statement_to_run(&execute.name)?;
@@ -81,12 +82,16 @@ impl Session {
         }
         let mut parameters = Vec::with_capacity(wanted);
         for (expression, ty) in execute.parameters.iter().zip(&plan.plan.parameters) {
-            let text = format!(
+            let query = format!(
                 "SELECT CAST({} AS {})",
                 ast::deparse::expression(expression),
                 ty.name()
             );
-            parameters.push(self.evaluate(&text, host)?);
+            // Places in the query above say nothing to the client.
+            let value = self
+                .evaluate(&query, host)
+                .map_err(|error| error.moved_to(expression.location.position(text)))?;
+            parameters.push(value);
         }
         let mut portal = new_portal(prepared, plan, parameters, self.state.savepoint_depth);
         self.run_portal_to_end(&mut portal, host)

@@ -36,11 +36,15 @@ impl Binder<'_> {
         match &expr.kind {
             ExprKind::Constant(constant) => self.constant(constant),
             ExprKind::Parameter(number) => self.parameter(*number, location),
-            ExprKind::Column(reference) if reference.star => Err(self.error(
-                state::SYNTAX_ERROR,
-                location,
-                "row expansion via \"*\" is not supported here",
-            )),
+            ExprKind::Column(reference) if reference.star => match reference.parts.last() {
+                // Where one value is wanted, `t.*` is the row.
+                Some(qualifier) => self.whole_row_of(qualifier, location),
+                None => Err(self.error(
+                    state::SYNTAX_ERROR,
+                    location,
+                    "row expansion via \"*\" is not supported here",
+                )),
+            },
             ExprKind::Column(reference) => {
                 if self.clause() == Some(Clause::ColumnDefault) {
                     let message = "cannot use column reference in DEFAULT expression";

@@ -412,6 +412,14 @@ impl Binder<'_> {
         Err(self.undefined_column(Some(table), name, location))
     }
 
+    /// `alias.*` as one value.
+    pub(super) fn whole_row_of(&mut self, qualifier: &str, location: Location) -> SqlResult<Expr> {
+        match self.qualified_item(qualifier, location)? {
+            Some(item) => self.whole_row(item, location),
+            None => Err(self.missing_table(qualifier, location)),
+        }
+    }
+
     /// The row of an item as one value.
     fn whole_row(&self, item: &ScopeItem, location: Location) -> SqlResult<Expr> {
         match &item.source {

@@ -89,7 +89,11 @@ impl Binder<'_> {
             location: left.targets[position].location,
         };
         let mut targets: Vec<BoundTarget> = names.into_iter().enumerate().map(target).collect();
-        let result = self.result_clauses(tail, &mut targets);
+        let beside = match right.body {
+            QueryBody::SetOperation { .. } => &[][..],
+            _ => &right.targets,
+        };
+        let result = self.result_clauses(tail, &mut targets, beside);
         self.levels.pop();
         let body = QueryBody::SetOperation {
             item,
@@ -107,7 +111,13 @@ impl Binder<'_> {
         Ok(query)
     }
 
-    fn result_clauses(&mut self, tail: &Tail<'_>, targets: &mut [BoundTarget]) -> SqlResult<BoundQuery> {
+    /// ORDER BY and LIMIT; `beside` are the right arm's columns, which have names but cannot be referred to.
+    fn result_clauses(
+        &mut self,
+        tail: &Tail<'_>,
+        targets: &mut [BoundTarget],
+        beside: &[BoundTarget],
+    ) -> SqlResult<BoundQuery> {
         let mut holder = BoundQuery::new(
             QueryBody::Values {
                 item: 0,
@@ -119,7 +129,13 @@ impl Binder<'_> {
             let Some(position) = self.output_reference(&sort.value, targets, "ORDER BY", true)? else {
                 if let Some(name) = Self::bare_name(&sort.value) {
                     let message = format!("column \"{name}\" does not exist");
-                    return Err(self.error(state::UNDEFINED_COLUMN, sort.value.location, message));
+                    let error = self.error(state::UNDEFINED_COLUMN, sort.value.location, message);
+                    return Err(match beside.iter().any(|target| target.name == *name) {
+                        true => error.hint(format!(
+                            "There is a column named \"{name}\" in table \"*SELECT* 2\", but it cannot be referenced from this part of the query."
+                        )),
+                        false => error,
+                    });
                 }
                 return Err(self
                     .error(

@@ -90,8 +90,12 @@ impl TimeZone {
         }
     }
 
-    /// What `SET TIME ZONE` accepts: a zone's name, hours east of Greenwich, or a POSIX name such as `UTC+3`.
+    /// What `SET TIME ZONE` accepts: a zone's name, hours east of Greenwich, `INTERVAL '..'`, or a POSIX name such as
+    /// `UTC+3`.
     pub fn parse(text: &str) -> SqlResult<TimeZone> {
+        if let Some(interval) = interval_literal(text) {
+            return TimeZone::from_interval(text, interval);
+        }
         if let Ok(hours) = text.trim().parse::<f64>()
             && hours.abs() < 168.0
         {
@@ -101,6 +105,22 @@ impl TimeZone {
             let message = format!("invalid value for parameter \"TimeZone\": \"{text}\"");
             SqlError::new(state::INVALID_PARAMETER_VALUE, message)
         })
+    }
+
+    fn from_interval(text: &str, interval: &str) -> SqlResult<TimeZone> {
+        let invalid = || {
+            let message = format!("invalid value for parameter \"TimeZone\": \"{text}\"");
+            SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+        };
+        let value = super::parse_interval(interval, -1).map_err(|_| invalid())?;
+        if value.months != 0 {
+            return Err(invalid().detail("Cannot specify months in time zone interval."));
+        }
+        if value.days != 0 {
+            return Err(invalid().detail("Cannot specify days in time zone interval."));
+        }
+        let east_s = i32::try_from(value.us / super::SECOND_US).map_err(|_| invalid())?;
+        Ok(TimeZone::fixed(east_s))
     }
 
     /// What `AT TIME ZONE` accepts: an abbreviation, a zone's name, or a POSIX offset, which counts west.
@@ -140,11 +160,14 @@ impl TimeZone {
                 rules: Rules::Named(zone),
             });
         }
-        let letters = text.find(|c: char| !c.is_ascii_alphabetic())?;
-        if letters < 3 {
-            return None;
-        }
-        let east_s = posix_offset(&text[letters..])?;
+        let name_bytes = match text.strip_prefix('<') {
+            // The form that a fixed offset is shown in.
+            Some(rest) => rest.find('>')? + 2,
+            None => text
+                .find(|c: char| !c.is_ascii_alphabetic())
+                .filter(|letters| *letters >= 3)?,
+        };
+        let east_s = posix_offset(&text[name_bytes..])?;
         Some(TimeZone {
             name: text.into(),
             rules: Rules::Fixed { east_s },
@@ -195,6 +218,14 @@ impl TimeZone {
             Rules::Named(zone) => zone.to_offset_info(instant(utc_us)).abbreviation().to_owned(),
         }
     }
+}
+
+/// What stands between the quotes of `INTERVAL '..'`.
+fn interval_literal(text: &str) -> Option<&str> {
+    let word = text
+        .get(..8)
+        .filter(|word| word.eq_ignore_ascii_case("interval"))?;
+    text[word.len()..].trim().strip_prefix('\'')?.strip_suffix('\'')
 }
 
 /// Seconds east of an abbreviation, in any case.

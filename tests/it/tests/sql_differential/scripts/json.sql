@@ -2,13 +2,10 @@
 select '{"b": 1, "a": [1, 2, {"c": null}], "b": 2}'::json, '{"b": 1, "a": [1, 2, {"c": null}], "b": 2}'::jsonb;
 select '[1, 2.50, "x", true, null, {}]'::jsonb, ' 5 '::jsonb, '"a\u00e4\n"'::jsonb, 'null'::jsonb, '1e3'::jsonb, '-0.0'::jsonb;
 select '{"a":}'::json;
--- differs: known defect: other details of malformed JSON
 select '{a: 1}'::jsonb;
 select ''::json;
--- differs: known defect: other details of malformed JSON
 select '{"a": 1} x'::jsonb;
 select '[1, 2'::jsonb;
--- differs: known defect: the context of malformed JSON is cut
 select '"\u12"'::jsonb;
 select '{"a": {"b": [10, 20]}}'::jsonb -> 'a', '{"a": {"b": [10, 20]}}'::jsonb -> 'a' -> 'b' -> 1, '{"a": "x"}'::jsonb ->> 'a', '[1, 2, 3]'::jsonb -> -1, '{"a": 1}'::jsonb -> 'z', '{"a": {"b": 5}}'::jsonb #> '{a,b}', '{"a": {"b": 5}}'::jsonb #>> '{a,b}', '{"a": null}'::jsonb ->> 'a';
 select '{"a": 1, "b": 2}'::jsonb @> '{"a": 1}', '[1, 2]'::jsonb @> '[2]', '{"a": 1}'::jsonb <@ '{"a": 1, "b": 2}', '{"a": 1}'::jsonb ? 'a', '{"a": 1}'::jsonb ?| array['x', 'a'], '{"a": 1}'::jsonb ?& array['x', 'a'], '{"a": 1}'::jsonb = '{"a": 1.0}', '[1]'::jsonb < '[2]';

@@ -29,3 +29,9 @@ select distinct array(select 1) from t order by 1;
 -- LATERAL units wait for each other.
 select count(*) from t x, t y, lateral (values (x.a + y.a)) s(v), lateral (select s.v + x.b) r(w) where r.w > 0;
 select t.a, s.x from t, lateral (select y.a as x from e z right join t y on y.a = t.a and z.a > t.b) s order by 1, 2;
+-- A whole row as a value.
+select t::text, (t.*)::text, t.* is null, count(t.*) over () from t order by a;
+select row(1, 'a b', null)::text, (select s from (select 1 as x, 'y' as z) s)::text, length(row(1, 2)::text);
+select count(*) from t group by t.* order by 1;
+select 1 as x union select 2 as y order by y;
+select 1 as x union select 2 as y order by z;

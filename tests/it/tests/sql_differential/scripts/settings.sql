@@ -12,7 +12,6 @@ reset datestyle;
 set default_transaction_isolation = 'repeatable read'; begin; show transaction_isolation; commit; reset default_transaction_isolation;
 set session characteristics as transaction isolation level repeatable read; show default_transaction_isolation; reset default_transaction_isolation;
 set work_mem = '7MB'; set local work_mem = '1MB'; show work_mem; reset work_mem;
--- differs: SET TIME ZONE INTERVAL is 0A000
 set time zone interval '-03:30' hour to minute; select timestamptz '2024-07-01 00:00Z'; reset timezone;
 begin; set local work_mem = '2MB'; show work_mem; savepoint a; set local work_mem = '3MB'; rollback to a; show work_mem; commit;
 set work_mem = '64kB'; set work_mem = '63kB'; set work_mem = '1.5MB'; show work_mem; set work_mem = '1 GB'; show work_mem; set work_mem = 2000; show work_mem; reset work_mem;
@@ -42,3 +41,8 @@ show all_nothing;
 set role none;
 set session authorization default;
 show role;
+set time zone interval '-3' hour; show timezone; reset timezone;
+set time zone interval '20' minute; show timezone; select timestamptz '2024-07-01 00:00Z'; reset timezone;
+set timezone to '<+01:30>-01:30'; show timezone; select timestamptz '2024-07-01 00:00Z'; reset timezone;
+set time zone interval '1 month';
+set time zone interval '1 day';
