@@ -253,9 +253,28 @@ fn build(pattern: &str, flags: &str) -> SqlResult<Regex> {
                 .to_string();
             SqlError::new(
                 state::INVALID_REGULAR_EXPRESSION,
-                format!("invalid regular expression: {reason}"),
+                format!("invalid regular expression: {}", in_other_words(&reason)),
             )
         })
+}
+
+/// PostgreSQL's words for what the regex crate complains about, where it has words for it.
+fn in_other_words(reason: &str) -> &str {
+    const WORDS: [(&str, &str); 8] = [
+        ("unclosed group", "parentheses () not balanced"),
+        ("unopened group", "parentheses () not balanced"),
+        ("unclosed character class", "brackets [] not balanced"),
+        (
+            "repetition operator missing expression",
+            "quantifier operand invalid",
+        ),
+        ("invalid repetition count range", "invalid repetition count(s)"),
+        ("invalid character class range", "invalid character range"),
+        ("incomplete escape sequence", "invalid escape \\ sequence"),
+        ("unrecognized escape sequence", "invalid escape \\ sequence"),
+    ];
+    let known = WORDS.iter().find(|(theirs, _)| reason.starts_with(theirs));
+    known.map_or(reason, |(_, words)| words)
 }
 
 /// PostgreSQL's word escapes, which the regex crate spells differently. Everything else is common ground.

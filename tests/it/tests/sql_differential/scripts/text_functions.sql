@@ -28,8 +28,12 @@ select regexp_replace('foobarbaz', 'b..', 'X'), regexp_replace('foobarbaz', 'b..
 select regexp_match('foobarbequebaz', '(bar)(beque)'), regexp_match('abc', 'x'), regexp_matches('foobarbequebazil', '(b[^b]+)(b[^b]+)', 'g');
 select regexp_split_to_array('hello world  x', '\s+'), regexp_split_to_table('a1b2c', '\d'), string_to_array('a,b,,c', ','), string_to_array('a,b,,c', ',', ''), string_to_array('abc', null), array_to_string(array[1, null, 3], ',', '*');
 select regexp_count('abcabc', 'b'), regexp_substr('abcabc', 'b.'), regexp_like('abc', 'B', 'i');
--- differs: PostgreSQL's words for what is wrong with an expression are its own
 select 'a' ~ '[';
+select 'a' ~ ')';
+select 'a' ~ '*';
+select 'a' ~ 'a{2,1}';
+select 'a' ~ 'a\';
+select 'a' ~ '[b-a]';
 select regexp_instr('abcabc', 'c');
 select 'abc' < 'abd', 'a' < 'B', 'Z' < 'a', 'a' < 'aa', '' < 'a', 'ä' > 'z';
 select 'abc' between 'abb' and 'abd', 'b' > 'a', starts_with('abc', 'ab'), 'abc' ^@ 'ab';
