@@ -31,8 +31,8 @@ conformance-isolation: build ## PostgreSQL's isolation suite on mote; writes doc
 	@suite=$$(scripts/postgres15_source.sh) && $(CARGO) run --quiet -p mote-conformance -- isolation --suite "$$suite" \
 		--known crates/conformance/known-differences.txt --report docs/conformance-isolation.md
 
-sim: ## the simulator: SEEDS=
-	@$(CARGO) run --profile sim -p mote-sim -- --seeds $(SEEDS)
+sim: ## the simulator on all cores: SEEDS=
+	@$(CARGO) run --profile sim -p mote-sim -- --seeds $(SEEDS) --jobs 0
 
 lint: ## formatting and clippy
 	@$(CARGO) fmt --all -- --check

@@ -157,6 +157,7 @@ pub struct Engine {
     archiver: Option<Arc<Archiver>>,
     env: Env,
     recovery_stats: RecoveryStats,
+    recovered_end: Lsn,
     next_transaction: AtomicU64,
     /// A writer per stripe, made when first used.
     writers: Box<[Padded<Mutex<Option<LogWriter>>>]>,
@@ -247,6 +248,7 @@ impl Engine {
             archiver,
             env,
             recovery_stats: recovered.stats,
+            recovered_end: recovered.end,
             next_transaction: AtomicU64::new(1),
             writers: (0..STRIPES).map(|_| Padded::default()).collect(),
             works: (0..STRIPES).map(|_| Padded::default()).collect(),
@@ -544,6 +546,11 @@ impl Engine {
     /// pg_stat_archiver; `None` without an archive.
     pub fn archive_report(&self) -> Option<ArchiveReport> {
         self.archiver.as_ref().map(|archiver| archiver.report())
+    }
+
+    /// Up to here everything that was committed before the database was opened, and nothing else, was recovered.
+    pub fn recovered_end(&self) -> Lsn {
+        self.recovered_end
     }
 
     /// What opening the database took.

@@ -1,39 +1,87 @@
-//! `mote-sim --seeds N [--seed S] [--lives L] [--steps T]`: runs seeds S, S+1, ... and stops at the first that fails.
+//! `mote-sim --seeds N [--seed S] [--lives L] [--steps T] [--jobs J]`: runs seeds S, S+1, ... and stops at the first that
+//! fails. With several jobs, which is what `make sim` asks for, each runs in processes of its own.
 
-use std::process::ExitCode;
+use std::io::Read;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use mote_sim::{Options, Report, run};
 
-const USAGE: &str = "usage: mote-sim [--seeds N] [--seed S] [--lives L] [--steps T]";
+const USAGE: &str = "usage: mote-sim [--seeds N] [--seed S] [--lives L] [--steps T] [--jobs J]\n\
+                     --seeds N  how many seeds (100; 1 if --seed is given)\n\
+                     --seed S   the first (0)\n\
+                     --lives L  crashes and recoveries of each (3)\n\
+                     --steps T  most steps between two of them (600)\n\
+                     --jobs J   processes at a time; 0: one per core (1)";
+/// Seeds of one process among several: long enough that its start does not count.
+const CHUNK: u64 = 250;
+/// In front of the figures that a process tells its parent.
+const FIGURES: &str = "figures:";
 
-fn main() -> ExitCode {
-    let (mut first, mut count, mut options) = (0u64, 100u64, Options::default());
-    let mut arguments = std::env::args().skip(1);
-    let mut only_seed = false;
-    let mut seeds_given = false;
-    while let Some(name) = arguments.next() {
-        let Some(value) = arguments.next().and_then(|value| value.parse::<u64>().ok()) else {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        };
-        match name.as_str() {
-            "--seeds" => (count, seeds_given) = (value, true),
-            "--seed" => (first, only_seed) = (value, true),
-            "--lives" => options.lives = value as u32,
-            "--steps" => options.steps = value,
-            _ => {
-                eprintln!("{USAGE}");
-                return ExitCode::from(2);
-            }
-        }
-    }
-    if only_seed && !seeds_given {
-        count = 1;
-    }
-    run_seeds(first, count, options)
+struct Arguments {
+    first: u64,
+    count: u64,
+    jobs: u64,
+    options: Options,
 }
 
-fn run_seeds(first: u64, count: u64, options: Options) -> ExitCode {
+fn main() -> ExitCode {
+    let Some(arguments) = parse(std::env::args().skip(1)) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let started = Instant::now();
+    let total = if arguments.jobs > 1 {
+        run_jobs(&arguments)
+    } else {
+        run_seeds(arguments.first, arguments.count, arguments.options)
+    };
+    let Some(mut total) = total else {
+        return ExitCode::FAILURE;
+    };
+    let figures = total.figures().map(|(name, value)| format!("{name}={value}"));
+    println!(
+        "{} seeds from {} in {:.0} s: all held\n{FIGURES} {}",
+        arguments.count,
+        arguments.first,
+        started.elapsed().as_secs_f64(),
+        figures.join(" ")
+    );
+    ExitCode::SUCCESS
+}
+
+fn parse(mut words: impl Iterator<Item = String>) -> Option<Arguments> {
+    let mut arguments = Arguments {
+        first: 0,
+        count: 100,
+        jobs: 1,
+        options: Options::default(),
+    };
+    let (mut one, mut many) = (false, false);
+    while let Some(name) = words.next() {
+        let value: u64 = words.next()?.parse().ok()?;
+        match name.as_str() {
+            "--seeds" => (arguments.count, many) = (value, true),
+            "--seed" => (arguments.first, one) = (value, true),
+            "--lives" => arguments.options.lives = u32::try_from(value).ok()?,
+            "--steps" => arguments.options.steps = value,
+            "--jobs" => arguments.jobs = value,
+            _ => return None,
+        }
+    }
+    if one && !many {
+        arguments.count = 1;
+    }
+    if arguments.jobs == 0 {
+        arguments.jobs = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    }
+    Some(arguments)
+}
+
+/// `None`: a seed failed, which has been told.
+fn run_seeds(first: u64, count: u64, options: Options) -> Option<Report> {
     let mut total = Report::default();
     for seed in first..first.saturating_add(count) {
         // A panic inside must still name the seed.
@@ -44,13 +92,76 @@ fn run_seeds(first: u64, count: u64, options: Options) -> ExitCode {
             Err(error) => {
                 eprintln!("seed {seed}: {error}");
                 eprintln!(
-                    "repeat with: cargo run -p mote-sim -- --seed {seed} --lives {} --steps {}",
+                    "repeat with: cargo run --profile sim -p mote-sim -- --seed {seed} --lives {} --steps {}",
                     options.lives, options.steps
                 );
-                return ExitCode::FAILURE;
+                return None;
             }
         }
     }
-    println!("{count} seeds from {first}: {total:?}");
-    ExitCode::SUCCESS
+    Some(total)
+}
+
+/// Runs chunks of the seeds in processes, several at a time.
+fn run_jobs(arguments: &Arguments) -> Option<Report> {
+    let end = arguments.first.saturating_add(arguments.count);
+    let next = AtomicU64::new(arguments.first); // hands out seeds: Relaxed
+    let outcome = Mutex::new(Some(Report::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..arguments.jobs {
+            scope.spawn(|| {
+                loop {
+                    let first = next.fetch_add(CHUNK, Ordering::Relaxed);
+                    if first >= end {
+                        return;
+                    }
+                    let report = run_process(first, CHUNK.min(end - first), arguments.options);
+                    let mut outcome = outcome.lock().unwrap_or_else(|poison| poison.into_inner());
+                    match (report, outcome.as_mut()) {
+                        (Some(report), Some(total)) => total.add(&report),
+                        _ => {
+                            // The others end after their chunk.
+                            *outcome = None;
+                            next.store(u64::MAX - CHUNK * arguments.jobs, Ordering::Relaxed);
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    outcome.into_inner().unwrap_or_else(|poison| poison.into_inner())
+}
+
+fn run_process(first: u64, count: u64, options: Options) -> Option<Report> {
+    let program = std::env::current_exe().ok()?;
+    let mut child = Command::new(program)
+        .args(["--seed", &first.to_string(), "--seeds", &count.to_string()])
+        .args([
+            "--lives",
+            &options.lives.to_string(),
+            "--steps",
+            &options.steps.to_string(),
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .inspect_err(|error| eprintln!("a process could not be started: {error}"))
+        .ok()?;
+    let mut said = String::new();
+    let read = child.stdout.take()?.read_to_string(&mut said);
+    let ended = child.wait();
+    if read.is_err() || !ended.is_ok_and(|status| status.success()) {
+        eprintln!("the seeds from {first} to {} did not all hold", first + count - 1);
+        return None;
+    }
+    let mut report = Report::default();
+    let figures = said.lines().find_map(|line| line.strip_prefix(FIGURES))?;
+    for (name, value) in figures.split_whitespace().filter_map(|word| word.split_once('=')) {
+        for (known, total) in report.figures() {
+            if known == name {
+                *total = value.parse().ok()?;
+            }
+        }
+    }
+    Some(report)
 }

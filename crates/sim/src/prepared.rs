@@ -6,6 +6,7 @@ use mote_common::Lsn;
 
 use crate::model::{RowKey, Version};
 
+#[derive(Clone)]
 pub struct Undecided {
     pub gid: String,
     /// Where its PREPARE frame ends.
@@ -13,7 +14,7 @@ pub struct Undecided {
     pub changes: Vec<(RowKey, Version)>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Prepared {
     open: Vec<Undecided>,
     /// With the end of the frame that decided it, since the last crash.

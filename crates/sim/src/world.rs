@@ -51,6 +51,13 @@ pub struct Report {
     pub failed_disks: u64,
     /// SERIALIZABLE transactions that could not commit.
     pub refused: u64,
+    /// Recoveries that a failing disk ended, and that were begun again.
+    pub failed_recoveries: u64,
+    /// Flipped bits: those that made the engine refuse to start, and those in bytes that nobody needs.
+    pub rot_refused: u64,
+    pub rot_harmless: u64,
+    /// Times in which the disk did nothing.
+    pub stalls: u64,
 }
 
 impl Report {
@@ -64,6 +71,29 @@ impl Report {
         self.prepared += other.prepared;
         self.restored += other.restored;
         self.failed_disks += other.failed_disks;
+        self.failed_recoveries += other.failed_recoveries;
+        self.rot_refused += other.rot_refused;
+        self.rot_harmless += other.rot_harmless;
+        self.stalls += other.stalls;
+    }
+
+    /// Its figures with their names, always in the same order.
+    pub fn figures(&mut self) -> [(&'static str, &mut u64); 13] {
+        [
+            ("commits", &mut self.commits),
+            ("waits", &mut self.waits),
+            ("crashes", &mut self.crashes),
+            ("checkpoints", &mut self.checkpoints),
+            ("lost_commits", &mut self.lost_commits),
+            ("prepared", &mut self.prepared),
+            ("restored", &mut self.restored),
+            ("refused", &mut self.refused),
+            ("failed_disks", &mut self.failed_disks),
+            ("failed_recoveries", &mut self.failed_recoveries),
+            ("rot_refused", &mut self.rot_refused),
+            ("rot_harmless", &mut self.rot_harmless),
+            ("stalls", &mut self.stalls),
+        ]
     }
 }
 
@@ -131,6 +161,8 @@ struct World {
     model: Model,
     prepared: Prepared,
     report: Report,
+    /// Steps for which the disk still does nothing.
+    stalled: u64,
 }
 
 const TABLES_MAX: usize = 4;
@@ -160,6 +192,7 @@ impl World {
             model,
             prepared: Prepared::default(),
             report: Report::default(),
+            stalled: 0,
         })
     }
 
@@ -179,6 +212,10 @@ impl World {
         for _ in 0..self.prng.below(steps) {
             if (3..6).contains(&fault) && self.prng.chance(1, 80) {
                 self.fill_or_empty_disk();
+            }
+            if fault == 6 && self.stalled == 0 && self.prng.chance(1, 40) {
+                self.stalled = self.prng.below(120);
+                self.report.stalls += 1;
             }
             if !self.step()? {
                 self.report.failed_disks += 1;
@@ -200,7 +237,15 @@ impl World {
 
     /// False: the engine has stopped.
     fn step(&mut self) -> Result<bool, String> {
-        match self.prng.below(100) {
+        let choice = self.prng.below(100);
+        if self.stalled > 0 {
+            // A slow disk: who needs it waits, everybody else goes on.
+            self.stalled -= 1;
+            if choice < 17 {
+                return Ok(true);
+            }
+        }
+        match choice {
             0..6 => _ = self.engine.log().flush_step(),
             6..8 => _ = self.engine.log().prepare_step(),
             8 => _ = self.engine.log().seal_step(),
@@ -408,8 +453,15 @@ impl World {
         let stable = self.engine.log().stable();
         self.report.checkpoints += self.engine.checkpoint_report().rounds;
         self.disk = self.disk.crash();
+        self.stalled = 0;
         // What the dead process still does reaches no disk.
         self.sessions.clear();
+        if self.prng.chance(1, 8) {
+            self.rot()?;
+        }
+        if self.prng.chance(1, 8) {
+            self.fail_recovery(stable)?;
+        }
         let (world, _clock) = env(&self.disk, self.seed);
         let end = log_end(&world)?;
         if end < stable {
@@ -427,6 +479,82 @@ impl World {
         check::contents(&self.engine, &self.model, &self.tables, &in_flight, end)
             .map_err(|e| format!("after recovery: {e}"))?;
         self.model.forget_history();
+        Ok(())
+    }
+
+    /// The disk fails, or the power again, while the engine starts: the next start must not notice.
+    fn fail_recovery(&mut self, stable: Lsn) -> Result<(), String> {
+        self.disk.set_faults(FaultPlan {
+            sync_fails_ppm: 200_000,
+            write_fails_ppm: 100_000,
+            ..FaultPlan::default()
+        });
+        let (world, _clock) = env(&self.disk, self.seed);
+        let before = log_end(&world)?;
+        // A start that gets far enough writes behind the log's end: over positions that commits had which are lost.
+        self.report.lost_commits += self.model.cut(before) as u64;
+        self.values.retain(|(_, seen)| *seen <= before);
+        self.prepared.cut(before);
+        let opened = open(world);
+        if opened.is_err() {
+            self.report.failed_recoveries += 1;
+        }
+        drop(opened);
+        self.disk = self.disk.crash();
+        let (world, _clock) = env(&self.disk, self.seed);
+        let end = log_end(&world)?;
+        if end < before || before < stable {
+            return Err(format!(
+                "after a failed start the log ends at {end}, before it at {before}; {stable} was stable"
+            ));
+        }
+        Ok(())
+    }
+
+    /// One flipped bit somewhere on a copy of the disk: the engine refuses to start and names the file, or nobody needs
+    /// the byte, and everything is as if nothing had happened. Except in the last flush, which no later frame vouches
+    /// for: that one is cut like a torn tail, and what is before it must be whole.
+    fn rot(&mut self) -> Result<(), String> {
+        let copy = self.disk.copy();
+        let paths: Vec<String> = copy.paths().into_iter().filter(|path| path != "LOCK").collect();
+        let path = &paths[self.prng.below(paths.len() as u64) as usize];
+        let Some(bytes) = copy.file_bytes(path).filter(|&bytes| bytes > 0) else {
+            return Ok(());
+        };
+        // Most of a prepared log file is zeros: look where something stands.
+        let reach = if self.prng.chance(1, 2) {
+            bytes
+        } else {
+            bytes.min(20_000)
+        };
+        let (offset, bit) = (self.prng.below(reach), self.prng.below(8) as u8);
+        copy.flip_bit(path, offset, bit);
+        let place = format!("bit {bit} of byte {offset} of {path} flipped");
+        let (world, _clock) = env(&copy, self.seed);
+        match open(world.clone()) {
+            Err(error) => {
+                self.report.rot_refused += 1;
+                let said = error.to_string();
+                let name = path.rsplit('/').next().unwrap_or(path);
+                if !said.contains(name) && !said.contains("log/") && !said.contains("MANIFEST") {
+                    return Err(format!("{place}: the refusal names no file: {said}"));
+                }
+            }
+            Ok(engine) => {
+                self.report.rot_harmless += 1;
+                // Opening appends a frame; what was recovered ends where that one begins.
+                let end = engine.recovered_end();
+                let mut model = self.model.clone();
+                model.cut(end);
+                let mut prepared = self.prepared.clone();
+                prepared.cut(end);
+                check::prepared(&engine, &prepared.all())
+                    .and_then(|()| {
+                        check::contents(&engine, &model, &model.tables(end), &prepared.rows(), end)
+                    })
+                    .map_err(|error| format!("{place}, and the engine started on it: {error}"))?;
+            }
+        }
         Ok(())
     }
 }

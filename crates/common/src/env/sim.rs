@@ -174,6 +174,42 @@ impl SimDisk {
         }
     }
 
+    /// Another disk with the same contents, all of it on the medium: to try something without consequences.
+    pub fn copy(&self) -> SimDisk {
+        let mut state = self.state.lock();
+        let prng = Prng::new(state.prng.next_u64());
+        let files = state.names.values().map(|&id| {
+            let bytes = state.files[&id].current.clone();
+            let file = FileState {
+                current: bytes.clone(),
+                durable: bytes,
+                writes: Vec::new(),
+            };
+            (id, file)
+        });
+        SimDisk {
+            state: Arc::new(Mutex::new(State {
+                prng,
+                faults: FaultPlan::default(),
+                crashed: false,
+                next_file: state.next_file,
+                files: files.collect(),
+                durable_names: state.names.clone(),
+                names: state.names.clone(),
+                name_changes: Vec::new(),
+                locks: Vec::new(),
+                syncs: 0,
+            })),
+        }
+    }
+
+    /// The length of a file, by its path.
+    pub fn file_bytes(&self, path: &str) -> Option<u64> {
+        let state = self.state.lock();
+        let id = state.names.get(path)?;
+        Some(state.files[id].current.len() as u64)
+    }
+
     /// Bit rot: flips one bit on the medium and in what is read. False: there is no such byte.
     pub fn flip_bit(&self, path: &str, offset: u64, bit: u8) -> bool {
         let mut state = self.state.lock();
