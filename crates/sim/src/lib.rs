@@ -57,7 +57,7 @@ mod tests {
             total.waits > 100 && total.checkpoints > 20 && total.lost_commits > 20 && total.refused > 20,
             "{total:?}"
         );
-        assert!(total.failed_disks > 0 && total.failed_recoveries > 0, "{total:?}");
+        assert!(total.failed_recoveries > 0, "{total:?}");
         assert!(
             total.rot_refused > 0 && total.rot_harmless > 0 && total.stalls > 0,
             "{total:?}"
