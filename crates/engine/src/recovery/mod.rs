@@ -22,6 +22,8 @@ use crate::log::segment::{LOG_DIRECTORY, parse_segment_name};
 use crate::log::{LogPosition, SequenceState};
 
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod images;
 mod replay;
 mod scan;

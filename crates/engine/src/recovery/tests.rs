@@ -12,11 +12,11 @@ use super::*;
 use crate::log::{FrameKind, SequenceState};
 
 /// What the outside knows across crashes.
-struct World {
+pub(super) struct World {
     seed: u64,
     prng: Prng,
-    life: Life,
-    disk: SimDisk,
+    pub(super) life: Life,
+    pub(super) disk: SimDisk,
     open: Vec<(ToyTransaction, Vec<(crate::log::Mark, usize)>)>,
     prepared: BTreeMap<Vec<u8>, ToyTransaction>,
     /// Rows of prepared transactions that a crash took out of our hands: nobody may touch them.
@@ -29,7 +29,7 @@ struct World {
 const SEQUENCE: u32 = 3;
 
 impl World {
-    fn new(seed: u64) -> World {
+    pub(super) fn new(seed: u64) -> World {
         let disk = SimDisk::new(seed);
         let (world, _) = env(&disk, seed);
         let life = Life::begin(&world, 1, Arc::new(|_| {})).expect("a new database starts");
@@ -62,7 +62,7 @@ impl World {
     }
 
     /// One random action. Returns false when the log has stopped.
-    fn act(&mut self) -> bool {
+    pub(super) fn act(&mut self) -> bool {
         match self.prng.below(100) {
             0..50 => self.write(),
             50..54 => self.savepoint(),
@@ -191,7 +191,7 @@ impl World {
     }
 
     /// The power fails; the next life must know everything stable, and nothing that was not committed.
-    fn crash_and_compare(&mut self, threads: usize) {
+    pub(super) fn crash_and_compare(&mut self, threads: usize) {
         let seed = self.seed;
         let stable = self.life.log.stable();
         let sequence_logged = self.sequence;

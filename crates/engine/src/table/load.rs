@@ -50,12 +50,9 @@ struct Entry {
 
 impl Entry {
     fn new(key: &[u8], row: RowId, place: u64) -> Entry {
-        let mut head = [0; HEAD_BYTES];
-        let length = key.len().min(HEAD_BYTES);
-        head[..length].copy_from_slice(&key[..length]);
         debug_assert!(key.len() < 1 << (u64::BITS - ROW_BITS) && row.0 >> ROW_BITS == 0);
         Entry {
-            head: u128::from_be_bytes(head),
+            head: head(key),
             row: row.0 | (key.len() as u64) << ROW_BITS,
             place,
         }
@@ -80,6 +77,12 @@ impl Entry {
         &long[(self.place >> OFFSET_BITS) as usize][from..from + length]
     }
 
+    /// What a long key has behind its head.
+    fn tail<'a>(&self, long: &[&'a [u8]]) -> &'a [u8] {
+        let from = (self.place & ((1 << OFFSET_BITS) - 1)) as usize;
+        &long[(self.place >> OFFSET_BITS) as usize][from + HEAD_BYTES..from + self.key_bytes()]
+    }
+
     /// By key bytes, then row id.
     fn compare(&self, other: &Entry, long: &[&[u8]]) -> Ordering {
         self.head
@@ -90,21 +93,26 @@ impl Entry {
                     // Equal heads: the shorter key is the other's beginning, maybe but for zeros, which sort behind it.
                     return mine.cmp(&theirs);
                 }
-                let (mut a, mut b) = ([0; HEAD_BYTES], [0; HEAD_BYTES]);
-                self.key(long, &mut a).cmp(other.key(long, &mut b))
+                self.tail(long).cmp(other.tail(long))
             })
             .then_with(|| self.row().cmp(&other.row()))
     }
 }
 
 /// Keys of one bucket that one thread found.
-#[derive(Default)]
 struct Bucket {
     entries: Vec<Entry>,
     long: Vec<u8>,
 }
 
 impl Bucket {
+    fn with_room(entries: usize) -> Bucket {
+        Bucket {
+            entries: Vec::with_capacity(entries),
+            long: Vec::new(),
+        }
+    }
+
     fn push(&mut self, key: &[u8], row: RowId) {
         let place = self.long.len() as u64;
         if key.len() > HEAD_BYTES {
@@ -114,13 +122,23 @@ impl Bucket {
     }
 }
 
+/// A key's first bytes, as a number that compares like them.
+fn head(key: &[u8]) -> u128 {
+    let mut head = [0; HEAD_BYTES];
+    let length = key.len().min(HEAD_BYTES);
+    head[..length].copy_from_slice(&key[..length]);
+    u128::from_be_bytes(head)
+}
+
 /// The keys between the buckets, ascending.
 #[derive(Default)]
-struct Cuts(Vec<Vec<u8>>);
+struct Cuts(Vec<(u128, Vec<u8>)>);
 
 impl Cuts {
     fn bucket(&self, key: &[u8]) -> usize {
-        self.0.partition_point(|cut| cut.as_slice() <= key)
+        let head = head(key);
+        self.0
+            .partition_point(|(cut_head, cut)| *cut_head < head || *cut_head == head && cut.as_slice() <= key)
     }
 }
 
@@ -225,7 +243,7 @@ impl Table {
             .filter_map(|bucket| samples.get(samples.len() * bucket / buckets).cloned())
             .collect();
         cuts.dedup();
-        Ok(Cuts(cuts))
+        Ok(Cuts(cuts.into_iter().map(|cut| (head(&cut), cut)).collect()))
     }
 
     /// All keys, in buckets; one set of buckets for each thread.
@@ -236,7 +254,10 @@ impl Table {
         threads: usize,
         between: &mut dyn FnMut(),
     ) -> Result<Vec<Vec<Bucket>>, ApplyError> {
-        let empty = || -> Vec<Bucket> { (0..=cuts.0.len()).map(|_| Bucket::default()).collect() };
+        let buckets = cuts.0.len() + 1;
+        // A little more than each gets when all are alike.
+        let room = self.row_count_estimate() as usize / (buckets * threads.max(1)) * 9 / 8;
+        let empty = || -> Vec<Bucket> { (0..buckets).map(|_| Bucket::with_room(room)).collect() };
         let scattered = parallel::share(
             threads,
             &self.pieces(),
