@@ -36,6 +36,8 @@ pub enum Experiment {
     Coldstart(ColdStartArgs),
     Replay(ReplayArgs),
     History(HistoryArgs),
+    Checkpoint(CheckpointArgs),
+    Groupcommit(GroupCommitArgs),
 }
 
 impl TargetArgs {
@@ -457,6 +459,88 @@ pub struct HistoryArgs {
     /// Write everything that was found out, with every setting, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// What checkpoints do to the latency of the transactions beside them.
+///
+/// Runs order entry in a closed loop while the server writes checkpoints in the background at its configured rate
+/// (--serve-option=--checkpoint-rate=50MB changes it), with --interval seconds between them. Asks the server ten times a
+/// second whether one runs, and compares the seconds in which one did with those in which none did: medians of each
+/// second's percentiles. Seconds that saw both are left out. --html draws both over time.
+///
+/// Passes when the 99th percentile of new orders is at most 20 % higher while a checkpoint runs.
+#[derive(Args, Debug)]
+pub struct CheckpointArgs {
+    #[command(flatten)]
+    pub server: OwnServerArgs,
+    /// Size of the database
+    #[arg(long, short, default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    pub warehouses: i32,
+    /// Connections
+    #[arg(long, short, default_value_t = 16)]
+    pub connections: usize,
+    /// Seconds before counting begins
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
+    pub warmup: f64,
+    /// Seconds that count
+    #[arg(long, short, default_value_t = 90.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Seconds from the end of a checkpoint to the next
+    #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
+    pub interval: f64,
+    /// Run the command CHECKPOINT, which is not held back, instead of checkpoints in the background
+    #[arg(long)]
+    pub command: bool,
+    /// Decides data and inputs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write a self-contained HTML page with charts
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Group commit: durable commits a second beside what the disk alone can sync, and the price of durability.
+///
+/// Measures the disk first: 4 KiB written and fdatasync'ed, one after the other. Then one-row updates, each a durable
+/// transaction, over a ladder of connections: with many of them one sync carries many commits. Last order entry with
+/// synchronous_commit on and off, in turn (on, off, off, on).
+///
+/// Passes when durable order entry keeps at least 90 % of the throughput without waiting, and no update is missing.
+#[derive(Args, Debug)]
+pub struct GroupCommitArgs {
+    #[command(flatten)]
+    pub server: OwnServerArgs,
+    /// The ladder of connections
+    #[arg(
+        long,
+        short,
+        value_delimiter = ',',
+        default_value = "1,4,16,64,256",
+        value_name = "N,N,..."
+    )]
+    pub connections: Vec<usize>,
+    /// Seconds before counting begins, in each step
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    pub warmup: f64,
+    /// Seconds that count, in each step
+    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Size of the order-entry database
+    #[arg(long, short, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    pub warehouses: i32,
+    /// Connections of order entry
+    #[arg(long, default_value_t = 64, value_name = "N")]
+    pub tpcc_connections: usize,
+    /// Leave order entry out
+    #[arg(long)]
+    pub no_tpcc: bool,
+    /// Threads that drive the connections; default: half of the processors
+    #[arg(long, value_name = "N")]
+    pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]

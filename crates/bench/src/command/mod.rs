@@ -1,7 +1,8 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
 //! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `verify`, `simple` (point, ingest,
-//! canned), `compare`, `sweep`, `restart` (coldstart, replay). Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
+//! canned), `compare`, `sweep`, `restart` (coldstart, replay), `checkpoint`,
+//! `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
 mod tpcc;
@@ -11,6 +12,8 @@ mod compare;
 mod sweep;
 mod history;
 mod restart;
+mod checkpoint;
+mod group_commit;
 mod quiet;
 
 use std::process::ExitCode;
@@ -46,6 +49,8 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::History(args) => history::run(&args, embedded),
         Experiment::Coldstart(args) => restart::cold_starts(&args, embedded),
         Experiment::Replay(args) => restart::replay(&args, embedded),
+        Experiment::Checkpoint(args) => checkpoint::run(&args, embedded),
+        Experiment::Groupcommit(args) => group_commit::run(&args, embedded),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -4,6 +4,7 @@ use crate::measure::run::SeriesPoint;
 use crate::workload::tpcc::Observer;
 use crate::workload::tpcc::consistency::ConditionVerdict;
 
+#[derive(Clone)]
 pub struct Quiet {
     quiet: bool,
 }

@@ -11,6 +11,7 @@ use super::args::{ColdStartArgs, OwnServerArgs, ReplayArgs};
 use super::quiet::Quiet;
 use super::{default_driver_threads, tpcc as tpcc_command};
 use crate::driver::{Admin, Target};
+use crate::measure::cpu::ProcessTree;
 use crate::measure::disk;
 use crate::report::{json, table};
 use crate::server::{EmbeddedServer, RunningServer, SpawnedServer, temporary_directory};
@@ -32,10 +33,10 @@ const NO_CHECKPOINTS: [&str; 4] = [
 ];
 
 /// A directory for one experiment; goes with it.
-struct Place(PathBuf);
+pub struct Place(PathBuf);
 
 impl Place {
-    fn new(parent: Option<&Path>) -> Result<Place, String> {
+    pub fn new(parent: Option<&Path>) -> Result<Place, String> {
         let path = match parent {
             None => temporary_directory(),
             Some(parent) => {
@@ -45,6 +46,15 @@ impl Place {
         };
         fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Place(path))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The server's own, beside what else is there.
+    pub fn data(&self) -> PathBuf {
+        self.0.join("data")
     }
 }
 
@@ -119,27 +129,37 @@ fn cold_start(
     starter: &dyn EmbeddedServer,
     directory: &Path,
     options: &[String],
-) -> Result<(f64, RecoveryFigures, Box<dyn RunningServer>), String> {
+) -> Result<(Start, Box<dyn RunningServer>), String> {
     let files = disk::files_below(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     disk::forget(&files).map_err(|error| format!("{}: {error}", directory.display()))?;
     let started = Instant::now();
     let server = starter.start(Some(directory), options)?;
     let target = Target::parse(server.url())?;
-    let ask = || -> Result<(f64, RecoveryFigures), String> {
-        let fail = |error| format!("the first query after the start: {error}");
-        let mut admin = Admin::connect(&target).map_err(fail)?;
-        let answer = admin
-            .value("SELECT i_name FROM bmsql_item WHERE i_id = 1")
-            .map_err(fail)?;
-        let seconds = started.elapsed().as_secs_f64();
-        answer.ok_or("the first query after the start found no row")?;
-        Ok((seconds, RecoveryFigures::read(&mut admin)?))
+    let fail = |error| format!("the first query after the start: {error}");
+    let mut admin = Admin::connect(&target).map_err(fail)?;
+    let answer = admin
+        .value("SELECT i_name FROM bmsql_item WHERE i_id = 1")
+        .map_err(fail)?;
+    let seconds = started.elapsed().as_secs_f64();
+    answer.ok_or("the first query after the start found no row")?;
+    let cpu_s = ProcessTree::new(server.pid()).and_then(|tree| tree.cpu_seconds());
+    let start = Start {
+        seconds,
+        cpu_s: cpu_s.ok_or("the server's processor time cannot be read")?,
+        figures: RecoveryFigures::read(&mut admin)?,
     };
-    let (seconds, figures) = ask()?;
-    Ok((seconds, figures, server))
+    Ok((start, server))
 }
 
-fn starter<'a>(
+/// One start.
+struct Start {
+    seconds: f64,
+    cpu_s: f64,
+    figures: RecoveryFigures,
+}
+
+/// Who starts the experiment's servers.
+pub fn starter<'a>(
     args: &OwnServerArgs,
     embedded: &'a dyn EmbeddedServer,
     own: &'a mut Option<SpawnedServer>,
@@ -152,7 +172,8 @@ fn starter<'a>(
     }
 }
 
-fn load_settings(
+/// Order entry that loads or runs without checks.
+pub fn load_settings(
     warehouses: i32,
     seed: u64,
     load: LoadMode,
@@ -185,6 +206,9 @@ struct ColdStart {
     run: usize,
     /// From the start of the process to the answer of the first query.
     seconds: f64,
+    /// Processor time of the server until then.
+    cpu_s: f64,
+    bytes_per_cpu_s: f64,
     disk_bytes_per_s: Option<f64>,
     bytes_per_s: f64,
     bytes_per_s_and_core: f64,
@@ -221,14 +245,15 @@ pub fn cold_starts(args: &ColdStartArgs, embedded: &dyn EmbeddedServer) -> Resul
                 })
                 .ok()
                 .map(|(bytes, seconds)| bytes as f64 / seconds);
-            let (seconds, figures, server) = cold_start(starter, &place.0, &args.server.serve_option)?;
+            let (start, server) = cold_start(starter, &place.0, &args.server.serve_option)?;
             server.stop()?;
-            starts.push(ColdStart::new(warehouses, run, seconds, disk, figures));
+            starts.push(ColdStart::new(warehouses, run, &start, disk));
         }
     }
     print!("{}", cold_start_table(&starts));
     println!(
-        "\nGB/s: bytes of checkpoint over the time from the start of the process to the first answer, indexes included."
+        "\nGB/s: bytes of checkpoint over the time from the start of the process to the first answer, indexes included; \
+         per CPU s: over the processor time of that, whatever else the machine was busy with."
     );
     let pass = starts
         .iter()
@@ -256,18 +281,19 @@ pub fn cold_starts(args: &ColdStartArgs, embedded: &dyn EmbeddedServer) -> Resul
 }
 
 impl ColdStart {
-    fn new(
-        warehouses: i32,
-        run: usize,
-        seconds: f64,
-        disk: Option<f64>,
-        figures: RecoveryFigures,
-    ) -> ColdStart {
+    fn new(warehouses: i32, run: usize, start: &Start, disk: Option<f64>) -> ColdStart {
+        let &Start {
+            seconds,
+            cpu_s,
+            figures,
+        } = start;
         let bytes_per_s = figures.image_bytes / seconds;
         ColdStart {
             warehouses,
             run,
             seconds,
+            cpu_s,
+            bytes_per_cpu_s: figures.image_bytes / cpu_s.max(0.01),
             disk_bytes_per_s: disk,
             bytes_per_s,
             bytes_per_s_and_core: bytes_per_s / figures.threads.max(1.0),
@@ -308,8 +334,10 @@ fn cold_start_table(starts: &[ColdStart]) -> String {
         "replay s",
         "indexes s",
         "first answer s",
+        "CPU s",
         "GB/s",
         "GB/s/core",
+        "GB/CPU s",
         "disk GB/s",
         "of disk",
     ];
@@ -328,8 +356,10 @@ fn cold_start_table(starts: &[ColdStart]) -> String {
                 format!("{:.2}", figures.replay_s),
                 format!("{:.2}", figures.build_indexes_s),
                 format!("{:.2}", start.seconds),
+                format!("{:.2}", start.cpu_s),
                 format!("{:.2}", start.bytes_per_s / 1e9),
                 format!("{:.2}", start.bytes_per_s_and_core / 1e9),
+                format!("{:.2}", start.bytes_per_cpu_s / 1e9),
                 start
                     .disk_bytes_per_s
                     .map_or("-".into(), |rate| format!("{:.2}", rate / 1e9)),
@@ -374,7 +404,8 @@ pub fn replay(args: &ReplayArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
     let mut runs = Vec::new();
     for run in 1..=args.runs.max(1) {
         observer.say(&format!("start {run}"));
-        let (seconds, figures, server) = cold_start(starter, &place.0, &options)?;
+        let (start, server) = cold_start(starter, &place.0, &options)?;
+        let Start { seconds, figures, .. } = start;
         server.kill()?;
         let log_s = figures.read_log_s + figures.replay_s;
         runs.push(Replay {

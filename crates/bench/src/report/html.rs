@@ -68,6 +68,49 @@ pub fn tpcc(experiment: &Experiment, summary: &Summary, remarks: &[String]) -> S
     page.finish()
 }
 
+/// What the page of a checkpoint experiment shows.
+pub struct CheckpointPicture {
+    /// Latencies of new orders in milliseconds, and new orders a minute, by second.
+    pub p99: Vec<(f64, f64)>,
+    pub p50: Vec<(f64, f64)>,
+    pub new_orders: Vec<(f64, f64)>,
+    /// Above zero while a checkpoint runs.
+    pub running: Vec<(f64, f64)>,
+    pub rise_percent: f64,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// The page of a checkpoint experiment.
+pub fn checkpoint(picture: &CheckpointPicture, settings: &Value) -> String {
+    let mut page = Page::new("Latency while checkpoints run");
+    page.big(&[(
+        "99th percentile of new orders while a checkpoint runs",
+        format!("{:+.0} %", picture.rise_percent),
+    )]);
+    let header = [
+        "",
+        "quiet p50 ms",
+        "with p50",
+        "quiet p99 ms",
+        "with p99",
+        "p99 rise",
+    ];
+    page.rows(&header, &picture.rows);
+    page.heading("New orders, ms; the last line is high while a checkpoint runs");
+    let lines = [
+        ("p99", picture.p99.clone()),
+        ("p50", picture.p50.clone()),
+        ("checkpoint", picture.running.clone()),
+    ];
+    page.put(&chart(&lines, false));
+    page.heading("New orders per minute");
+    page.put(&chart(&[("NOPM", picture.new_orders.clone())], false));
+    page.heading("Settings");
+    page.settings(settings);
+    page.put(&format!("<footer><p>{}</p></footer>", escape(DISCLAIMER)));
+    page.finish()
+}
+
 struct Page(String);
 
 impl Page {

@@ -1,7 +1,8 @@
 //! What the laboratory runs. Each workload speaks to the server through `driver` and counts through `measure`.
 //!
 //! Read in this order: `tpcc` (the main experiment), `point` (one-row select), `ingest` (multi-row inserts),
-//! `canned` (a server that answers constant bytes: the ceiling of the wire on this machine), `history` (transactions
+//! `commit` (durable one-row updates), `canned` (a server that answers constant bytes: the ceiling of the wire on this
+//! machine), `history` (transactions
 //! whose isolation is checked).
 
 pub mod pool;
@@ -9,5 +10,6 @@ pub mod tpcc;
 pub mod closed_loop;
 pub mod point;
 pub mod ingest;
+pub mod commit;
 pub mod canned;
 pub mod history;
