@@ -256,6 +256,14 @@ impl Execution {
         Ok(self.values.affected)
     }
 
+    /// Begins the run again: same snapshot, same parameters.
+    pub fn rewind(&mut self) {
+        let (snapshot, parameters) = (self.snapshot.take(), std::mem::take(&mut self.values.parameters));
+        self.reset();
+        self.snapshot = snapshot;
+        self.values.parameters = parameters;
+    }
+
     /// Drops what the run held (snapshot, rows, parameters) and keeps the buffers for the next one.
     pub fn reset(&mut self) {
         self.root.reset();

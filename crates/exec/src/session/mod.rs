@@ -9,6 +9,7 @@
 
 mod activity;
 mod block;
+mod cursor;
 mod directory;
 pub(crate) mod identity;
 mod objects;
@@ -42,7 +43,7 @@ use block::{BlockState, Characteristics, TransactionBlock};
 pub use directory::{Nudge, SessionDirectory};
 use objects::NamedStatement;
 pub use objects::SessionObjects;
-pub use portal::{BindTarget, CursorOptions, Portal, PortalState, Prepared};
+pub use portal::{BindTarget, Portal, PortalState, Prepared};
 use portals::Portals;
 pub(crate) use prepared::PreparedNote;
 pub(crate) use revocation::Revoker;

@@ -92,8 +92,11 @@ fn cursor_facts(name: &str, portal: &Portal) -> CursorFacts {
         name: name.to_string(),
         text: portal.prepared.text.clone(),
         made_us: portal.made_us,
-        holdable: portal.cursor.is_some_and(|options| options.hold),
-        binary: portal.cursor.is_some() && portal.result_formats == [1],
-        scrollable: portal.cursor.is_some_and(|options| options.scroll),
+        holdable: portal.cursor.as_ref().is_some_and(|cursor| cursor.hold),
+        binary: portal.cursor.as_ref().is_some_and(|cursor| cursor.binary),
+        scrollable: portal
+            .cursor
+            .as_ref()
+            .is_some_and(|cursor| cursor.is_scrollable()),
     }
 }

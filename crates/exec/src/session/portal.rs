@@ -8,6 +8,7 @@ use mote_sql::ast::ParsedStatement;
 use mote_sql::plan::{Plan, PlanBody, QueryPlan};
 use mote_types::{ColumnType, Datum};
 
+use super::cursor::Cursor;
 use crate::query::{Execution, Program};
 
 /// A statement planned under one state of the catalog. Shared between the sessions of a worker.
@@ -90,14 +91,8 @@ pub struct Portal {
     pub execution: Option<Box<Execution>>,
     /// Savepoint depth it was made at: rolled back with it.
     pub savepoint_depth: u32,
-    /// Made by DECLARE: with these options.
-    pub cursor: Option<CursorOptions>,
+    /// Made by DECLARE, or fetched from.
+    pub cursor: Option<Box<Cursor>>,
     /// When it was made, microseconds since 2000-01-01 UTC.
     pub made_us: i64,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct CursorOptions {
-    pub scroll: bool,
-    pub hold: bool,
 }

@@ -13,6 +13,11 @@ use super::Portal;
 const SPARE_PARAMETERS: usize = 4;
 const SPARE_PARAMETERS_CAPACITY: usize = 256;
 
+/// A cursor WITH HOLD whose transaction has committed.
+fn is_held(portal: &Portal) -> bool {
+    portal.cursor.as_ref().is_some_and(|cursor| cursor.held)
+}
+
 #[derive(Default)]
 pub(super) struct Portals {
     unnamed: Option<Portal>,
@@ -35,13 +40,6 @@ impl Portals {
             return self.unnamed.as_ref();
         }
         self.named.get(name)
-    }
-
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Portal> {
-        if name.is_empty() {
-            return self.unnamed.as_mut();
-        }
-        self.named.get_mut(name)
     }
 
     /// Takes a portal out, for good or while it runs.
@@ -67,6 +65,24 @@ impl Portals {
         unnamed.chain(self.named.iter().map(|(name, portal)| (name.as_str(), portal)))
     }
 
+    /// Names of cursors WITH HOLD whose transaction is about to commit.
+    pub fn to_hold(&self) -> Vec<String> {
+        let waits = |portal: &Portal| {
+            portal
+                .cursor
+                .as_ref()
+                .is_some_and(|cursor| cursor.hold && !cursor.held)
+        };
+        let names = self.named.iter().filter(|(_, portal)| waits(portal));
+        names.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Drops all portals that do not outlive their transaction.
+    pub fn end_transaction(&mut self) {
+        self.unnamed = None;
+        self.named.retain(|_, portal| is_held(portal));
+    }
+
     pub fn clear(&mut self) {
         self.unnamed = None;
         self.named.clear();
@@ -77,12 +93,13 @@ impl Portals {
         self.named.retain(|_, portal| keep(portal));
     }
 
-    /// Takes out some portal; None when there is none.
+    /// Takes out some portal that does not outlive its transaction; None when there is none.
     pub fn pop(&mut self) -> Option<Portal> {
         if let Some(portal) = self.unnamed.take() {
             return Some(portal);
         }
-        let name = self.named.keys().next()?.clone();
+        let (name, _) = self.named.iter().find(|(_, portal)| !is_held(portal))?;
+        let name = name.clone();
         self.named.remove(&name)
     }
 

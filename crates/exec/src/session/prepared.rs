@@ -64,6 +64,13 @@ impl Session {
             BlockState::Block => {}
         }
         self.ensure_transaction()?;
+        if !self.portals.to_hold().is_empty() {
+            self.rollback_transaction(host);
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "cannot PREPARE a transaction that has created a cursor WITH HOLD",
+            ));
+        }
         self.close_portals_at_end();
         if self.state.catalog.has_changes() {
             self.rollback_transaction(host);

@@ -68,6 +68,14 @@ impl Session {
         if portal.state == PortalState::Done {
             return self.execute_again(name, portal, host);
         }
+        if portal.cursor.is_some() {
+            let rows = self.execute_cursor(portal, max_rows, host)?;
+            if max_rows > 0 && rows == max_rows {
+                return Ok(ExecuteEnd::Suspended);
+            }
+            host.command_complete(CommandTag::Select(rows));
+            return Ok(ExecuteEnd::Complete);
+        }
         let tag = match &portal.plan.plan.body {
             PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text, host)?,
             PlanBody::Query(_) => {
@@ -165,7 +173,9 @@ impl Session {
             // An open block holds no version between its statements (READ COMMITTED).
             transaction.end_statement();
         }
-        if outcome.finished && self.spare.len() < super::SPARE_EXECUTIONS {
+        // A cursor may want to go back.
+        let ended = outcome.finished && portal.cursor.is_none();
+        if ended && self.spare.len() < super::SPARE_EXECUTIONS {
             execution.reset();
             self.spare.push(execution);
         } else {

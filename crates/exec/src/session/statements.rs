@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{
-    self, ClosePortal, Deallocate, DeclareCursor, Discard, Explain, Fetch, FetchDirection, OptionValue,
-    ParsedStatement, Prepare, Statement,
-};
+use mote_sql::ast::{self, Deallocate, Discard, Explain, OptionValue, ParsedStatement, Prepare, Statement};
 use mote_sql::plan::explain::ExplainOptions;
 use mote_sql::plan::{OutputColumn, PlanBody};
 use mote_types::Datum;
 
-use super::portal::{CursorOptions, PortalState};
+use super::portal::PortalState;
 use super::{CommandTag, Portal, Prepared, Session, planning};
 use crate::command;
 use crate::host::Host;
@@ -102,12 +99,10 @@ impl Session {
         let prepared = self.prepare(text, &[], host)?;
         let plan = self.validate(&prepared, host)?;
         let mut portal = new_portal(prepared, plan, Vec::new(), self.state.savepoint_depth);
-        let mut collected = Collect { host, row: None };
+        let mut collected = Collect::new(host, true, usize::MAX);
         self.run_portal_to_end(&mut portal, &mut collected)?;
-        Ok(collected
-            .row
-            .and_then(|row| row.into_iter().next())
-            .unwrap_or(Datum::Null))
+        let row = collected.rows.into_iter().next();
+        Ok(row.and_then(|row| row.into_iter().next()).unwrap_or(Datum::Null))
     }
 
     pub(crate) fn deallocate(&mut self, deallocate: &Deallocate) -> SqlResult<CommandTag> {
@@ -120,136 +115,6 @@ impl Session {
                 self.named(name)?;
                 self.statements.remove(&**name);
                 Ok(CommandTag::Word("DEALLOCATE"))
-            }
-        }
-    }
-
-    pub(crate) fn declare_cursor(
-        &mut self,
-        declare: &DeclareCursor,
-        text: &Arc<str>,
-        host: &mut dyn Host,
-    ) -> SqlResult<CommandTag> {
-        if declare.hold {
-            return Err(SqlError::unsupported("DECLARE CURSOR WITH HOLD"));
-        }
-        if declare.scroll == Some(true) {
-            return Err(SqlError::unsupported("SCROLL cursors"));
-        }
-        if !self.in_block() {
-            return Err(SqlError::new(
-                state::NO_ACTIVE_SQL_TRANSACTION,
-                "DECLARE CURSOR can only be used in transaction blocks",
-            ));
-        }
-        if self.portals.contains(&declare.name) {
-            return Err(SqlError::new(
-                state::DUPLICATE_CURSOR,
-                format!("cursor \"{}\" already exists", declare.name),
-            ));
-        }
-        let statement = ParsedStatement {
-            statement: declare.query.clone(),
-            range: 0..text.len(),
-        };
-        let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
-        let plan = prepared.current();
-        if !matches!(&plan.plan.body, PlanBody::Query(_)) {
-            return Err(SqlError::new(
-                state::INVALID_CURSOR_DEFINITION,
-                "DECLARE CURSOR must specify a query",
-            ));
-        }
-        let mut portal = new_portal(prepared, plan, Vec::new(), self.state.savepoint_depth);
-        portal.made_us = self.state.statement_start_us;
-        portal.cursor = Some(CursorOptions {
-            scroll: false,
-            hold: false,
-        });
-        portal.result_formats = if declare.binary { vec![1] } else { Vec::new() };
-        // DECLARE fixes the snapshot: the query begins here, rows come with FETCH.
-        self.start_query(&mut portal, host)?;
-        self.portals.put(&declare.name, portal);
-        Ok(CommandTag::Word("DECLARE CURSOR"))
-    }
-
-    fn cursor(&mut self, name: &str) -> SqlResult<&mut Portal> {
-        self.portals.get_mut(name).ok_or_else(|| {
-            SqlError::new(
-                state::INVALID_CURSOR_NAME,
-                format!("cursor \"{name}\" does not exist"),
-            )
-        })
-    }
-
-    pub(crate) fn describe_fetch(&self, fetch: &Fetch) -> SqlResult<Option<Vec<OutputColumn>>> {
-        if fetch.moves {
-            return Ok(None);
-        }
-        self.output_of(&self.portal(&fetch.cursor)?.plan.plan)
-    }
-
-    pub(crate) fn fetch(&mut self, fetch: &Fetch, host: &mut dyn Host) -> SqlResult<CommandTag> {
-        if fetch.direction != FetchDirection::Forward || fetch.count < 0 {
-            return Err(SqlError::new(
-                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "cursor can only scan forward",
-            )
-            .hint("Declare it with SCROLL option to enable backward scan."));
-        }
-        let name = fetch.cursor.to_string();
-        self.cursor(&name)?;
-        let mut portal = self.portals.take(&name).expect("looked up above");
-        let result = self.fetch_rows(&mut portal, fetch, host);
-        if result.is_ok() {
-            self.portals.put(&name, portal);
-        }
-        result
-    }
-
-    fn fetch_rows(
-        &mut self,
-        portal: &mut Portal,
-        fetch: &Fetch,
-        host: &mut dyn Host,
-    ) -> SqlResult<CommandTag> {
-        let tag = |rows| {
-            if fetch.moves {
-                CommandTag::Move(rows)
-            } else {
-                CommandTag::Fetch(rows)
-            }
-        };
-        if portal.state == PortalState::Done || fetch.count == 0 {
-            if !fetch.moves {
-                host.start_rows(&portal.plan.plan.output)?;
-            }
-            return Ok(tag(0));
-        }
-        let max_rows = if fetch.count == i64::MAX {
-            0
-        } else {
-            fetch.count as u64
-        };
-        let rows = if fetch.moves {
-            let mut nowhere = Collect { host, row: None };
-            self.continue_cursor(portal, max_rows, &mut nowhere)?
-        } else {
-            self.continue_cursor(portal, max_rows, host)?
-        };
-        Ok(tag(rows))
-    }
-
-    pub(crate) fn close_cursor(&mut self, close: &ClosePortal) -> SqlResult<CommandTag> {
-        match close {
-            ClosePortal::All => {
-                self.portals.retain(|portal| portal.cursor.is_none());
-                Ok(CommandTag::Word("CLOSE CURSOR ALL"))
-            }
-            ClosePortal::Name(name) => {
-                self.cursor(name)?;
-                self.close_portal(name);
-                Ok(CommandTag::Word("CLOSE CURSOR"))
             }
         }
     }
@@ -349,19 +214,9 @@ impl Session {
             }
         }
     }
-
-    fn continue_cursor(&mut self, portal: &mut Portal, max_rows: u64, host: &mut dyn Host) -> SqlResult<u64> {
-        let (outcome, _) = self.run_query(portal, max_rows, host)?;
-        portal.state = if outcome.finished {
-            PortalState::Done
-        } else {
-            PortalState::Suspended
-        };
-        Ok(outcome.rows)
-    }
 }
 
-fn new_portal(
+pub(super) fn new_portal(
     prepared: Arc<Prepared>,
     plan: Arc<super::portal::CachedPlan>,
     parameters: Vec<Datum>,
@@ -380,10 +235,32 @@ fn new_portal(
     }
 }
 
-/// A host that keeps the last row instead of sending it, and passes everything else on.
-struct Collect<'a> {
-    host: &'a mut dyn Host,
-    row: Option<Vec<Datum>>,
+/// A host that keeps rows instead of sending them, and passes everything else on.
+pub(super) struct Collect<'a> {
+    pub(super) host: &'a mut dyn Host,
+    pub(super) rows: Vec<Vec<Datum>>,
+    /// False: rows are let go of.
+    pub(super) keeps: bool,
+    /// How many bytes of rows may be kept.
+    pub(super) room_bytes: usize,
+}
+
+impl<'a> Collect<'a> {
+    pub(super) fn new(host: &'a mut dyn Host, keeps: bool, room_bytes: usize) -> Collect<'a> {
+        Collect {
+            host,
+            rows: Vec::new(),
+            keeps,
+            room_bytes,
+        }
+    }
+}
+
+#[cold]
+fn no_room() -> SqlError {
+    SqlError::new(state::OUT_OF_MEMORY, "out of memory")
+        .detail("The rows that a cursor keeps need more than work_mem.")
+        .hint("Increase work_mem, or declare the cursor without SCROLL and WITH HOLD.")
 }
 
 impl Host for Collect<'_> {
@@ -392,7 +269,12 @@ impl Host for Collect<'_> {
     }
 
     fn row(&mut self, row: &[Datum], _: &mote_types::FormatSettings) -> SqlResult<()> {
-        self.row = Some(row.to_vec());
+        if self.keeps {
+            let heap: usize = row.iter().map(Datum::heap_bytes).sum();
+            let bytes = size_of::<Vec<Datum>>() + size_of_val(row) + heap;
+            self.room_bytes = self.room_bytes.checked_sub(bytes).ok_or_else(no_room)?;
+            self.rows.push(row.to_vec());
+        }
         Ok(())
     }
 

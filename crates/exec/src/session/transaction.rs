@@ -304,6 +304,10 @@ impl Session {
 
     /// Commits whatever is open. On failure everything is rolled back and the block is over.
     pub(super) fn commit_transaction(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+        if let Err(error) = self.hold_cursors(host) {
+            self.rollback_transaction(host);
+            return Err(error);
+        }
         self.close_portals_at_end();
         let result = match self.transaction.take() {
             None => Ok(None),
@@ -347,7 +351,7 @@ impl Session {
 
     /// ROLLBACK, and the end of an implicit transaction that failed. What the transaction saw gates this reply too.
     pub(super) fn rollback_transaction(&mut self, host: &mut dyn Host) {
-        self.portals.clear();
+        self.portals.end_transaction();
         self.state.catalog.discard_changes();
         if let Some(transaction) = self.transaction.take() {
             let receipt = transaction.abort();
@@ -358,7 +362,7 @@ impl Session {
 
     /// Without a client to tell: the session closes.
     pub(super) fn abort_transaction(&mut self) {
-        self.portals.clear();
+        self.portals.end_transaction();
         self.state.catalog.discard_changes();
         if let Some(transaction) = self.transaction.take() {
             transaction.abort();
@@ -382,7 +386,7 @@ impl Session {
                 }
                 if self.block.savepoints.is_empty() {
                     // Nothing to go back to: locks and memory are given back now, as PostgreSQL does.
-                    self.portals.clear();
+                    self.portals.end_transaction();
                     self.state.catalog.discard_changes();
                     if let Some(transaction) = self.transaction.take() {
                         let receipt = transaction.abort();
