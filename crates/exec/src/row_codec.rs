@@ -44,19 +44,26 @@ impl ColumnCodec {
     #[inline]
     pub fn read(&self, row: &RowView<'_>) -> Datum {
         let position = self.position;
-        if row.is_null(position) {
-            return Datum::Null;
-        }
         match self.class {
-            StorageClass::Fixed4 if self.ty.oid == oid::INT4 => Datum::Int4(row.fixed4(position) as i32),
-            StorageClass::Fixed8 if self.ty.oid == oid::INT8 => Datum::Int8(row.fixed8(position) as i64),
-            StorageClass::Fixed1 => decode_storage(self.ty, &[row.fixed1(position)]),
-            StorageClass::Fixed2 => decode_storage(self.ty, &row.fixed2(position).to_le_bytes()),
-            StorageClass::Fixed4 => decode_storage(self.ty, &row.fixed4(position).to_le_bytes()),
-            StorageClass::Fixed8 => decode_storage(self.ty, &row.fixed8(position).to_le_bytes()),
-            StorageClass::Fixed16 => decode_storage(self.ty, &row.fixed16(position)),
+            StorageClass::Fixed4 => match row.read_fixed::<4>(position) {
+                Some(bytes) if self.ty.oid == oid::INT4 => Datum::Int4(i32::from_le_bytes(bytes)),
+                bytes => self.decode(bytes),
+            },
+            StorageClass::Fixed8 => match row.read_fixed::<8>(position) {
+                Some(bytes) if self.ty.oid == oid::INT8 => Datum::Int8(i64::from_le_bytes(bytes)),
+                bytes => self.decode(bytes),
+            },
+            StorageClass::Fixed1 => self.decode(row.read_fixed::<1>(position)),
+            StorageClass::Fixed2 => self.decode(row.read_fixed::<2>(position)),
+            StorageClass::Fixed16 => self.decode(row.read_fixed::<16>(position)),
+            StorageClass::Variable if row.is_null(position) => Datum::Null,
             StorageClass::Variable => decode_storage(self.ty, row.variable(position)),
         }
+    }
+
+    #[inline]
+    fn decode<const N: usize>(&self, bytes: Option<[u8; N]>) -> Datum {
+        bytes.map_or(Datum::Null, |bytes| decode_storage(self.ty, &bytes))
     }
 
     /// Sets the column in a row that is being written. The value is coerced to the column's type.

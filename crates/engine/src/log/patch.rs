@@ -12,10 +12,11 @@ const GAP_BYTES_MIN: usize = 4;
 /// Appends the patch that makes `new` of `old`.
 pub fn encode(out: &mut Vec<u8>, old: &[u8], new: &[u8]) {
     let limit = old.len().min(new.len());
-    let prefix = (0..limit).find(|&i| old[i] != new[i]).unwrap_or(limit);
-    let suffix = (0..limit - prefix)
-        .find(|&i| old[old.len() - 1 - i] != new[new.len() - 1 - i])
-        .unwrap_or(limit - prefix);
+    let prefix = equal_at_start(old, new);
+    let suffix = equal_at_end(
+        &old[old.len() - limit + prefix..],
+        &new[new.len() - limit + prefix..],
+    );
     let (old_middle, new_middle) = (&old[prefix..old.len() - suffix], &new[prefix..new.len() - suffix]);
     if old_middle.len() != new_middle.len() {
         put_piece(out, prefix, new_middle, old_middle.len());
@@ -42,11 +43,31 @@ fn encode_equal_length(out: &mut Vec<u8>, prefix: usize, old: &[u8], new: &[u8])
             at += 1;
         }
         put_piece(out, keep, &new[start..end], end - start);
-        while at < old.len() && old[at] == new[at] {
-            at += 1;
-        }
+        at += equal_at_start(&old[at..], &new[at..]);
         keep = at - end;
     }
+}
+
+/// How many bytes the two have in common at the start. Rows are compared eight bytes at a time: most of an updated row
+/// is as it was.
+fn equal_at_start(a: &[u8], b: &[u8]) -> usize {
+    let words = a.chunks_exact(8).zip(b.chunks_exact(8));
+    let whole = 8 * words.take_while(|(a, b)| a == b).count();
+    let rest = a[whole..].iter().zip(&b[whole..]);
+    whole + rest.take_while(|(a, b)| a == b).count()
+}
+
+/// How many bytes the two have in common at the end.
+fn equal_at_end(a: &[u8], b: &[u8]) -> usize {
+    let words = a.rchunks_exact(8).zip(b.rchunks_exact(8));
+    let whole = 8 * words.take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[..a.len() - whole], &b[..b.len() - whole]);
+    whole
+        + a.iter()
+            .rev()
+            .zip(b.iter().rev())
+            .take_while(|(a, b)| a == b)
+            .count()
 }
 
 fn put_piece(out: &mut Vec<u8>, keep: usize, bytes: &[u8], skip: usize) {

@@ -117,6 +117,26 @@ impl<'a> RowView<'a> {
             .expect("the range has N bytes")
     }
 
+    /// A fixed column's bytes, or None for NULL: one look at the column's place for both.
+    ///
+    /// # Panics
+    /// When the column is variable, or its class is not N bytes wide.
+    #[inline]
+    pub fn read_fixed<const N: usize>(&self, column: usize) -> Option<[u8; N]> {
+        let Some(place) = self.layout.places.get(column) else {
+            return (!self.is_null(column)).then(|| self.fixed_array(column));
+        };
+        if self.fixed > 1 && self.bytes[1 + column / 8] & (1 << (column % 8)) != 0 {
+            return None;
+        }
+        let Place::Fixed { offset } = *place else {
+            panic!("column {column} is variable");
+        };
+        let start = self.fixed + offset as usize;
+        let bytes = self.bytes[start..].first_chunk::<N>();
+        Some(*bytes.expect("a row has the bytes that its layout names"))
+    }
+
     /// A variable column's bytes; empty for NULL.
     #[inline]
     pub fn variable(&self, column: usize) -> &'a [u8] {

@@ -195,14 +195,12 @@ impl Table {
     /// A row of the table, seen under the newest layout.
     #[inline]
     pub fn view<'a>(&'a self, layout: u8, bytes: &'a [u8]) -> RowView<'a> {
-        let written = self.layout(layout);
-        let newest = self.newest_layout();
-        let row = RowView::new(written, bytes);
-        if Arc::ptr_eq(written, newest) {
-            row
-        } else {
-            row.under(newest)
+        let newest_number = self.newest_layout.load(Ordering::Acquire) as u8;
+        let newest = self.layout(newest_number);
+        if layout == newest_number {
+            return RowView::new(newest, bytes);
         }
+        RowView::new(self.layout(layout), bytes).under(newest)
     }
 
     /// The lowest number no layout has had.

@@ -158,24 +158,32 @@ pub fn data_row(
     formats: &[i16],
     settings: &FormatSettings,
 ) {
-    message(out, b'D', |out| {
-        out.extend_from_slice(&(row.len() as u16).to_be_bytes());
-        for (i, (datum, ty)) in row.iter().zip(columns).enumerate() {
-            if matches!(datum, Datum::Null) {
-                out.extend_from_slice(&(-1i32).to_be_bytes());
-                continue;
+    let start = out.len();
+    let [high, low] = (row.len() as u16).to_be_bytes();
+    out.extend_from_slice(&[b'D', 0, 0, 0, 0, high, low]);
+    for (i, (datum, ty)) in row.iter().zip(columns).enumerate() {
+        let binary = format_of(formats, i) == 1;
+        match datum {
+            Datum::Null => out.extend_from_slice(&(-1i32).to_be_bytes()),
+            Datum::Int4(value) if binary => {
+                let [a, b, c, d] = value.to_be_bytes();
+                out.extend_from_slice(&[0, 0, 0, 4, a, b, c, d]);
             }
-            let at = out.len();
-            out.extend_from_slice(&[0; 4]);
-            if format_of(formats, i) == 1 {
-                output_binary(datum, *ty, out);
-            } else {
-                output_text(datum, *ty, settings, out);
+            _ => {
+                let at = out.len();
+                out.extend_from_slice(&[0; 4]);
+                if binary {
+                    output_binary(datum, *ty, out);
+                } else {
+                    output_text(datum, *ty, settings, out);
+                }
+                let length = (out.len() - at - 4) as u32;
+                out[at..at + 4].copy_from_slice(&length.to_be_bytes());
             }
-            let length = (out.len() - at - 4) as u32;
-            out[at..at + 4].copy_from_slice(&length.to_be_bytes());
         }
-    });
+    }
+    let length = (out.len() - start - 1) as u32;
+    out[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
 }
 
 fn copy_response(out: &mut Vec<u8>, kind: u8, columns: usize, binary: bool) {
