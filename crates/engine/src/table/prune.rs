@@ -51,7 +51,13 @@ pub(crate) fn remove_dead_entries(table: &Table, row: RowId, dead: NonNull<Versi
 }
 
 /// Does any version of the row, committed or not, have this key? The caller is pinned.
-fn chain_has_key(table: &Table, row: RowId, index: &TableIndex, key: &[u8], scratch: &mut Vec<u8>) -> bool {
+pub(crate) fn chain_has_key(
+    table: &Table,
+    row: RowId,
+    index: &TableIndex,
+    key: &[u8],
+    scratch: &mut Vec<u8>,
+) -> bool {
     let mut at = table.slot(row).map_or(std::ptr::null(), |slot| slot.head());
     while let Some(version) = NonNull::new(at.cast_mut()) {
         // SAFETY: reached from the head under the caller's pin.

@@ -3,7 +3,7 @@
 //! Each object is a row of the catalog table, written like any row, so that rollback and recovery need nothing special. The
 //! object in memory appears at once (its id is unknown to everybody else) and is taken back by a rollback; a removal
 //! takes effect at commit. The caller holds the table locks that keep others away: AccessExclusive to drop or to add a
-//! layout, at least Share to make an index.
+//! layout, Share to make an index, ShareUpdateExclusive to make one while others write (`among_writers`).
 
 use super::error::WriteError;
 use super::transaction::Transaction;
@@ -25,6 +25,8 @@ use std::sync::Arc;
 
 /// Indexes a table can have.
 const INDEXES_MAX: usize = 256;
+
+mod among_writers;
 
 /// An object of the catalog, by kind and id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -59,6 +61,9 @@ pub struct IndexBuild {
     end: u64,
     /// Commits whose older versions have no entry.
     valid_from: Lsn,
+    /// Others write meanwhile. How often the epoch must move on before no write is under way that does not know the
+    /// index.
+    among_writers: Option<u8>,
 }
 
 impl IndexBuild {
@@ -155,6 +160,19 @@ impl Transaction {
 
     /// Makes an index, still empty; writers maintain it from now on. `build_index` fills it.
     pub fn create_index(&self, definition: &IndexDefinition) -> Result<IndexBuild, WriteError> {
+        self.begin_index(definition, None)
+    }
+
+    /// The same while others write: CREATE INDEX CONCURRENTLY.
+    pub fn create_index_among_writers(&self, definition: &IndexDefinition) -> Result<IndexBuild, WriteError> {
+        self.begin_index(definition, Some(among_writers::EPOCHS))
+    }
+
+    fn begin_index(
+        &self,
+        definition: &IndexDefinition,
+        among_writers: Option<u8>,
+    ) -> Result<IndexBuild, WriteError> {
         let table = self.existing(definition.table)?;
         if table.indexes().len() >= INDEXES_MAX {
             return Err(WriteError::Exhausted("indexes"));
@@ -192,14 +210,22 @@ impl Transaction {
             next: 0,
             end,
             valid_from: Lsn::ZERO,
+            among_writers,
         })
     }
 
     /// Enters up to `rows` more rows. `Duplicate` ends a unique index; `MustWait` asks to be called again.
     pub fn build_index(&self, build: &mut IndexBuild, rows: usize) -> Result<BuildProgress, WriteError> {
+        if !build.knows_all_writers() {
+            return Ok(BuildProgress::More);
+        }
         let stop = build.end.min(build.next.saturating_add(rows as u64));
         while build.next < stop {
-            self.build_row(build, row_of_ordinal(build.next))?;
+            let row = row_of_ordinal(build.next);
+            match build.among_writers {
+                None => self.build_row(build, row)?,
+                Some(_) => self.build_row_among_writers(build, row)?,
+            }
             build.next += 1;
         }
         if build.next < build.end {

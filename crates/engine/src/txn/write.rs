@@ -415,17 +415,19 @@ impl Transaction {
         let KeyOutcome::Key { has_null } = index.key_program.key(view, key)? else {
             return Ok(());
         };
-        let failed = |error| match error {
-            IndexError::OutOfMemory => WriteError::OutOfMemory,
-            IndexError::KeyTooLong {
-                key_bytes,
-                maximum_bytes,
-            } => WriteError::KeyTooLong {
-                index: index.id,
-                key_bytes,
-                maximum_bytes,
-            },
-        };
+        self.enter_key(table, index, row, key, has_null)
+    }
+
+    /// The same for a key that is at hand. The caller is pinned.
+    pub(super) fn enter_key(
+        &self,
+        table: &Table,
+        index: &TableIndex,
+        row: RowId,
+        key: &[u8],
+        has_null: bool,
+    ) -> Result<(), WriteError> {
+        let failed = |error| index_error(index, error);
         if !index.checks(has_null) {
             index.tree.insert(key, row).map_err(failed)?;
             return Ok(());
@@ -490,7 +492,7 @@ impl Transaction {
     }
 
     /// Queues for the end of the transaction in `slot`; `None` if it has ended meanwhile.
-    fn wait_for_transaction(&self, slot: u32) -> Option<WriteError> {
+    pub(super) fn wait_for_transaction(&self, slot: u32) -> Option<WriteError> {
         let other = self.engine.slots.get(slot);
         let holder = Owner {
             id: other.id(),
@@ -517,6 +519,21 @@ impl Transaction {
                 None
             }
         }
+    }
+}
+
+#[cold]
+pub(super) fn index_error(index: &TableIndex, error: IndexError) -> WriteError {
+    match error {
+        IndexError::OutOfMemory => WriteError::OutOfMemory,
+        IndexError::KeyTooLong {
+            key_bytes,
+            maximum_bytes,
+        } => WriteError::KeyTooLong {
+            index: index.id,
+            key_bytes,
+            maximum_bytes,
+        },
     }
 }
 

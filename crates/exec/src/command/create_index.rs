@@ -43,8 +43,12 @@ pub(super) fn run(
             "CREATE INDEX CONCURRENTLY cannot run inside a transaction block",
         ));
     }
-    // A plain build keeps writers out; CONCURRENTLY is no weaker here, only slower for others (COMPAT.md).
-    let mut table = schema::table_for_change(&create.table, TableLockMode::Share, context)?
+    // A plain build keeps writers out, CONCURRENTLY other changes of the table only.
+    let (lock, writers) = match create.concurrently {
+        true => (TableLockMode::ShareUpdateExclusive, Writers::GoOn),
+        false => (TableLockMode::Share, Writers::Wait),
+    };
+    let mut table = schema::table_for_change(&create.table, lock, context)?
         .ok_or_else(|| schema::undefined_table(&create.table))?;
     let schema_oid = Oid(table.schema);
     let keys = create
@@ -96,7 +100,7 @@ pub(super) fn run(
         primary: false,
         nulls_not_distinct: create.nulls_not_distinct,
     };
-    let index = build(specification, &table, context)?;
+    let index = build_while(writers, specification, &table, context)?;
     table.indexes.push(index);
     write::put(StoredObject::Relation(table), context)?;
     Ok(TAG)
@@ -165,8 +169,24 @@ fn key_of(element: &mote_sql::ast::IndexElement, table: &StoredRelation) -> SqlR
     })
 }
 
+/// What writers of the table do during a build.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writers {
+    Wait,
+    GoOn,
+}
+
 /// Makes the engine's index and fills it from the rows there are. The caller holds a lock that keeps writers out.
 pub(super) fn build(
+    specification: IndexSpecification,
+    table: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<StoredIndex> {
+    build_while(Writers::Wait, specification, table, context)
+}
+
+fn build_while(
+    writers: Writers,
     specification: IndexSpecification,
     table: &StoredRelation,
     context: &mut StatementContext<'_>,
@@ -197,7 +217,10 @@ pub(super) fn build(
         valid: true,
         comment: None,
     };
-    let mut building = schema::engine_call(context, |transaction| transaction.create_index(&definition))?;
+    let mut building = schema::engine_call(context, |transaction| match writers {
+        Writers::Wait => transaction.create_index(&definition),
+        Writers::GoOn => transaction.create_index_among_writers(&definition),
+    })?;
     loop {
         match context
             .transaction

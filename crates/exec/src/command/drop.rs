@@ -25,7 +25,10 @@ pub(super) fn command_name(kind: ObjectKind) -> &'static str {
     }
 }
 
-pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+pub(super) fn run(drop: &Drop, in_block: bool, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    if drop.concurrently {
+        check_concurrently(drop, in_block)?;
+    }
     let tag = command_name(drop.kind);
     let word = match drop.kind {
         ObjectKind::Table => "table",
@@ -59,6 +62,29 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
         drop_all(relations, &subject, Vec::new(), drop.behavior, context)?;
     }
     Ok(CommandTag::Word(tag))
+}
+
+/// DROP INDEX CONCURRENTLY does what DROP INDEX does, under PostgreSQL's conditions.
+fn check_concurrently(drop: &Drop, in_block: bool) -> SqlResult<()> {
+    let unsupported = |what: &str| {
+        Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            format!("DROP INDEX CONCURRENTLY does not support {what}"),
+        ))
+    };
+    if drop.objects.len() != 1 {
+        return unsupported("dropping multiple objects");
+    }
+    if drop.behavior == DropBehavior::Cascade {
+        return unsupported("CASCADE");
+    }
+    if in_block {
+        return Err(SqlError::new(
+            state::ACTIVE_SQL_TRANSACTION,
+            "DROP INDEX CONCURRENTLY cannot run inside a transaction block",
+        ));
+    }
+    Ok(())
 }
 
 fn shown(name: &QualifiedName) -> String {

@@ -99,7 +99,7 @@ pub(crate) fn run(
         Statement::AlterOwner(alter) => rename::owner(alter, context),
         Statement::AlterObjectSchema(alter) => rename::set_schema(alter, context),
         Statement::CreateSchema(create) => schema::create(create, context),
-        Statement::Drop(drop) => drop::run(drop, context),
+        Statement::Drop(drop) => drop::run(drop, in_block, context),
         Statement::Truncate(truncate) => truncate::run(truncate, context),
         Statement::Copy(copy) => copy::run(copy, text, context),
         Statement::Lock(lock) => maintenance::lock(lock, in_block, context),

@@ -253,6 +253,12 @@ mod tests {
             assert_eq!(fails(&mut session, "prepare transaction 'a'").0, "0A000");
             assert_eq!(session.session().status(), b'I');
         }
+        session.query("create table t (a int)").unwrap();
+        session
+            .query("begin isolation level serializable; insert into t values (1)")
+            .unwrap();
+        assert_eq!(fails(&mut session, "prepare transaction 'a'").0, "0A000");
+        assert!(session.rows("select * from t").unwrap().is_empty());
         assert_eq!(fails(&mut session, "select * from u").0, "42P01");
         assert!(listed(&mut session).is_empty());
     }

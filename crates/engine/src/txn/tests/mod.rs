@@ -8,12 +8,14 @@
 //!  - `objects`: tables, layouts, indexes, sequences; recovery.
 //!  - `cold_start`: recovery of larger tables.
 //!  - `prepared`: two-phase commit, over crashes.
+//!  - `build_among_writers`: CREATE INDEX CONCURRENTLY.
 //!  - `stress`: many threads, invariants at the end.
 //!  - `serializable`: anomalies that SERIALIZABLE refuses, by name; what it must not refuse; the commit step's races.
 //!  - `history`: random SERIALIZABLE transactions, executed again one by one in commit order.
 
 mod checks;
 mod cold_start;
+mod build_among_writers;
 mod collection;
 mod history;
 mod locks;
