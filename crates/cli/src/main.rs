@@ -35,15 +35,12 @@ struct Arguments {
     command: Command,
 }
 
+/// The commands; their texts stand on their argument structures, in short and long form.
 #[derive(Subcommand)]
 enum Command {
-    /// Run a server on a data directory
     Serve(command::serve::ServeArguments),
-    /// Take a base backup of a running server, or verify one
     Backup(command::backup::BackupArguments),
-    /// Make a data directory from a backup, as of its end, a time, a log position or a restore point
     Restore(command::restore::RestoreArguments),
-    /// Check a data directory or a backup that no server has open
     Check(command::check::CheckArguments),
     /// Measure a server: TPC-C, point selects, ingest, comparisons; check its isolation
     Bench(mote_bench::BenchCommand),

@@ -252,6 +252,36 @@ fn only_superusers_back_up_and_sessions_hold_one_backup() {
 }
 
 #[test]
+fn prepared_transactions_come_back_undecided_or_as_they_were_decided() {
+    let site = Site::new("prepared");
+    site.value("create table t (id int primary key)");
+    site.value("begin; insert into t values (1); prepare transaction 'early'");
+    let backup = site.backup("base");
+    site.value("begin; insert into t values (2); prepare transaction 'late'");
+    let undecided = site.value("select pg_current_wal_lsn()");
+    site.value("commit prepared 'early'");
+    site.value("rollback prepared 'late'");
+    site.archive_all();
+    let decided = site.restored_value(
+        &backup,
+        "decided",
+        &[],
+        "select string_agg(id::text, ',') || ' ' || (select count(*) from pg_prepared_xacts) from t",
+    );
+    assert_eq!(decided, "1 0");
+    let open = site.restored_value(
+        &backup,
+        "undecided",
+        &["--to-lsn", &undecided],
+        "select string_agg(gid, ',' order by gid) || ' ' || (select count(*) from t) from pg_prepared_xacts",
+    );
+    assert_eq!(open, "early,late 0");
+    let server = TestServer::open(&site.place("undecided"), &[]).expect("it starts again");
+    psql_strict(&server, "commit prepared 'late'").good();
+    assert_eq!(psql_strict(&server, "select id from t").good().trim(), "2");
+}
+
+#[test]
 fn a_backup_streams_as_a_tar_archive() {
     let site = Site::new("tar");
     site.value("create table t as select generate_series(1, 5000) as id");

@@ -24,11 +24,12 @@ use mote_engine::checkpoint::Manifest;
 use super::progress::bytes_bar;
 use super::units::parse_bytes;
 
-/// Takes a base backup of a running server, into a new directory or as a tar archive on standard output.
+/// Take a base backup of a running server, or verify one
 ///
-/// The server goes on working; nothing is locked. The backup is consistent as of its end, and every byte is checked on its
-/// way. The role must be a superuser. A backup and the archive of the log (mote serve --archive-dir) together give any
-/// later moment back: see mote restore.
+/// The backup goes into a new directory, or as a tar archive to standard output. The server
+/// goes on working; nothing is locked. The backup is consistent as of its end, and every byte
+/// is checked on its way. The role must be a superuser. A backup and the archive of the log
+/// (mote serve --archive-dir) together give any later moment back: see mote restore.
 ///
 /// Examples:
 ///   mote backup --to ./backups/monday --label "before the upgrade"

@@ -20,11 +20,13 @@ use super::backup::is_backup;
 use super::progress::{bytes_bar, steps_bar};
 use super::serve::{default_memory_bytes, parse_memory};
 
-/// Checks a data directory, or a base backup, that no server has open. Changes nothing in it.
+/// Check a data directory or a backup that no server has open
 ///
-/// Checked are the checksums and positions of manifest, images and log; then the database is recovered in memory and every
-/// index is compared with its table (and unique ones searched for duplicates), every value of every row is read, and NOT NULL
-/// and CHECK constraints are asked, with --foreign-keys also foreign keys. That needs as much memory as a server.
+/// Nothing in it is changed. Checked are the checksums and positions of manifest, images and
+/// log; then the database is recovered in memory and every index is compared with its table
+/// (and unique ones searched for duplicates), every value of every row is read, and NOT NULL
+/// and CHECK constraints are asked, with --foreign-keys also foreign keys. That needs as much
+/// memory as a server.
 ///
 /// Exit code 0: nothing is wrong. 1: something is, or the check could not run.
 ///

@@ -18,15 +18,19 @@ use super::progress::bytes_bar;
 /// Microseconds between the Unix epoch and PostgreSQL's (2000-01-01).
 const POSTGRES_EPOCH_UNIX_US: i64 = 946_684_800_000_000;
 
-/// Makes a new data directory from a base backup and, if there is one, the archive of the log.
+/// Make a data directory from a backup, as of its end or any later moment
 ///
-/// Without a target everything is restored: to the end of the archive, or of the backup. With one, exactly the commits up to
-/// it: --to-time takes in every commit whose clock is not later, --to-lsn every commit whose position is not above, --to-name
-/// everything up to the first pg_create_restore_point of that name; --exclusive makes "not later" "earlier".
+/// A base backup is needed and, for any moment behind its end, the archive of the log (mote
+/// serve --archive-dir). Without a target everything is restored: to the end of the archive, or
+/// of the backup. With one, exactly the commits up to it: --to-time takes in every commit whose
+/// clock is not later, --to-lsn every commit whose position is not above, --to-name everything
+/// up to the first pg_create_restore_point of that name; --exclusive makes "not later"
+/// "earlier".
 ///
-/// The log is read and checked first; a gap, damage, a target before the backup or behind the log's end is refused before
-/// anything is written. The result is a database of its own (a new system id): the archive of the old one goes on untouched
-/// and its later log can never be mixed in. Take a new base backup after the start.
+/// The log is read and checked first; a gap, damage, a target before the backup or behind the
+/// log's end is refused before anything is written. The result is a database of its own (a new
+/// system id): the archive of the old one goes on untouched and its later log can never be
+/// mixed in. Take a new base backup after the start.
 ///
 /// Examples:
 ///   mote restore --backup ./backups/monday --data ./restored

@@ -28,7 +28,18 @@ enum Auth {
     ScramSha256,
 }
 
+/// Run a server on a data directory
+///
+/// The directory is created on the first start and recovered on later ones. SIGTERM and SIGINT
+/// end all sessions and stop cleanly; after anything else the next start recovers from the log.
+/// Clients are PostgreSQL's.
+///
+/// Examples:
+///   mote serve --data ./data
+///   mote serve --data ./data --listen 0.0.0.0:5432 --auth scram-sha-256 --password-file ./password
+///   mote serve --data ./data --memory 64GB --archive-dir /mnt/archive
 #[derive(Args)]
+#[command(verbatim_doc_comment)]
 pub struct ServeArguments {
     /// Directory of the database; created, with everything in it, if it does not exist
     #[arg(long, value_name = "DIR")]

@@ -430,6 +430,47 @@ fn every_mutation_of_a_backup_is_found_or_harmless() {
 }
 
 #[test]
+fn every_mutation_of_an_archive_is_refused_or_harmless() {
+    for seed in 150..153 {
+        let mut world = World::new(seed);
+        world.work(60);
+        let (backup, label) = world.backup();
+        world.work(400);
+        world.archive_all();
+        let expected = world.life.toy.contents(Lsn::MAX);
+        let paths: Vec<String> = world.archive.paths();
+        for round in 0..80u64 {
+            let path = &paths[world.prng.below(paths.len() as u64) as usize];
+            let file = world.archive.open(path).expect("listed");
+            let length = file.len().expect("readable");
+            let place = world.prng.below(length);
+            let bit = world.prng.below(8) as u8;
+            assert!(world.archive.flip_bit(path, place, bit));
+            let result = restored(
+                &backup,
+                Some(&world.archive),
+                &RestoreTarget::Latest,
+                seed + round,
+            );
+            match result {
+                Err(error) => assert!(
+                    error.to_string().contains(path.as_str()) || error.to_string().contains("log position"),
+                    "seed {seed}, round {round}: {error}"
+                ),
+                // Only what nothing vouches for may be cut: the seal behind the last commit.
+                Ok((disk, _)) => assert_eq!(
+                    contents_of(&disk, seed),
+                    expected,
+                    "seed {seed}, round {round}, {path} at {place}"
+                ),
+            }
+            assert!(world.archive.flip_bit(path, place, bit));
+        }
+        assert_eq!(label.system_id, world.life.log.system_id());
+    }
+}
+
+#[test]
 fn a_failing_archive_keeps_the_log_and_catches_up() {
     let seed = 61;
     let mut world = World::new(seed);
@@ -525,4 +566,23 @@ fn files_of_a_later_format_are_named() {
         open.write_all_at(&[1], 8).expect("written");
     }
     assert!(Manifest::read(&backup).expect("as it was").is_some());
+    // The same for an image within its file, and for a segment of the archive.
+    let manifest = Manifest::read(&backup).expect("readable").expect("there is one");
+    let image = manifest.images.values().find(|image| image.file != 0);
+    let image = image.expect("a checkpoint was made");
+    let path = crate::checkpoint::image::image_path(image.file);
+    let open = backup.open(&path).expect("listed");
+    open.write_all_at(&[2], image.offset + 4).expect("written");
+    let error = restored(&backup, None, &RestoreTarget::Latest, 2).map(|_| ());
+    let said = error.expect_err("a later format").to_string();
+    assert!(said.contains(&path) && said.contains("image format 2"), "{said}");
+    open.write_all_at(&[1], image.offset + 4).expect("written");
+    world.work(100);
+    world.archive_all();
+    let path = world.archive.paths().pop().expect("archived");
+    let open = world.archive.open(&path).expect("listed");
+    open.write_all_at(&[2], 8).expect("written");
+    let error = restored(&backup, Some(&world.archive), &RestoreTarget::Latest, 3).map(|_| ());
+    let said = error.expect_err("a later format").to_string();
+    assert!(said.contains(&path) && said.contains("log format 2"), "{said}");
 }
