@@ -48,7 +48,13 @@ impl Transaction {
             admitted => admitted?,
         };
         let head = admitted.head;
-        let changed = seen.is_some_and(|seen| !std::ptr::eq(seen.version.as_ptr(), head));
+        // To somebody who protects the key alone a row is changed when a key has changed; its other columns are not
+        // his business, not even under REPEATABLE READ.
+        let keeps_key = strength == RowLockStrength::KeyShare
+            && admitted.ts.is_some()
+            && !head.is_tombstone()
+            && head.flags() & KEY_CHANGED == 0;
+        let changed = seen.is_some_and(|seen| !std::ptr::eq(seen.version.as_ptr(), head)) && !keeps_key;
         match admitted.ts {
             Some(_) if changed && self.isolation() != Isolation::ReadCommitted => {
                 return Err(WriteError::Serialization);

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use mote_common::SqlResult;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
 use mote_engine::{RowLockStrength, Table, WaitPolicy, WriteError};
 use mote_sql::plan::node::{LockStrength, LockWait, Node, RowLock, RowMark, ScanId};
 use mote_types::Datum;
@@ -78,7 +79,7 @@ impl State {
                 LockWait::NoWait | LockWait::SkipLocked => WaitPolicy::NoWait,
             };
             let strength = strength_of(request.strength);
-            match lock(
+            let locked = lock(
                 table,
                 &request.relation,
                 id,
@@ -86,7 +87,8 @@ impl State {
                 strength,
                 policy,
                 runtime,
-            )? {
+            );
+            match locked.map_err(locking_error)? {
                 Locked::Unchanged(_) => {}
                 Locked::Changed(_) => changed.push(request.scan),
                 Locked::Gone => return Ok(false),
@@ -102,6 +104,16 @@ impl State {
         let locked = |scan| program.locks.iter().any(|lock| lock.scan == scan);
         self.rechecker
             .run(&program.input, &program.marks, &locked, &mut self.row, runtime)
+    }
+}
+
+/// A row that is gone is a concurrent update to SELECT .. FOR, in PostgreSQL's words.
+#[cold]
+fn locking_error(error: SqlError) -> SqlError {
+    if error.fields().state == state::SERIALIZATION_FAILURE {
+        write_error::serialization_failure(false)
+    } else {
+        error
     }
 }
 

@@ -130,6 +130,66 @@ fn repeatable_read_gets_40001() {
     );
 }
 
+/// FOR KEY SHARE protects a key: that other columns changed behind the snapshot is no conflict, and not seen either.
+#[test]
+fn repeatable_read_locks_the_key_of_a_newer_row() {
+    let database = accounts();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    let begin = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts";
+    let lock = "SELECT balance FROM accounts WHERE accountid = 'checking' FOR KEY SHARE";
+    run(&mut s2, begin);
+    run(
+        &mut s1,
+        "UPDATE accounts SET balance = 1 WHERE accountid = 'checking'",
+    );
+    assert_eq!(shown(&mut s2, lock), "600");
+    assert_eq!(
+        shown(&mut s2, &lock.replace("KEY SHARE", "SHARE")),
+        "!40001 could not serialize access due to concurrent update"
+    );
+    run(&mut s2, begin);
+    run(
+        &mut s1,
+        "UPDATE accounts SET accountid = 'moved' WHERE accountid = 'checking'",
+    );
+    assert_eq!(
+        shown(&mut s2, lock),
+        "!40001 could not serialize access due to concurrent update"
+    );
+    run(&mut s2, begin);
+    run(&mut s1, "DELETE FROM accounts WHERE accountid = 'savings'");
+    assert_eq!(
+        shown(&mut s2, &lock.replace("checking", "savings")),
+        "!40001 could not serialize access due to concurrent update"
+    );
+}
+
+#[test]
+fn repeatable_read_finds_that_a_referenced_row_went_away() {
+    let database = accounts();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(&mut s1, "CREATE TABLE entries (account text REFERENCES accounts)");
+    run(
+        &mut s2,
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM accounts",
+    );
+    run(
+        &mut s1,
+        "UPDATE accounts SET balance = 1; DELETE FROM accounts WHERE accountid = 'savings'",
+    );
+    run(&mut s2, "INSERT INTO entries VALUES ('checking')");
+    assert_eq!(
+        shown(&mut s2, "INSERT INTO entries VALUES ('savings')"),
+        "!40001 could not serialize access due to concurrent update"
+    );
+    run(&mut s2, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ");
+    run(&mut s2, "DELETE FROM accounts WHERE accountid = 'checking'");
+    assert!(
+        shown(&mut s2, "INSERT INTO entries VALUES ('checking')").starts_with("!23503"),
+        "its own delete is no conflict"
+    );
+}
+
 #[test]
 fn repeatable_read_does_not_update_a_newer_row_on_conflict() {
     let database = accounts();
