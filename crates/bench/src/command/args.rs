@@ -38,6 +38,8 @@ pub enum Experiment {
     History(HistoryArgs),
     Checkpoint(CheckpointArgs),
     Groupcommit(GroupCommitArgs),
+    #[command(name = "hotrow")]
+    HotRow(HotRowArgs),
 }
 
 impl TargetArgs {
@@ -410,6 +412,41 @@ pub struct ReplayArgs {
     /// Decides data and inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// One row that everybody updates, and what waiting for it costs.
+///
+/// Every UPDATE is a durable transaction of its own, so a system that keeps the row locked until its log is on disk makes
+/// one update per flush. Then two sessions measure the hand-over of the row's lock (from the holder's COMMIT to the
+/// waiter's answer) and how long a deadlock stays unnoticed; both include a round trip, which is measured and taken off.
+/// With --postgres the same runs there in alternation, and the ratio is judged.
+#[derive(Args, Debug)]
+pub struct HotRowArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// The reference server
+    #[arg(long, value_name = "URL")]
+    pub postgres: Option<String>,
+    /// Connections, each with one update under way at any time
+    #[arg(long, short, default_value_t = 64)]
+    pub connections: usize,
+    /// Rounds; each measures every system once
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
+    /// Hand-overs of each round
+    #[arg(long, default_value_t = 200)]
+    pub lock_rounds: usize,
+    /// Seconds before counting begins
+    #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+    pub warmup: f64,
+    /// Seconds that count
+    #[arg(long, short, default_value_t = 5.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Threads that drive the connections; default: half of the processors
+    #[arg(long, value_name = "N")]
+    pub driver_threads: Option<usize>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

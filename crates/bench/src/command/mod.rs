@@ -11,6 +11,7 @@ mod simple;
 mod compare;
 mod sweep;
 mod history;
+mod hotrow;
 mod restart;
 mod checkpoint;
 mod group_commit;
@@ -47,6 +48,7 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Compare(args) => compare::run(&args, embedded),
         Experiment::Sweep(args) => sweep::run(&args, embedded),
         Experiment::History(args) => history::run(&args, embedded),
+        Experiment::HotRow(args) => hotrow::run(&args, embedded),
         Experiment::Coldstart(args) => restart::cold_starts(&args, embedded),
         Experiment::Replay(args) => restart::replay(&args, embedded),
         Experiment::Checkpoint(args) => checkpoint::run(&args, embedded),

@@ -2,8 +2,7 @@
 //!
 //! Read in this order: `tpcc` (the main experiment), `point` (one-row select), `ingest` (multi-row inserts),
 //! `commit` (durable one-row updates), `canned` (a server that answers constant bytes: the ceiling of the wire on this
-//! machine), `history` (transactions
-//! whose isolation is checked).
+//! machine), `history` (transactions whose isolation is checked), `hot_row` and `lock_latency` (what contention costs).
 
 pub mod pool;
 pub mod tpcc;
@@ -13,3 +12,5 @@ pub mod ingest;
 pub mod commit;
 pub mod canned;
 pub mod history;
+pub mod hot_row;
+pub mod lock_latency;
