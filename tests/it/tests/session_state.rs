@@ -298,3 +298,47 @@ fn cursors_are_shown() {
     client.rows("commit");
     assert_eq!(client.rows("select count(*) from pg_cursors"), ["0"]);
 }
+
+/// A default keeps to its sequence through new names and places of it, also where pg_dump has put it together again.
+#[test]
+fn defaults_follow_their_sequences() {
+    let (_server, mut client) = start("sequence-names");
+    client.rows("create schema s1; create sequence numbers; create sequence s1.\"Odd's\"");
+    client.rows(
+        "create table t (a int default nextval('numbers'), b int default nextval('s1.\"Odd''s\"'::regclass) + 100, c serial)",
+    );
+    client.rows(
+        "create table restored (id int not null); create sequence restored_id_seq owned by restored.id",
+    );
+    client.rows(
+        "alter table only restored alter column id set default nextval('public.restored_id_seq'::regclass)",
+    );
+    assert_eq!(
+        client.rows("select pg_get_serial_sequence('restored', 'id'), pg_get_serial_sequence('t', 'c')"),
+        ["public.restored_id_seq|public.t_c_seq"]
+    );
+    let insert = "insert into t default values returning a, b, c";
+    assert_eq!(client.rows(insert), ["1|101|1"]);
+    client.rows("alter sequence numbers rename to \"More numbers\"");
+    client.rows("alter sequence \"More numbers\" set schema s1");
+    client.rows("alter sequence s1.\"Odd's\" rename to odd");
+    client.rows("alter sequence t_c_seq rename to renamed; alter sequence restored_id_seq rename to other");
+    assert_eq!(client.rows(insert), ["2|102|2"]);
+    client.rows("alter schema s1 rename to \"S 2\"");
+    assert_eq!(client.rows(insert), ["3|103|3"]);
+    assert_eq!(
+        client.rows("insert into restored default values returning id"),
+        ["1"]
+    );
+    client.rows("alter table t set schema \"S 2\"; alter table restored set schema \"S 2\"");
+    assert_eq!(
+        client.rows("insert into \"S 2\".t default values returning a, b, c"),
+        ["4|104|4"]
+    );
+    assert_eq!(
+        client.rows("insert into \"S 2\".restored default values returning id"),
+        ["2"]
+    );
+    let refused = client.query("drop sequence \"S 2\".\"More numbers\"");
+    assert_eq!(sqlstate(&refused).as_deref(), Some("2BP01"));
+}

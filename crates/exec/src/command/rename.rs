@@ -99,11 +99,12 @@ fn rename_relation(
         return Err(schema::already_exists(new_name));
     }
     let schema_name = schema_name(relation.schema, context);
+    let old = sequence::constant(&relation, context);
     view::follow_rename(&relation, &schema_name, new_name, context)?;
     relation.name = new_name.to_string();
     write::put(StoredObject::Relation(relation.clone()), context)?;
     if relation.kind == StoredKind::Sequence {
-        refresh_default(&relation, context)?;
+        refresh_defaults(&relation, &old, context)?;
     }
     Ok(())
 }
@@ -117,25 +118,37 @@ fn schema_name(oid: u32, context: &StatementContext<'_>) -> String {
         .unwrap_or_default()
 }
 
-/// The default of a serial column names its sequence: it is written anew.
-fn refresh_default(relation: &StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    let owner = relation.sequence.as_ref().and_then(|sequence| sequence.owned_by);
-    let Some((table, position)) = owner else {
-        return Ok(());
-    };
-    let Some(entry) = context.session.catalog.entry(Oid(table)) else {
-        return Ok(());
-    };
-    let mut table = entry.stored.clone();
-    let text = sequence::default_text(relation, context);
-    let Some(column) = table.columns.get_mut(position as usize) else {
-        return Ok(());
-    };
-    if column.owned_sequence != Some(relation.oid) || column.default.is_none() {
-        return Ok(());
+/// Defaults name their sequences: those that name this one, which was `old` until now, are written anew.
+fn refresh_defaults(
+    relation: &StoredRelation,
+    old: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let new = sequence::constant(relation, context);
+    let names_it = |text: &Option<String>| text.as_deref().is_some_and(|text| text.contains(old));
+    let catalog = context.session.catalog.current();
+    let tables: Vec<StoredRelation> = catalog
+        .relations()
+        .filter(|entry| {
+            entry
+                .stored
+                .columns
+                .iter()
+                .any(|column| names_it(&column.default))
+        })
+        .map(|entry| entry.stored.clone())
+        .collect();
+    for mut table in tables {
+        for column in table
+            .columns
+            .iter_mut()
+            .filter(|column| names_it(&column.default))
+        {
+            column.default = column.default.as_ref().map(|text| text.replace(old, &new));
+        }
+        write::put(StoredObject::Relation(table), context)?;
     }
-    column.default = Some(text);
-    write::put(StoredObject::Relation(table), context)
+    Ok(())
 }
 
 fn rename_index(name: &QualifiedName, rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<()> {
@@ -331,9 +344,12 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
     for relation in &inside {
         view::follow_rename(relation, new, &relation.name, context)?;
     }
+    let old: Vec<String> = (inside.iter())
+        .map(|relation| sequence::constant(relation, context))
+        .collect();
     stored.name = new.to_string();
     write::put(StoredObject::Schema(stored), context)?;
-    for relation in &inside {
+    for (relation, old) in inside.iter().zip(&old) {
         // The descriptions of relations hold their schema's name.
         let current = context
             .session
@@ -344,7 +360,7 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
             write::put(StoredObject::Relation(current), context)?;
         }
         if relation.kind == StoredKind::Sequence {
-            refresh_default(relation, context)?;
+            refresh_defaults(relation, old, context)?;
         }
     }
     Ok(())
@@ -538,11 +554,12 @@ fn move_to(
             ));
         }
     }
+    let old = sequence::constant(&relation, context);
     view::follow_rename(&relation, schema_name, &relation.name, context)?;
     relation.schema = schema_oid.0;
     write::put(StoredObject::Relation(relation.clone()), context)?;
     if relation.kind == StoredKind::Sequence {
-        refresh_default(&relation, context)?;
+        refresh_defaults(&relation, &old, context)?;
     }
     Ok(())
 }

@@ -176,8 +176,13 @@ pub(super) fn remove(relation: &StoredRelation, context: &mut StatementContext<'
 
 /// `nextval('schema.name'::regclass)`: the default of a serial column.
 pub(super) fn default_text(relation: &StoredRelation, context: &StatementContext<'_>) -> String {
+    format!("nextval({})", constant(relation, context))
+}
+
+/// `'schema.name'::regclass`: how stored expressions name a relation.
+pub(super) fn constant(relation: &StoredRelation, context: &StatementContext<'_>) -> String {
     let name = schema::qualified_name(relation, context);
-    format!("nextval('{}'::regclass)", name.replace('\'', "''"))
+    format!("'{}'::regclass", name.replace('\'', "''"))
 }
 
 fn find(

@@ -6,6 +6,7 @@ use mote_sql::catalog::CatalogView;
 use mote_types::{Datum, format_type, oid, type_info};
 
 use super::{Body, boolean, int4, oid as oid_value, text};
+use crate::catalog_store::stored::StoredRelation;
 use crate::expr::{reg_input, split_name};
 use crate::query::runtime::Runtime;
 use crate::views::{Facts, find_comment, find_shared_comment, names, text as views_text};
@@ -189,20 +190,23 @@ fn serial_sequence(runtime: &mut Runtime<'_, '_>, table: &str, column: &str) -> 
     let Some(relation) = catalog.relation(relation) else {
         return Ok(Datum::Null);
     };
-    let Some(column) = relation
+    let position = relation
         .columns
         .iter()
-        .find(|candidate| !candidate.dropped && candidate.name == column)
-    else {
+        .position(|candidate| !candidate.dropped && candidate.name == column);
+    let Some(position) = position else {
         let (_, name) = split_name(table);
         return Err(SqlError::new(
             state::UNDEFINED_COLUMN,
             format!("column \"{column}\" of relation \"{name}\" does not exist"),
         ));
     };
-    let sequence = column
-        .owned_sequence
-        .and_then(|sequence| catalog.relation(sequence));
+    // OWNED BY decides, however it came about.
+    let owner = Some((relation.oid.0, position as u16));
+    let owned = |stored: &StoredRelation| stored.sequence.as_ref().is_some_and(|s| s.owned_by == owner);
+    let current = catalog.current();
+    let sequence = current.relations().find(|entry| owned(&entry.stored));
+    let sequence = sequence.map(|entry| entry.described.clone());
     Ok(sequence.map_or(Datum::Null, |sequence| {
         Datum::from(format!(
             "{}.{}",

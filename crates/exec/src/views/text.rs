@@ -33,12 +33,24 @@ const CAST: &str = "'::regclass";
 pub fn named_relations(facts: &Facts<'_>, text: &str) -> Vec<Oid> {
     use mote_sql::catalog::CatalogView;
     let ends = text.match_indices(CAST).map(|(end, _)| end);
-    let names = ends.map(|end| &text[text[..end].rfind('\'').map_or(0, |quote| quote + 1)..end]);
+    let names = ends.map(|end| text[literal_start(text, end)..end].replace("''", "'"));
     let found = names.filter_map(|name| {
-        let (schema, bare) = crate::expr::split_name(name);
+        let (schema, bare) = crate::expr::split_name(&name);
         facts.session.catalog.relation_by_name(schema.as_deref(), &bare)
     });
     found.map(|relation| relation.oid).collect()
+}
+
+/// Where the string literal that ends at `end` begins, behind its quote; a doubled quote belongs to it.
+fn literal_start(text: &str, end: usize) -> usize {
+    let mut before = end;
+    while let Some(quote) = text[..before].rfind('\'') {
+        if !text[..quote].ends_with('\'') {
+            return quote + 1;
+        }
+        before = quote - 1;
+    }
+    0
 }
 
 /// A stored expression as this session would write it: stored texts name relations in full, and what the search path
@@ -47,9 +59,10 @@ pub fn shown_expression(facts: &Facts<'_>, text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
     while let Some(end) = rest.find(CAST) {
-        let start = rest[..end].rfind('\'').map_or(0, |quote| quote + 1);
+        let start = literal_start(rest, end);
+        let name = rest[start..end].replace("''", "'");
         shown.push_str(&rest[..start]);
-        shown.push_str(&shown_relation(facts, &rest[start..end]));
+        shown.push_str(&shown_relation(facts, &name).replace('\'', "''"));
         shown.push_str(CAST);
         rest = &rest[end + CAST.len()..];
     }
