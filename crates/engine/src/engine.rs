@@ -11,7 +11,7 @@ use crate::checkpoint::{
 };
 use crate::epoch;
 use crate::lock::manager::LockManager;
-use crate::lock::{LockInfo, TransactionId};
+use crate::lock::{DeadlockReport, LockInfo, LockTag, TransactionId};
 use crate::log::segment::segment_path;
 use crate::log::{
     FailStop, FrameKind, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, LogWriter,
@@ -589,6 +589,17 @@ impl Engine {
     }
 
     // What `txn` needs
+
+    /// A report that names tables as the caller knows them.
+    #[cold]
+    pub(crate) fn labelled(&self, mut report: Box<DeadlockReport>) -> Box<DeadlockReport> {
+        for edge in &mut report.cycle {
+            if let LockTag::Table(id) | LockTag::Row(id, _) = edge.tag {
+                edge.label = self.table(id).map_or(0, |table| table.label());
+            }
+        }
+        report
+    }
 
     pub(crate) fn next_transaction_id(&self) -> TransactionId {
         TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed))

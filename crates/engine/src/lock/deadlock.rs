@@ -139,6 +139,8 @@ impl LockTable {
                 mode: waiter.mode,
                 blocked_by_session: blocker.session,
                 blocked_by_transaction: blocker.id,
+                blocker_holds: queue.holders.iter().any(|holder| holder.owner == blocker),
+                label: 0,
             });
             if blocker.party() == target
                 || visited.insert(blocker.party()) && self.search(blocker, target, visited, path)

@@ -91,6 +91,10 @@ pub struct DeadlockEdge {
     pub mode: LockMode,
     pub blocked_by_session: u32,
     pub blocked_by_transaction: TransactionId,
+    /// The blocker holds the lock; else it only waits further in front.
+    pub blocker_holds: bool,
+    /// By what the caller knows the table of the tag (`Table::set_label`); 0 = no table, or not known.
+    pub label: u64,
 }
 
 /// The cycle, beginning with the wait that closed it and was refused.

@@ -37,6 +37,8 @@ const LAYOUTS_MAX: usize = 256;
 /// Rows by row id.
 pub struct Table {
     id: TableId,
+    /// Of whoever made the table; means nothing here. Relaxed: it guards nothing.
+    label: AtomicU64,
     budget: Arc<MemoryBudget>,
     pub(crate) slots: &'static SlotTable,
     layouts: Box<[OnceLock<Arc<Layout>>]>,
@@ -142,6 +144,7 @@ impl Table {
     ) -> Table {
         let table = Table {
             id: definition.id,
+            label: AtomicU64::new(0),
             budget,
             slots,
             layouts: (0..LAYOUTS_MAX).map(|_| OnceLock::new()).collect(),
@@ -163,6 +166,15 @@ impl Table {
 
     pub fn id(&self) -> TableId {
         self.id
+    }
+
+    /// A number for reports, by which the caller finds out which of its objects this is.
+    pub fn set_label(&self, label: u64) {
+        self.label.store(label, Ordering::Relaxed);
+    }
+
+    pub fn label(&self) -> u64 {
+        self.label.load(Ordering::Relaxed)
     }
 
     pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {

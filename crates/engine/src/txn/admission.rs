@@ -99,7 +99,9 @@ impl Transaction {
                 }
                 Acquired::Wait(ticket) => return Err(WriteError::MustWait(ticket)),
                 Acquired::WouldBlock => return Err(WriteError::WouldBlock),
-                Acquired::Deadlock(report) => return Err(WriteError::Deadlock(report)),
+                Acquired::Deadlock(report) => {
+                    return Err(WriteError::Deadlock(self.engine.labelled(report)));
+                }
                 Acquired::HolderGone => std::hint::spin_loop(),
             }
         }

@@ -171,7 +171,7 @@ impl Transaction {
             Acquired::Granted => Ok(()),
             Acquired::Wait(ticket) => Err(WriteError::MustWait(ticket)),
             Acquired::WouldBlock => Err(WriteError::WouldBlock),
-            Acquired::Deadlock(report) => Err(WriteError::Deadlock(report)),
+            Acquired::Deadlock(report) => Err(WriteError::Deadlock(self.engine.labelled(report))),
             Acquired::HolderGone => unreachable!("nothing was to be materialized"),
         }
     }

@@ -512,7 +512,7 @@ impl Transaction {
         );
         match acquired {
             Acquired::Wait(ticket) => Some(WriteError::MustWait(ticket)),
-            Acquired::Deadlock(report) => Some(WriteError::Deadlock(report)),
+            Acquired::Deadlock(report) => Some(WriteError::Deadlock(self.engine.labelled(report))),
             Acquired::WouldBlock => Some(WriteError::WouldBlock),
             Acquired::Granted | Acquired::HolderGone => {
                 std::hint::spin_loop();

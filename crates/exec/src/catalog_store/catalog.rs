@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, RowId, SqlError, SqlResult, TableId};
+use mote_engine::Engine;
 use mote_sql::catalog::{
     Column, Constraint, ConstraintKind, ForeignKey, Identity, IndexDescription, IndexKey, IndexKeyTarget,
     ReferentialAction, Relation, RelationKind,
@@ -212,6 +213,17 @@ impl Catalog {
             }),
         );
         Ok(())
+    }
+
+    /// Tells the engine by what deadlock reports name the relation's table: the database's OID, then its own.
+    pub(crate) fn label(&self, oid: Oid, engine: &Engine) {
+        let Some(entry) = self.relations.get(&oid) else {
+            return;
+        };
+        let schema = self.schemas.get(&Oid(entry.stored.schema));
+        if let (Some(schema), Some(table)) = (schema, engine.table(TableId(entry.stored.table))) {
+            table.set_label(u64::from(schema.object.database) << 32 | u64::from(oid.0));
+        }
     }
 
     fn references_to(&self, oid: Oid) -> Vec<(Oid, Oid)> {

@@ -229,6 +229,7 @@ fn apply(catalog: &mut Catalog, store: &CatalogStore, engine: &Engine, changes: 
         for oid in touched {
             let rows = |id| engine.table(id).map(|table| table.row_count_estimate() as f64);
             catalog.describe(oid, store.next_version(), rows)?;
+            catalog.label(oid, engine);
         }
     }
     Ok(())

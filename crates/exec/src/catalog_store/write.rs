@@ -68,6 +68,7 @@ pub(crate) fn build(engine: &Engine, objects: Vec<(StoredObject, RowId)>) -> Sql
         catalog.describe(oid, 0, |id| {
             engine.table(id).map(|table| table.row_count_estimate() as f64)
         })?;
+        catalog.label(oid, engine);
     }
     Ok(catalog)
 }

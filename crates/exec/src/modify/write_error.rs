@@ -3,7 +3,7 @@
 use mote_common::SqlError;
 use mote_common::error::state;
 use mote_engine::{
-    BeginError, CommitError, DeadlockReport, LockTag, LogUnavailable, RowTooLarge, WriteError,
+    BeginError, CommitError, DeadlockEdge, DeadlockReport, LockTag, LogUnavailable, RowTooLarge, WriteError,
 };
 use mote_sql::catalog::Relation;
 
@@ -188,12 +188,10 @@ fn deadlock(report: &DeadlockReport) -> SqlError {
         .cycle
         .iter()
         .map(|edge| {
+            let (mode, object) = waited_for(edge);
             format!(
-                "Process {} waits for {} on {}; blocked by process {}.",
-                edge.session,
-                edge.mode.name(),
-                locked_object(&edge.tag),
-                edge.blocked_by_session,
+                "Process {} waits for {mode} on {object}; blocked by process {}.",
+                edge.session, edge.blocked_by_session,
             )
         })
         .collect();
@@ -202,17 +200,23 @@ fn deadlock(report: &DeadlockReport) -> SqlError {
         .hint("See server log for query details.")
 }
 
-fn locked_object(tag: &LockTag) -> String {
-    match tag {
-        LockTag::Table(table) => format!("relation {}", table.0),
-        LockTag::Row(table, row) => {
-            format!(
-                "tuple ({},{}) of relation {}",
-                row.segment(),
-                row.offset(),
-                table.0
-            )
+/// Mode and object, as PostgreSQL names them. There, who waits for a row waits for the transaction that holds it, and only
+/// those further back in the queue wait for the row itself.
+fn waited_for(edge: &DeadlockEdge) -> (&'static str, String) {
+    let (database, relation) = (edge.label >> 32, edge.label as u32);
+    let object = match edge.tag {
+        LockTag::Table(_) => format!("relation {relation} of database {database}"),
+        LockTag::Row(..) if edge.blocker_holds => {
+            return (
+                "ShareLock",
+                format!("transaction {}", edge.blocked_by_transaction),
+            );
         }
+        LockTag::Row(_, row) => format!(
+            "tuple ({},{}) of relation {relation} of database {database}",
+            row.segment(),
+            row.offset()
+        ),
         LockTag::Transaction(transaction) => format!("transaction {transaction}"),
         LockTag::Advisory(key) => {
             let kind = if key.two_parts { 2 } else { 1 };
@@ -223,5 +227,6 @@ fn locked_object(tag: &LockTag) -> String {
                 key.key as u32
             )
         }
-    }
+    };
+    (edge.mode.name(), object)
 }

@@ -40,7 +40,7 @@ impl Session {
         if !self.transaction.as_ref().is_some_and(Transaction::is_revoked) {
             return;
         }
-        self.portals.clear();
+        self.portals.end_transaction();
         self.state.catalog.discard_changes();
         self.block.savepoints.clear();
         self.state.savepoint_depth = 0;
