@@ -24,7 +24,8 @@ use crate::epoch;
 use crate::lock::manager::Owner;
 use crate::lock::{LockMode, LockTag, TransactionId};
 use crate::log::{FrameKind, LogError, RedoBuffer};
-use mote_common::Lsn;
+use crate::table::version::Version;
+use mote_common::{Lsn, RowId, TableId};
 use parking_lot::Mutex;
 use state::{RowLock, State};
 use std::collections::BTreeMap;
@@ -307,7 +308,9 @@ fn held_locks(engine: &Engine, work: &Work, owner: Owner, note: &[u8]) -> State 
     }
     for (tag, mode) in engine.locks.held_by(owner) {
         match (tag, mode) {
-            (LockTag::Row(table, row), LockMode::Row(strength)) => {
+            // Whoever waited for a row and found it deleted still has the lock it was handed. It protects nothing, and
+            // after a restart the row's id may be another row's.
+            (LockTag::Row(table, row), LockMode::Row(strength)) if !is_gone(engine, table, row) => {
                 state.rows.push(RowLock::new(table, row, strength));
             }
             (LockTag::Advisory(key), LockMode::Advisory(mode)) => state.advisory.push((key, mode)),
@@ -317,6 +320,17 @@ fn held_locks(engine: &Engine, work: &Work, owner: Owner, note: &[u8]) -> State 
     }
     state.tidy();
     state
+}
+
+/// Whether a row has no newest version, or a deletion for one.
+fn is_gone(engine: &Engine, table: TableId, row: RowId) -> bool {
+    let Some(table) = engine.table(table) else {
+        return true;
+    };
+    let _guard = epoch::pin();
+    let head = table.slot(row).map_or(std::ptr::null(), |slot| slot.head());
+    // SAFETY: pinned before the head was loaded.
+    unsafe { head.as_ref() }.is_none_or(Version::is_tombstone)
 }
 
 impl Engine {

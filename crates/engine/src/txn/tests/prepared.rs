@@ -361,3 +361,48 @@ fn whoever_waits_is_woken_by_the_decision() {
         Err(WriteError::Duplicate { .. })
     ));
 }
+
+/// Found by the simulator: the next start was refused, because the row's id was another row's by then.
+#[test]
+fn a_lock_handed_over_on_a_deleted_row_is_not_kept() {
+    let f = loaded();
+    let (deleter, _) = f.session(1);
+    let row = {
+        let snapshot = deleter.begin_statement(Access::Write);
+        f.find(&deleter, &snapshot, 1).expect("loaded").row()
+    };
+    f.remove(&deleter, 1).expect("free");
+    let (waiter, bell) = f.session(2);
+    waiter.begin_statement(Access::Write);
+    let lock = || {
+        waiter.lock_row(
+            &f.table,
+            row,
+            None,
+            RowLockStrength::NoKeyUpdate,
+            WaitPolicy::Block,
+        )
+    };
+    let ticket = ticket_of(lock().map(|_| ()));
+    deleter.commit().expect("the log takes it");
+    assert!(bell.has_rung(ticket));
+    assert!(lock().expect("handed over").newest.is_none(), "it is deleted");
+    waiter.prepare("lock of nothing", b"").expect("prepared");
+    f.engine.log().flush_step();
+    let f = crash(f);
+    // The id goes to other rows until all that were free are in use.
+    let mut ids = 1_000..1_200;
+    let reused = ids.find(|&id| {
+        let transaction = f.begin();
+        let added = f.add(&transaction, id, 1).expect("a new key");
+        transaction.commit().expect("the log takes it");
+        added == row
+    });
+    let reused = reused.expect("a free row id is used again");
+    let transaction = f.begin();
+    f.set(&transaction, reused, 2).expect("nobody has locked it");
+    transaction.prepare("writes the new row", b"").expect("prepared");
+    f.engine.log().flush_step();
+    let f = crash(f);
+    assert_eq!(f.engine.prepared().len(), 2);
+}
