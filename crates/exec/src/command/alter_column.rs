@@ -101,7 +101,8 @@ fn add_layout(
         }
     };
     if column.not_null && matches!(value, Datum::Null) {
-        row_checks::refuse_rows(old, context, || row_checks::contains_nulls(table, &column.name))?;
+        let error = row_checks::contains_nulls(table, &column.name, context);
+        row_checks::refuse_rows(old, context, || error)?;
     }
     let missing = (!matches!(value, Datum::Null)).then(|| {
         let mut bytes = Vec::new();

@@ -84,7 +84,8 @@ fn store(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     for (position, constraint) in constraints.iter().enumerate() {
-        constraint::note_not_null(constraint, &mut table)?;
+        constraint::note_not_null(constraint, &mut table)
+            .map_err(|error| error.at(constraint.location.position(&context.session.statement_text)))?;
         let is_primary = |constraint: &Constraint| matches!(constraint.kind, ConstraintKind::PrimaryKey(_));
         if is_primary(constraint) && constraints[..position].iter().any(is_primary) {
             let message = format!(

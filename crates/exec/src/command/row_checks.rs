@@ -50,12 +50,16 @@ pub(super) fn check_not_null(
         deparse::identifier(name)
     );
     if internal::first_row(&text, context)?.is_some() {
-        return Err(contains_nulls(table, name));
+        return Err(contains_nulls(table, name, context));
     }
     Ok(())
 }
 
-pub(super) fn contains_nulls(table: &StoredRelation, column: &str) -> SqlError {
+pub(super) fn contains_nulls(
+    table: &StoredRelation,
+    column: &str,
+    context: &StatementContext<'_>,
+) -> SqlError {
     SqlError::new(
         state::NOT_NULL_VIOLATION,
         format!(
@@ -63,6 +67,7 @@ pub(super) fn contains_nulls(table: &StoredRelation, column: &str) -> SqlError {
             table.name
         ),
     )
+    .table(schema::schema_name(table, context), table.name.as_str())
     .column(column)
 }
 
@@ -88,6 +93,7 @@ pub(super) fn check_rows(
                 table.name
             ),
         )
+        .table(schema::schema_name(table, context), table.name.as_str())
         .constraint(name));
     }
     Ok(())

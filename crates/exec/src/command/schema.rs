@@ -117,17 +117,18 @@ pub(super) fn new_relation(
 
 /// `schema.relation`, quoted where needed.
 pub(super) fn qualified_name(relation: &StoredRelation, context: &StatementContext<'_>) -> String {
-    let catalog = context.session.catalog.current();
-    let schema = catalog
-        .schemas
-        .get(&Oid(relation.schema))
-        .map(|s| s.object.name.clone())
-        .unwrap_or_default();
     format!(
         "{}.{}",
-        deparse::identifier(&schema),
+        deparse::identifier(&schema_name(relation, context)),
         deparse::identifier(&relation.name)
     )
+}
+
+/// The name of a relation's schema.
+pub(super) fn schema_name(relation: &StoredRelation, context: &StatementContext<'_>) -> String {
+    let catalog = context.session.catalog.current();
+    let schema = catalog.schemas.get(&Oid(relation.schema));
+    schema.map(|s| s.object.name.clone()).unwrap_or_default()
 }
 
 /// `[schema.]name` as the name of a relation.

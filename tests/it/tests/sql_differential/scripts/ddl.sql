@@ -5,7 +5,6 @@ create table if not exists t (x int);
 insert into t values (1, 'one'), (2, 'two');
 alter table t add column extra int default 5;
 alter table t add column gen text not null default 'g';
--- differs: known defect: the error names no schema and table
 alter table t add column must int not null;
 alter table t add column if not exists extra int;
 select * from t order by id;
