@@ -14,7 +14,7 @@ use mote_it::wire::RawClient;
 
 use generator::{Generator, TABLES};
 
-const SEEDS: Range<u64> = 0..300;
+const SEEDS: Range<u64> = 0..150;
 /// Failures printed before the run is given up.
 const FAILURES_MAX: usize = 20;
 /// PostgreSQL gives up on a query after so long, and it is left out.
