@@ -21,6 +21,9 @@ const MAGIC: [u8; 8] = *b"moteMNF\0";
 /// Magic and version stand before everything that may change between versions.
 const PREAMBLE_BYTES: usize = 12;
 
+/// No log gets so long; readers may add to positions without a thought.
+const POSITION_MAX: u64 = 1 << 62;
+
 /// Numbers that the engine hands out and never takes back; it decides which is which.
 pub const COUNTERS: usize = 8;
 
@@ -191,6 +194,10 @@ fn decode_fields(cursor: &mut Cursor<'_>) -> Option<Manifest> {
     if !manifest.segment_bytes.is_power_of_two() || !(1 << 16..=1 << 40).contains(&manifest.segment_bytes) {
         return None;
     }
+    let positions = [manifest.log_start, manifest.covered, manifest.stable];
+    if positions.iter().any(|position| position.0 > POSITION_MAX) {
+        return None;
+    }
     if cursor.varint()? != COUNTERS as u64 {
         return None;
     }
@@ -323,6 +330,23 @@ mod tests {
                 "seed {seed}"
             );
         }
+    }
+
+    /// Found by the fuzzer (case 5208): the reader of the log added to such a position.
+    #[test]
+    fn positions_beyond_every_log_make_no_sense() {
+        let wild = |change: fn(&mut Manifest)| {
+            let mut manifest = sample();
+            change(&mut manifest);
+            matches!(
+                Manifest::decode(&manifest.encode()),
+                Err(ManifestError::Malformed)
+            )
+        };
+        assert!(wild(|manifest| manifest.log_start = Lsn(u64::MAX)));
+        assert!(wild(|manifest| manifest.covered = Lsn(u64::MAX - 7)));
+        assert!(wild(|manifest| manifest.stable = Lsn(1 << 63)));
+        assert!(!wild(|manifest| manifest.stable = Lsn(1 << 50)));
     }
 
     #[test]
