@@ -93,6 +93,26 @@ fn kills_lose_no_acknowledged_write_and_show_no_anomaly() {
     ]);
 }
 
+#[test]
+fn serializable_holds_under_cancels_and_kills() {
+    holds(&[
+        "--isolation",
+        "serializable",
+        "--workload",
+        "append",
+        "--cancel-every",
+        "7",
+    ]);
+    holds(&[
+        "--isolation",
+        "serializable",
+        "--workload",
+        "register",
+        "--kill-every",
+        "0.8",
+    ]);
+}
+
 /// The control: a checker that finds nothing anywhere proves nothing.
 #[test]
 fn postgres_shows_what_its_levels_allow() {
