@@ -27,6 +27,22 @@ fn a_plain_build_stops_writers_and_no_readers() {
     assert_eq!(tags(&other.query("insert into t values (0, 0)")), ["INSERT 0 1"]);
 }
 
+/// Of two that build at the same time none loses its index.
+#[test]
+fn two_builds_of_one_table_both_count() {
+    let (server, mut one) = start("index-two");
+    let mut two = RawClient::connect(&server);
+    one.rows("begin; create index first on t (v)");
+    two.raw(&query("create index second on t (v)"));
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    one.rows("commit");
+    assert_eq!(tags(&two.until(b'Z')), ["CREATE INDEX"]);
+    let names = "select indexname from pg_indexes where tablename = 't' order by 1";
+    assert_eq!(one.rows(names), ["first", "second", "t_pkey"]);
+    assert_eq!(one.rows("drop index first"), [""; 0]);
+    assert_eq!(two.rows(names), ["second", "t_pkey"]);
+}
+
 #[test]
 fn a_concurrent_build_stops_nobody() {
     let (server, mut builder) = start("index-concurrent");

@@ -43,10 +43,11 @@ pub(super) fn run(
             "CREATE INDEX CONCURRENTLY cannot run inside a transaction block",
         ));
     }
-    // A plain build keeps writers out, CONCURRENTLY other changes of the table only.
+    // A plain build keeps writers out, CONCURRENTLY other changes of the table only. Two builds at a time would each write
+    // the table's catalog row without the other's index: hence not Share, as in PostgreSQL (COMPAT.md).
     let (lock, writers) = match create.concurrently {
         true => (TableLockMode::ShareUpdateExclusive, Writers::GoOn),
-        false => (TableLockMode::Share, Writers::Wait),
+        false => (TableLockMode::ShareRowExclusive, Writers::Wait),
     };
     let mut table = schema::table_for_change(&create.table, lock, context)?
         .ok_or_else(|| schema::undefined_table(&create.table))?;
