@@ -7,11 +7,13 @@ use mote_common::IndexId;
 use mote_common::SqlError;
 use mote_common::env::real;
 use mote_common::prng::Prng;
+use mote_engine::index::{Direction, KeyRange};
 use mote_engine::{
     Access, ColumnStorage, Engine, EngineConfig, IndexDefinition, Isolation, KeyClass, KeyColumn,
     KeyExpressionProvider, KeyExpressions, KeyValue, RowLockStrength, RowWriter, StorageClass, Table,
     TableDefinition, TableIndex, WaitPolicy, WriteError,
 };
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -45,6 +47,7 @@ fn main() {
     bench.load();
     bench.point_reads();
     bench.updates();
+    bench.isolation_levels();
     bench.insert_delete();
     bench.reads_in_threads(threads);
     bench.updates_in_threads(threads);
@@ -206,6 +209,62 @@ impl Bench {
             transaction.commit().expect("nothing to log");
         }
         report("begin, snapshot, commit of nothing", count, start);
+    }
+
+    /// A transaction of 20 look-ups by key, one range of 20 rows, and 5 updates, at each level.
+    fn isolation_levels(&self) {
+        let levels = [
+            (
+                "20 reads, a range, 5 updates, READ COMMITTED",
+                Isolation::ReadCommitted,
+            ),
+            ("the same, REPEATABLE READ", Isolation::RepeatableRead),
+            ("the same, SERIALIZABLE", Isolation::Serializable),
+        ];
+        let hot = self.rows.min(100_000);
+        for (what, level) in levels {
+            let count = 20_000;
+            let mut prng = Prng::new(3);
+            let (mut key, mut rows) = (Vec::new(), Vec::new());
+            let mut writer = RowWriter::new(self.table.newest_layout());
+            let start = start();
+            for _ in 0..count {
+                let transaction = self.engine.begin(level, false).expect("a slot is free");
+                for number in 0..20 {
+                    let snapshot = transaction.begin_statement(Access::Write);
+                    let id = prng.below(hot);
+                    let key = self.key(&mut key, id);
+                    rows.clear();
+                    transaction.rows_with_key(&self.table, &self.index, key, &snapshot, &mut rows);
+                    let version = transaction
+                        .fetch(&self.table, rows[0], &snapshot)
+                        .expect("loaded");
+                    if number < 5 {
+                        transaction
+                            .update(&self.table, &version, self.row(&mut writer, id, number))
+                            .or_else(|error| match error {
+                                // The same row twice in one transaction.
+                                WriteError::SelfModified => Ok(()),
+                                other => Err(other),
+                            })
+                            .expect("nobody else writes");
+                    }
+                }
+                let snapshot = transaction.begin_statement(Access::Read);
+                let first = prng.below(hot - 20);
+                let range = KeyRange {
+                    lower: Bound::Included(self.key(&mut key, first).to_vec()),
+                    upper: Bound::Excluded(self.key(&mut key, first + 20).to_vec()),
+                };
+                let mut cursor = transaction.cursor(range, Direction::Forward);
+                while let Some((_, row)) = transaction.next_entry(&self.table, &self.index, &mut cursor) {
+                    assert!(transaction.fetch(&self.table, row, &snapshot).is_some());
+                }
+                drop(snapshot);
+                transaction.commit().expect("nobody else writes");
+            }
+            report(what, count, start);
+        }
     }
 
     fn update_one(&self, id: u64, key: &mut Vec<u8>, writer: &mut RowWriter<'_>, locks: bool) -> bool {

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use crate::history::check::Level;
 use crate::workload::history::Workload;
 use crate::workload::tpcc::mix::MixMode;
-use crate::workload::tpcc::{HomeMode, LoadMode};
+use crate::workload::tpcc::{HomeMode, Isolation, LoadMode};
 
 /// Measures mote, PostgreSQL, or any server that speaks PostgreSQL's protocol.
 ///
@@ -130,6 +130,9 @@ pub struct TpccArgs {
     /// True terminals, ten per warehouse: factor on keying and think times (1 is the specification's)
     #[arg(long, value_name = "FACTOR")]
     pub pace: Option<f64>,
+    /// Isolation level of the terminals' transactions; default: the server's
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub isolation: Option<Isolation>,
     /// How often a transaction is run again after 40001 or 40P01; its latency covers all attempts
     #[arg(long, default_value_t = 10)]
     pub retries: u32,

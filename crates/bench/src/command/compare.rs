@@ -246,6 +246,7 @@ impl Laboratory<'_> {
             mix: MixMode::Weights,
             home: HomeMode::Auto,
             pace: None,
+            isolation: None,
             retries_max: 10,
             load,
             load_connections: 2 * processors(),

@@ -190,6 +190,7 @@ pub fn load_settings(
         mix: MixMode::Weights,
         home: HomeMode::Auto,
         pace: None,
+        isolation: None,
         retries_max: 10,
         load,
         load_connections: 2 * tpcc_command::processors(),

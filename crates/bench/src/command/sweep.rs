@@ -102,6 +102,7 @@ fn settings(args: &SweepArgs, connections: usize, load: LoadMode, check: bool) -
         mix: MixMode::Weights,
         home: HomeMode::Auto,
         pace: None,
+        isolation: None,
         retries_max: 10,
         load,
         load_connections: 2 * processors(),

@@ -9,7 +9,7 @@ use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::ConditionVerdict;
 use crate::workload::tpcc::load::LoadReport;
 use crate::workload::tpcc::mix::{KIND_NAMES, Kind};
-use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Observer, Settings};
+use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Isolation, Observer, Settings};
 
 /// New orders per minute that ten terminals with keying and think times can enter at most.
 const CEILING_PER_WAREHOUSE: f64 = 12.86;
@@ -66,6 +66,7 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
         mix: args.mix,
         home: args.home,
         pace: args.pace,
+        isolation: args.isolation,
         retries_max: args.retries,
         load: args.load,
         load_connections: args.load_connections.unwrap_or(2 * processors()).max(1),
@@ -121,8 +122,15 @@ fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) 
     }
     if let Some(summary) = summary {
         out += &format!(
-            "\n{} warehouses, {} terminals, {} connections, {:.1} s measured\n\n",
-            experiment.warehouses, experiment.terminals, experiment.settings.connections, summary.measured_s
+            "\n{} warehouses, {} terminals, {} connections, {}, {:.1} s measured\n\n",
+            experiment.warehouses,
+            experiment.terminals,
+            experiment.settings.connections,
+            experiment
+                .settings
+                .isolation
+                .map_or("the server's isolation level", Isolation::name),
+            summary.measured_s
         );
         out += &table::latency_table(summary);
         out += "\n";

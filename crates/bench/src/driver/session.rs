@@ -151,7 +151,7 @@ impl Session {
     }
 
     fn start_up(&mut self, target: &Target, wait: &Wait<'_>) -> DriverResult<()> {
-        let options = [
+        let mut options = vec![
             ("user", target.user.as_str()),
             ("database", target.database.as_str()),
             ("client_encoding", "UTF8"),
@@ -159,6 +159,12 @@ impl Session {
             ("TimeZone", "UTC"),
             ("application_name", "mote bench"),
         ];
+        options.extend(
+            target
+                .settings
+                .iter()
+                .map(|(name, value)| (*name, value.as_str())),
+        );
         wire::startup(&mut self.output, &options);
         self.flush(wait)?;
         let mut exchange = None;

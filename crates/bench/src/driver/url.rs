@@ -12,6 +12,8 @@ pub struct Target {
     pub user: String,
     pub password: Option<String>,
     pub database: String,
+    /// Settings that connections ask for when they start, beyond the driver's own.
+    pub settings: Vec<(&'static str, String)>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -58,6 +60,7 @@ impl Target {
             },
             user,
             password,
+            settings: Vec::new(),
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));

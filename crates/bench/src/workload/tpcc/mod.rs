@@ -55,13 +55,33 @@ pub const DISCLAIMER: &str =
 pub const DEVIATIONS: [&str; 4] = [
     "NOPM counts new orders that were rolled back on purpose (1 %), as BenchmarkSQL does.",
     "Terminals have no screens; what they would show is read from the wire and dropped.",
-    "Isolation is the server's default (READ COMMITTED on PostgreSQL), as BenchmarkSQL leaves it.",
+    "Isolation is the server's default (READ COMMITTED on PostgreSQL), as BenchmarkSQL leaves it, unless a level was asked for.",
     "In the closed loop there is no keying or think time, and a delivery's deferred part runs on the same connection.",
 ];
 
 /// Background workers for deliveries, per driver thread of a keyed run.
 const DELIVERY_WORKERS: usize = 4;
 const TERMINALS_PER_WAREHOUSE: usize = 10;
+
+/// SQL's isolation levels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+impl Isolation {
+    /// As `default_transaction_isolation` wants it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isolation::ReadCommitted => "read committed",
+            Isolation::RepeatableRead => "repeatable read",
+            Isolation::Serializable => "serializable",
+        }
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -100,6 +120,8 @@ pub struct Settings {
     pub home: HomeMode,
     /// True terminals: ten per warehouse with keying and think times times this factor.
     pub pace: Option<f64>,
+    /// Of the terminals' transactions; None: the server's default.
+    pub isolation: Option<Isolation>,
     pub retries_max: u32,
     pub load: LoadMode,
     pub load_connections: usize,
@@ -386,7 +408,12 @@ impl Crew<'_> {
     }
 
     fn pool(&self, capacity: usize) -> Pool {
-        Pool::new(self.target.clone(), Arc::clone(&self.statements), capacity)
+        let mut target = self.target.clone();
+        let level = self.settings.isolation.map(|level| level.name().to_string());
+        target
+            .settings
+            .extend(level.map(|level| ("default_transaction_isolation", level)));
+        Pool::new(target, Arc::clone(&self.statements), capacity)
     }
 
     fn runner(&self, context: &ThreadContext, pool: Rc<Pool>) -> Runner {
