@@ -211,7 +211,8 @@ impl Bench {
         report("begin, snapshot, commit of nothing", count, start);
     }
 
-    /// A transaction of 20 look-ups by key, one range of 20 rows, and 5 updates, at each level.
+    /// A transaction of 20 look-ups by key, one range of 20 rows, and 5 updates, at each level: the best of several
+    /// rounds, so that no level pays for cold rows or for neighbours.
     fn isolation_levels(&self) {
         let levels = [
             (
@@ -222,12 +223,14 @@ impl Bench {
             ("the same, SERIALIZABLE", Isolation::Serializable),
         ];
         let hot = self.rows.min(100_000);
-        for (what, level) in levels {
-            let count = 20_000;
+        let count = 4_000;
+        let mut best_ns = [u64::MAX; 3];
+        for round in 0..24 {
+            let level = levels[round % 3].1;
             let mut prng = Prng::new(3);
             let (mut key, mut rows) = (Vec::new(), Vec::new());
             let mut writer = RowWriter::new(self.table.newest_layout());
-            let start = start();
+            let start_ns = processor_ns();
             for _ in 0..count {
                 let transaction = self.engine.begin(level, false).expect("a slot is free");
                 for number in 0..20 {
@@ -263,7 +266,11 @@ impl Bench {
                 drop(snapshot);
                 transaction.commit().expect("nobody else writes");
             }
-            report(what, count, start);
+            let best = &mut best_ns[round % 3];
+            *best = (*best).min((processor_ns() - start_ns) / count);
+        }
+        for ((what, _), ns) in levels.iter().zip(best_ns) {
+            println!("{what:<44} {ns:>7} ns of processor");
         }
     }
 

@@ -29,10 +29,9 @@ use crate::table::{Table, TableIndex};
 use mote_common::{Lsn, RowId};
 use std::sync::Arc;
 
-/// Changed segments of scanned tables that the first check looks into (4 million rows); more count as a conflict.
-const SEGMENTS_CHECKED_MAX: usize = 1024;
-/// The same for the second check, while others wait.
-const SEGMENTS_RECHECKED_MAX: usize = 16;
+/// Changed segments of scanned tables that a check looks into (65,536 rows); more count as a conflict. They nearly always
+/// are one: a segment counts as changed only by a later commit, and all of it was read, unless the scan stopped inside.
+const SEGMENTS_CHECKED_MAX: usize = 16;
 /// Looks at the log before the thread is given up.
 const SPINS: u32 = 256;
 
@@ -76,7 +75,7 @@ impl Transaction {
             judge.check_rows(&reads)?;
             if reads.tables.iter().any(|reads| reads.scanned_to > 0) {
                 await_filled(log, as_of);
-                judge.check_scans(&reads, snapshot, SEGMENTS_CHECKED_MAX)?;
+                judge.check_scans(&reads, snapshot)?;
             }
             Ok(())
         });
@@ -110,9 +109,7 @@ impl Transaction {
             return true;
         }
         lower.await_filled();
-        judge
-            .check_scans(&reads, first.as_of, SEGMENTS_RECHECKED_MAX)
-            .is_ok()
+        judge.check_scans(&reads, first.as_of).is_ok()
     }
 
     /// Has another transaction committed a version of the row since our snapshot?
@@ -158,8 +155,8 @@ impl Judge<'_> {
 
     /// Looks into the segments of scanned tables that have changed above `since`. Everything up to there is filled, so
     /// that every commit has raised its segments.
-    fn check_scans(self, reads: &ReadSet, since: Lsn, segments_max: usize) -> Result<(), ReadChanged> {
-        let mut budget = segments_max;
+    fn check_scans(self, reads: &ReadSet, since: Lsn) -> Result<(), ReadChanged> {
+        let mut budget = SEGMENTS_CHECKED_MAX;
         for reads in reads.tables.iter().filter(|reads| reads.scanned_to > 0) {
             let table = reads.table();
             let end = table.ordinals_end().min(reads.scanned_to);
