@@ -260,7 +260,7 @@ impl Bench {
                     upper: Bound::Excluded(self.key(&mut key, first + 20).to_vec()),
                 };
                 let mut cursor = transaction.cursor(range, Direction::Forward);
-                while let Some((_, row)) = transaction.next_entry(&self.table, &self.index, &mut cursor) {
+                while let Some(row) = transaction.next_entry(&self.table, &self.index, &mut cursor) {
                     assert!(transaction.fetch(&self.table, row, &snapshot).is_some());
                 }
                 drop(snapshot);

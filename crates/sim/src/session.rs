@@ -353,7 +353,7 @@ impl Session {
             .transaction
             .cursor(KeyRange::exactly(&key), Direction::Forward);
         let mut found = BTreeMap::new();
-        while let Some((_, row)) = self.transaction.next_entry(&table, index, &mut cursor) {
+        while let Some(row) = self.transaction.next_entry(&table, index, &mut cursor) {
             let Some(version) = self.transaction.fetch(&table, row, snapshot) else {
                 continue;
             };

@@ -164,18 +164,12 @@ impl Transaction {
 
     /// The next entry of a range.
     #[inline]
-    pub fn next_entry<'c>(
-        &self,
-        table: &Table,
-        index: &Arc<TableIndex>,
-        cursor: &'c mut Cursor,
-    ) -> Option<(&'c [u8], RowId)> {
-        if !self.tracking.get() {
-            return cursor.next(&index.tree);
+    pub fn next_entry(&self, table: &Table, index: &Arc<TableIndex>, cursor: &mut Cursor) -> Option<RowId> {
+        let found = cursor.next_row(&index.tree);
+        if self.tracking.get() {
+            self.note_pieces(table, index, cursor);
         }
-        let found = cursor.advance(&index.tree);
-        self.note_pieces(table, index, cursor);
-        if found { cursor.current() } else { None }
+        found
     }
 
     /// The client is about to be told of the newest version of a row, which may be younger than its snapshot. If so, all

@@ -197,8 +197,7 @@ impl Judge<'_> {
         range: KeyRange,
     ) -> Result<(), ReadChanged> {
         let mut cursor = Cursor::new(range, Direction::Forward).record_pieces();
-        while cursor.advance(&index.tree) {
-            let Some((_, row)) = cursor.current() else { break };
+        while let Some(row) = cursor.next_row(&index.tree) {
             let _guard = epoch::pin();
             self.check_row(table, row)?;
             reads.note_row(table, row);

@@ -302,20 +302,20 @@ impl State {
         let transaction = runtime.transaction();
         loop {
             runtime.burn(1)?;
-            let (key, id) = match &mut self.position {
+            let id = match &mut self.position {
                 Position::Rows(at) => {
                     let Some(&id) = self.rows.get(*at) else {
                         return Ok(false);
                     };
                     *at += 1;
                     ask_ahead(table, |ahead| self.rows.get(*at + ahead).copied());
-                    (&self.key[..], id)
+                    id
                 }
                 Position::Range => {
                     let cursor = self.cursor.as_mut().expect("a range has a cursor");
                     ask_ahead(table, |ahead| cursor.peek_row(ahead));
                     match transaction.next_entry(table, index, cursor) {
-                        Some(entry) => entry,
+                        Some(id) => id,
                         None => return Ok(false),
                     }
                 }
@@ -325,8 +325,14 @@ impl State {
                 continue;
             };
             let view = table.view(version.layout(), version.bytes());
-            if version.needs_key_check() && !index.key_program.matches(&view, key, &mut self.scratch) {
-                continue;
+            if version.needs_key_check() {
+                let key = match (&self.position, &mut self.cursor) {
+                    (Position::Range, Some(cursor)) => cursor.key(),
+                    _ => &self.key,
+                };
+                if !index.key_program.matches(&view, key, &mut self.scratch) {
+                    continue;
+                }
             }
             self.program.columns.read(&version, &view, &mut self.row);
             return Ok(true);

@@ -17,9 +17,8 @@ const FIRST_BATCH: usize = 16;
 /// up to this: more than a leaf holds.
 const LARGEST_BATCH: usize = 512;
 
-/// What a batch reserves per key: its prefix and this, within bounds.
+/// What a batch reserves per key.
 const TYPICAL_SUFFIX_BYTES: usize = 16;
-const LARGEST_RESERVED_KEY_BYTES: usize = 64;
 
 impl OrderedIndex {
     /// The first row id with exactly this key.
@@ -110,10 +109,10 @@ impl OrderedIndex {
     }
 }
 
-/// An entry copied out: its key is a piece of the cursor's key buffer.
+/// An entry copied out: where the cursor's key buffer has what its key adds to the batch's common prefix.
 struct Copied {
-    start: usize,
-    end: usize,
+    start: u32,
+    end: u32,
     row: u64,
 }
 
@@ -133,7 +132,12 @@ pub struct Cursor {
     high: OwnedCut,
     /// The end of the current leaf's range in walking direction.
     fence: OwnedCut,
+    /// The prefix that all keys of the batch begin with, then the rest of each. Most readers want rows only: whole keys
+    /// are put together when they are asked for.
     keys: Vec<u8>,
+    prefix_bytes: usize,
+    /// A key put together.
+    key: Vec<u8>,
     batch: Vec<Copied>,
     next: usize,
     batch_limit: usize,
@@ -160,6 +164,8 @@ impl Cursor {
             high,
             fence: OwnedCut::lowest(),
             keys: Vec::new(),
+            prefix_bytes: 0,
+            key: Vec::new(),
             batch: Vec::new(),
             next: 0,
             batch_limit: FIRST_BATCH,
@@ -200,28 +206,39 @@ impl Cursor {
     }
 
     /// The next entry of the range. Always pass the same index.
-    #[inline]
     #[allow(clippy::should_implement_trait)] // lends from the cursor's buffer, which `Iterator` cannot say
     pub fn next(&mut self, index: &OrderedIndex) -> Option<(&[u8], RowId)> {
-        if self.advance(index) { self.current() } else { None }
+        let row = self.next_row(index)?;
+        Some((self.key(), row))
     }
 
-    /// Moves to the next entry; false at the end of the range.
-    pub fn advance(&mut self, index: &OrderedIndex) -> bool {
+    /// The row of the next entry. Always pass the same index.
+    #[inline]
+    pub fn next_row(&mut self, index: &OrderedIndex) -> Option<RowId> {
         while self.next == self.batch.len() {
             if self.done {
-                return false;
+                return None;
             }
             self.refill(index);
         }
         self.next += 1;
-        true
+        Some(RowId(self.batch[self.next - 1].row))
     }
 
-    /// The entry that `advance` moved to.
-    pub fn current(&self) -> Option<(&[u8], RowId)> {
-        let copied = self.batch.get(self.next.checked_sub(1)?)?;
-        Some((&self.keys[copied.start..copied.end], RowId(copied.row)))
+    /// The key of the entry handed out last; empty before the first.
+    pub fn key(&mut self) -> &[u8] {
+        self.compose_key(self.next.checked_sub(1));
+        &self.key
+    }
+
+    /// Puts the key of an entry of the batch together in `self.key`.
+    fn compose_key(&mut self, entry: Option<usize>) {
+        self.key.clear();
+        if let Some(copied) = entry.and_then(|entry| self.batch.get(entry)) {
+            self.key.extend_from_slice(&self.keys[..self.prefix_bytes]);
+            self.key
+                .extend_from_slice(&self.keys[copied.start as usize..copied.end as usize]);
+        }
     }
 
     /// The row of the entry that `next` will hand out after `ahead` more, if it was read already.
@@ -264,11 +281,11 @@ impl Cursor {
 
     /// Moves the end of the remaining range behind the last entry handed out.
     fn move_behind_last(&mut self) {
+        self.compose_key(self.batch.len().checked_sub(1));
         let Some(last) = self.batch.last() else { return };
-        let key = &self.keys[last.start..last.end];
         match self.direction {
-            Direction::Forward => self.low.set_before(key, last.row + 1),
-            Direction::Backward => self.high.set_before(key, last.row),
+            Direction::Forward => self.low.set_before(&self.key, last.row + 1),
+            Direction::Backward => self.high.set_before(&self.key, last.row),
         }
     }
 
@@ -290,19 +307,16 @@ impl Cursor {
         let take = end.saturating_sub(start).min(self.batch_limit);
         // A torn header must not make a large reservation; further growth is the vector's business.
         self.batch.reserve(take);
-        self.keys.reserve(
-            take * header
-                .prefix_bytes
-                .saturating_add(TYPICAL_SUFFIX_BYTES)
-                .min(LARGEST_RESERVED_KEY_BYTES),
-        );
+        self.keys.reserve(take * TYPICAL_SUFFIX_BYTES);
+        node.copy_prefix(header, &mut self.keys);
+        self.prefix_bytes = self.keys.len();
         let mut copy = |position| {
             let slot = node.slot(header, position);
-            let begin = self.keys.len();
-            node.copy_key(header, slot, &mut self.keys);
+            let start = self.keys.len() as u32;
+            node.copy_suffix(header, slot, &mut self.keys);
             self.batch.push(Copied {
-                start: begin,
-                end: self.keys.len(),
+                start,
+                end: self.keys.len() as u32,
                 row: node.row(slot),
             });
         };
@@ -357,11 +371,8 @@ impl Cursor {
     /// Notes the piece that was just read, before the moving end moves: up to the last entry copied if the leaf holds
     /// more of the range, else up to the leaf's fence or the range's own end.
     fn note_piece(&mut self, visit: LeafVisit, more: bool) {
-        let last = self
-            .batch
-            .last()
-            .filter(|_| more)
-            .map(|last| Bound::Included(self.keys[last.start..last.end].to_vec()));
+        self.compose_key(self.batch.len().checked_sub(1));
+        let last = (more && !self.batch.is_empty()).then(|| Bound::Included(self.key.clone()));
         let range = match self.direction {
             Direction::Forward => KeyRange {
                 lower: self.low.as_lower(),

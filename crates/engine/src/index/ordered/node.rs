@@ -365,10 +365,14 @@ impl Node {
     }
 
     /// Appends the whole key of a slot to `out`.
-    #[inline]
     pub(super) fn copy_key(&self, header: Header, slot: Slot, out: &mut Vec<u8>) {
-        self.copy_bytes(PREFIX_AT, header.prefix_bytes, out);
+        self.copy_prefix(header, out);
         self.copy_suffix(header, slot, out);
+    }
+
+    /// Appends what all keys of the node begin with to `out`.
+    pub(super) fn copy_prefix(&self, header: Header, out: &mut Vec<u8>) {
+        self.copy_bytes(PREFIX_AT, header.prefix_bytes, out);
     }
 
     /// Appends the key of a slot without the node's prefix to `out`.

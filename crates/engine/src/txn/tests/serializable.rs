@@ -25,13 +25,18 @@ impl Fixture {
         let mut cursor = transaction.cursor(range, Direction::Forward);
         let (mut rows, mut scratch) = (Vec::new(), Vec::new());
         while rows.len() < limit
-            && let Some((key, row)) = transaction.next_entry(&self.table, &self.primary, &mut cursor)
+            && let Some(row) = transaction.next_entry(&self.table, &self.primary, &mut cursor)
         {
             let Some(version) = transaction.fetch(&self.table, row, &snapshot) else {
                 continue;
             };
             let view = self.table.view(version.layout(), version.bytes());
-            if version.needs_key_check() && !self.primary.key_program.matches(&view, key, &mut scratch) {
+            if version.needs_key_check()
+                && !self
+                    .primary
+                    .key_program
+                    .matches(&view, cursor.key(), &mut scratch)
+            {
                 continue;
             }
             rows.push((view.fixed4(0) as i32, view.fixed8(1) as i64));
