@@ -25,7 +25,8 @@ struct Change {
 }
 
 struct Overlay {
-    catalog: Arc<Catalog>,
+    /// What others committed up to this generation, and the changes on top of it.
+    catalog: RefCell<(u64, Arc<Catalog>)>,
     changes: Vec<Change>,
 }
 
@@ -68,10 +69,18 @@ impl SessionCatalog {
 
     /// The state this session sees now.
     pub fn current(&self) -> Arc<Catalog> {
-        if let Some(overlay) = &self.overlay {
-            return overlay.catalog.clone();
-        }
         let generation = self.store.generation();
+        if let Some(overlay) = &self.overlay {
+            let mut shown = overlay.catalog.borrow_mut();
+            if shown.0 != generation {
+                // Others have committed changes: who gets the lock of a table after them must see what they made of it.
+                let mut catalog = (*self.store.committed()).clone();
+                if apply(&mut catalog, &self.store, &self.engine, &overlay.changes).is_ok() {
+                    *shown = (generation, Arc::new(catalog));
+                }
+            }
+            return shown.1.clone();
+        }
         let mut cached = self.cached.borrow_mut();
         if cached.0 != generation {
             *cached = (generation, self.store.committed());
@@ -95,6 +104,7 @@ impl SessionCatalog {
         put: Option<(StoredObject, RowId)>,
         savepoint_depth: u32,
     ) -> SqlResult<()> {
+        let generation = self.store.generation();
         let mut catalog = (*self.current()).clone();
         let change = Change {
             oid,
@@ -107,7 +117,7 @@ impl SessionCatalog {
             &self.engine,
             std::slice::from_ref(&change),
         )?;
-        let catalog = Arc::new(catalog);
+        let catalog = RefCell::new((generation, Arc::new(catalog)));
         match &mut self.overlay {
             Some(overlay) => {
                 overlay.catalog = catalog;
@@ -135,10 +145,11 @@ impl SessionCatalog {
             .cloned()
             .collect();
         if !kept.is_empty() {
+            let generation = self.store.generation();
             let mut catalog = (*self.store.committed()).clone();
             apply(&mut catalog, &self.store, &self.engine, &kept)?;
             self.overlay = Some(Overlay {
-                catalog: Arc::new(catalog),
+                catalog: RefCell::new((generation, Arc::new(catalog))),
                 changes: kept,
             });
         }
@@ -290,5 +301,28 @@ impl CatalogView for SessionCatalog {
 
     fn generation(&self) -> u64 {
         self.store.generation()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::command::test_support::session;
+    use crate::embedded::LocalSession;
+
+    #[test]
+    fn changes_that_others_commit_are_not_overwritten() {
+        let mut one = session();
+        one.query("create table t (id int)").unwrap();
+        let database = one.session().database().clone();
+        let mut two = LocalSession::open(&database, "postgres", "postgres").unwrap();
+        // From here on the first session has changes of its own.
+        one.query("begin").unwrap();
+        one.query("create table own (id int)").unwrap();
+        two.query("alter table t add column theirs int").unwrap();
+        one.query("alter table t add column ours int").unwrap();
+        one.query("commit").unwrap();
+        for session in [&mut one, &mut two] {
+            session.query("select id, theirs, ours from t").unwrap();
+        }
     }
 }
