@@ -44,6 +44,8 @@ enum Seen {
 struct Committed {
     /// Its place in the serial order; one that wrote comes after those that only read there.
     ts: Lsn,
+    /// One that took writes back stands where it was validated: somewhere up to here.
+    until: Lsn,
     wrote: bool,
     steps: Vec<(Op, Seen)>,
 }
@@ -165,9 +167,12 @@ fn replay(history: &mut [Committed], end: &[(i32, i64)]) -> Result<(), String> {
         }
         let here = std::mem::take(&mut readers);
         for reader in here {
-            if reader.ts < transaction.ts {
-                model.clone().run(reader)?;
-            } else {
+            if reader.ts >= transaction.ts {
+                readers.push(reader);
+            } else if let Err(difference) = model.clone().run(reader) {
+                if reader.until < transaction.ts {
+                    return Err(difference);
+                }
                 readers.push(reader);
             }
         }
@@ -343,9 +348,14 @@ impl Client {
             steps,
             ..
         } = self;
+        let engine = transaction.engine().clone();
         match transaction.commit() {
             Ok(receipt) => Some(Committed {
                 ts: receipt.commit_ts.unwrap_or(snapshot),
+                until: match steps.iter().any(|(op, _)| *op == Op::RollBack) {
+                    true => engine.log().tail(),
+                    false => snapshot,
+                },
                 wrote: receipt.commit_ts.is_some(),
                 steps,
             }),
