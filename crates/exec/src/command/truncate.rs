@@ -44,6 +44,10 @@ pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> Sq
 }
 
 fn lock(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {
+    // Whoever may not truncate shall not make others wait behind him; after the lock the table may be another one.
+    if let Some(entry) = schema::find_relation(name, context)? {
+        check_allowed(&entry.stored, context)?;
+    }
     let entry = schema::lock_relation(name, TableLockMode::AccessExclusive, context)?
         .ok_or_else(|| schema::undefined_table(name))?;
     check_allowed(&entry.stored, context)?;
