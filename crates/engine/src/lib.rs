@@ -17,6 +17,7 @@
 pub mod backup;
 pub mod check;
 pub mod checkpoint;
+mod critical;
 mod engine;
 pub mod epoch;
 pub mod index;

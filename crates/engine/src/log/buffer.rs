@@ -13,12 +13,16 @@
 //! 3. From reservation to filled nothing allocates, waits or panics; a panic there aborts the process, since the range
 //!    would stay unfilled for ever.
 
+use crate::critical::AbortOnPanic;
 use std::alloc::{self, Layout};
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 use super::frame::BLOCK_BYTES;
+
+/// Where a panic leaves a hole in the log.
+const COMMIT_STEP: &str = "between the reservation of a log position and its filling";
 
 /// Room that admission keeps for each writer: a frame of `SMALL_FRAME_BYTES` and the PADs a flush may add behind it.
 pub(super) const ALLOWANCE_BYTES: u64 = 16 * 1024;
@@ -151,7 +155,7 @@ impl Buffer {
 
     /// The commit step: reserves `size` admitted bytes and has `fill` write them. `fill` gets the start.
     pub fn append(&self, slot: usize, size: u64, fill: impl FnOnce(u64, &Filling<'_>)) -> u64 {
-        let critical = AbortOnPanic;
+        let critical = AbortOnPanic(COMMIT_STEP);
         let unfilled = &self.slots[slot].unfilled;
         // SeqCst: the store is before the fetch_add in the one order in which `filled` loads tail, then the slots.
         // Whoever saw a tail beyond our start therefore sees this bound, or that it was withdrawn.
@@ -194,7 +198,7 @@ impl Buffer {
 
     /// Reserves from exactly `start`, or fails because somebody else did. For the flusher's PADs.
     pub fn append_at(&self, slot: usize, start: u64, size: u64, fill: impl FnOnce(&Filling<'_>)) -> bool {
-        let critical = AbortOnPanic;
+        let critical = AbortOnPanic(COMMIT_STEP);
         let unfilled = &self.slots[slot].unfilled;
         unfilled.store(start, SeqCst); // as in `append`
         let reserved = self
@@ -286,18 +290,6 @@ impl Filling<'_> {
         if first < length {
             write(self.buffer.memory.base(), first, length - first);
         }
-    }
-}
-
-/// Dropped by unwinding only.
-struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        eprintln!(
-            "mote: panic between the reservation of a log position and its filling; the log cannot go on"
-        );
-        std::process::abort();
     }
 }
 

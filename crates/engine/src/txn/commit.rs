@@ -16,8 +16,9 @@
 use super::error::{CommitError, LogUnavailable};
 use super::slot::TransactionSlot;
 use super::transaction::{Transaction, Work};
-use super::undo::{DdlAction, Write, WriteKind};
+use super::undo::{DdlAction, ROLLING_BACK, Write, WriteKind};
 use super::validate::ReadChanged;
+use crate::critical::AbortOnPanic;
 use crate::epoch;
 use crate::log::{FrameKind, LogError, RedoBuffer};
 use crate::table::Table;
@@ -225,9 +226,12 @@ impl Transaction {
     }
 
     pub(super) fn roll_back(&self) {
-        self.undo_ddl(0);
-        // Lock words of what is unlinked here go with the locks below.
+        let critical = AbortOnPanic(ROLLING_BACK);
+        // Writes first: their keys are derived under the layouts and indexes they were made with. Lock words of what is
+        // unlinked here go with the locks below.
         self.undo_writes(0, false);
+        self.undo_ddl(0);
+        std::mem::forget(critical);
         let payload = self.work.borrow().redo.abort_payload();
         if let Some(payload) = payload {
             self.log_abort(&payload);

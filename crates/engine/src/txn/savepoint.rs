@@ -1,6 +1,8 @@
 //! Savepoints: marks in the lists of what a transaction has done.
 
 use super::transaction::Transaction;
+use super::undo::ROLLING_BACK;
+use crate::critical::AbortOnPanic;
 use crate::log::Mark;
 
 /// Names a savepoint within its transaction.
@@ -50,8 +52,11 @@ impl Transaction {
             marks
         };
         self.note_undone(writes, rows);
-        self.undo_ddl(ddl);
+        let critical = AbortOnPanic(ROLLING_BACK);
+        // Writes first, as in a whole rollback.
         let contended = self.undo_writes(writes, true);
+        self.undo_ddl(ddl);
+        std::mem::forget(critical);
         let released = self.work.borrow_mut().rows.split_off(rows);
         for (table, row) in released
             .iter()

@@ -16,6 +16,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// A half-undone transaction would leave versions that name a slot which others use next.
+pub(super) const ROLLING_BACK: &str = "while a transaction was rolled back";
+
 /// One version this transaction put on a chain.
 #[derive(Clone, Copy)]
 pub(crate) struct Write {

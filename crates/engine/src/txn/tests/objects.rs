@@ -33,6 +33,51 @@ fn ddl_is_taken_back_with_its_transaction() {
     assert!(f.engine.table(f.table.id()).is_none());
 }
 
+/// Rows written under a layout are undone while the table still knows it as its newest: their keys are derived under it.
+#[test]
+fn rows_of_a_new_layout_are_rolled_back_with_it() {
+    let f = Fixture::new();
+    f.load([(1, 10), (2, 20)]);
+    let widen = |transaction: &Transaction| {
+        let mut columns = f.table.newest_layout().columns().to_vec();
+        columns.push(
+            ColumnStorage::new(StorageClass::Fixed4, false)
+                .with_missing(Some(7u32.to_le_bytes().to_vec().into())),
+        );
+        transaction.add_layout(f.table.id(), columns).expect("there");
+        let snapshot = transaction.begin_statement(Access::Write);
+        let seen = f.find(transaction, &snapshot, 1).expect("there");
+        let view = f.table.view(seen.layout(), seen.bytes());
+        let mut writer = RowWriter::new(f.table.newest_layout());
+        (0..4).for_each(|column| writer.set_from(column, &view));
+        // Another key, so that index entries have to go.
+        writer.set_fixed4(0, 100);
+        let row = writer.finish().expect("small");
+        transaction.update(&f.table, &seen, row).expect("free");
+    };
+    let transaction = f.begin();
+    transaction.begin_statement(Access::Write);
+    let savepoint = transaction.savepoint();
+    widen(&transaction);
+    transaction.rollback_to(savepoint);
+    widen(&transaction);
+    transaction.abort();
+    assert_eq!(f.table.newest_layout().column_count(), 3);
+    assert_eq!(f.contents(), [(1, 10), (2, 20)]);
+    assert_eq!(f.primary.tree.len_estimate(), 2);
+    // The catalog's row is the committed one again: it can be changed, and the change recovers.
+    let transaction = f.begin();
+    transaction.begin_statement(Access::Write);
+    widen(&transaction);
+    transaction.commit().expect("logged");
+    f.engine.stop();
+    let (disk, id) = (f.disk.clone(), f.table.id());
+    drop(f);
+    let engine = open(&disk);
+    let table = engine.table(id).expect("recovered");
+    assert_eq!(table.newest_layout().column_count(), 4);
+}
+
 #[test]
 fn an_index_is_built_step_by_step_and_judges_duplicates() {
     let f = Fixture::new();
