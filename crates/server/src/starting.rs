@@ -224,7 +224,7 @@ mod tests {
         let mut answer = [0];
         encrypted.read_exact(&mut answer).expect("an answer");
         assert_eq!(answer, *b"N");
-        let packet = b"\0\0\0\x12\0\x03\0\0user\0me\0\0";
+        let packet = b"\0\0\0\x11\0\x03\0\0user\0me\0\0";
         for mut stream in [encrypted, connect()] {
             stream.write_all(packet).expect("sent");
             assert!(is_57p03(&told(&mut stream)));
