@@ -4,10 +4,14 @@ WAREHOUSES ?= 4
 CONNECTIONS ?= 16
 SECONDS ?= 30
 SEEDS ?= 200
+SCHEDULES ?= 1000
 ROUNDS ?= 3
+CYCLES ?= 200
+TARGET ?= log
+SEED ?= 1
 CARGO = source scripts/setup.sh && cargo
 
-.PHONY: help build test bench bench-compare conformance-isolation sim lint clean
+.PHONY: help build test bench bench-compare conformance-isolation sim ledger fuzz lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,6 +37,17 @@ conformance-isolation: build ## PostgreSQL's isolation suite on mote; writes doc
 
 sim: ## the simulator on all cores: SEEDS=
 	@$(CARGO) run --profile sim -p mote-sim -- --seeds $(SEEDS) --jobs 0
+
+ledger: build ## kill -9, SIGSTOP, full disks and restarts under TPC-C; nothing acknowledged may go: CYCLES= SEED=
+	@MOTE_BIN=$$PWD/target/release/mote MOTE_LEDGER_CYCLES=$(CYCLES) MOTE_LEDGER_SEED=$(SEED) \
+		bash -c '$(CARGO) test -p mote-it --test ledger -- --nocapture'
+
+model-check: ## the engine's threads under a model checker: SCHEDULES= for each of its tests
+	@MOTE_MODEL_SCHEDULES=$(SCHEDULES) scripts/model_check.sh
+
+fuzz: ## one libFuzzer target under AddressSanitizer (nightly, cargo-fuzz): TARGET=log|image|manifest|label|frontend SECONDS=
+	@mkdir -p fuzz/corpus/$(TARGET)
+	@$(CARGO) +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS) -detect_leaks=0
 
 lint: ## formatting and clippy
 	@$(CARGO) fmt --all -- --check

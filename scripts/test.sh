@@ -52,5 +52,8 @@ export MOTE_BIN="$PWD/target/release/mote"
 step "unit tests"
 cargo test --workspace --exclude mote-it --quiet
 
+step "the engine's threads under a model checker, some schedules each"
+MOTE_MODEL_SCHEDULES=${MOTE_MODEL_SCHEDULES:-100} scripts/model_check.sh
+
 step "integration tests: the binary, driven by real clients"
 cargo test -p mote-it --quiet

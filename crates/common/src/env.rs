@@ -11,6 +11,9 @@ pub mod overlay;
 pub mod real;
 pub mod sim;
 
+/// What direct reads (`Disk::open_direct`) want places, lengths and addresses to be multiples of.
+pub const DIRECT_ALIGNMENT: usize = 4096;
+
 /// A file opened through an [`Env`]. All offsets are bytes; short reads happen only at the end of the file.
 pub trait File: Send + Sync {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
@@ -28,6 +31,11 @@ pub trait File: Send + Sync {
 pub trait Disk: Send + Sync {
     /// Opens an existing file for reading and writing.
     fn open(&self, path: &str) -> io::Result<Arc<dyn File>>;
+    /// The same, but reads whose place, length and address are multiples of `DIRECT_ALIGNMENT` go past the operating
+    /// system's cache where the file system can do that. All other access, and all where it cannot, is as `open`'s.
+    fn open_direct(&self, path: &str) -> io::Result<Arc<dyn File>> {
+        self.open(path)
+    }
     /// Creates a file that must not exist.
     fn create(&self, path: &str) -> io::Result<Arc<dyn File>>;
     fn exists(&self, path: &str) -> io::Result<bool>;

@@ -140,6 +140,7 @@ sqlstates! {
     INVALID_FUNCTION_DEFINITION = "42P13";
     INVALID_TABLE_DEFINITION = "42P16";
     INVALID_OBJECT_DEFINITION = "42P17";
+    TRIGGER_PROTOCOL_VIOLATED = "39P01";
     WITH_CHECK_OPTION_VIOLATION = "44000";
     INSUFFICIENT_RESOURCES = "53000";
     DISK_FULL = "53100";
@@ -210,6 +211,9 @@ pub struct ErrorFields {
     pub hint: Option<String>,
     /// 1-based position in characters within the statement's text.
     pub position: Option<u32>,
+    /// The text a function ran where the error is in that text, with the position in it.
+    pub internal_query: Option<String>,
+    pub internal_position: Option<u32>,
     /// A call stack in words: "COPY t, line 3, column a".
     pub context: Option<String>,
     pub schema: Option<String>,
@@ -237,6 +241,8 @@ impl SqlError {
             detail: None,
             hint: None,
             position: None,
+            internal_query: None,
+            internal_position: None,
             context: None,
             schema: None,
             table: None,
@@ -290,6 +296,16 @@ impl SqlError {
         self
     }
 
+    /// Turns the position into one of `query`, which a function ran: the client's own text does not show it. Without a
+    /// position nothing changes.
+    pub fn within(mut self, query: impl Into<String>) -> SqlError {
+        if let Some(position) = self.0.position.take() {
+            self.0.internal_position = Some(position);
+            self.0.internal_query = Some(query.into());
+        }
+        self
+    }
+
     pub fn context(mut self, line: impl Into<String>) -> SqlError {
         let line = line.into();
         self.0.context = Some(match self.0.context.take() {
@@ -302,6 +318,19 @@ impl SqlError {
     pub fn table(mut self, schema: impl Into<String>, table: impl Into<String>) -> SqlError {
         self.0.schema = Some(schema.into());
         self.0.table = Some(table.into());
+        self
+    }
+
+    /// The context said anew.
+    pub fn replace_context(mut self, text: impl Into<String>) -> SqlError {
+        self.0.context = Some(text.into());
+        self
+    }
+
+    /// Names of a schema and a table, each where it is known.
+    pub fn relation_names(mut self, schema: Option<String>, table: Option<String>) -> SqlError {
+        self.0.schema = schema;
+        self.0.table = table;
         self
     }
 

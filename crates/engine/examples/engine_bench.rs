@@ -114,6 +114,7 @@ impl Bench {
             table: id,
             columns: vec![KeyColumn::ascending(0, KeyClass::Signed4, false)],
             unique: true,
+            deferrable: false,
             nulls_not_distinct: false,
             expressions: None,
         };

@@ -22,6 +22,8 @@ use crate::memory::{MemoryBudget, MemoryReport};
 use crate::objects::Objects;
 use crate::recovery::{Progress, RecoveryError, RecoveryOptions, RecoveryStats, open_manifest, recover};
 use crate::sequence::Sequence;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use crate::sync::{Mutex, RwLock};
 use crate::table::prune::{Collected, Collector};
 use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
 use crate::txn::horizon::{ViewCache, rounded_acknowledgement};
@@ -30,11 +32,9 @@ use crate::txn::{LogUnavailable, ObjectKey, PreparedTransactions, RevocationList
 use hashbrown::HashMap;
 use mote_common::env::Env;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
-use parking_lot::{Mutex, RwLock};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -150,6 +150,9 @@ pub struct Engine {
     pub(crate) locks: LockManager,
     pub(crate) views: ViewCache,
     pub(crate) collector: Collector,
+    /// Indexes built while this engine runs lead to what is seen from here on. New snapshots are not older. Relaxed:
+    /// raised in the commit of the index, which is published afterwards to whoever may use it.
+    pub(crate) index_horizon: AtomicU64,
     pub(crate) prepared: PreparedTransactions,
     revocation: RwLock<Option<Arc<dyn RevocationListener>>>,
     objects: Arc<Objects>,
@@ -241,6 +244,7 @@ impl Engine {
             locks: LockManager::new(slots),
             views: ViewCache::new(),
             collector: Collector::default(),
+            index_horizon: AtomicU64::new(0),
             prepared,
             revocation: RwLock::default(),
             objects,
@@ -569,6 +573,18 @@ impl Engine {
         self.locks.list()
     }
 
+    /// Transactions that have locked a table, in whatever mode.
+    pub fn lockers_of(&self, table: TableId) -> Vec<TransactionId> {
+        let locks = self.locks.list();
+        let on_table = locks
+            .iter()
+            .filter(|lock| lock.granted && lock.tag == LockTag::Table(table));
+        let mut lockers: Vec<TransactionId> = on_table.map(|lock| lock.transaction).collect();
+        lockers.sort();
+        lockers.dedup();
+        lockers
+    }
+
     /// Transactions that run, by session and name.
     pub fn transactions(&self) -> Vec<(u32, TransactionId)> {
         let active = self
@@ -666,6 +682,24 @@ impl Engine {
 
     pub(crate) fn add_table(&self, definition: &TableDefinition) {
         self.objects.add_table(definition);
+    }
+
+    pub(crate) fn add_temporary_table(&self, definition: &TableDefinition) {
+        self.objects.add_temporary_table(definition);
+    }
+
+    /// A session ends: its temporary table goes, with its indexes. Other tables stay.
+    pub fn drop_temporary_table(&self, id: TableId) {
+        if self.table(id).is_some_and(|table| table.is_temporary()) {
+            self.remove_table(id);
+        }
+    }
+
+    /// The same for a temporary sequence.
+    pub fn drop_temporary_sequence(&self, id: SequenceId) {
+        if self.sequence(id).is_some_and(|sequence| sequence.is_temporary()) {
+            self.remove_sequence(id);
+        }
     }
 
     pub(crate) fn remove_table(&self, id: TableId) {

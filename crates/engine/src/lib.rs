@@ -28,6 +28,7 @@ mod objects;
 mod parallel;
 pub mod recovery;
 mod sequence;
+mod sync;
 mod table;
 mod txn;
 
@@ -38,7 +39,7 @@ pub use lock::{
 };
 pub use log::{HorizonListener, Horizons};
 pub use memory::MemoryReport;
-pub use sequence::{Sequence, SequenceError};
+pub use sequence::{DrawnNumbers, Sequence, SequenceError};
 pub use table::prune::Collected;
 pub use table::{
     CATALOG_TABLE, COLUMNS_MAX, ColumnStorage, Definition, DefinitionCorrupt, FIRST_USER_TABLE,
@@ -49,7 +50,7 @@ pub use table::{
 };
 pub use txn::{
     Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, FinishError, GID_BYTES_MAX,
-    IndexBuild, Isolation, LockedRow, LogUnavailable, PrepareError, PrepareFailure, PreparedInfo,
-    RevocationListener, RowVersion, SavepointId, Snapshot, TrackingPause, Transaction, TruncatedTable,
-    WriteError,
+    IndexBuild, Isolation, LockedRow, Lockers, LogUnavailable, PrepareError, PrepareFailure, PreparedInfo,
+    RevocationListener, RowVersion, SavepointId, Snapshot, SuspendedStatement, TrackingPause, Transaction,
+    TruncatedTable, WriteError,
 };

@@ -11,6 +11,8 @@ use crate::memory::MemoryBudget;
 use crate::parallel;
 use crate::recovery::{ApplyError, PreparedTransaction, TableTarget, Target};
 use crate::sequence::Sequence;
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::{Mutex, RwLock};
 use crate::table::store::{ordinal_of_row, row_of_ordinal};
 use crate::table::version::Version;
 use crate::table::{
@@ -22,9 +24,7 @@ use crate::txn::ObjectKey;
 use crate::txn::slot::{SlotTable, SnapshotEntry};
 use hashbrown::HashMap;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
-use parking_lot::{Mutex, RwLock};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 /// Sequences that hand out ids; users' sequences begin behind them.
@@ -140,8 +140,17 @@ impl Objects {
     }
 
     pub(crate) fn add_table(&self, definition: &TableDefinition) {
-        let table = Arc::new(Table::new(definition, self.budget.clone(), self.slots));
-        self.tables.write().insert(definition.id, table);
+        self.insert_table(definition, false);
+    }
+
+    /// A table that no log, image or catalog row speaks of.
+    pub(crate) fn add_temporary_table(&self, definition: &TableDefinition) {
+        self.insert_table(definition, true);
+    }
+
+    fn insert_table(&self, definition: &TableDefinition, temporary: bool) {
+        let table = Table::new(definition, self.budget.clone(), self.slots, temporary);
+        self.tables.write().insert(definition.id, Arc::new(table));
     }
 
     /// The table is out of reach from now on and freed when nobody can point at it.
@@ -325,6 +334,7 @@ impl Source for Objects {
         self.tables
             .read()
             .values()
+            .filter(|table| !table.is_temporary())
             .map(|table| table.clone() as Arc<dyn TableSource>)
             .collect()
     }
@@ -338,6 +348,7 @@ impl Source for Objects {
         self.sequences
             .read()
             .values()
+            .filter(|sequence| !sequence.is_temporary())
             .map(|sequence| sequence.logged())
             .collect()
     }
@@ -360,7 +371,7 @@ impl StableSnapshot {
         let slot = loop {
             match slots.take(TransactionId(u64::MAX), 0, log.tail()) {
                 Some(slot) => break slot,
-                None => std::thread::yield_now(),
+                None => crate::sync::thread::yield_now(),
             }
         };
         let entry = &slots.get(slot).snapshots[0];

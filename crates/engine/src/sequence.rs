@@ -9,10 +9,10 @@
 
 use crate::engine::Engine;
 use crate::log::{FrameKind, LogError, SequenceState};
+use crate::sync::Mutex;
 use crate::table::{SequenceDefinition, SequenceId};
 use crate::txn::{LogUnavailable, Transaction};
 use mote_common::Lsn;
-use parking_lot::Mutex;
 
 /// Values covered by one frame.
 const LOGGED_AHEAD: u64 = 32;
@@ -32,9 +32,19 @@ pub enum SequenceError {
     LogUnavailable(LogUnavailable),
 }
 
+/// Numbers that a call has taken out of a sequence: the first, and how many follow at the sequence's increment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DrawnNumbers {
+    pub first: i64,
+    /// Including the first.
+    pub count: u64,
+}
+
 /// A counter.
 pub struct Sequence {
     definition: SequenceDefinition,
+    /// One session's own: nothing of it is logged.
+    temporary: bool,
     state: Mutex<State>,
 }
 
@@ -52,9 +62,22 @@ struct State {
 
 impl Sequence {
     pub(crate) fn new(definition: SequenceDefinition) -> Sequence {
+        Sequence::with(definition, false)
+    }
+
+    pub(crate) fn temporary(definition: SequenceDefinition) -> Sequence {
+        Sequence::with(definition, true)
+    }
+
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.temporary
+    }
+
+    fn with(definition: SequenceDefinition, temporary: bool) -> Sequence {
         let start = definition.start;
         Sequence {
             definition,
+            temporary,
             state: Mutex::new(State {
                 value: start,
                 is_called: false,
@@ -103,42 +126,62 @@ impl Sequence {
     }
 
     pub(crate) fn next(&self, engine: &Engine) -> Result<(i64, Lsn), SequenceError> {
+        self.draw(engine, 1)
+            .map(|(drawn, logged_at)| (drawn.first, logged_at))
+    }
+
+    /// Draws up to `count` numbers in a row; fewer where the sequence ends, or begins again, before.
+    fn draw(&self, engine: &Engine, count: u64) -> Result<(DrawnNumbers, Lsn), SequenceError> {
         let d = &self.definition;
         let mut state = self.state.lock();
-        let next = if state.is_called {
+        let first = if state.is_called {
             self.after(state.value)
         } else {
             Some(state.value)
         };
-        let next = next.ok_or(if d.increment > 0 {
+        let first = first.ok_or(if d.increment > 0 {
             SequenceError::MaximumReached(d.maximum)
         } else {
             SequenceError::MinimumReached(d.minimum)
         })?;
-        if state.ahead == 0 {
+        let more = self.room_behind(first, count.max(1) - 1);
+        let last = self.advanced(first, more);
+        let drawn = DrawnNumbers {
+            first,
+            count: more + 1,
+        };
+        if self.temporary {
+            // A restart ends it: nothing is drawn ahead.
+        } else if state.ahead < drawn.count {
             // With CYCLE the frame may not run past the end: then it covers up to the end only.
-            let mut last = next;
-            let mut covered = 1;
-            while covered < LOGGED_AHEAD
-                && let Some(value) = last.checked_add(d.increment)
-                && (d.minimum..=d.maximum).contains(&value)
-            {
-                last = value;
-                covered += 1;
-            }
+            let beyond = self.room_behind(last, LOGGED_AHEAD - 1);
             let logged = SequenceState {
                 id: d.id.0,
-                logged_value: last,
+                logged_value: self.advanced(last, beyond),
                 is_called: true,
             };
             state.logged_at = append(engine, logged)?;
             state.logged = logged;
-            state.ahead = covered;
+            state.ahead = beyond;
+        } else {
+            state.ahead -= drawn.count;
         }
-        state.ahead -= 1;
-        state.value = next;
+        state.value = last;
         state.is_called = true;
-        Ok((next, state.logged_at))
+        Ok((drawn, state.logged_at))
+    }
+
+    /// How many of the next `wanted` numbers behind `value` lie within the bounds.
+    fn room_behind(&self, value: i64, wanted: u64) -> u64 {
+        let d = &self.definition;
+        let bound = if d.increment > 0 { d.maximum } else { d.minimum };
+        let steps = bound.abs_diff(value) / d.increment.unsigned_abs().max(1);
+        steps.min(wanted)
+    }
+
+    /// `value` and that many steps, which the bounds have room for.
+    fn advanced(&self, value: i64, steps: u64) -> i64 {
+        value.wrapping_add(self.definition.increment.wrapping_mul(steps as i64))
     }
 
     fn set(&self, engine: &Engine, value: i64, is_called: bool) -> Result<Lsn, SequenceError> {
@@ -156,7 +199,10 @@ impl Sequence {
             logged_value: value,
             is_called,
         };
-        let logged_at = append(engine, logged)?;
+        let logged_at = match self.temporary {
+            true => Lsn::ZERO,
+            false => append(engine, logged)?,
+        };
         *state = State {
             value,
             is_called,
@@ -186,9 +232,14 @@ fn append(engine: &Engine, state: SequenceState) -> Result<Lsn, SequenceError> {
 impl Transaction {
     /// nextval: never given back, also by a rollback.
     pub fn sequence_next(&self, sequence: &Sequence) -> Result<i64, SequenceError> {
-        let (value, logged_at) = sequence.next(self.engine())?;
+        self.sequence_draw(sequence, 1).map(|drawn| drawn.first)
+    }
+
+    /// Up to `count` numbers at a time, for a session that keeps some ahead.
+    pub fn sequence_draw(&self, sequence: &Sequence, count: u64) -> Result<DrawnNumbers, SequenceError> {
+        let (drawn, logged_at) = sequence.draw(self.engine(), count)?;
         self.note_seen(logged_at);
-        Ok(value)
+        Ok(drawn)
     }
 
     /// setval: takes effect at once, also if the transaction rolls back.

@@ -1,7 +1,8 @@
 //! Do the rows fit the catalog? SQL's part of `mote check`, for a database that nobody else has open.
 //!
 //! Each object's storage must be there; each row must be readable, to its last column; NOT NULL and CHECK must hold, and on
-//! request foreign keys: all of it asked as queries, so that the answer is that of the executor that serves users.
+//! request foreign keys: all of it asked as queries, so that the answer is that of the executor that serves users. Rows of
+//! partitions must be in the right one.
 //!
 //! A panic while a row is read is a fault of the row, not the end of the check. Leaves out: bytes and indexes (`mote_engine::check`).
 
@@ -9,11 +10,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
+use mote_engine::{Access, BeginOptions};
 
 use crate::catalog_store::Catalog;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredForeignKey, StoredKind, StoredRelation};
 use crate::database::Database;
 use crate::embedded::LocalSession;
+use crate::modify::partition::PartitionTest;
+use crate::modify::write_error;
+use crate::query::runtime::{Runtime, Values};
+use crate::row_codec::RowCodec;
 
 /// Rows that are named for one fault.
 const ROWS_NAMED: usize = 5;
@@ -80,6 +86,12 @@ pub fn check_rows(
         check.storage();
         check.columns();
         check.constraints(foreign_keys);
+        if let Err(error) = check.partition() {
+            check.fault(
+                format!("its bounds cannot be checked: {}", error.message()),
+                Vec::new(),
+            );
+        }
     }
     pace(tables.len(), tables.len());
     Ok(report)
@@ -165,7 +177,7 @@ impl<'a> TableCheck<'a> {
 
     fn from(&self) -> String {
         let (schema, name) = (quoted(self.schema), quoted(&self.stored.name));
-        format!("{schema}.{name}")
+        format!("only {schema}.{name}")
     }
 
     /// Every value of every row is read; NOT NULL columns are counted.
@@ -247,6 +259,43 @@ impl<'a> TableCheck<'a> {
         }
     }
 
+    /// Every row of a partition is one that the partition takes.
+    fn partition(&mut self) -> SqlResult<()> {
+        let engine = self.database.engine();
+        let described = self
+            .catalog
+            .relation(Oid(self.stored.oid))
+            .map(|entry| &entry.described);
+        let (Some(relation), Some(table)) = (described, engine.table(TableId(self.stored.table))) else {
+            return Ok(());
+        };
+        let Some(test) = PartitionTest::compile(&relation.partition_levels)? else {
+            return Ok(());
+        };
+        self.report.constraints += 1;
+        let codec = RowCodec::new(relation);
+        let transaction = engine
+            .begin_with(BeginOptions::default())
+            .map_err(write_error::begin_error)?;
+        let snapshot = transaction.begin_statement(Access::Read);
+        let mut values = Values::default();
+        let mut runtime = Runtime::detached(&mut values);
+        let (mut row, mut misplaced) = (Vec::new(), Vec::new());
+        let mut scan = table.scan();
+        while let Some(version) = scan.next(&table, &transaction, &snapshot) {
+            row.clear();
+            codec.read_row(&table.view(version.layout(), version.bytes()), &mut row);
+            if !test.holds(&row, &mut runtime)? && misplaced.len() < ROWS_NAMED {
+                let id = version.row();
+                misplaced.push(format!("({},{})", id.segment(), id.offset()));
+            }
+        }
+        if !misplaced.is_empty() {
+            self.fault("rows are in the wrong partition".into(), misplaced);
+        }
+        Ok(())
+    }
+
     /// The query for rows whose key is not in the referenced table.
     fn orphans(&self, key: &StoredForeignKey) -> Option<String> {
         let parent = &self.catalog.relation(Oid(key.referenced))?.stored;
@@ -289,7 +338,7 @@ impl<'a> TableCheck<'a> {
 mod tests {
     use super::*;
     use crate::command::test_support::database as open_database;
-    use mote_engine::{Access, BeginOptions, RowWriter};
+    use mote_engine::RowWriter;
 
     /// Puts a row of two integers into a table behind SQL's back.
     fn smuggle(database: &Arc<Database>, name: &str, values: [u32; 2]) {
@@ -341,5 +390,30 @@ mod tests {
             "{:?}",
             report.faults
         );
+    }
+
+    #[test]
+    fn rows_in_the_wrong_partition_are_named() {
+        let database = open_database();
+        let mut session = LocalSession::open(&database, "postgres", "postgres").expect("it opens");
+        session
+            .query(
+                "create table p (a int, b int) partition by range (a);
+                 create table p1 partition of p for values from (0) to (10);
+                 create table p2 partition of p for values from (10) to (20);
+                 insert into p values (1, 1), (11, 1)",
+            )
+            .expect("valid");
+        let sound = check_rows(&database, true, &mut |_, _| {}).expect("it runs");
+        assert!(sound.faults.is_empty(), "{:?}", sound.faults);
+        assert_eq!(sound.rows, 2);
+        smuggle(&database, "p1", [15, 1]);
+        let report = check_rows(&database, true, &mut |_, _| {}).expect("it runs");
+        let faults: Vec<_> = report
+            .faults
+            .iter()
+            .map(|fault| (fault.table.as_str(), fault.rows.len()))
+            .collect();
+        assert_eq!(faults, [("postgres.public.p1", 1)]);
     }
 }

@@ -79,6 +79,21 @@ impl StatementContext<'_> {
         }
     }
 
+    /// A message that does not end the statement, unless the client does not want to hear it.
+    pub fn notice(&mut self, notice: SqlError) {
+        let severity = notice.fields().severity;
+        let wanted = self.session.settings.effective.client_min_messages;
+        // LOG is for the server's log, INFO is what was asked for.
+        let heard = match severity {
+            Severity::Log => wanted <= Severity::Log,
+            Severity::Info => true,
+            severity => severity >= wanted,
+        };
+        if heard {
+            self.host.notice(notice);
+        }
+    }
+
     /// A relation's description as the session sees it.
     pub fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
         self.session.catalog.relation(oid)

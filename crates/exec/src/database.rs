@@ -11,7 +11,9 @@ use mote_engine::{Engine, EngineConfig, OpenError};
 
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, write};
+use crate::exported_snapshots::ExportedSnapshots;
 use crate::functions::backup::Backups;
+use crate::notifications::Notifications;
 use crate::session::state::POSTGRES_EPOCH_UNIX_US;
 use crate::session::{Revoker, SessionDirectory, SessionState};
 
@@ -67,6 +69,8 @@ pub struct Database {
     clock: Arc<dyn Clock>,
     sessions: SessionDirectory,
     backups: Backups,
+    exported_snapshots: ExportedSnapshots,
+    notifications: Notifications,
     /// When it was opened, microseconds since 2000-01-01 UTC.
     started_us: i64,
     /// Tells databases opened by one process apart, whatever they are called.
@@ -126,6 +130,8 @@ impl Database {
             clock,
             sessions: SessionDirectory::default(),
             backups: Backups::default(),
+            exported_snapshots: ExportedSnapshots::default(),
+            notifications: Notifications::default(),
             started_us,
             // Relaxed: only that it is another number matters.
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed),
@@ -156,8 +162,16 @@ impl Database {
         &self.sessions
     }
 
+    pub fn exported_snapshots(&self) -> &ExportedSnapshots {
+        &self.exported_snapshots
+    }
+
     pub fn backups(&self) -> &Backups {
         &self.backups
+    }
+
+    pub fn notifications(&self) -> &Notifications {
+        &self.notifications
     }
 
     /// Now, microseconds since 2000-01-01 UTC.

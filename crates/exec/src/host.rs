@@ -82,6 +82,10 @@ pub trait Host {
     fn yield_now(&mut self) -> WaitEnd;
     /// Waits until the engine's stable horizon reaches `lsn` (used where a result may not be provisional).
     fn wait_stable(&mut self, lsn: mote_common::Lsn) -> WaitEnd;
+    /// How deep calls of routines may nest, in bytes of the stack that statements run on.
+    fn routine_stack_bytes(&self) -> usize {
+        1 << 20
+    }
     /// Runs `work` on a stack fit for the parser's recursion (`mote_sql::parser::PARSE_STACK_BYTES`). Does not suspend.
     fn on_large_stack(&mut self, work: &mut dyn FnMut());
 }

@@ -7,10 +7,11 @@
 //!  4. `query`: a plan compiled to a program, and its execution.
 //!  5. `expr`, `functions`: expressions compiled and evaluated.
 //!  6. `node`, `modify`: one file per plan node; locking, EvalPlanQual, constraints.
-//!  7. `command`: statements that are not queries (DDL, COPY, SET, transaction control).
-//!  8. `catalog_store`: objects of users as rows of the engine, and the view that the binder reads.
-//!  9. `views`: pg_catalog and its kin as tables made by code.
-//! 10. `embedded`: a session in process, for Rust programs and tests.
+//!  7. `routine`, `plpgsql`: functions and procedures of users, called from expressions, CALL, DO and triggers.
+//!  8. `command`: statements that are not queries (DDL, COPY, SET, transaction control).
+//!  9. `catalog_store`: objects of users as rows of the engine, and the view that the binder reads.
+//! 10. `views`: pg_catalog and its kin as tables made by code.
+//! 11. `embedded`: a session in process, for Rust programs and tests.
 //!
 //! Promises: runs to completion on the calling thread; whoever hosts the session decides how to wait (`host::Host`);
 //! every failure is an `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sockets, message framing, authentication
@@ -22,15 +23,19 @@ pub mod check;
 pub mod database;
 pub mod session;
 pub mod settings;
+pub mod notifications;
+pub mod plpgsql;
 pub mod query;
 mod expr;
 mod functions;
 mod node;
 mod modify;
+pub mod routine;
 mod row_codec;
 mod command;
 mod catalog_store;
 mod index_expressions;
+mod exported_snapshots;
 mod views;
 pub mod embedded;
 pub mod password;

@@ -121,10 +121,6 @@ impl RowCodec {
         self.columns.len()
     }
 
-    pub fn is_dropped(&self, position: usize) -> bool {
-        self.dropped[position]
-    }
-
     /// Appends all columns; dropped ones read as null.
     pub fn read_row(&self, view: &RowView<'_>, into: &mut Vec<Datum>) {
         for (column, dropped) in self.columns.iter().zip(&self.dropped) {

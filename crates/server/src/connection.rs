@@ -10,7 +10,7 @@ use corosensei::Yielder;
 use mio::net::TcpStream;
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_exec::session::{Activity, ExecuteEnd, Session, SessionIdentity, SessionSignals};
+use mote_exec::session::{Activity, ExecuteEnd, Nudge, Session, SessionIdentity, SessionSignals};
 use mote_types::{ColumnType, Datum, input_binary, input_text};
 
 use crate::auth::{AuthMethod, scram};
@@ -29,6 +29,8 @@ const READ_BYTES: usize = 16 << 10;
 const BUFFER_KEPT_BYTES: usize = 256 << 10;
 /// Unsent bytes behind a gate at which a pipelining client is no longer read.
 const PIPELINE_HIGH_WATER_BYTES: usize = 4 << 20;
+/// Unsent bytes at which a client gets no further notifications: they stay in the queue.
+const NOTIFICATIONS_HIGH_WATER_BYTES: usize = 64 << 10;
 /// A client has this long to authenticate.
 const AUTHENTICATION_TIMEOUT_NS: u64 = 60_000_000_000;
 
@@ -97,10 +99,10 @@ impl Wire {
 
     /// Sends what the gate and the socket allow.
     pub fn flush(&mut self) {
-        if self.output.is_empty() || (self.gate > Lsn::ZERO && self.gate > self.shared.stable()) {
+        self.settle_gate();
+        if self.output.is_empty() || self.gate > Lsn::ZERO {
             return;
         }
-        self.gate = Lsn::ZERO;
         while !self.broken && self.sent < self.output.len() {
             match rustix::io::write(&self.stream, &self.output[self.sent..]) {
                 Ok(n) => self.sent += n,
@@ -121,9 +123,17 @@ impl Wire {
         self.output.len() - self.sent
     }
 
-    /// The horizon this connection waits for, if any.
+    /// Lifts the gate if the horizon has reached it.
+    pub fn settle_gate(&mut self) {
+        if self.gate > Lsn::ZERO && self.gate <= self.shared.stable() {
+            self.gate = Lsn::ZERO;
+        }
+    }
+
+    /// The horizon this connection waits for, if any. The horizon is not looked at again: it may have moved since the
+    /// last flush kept the bytes back, and then somebody still has to send them.
     pub fn pending_gate(&self) -> Option<Lsn> {
-        (self.gate > self.shared.stable()).then_some(self.gate)
+        (self.gate > Lsn::ZERO).then_some(self.gate)
     }
 }
 
@@ -185,6 +195,10 @@ impl Connection {
     /// Sends held-back replies of an idle connection.
     pub fn send_pending(&mut self) {
         self.wire.flush();
+        if self.wire.signals.is_notified() {
+            // Notifications that waited for room.
+            self.wire.waker.nudge();
+        }
     }
 
     pub fn served(&self) -> Served {
@@ -248,6 +262,11 @@ impl Connection {
             }
             self.check_idle_timeout()?;
             self.wire.flush();
+            // A client that does not read its notifications gets no more of them for now.
+            if self.wire.signals.is_notified() && self.wire.unsent_bytes() <= NOTIFICATIONS_HIGH_WATER_BYTES {
+                self.notify();
+                self.wire.flush();
+            }
             if !self.wire.fill() {
                 self.wire.input.shrink(BUFFER_KEPT_BYTES);
                 return Ok(());
@@ -372,7 +391,32 @@ impl Connection {
         }
     }
 
+    /// NOTIFY: what the session's channels have for an idle client, as far as it reads.
+    fn notify(&mut self) {
+        let Some(session) = self.session.as_mut().filter(|session| session.status() == b'I') else {
+            return;
+        };
+        self.wire.signals.clear_notified();
+        while let Some(batch) = session.next_notifications() {
+            let own = batch.notifications.iter();
+            for notification in own.filter(|notification| session.listens_to(&notification.channel)) {
+                let (channel, payload) = (&notification.channel, &notification.payload);
+                backend::notification(&mut self.wire.output, batch.pid, channel, payload);
+            }
+            self.wire.gate = self.wire.gate.max(batch.gate);
+            self.wire.due = true;
+            if self.wire.unsent_bytes() > NOTIFICATIONS_HIGH_WATER_BYTES {
+                // The rest when this has been read.
+                self.wire.signals.notify();
+                break;
+            }
+        }
+    }
+
     fn ready(&mut self) {
+        if self.wire.signals.is_notified() {
+            self.notify();
+        }
         let status = self.session.as_mut().map_or(b'I', Session::ready);
         backend::ready_for_query(&mut self.wire.output, status);
         self.wire.due = true;

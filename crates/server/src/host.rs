@@ -10,7 +10,7 @@ use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
 use crate::connection::Wire;
-use crate::net::worker::{Reason, Suspend};
+use crate::net::worker::{Reason, STACK_BYTES, Suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
 
@@ -29,16 +29,19 @@ impl WireHost<'_> {
     /// Sends what may be sent, then gives the thread away until something happens.
     fn suspend(&mut self, reason: Reason, deadline_ns: Option<u64>) {
         self.wire.flush();
-        self.rest(reason, deadline_ns);
+        self.rest(reason, deadline_ns, None);
     }
 
     /// Gives the thread away in the middle of a statement. As in PostgreSQL, the first results of a submission wait for
     /// its last: only what was due before is sent.
-    fn rest(&mut self, reason: Reason, deadline_ns: Option<u64>) {
+    /// `until` asks to be run again when the horizon is there.
+    fn rest(&mut self, reason: Reason, deadline_ns: Option<u64>, until: Option<Lsn>) {
         if self.wire.due {
             self.wire.flush();
         }
-        let gate = self.wire.pending_gate();
+        // What is not due is not sent when its horizon comes: no reason to run again.
+        self.wire.settle_gate();
+        let gate = self.wire.pending_gate().max(until);
         self.yielder.suspend(Suspend {
             reason,
             gate,
@@ -84,6 +87,15 @@ impl WireHost<'_> {
 
     /// Runs `done` whenever something happened, until it says so, a signal comes or the deadline passes.
     fn wait_until(&mut self, deadline_ns: Option<u64>, done: impl Fn(&Wire) -> bool) -> WaitEnd {
+        self.wait_for(deadline_ns, None, done)
+    }
+
+    fn wait_for(
+        &mut self,
+        deadline_ns: Option<u64>,
+        horizon: Option<Lsn>,
+        done: impl Fn(&Wire) -> bool,
+    ) -> WaitEnd {
         loop {
             if done(self.wire) {
                 return WaitEnd::Decided;
@@ -94,7 +106,7 @@ impl WireHost<'_> {
             if deadline_ns.is_some_and(|deadline| self.wire.shared.now_ns() >= deadline) {
                 return WaitEnd::TimedOut;
             }
-            self.rest(Reason::Wait, deadline_ns);
+            self.rest(Reason::Wait, deadline_ns, horizon);
         }
     }
 }
@@ -232,15 +244,18 @@ impl Host for WireHost<'_> {
         if let Some(end) = self.signals() {
             return end;
         }
-        self.rest(Reason::Yield, None);
+        self.rest(Reason::Yield, None, None);
         self.signals().unwrap_or(WaitEnd::Decided)
     }
 
     fn wait_stable(&mut self, lsn: Lsn) -> WaitEnd {
         self.wire.shared.engine().request_flush();
-        // The gate of unsent bytes puts this session on the worker's list of those that wait for the horizon.
-        self.wire.gate = self.wire.gate.max(lsn);
-        self.wait_until(None, |wire| wire.shared.stable() >= lsn)
+        self.wait_for(None, Some(lsn), |wire| wire.shared.stable() >= lsn)
+    }
+
+    /// What remains is for whatever called the outermost routine and for what the innermost one runs.
+    fn routine_stack_bytes(&self) -> usize {
+        STACK_BYTES - (1 << 20)
     }
 
     fn on_large_stack(&mut self, work: &mut dyn FnMut()) {

@@ -1,11 +1,13 @@
-//! The simulator's tables: a unique key, an indexed column that may be NULL, a text of any length.
+//! The simulator's tables: a unique key, an indexed column that may be NULL, a text of any length, whose length is the
+//! key of an index with a predicate.
 
-use mote_common::{IndexId, TableId};
+use mote_common::{IndexId, SqlError, TableId};
 use mote_engine::{
-    ColumnStorage, IndexDefinition, KeyClass, KeyColumn, RowView, RowWriter, StorageClass, Table,
-    TableDefinition,
+    ColumnStorage, IndexDefinition, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeySource,
+    KeyValue, RowView, RowWriter, StorageClass, Table, TableDefinition,
 };
 use mote_engine::{SequenceDefinition, SequenceId};
+use std::sync::Arc;
 
 use crate::model::Row;
 
@@ -32,8 +34,58 @@ fn index(table: TableId, column: KeyColumn, unique: bool) -> IndexDefinition {
         table,
         columns,
         unique,
+        deferrable: false,
         nulls_not_distinct: false,
         expressions: None,
+    }
+}
+
+const LENGTH_OF_EVEN_GROUPS: &[u8] = b"length of the text, where the group is even";
+
+/// An index on an expression, with a predicate that is unknown where the group is NULL.
+pub fn length_index(table: TableId) -> IndexDefinition {
+    let column = KeyColumn {
+        source: KeySource::Expression(0),
+        ..KeyColumn::ascending(0, KeyClass::Signed8, true)
+    };
+    IndexDefinition {
+        expressions: Some(LENGTH_OF_EVEN_GROUPS.into()),
+        ..index(table, column, false)
+    }
+}
+
+/// Compiles the one definition there is.
+pub struct Expressions;
+
+struct LengthOfEvenGroups;
+
+impl KeyExpressionProvider for Expressions {
+    fn compile(&self, definition: &[u8]) -> Result<Arc<dyn KeyExpressions>, SqlError> {
+        match definition == LENGTH_OF_EVEN_GROUPS {
+            true => Ok(Arc::new(LengthOfEvenGroups)),
+            false => Err(SqlError::internal("the simulator has one definition only")),
+        }
+    }
+}
+
+impl KeyExpressions for LengthOfEvenGroups {
+    fn columns(&self) -> &[u16] {
+        &[1, 2]
+    }
+
+    fn append(
+        &self,
+        _number: u16,
+        column: &KeyColumn,
+        row: &RowView<'_>,
+        key: &mut Vec<u8>,
+    ) -> Result<bool, SqlError> {
+        let length = row.variable(2).len() as i64;
+        Ok(column.append(KeyValue::Signed(length), key))
+    }
+
+    fn covers(&self, row: &RowView<'_>) -> Result<bool, SqlError> {
+        Ok(!row.is_null(1) && row.fixed8(1).is_multiple_of(2))
     }
 }
 

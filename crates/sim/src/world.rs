@@ -5,13 +5,13 @@ use std::sync::Arc;
 use mote_common::env::Env;
 use mote_common::env::sim::{FaultPlan, SimDisk, env};
 use mote_common::prng::Prng;
-use mote_common::{Lsn, SqlError, TableId};
+use mote_common::{Lsn, TableId};
 use mote_engine::checkpoint::{CheckpointConfig, Manifest};
 use mote_engine::log::LogConfig;
 use mote_engine::log::reader::{LogFiles, LogReader};
 use mote_engine::{
-    BuildProgress, Engine, EngineConfig, FinishError, Isolation, KeyExpressionProvider, KeyExpressions,
-    LogUnavailable, OpenError, SequenceError, SequenceId,
+    BuildProgress, Engine, EngineConfig, FinishError, Isolation, LogUnavailable, OpenError, SequenceError,
+    SequenceId,
 };
 
 use crate::check;
@@ -51,6 +51,8 @@ pub struct Report {
     pub failed_disks: u64,
     /// SERIALIZABLE transactions that could not commit.
     pub refused: u64,
+    /// Transactions for which the log was not kept any longer.
+    pub given_up: u64,
     /// Recoveries that a failing disk ended, and that were begun again.
     pub failed_recoveries: u64,
     /// Flipped bits: those that made the engine refuse to start, and those in bytes that nobody needs.
@@ -65,6 +67,7 @@ impl Report {
         self.commits += other.commits;
         self.waits += other.waits;
         self.refused += other.refused;
+        self.given_up += other.given_up;
         self.crashes += other.crashes;
         self.checkpoints += other.checkpoints;
         self.lost_commits += other.lost_commits;
@@ -78,7 +81,7 @@ impl Report {
     }
 
     /// Its figures with their names, always in the same order.
-    pub fn figures(&mut self) -> [(&'static str, &mut u64); 13] {
+    pub fn figures(&mut self) -> [(&'static str, &mut u64); 14] {
         [
             ("commits", &mut self.commits),
             ("waits", &mut self.waits),
@@ -88,6 +91,7 @@ impl Report {
             ("prepared", &mut self.prepared),
             ("restored", &mut self.restored),
             ("refused", &mut self.refused),
+            ("given_up", &mut self.given_up),
             ("failed_disks", &mut self.failed_disks),
             ("failed_recoveries", &mut self.failed_recoveries),
             ("rot_refused", &mut self.rot_refused),
@@ -101,6 +105,8 @@ const SEGMENT_BYTES: u64 = 256 << 10;
 const SESSIONS_MAX: usize = 5;
 /// So little that prepared transactions are written again often.
 const PREPARED_LOG_BYTES: u64 = 60_000;
+/// Small, so that some open transactions are given up.
+const KEPT_LOG_BYTES: u64 = 10_000;
 
 /// Runs one seed. The error says what did not hold.
 pub fn run(seed: u64, options: Options) -> Result<Report, String> {
@@ -112,17 +118,8 @@ pub fn run(seed: u64, options: Options) -> Result<Report, String> {
     Ok(world.report)
 }
 
-/// The simulator's indexes have plain columns only.
-struct NoExpressions;
-
-impl KeyExpressionProvider for NoExpressions {
-    fn compile(&self, _definition: &[u8]) -> Result<Arc<dyn KeyExpressions>, SqlError> {
-        Err(SqlError::unsupported("index expressions in the simulator"))
-    }
-}
-
 fn open(world: Env) -> Result<Arc<Engine>, OpenError> {
-    Engine::open(world, config(), Arc::new(NoExpressions))
+    Engine::open(world, config(), Arc::new(schema::Expressions))
 }
 
 fn config() -> EngineConfig {
@@ -132,6 +129,7 @@ fn config() -> EngineConfig {
             ring_bytes: 2 << 20,
             segments_ahead: 1,
             writers_max: 4,
+            kept_bytes_max: KEPT_LOG_BYTES,
         },
         checkpoint: CheckpointConfig {
             file_bytes: 100_000,
@@ -433,6 +431,7 @@ impl World {
             Step::Waits => self.report.waits += 1,
             Step::Ended { committed: None } => {}
             Step::Refused => self.report.refused += 1,
+            Step::GivenUp => self.report.given_up += 1,
             Step::Ended {
                 committed: Some((ts, changes)),
             } => {
@@ -578,7 +577,12 @@ fn create_table(engine: &Arc<Engine>) -> Result<(TableId, Lsn), String> {
     let id = transaction
         .create_table(&schema::table())
         .map_err(|e| format!("create table: {e:?}"))?;
-    for definition in [schema::key_index(id), schema::group_index(id)] {
+    let definitions = [
+        schema::key_index(id),
+        schema::group_index(id),
+        schema::length_index(id),
+    ];
+    for definition in definitions {
         let mut build = transaction
             .create_index(&definition)
             .map_err(|e| format!("create index: {e:?}"))?;

@@ -42,6 +42,7 @@ pub enum TokenKind {
     Close,
     Comma,
     Semicolon,
+    /// `.` or `..`.
     Dot,
     /// `:` or `:=`.
     Colon,
@@ -160,6 +161,10 @@ impl<'t> Lexer<'t> {
             (b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.., ..) => self.word(),
             (b'0'..=b'9', ..) => self.number(),
             (b'.', b'0'..=b'9', _) => self.number(),
+            (b'.', b'.', _) => {
+                self.at += 2;
+                Some(TokenKind::Dot)
+            }
             (b'$', ..) => self.dollar(),
             (b'(' | b'[', ..) => self.single(TokenKind::Open),
             (b')' | b']', ..) => self.single(TokenKind::Close),

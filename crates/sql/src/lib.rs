@@ -17,14 +17,18 @@ pub mod lexer;
 pub mod optimize;
 pub mod parser;
 pub mod plan;
+pub mod plpgsql;
 
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
 
 pub use bind::{
-    RelationExpression, bind_default, bind_expression_over_relation, bind_free_expression,
-    bind_written_expression, parse_type_name, resolve_type_name,
+    NameConflict, ParameterNames, ParameterReference, RelationExpression, TriggerCondition, bind_checks,
+    bind_default, bind_expression_over_relation, bind_free_expression, bind_insert_triggers,
+    bind_partition_value, bind_routed_triggers, bind_stored_trigger_condition, bind_trigger_condition,
+    bind_truncate_triggers, bind_written_expression, parse_type_name, resolve_type_name,
+    trigger_condition_columns,
 };
 pub use optimize::ConstantFolder;
 
@@ -39,6 +43,8 @@ pub struct PlanSettings<'a> {
     pub text: &'a str,
     /// Computes immutable calls over constants; without it nothing is folded.
     pub folder: Option<&'a dyn ConstantFolder>,
+    /// Names that a function brings along; they are the parameters then.
+    pub names: Option<&'a dyn ParameterNames>,
 }
 
 /// Turns a statement into a plan. A parameter type of zero means: infer it.
@@ -57,7 +63,7 @@ pub fn plan_statement(
         | Statement::Update(_)
         | Statement::Delete(_)
         | Statement::Merge(_) => {
-            let bound = bind::bind_statement(&statement.statement, parameter_types, catalog, settings.text)?;
+            let bound = bind::bind_statement(&statement.statement, parameter_types, catalog, settings)?;
             optimize::optimize(bound, settings.folder)
         }
         utility => Ok(Plan {
@@ -70,6 +76,8 @@ pub fn plan_statement(
             ),
             dependencies: Vec::new(),
             relations: Vec::new(),
+            constants_matter: false,
+            routines: Vec::new(),
         }),
     }
 }

@@ -4,8 +4,9 @@
 //! EXPLAIN text without costs; errors by SQLSTATE, message and position.
 
 mod errors;
-mod fixture;
+pub(crate) mod fixture;
 mod inference;
+mod parameter_names;
 mod plans;
 mod psql;
 
@@ -23,6 +24,7 @@ fn plan(sql: &str) -> SqlResult<Plan> {
     let settings = PlanSettings {
         text: sql,
         folder: None,
+        names: None,
     };
     plan_statement(&parsed[0], &[], catalog, &settings)
 }

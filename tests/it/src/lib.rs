@@ -12,6 +12,7 @@ pub mod bystander;
 pub mod clients;
 pub mod postgres;
 pub mod server;
+pub mod small_disk;
 pub mod wire;
 
 pub use server::TestServer;

@@ -137,6 +137,15 @@ impl TestServer {
 
     /// A mote process on a given directory. An error holds what the server said.
     pub fn open(data: &Path, options: &[&str]) -> Result<TestServer, String> {
+        TestServer::open_in(data, options, &[])
+    }
+
+    /// The same, with variables in its environment.
+    pub fn open_in(
+        data: &Path,
+        options: &[&str],
+        environment: &[(&str, &Path)],
+    ) -> Result<TestServer, String> {
         let listen: &[&str] = if options.contains(&"--listen") {
             &[]
         } else {
@@ -148,6 +157,7 @@ impl TestServer {
             .arg(data)
             .args(listen)
             .args(options)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -297,6 +307,27 @@ impl TestServer {
             "the server ended with {status}; it said:\n{}",
             self.log()
         );
+    }
+
+    /// Waits until a server that must fail has ended, and answers how.
+    pub fn await_failure(&mut self) -> std::process::ExitStatus {
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        loop {
+            if let Some(status) = self.child().try_wait().expect("a child can be waited for") {
+                assert!(
+                    !status.success(),
+                    "the server ended well; it said:\n{}",
+                    self.log()
+                );
+                return status;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "the server goes on; it said:\n{}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     pub fn signal(&self, signal: Signal) {

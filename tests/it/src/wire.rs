@@ -179,6 +179,14 @@ impl RawClient {
         }
     }
 
+    /// Whether nothing has arrived that was not read yet.
+    pub fn is_silent(&self) -> bool {
+        self.stream.set_nonblocking(true).expect("an option can be set");
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).expect("an option can be set");
+        matches!(peeked, Err(error) if error.kind() == ErrorKind::WouldBlock)
+    }
+
     pub fn read_byte(&mut self) -> Option<u8> {
         let mut byte = [0u8; 1];
         self.read(&mut byte)?;

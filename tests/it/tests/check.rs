@@ -12,6 +12,7 @@ const SCHEMA: &str = "
     insert into parent select g, 'name ' || g from generate_series(1, 3000) g;
     insert into child select g, 1 + g % 3000, g / 7.0 from generate_series(1, 5000) g;
     create index on child (parent, price desc);
+    create index on child ((price * 2)) where parent > 1;
     create sequence s; select nextval('s');
     create schema other; create table other.empty (a json, b bytea, c int[]);";
 

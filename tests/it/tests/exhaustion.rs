@@ -2,12 +2,11 @@
 //! server goes on or stops with a reason.
 
 use std::net::TcpStream;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
-use mote_it::clients::{program, psql, psql_strict};
-use mote_it::server::TemporaryDirectory;
+use mote_it::clients::{psql, psql_strict};
+use mote_it::small_disk::SmallDisk;
 use mote_it::wire::*;
 
 #[test]
@@ -94,49 +93,13 @@ fn memory_runs_out() {
     server.assert_unharmed();
 }
 
-/// A mounted tmpfs, unmounted when dropped.
-struct SmallDisk(TemporaryDirectory);
-
-impl SmallDisk {
-    /// None only where the environment says that a mount is impossible here; else a failed mount fails the test.
-    fn mount(megabytes: u32) -> Option<SmallDisk> {
-        let directory = TemporaryDirectory::new("small-disk");
-        let path = directory.path().display().to_string();
-        let size = format!("size={megabytes}m");
-        let said = program(
-            "mount",
-            &["-t", "tmpfs", "-o", &size, "tmpfs", &path],
-            Path::new("/"),
-            "install mount",
-        );
-        if said.ok {
-            return Some(SmallDisk(directory));
-        }
-        if std::env::var("MOTE_IT_NO_MOUNT").is_ok_and(|v| v == "1") {
-            eprintln!("no mount is possible here, as MOTE_IT_NO_MOUNT says: the full disk was not tested");
-            return None;
-        }
-        panic!(
-            "mount failed: {}\nrun as root, or set MOTE_IT_NO_MOUNT=1 to go without this test",
-            said.err
-        );
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let path = self.0.path().display().to_string();
-        let _ = program("umount", &["-l", &path], Path::new("/"), "install mount");
-    }
-}
-
 #[test]
 fn full_disk() {
     const DISK_MB: u32 = 96;
     let Some(disk) = SmallDisk::mount(DISK_MB) else {
         return;
     };
-    let data = disk.0.path().join("data");
+    let data = disk.data();
     let server = match TestServer::open(&data, &[]) {
         Ok(server) => server,
         // A log larger than the disk is refused at the start, in words.
@@ -175,14 +138,7 @@ fn full_disk() {
     assert!(refused.contains("No space left on device"), "{refused}");
     drop(client);
     // More space, and writing goes on by itself.
-    let path = disk.0.path().display().to_string();
-    let remount = program(
-        "mount",
-        &["-o", "remount,size=1g", &path],
-        Path::new("/"),
-        "install mount",
-    );
-    assert!(remount.ok, "{}", remount.err);
+    disk.resize(1024);
     let deadline = Instant::now() + Duration::from_secs(20);
     while !psql_strict(&server, "insert into t values (401, repeat('r', 512000))").ok {
         assert!(Instant::now() < deadline, "writing does not go on");
@@ -208,5 +164,82 @@ fn full_disk() {
     );
     psql_strict(&server, "insert into t values (100000, 'after')").good();
     server.assert_unharmed();
+    server.stop();
+}
+
+#[test]
+fn who_keeps_too_much_log_is_given_up_and_nobody_else() {
+    let options = [
+        ["--max-log-kept", "32MB"],
+        ["--log-segment-size", "4MB"],
+        ["--checkpoint-log-size", "1GB"],
+    ];
+    let mut server = TestServer::start_with("kept", options.concat().as_slice());
+    psql_strict(&server, "create table t (who text, v text)").good();
+    let insert = |who: &str, rows: u32| {
+        format!(
+            "insert into t select '{who}', string_agg(md5(h::text), '') from generate_series(1, {rows}) g, generate_series(1, 32) h group by g"
+        )
+    };
+    // Two whose changes have gone into the log, one whose changes have not, and one in two phases.
+    let mut sessions: Vec<RawClient> = Vec::new();
+    for (who, rows) in [
+        ("writes", 2000),
+        ("commits", 2000),
+        ("small", 1),
+        ("prepares", 2000),
+    ] {
+        let mut client = RawClient::connect(&server);
+        client.rows("begin");
+        client.rows(&insert(who, rows));
+        sessions.push(client);
+    }
+    let mut others = RawClient::connect(&server);
+    for _ in 0..12 {
+        others.rows(&insert("others", 4000));
+    }
+    assert_eq!(sqlstate(&others.query("checkpoint")), None);
+    let kept = others.rows("select log_file_bytes >> 20 from mote_stat_checkpoint");
+    let kept: u64 = kept[0].parse().expect("a number");
+    assert!(kept <= 32, "{kept} MB of log are kept");
+    let expected = "53400 the log is not kept any longer for this transaction";
+    let answer = sessions[0].query(&insert("writes", 2000));
+    assert_eq!(error(&answer).as_deref(), Some(expected));
+    let told = answer
+        .iter()
+        .find(|message| message.kind == b'E')
+        .expect("an error");
+    let detail = told.field(b'D').expect("a detail");
+    assert!(
+        detail.starts_with("Its first change lies ")
+            && detail.ends_with("an open transaction may keep 32 MB."),
+        "{detail}"
+    );
+    assert!(
+        told.field(b'H')
+            .is_some_and(|hint| hint.contains("--max-log-kept"))
+    );
+    assert_eq!(sqlstate(&sessions[0].query("select 1")).as_deref(), Some("25P02"));
+    assert_eq!(tags(&sessions[0].query("rollback")), ["ROLLBACK"]);
+    assert_eq!(error(&sessions[1].query("commit")).as_deref(), Some(expected));
+    assert_eq!(tags(&sessions[2].query("commit")), ["COMMIT"]);
+    assert_eq!(
+        error(&sessions[3].query("prepare transaction 'p'")).as_deref(),
+        Some(expected)
+    );
+    // One that alone writes more than may be kept.
+    let answer = others.query(&insert("large", 40_000));
+    assert_eq!(error(&answer).as_deref(), Some(expected));
+    // They can all go on.
+    for client in &mut sessions {
+        client.rows(&insert("after", 1));
+    }
+    let count = "select who, count(*) from t group by who order by who";
+    let rows = ["after|4", "others|48000", "small|1"];
+    assert_eq!(others.rows(count), rows);
+    server.assert_unharmed();
+    let (data, _directory) = server.kill();
+    let server = TestServer::open(&data, &[]).expect("it recovers");
+    assert_eq!(RawClient::connect(&server).rows(count), rows);
     server.stop();
 }

@@ -39,7 +39,7 @@ fn clients_are_told_that_the_server_is_starting_and_the_door_never_closes() {
     let server = TestServer::start_with("starting", &["--checkpoint-log-size", "100GB"]);
     psql_strict(
         &server,
-        "create table t (id int primary key, v text); create index on t (v);
+        "create table t (id int primary key, v text); create index on t (v); create index on t (upper(v)) where id > 1;
          insert into t select g, md5(g::text) from generate_series(1, 400000) g",
     )
     .good();

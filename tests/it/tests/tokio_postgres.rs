@@ -666,3 +666,36 @@ fn hundreds_of_sessions() {
         assert_eq!(one::<i32>(&first, "select n from t").await, count);
     });
 }
+
+/// The connection hands notifications on while the client does nothing.
+#[test]
+fn notifications_arrive_by_themselves() {
+    let server = TestServer::start("tokio_notify");
+    run(async {
+        let (listener, mut connection) = config(&server).connect(NoTls).await.expect("it connects");
+        let (sender, mut arrived) = tokio::sync::mpsc::unbounded_channel();
+        tokio::task::spawn_local(async move {
+            while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+                if let Ok(AsyncMessage::Notification(notification)) = message {
+                    let _ = sender.send(notification);
+                }
+            }
+        });
+        listener.batch_execute("LISTEN driver").await.expect("it listens");
+        let notifier = connect(&server).await;
+        let notify = notifier.prepare("SELECT pg_notify($1, $2)").await.expect("known");
+        for payload in ["one", "two"] {
+            notifier
+                .execute(&notify, &[&"driver", &payload])
+                .await
+                .expect("valid");
+        }
+        for payload in ["one", "two"] {
+            let notification = arrived.recv().await.expect("it arrives");
+            assert_eq!(
+                (notification.channel(), notification.payload()),
+                ("driver", payload)
+            );
+        }
+    });
+}

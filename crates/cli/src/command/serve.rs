@@ -88,6 +88,17 @@ pub struct ServeArguments {
     #[arg(long, value_name = "SIZE", default_value = "16MB", value_parser = |text: &str| parse_bytes_from(text, 4))]
     log_buffer: u64,
 
+    /// Log kept because of one open transaction that has changed more than fits into a frame of the log, as in 64GB
+    ///
+    /// A transaction that needs more gets 53400 at its next change or at its end; others go on. What it has changed itself
+    /// counts, and what others have written meanwhile [default: as --memory, at least 16GB]
+    #[arg(long, value_name = "SIZE", value_parser = |text: &str| parse_bytes_from(text, 4))]
+    max_log_kept: Option<u64>,
+
+    /// Log in one file, a power of two from 4MB to 1GB; used when the directory is created
+    #[arg(long, value_name = "SIZE", default_value = "64MB", value_parser = parse_segment_size)]
+    log_segment_size: u64,
+
     /// A checkpoint begins when this much log has been written since the last one
     #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = |text: &str| parse_bytes_from(text, 1))]
     checkpoint_log_size: u64,
@@ -241,14 +252,19 @@ fn read_password(file: &Path) -> Result<String, String> {
 
 fn engine_config(arguments: &ServeArguments) -> Result<EngineConfig, String> {
     let defaults = EngineConfig::default();
+    let memory_limit_bytes = arguments.memory.unwrap_or_else(default_memory_bytes);
     Ok(EngineConfig {
-        memory_limit_bytes: arguments.memory.unwrap_or_else(default_memory_bytes),
+        memory_limit_bytes,
         recovery_threads: arguments
             .recovery_threads
             .map_or(defaults.recovery_threads, usize::from),
         log: LogConfig {
             // Whole blocks.
             ring_bytes: arguments.log_buffer.next_multiple_of(4096),
+            segment_bytes: arguments.log_segment_size,
+            kept_bytes_max: arguments
+                .max_log_kept
+                .unwrap_or(memory_limit_bytes.max(defaults.log.kept_bytes_max)),
             ..defaults.log
         },
         checkpoint: CheckpointConfig {
@@ -326,6 +342,16 @@ fn machine_memory_bytes() -> u64 {
 /// Memory: at least what an empty database needs.
 pub fn parse_memory(text: &str) -> Result<u64, String> {
     parse_bytes_from(text, 64)
+}
+
+/// A log file's size: what it is divided by must divide it.
+fn parse_segment_size(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes_from(text, 4)?;
+    if bytes.is_power_of_two() && bytes <= 1 << 30 {
+        Ok(bytes)
+    } else {
+        Err("must be a power of two from 4MB to 1GB".into())
+    }
 }
 
 /// A time, or `0` for never.

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use super::{Clock, Disk, Env, File};
+use rustix::fs::OFlags;
+
+use super::{Clock, DIRECT_ALIGNMENT, Disk, Env, File};
 
 /// An environment whose disk is the directory `root`.
 pub fn env(root: &Path) -> Env {
@@ -84,13 +86,39 @@ impl RealDisk {
     }
 }
 
-struct RealFile(fs::File);
+struct RealFile {
+    file: fs::File,
+    /// The same file, opened with O_DIRECT.
+    direct: Option<fs::File>,
+}
+
+impl RealFile {
+    fn buffered(file: fs::File) -> Arc<dyn File> {
+        Arc::new(RealFile { file, direct: None })
+    }
+
+    /// One read, past the cache if it can be.
+    fn read_once(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let aligned = |number: usize| number.is_multiple_of(DIRECT_ALIGNMENT);
+        match &self.direct {
+            Some(direct) if aligned(buffer.as_ptr() as usize | buffer.len() | offset as usize) => {
+                match direct.read_at(buffer, offset) {
+                    // A device that wants larger multiples.
+                    Err(e) if e.kind() == io::ErrorKind::InvalidInput => self.file.read_at(buffer, offset),
+                    read => read,
+                }
+            }
+            _ => self.file.read_at(buffer, offset),
+        }
+    }
+}
 
 impl File for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
-            match self.0.read_at(&mut buffer[filled..], offset + filled as u64) {
+            // The rest of a short read is not aligned any more, or lies beyond the end.
+            match self.read_once(&mut buffer[filled..], offset + filled as u64) {
                 Ok(0) => break,
                 Ok(n) => filled += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -101,25 +129,28 @@ impl File for RealFile {
     }
 
     fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(data, offset)
+        self.file.write_all_at(data, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn will_read(&self, offset: u64, bytes: u64) {
+        if self.direct.is_some() {
+            return; // it would be read into the cache, and then again
+        }
         // A hint: where it is refused the read takes longer, and that is all.
         let _ = rustix::fs::fadvise(
-            &self.0,
+            &self.file,
             offset,
             std::num::NonZeroU64::new(bytes),
             rustix::fs::Advice::WillNeed,
@@ -136,7 +167,20 @@ impl Disk for RealDisk {
             .read(true)
             .write(self.writable)
             .open(self.root.join(path))?;
-        Ok(Arc::new(RealFile(file)))
+        Ok(RealFile::buffered(file))
+    }
+
+    fn open_direct(&self, path: &str) -> io::Result<Arc<dyn File>> {
+        let place = self.root.join(path);
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(self.writable);
+        let file = options.open(&place)?;
+        // tmpfs and some others refuse O_DIRECT; then everything goes through the cache.
+        let direct = options
+            .custom_flags(OFlags::DIRECT.bits() as i32)
+            .open(&place)
+            .ok();
+        Ok(Arc::new(RealFile { file, direct }))
     }
 
     fn create(&self, path: &str) -> io::Result<Arc<dyn File>> {
@@ -145,7 +189,7 @@ impl Disk for RealDisk {
             .write(true)
             .create_new(true)
             .open(self.place(path)?)?;
-        Ok(Arc::new(RealFile(file)))
+        Ok(RealFile::buffered(file))
     }
 
     fn exists(&self, path: &str) -> io::Result<bool> {
@@ -189,5 +233,64 @@ impl Disk for RealDisk {
             .open(self.root.join(path))?;
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
         Ok(Box::new(DirectoryLock(file)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Aligned or not, with O_DIRECT or without, at the end of the file and beyond: the same bytes.
+    #[test]
+    fn direct_files_read_and_write_like_others() {
+        let directory = std::env::temp_dir().join(format!("mote-direct-{:016x}", entropy_u64()));
+        fs::create_dir_all(&directory).expect("the temporary directory can be written");
+        let disk = disk(&directory);
+        let content: Vec<u8> = (0..3 * DIRECT_ALIGNMENT + 100)
+            .map(|at| (at * 7 % 251) as u8)
+            .collect();
+        disk.create("file")
+            .expect("new")
+            .write_all_at(&content, 0)
+            .expect("written");
+        let file = disk.open_direct("file").expect("it is there");
+        let mut memory = vec![0; 5 * DIRECT_ALIGNMENT];
+        let start = memory.as_ptr().align_offset(DIRECT_ALIGNMENT);
+        let places = [
+            (0, 4096),
+            (4096, 8192),
+            (8192, 8192),
+            (12_288, 4096),
+            (5, 10),
+            (16_384, 4096),
+        ];
+        for (shift, (offset, length)) in [0, 1, 512]
+            .into_iter()
+            .flat_map(|shift| places.map(|place| (shift, place)))
+        {
+            let buffer = &mut memory[start + shift..start + shift + length];
+            let read = file.read_at(buffer, offset as u64).expect("readable");
+            let expected = &content[offset.min(content.len())..(offset + length).min(content.len())];
+            assert_eq!(
+                &buffer[..read],
+                expected,
+                "{length} bytes at {offset}, shifted by {shift}"
+            );
+        }
+        let block = &mut memory[start..start + DIRECT_ALIGNMENT];
+        block.fill(9);
+        file.write_all_at(block, DIRECT_ALIGNMENT as u64)
+            .expect("writable");
+        file.write_all_at(&[8; 10], 4090).expect("writable");
+        file.sync_data().expect("synced");
+        let mut all = vec![0; content.len()];
+        let other = disk.open("file").expect("it is there");
+        assert_eq!(other.read_at(&mut all, 0).expect("readable"), content.len());
+        assert_eq!(
+            (all[4089], &all[4090..4100], all[4100]),
+            (content[4089], &[8; 10][..], 9)
+        );
+        assert_eq!((all[8191], all[8192]), (9, content[8192]));
+        fs::remove_dir_all(&directory).expect("removable");
     }
 }

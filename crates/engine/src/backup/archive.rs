@@ -7,17 +7,17 @@
 //! Where the archive fails the log is kept: it grows until its disk is full, and then writers get 53100; readers go on.
 //! A failure is told on standard error and in pg_stat_archiver, and tried again. Reads only what is below `stable`.
 
+use crate::sync::atomic::{AtomicBool, Ordering::*};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::sync::{Condvar, Mutex};
 use mote_common::Lsn;
 use mote_common::env::{Disk, Env, File};
-use parking_lot::{Condvar, Mutex};
 
 use super::CHUNK_BYTES;
 use crate::log::frame::{FRAME_ALIGNMENT, FRAME_HEADER_BYTES, FrameHeader};

@@ -88,7 +88,8 @@ impl BackupLabel {
 }
 
 fn decode_lines(body: &str) -> Option<BackupLabel> {
-    let mut lines = body.lines().skip(1);
+    // Not `lines()`, which also takes a carriage return away: a path may end with one.
+    let mut lines = body.split_terminator('\n').skip(1);
     let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(": ");
     let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
     let mut label = BackupLabel {
@@ -154,6 +155,13 @@ mod tests {
         };
         let read = BackupLabel::decode(&two_lines.encode()).expect("one line of it");
         assert_eq!(read.label, "a b");
+    }
+
+    #[test]
+    fn a_carriage_return_at_the_end_of_a_path_stays() {
+        let mut odd = label();
+        odd.files[1].path = "odd\r".into();
+        assert_eq!(BackupLabel::decode(&odd.encode()), Ok(odd));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use mote_common::env::{Disk, File};
+use mote_common::env::{DIRECT_ALIGNMENT, Disk, File};
 use mote_common::{Lsn, RowId, TableId};
 
 use super::manifest::{ImageEntry, SegmentKey};
@@ -188,7 +188,7 @@ impl fmt::Display for ImageDamage {
 
 impl std::error::Error for ImageDamage {}
 
-/// Opens an image file and checks its header.
+/// Opens an image file and checks its header. Aligned reads go past the operating system's cache where they can.
 pub fn open_image_file(disk: &dyn Disk, number: u64, system_id: u64) -> Result<Arc<dyn File>, ImageDamage> {
     let path = image_path(number);
     let damage = |what: String| ImageDamage {
@@ -198,7 +198,7 @@ pub fn open_image_file(disk: &dyn Disk, number: u64, system_id: u64) -> Result<A
         what,
     };
     let file = disk
-        .open(&path)
+        .open_direct(&path)
         .map_err(|e| damage(format!("the file cannot be opened: {e}")))?;
     let expected = &encode_file_header(system_id, number)[..64];
     let mut found = [0; 64];
@@ -214,29 +214,38 @@ pub fn open_image_file(disk: &dyn Disk, number: u64, system_id: u64) -> Result<A
     Ok(file)
 }
 
-/// Reads bytes `start..end` of an image file to the front of `buffer`. `first` is blamed when they cannot be had.
-pub fn read_images(
+/// Reads bytes `start..end` of an image file into `buffer` and answers them. `first` is blamed when they cannot be had.
+///
+/// Whole blocks are read to an address that is a multiple of theirs, as direct access wants it.
+pub fn read_images<'a>(
     file: &dyn File,
     (start, end): (u64, u64),
     first: (SegmentKey, &ImageEntry),
-    buffer: &mut Vec<u8>,
-) -> Result<(), ImageDamage> {
+    buffer: &'a mut Vec<u8>,
+) -> Result<&'a [u8], ImageDamage> {
+    const BLOCK: usize = DIRECT_ALIGNMENT;
     let damage = |what: String| damage(first.0, first.1, what);
     let length = file.len().map_err(|e| damage(e.to_string()))?;
     if end > length || start > end {
         return Err(damage(format!("the file has {length} bytes, too few")));
     }
-    let wanted = (end - start) as usize;
-    if buffer.len() < wanted {
-        buffer.resize(wanted, 0);
+    let before = start as usize % BLOCK;
+    let wanted = before + (end - start) as usize;
+    let whole = wanted.next_multiple_of(BLOCK);
+    if buffer.len() < whole + BLOCK {
+        buffer.resize(whole + BLOCK, 0);
     }
+    // At most one block: the buffer has that more than is read.
+    let from = buffer.as_ptr().align_offset(BLOCK).min(BLOCK);
+    let blocks = &mut buffer[from..from + whole];
     let read = file
-        .read_at(&mut buffer[..wanted], start)
+        .read_at(blocks, start - before as u64)
         .map_err(|e| damage(e.to_string()))?;
-    if read != wanted {
+    // The last block of the file may be cut off.
+    if read < wanted {
         return Err(damage("the file ends within it".into()));
     }
-    Ok(())
+    Ok(&blocks[before..wanted])
 }
 
 /// Reads one image into `buffer`: its rows, checked.
@@ -247,8 +256,8 @@ pub fn read_image<'a>(
     buffer: &'a mut Vec<u8>,
 ) -> Result<Vec<RowImage<'a>>, ImageDamage> {
     let end = entry.offset.saturating_add(entry.bytes);
-    read_images(file, (entry.offset, end), (key, entry), buffer)?;
-    decode_image(&buffer[..entry.bytes as usize], key, entry)
+    let bytes = read_images(file, (entry.offset, end), (key, entry), buffer)?;
+    decode_image(bytes, key, entry)
 }
 
 /// Checks an image in memory: its header, its checksums, each row's frame.

@@ -24,7 +24,7 @@ impl Drop for Handle {
     }
 }
 
-thread_local! {
+crate::sync::thread_local! {
     static HANDLE: Handle = Handle(registry::register());
 }
 

@@ -5,7 +5,8 @@
 //!  2. `registry`: threads, the global epoch, the advance rule and the argument why it is safe;
 //!  3. `limbo`: bags of unlinked memory on their way to the allocator;
 //!  4. `guard`: what a thread holds while it reads;
-//!  5. `sync`: the atomics, in one place so that a model checker can replace them.
+//!
+//! Atomics and locks come from `crate::sync`, where a model checker can replace them.
 //!
 //! Contract
 //!  - A thread that follows pointers to shared memory holds a [`Guard`]. Pins nest; only the outermost costs a
@@ -24,7 +25,6 @@
 mod guard;
 mod limbo;
 mod registry;
-mod sync;
 
 #[cfg(test)]
 mod tests;

@@ -12,13 +12,13 @@
 //!    scan sees R, which is not E + 1, and the epoch stays below E + 2 until the reader unpins.
 //!  - F2 before F1: every load of the reader comes after the unlinking stores; it cannot find the item.
 //!
-//! The reader's unpin (Release store) pairs with the Acquire fence after the scan in `try_advance`: all its reads
-//! happen before the epoch moves, and the mover's Release CAS pairs with the Acquire load by which a bag is judged
+//! The reader's unpin, or its next pin (Release stores), pairs with the Acquire load of the scan in `try_advance`: all its
+//! reads happen before the epoch moves, and the mover's Release CAS pairs with the Acquire load by which a bag is judged
 //! expired, so reads happen before the free.
 
 use super::limbo::{Bag, Limbo};
-use super::sync::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
-use parking_lot::Mutex;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
 
@@ -62,11 +62,13 @@ impl Participant {
     #[inline]
     pub(super) fn enter(&self) {
         let epoch = GLOBAL.load(Ordering::Relaxed);
-        self.state.store(epoch, Ordering::Relaxed);
+        // Release, like `leave`: a scan may read this store instead of the one with which the last guard ended, and what
+        // was read under that guard comes before this one, too.
+        self.state.store(epoch, Ordering::Release);
         fence(Ordering::SeqCst);
     }
 
-    /// Ends the outermost guard. Release: pairs with the Acquire fence in `try_advance`.
+    /// Ends the outermost guard. Release: pairs with the Acquire load in `try_advance`.
     #[inline]
     pub(super) fn leave(&self) {
         self.state.store(QUIESCENT, Ordering::Release);
@@ -150,14 +152,13 @@ pub(super) fn try_advance() -> bool {
     while !cursor.is_null() {
         // SAFETY: entries are leaked boxes: valid for ever; Acquire pairs with the publishing CAS.
         let participant = unsafe { &*cursor };
-        let state = participant.state.load(Ordering::Relaxed);
+        // Acquire: pairs with the Release stores in `enter` and `leave`.
+        let state = participant.state.load(Ordering::Acquire);
         if state != QUIESCENT && state != epoch {
             return false;
         }
         cursor = participant.next.load(Ordering::Acquire);
     }
-    // Acquire: pairs with the Release stores in `leave` that the scan has read.
-    fence(Ordering::Acquire);
     GLOBAL
         .compare_exchange(epoch, epoch + 1, Ordering::Release, Ordering::Relaxed)
         .is_ok()

@@ -9,9 +9,9 @@
 
 use super::manager::Owner;
 use super::mode::TableLockMode;
+use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::txn::slot::{SlotTable, TransactionSlot};
 use mote_common::TableId;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Tables share counters by hash; a shared one only costs a detour.
 const COUNTERS: usize = 1024;

@@ -20,10 +20,10 @@ use super::mode::{RowLockStrength, TableLockMode, WaitPolicy};
 use super::ticket::{
     AdvisoryKey, AdvisoryMode, DeadlockReport, LockInfo, LockMode, LockTag, Ticket, TransactionId, Wake,
 };
+use crate::sync::Mutex;
 use crate::txn::slot::{SlotTable, TransactionSlot, TransactionState};
 use hashbrown::HashMap;
 use mote_common::{RowId, TableId};
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ pub(super) struct Waiter {
     pub(super) owner: Owner,
     pub(super) mode: LockMode,
     pub(super) ticket: Ticket,
-    wake: Arc<dyn Wake>,
+    pub(super) wake: Arc<dyn Wake>,
 }
 
 #[derive(Default)]
@@ -150,17 +150,19 @@ impl Queue {
     }
 
     fn conflicts_with_holders(&self, owner: &Owner, mode: LockMode) -> bool {
+        let conflicts = mode.conflicts();
         self.holders
             .iter()
-            .any(|holder| holder.modes & mode.conflicts() != 0 && !holder.owner.is_same_party(owner))
+            .any(|holder| holder.modes & conflicts != 0 && !holder.owner.is_same_party(owner))
     }
 
     /// With any of the first `count` who wait.
     fn conflicts_with_waiters(&self, owner: &Owner, mode: LockMode, count: usize) -> bool {
+        let conflicts = mode.conflicts();
         self.waiters
             .iter()
             .take(count)
-            .any(|waiter| waiter.mode.bit() & mode.conflicts() != 0 && !waiter.owner.is_same_party(owner))
+            .any(|waiter| waiter.mode.bit() & conflicts != 0 && !waiter.owner.is_same_party(owner))
     }
 
     fn add(&mut self, owner: Owner, modes: u16) {
@@ -519,6 +521,26 @@ impl LockManager {
             list.extend(LockMode::of_bits(tag, modes).map(|mode| info(tag, mode, &owner, true, true)));
         });
         list
+    }
+
+    /// Transactions of others that hold the table in a mode that conflicts with `mode`.
+    pub(crate) fn conflicting_holders(&self, owner: &Owner, id: TableId, mode: TableLockMode) -> Vec<Owner> {
+        let table = self.table.lock();
+        let in_the_way = |holder: &Owner, modes: u16| {
+            modes & mode.conflicts() != 0 && holder.slot != NO_SLOT && !holder.is_same_party(owner)
+        };
+        let queue = table.queues.get(&LockTag::Table(id));
+        let holders = queue.into_iter().flat_map(|queue| &queue.holders);
+        let mut found: Vec<Owner> = holders
+            .filter(|holder| in_the_way(&holder.owner, holder.modes))
+            .map(|holder| holder.owner)
+            .collect();
+        self.fast.for_each(self.slots, |noted, holder, modes| {
+            if noted == id && in_the_way(&holder, modes) {
+                found.push(holder);
+            }
+        });
+        found
     }
 
     /// The parties that keep a session from going on, by session and transaction: pg_blocking_pids.

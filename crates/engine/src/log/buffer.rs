@@ -14,10 +14,10 @@
 //!    would stay unfilled for ever.
 
 use crate::critical::AbortOnPanic;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::alloc::{self, Layout};
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 use super::frame::BLOCK_BYTES;
 
@@ -189,9 +189,9 @@ impl Buffer {
         while self.slots.iter().enumerate().any(busy) {
             spins += 1;
             if spins < LOWER_SPINS {
-                std::hint::spin_loop()
+                crate::sync::hint::spin_loop()
             } else {
-                std::thread::yield_now()
+                crate::sync::thread::yield_now()
             }
         }
     }

@@ -7,14 +7,14 @@
 //! A failed write or sync stops the log for good: what the disk holds is unknown, and an fsync that is tried again may
 //! answer success about pages the kernel has dropped. Leaves out: the ring's protocol (`buffer`), files (`segment`).
 
+use crate::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::sync::{Condvar, Mutex};
 use mote_common::Lsn;
 use mote_common::env::File;
-use parking_lot::{Condvar, Mutex};
 
 use super::frame::{BLOCK_BYTES, FRAME_HEADER_BYTES, FrameKind, pad_bytes};
 use super::{Inner, Log};
@@ -72,7 +72,7 @@ impl Bell {
     /// Call after the work is there.
     pub fn ring(&self) {
         // SeqCst, with the pair in `sleep_unless`: either we see `sleeping`, or the sleeper's last look sees our work.
-        std::sync::atomic::fence(SeqCst);
+        crate::sync::atomic::fence(SeqCst);
         if self.sleeping.load(SeqCst) && self.sleeping.swap(false, SeqCst) {
             *self.rung.lock() = true;
             self.signal.notify_one();
@@ -82,7 +82,7 @@ impl Bell {
     /// Sleeps until rung or `timeout`, unless there is work.
     fn sleep_unless(&self, work: impl Fn() -> bool, timeout: Duration) {
         self.sleeping.store(true, SeqCst);
-        std::sync::atomic::fence(SeqCst);
+        crate::sync::atomic::fence(SeqCst);
         if !work() {
             let mut rung = self.rung.lock();
             if !*rung {
@@ -154,9 +154,9 @@ impl Inner {
         while self.buffer.filled() < to {
             spins += 1;
             if spins < 200 {
-                std::hint::spin_loop()
+                crate::sync::hint::spin_loop()
             } else {
-                std::thread::yield_now()
+                crate::sync::thread::yield_now()
             }
         }
     }

@@ -45,7 +45,7 @@ pub enum FrameKind {
 }
 
 impl FrameKind {
-    fn from_byte(byte: u8) -> Option<FrameKind> {
+    pub fn from_byte(byte: u8) -> Option<FrameKind> {
         use FrameKind::*;
         [
             Commit,

@@ -3,7 +3,7 @@
 //! `tail >= acked >= stable`, each only rises. `stable` is what the local flush covers; a quorum, when there is one, will
 //! hold it back here and nowhere else.
 
-use std::sync::atomic::Ordering::*;
+use crate::sync::atomic::Ordering::*;
 
 use mote_common::Lsn;
 

@@ -13,14 +13,14 @@
 //! Promises: an LSN below `stable` is on disk and will be found by the reader; positions are never used twice.
 //! Leaves out: what commits mean (`txn`), what is replayed where (`recovery`), when old log may go (`checkpoint`).
 
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
+use crate::sync::{Mutex, RwLock};
 use mote_common::Lsn;
 use mote_common::env::Clock;
-use parking_lot::{Mutex, RwLock};
 
 mod buffer;
 mod flush;
@@ -65,6 +65,8 @@ pub struct LogConfig {
     /// Segments kept prepared beyond the one being written.
     pub segments_ahead: u64,
     pub writers_max: usize,
+    /// Log that is kept because of one open transaction. One that needs more can only roll back.
+    pub kept_bytes_max: u64,
 }
 
 impl Default for LogConfig {
@@ -74,6 +76,7 @@ impl Default for LogConfig {
             ring_bytes: 16 << 20,
             segments_ahead: 1,
             writers_max: LOG_WRITERS_MAX,
+            kept_bytes_max: 16 << 30,
         }
     }
 }
@@ -89,6 +92,9 @@ pub enum LogError {
     Stopped,
     /// The payload exceeds `PAYLOAD_BYTES_MAX`.
     TooLarge,
+    /// The log is not kept for this transaction any more: its first frame lies `kept_bytes` behind the tail.
+    /// SQLSTATE 53400.
+    KeepsTooMuch { kept_bytes: u64, limit_bytes: u64 },
 }
 
 /// Called once, with the reason, when the log must not go on. The default ends the process.
@@ -145,7 +151,7 @@ impl Log {
                     not_sync: PhantomData,
                 };
             }
-            std::thread::yield_now();
+            crate::sync::thread::yield_now();
         }
     }
 
@@ -238,9 +244,10 @@ impl Log {
         self.inner.is_stopped()
     }
 
-    /// From where the log must be kept if the images on disk need it from `images`.
+    /// From where the log must be kept if the images on disk need it from `images`. Open transactions for which more
+    /// than the limit would have to be kept are given up.
     pub fn keep_from(&self, images: Lsn) -> Lsn {
-        self.inner.pins.keep_from(images)
+        self.inner.pins.keep_from(images, self.inner.oldest_kept())
     }
 
     /// Keeps the files from `lsn` on, although recovery may not need them, as long as the hold lives. Files below the
@@ -293,6 +300,18 @@ impl Inner {
     fn stop_for(&self, reason: &str) {
         if !self.stopped.swap(true, AcqRel) {
             (self.fail_stop)(reason);
+        }
+    }
+
+    /// Below this the log is not kept because of an open transaction.
+    fn oldest_kept(&self) -> Lsn {
+        Lsn(self.buffer.tail().saturating_sub(self.config.kept_bytes_max))
+    }
+
+    fn keeps_too_much(&self, first: Lsn) -> LogError {
+        LogError::KeepsTooMuch {
+            kept_bytes: self.buffer.tail().saturating_sub(first.0),
+            limit_bytes: self.config.kept_bytes_max,
         }
     }
 
@@ -455,12 +474,40 @@ impl LogWriter {
 
     /// Sends fragments as long as `redo` has enough for one. Call after each operation and before the commit.
     pub fn send_fragments(&self, redo: &mut RedoBuffer) -> Result<(), LogError> {
-        while let Some(payload) = redo.fragment(&self.log) {
+        let inner = &*self.log.inner;
+        while redo.fragment_is_due() {
+            if let Some(owner) = self.fragment_owner(redo) {
+                inner
+                    .pins
+                    .may_grow(&owner, inner.oldest_kept())
+                    .map_err(|first| inner.keeps_too_much(first))?;
+            }
+            let payload = redo.fragment(&self.log);
             let admission = self.admit(payload.len())?;
             self.append(admission, FrameKind::Fragment, payload, |_| {});
             redo.fragment_sent();
         }
         Ok(())
+    }
+
+    /// Before the frame that commits or prepares `redo`: from here on the log of its fragments is kept, whatever the
+    /// limit.
+    pub fn begin_end(&self, redo: &RedoBuffer) -> Result<(), LogError> {
+        let inner = &*self.log.inner;
+        match self.fragment_owner(redo) {
+            Some(owner) => inner
+                .pins
+                .begin_end(&owner)
+                .map_err(|first| inner.keeps_too_much(first)),
+            None => Ok(()),
+        }
+    }
+
+    fn fragment_owner(&self, redo: &RedoBuffer) -> Option<PinOwner> {
+        Some(PinOwner::Fragmented {
+            term: self.log.inner.term,
+            transaction: redo.fragmented_transaction()?,
+        })
     }
 
     fn pin_change(&self, kind: FrameKind, payload: &[u8]) -> Option<PinChange> {

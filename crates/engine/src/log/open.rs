@@ -4,13 +4,13 @@
 //! files are synced first. The new term begins on the next block border - the block of the end is not written again -
 //! with a TERM frame that names the end, and nothing else is admitted before that frame is durable.
 
+use crate::sync::atomic::{AtomicBool, AtomicU64};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use crate::sync::{Mutex, RwLock};
 use mote_common::Lsn;
 use mote_common::env::{Disk, Env};
-use parking_lot::{Mutex, RwLock};
 
 use super::buffer::Buffer;
 use super::flush::{Bell, Flusher};

@@ -147,6 +147,8 @@ pub struct RedoBuffer {
     transaction: u64,
     /// Ordinals `from..to` that were rolled back after they had been sent; ascending, disjoint.
     rolled_back: Vec<(u64, u64)>,
+    /// Something was written that the log does not hold: the commit needs a frame for its timestamp.
+    unlogged: bool,
     scratch: Vec<u8>,
 }
 
@@ -157,7 +159,12 @@ impl RedoBuffer {
 
     /// Nothing to log: a commit needs no frame.
     pub fn is_empty(&self) -> bool {
-        self.buffered_bytes() == 0 && self.fragments == 0
+        self.buffered_bytes() == 0 && self.fragments == 0 && !self.unlogged
+    }
+
+    /// Notes a write to a temporary table: nothing of it is logged, but it has to be committed.
+    pub fn note_unlogged(&mut self) {
+        self.unlogged = true;
     }
 
     /// Bytes of operations held in memory.
@@ -263,22 +270,28 @@ impl RedoBuffer {
         }
     }
 
-    /// The payload of the next FRAGMENT, if it is time for one. Call `fragment_sent` once it was appended;
-    /// until then every call answers the same. `LogWriter::send_fragments` does both.
-    pub(super) fn fragment(&mut self, log: &Log) -> Option<&[u8]> {
-        let buffered = self.buffered_bytes();
-        if buffered < FRAGMENT_BYTES {
-            return None;
-        }
+    /// The number that names the transaction in fragments that were sent.
+    pub(super) fn fragmented_transaction(&self) -> Option<u64> {
+        (self.fragments > 0).then_some(self.transaction)
+    }
+
+    /// Whether it is time for a FRAGMENT.
+    pub(super) fn fragment_is_due(&self) -> bool {
+        self.buffered_bytes() >= FRAGMENT_BYTES
+    }
+
+    /// The payload of the next FRAGMENT. Call `fragment_sent` once it was appended; until then every call answers the
+    /// same. `LogWriter::send_fragments` does both.
+    pub(super) fn fragment(&mut self, log: &Log) -> &[u8] {
         if self.transaction == 0 {
             self.transaction = log.next_fragmented_transaction();
         }
-        let body = buffered.min(FRAGMENT_BODY_BYTES_MAX);
+        let body = self.buffered_bytes().min(FRAGMENT_BODY_BYTES_MAX);
         self.scratch.clear();
         varint::put(&mut self.scratch, self.transaction);
         varint::put(&mut self.scratch, self.fragments as u64);
         self.scratch.extend_from_slice(&self.bytes[1..1 + body]);
-        Some(&self.scratch)
+        &self.scratch
     }
 
     pub(super) fn fragment_sent(&mut self) {
@@ -295,6 +308,9 @@ impl RedoBuffer {
     pub fn commit_payload(&mut self) -> Result<Option<&[u8]>, TooManyRollbacks> {
         if self.is_empty() {
             return Ok(None);
+        }
+        if self.bytes.is_empty() {
+            self.bytes.push(0);
         }
         if self.fragments == 0 {
             return Ok(Some(&self.bytes));

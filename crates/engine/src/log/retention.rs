@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::sync::Mutex;
 use mote_common::Lsn;
-use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(super) struct Retention {

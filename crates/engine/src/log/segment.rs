@@ -8,14 +8,14 @@
 //! Invariants: a file has a `.log` name only when its header and length are on disk; `prepared` never runs ahead of
 //! that. Leaves out: what the bytes mean (`frame`, `reader`).
 
+use crate::sync::atomic::{AtomicBool, Ordering::*};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::*};
 
+use crate::sync::Mutex;
 use mote_common::Lsn;
 use mote_common::env::{Disk, File};
-use parking_lot::Mutex;
 
 use super::varint::Cursor;
 
@@ -182,7 +182,12 @@ impl Segments {
             .unwrap_or_else(|| format!("{LOG_DIRECTORY}/{start:016x}.new"));
         let written = (|| {
             let file = match recycled {
-                Some(_) => self.disk.open(&path)?,
+                Some(_) => {
+                    // That it is free must be durable before it gets another header: after a power failure it would
+                    // else stand there under its old name and belong elsewhere.
+                    self.disk.sync_dir(LOG_DIRECTORY)?;
+                    self.disk.open(&path)?
+                }
                 None => self.zeroed_file(&path)?,
             };
             file.write_all_at(&header.encode(), 0)?;

@@ -22,6 +22,7 @@ fn config() -> LogConfig {
         ring_bytes: 2 << 20,
         segments_ahead: 2,
         writers_max: 4,
+        ..LogConfig::default()
     }
 }
 
@@ -165,6 +166,39 @@ fn crashes_keep_every_stable_frame_and_restarts_continue() {
             promised.extend(unflushed.into_iter().filter(|(_, end, _)| *end <= stable));
             drop(writer);
             disk = disk.crash();
+        }
+    }
+}
+
+/// The power fails while a file gets the header of its next use: it must not stand there under the name of its last.
+#[test]
+fn a_recycled_file_is_never_found_under_its_old_name() {
+    for seed in 0..100 {
+        let disk = SimDisk::new(seed);
+        let (world, _) = env(&disk, seed);
+        // A failed sync stops the log where the power is to fail.
+        let log = Log::open(
+            &world,
+            config(),
+            LogPosition::fresh(7, SEGMENT_BYTES),
+            Arc::new(|_| {}),
+        )
+        .expect("the log opens");
+        let writer = log.writer();
+        let until = Lsn(start().0 + 3 * SEGMENT_BYTES);
+        while log.tail() < until {
+            append(&log, &writer, FrameKind::Commit, &[7; 9000]);
+        }
+        assert!(log.flush_to(log.tail()));
+        log.release_below(log.stable()).expect("files become free");
+        disk.set_faults(FaultPlan {
+            sync_fails_ppm: 400_000,
+            ..FaultPlan::default()
+        });
+        while log.prepare_step() {}
+        let (world, _) = env(&disk.crash(), seed);
+        if let Err(damage) = LogFiles::open(&*world.disk, 7, SEGMENT_BYTES) {
+            panic!("seed {seed}: {damage}");
         }
     }
 }

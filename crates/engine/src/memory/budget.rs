@@ -8,8 +8,8 @@
 
 use super::stripe::{self, Padded, STRIPES};
 use crate::index::MemoryAccount;
+use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Credit a stripe takes at once; less under small limits, so that stripes cannot starve each other.
 const CREDIT_BYTES: i64 = 64 << 10;

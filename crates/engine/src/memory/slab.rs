@@ -10,11 +10,11 @@
 //! Leaves out: giving pages back to the system or to another class; the budget (`budget`); blocks above
 //! [`SLAB_BYTES_MAX`], which go to the global allocator.
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The largest block cut from a page: at least 8 of them fit.
 pub(crate) const SLAB_BYTES_MAX: usize = 8 << 10;
@@ -173,7 +173,7 @@ impl Drop for Cache {
     }
 }
 
-thread_local! {
+crate::sync::thread_local! {
     static CACHE: UnsafeCell<Cache> = UnsafeCell::new(Cache::new());
 }
 

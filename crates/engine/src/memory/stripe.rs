@@ -1,14 +1,14 @@
 //! Spreads counters and lists over cache lines, by thread.
 
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Stripes of every striped structure. More threads than this share.
 pub(crate) const STRIPES: usize = 32;
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-thread_local! {
+crate::sync::thread_local! {
     static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 

@@ -1,12 +1,13 @@
 //! Images into tables: in the order in which they lie on the disk, by several threads.
 //!
-//! Neighbours in a file are read together, a few megabytes at a time, and each thread announces what will be read next,
-//! so that the disk is busy while rows are built. Images of one run may belong to any tables: rows of different segments
+//! Neighbours in a file are read together, a few megabytes at a time, past the operating system's cache where that can be
+//! (docs/performance.md says what it gains); there some threads more than processors keep the disk busy while rows are
+//! built, elsewhere each thread announces what will be read next. Images of one run may belong to any tables: rows of different segments
 //! never meet. Leaves out: which images are alive (the manifest), and the log on top of them (`replay`).
 
+use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use mote_common::env::{Env, File};
 use mote_common::{Lsn, RowId, TableId};
@@ -21,6 +22,8 @@ use crate::parallel;
 const RUN_BYTES: u64 = 4 << 20;
 /// Dead bytes between two images that are cheaper to read than to skip.
 const GAP_BYTES: u64 = 128 << 10;
+/// Threads beyond those that were asked for: so many wait for the disk while the others build rows.
+const WAITING_THREADS: usize = 2;
 /// Runs announced ahead of each thread.
 const RUNS_AHEAD: usize = 2;
 
@@ -68,6 +71,8 @@ pub(super) fn load(
     for run in runs.iter().take(RUNS_AHEAD * threads) {
         run.announce();
     }
+    // Reads past the cache wait for the disk themselves. One thread stays one: a simulated run is to be repeatable.
+    let threads = if threads > 1 { threads + WAITING_THREADS } else { 1 };
     let loaders = parallel::share(
         threads,
         &runs,
@@ -159,11 +164,11 @@ struct Loader {
 impl Loader {
     fn load(&mut self, run: &Run<'_>) -> Result<(), RecoveryError> {
         let first = (run.images[0].key, run.images[0].entry);
-        read_images(&*run.file, (run.start, run.end), first, &mut self.buffer)?;
+        let read = read_images(&*run.file, (run.start, run.end), first, &mut self.buffer)?;
         for piece in &run.images {
             let (key, entry) = (piece.key, piece.entry);
             let from = (entry.offset - run.start) as usize;
-            let bytes = &self.buffer[from..from + entry.bytes as usize];
+            let bytes = &read[from..from + entry.bytes as usize];
             let rows = decode_image(bytes, key, entry)?;
             piece
                 .table

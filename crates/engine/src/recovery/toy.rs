@@ -351,6 +351,7 @@ pub fn log_config() -> LogConfig {
         ring_bytes: 2 << 20,
         segments_ahead: 1,
         writers_max: 2,
+        ..LogConfig::default()
     }
 }
 
@@ -388,9 +389,15 @@ impl Life {
 
     /// Appends, flushing when there is no room; `None` when the log has stopped.
     pub fn append(&self, kind: FrameKind, payload: &[u8]) -> Option<Lsn> {
+        self.append_and(kind, payload, |_| {})
+    }
+
+    /// The same, and makes the change seen before the frame is filled: who flushes meanwhile, as a checkpointer in the
+    /// background may, must find it in the rows when it finds it in the log.
+    fn append_and(&self, kind: FrameKind, payload: &[u8], decide: impl Fn(Lsn)) -> Option<Lsn> {
         loop {
             match self.writer.admit(payload.len()) {
-                Ok(admission) => return Some(self.writer.append(admission, kind, payload, |_| {})),
+                Ok(admission) => return Some(self.writer.append(admission, kind, payload, &decide)),
                 Err(LogError::RingFull { .. }) => {
                     self.log.prepare_step();
                     if self.log.flush_step() == FlushOutcome::Stopped {
@@ -420,16 +427,15 @@ impl Life {
         if !self.send_fragments(&mut transaction) {
             return None;
         }
-        let Some(payload) = transaction.redo.commit_payload().expect("few rollbacks") else {
+        let ToyTransaction { redo, changes, .. } = &mut transaction;
+        let Some(payload) = redo.commit_payload().expect("few rollbacks") else {
             return Some(Lsn::ZERO);
         };
-        let ts = self.append(FrameKind::Commit, payload)?;
-        self.install(&transaction, ts);
-        Some(ts)
+        self.append_and(FrameKind::Commit, payload, |ts| self.install(changes, ts))
     }
 
-    fn install(&self, transaction: &ToyTransaction, ts: Lsn) {
-        for (table, row, bytes) in &transaction.changes {
+    fn install(&self, changes: &[(TableId, RowId, Bytes)], ts: Lsn) {
+        for (table, row, bytes) in changes {
             self.toy.install(*table, *row, ts, bytes.clone());
         }
     }
@@ -456,11 +462,11 @@ impl Life {
         } else {
             FrameKind::RollbackPrepared
         };
-        let ts = self.append(kind, gid)?;
-        if commit {
-            self.install(&transaction, ts);
-        }
-        Some(ts)
+        self.append_and(kind, gid, |ts| {
+            if commit {
+                self.install(&transaction.changes, ts);
+            }
+        })
     }
 }
 

@@ -51,6 +51,9 @@ pub struct IndexDefinition {
     pub table: TableId,
     pub columns: Vec<KeyColumn>,
     pub unique: bool,
+    /// A write with a key that is taken goes through and is noted: its transaction looks again later
+    /// (`Transaction::check_key`).
+    pub deferrable: bool,
     pub nulls_not_distinct: bool,
     /// What `KeyExpressionProvider::compile` makes expressions and predicate from.
     pub expressions: Option<Box<[u8]>>,
@@ -102,7 +105,8 @@ impl Definition {
                     .columns
                     .iter()
                     .for_each(|column| encode_key_column(column, &mut out));
-                out.push(index.unique as u8 | (index.nulls_not_distinct as u8) << 1);
+                let distinct = (index.nulls_not_distinct as u8) << 1;
+                out.push(index.unique as u8 | distinct | (index.deferrable as u8) << 2);
                 put_optional_bytes(&mut out, index.expressions.as_deref());
             }
             Definition::Sequence(sequence) => {
@@ -154,6 +158,7 @@ impl Definition {
                     columns,
                     unique: flags & 1 != 0,
                     nulls_not_distinct: flags & 2 != 0,
+                    deferrable: flags & 4 != 0,
                     expressions,
                 })
             }
@@ -342,6 +347,7 @@ mod tests {
                     },
                 ],
                 unique: true,
+                deferrable: true,
                 nulls_not_distinct: true,
                 expressions: Some(b"lower(a)"[..].into()),
             }),

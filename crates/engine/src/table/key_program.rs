@@ -230,8 +230,12 @@ fn append_escaped(value: &[u8], key: &mut Vec<u8>) {
     key.extend_from_slice(&[0, 0]);
 }
 
-/// The expressions and the predicate of an index, compiled by a layer that knows expressions.
+/// The expressions and the predicate of an index, compiled by a layer that knows expressions. Both depend on nothing but
+/// the row: whoever asks again, at recovery or in a check, gets the same answer.
 pub trait KeyExpressions: Send + Sync {
+    /// Columns of the row that expressions and predicate read, counted from 0.
+    fn columns(&self) -> &[u16];
+
     /// Appends expression `number` of `row` as `column` says (through [`KeyColumn::append`]); answers whether NULL.
     fn append(
         &self,
@@ -313,15 +317,23 @@ impl KeyProgram {
         matches!(self.key(row, scratch), Ok(KeyOutcome::Key { .. })) && scratch == key
     }
 
-    /// Does an update from `old` to `new` surely leave the key as it is? Cheaper than two keys; expressions are
-    /// taken to change.
+    /// Has the index expressions or a predicate?
+    pub fn has_expressions(&self) -> bool {
+        self.expressions.is_some()
+    }
+
+    /// Does an update from `old` to `new` surely leave the index as it is? For plain columns cheaper than two keys.
     pub fn surely_same(&self, old: &RowView<'_>, new: &RowView<'_>) -> bool {
-        if self.expressions.is_some() {
-            return false;
+        match &self.expressions {
+            None => self.same_columns(old, new),
+            Some(expressions) => self.same_outcome(&**expressions, old, new),
         }
+    }
+
+    fn same_columns(&self, old: &RowView<'_>, new: &RowView<'_>) -> bool {
         self.columns.iter().all(|column| {
             let KeySource::Column(number) = column.source else {
-                return false;
+                return true;
             };
             let number = number as usize;
             if old.is_null(number) || new.is_null(number) {
@@ -342,6 +354,21 @@ impl KeyProgram {
                 }
             }
         })
+    }
+
+    /// Both keys are computed only where a column that they depend on has changed. What fails has changed: the new
+    /// row's entry says how.
+    #[inline(never)]
+    fn same_outcome(&self, expressions: &dyn KeyExpressions, old: &RowView<'_>, new: &RowView<'_>) -> bool {
+        let mut inputs = expressions.columns().iter();
+        if self.same_columns(old, new) && inputs.all(|&column| old.same_value(new, column as usize)) {
+            return true;
+        }
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        match (self.key(old, &mut before), self.key(new, &mut after)) {
+            (Ok(old), Ok(new)) => old == new && before == after,
+            _ => false,
+        }
     }
 }
 

@@ -15,14 +15,14 @@ use super::version::{KEY_CHANGED, QUEUED, TOMBSTONE, Version};
 use super::visibility::{Standing, standing};
 use crate::epoch::{self, Guard};
 use crate::lock::row::RowLockWord;
+use crate::sync::Mutex;
+use crate::sync::atomic::Ordering;
 use crate::txn::horizon::ActiveView;
 use crate::txn::slot::SlotTable;
 use mote_common::{Lsn, RowId, TableId};
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// No transaction has this slot: every uncommitted version is somebody else's.
 const NOBODY: u32 = u32::MAX;

@@ -167,6 +167,21 @@ impl<'a> RowView<'a> {
         (start, end_of(ordinal), base)
     }
 
+    /// Have two rows of a table, maybe of different layouts, the same bytes (or NULL) in this column?
+    pub fn same_value(&self, other: &RowView<'_>, column: usize) -> bool {
+        if self.is_null(column) || other.is_null(column) {
+            return self.is_null(column) == other.is_null(column);
+        }
+        match self.newest.columns()[column].class.width() {
+            Some(1) => self.fixed1(column) == other.fixed1(column),
+            Some(2) => self.fixed2(column) == other.fixed2(column),
+            Some(4) => self.fixed4(column) == other.fixed4(column),
+            Some(8) => self.fixed8(column) == other.fixed8(column),
+            Some(_) => self.fixed16(column) == other.fixed16(column),
+            None => self.variable(column) == other.variable(column),
+        }
+    }
+
     /// Bytes of the row without padding.
     pub fn exact_length(&self) -> usize {
         match self.layout.variable_count {

@@ -10,10 +10,10 @@
 //! never another row latch.
 
 use super::version::Version;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use mote_common::{Lsn, RowId};
-use parking_lot::Mutex;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 const LATCH: u64 = 1;
 const ADDRESS: u64 = ((1 << 48) - 1) & !7;
@@ -61,9 +61,9 @@ impl Slot {
             }
             spins += 1;
             if spins < SPINS {
-                std::hint::spin_loop()
+                crate::sync::hint::spin_loop()
             } else {
-                std::thread::yield_now()
+                crate::sync::thread::yield_now()
             }
         }
     }

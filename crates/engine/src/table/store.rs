@@ -19,12 +19,12 @@ use crate::epoch::{self, Guard};
 use crate::index::{IndexError, OrderedIndex};
 use crate::memory::stripe::{self, Padded, STRIPES};
 use crate::memory::{IndexAccount, MemoryBudget};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::txn::slot::SlotTable;
 use mote_common::{IndexId, Lsn, RowId, TableId};
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Row ids a stripe takes at once.
@@ -39,6 +39,8 @@ pub struct Table {
     id: TableId,
     /// Of whoever made the table; means nothing here. Relaxed: it guards nothing.
     label: AtomicU64,
+    /// See `is_temporary`.
+    temporary: bool,
     budget: Arc<MemoryBudget>,
     pub(crate) slots: &'static SlotTable,
     layouts: Box<[OnceLock<Arc<Layout>>]>,
@@ -108,8 +110,16 @@ impl TableIndex {
         }
     }
 
-    pub fn valid_from(&self) -> Lsn {
+    pub(crate) fn valid_from(&self) -> Lsn {
         Lsn(self.valid_from.load(Ordering::Acquire))
+    }
+
+    /// Does the index lead to everything that a snapshot of `ts` sees? Before its commit only the transaction that made
+    /// the index asks, and that sees the versions it entered.
+    #[inline]
+    pub fn serves(&self, ts: Lsn) -> bool {
+        let valid_from = self.valid_from();
+        ts >= valid_from || valid_from == Lsn::MAX
     }
 
     /// Every row of the table is in the index; until then only its builder and writers may touch it.
@@ -141,9 +151,11 @@ impl Table {
         definition: &TableDefinition,
         budget: Arc<MemoryBudget>,
         slots: &'static SlotTable,
+        temporary: bool,
     ) -> Table {
         let table = Table {
             id: definition.id,
+            temporary,
             label: AtomicU64::new(0),
             budget,
             slots,
@@ -166,6 +178,12 @@ impl Table {
 
     pub fn id(&self) -> TableId {
         self.id
+    }
+
+    /// One session's own: neither the log nor a checkpoint knows it, and a crash is its end.
+    #[inline]
+    pub fn is_temporary(&self) -> bool {
+        self.temporary
     }
 
     /// A number for reports, by which the caller finds out which of its objects this is.

@@ -12,9 +12,9 @@
 //! before its transaction's slot is used again. Versions are freed through the epoch, never directly, once reachable.
 
 use crate::memory::slab;
+use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use mote_common::Lsn;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 pub(crate) const HEADER_BYTES: usize = 24;
 const PREVIOUS_MASK: u64 = (1 << 48) - 1;
@@ -30,6 +30,9 @@ pub(crate) const KEY_CHANGED: u8 = 2;
 pub(crate) const KEY_LOCK: u8 = 4;
 /// The row stands in the collector's queue.
 pub(crate) const QUEUED: u8 = 8;
+/// Of a tombstone: the row went on elsewhere, under an id that nothing here knows. Not logged: it matters to who waited
+/// for the deleting transaction, and nobody waits across a restart.
+pub(crate) const MOVED: u8 = 16;
 
 #[repr(C)]
 pub(crate) struct Version {

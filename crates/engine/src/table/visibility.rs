@@ -69,9 +69,9 @@ fn standing_of_other(version: &Version, slots: &SlotTable, mut stamp: Stamp, as_
             TransactionState::Precommitting | TransactionState::Validating(_) => {
                 spins += 1;
                 if spins < SPINS {
-                    std::hint::spin_loop()
+                    crate::sync::hint::spin_loop()
                 } else {
-                    std::thread::yield_now()
+                    crate::sync::thread::yield_now()
                 }
                 stamp = version.stamp();
             }

@@ -13,12 +13,12 @@ use super::transaction::{HeldRow, Isolation, Transaction};
 use crate::lock::manager::{Acquired, LockRequest, Owner};
 use crate::lock::row::RowLockWord;
 use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
+use crate::sync::atomic::Ordering;
 use crate::table::Table;
 use crate::table::segment::Latched;
 use crate::table::version::{KEY_LOCK, TOMBSTONE, Version};
 use crate::table::visibility::{Standing, standing};
 use mote_common::{Lsn, RowId};
-use std::sync::atomic::Ordering;
 
 /// What was admitted.
 pub(super) struct Admitted<'a> {
@@ -102,7 +102,7 @@ impl Transaction {
                 Acquired::Deadlock(report) => {
                     return Err(WriteError::Deadlock(self.engine.labelled(report)));
                 }
-                Acquired::HolderGone => std::hint::spin_loop(),
+                Acquired::HolderGone => crate::sync::hint::spin_loop(),
             }
         }
     }
@@ -212,7 +212,9 @@ impl Transaction {
             // Our own version: written by this command, or by a later one than the caller's snapshot.
             let command = admitted.head.stamp().command();
             let current = command >= self.command().0;
-            return if current || !same {
+            return if command > self.command().0 {
+                Err(WriteError::ModifiedInside)
+            } else if current || !same {
                 Err(WriteError::SelfModified)
             } else {
                 Ok(())

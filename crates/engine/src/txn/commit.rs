@@ -21,6 +21,7 @@ use super::validate::ReadChanged;
 use crate::critical::AbortOnPanic;
 use crate::epoch;
 use crate::log::{FrameKind, LogError, RedoBuffer};
+use crate::sync::atomic::Ordering;
 use crate::table::Table;
 use crate::table::version::{QUEUED, Stamp};
 use mote_common::{Lsn, RowId, TableId};
@@ -113,6 +114,7 @@ impl Transaction {
         loop {
             let outcome = engine.with_writer(|writer| {
                 writer.send_fragments(redo)?;
+                writer.begin_end(redo)?;
                 let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
                     return Ok(None);
                 };
@@ -144,6 +146,7 @@ impl Transaction {
             #[cfg(test)]
             super::tests::pause_at(super::tests::Moment::BetweenChecks);
             let outcome = engine.with_writer(|writer| {
+                writer.begin_end(redo)?;
                 let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
                     return Ok(Attempt::NothingToLog);
                 };
@@ -216,6 +219,8 @@ impl Transaction {
                 DdlAction::CreatedIndex { table, index } => {
                     if let Some(index) = table.index(index) {
                         index.settle_valid_from(self.engine.log.tail());
+                        let horizon = &self.engine.index_horizon;
+                        horizon.fetch_max(index.valid_from().0, Ordering::Relaxed);
                     }
                 }
                 DdlAction::CreatedTable(_)

@@ -16,8 +16,8 @@ use crate::table::store::row_of_ordinal;
 use crate::table::version::Version;
 use crate::table::visibility::{Standing, standing};
 use crate::table::{
-    CATALOG_TABLE, ColumnStorage, Definition, IndexDefinition, Layout, RowWriter, SequenceDefinition,
-    SequenceId, Table, TableDefinition, TableIndex,
+    CATALOG_TABLE, ColumnStorage, Definition, IndexDefinition, KeyProgram, Layout, RowWriter,
+    SequenceDefinition, SequenceId, Table, TableDefinition, TableIndex,
 };
 use mote_common::{IndexId, Lsn, RowId, TableId};
 use std::ptr::NonNull;
@@ -93,13 +93,30 @@ impl Transaction {
 
     /// Makes a table; the id in the definition is ignored.
     pub fn create_table(&self, definition: &TableDefinition) -> Result<TableId, WriteError> {
+        self.create_table_with(definition, false)
+    }
+
+    /// Makes a table that is gone after a crash: neither it nor its rows are logged.
+    pub fn create_temporary_table(&self, definition: &TableDefinition) -> Result<TableId, WriteError> {
+        self.create_table_with(definition, true)
+    }
+
+    fn create_table_with(
+        &self,
+        definition: &TableDefinition,
+        temporary: bool,
+    ) -> Result<TableId, WriteError> {
         let id = self.engine.next_table_id()?;
         let definition = TableDefinition {
             id,
             layouts: definition.layouts.clone(),
         };
-        self.insert_definition(&Definition::Table(definition.clone()))?;
-        self.engine.add_table(&definition);
+        if temporary {
+            self.engine.add_temporary_table(&definition);
+        } else {
+            self.insert_definition(&Definition::Table(definition.clone()))?;
+            self.engine.add_table(&definition);
+        }
         self.push_ddl(DdlAction::CreatedTable(id));
         Ok(id)
     }
@@ -110,7 +127,9 @@ impl Transaction {
         for index in table.indexes() {
             self.drop_index(index.id)?;
         }
-        self.delete_definition(ObjectKey::Table(id))?;
+        if !table.is_temporary() {
+            self.delete_definition(ObjectKey::Table(id))?;
+        }
         self.push_ddl(DdlAction::DroppedTable(id));
         Ok(())
     }
@@ -125,7 +144,9 @@ impl Transaction {
         let mut layouts = table.all_layouts();
         let layout = Layout::new(number, columns);
         layouts.push(layout.clone());
-        self.update_definition(&Definition::Table(TableDefinition { id, layouts }))?;
+        if !table.is_temporary() {
+            self.update_definition(&Definition::Table(TableDefinition { id, layouts }))?;
+        }
         table.add_layout(layout);
         let added = table.layout(number).clone();
         self.push_ddl(DdlAction::AddedLayout { table, previous });
@@ -135,17 +156,16 @@ impl Transaction {
     /// Makes an empty copy of the table and of its indexes, and drops the table at commit.
     pub fn truncate_table(&self, id: TableId) -> Result<TruncatedTable, WriteError> {
         let old = self.existing(id)?;
-        let fresh = self.create_table(&TableDefinition {
-            id,
-            layouts: old.all_layouts(),
-        })?;
+        let layouts = old.all_layouts();
+        let fresh = self.create_table_with(&TableDefinition { id, layouts }, old.is_temporary())?;
         let mut indexes = Vec::new();
         for index in old.indexes() {
             let definition = IndexDefinition {
                 table: fresh,
                 ..index.definition.clone()
             };
-            let mut build = self.create_index(&definition)?;
+            let program = index.key_program.clone();
+            let mut build = self.begin_index(&definition, program, None)?;
             while self.build_index(&mut build, usize::MAX)? == BuildProgress::More {}
             indexes.push((index.id, build.id()));
         }
@@ -160,17 +180,20 @@ impl Transaction {
 
     /// Makes an index, still empty; writers maintain it from now on. `build_index` fills it.
     pub fn create_index(&self, definition: &IndexDefinition) -> Result<IndexBuild, WriteError> {
-        self.begin_index(definition, None)
+        let program = self.engine.key_program(definition)?;
+        self.begin_index(definition, program, None)
     }
 
     /// The same while others write: CREATE INDEX CONCURRENTLY.
     pub fn create_index_among_writers(&self, definition: &IndexDefinition) -> Result<IndexBuild, WriteError> {
-        self.begin_index(definition, Some(among_writers::EPOCHS))
+        let program = self.engine.key_program(definition)?;
+        self.begin_index(definition, program, Some(among_writers::EPOCHS))
     }
 
     fn begin_index(
         &self,
         definition: &IndexDefinition,
+        program: KeyProgram,
         among_writers: Option<u8>,
     ) -> Result<IndexBuild, WriteError> {
         let table = self.existing(definition.table)?;
@@ -181,8 +204,9 @@ impl Transaction {
             id: self.engine.next_index_id()?,
             ..definition.clone()
         };
-        let program = self.engine.key_program(&definition)?;
-        self.insert_definition(&Definition::Index(definition.clone()))?;
+        if !table.is_temporary() {
+            self.insert_definition(&Definition::Index(definition.clone()))?;
+        }
         let id = definition.id;
         let index =
             TableIndex::new(definition, program, &self.engine.budget).map_err(|error| match error {
@@ -274,7 +298,9 @@ impl Transaction {
     pub fn drop_index(&self, id: IndexId) -> Result<(), WriteError> {
         let table = self.engine.table_of_index(id).ok_or(WriteError::Deleted)?;
         let index = table.index(id).ok_or(WriteError::Deleted)?;
-        self.delete_definition(ObjectKey::Index(id))?;
+        if !table.is_temporary() {
+            self.delete_definition(ObjectKey::Index(id))?;
+        }
         self.push_ddl(DdlAction::DroppedIndex { table, index });
         Ok(())
     }
@@ -286,17 +312,32 @@ impl Transaction {
         let id = self.engine.next_sequence_id()?;
         let definition = SequenceDefinition { id, ..*definition };
         self.insert_definition(&Definition::Sequence(definition))?;
-        self.engine
-            .sequences()
-            .write()
-            .insert(id, Arc::new(Sequence::new(definition)));
-        self.push_ddl(DdlAction::CreatedSequence(id));
+        self.add_sequence(Sequence::new(definition));
         Ok(id)
+    }
+
+    /// Makes a sequence that is gone after a crash.
+    pub fn create_temporary_sequence(
+        &self,
+        definition: &SequenceDefinition,
+    ) -> Result<SequenceId, WriteError> {
+        let id = self.engine.next_sequence_id()?;
+        self.add_sequence(Sequence::temporary(SequenceDefinition { id, ..*definition }));
+        Ok(id)
+    }
+
+    fn add_sequence(&self, sequence: Sequence) {
+        let id = sequence.definition().id;
+        self.engine.sequences().write().insert(id, Arc::new(sequence));
+        self.push_ddl(DdlAction::CreatedSequence(id));
     }
 
     /// Drops a sequence, at commit.
     pub fn drop_sequence(&self, id: SequenceId) -> Result<(), WriteError> {
-        self.delete_definition(ObjectKey::Sequence(id))?;
+        let sequence = self.engine.sequences().read().get(&id).cloned();
+        if !sequence.is_some_and(|sequence| sequence.is_temporary()) {
+            self.delete_definition(ObjectKey::Sequence(id))?;
+        }
         self.push_ddl(DdlAction::DroppedSequence(id));
         Ok(())
     }
@@ -308,7 +349,10 @@ impl Transaction {
     }
 
     fn push_ddl(&self, action: DdlAction) {
-        self.work.borrow_mut().ddl.push(action);
+        let mut work = self.work.borrow_mut();
+        // Temporary objects log nothing themselves.
+        work.redo.note_unlogged();
+        work.ddl.push(action);
     }
 
     fn catalog(&self) -> Arc<Table> {

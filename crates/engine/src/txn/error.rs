@@ -13,8 +13,10 @@ pub enum WriteError {
     Changed,
     /// The row was deleted by a transaction that has committed.
     Deleted,
-    /// This command, or a trigger of it, wrote the row already.
+    /// This command wrote the row already.
     SelfModified,
+    /// A command that ran inside of this one, for a function or a trigger, wrote the row.
+    ModifiedInside,
     /// `WaitPolicy::NoWait` and somebody holds a conflicting lock.
     WouldBlock,
     /// A live row has an equal key.
@@ -76,6 +78,8 @@ pub enum LogUnavailable {
     Stopped,
     /// The frame can never fit.
     TooLarge,
+    /// The log was not kept any longer for this open transaction: 53400.
+    KeepsTooMuch { kept_bytes: u64, limit_bytes: u64 },
 }
 
 /// Why a transaction could not begin.

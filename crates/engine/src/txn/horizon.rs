@@ -19,10 +19,10 @@
 use super::slot::SlotTable;
 use crate::log::frame::BLOCK_BYTES;
 use crate::log::{Horizons, Log};
+use crate::sync::RwLock;
+use crate::sync::atomic::{Ordering, fence};
 use mote_common::Lsn;
-use parking_lot::RwLock;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
 /// What may be read, as of one walk over the slots.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

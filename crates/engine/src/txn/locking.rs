@@ -10,12 +10,12 @@ use crate::lock::row::RowLockWord;
 use crate::lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, LockMode, LockTag, RowLockStrength, TableLockMode, WaitPolicy,
 };
+use crate::sync::atomic::Ordering;
 use crate::table::Table;
-use crate::table::version::{KEY_CHANGED, KEY_LOCK, TOMBSTONE, Version};
+use crate::table::version::{KEY_CHANGED, KEY_LOCK, MOVED, TOMBSTONE, Version};
 use crate::table::visibility::{Standing, standing};
 use mote_common::{RowId, TableId};
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
 
 impl Transaction {
     /// Locks a row and answers its newest version. READ COMMITTED evaluates it again if it differs from `seen`;
@@ -31,6 +31,7 @@ impl Transaction {
         let gone = LockedRow {
             newest: None,
             changed: true,
+            moved: false,
         };
         let Some(slot) = table.slot(row) else {
             return Ok(gone);
@@ -63,7 +64,8 @@ impl Transaction {
             _ => {}
         }
         if head.is_tombstone() {
-            return Ok(gone);
+            let moved = head.flags() & MOVED != 0;
+            return Ok(LockedRow { moved, ..gone });
         }
         if !admitted.in_table {
             self.note_row_lock(table, row, head, strength, admitted.ts.is_none());
@@ -73,6 +75,7 @@ impl Transaction {
         Ok(LockedRow {
             newest: Some(newest),
             changed,
+            moved: false,
         })
     }
 

@@ -7,7 +7,8 @@
 //!  4. `transaction`: begin, statements, reads;
 //!  5. `admission`: may this transaction write, or lock, this row now?
 //!  6. `write`: insert, update, delete, and the entries of indexes;
-//!  7. `locking`: row, table and advisory locks as statements ask for them;
+//!     `deferred_keys`: keys that are judged later;
+//!  7. `locking`: row, table and advisory locks as statements ask for them; `lockers`: waiting for who has them;
 //!  8. `savepoint`, `undo`: taking writes and locks back;
 //!  9. `commit`: the end, either way;
 //! 10. `prepared`: PREPARE TRANSACTION, and what comes of it;
@@ -20,8 +21,10 @@
 mod admission;
 mod commit;
 mod ddl;
+mod deferred_keys;
 mod error;
 pub(crate) mod horizon;
+mod lockers;
 mod locking;
 mod prepared;
 mod reads;
@@ -41,10 +44,11 @@ pub use commit::CommitReceipt;
 pub(crate) use ddl::ObjectKey;
 pub use ddl::{BuildProgress, IndexBuild, TruncatedTable};
 pub use error::{BeginError, CommitError, LogUnavailable, WriteError};
+pub use lockers::Lockers;
 pub(crate) use prepared::PreparedTransactions;
 pub use prepared::{FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo};
 pub use savepoint::SavepointId;
 pub use snapshot::{RevocationListener, RowVersion, Snapshot};
 pub use tracking::TrackingPause;
 pub(crate) use transaction::Work;
-pub use transaction::{Access, BeginOptions, Isolation, LockedRow, Transaction};
+pub use transaction::{Access, BeginOptions, Isolation, LockedRow, SuspendedStatement, Transaction};

@@ -24,13 +24,13 @@ use crate::epoch;
 use crate::lock::manager::Owner;
 use crate::lock::{LockMode, LockTag, TransactionId};
 use crate::log::{FrameKind, LogError, RedoBuffer};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::table::version::Version;
 use mote_common::{Lsn, RowId, TableId};
-use parking_lot::Mutex;
 use state::{RowLock, State};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// PostgreSQL's GIDSIZE is 200 with the closing zero.
 pub const GID_BYTES_MAX: usize = 199;
@@ -393,6 +393,7 @@ impl Engine {
         loop {
             let outcome = self.with_writer(|writer| {
                 writer.send_fragments(redo)?;
+                writer.begin_end(redo)?;
                 let payload = redo
                     .prepare_payload(gid.as_bytes(), state)
                     .map_err(|_| LogError::TooLarge)?;

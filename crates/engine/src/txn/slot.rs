@@ -12,9 +12,9 @@
 
 use crate::lock::TransactionId;
 use crate::memory::stripe;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use mote_common::Lsn;
-use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Distinct snapshots a transaction can have registered exactly; further ones share a conservative range.
 pub(crate) const SNAPSHOTS: usize = 6;

@@ -54,6 +54,33 @@ impl Transaction {
         self.reads.borrow_mut().note_row(table, row);
     }
 
+    /// A read has found something else than the newest version of a row.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_stale(&self, table: &Table, row: RowId) {
+        if !self.read_stale.get() && self.changed_since_snapshot(table, row) {
+            self.read_stale.set(true);
+        }
+    }
+
+    /// Before the first statement that writes: reads that no longer hold would have it refused at its commit, so it is told
+    /// before it does, and waits for, anything. Later writes are not checked again: each check costs a look at every read.
+    pub fn check_before_writing(&self) -> Result<(), WriteError> {
+        if !self.tracking.get() || self.has_writes() || self.reads.borrow().is_empty() {
+            return Ok(());
+        }
+        self.check_reads().map(drop).map_err(|_| WriteError::ReadConflict)
+    }
+
+    /// After a statement: a transaction that has written and met a row that somebody has changed since its snapshot can
+    /// only be refused, so its answer is that, not what it read. Who has written nothing goes on.
+    pub fn check_after_reading(&self) -> Result<(), WriteError> {
+        if self.read_stale.get() && self.tracking.get() && self.has_writes() {
+            self.check_reads().map_err(|_| WriteError::ReadConflict)?;
+        }
+        Ok(())
+    }
+
     /// A scan has passed all ordinals below `passed`; at its end, the table.
     #[cold]
     #[inline(never)]
@@ -92,7 +119,7 @@ impl Transaction {
         rows: &mut Vec<RowId>,
     ) {
         let before = rows.len();
-        if index.unique {
+        if index.unique && !index.definition.deferrable {
             index.tree.get_all(key, rows);
             if self.is_sole_row_visible(table, index, key, snapshot, &rows[before..]) {
                 return;

@@ -14,14 +14,14 @@ use crate::epoch;
 use crate::lock::manager::Owner;
 use crate::lock::{RowLockStrength, TableLockMode, Ticket, TransactionId, Wake};
 use crate::log::RedoBuffer;
+use crate::sync::atomic::{Ordering, fence};
 use crate::table::Table;
 use crate::table::version::{KEY_CHANGED, Version};
 use crate::table::visibility::{self, Eye};
-use mote_common::{CommandId, Lsn, RowId, TableId};
+use mote_common::{CommandId, IndexId, Lsn, RowId, TableId};
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
 /// PostgreSQL's levels; READ UNCOMMITTED is READ COMMITTED.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -62,6 +62,13 @@ impl Default for BeginOptions {
     }
 }
 
+/// What `resume_statement` puts back.
+#[must_use]
+pub struct SuspendedStatement {
+    command: u32,
+    snapshot: Option<Snapshot>,
+}
+
 /// A row this transaction has locked.
 #[derive(Clone, Copy, Debug)]
 pub struct LockedRow<'t> {
@@ -69,6 +76,8 @@ pub struct LockedRow<'t> {
     pub newest: Option<RowVersion<'t>>,
     /// The newest version is not `seen`: READ COMMITTED evaluates the row again.
     pub changed: bool,
+    /// It was not just deleted: its transaction wrote it to another table ([`Transaction::delete_moved`]).
+    pub moved: bool,
 }
 
 /// A row lock this transaction took explicitly.
@@ -93,6 +102,8 @@ pub(crate) struct Work {
     /// Versions unlinked by ROLLBACK TO; readers of this transaction may still hold them.
     pub(super) undone: Vec<NonNull<Version>>,
     pub(super) next_savepoint: u32,
+    /// Deferrable keys that were taken when this transaction wrote them; see `deferred_keys`.
+    pub(super) unchecked_keys: Vec<(IndexId, RowId)>,
     /// Emptied; only lends its memory to the next transaction that notes its reads.
     pub(super) reads: ReadSet,
 }
@@ -107,6 +118,7 @@ impl Work {
         self.fast_tables.clear();
         self.savepoints.clear();
         self.ddl.clear();
+        self.unchecked_keys.clear();
         self.writes.shrink_to(WRITES_KEEP);
         self.rows.shrink_to(WRITES_KEEP);
     }
@@ -128,6 +140,8 @@ pub struct Transaction {
     read_only: Cell<bool>,
     session: u32,
     command: Cell<u32>,
+    /// The highest command so far: above `command` while a statement goes on after others that ran inside of it.
+    last_command: Cell<u32>,
     current: RefCell<Option<Snapshot>>,
     /// Highest timestamp met: rows, tombstones, conflicts, sequences; at first the session's.
     seen: Cell<Lsn>,
@@ -138,6 +152,8 @@ pub struct Transaction {
     pub(super) reads: RefCell<ReadSet>,
     /// The client was told of more than its snapshot: a commit that wrote nothing must validate, too.
     pub(super) validate_without_writes: Cell<bool>,
+    /// A read met a row that somebody has changed since the snapshot: this transaction cannot commit writes.
+    pub(super) read_stale: Cell<bool>,
     /// Scratch for keys.
     pub(super) key: Cell<Vec<u8>>,
     pub(super) over: Cell<bool>,
@@ -188,7 +204,7 @@ impl Transaction {
         options: BeginOptions,
         mut work: Work,
     ) -> Transaction {
-        thread_local! {
+        crate::sync::thread_local! {
             static NO_WAKE: Arc<dyn Wake> = Arc::new(NoWake);
         }
         let reads = std::mem::take(&mut work.reads);
@@ -200,12 +216,14 @@ impl Transaction {
             read_only: Cell::new(options.read_only),
             session: options.session,
             command: Cell::new(0),
+            last_command: Cell::new(0),
             current: RefCell::new(None),
             seen: Cell::new(options.session_floor),
             work: RefCell::new(work),
             tracking: Cell::new(options.isolation == Isolation::Serializable && !options.read_only),
             reads: RefCell::new(reads),
             validate_without_writes: Cell::new(false),
+            read_stale: Cell::new(false),
             wake: RefCell::new(NO_WAKE.with(Arc::clone)),
             key: Cell::new(Vec::new()),
             over: Cell::new(false),
@@ -307,6 +325,21 @@ impl Transaction {
         snapshot
     }
 
+    /// Reads through a snapshot that another transaction has, from the first statement on: of REPEATABLE READ, or of
+    /// SERIALIZABLE that does not write. What `other` sees stays where it is as long as anybody reads through it; the own
+    /// writes of its transaction are not seen.
+    pub fn import_snapshot(&self, other: &Snapshot) {
+        assert!(self.isolation.get() != Isolation::ReadCommitted && self.current.borrow().is_none());
+        debug_assert!(
+            !self.tracking.get(),
+            "reads as of an older snapshot are not validated"
+        );
+        // What it sees may not be stable yet: replies wait for that.
+        self.note_seen(other.timestamp());
+        let command = self.next_command();
+        *self.current.borrow_mut() = Some(other.at_command(command));
+    }
+
     /// The snapshot of the current statement; begins a reading one if there is none.
     pub fn snapshot(&self) -> Snapshot {
         let current = self.current.borrow().clone();
@@ -328,6 +361,22 @@ impl Transaction {
         }
     }
 
+    /// Makes room for statements inside of the running one: until `resume_statement` they begin and end as any others
+    /// do. `snapshot` is what a statement sees that begins none of its own: the running statement's.
+    pub fn suspend_statement(&self, snapshot: &Snapshot) -> SuspendedStatement {
+        SuspendedStatement {
+            command: self.command.get(),
+            snapshot: self.current.borrow_mut().replace(snapshot.clone()),
+        }
+    }
+
+    /// Goes on with a suspended statement: it writes under its own command again, and sees nothing of those that ran
+    /// meanwhile.
+    pub fn resume_statement(&self, suspended: SuspendedStatement) {
+        self.command.set(suspended.command);
+        *self.current.borrow_mut() = suspended.snapshot;
+    }
+
     /// Was the session asked to give a snapshot of this transaction up? It stays good until that is done.
     pub fn is_revoked(&self) -> bool {
         self.slot().snapshots.iter().any(|entry| entry.is_revoked())
@@ -339,7 +388,8 @@ impl Transaction {
     }
 
     pub(super) fn next_command(&self) -> u32 {
-        let command = self.command.get() + 1;
+        let command = self.last_command.get() + 1;
+        self.last_command.set(command);
         self.command.set(command);
         command
     }
@@ -361,7 +411,9 @@ impl Transaction {
         // Pairs with the fence in `ActiveView::collect`: announce, then read.
         fence(Ordering::SeqCst);
         let acked = log.acked();
-        let ts = if at_tail || acked < self.seen.get() {
+        // Relaxed: see the field.
+        let indexed = Lsn(self.engine.index_horizon.load(Ordering::Relaxed));
+        let ts = if at_tail || acked < self.seen.get() || acked < indexed {
             log.tail()
         } else {
             acked
@@ -395,7 +447,15 @@ impl Transaction {
         let _guard = epoch::pin();
         let head = slot.head();
         // SAFETY: pinned before the head was loaded.
-        let sight = unsafe { visibility::look(head, self.eye(snapshot)) }?;
+        let sight = unsafe { visibility::look(head, self.eye(snapshot)) };
+        if self.tracking.get()
+            && sight
+                .as_ref()
+                .is_none_or(|sight| !std::ptr::eq(sight.version, head))
+        {
+            self.note_stale(table, row);
+        }
+        let sight = sight?;
         if let Some(ts) = sight.ts {
             self.note_seen(ts);
         }
@@ -423,6 +483,20 @@ impl Transaction {
         // SAFETY: nobody else can replace it while this transaction has the lock, and what this transaction itself
         // unlinks it keeps until its end.
         Some(unsafe { RowVersion::new(head, row, version.flags() & KEY_CHANGED != 0) })
+    }
+
+    /// Whether this transaction wrote the row in a command after the current one: statements inside of it did.
+    pub fn is_written_later(&self, table: &Table, row: RowId) -> bool {
+        let _guard = epoch::pin();
+        let head = table.slot(row).map_or(std::ptr::null(), |slot| slot.head());
+        // SAFETY: found under the pin.
+        let head = unsafe { head.as_ref() };
+        head.is_some_and(
+            |head| match visibility::standing(head, self.engine.slots, self.slot) {
+                visibility::Standing::Own(command) => command > self.command().0,
+                _ => false,
+            },
+        )
     }
 
     #[inline]
@@ -465,6 +539,15 @@ impl Transaction {
             Err(WriteError::ReadOnly)
         } else {
             Ok(())
+        }
+    }
+
+    /// READ ONLY transactions may write to temporary tables.
+    #[inline]
+    pub(super) fn check_writable_in(&self, table: &Table) -> Result<(), WriteError> {
+        match table.is_temporary() {
+            true => Ok(()),
+            false => self.check_writable(),
         }
     }
 

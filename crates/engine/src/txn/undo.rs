@@ -7,6 +7,7 @@
 use super::transaction::Transaction;
 use crate::epoch::{self, Guard};
 use crate::lock::row::RowLockWord;
+use crate::sync::atomic::Ordering;
 use crate::table::prune::remove_dead_entries;
 use crate::table::store::retire;
 use crate::table::version::{KEY_CHANGED, Stamp, Version};
@@ -14,7 +15,6 @@ use crate::table::{Layout, Table, TableIndex};
 use mote_common::{IndexId, RowId, TableId};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A half-undone transaction would leave versions that name a slot which others use next.
 pub(super) const ROLLING_BACK: &str = "while a transaction was rolled back";

@@ -224,9 +224,9 @@ fn await_filled(log: &Log, lsn: Lsn) {
     while log.filled() < lsn {
         spins += 1;
         if spins < SPINS {
-            std::hint::spin_loop()
+            crate::sync::hint::spin_loop()
         } else {
-            std::thread::yield_now()
+            crate::sync::thread::yield_now()
         }
     }
 }

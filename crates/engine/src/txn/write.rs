@@ -10,6 +10,7 @@
 
 use super::admission::RowRequest;
 use super::error::{LogUnavailable, WriteError};
+use super::slot::TransactionState;
 use super::snapshot::RowVersion;
 use super::transaction::Transaction;
 use super::undo::{Write, WriteKind};
@@ -17,21 +18,21 @@ use crate::epoch::{self, Guard};
 use crate::index::{CheckedInsert, IndexError};
 use crate::lock::manager::{Acquired, LockRequest, Owner};
 use crate::lock::row::RowLockWord;
-use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
+use crate::lock::{LockMode, LockTag, RowLockStrength, TransactionId, WaitPolicy};
 use crate::log::LogError;
 use crate::memory::Charge;
+use crate::sync::atomic::Ordering;
 use crate::table::prune::{bury, keys_differ, prune_row, remove_dead_entries, unlink_unneeded};
 use crate::table::segment::{Latched, Slot};
 use crate::table::store::retire;
 use crate::table::version::{
-    KEY_CHANGED, KEY_LOCK, NewVersion, QUEUED, Stamp, TOMBSTONE, Version, allocation_bytes,
+    KEY_CHANGED, KEY_LOCK, MOVED, NewVersion, QUEUED, Stamp, TOMBSTONE, Version, allocation_bytes,
 };
 use crate::table::visibility::{Standing, standing};
 use crate::table::{KeyOutcome, ROW_BYTES_MAX, RowView, Table, TableIndex};
 use mote_common::{Lsn, RowId};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
 
 /// A chain longer than the active snapshots account for, by this much, asks for a fresh view of what is active.
 const CHAIN_SLACK: usize = 3;
@@ -52,7 +53,7 @@ fn changed_bit(position: usize) -> u64 {
 }
 
 /// What the judge of a unique key found.
-enum Conflict {
+pub(super) enum Conflict {
     Duplicate(RowId),
     InFlight(u32),
 }
@@ -60,7 +61,7 @@ enum Conflict {
 impl Transaction {
     /// Inserts a row written with the table's newest layout.
     pub fn insert(&self, table: &Table, row: &[u8]) -> Result<RowId, WriteError> {
-        self.check_writable()?;
+        self.check_writable_in(table)?;
         self.make_room(row.len(), Charge::Ordinary)?;
         let Some((id, slot)) = table.allocate_row() else {
             self.engine.budget.release(allocation_bytes(row.len()));
@@ -107,13 +108,16 @@ impl Transaction {
             version,
             kind: WriteKind::Insert,
         });
-        work.redo.insert(table.id(), id, layout.number(), row);
+        match table.is_temporary() {
+            true => work.redo.note_unlogged(),
+            false => work.redo.insert(table.id(), id, layout.number(), row),
+        }
         Ok(())
     }
 
     /// Replaces the version `seen` by a row written with the table's newest layout.
     pub fn update(&self, table: &Table, seen: &RowVersion<'_>, row: &[u8]) -> Result<(), WriteError> {
-        self.check_writable()?;
+        self.check_writable_in(table)?;
         self.make_room(row.len(), Charge::Ordinary)?;
         self.update_charged(table, seen, row)
     }
@@ -148,7 +152,9 @@ impl Transaction {
             version: linked.version,
             kind: WriteKind::Update,
         });
-        if seen.layout() == layout.number() {
+        if table.is_temporary() {
+            work.redo.note_unlogged();
+        } else if seen.layout() == layout.number() {
             // SAFETY: linked by us and uncommitted: it stays.
             let new_bytes = unsafe { Version::payload(linked.version) };
             work.redo.update(
@@ -183,7 +189,9 @@ impl Transaction {
         for (position, index) in table.indexes_pinned(guard).iter().enumerate() {
             if !index.key_program.surely_same(&old_view, &new_view) {
                 changed |= changed_bit(position);
-                flags |= KEY_CHANGED | if index.unique { KEY_LOCK } else { 0 };
+                // Foreign keys lean on plain unique keys only.
+                let is_key = index.unique && !index.key_program.has_expressions();
+                flags |= KEY_CHANGED | if is_key { KEY_LOCK } else { 0 };
             }
         }
         let strength = if flags & KEY_LOCK != 0 {
@@ -227,16 +235,31 @@ impl Transaction {
 
     /// Deletes the row whose version `seen` is.
     pub fn delete(&self, table: &Table, seen: &RowVersion<'_>) -> Result<(), WriteError> {
-        self.check_writable()?;
+        self.delete_with(table, seen, 0)
+    }
+
+    /// Deletes a row that the transaction writes to another table: who waited for it is told so
+    /// ([`LockedRow::moved`](super::LockedRow)) instead of finding no row.
+    pub fn delete_moved(&self, table: &Table, seen: &RowVersion<'_>) -> Result<(), WriteError> {
+        self.delete_with(table, seen, MOVED)
+    }
+
+    fn delete_with(&self, table: &Table, seen: &RowVersion<'_>, flags: u8) -> Result<(), WriteError> {
+        self.check_writable_in(table)?;
         self.make_room(0, Charge::Essential)?;
-        let result = self.delete_charged(table, seen);
+        let result = self.delete_charged(table, seen, flags);
         if result.is_err() {
             self.engine.budget.release(allocation_bytes(0));
         }
         result
     }
 
-    pub(super) fn delete_charged(&self, table: &Table, seen: &RowVersion<'_>) -> Result<(), WriteError> {
+    pub(super) fn delete_charged(
+        &self,
+        table: &Table,
+        seen: &RowVersion<'_>,
+        flags: u8,
+    ) -> Result<(), WriteError> {
         let id = seen.row();
         let guard = epoch::pin();
         let slot = table.slot(id).expect("a row that was read has a slot");
@@ -251,7 +274,7 @@ impl Transaction {
         self.check_seen(&admitted, seen.version.as_ptr())?;
         let head = admitted.head;
         let base_ts = admitted.ts.unwrap_or(Lsn::ZERO);
-        let flags = TOMBSTONE | head.flags() & KEY_CHANGED;
+        let flags = flags | TOMBSTONE | head.flags() & KEY_CHANGED;
         let version = self.link(&mut latched, head, &[], head.layout(), flags);
         let mut dead = Vec::new();
         self.prune_latched(&latched, head, &mut dead);
@@ -264,7 +287,10 @@ impl Transaction {
             version,
             kind: WriteKind::Delete,
         });
-        work.redo.delete(table.id(), id, base_ts);
+        match table.is_temporary() {
+            true => work.redo.note_unlogged(),
+            false => work.redo.delete(table.id(), id, base_ts),
+        }
         Ok(())
     }
 
@@ -432,6 +458,9 @@ impl Transaction {
             index.tree.insert(key, row).map_err(failed)?;
             return Ok(());
         }
+        if index.definition.deferrable {
+            return self.enter_deferrable_key(table, index, row, key).map_err(failed);
+        }
         loop {
             let judged = index.tree.insert_checked(key, row, |other| {
                 if other == row {
@@ -457,8 +486,14 @@ impl Transaction {
         }
     }
 
-    /// Is the newest version of `row` live with this key? Runs under a leaf latch, pinned.
-    fn judge_key(&self, table: &Table, index: &TableIndex, row: RowId, key: &[u8]) -> ControlFlow<Conflict> {
+    /// Is the newest version of `row` live with this key? The caller is pinned.
+    pub(super) fn judge_key(
+        &self,
+        table: &Table,
+        index: &TableIndex,
+        row: RowId,
+        key: &[u8],
+    ) -> ControlFlow<Conflict> {
         let mut at = table.slot(row).map_or(std::ptr::null(), |slot| slot.head());
         let mut scratch = Vec::new();
         let mut in_flight = None;
@@ -491,14 +526,33 @@ impl Transaction {
         ControlFlow::Continue(())
     }
 
+    /// Waits until another transaction, one of [`Engine::lockers_of`], has ended.
+    pub fn wait_for_end(&self, other: TransactionId) -> Result<(), WriteError> {
+        loop {
+            let found = self.engine.slots.walk().find(|(_, slot)| {
+                slot.id() == other && slot.state() == TransactionState::Active && other != self.id()
+            });
+            let Some((slot, _)) = found else {
+                return Ok(());
+            };
+            if let Some(error) = self.wait_for_transaction(slot) {
+                return Err(error);
+            }
+        }
+    }
+
     /// Queues for the end of the transaction in `slot`; `None` if it has ended meanwhile.
     pub(super) fn wait_for_transaction(&self, slot: u32) -> Option<WriteError> {
         let other = self.engine.slots.get(slot);
-        let holder = Owner {
+        self.wait_for_owner(Owner {
             id: other.id(),
             session: other.session(),
             slot,
-        };
+        })
+    }
+
+    /// The same for a transaction that was met before: its slot may be another's by now.
+    pub(super) fn wait_for_owner(&self, holder: Owner) -> Option<WriteError> {
         let wake = self.wake();
         let acquired = self.engine.locks.acquire(
             LockRequest {
@@ -515,7 +569,7 @@ impl Transaction {
             Acquired::Deadlock(report) => Some(WriteError::Deadlock(self.engine.labelled(report))),
             Acquired::WouldBlock => Some(WriteError::WouldBlock),
             Acquired::Granted | Acquired::HolderGone => {
-                std::hint::spin_loop();
+                crate::sync::hint::spin_loop();
                 None
             }
         }
@@ -551,6 +605,13 @@ impl From<LogError> for LogUnavailable {
         match error {
             LogError::DiskFull => LogUnavailable::DiskFull,
             LogError::TooLarge => LogUnavailable::TooLarge,
+            LogError::KeepsTooMuch {
+                kept_bytes,
+                limit_bytes,
+            } => LogUnavailable::KeepsTooMuch {
+                kept_bytes,
+                limit_bytes,
+            },
             LogError::Stopped | LogError::RingFull { .. } => LogUnavailable::Stopped,
         }
     }

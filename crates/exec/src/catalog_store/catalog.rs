@@ -3,21 +3,26 @@
 //! A change makes a new state by cloning the maps (DDL is cold; entries are shared) and describing again what the
 //! change touched.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, RowId, SqlError, SqlResult, TableId};
 use mote_engine::Engine;
+use mote_sql::catalog::routine::Routine;
 use mote_sql::catalog::{
     Column, Constraint, ConstraintKind, ForeignKey, Identity, IndexDescription, IndexKey, IndexKeyTarget,
-    ReferentialAction, Relation, RelationKind,
+    Inheritance, ReferentialAction, Relation, RelationKind,
 };
+use mote_sql::plan::deparse::deparse;
 use mote_sql::plan::expr::Expr;
 use mote_types::ColumnType;
 
+use super::routine::describe_routine;
+use crate::index_expressions::{self, Builtins, folded};
+
 use super::stored::{
-    StoredAction, StoredConstraintKind, StoredDatabase, StoredIndex, StoredKind, StoredObject,
-    StoredRelation, StoredRole, StoredSchema,
+    StoredAction, StoredBound, StoredConstraintKind, StoredDatabase, StoredIndex, StoredInheritance,
+    StoredKind, StoredObject, StoredRelation, StoredRole, StoredRoutine, StoredSchema,
 };
 
 /// Rows that a table is assumed to have before anything is known: PostgreSQL's guess of ten pages.
@@ -37,6 +42,13 @@ pub struct RelationEntry {
     pub row: RowId,
 }
 
+/// A function or procedure: its stored form and the description that the binder uses.
+pub struct RoutineEntry {
+    pub stored: StoredRoutine,
+    pub described: Arc<Routine>,
+    pub row: RowId,
+}
+
 #[derive(Clone, Default)]
 pub struct Catalog {
     pub databases: HashMap<Oid, Entry<StoredDatabase>>,
@@ -47,6 +59,11 @@ pub struct Catalog {
     names: HashMap<(Oid, String), Oid>,
     /// Index oid -> oid of its table.
     index_owners: HashMap<Oid, Oid>,
+    /// Parent -> its direct children.
+    children: HashMap<Oid, BTreeSet<Oid>>,
+    routines: HashMap<Oid, Arc<RoutineEntry>>,
+    /// Name -> functions and procedures of that name in any schema.
+    routine_names: HashMap<String, Vec<Oid>>,
 }
 
 impl Catalog {
@@ -68,6 +85,20 @@ impl Catalog {
         self.index_owners.get(&index).copied()
     }
 
+    pub fn routine(&self, oid: Oid) -> Option<&Arc<RoutineEntry>> {
+        self.routines.get(&oid)
+    }
+
+    pub fn routines(&self) -> impl Iterator<Item = &Arc<RoutineEntry>> {
+        self.routines.values()
+    }
+
+    /// Functions and procedures of a name, in all schemas, oldest first.
+    pub fn routines_named(&self, name: &str) -> impl Iterator<Item = &Arc<RoutineEntry>> {
+        let oids = self.routine_names.get(name).map_or(&[][..], Vec::as_slice);
+        oids.iter().filter_map(|oid| self.routines.get(oid))
+    }
+
     pub fn schema_by_name(&self, database: Oid, name: &str) -> Option<&Entry<StoredSchema>> {
         self.schemas
             .values()
@@ -87,9 +118,13 @@ impl Catalog {
         let relations = self.relations.values().flat_map(|r| {
             let indexes = r.stored.indexes.iter().map(|i| i.oid);
             let constraints = r.stored.constraints.iter().map(|c| c.oid);
+            let triggers = r.stored.triggers.iter();
+            let triggers =
+                triggers.flat_map(|t| [t.oid, t.constraint.map_or(0, |constraint| constraint.oid)]);
             [r.stored.oid]
                 .into_iter()
                 .chain(indexes)
+                .chain(triggers)
                 .chain(constraints)
                 .collect::<Vec<_>>()
         });
@@ -98,6 +133,7 @@ impl Catalog {
             .keys()
             .chain(self.schemas.keys())
             .chain(self.roles.keys())
+            .chain(self.routines.keys())
             .map(|oid| oid.0);
         relations.chain(others).max().unwrap_or(0)
     }
@@ -115,6 +151,7 @@ impl Catalog {
                 self.roles.insert(Oid(object.oid), Entry { object, row });
             }
             StoredObject::Relation(stored) => self.put_relation(stored, row),
+            StoredObject::Routine(stored) => self.put_routine(stored, row),
         }
         Ok(())
     }
@@ -128,6 +165,9 @@ impl Catalog {
             self.names.insert((schema, index.name.clone()), Oid(index.oid));
             self.index_owners.insert(Oid(index.oid), oid);
         }
+        for parent in &stored.parents {
+            self.children.entry(Oid(*parent)).or_default().insert(oid);
+        }
         let described = self.relations.get(&oid).map(|old| old.described.clone());
         let described = described.unwrap_or_else(|| Arc::new(empty_description(&stored)));
         self.relations.insert(
@@ -140,7 +180,31 @@ impl Catalog {
         );
     }
 
+    fn put_routine(&mut self, stored: StoredRoutine, row: RowId) {
+        let oid = Oid(stored.oid);
+        self.forget_routine(oid);
+        let named = self.routine_names.entry(stored.name.clone()).or_default();
+        named.push(oid);
+        named.sort();
+        let described = Arc::new(describe_routine(&stored));
+        let entry = RoutineEntry {
+            stored,
+            described,
+            row,
+        };
+        self.routines.insert(oid, Arc::new(entry));
+    }
+
+    fn forget_routine(&mut self, oid: Oid) {
+        if let Some(old) = self.routines.remove(&oid)
+            && let Some(named) = self.routine_names.get_mut(&old.stored.name)
+        {
+            named.retain(|known| *known != oid);
+        }
+    }
+
     pub fn remove(&mut self, oid: Oid) {
+        self.forget_routine(oid);
         self.databases.remove(&oid);
         self.schemas.remove(&oid);
         self.roles.remove(&oid);
@@ -156,17 +220,33 @@ impl Catalog {
                 self.names.remove(&(schema, index.name.clone()));
                 self.index_owners.remove(&Oid(index.oid));
             }
+            for parent in &old.stored.parents {
+                if let Some(children) = self.children.get_mut(&Oid(*parent)) {
+                    children.remove(&relation);
+                }
+            }
         }
     }
 
-    /// Relations whose description depends on `oid`: itself, and both ends of its foreign keys.
+    /// Relations whose description depends on `oid`: itself, its parents, and both ends of its foreign keys.
     pub fn touched_by(&self, oid: Oid) -> Vec<Oid> {
         let mut touched = vec![oid];
+        if let Some(own) = self.relations.get(&oid) {
+            touched.extend(own.stored.parents.iter().map(|parent| Oid(*parent)));
+            if own.stored.partitioning.is_some() {
+                touched.extend(self.descendants_of(oid));
+            }
+            if own.stored.partition.is_some() {
+                self.touch_default_partition(Oid(own.stored.parents[0]), &mut touched);
+            }
+        }
         for relation in self.relations.values() {
             for constraint in &relation.stored.constraints {
                 if let StoredConstraintKind::ForeignKey(key) = &constraint.kind {
                     if relation.stored.oid == oid.0 {
                         touched.push(Oid(key.referenced));
+                        // Partitions answer for the references to what they are part of.
+                        touched.extend(self.descendants_of(Oid(key.referenced)));
                     }
                     if key.referenced == oid.0 {
                         touched.push(Oid(relation.stored.oid));
@@ -179,6 +259,40 @@ impl Catalog {
         touched
     }
 
+    /// What the default partition takes depends on its siblings, and what is below it on that.
+    fn touch_default_partition(&self, parent: Oid, touched: &mut Vec<Oid>) {
+        let default = self.all_children_of(parent).find(|child| {
+            let partition = self
+                .relations
+                .get(child)
+                .and_then(|c| c.stored.partition.as_ref());
+            partition.is_some_and(|partition| partition.bound == StoredBound::Default)
+        });
+        if let Some(default) = default {
+            touched.push(default);
+            touched.extend(self.descendants_of(default));
+        }
+    }
+
+    /// Binds the texts of the relation's indexes: the catalog was just read.
+    pub fn bind_indexes(&mut self, oid: Oid) -> SqlResult<()> {
+        let Some(entry) = self.relations.get(&oid) else {
+            return Ok(());
+        };
+        if entry.stored.indexes.iter().all(StoredIndex::is_plain) {
+            return Ok(());
+        }
+        let (mut stored, row) = (entry.stored.clone(), entry.row);
+        let relation = Arc::new(empty_description(&stored));
+        for index in &mut stored.indexes {
+            let (expressions, predicate) = (index.expressions(), index.predicate.as_deref());
+            let bound = index_expressions::bind(&expressions, predicate, &relation, &Builtins)?;
+            index.bound = Arc::new(bound);
+        }
+        self.put_relation(stored, row);
+        Ok(())
+    }
+
     /// Makes the description of a relation from its stored form. `version` marks plans made before as stale.
     pub fn describe(
         &mut self,
@@ -186,6 +300,19 @@ impl Catalog {
         version: u64,
         rows: impl Fn(TableId) -> Option<f64>,
     ) -> SqlResult<()> {
+        if let Some(entry) = self.routines.get(&oid) {
+            let mut routine = describe_routine(&entry.stored);
+            routine.version = version;
+            let schema = self.schemas.get(&routine.schema_oid);
+            routine.schema = schema.map(|s| s.object.name.clone()).unwrap_or_default();
+            let entry = RoutineEntry {
+                stored: entry.stored.clone(),
+                described: Arc::new(routine),
+                row: entry.row,
+            };
+            self.routines.insert(oid, Arc::new(entry));
+            return Ok(());
+        }
         let Some(entry) = self.relations.get(&oid) else {
             return Ok(());
         };
@@ -199,7 +326,9 @@ impl Catalog {
             .map(|s| s.object.name.clone())
             .unwrap_or_default();
         relation.row_estimate = rows(relation.table).filter(|&n| n > 0.0).unwrap_or(UNKNOWN_ROWS);
+        relation.children = self.children_of(oid);
         relation.referenced_by = self.references_to(oid);
+        super::partitions::describe(self, &stored, &mut relation)?;
         let plain = relation.clone();
         for index in &stored.indexes {
             relation.indexes.push(describe_index(index, &plain)?);
@@ -226,24 +355,72 @@ impl Catalog {
         }
     }
 
+    /// Tables that inherit from `oid` directly, in the order of their OIDs, without partitions that are being detached.
+    pub fn children_of(&self, oid: Oid) -> Vec<Oid> {
+        let attached = |child: &Oid| {
+            let partition = self
+                .relations
+                .get(child)
+                .and_then(|c| c.stored.partition.as_ref());
+            partition.is_none_or(|partition| !partition.detach_pending)
+        };
+        self.all_children_of(oid).filter(attached).collect()
+    }
+
+    /// With those that are being detached.
+    pub fn all_children_of(&self, oid: Oid) -> impl Iterator<Item = Oid> {
+        self.children.get(&oid).into_iter().flatten().copied()
+    }
+
+    /// All tables below `oid`, level by level.
+    pub fn descendants_of(&self, oid: Oid) -> Vec<Oid> {
+        let mut found: Vec<Oid> = self.all_children_of(oid).collect();
+        let mut next = 0;
+        while next < found.len() {
+            let below: Vec<Oid> = self
+                .all_children_of(found[next])
+                .filter(|child| !found.contains(child))
+                .collect();
+            found.extend(below);
+            next += 1;
+        }
+        found
+    }
+
+    /// Foreign keys that point at a table, or at one that it is a partition of; those that partitions inherited last.
     fn references_to(&self, oid: Oid) -> Vec<(Oid, Oid)> {
+        let mut targets = vec![oid.0];
+        while let Some(above) = targets.last().and_then(|last| self.partitioned_above(Oid(*last))) {
+            targets.push(above.0);
+        }
         let mut references = Vec::new();
         for relation in self.relations.values() {
             for constraint in &relation.stored.constraints {
                 if let StoredConstraintKind::ForeignKey(key) = &constraint.kind
-                    && key.referenced == oid.0
+                    && targets.contains(&key.referenced)
                 {
-                    references.push((Oid(relation.stored.oid), Oid(constraint.oid)));
+                    let inherited = constraint.parent.is_some();
+                    references.push((inherited, Oid(relation.stored.oid), Oid(constraint.oid)));
                 }
             }
         }
         references.sort();
         references
+            .into_iter()
+            .map(|(_, relation, constraint)| (relation, constraint))
+            .collect()
+    }
+
+    /// The table that a table is a partition of.
+    fn partitioned_above(&self, oid: Oid) -> Option<Oid> {
+        let stored = &self.relations.get(&oid)?.stored;
+        let partition = stored.partition.as_ref()?;
+        (!partition.detach_pending).then(|| stored.parents.first().map(|parent| Oid(*parent)))?
     }
 }
 
 /// Everything but what needs other objects or the binder.
-fn empty_description(stored: &StoredRelation) -> Relation {
+pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
     Relation {
         oid: Oid(stored.oid),
         schema_oid: Oid(stored.schema),
@@ -275,6 +452,7 @@ fn empty_description(stored: &StoredRelation) -> Relation {
                 generated: c.generated.clone(),
                 owned_sequence: c.owned_sequence.map(Oid),
                 comment: c.comment.clone(),
+                inheritance: describe_inheritance(c.inheritance),
             })
             .collect(),
         indexes: Vec::new(),
@@ -288,9 +466,19 @@ fn empty_description(stored: &StoredRelation) -> Relation {
                 deferrable: c.deferrable,
                 initially_deferred: c.initially_deferred,
                 validated: c.validated,
+                inheritance: describe_inheritance(c.inheritance),
+                no_inherit: c.no_inherit,
+                parent: c.parent.map(Oid),
             })
             .collect(),
+        parents: stored.parents.iter().map(|parent| Oid(*parent)).collect(),
+        children: Vec::new(),
+        partitioning: None,
+        partition_levels: Vec::new(),
+        partition_bound: None,
         referenced_by: Vec::new(),
+        triggers: super::triggers::described(stored),
+        foreign_key_firing: super::triggers::firing(stored.foreign_key_firing.unwrap_or('O')),
         view_query: stored.view_query.clone(),
         row_estimate: UNKNOWN_ROWS,
         temporary: stored.temporary,
@@ -298,6 +486,13 @@ fn empty_description(stored: &StoredRelation) -> Relation {
         comment: stored.comment.clone(),
         options: stored.options.clone(),
         version: 0,
+    }
+}
+
+fn describe_inheritance(stored: StoredInheritance) -> Inheritance {
+    Inheritance {
+        local: stored.local,
+        parents: stored.parents,
     }
 }
 
@@ -329,43 +524,50 @@ fn describe_action(action: StoredAction) -> ReferentialAction {
 }
 
 fn describe_index(stored: &StoredIndex, relation: &Relation) -> SqlResult<IndexDescription> {
-    let bind = |text: &str| -> SqlResult<Expr> {
-        Err(SqlError::unsupported(format_args!(
-            "an index on the expression {text} of {}",
-            relation.name
-        )))
+    let lost = || {
+        SqlError::internal(format!(
+            "the expressions of index \"{}\" are not bound",
+            stored.name
+        ))
     };
-    let keys = stored.keys.iter().map(|key| {
-        let target = match (key.column, &key.expression) {
-            (Some(column), _) => IndexKeyTarget::Column(column),
-            (None, Some(text)) => IndexKeyTarget::Expression(text.clone(), bind(text)?),
-            (None, None) => {
-                return Err(SqlError::internal(format!(
-                    "index \"{}\" has a key without a meaning",
-                    stored.name
-                )));
+    let names = relation.quoted_column_names();
+    let shown = |expr: &Expr| (deparse(expr, &names, false), folded(expr));
+    let mut expressions = stored.bound.expressions.iter();
+    let mut keys = Vec::with_capacity(stored.keys.len());
+    for key in &stored.keys {
+        let target = match key.column {
+            Some(column) => IndexKeyTarget::Column(column),
+            None => {
+                let (text, expr) = shown(expressions.next().ok_or_else(lost)?);
+                IndexKeyTarget::Expression(text, expr)
             }
         };
-        Ok(IndexKey {
+        keys.push(IndexKey {
             target,
+            name: key.name.clone(),
             ty: ColumnType::with_typmod(Oid(key.type_oid), key.typmod),
+            collation: key.collation.clone(),
+            operator_class: key.operator_class.map(Oid),
             descending: key.descending,
             nulls_first: key.nulls_first,
-        })
-    });
+        });
+    }
+    if stored.predicate.is_some() != stored.bound.predicate.is_some() {
+        return Err(lost());
+    }
     Ok(IndexDescription {
         oid: Oid(stored.oid),
         name: stored.name.clone(),
         index: IndexId(stored.index),
-        keys: keys.collect::<SqlResult<_>>()?,
+        keys,
         include: stored.include.clone(),
         unique: stored.unique,
+        immediate: !stored.deferrable,
         primary: stored.primary,
         nulls_not_distinct: stored.nulls_not_distinct,
-        predicate: match &stored.predicate {
-            Some(text) => Some((text.clone(), bind(text)?)),
-            None => None,
-        },
+        predicate: stored.bound.predicate.as_ref().map(shown),
         valid: stored.valid,
+        clustered: stored.clustered,
+        parent: stored.parent.map(Oid),
     })
 }

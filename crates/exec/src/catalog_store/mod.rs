@@ -1,6 +1,7 @@
 //! Objects of users: schemas, relations, roles, databases, as rows of one engine table.
 //!
-//! Read in this order: `stored` (what a row holds), `catalog` (one immutable state of everything), `store` (the
+//! Read in this order: `stored` (what a row holds), `catalog` (one immutable state of everything; `partitions` for its part of a
+//! description), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
 //! own changes).
 //!
@@ -10,11 +11,23 @@
 //! tables and indexes, which the engine keeps in its table 1 within the same transaction.
 
 mod catalog;
+mod routine;
+pub(crate) mod partitions;
 mod session;
 mod store;
+mod temporary;
+pub(crate) mod transition;
+mod triggers;
 pub(crate) mod write;
 pub mod stored;
 
-pub use catalog::{Catalog, RelationEntry};
+pub use catalog::{Catalog, RelationEntry, RoutineEntry};
 pub use session::SessionCatalog;
 pub use store::CatalogStore;
+pub use temporary::PG_TEMP;
+
+/// Under which number a sequence is locked: that of a table which cannot be, since tables count up from the bottom.
+pub(crate) fn sequence_lock(sequence: mote_common::Oid) -> mote_common::TableId {
+    const SEQUENCES: u32 = 1 << 31;
+    mote_common::TableId(SEQUENCES | sequence.0)
+}

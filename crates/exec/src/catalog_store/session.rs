@@ -2,17 +2,23 @@
 //!
 //! A transaction that changes nothing shares the committed state. The first change makes a working copy; every change
 //! is noted, so that ROLLBACK TO can go back and commit can apply the changes to whatever is committed by then.
+//!
+//! Temporary objects are the session's own (`temporary`): they lie on top of the committed state, and their changes never
+//! reach it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use super::transition::TransitionNames;
 use mote_common::{Oid, RowId, SqlResult};
 use mote_engine::Engine;
+use mote_sql::catalog::routine::Routine;
 use mote_sql::catalog::{CatalogView, Relation};
 
 use super::catalog::{Catalog, RelationEntry};
 use super::store::CatalogStore;
 use super::stored::StoredObject;
+use super::temporary::{PG_TEMP, Temporary};
 use crate::views;
 
 /// One change of the running transaction.
@@ -22,6 +28,7 @@ struct Change {
     /// None: dropped.
     put: Option<(StoredObject, RowId)>,
     savepoint_depth: u32,
+    temporary: bool,
 }
 
 struct Overlay {
@@ -40,10 +47,18 @@ pub struct SessionCatalog {
     pub session_user: String,
     /// As in the setting, `$user` not resolved.
     pub search_path: Vec<String>,
+    /// The tables that the running trigger function sees besides.
+    pub transition_tables: TransitionNames,
     /// The committed state last looked at, with its generation.
     cached: RefCell<(u64, Arc<Catalog>)>,
     overlay: Option<Overlay>,
+    temporary: Temporary,
+    /// See `note_temporary_use`.
+    used_temporary: bool,
 }
+
+/// No generation has this number: what is kept under it is made anew.
+const STALE: u64 = u64::MAX;
 
 impl SessionCatalog {
     pub fn new(store: Arc<CatalogStore>, engine: Arc<Engine>) -> SessionCatalog {
@@ -58,8 +73,11 @@ impl SessionCatalog {
             user_oid: Oid::INVALID,
             session_user: String::new(),
             search_path: Vec::new(),
+            transition_tables: TransitionNames::default(),
             cached,
             overlay: None,
+            temporary: Temporary::default(),
+            used_temporary: false,
         }
     }
 
@@ -74,18 +92,102 @@ impl SessionCatalog {
             let mut shown = overlay.catalog.borrow_mut();
             if shown.0 != generation {
                 // Others have committed changes: who gets the lock of a table after them must see what they made of it.
-                let mut catalog = (*self.store.committed()).clone();
+                let mut catalog = (*self.base(generation)).clone();
                 if apply(&mut catalog, &self.store, &self.engine, &overlay.changes).is_ok() {
                     *shown = (generation, Arc::new(catalog));
                 }
             }
             return shown.1.clone();
         }
+        self.base(generation)
+    }
+
+    /// The committed state with the session's temporary objects.
+    fn base(&self, generation: u64) -> Arc<Catalog> {
         let mut cached = self.cached.borrow_mut();
         if cached.0 != generation {
-            *cached = (generation, self.store.committed());
+            let committed = self.store.committed();
+            *cached = (
+                generation,
+                self.temporary.on_top_of(committed, self.database, &self.engine),
+            );
         }
         cached.1.clone()
+    }
+
+    /// What was put together before is not true any more.
+    fn forget_cached(&mut self) {
+        self.cached.get_mut().0 = STALE;
+        if let Some(overlay) = &mut self.overlay {
+            overlay.catalog.get_mut().0 = STALE;
+        }
+    }
+
+    // Temporary objects
+
+    /// The session's temporary schema, which is made when it is first asked for.
+    pub fn make_temporary_schema(&mut self, pid: u32) -> (Oid, String) {
+        if let Some((oid, name)) = self.temporary.schema() {
+            return (oid, name.to_string());
+        }
+        let made = self
+            .temporary
+            .make_schema(self.store.allocate_oid(), pid, self.user_oid);
+        self.forget_cached();
+        made
+    }
+
+    /// OID and name of the temporary schema, if the session has one.
+    pub fn temporary_schema(&self) -> Option<(Oid, &str)> {
+        self.temporary.schema()
+    }
+
+    pub fn is_temporary_schema(&self, oid: Oid) -> bool {
+        self.temporary.schema().is_some_and(|(schema, _)| schema == oid)
+    }
+
+    /// Another number after each change of temporary objects that was committed; 0 while there are none.
+    #[inline]
+    pub fn temporary_stamp(&self) -> u64 {
+        self.temporary.stamp()
+    }
+
+    /// The session gives its temporary objects up; nobody reads them any more.
+    pub fn drop_temporary(&mut self) {
+        self.temporary.drop_all(&self.engine);
+        self.forget_cached();
+    }
+
+    /// The transaction reads or writes temporary relations: it cannot be prepared.
+    pub fn note_temporary_use(&mut self) {
+        self.used_temporary = true;
+    }
+
+    /// Has the transaction read, written or changed temporary objects?
+    pub fn has_used_temporary(&self) -> bool {
+        self.used_temporary || self.temporary_changes().next().is_some()
+    }
+
+    /// The transaction is over.
+    pub fn forget_temporary_use(&mut self) {
+        self.used_temporary = false;
+    }
+
+    fn temporary_changes(&self) -> impl Iterator<Item = &Change> {
+        let changes = self.overlay.iter().flat_map(|overlay| &overlay.changes);
+        changes.filter(|change| change.temporary)
+    }
+
+    /// The temporary relations as the transaction sees them, by age.
+    pub fn temporary_relations(&self) -> Vec<Arc<RelationEntry>> {
+        let changed = self.temporary_changes().map(|change| change.oid);
+        let mut oids: Vec<Oid> = self.temporary.relations().chain(changed).collect();
+        if oids.is_empty() {
+            return Vec::new();
+        }
+        oids.sort();
+        oids.dedup();
+        oids.into_iter().filter_map(|oid| self.entry(oid)).collect()
     }
 
     /// True while the transaction has changes of its own: plans made now must not be shared.
@@ -105,11 +207,18 @@ impl SessionCatalog {
         savepoint_depth: u32,
     ) -> SqlResult<()> {
         let generation = self.store.generation();
-        let mut catalog = (*self.current()).clone();
+        let current = self.current();
+        let temporary = match &put {
+            Some((StoredObject::Relation(relation), _)) => relation.temporary,
+            Some(_) => false,
+            None => current.relation(oid).is_some_and(|entry| entry.stored.temporary),
+        };
+        let mut catalog = (*current).clone();
         let change = Change {
             oid,
             put,
             savepoint_depth,
+            temporary,
         };
         apply(
             &mut catalog,
@@ -146,7 +255,7 @@ impl SessionCatalog {
             .collect();
         if !kept.is_empty() {
             let generation = self.store.generation();
-            let mut catalog = (*self.store.committed()).clone();
+            let mut catalog = (*self.base(generation)).clone();
             apply(&mut catalog, &self.store, &self.engine, &kept)?;
             self.overlay = Some(Overlay {
                 catalog: RefCell::new((generation, Arc::new(catalog))),
@@ -154,6 +263,13 @@ impl SessionCatalog {
             });
         }
         Ok(())
+    }
+
+    /// RELEASE: what was changed since belongs to the savepoint around it, of which `depth` are open now.
+    pub fn release_to(&mut self, depth: u32) {
+        for change in self.overlay.iter_mut().flat_map(|overlay| &mut overlay.changes) {
+            change.savepoint_depth = change.savepoint_depth.min(depth);
+        }
     }
 
     /// ROLLBACK.
@@ -166,26 +282,56 @@ impl SessionCatalog {
         let Some(overlay) = self.overlay.take() else {
             return commit();
         };
-        let store = self.store.clone();
-        let publication = store.begin_publication();
+        let (temporary, permanent): (Vec<Change>, Vec<Change>) =
+            overlay.changes.into_iter().partition(|change| change.temporary);
+        let result = match permanent.is_empty() {
+            true => commit()?,
+            false => self.publish_changes(&permanent, commit)?,
+        };
+        if !temporary.is_empty() {
+            let changes = temporary.into_iter().map(|change| match change.put {
+                Some((StoredObject::Relation(relation), _)) => (change.oid, Some(relation)),
+                _ => (change.oid, None),
+            });
+            self.temporary.commit(changes, &self.store);
+            self.forget_cached();
+        }
+        Ok(result)
+    }
+
+    fn publish_changes<T, E>(
+        &self,
+        changes: &[Change],
+        commit: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let publication = self.store.begin_publication();
         let result = commit()?;
         let mut catalog = (*publication.base()).clone();
-        apply(&mut catalog, &store, &self.engine, &overlay.changes)
+        apply(&mut catalog, &self.store, &self.engine, changes)
             .expect("changes that applied to the transaction's own view apply to the committed state");
         publication.finish(catalog);
         Ok(result)
     }
 
     fn effective_path(&self) -> Vec<String> {
-        let mut path: Vec<String> = Vec::with_capacity(self.search_path.len() + 1);
+        let mut path: Vec<String> = Vec::with_capacity(self.search_path.len() + 2);
+        let temporary = self.temporary.schema().map(|(_, name)| name);
+        if let Some(name) = temporary
+            && !self.search_path.iter().any(|schema| schema == PG_TEMP)
+        {
+            path.push(name.to_string());
+        }
         if !self.search_path.iter().any(|schema| schema == "pg_catalog") {
             path.push("pg_catalog".into());
         }
         for schema in &self.search_path {
-            path.push(if schema == "$user" {
-                self.user.clone()
-            } else {
-                schema.clone()
+            path.push(match schema.as_str() {
+                "$user" => self.user.clone(),
+                PG_TEMP => match temporary {
+                    Some(name) => name.to_string(),
+                    None => continue,
+                },
+                _ => schema.clone(),
             });
         }
         path
@@ -194,9 +340,12 @@ impl SessionCatalog {
     /// The schema of the search path in which unqualified CREATE puts an object.
     pub fn creation_schema(&self) -> Option<(Oid, String)> {
         let catalog = self.current();
+        // The temporary schema counts only where the path names it.
+        let named = self.search_path.iter().any(|schema| schema == PG_TEMP);
+        let temporary = self.temporary.schema().map(|(_, name)| name).filter(|_| !named);
         self.effective_path()
             .into_iter()
-            .filter(|schema| schema != "pg_catalog")
+            .filter(|schema| schema != "pg_catalog" && Some(schema.as_str()) != temporary)
             .find_map(|name| {
                 catalog
                     .schema_by_name(self.database, &name)
@@ -208,7 +357,10 @@ impl SessionCatalog {
     pub fn index_oid(&self, schema: Option<&str>, name: &str) -> Option<Oid> {
         let catalog = self.current();
         let in_schema = |schema: &str| {
-            let schema = Oid(catalog.schema_by_name(self.database, schema)?.object.oid);
+            let schema = Oid(catalog
+                .schema_by_name(self.database, self.resolve(schema))?
+                .object
+                .oid);
             catalog
                 .name(schema, name)
                 .filter(|&oid| catalog.index_owner(oid).is_some())
@@ -222,8 +374,16 @@ impl SessionCatalog {
     /// Oid of a schema of this database.
     pub fn schema_oid(&self, name: &str) -> Option<Oid> {
         self.current()
-            .schema_by_name(self.database, name)
+            .schema_by_name(self.database, self.resolve(name))
             .map(|schema| Oid(schema.object.oid))
+    }
+
+    /// `pg_temp` is what the session's own temporary schema is called everywhere.
+    fn resolve<'n>(&'n self, schema: &'n str) -> &'n str {
+        match self.temporary.schema() {
+            Some((_, own)) if schema == PG_TEMP => own,
+            _ => schema,
+        }
     }
 }
 
@@ -248,11 +408,15 @@ fn apply(catalog: &mut Catalog, store: &CatalogStore, engine: &Engine, changes: 
 
 impl CatalogView for SessionCatalog {
     fn relation_by_name(&self, schema: Option<&str>, name: &str) -> Option<Arc<Relation>> {
+        if let Some(table) = self.transition_tables.named(schema, name) {
+            return Some(table);
+        }
         let catalog = self.current();
         let in_schema = |schema: &str| {
             if let Some(relation) = views::relation_by_name(schema, name) {
                 return Some(relation);
             }
+            let schema = self.resolve(schema);
             let schema = Oid(catalog.schema_by_name(self.database, schema)?.object.oid);
             let relation = catalog.relation(catalog.name(schema, name)?)?;
             Some(relation.described.clone())
@@ -264,6 +428,9 @@ impl CatalogView for SessionCatalog {
     }
 
     fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
+        if let Some(table) = self.transition_tables.relation(oid) {
+            return Some(table);
+        }
         if oid < Oid::FIRST_USER {
             return views::relation(oid);
         }
@@ -273,6 +440,34 @@ impl CatalogView for SessionCatalog {
     fn relation_of_index(&self, oid: Oid) -> Option<Arc<Relation>> {
         let catalog = self.current();
         Some(catalog.relation(catalog.index_owner(oid)?)?.described.clone())
+    }
+
+    fn routines_named(&self, schema: Option<&str>, name: &str) -> Vec<Arc<Routine>> {
+        let catalog = self.current();
+        let mut named = catalog.routines_named(name).peekable();
+        if named.peek().is_none() {
+            return Vec::new();
+        }
+        let named: Vec<_> = named.collect();
+        let path = match schema {
+            Some(schema) => vec![schema.to_string()],
+            None => self.effective_path(),
+        };
+        let mut found = Vec::new();
+        for schema in path {
+            let Some(schema) = catalog.schema_by_name(self.database, &schema) else {
+                continue;
+            };
+            let here = named
+                .iter()
+                .filter(|routine| routine.stored.schema == schema.object.oid);
+            found.extend(here.map(|routine| routine.described.clone()));
+        }
+        found
+    }
+
+    fn routine(&self, oid: Oid) -> Option<Arc<Routine>> {
+        Some(self.current().routine(oid)?.described.clone())
     }
 
     fn schema_exists(&self, name: &str) -> bool {
@@ -308,6 +503,28 @@ impl CatalogView for SessionCatalog {
 mod tests {
     use crate::command::test_support::session;
     use crate::embedded::LocalSession;
+
+    #[test]
+    fn a_released_savepoint_s_changes_outlive_a_later_one() {
+        let mut session = session();
+        for statement in [
+            "begin",
+            "savepoint a",
+            "create table kept (id int)",
+            "set local work_mem = '5MB'",
+            "release a",
+            "savepoint b",
+            "create table gone (id int)",
+            "set local work_mem = '6MB'",
+            "rollback to b",
+        ] {
+            session.query(statement).unwrap();
+        }
+        session.query("select * from kept").unwrap();
+        let shown = session.rows("show work_mem").unwrap();
+        assert_eq!(shown[0][0].as_deref(), Some("5MB"));
+        session.query("select * from gone").unwrap_err();
+    }
 
     #[test]
     fn changes_that_others_commit_are_not_overwritten() {

@@ -3,9 +3,13 @@
 //! A field that is added needs `#[serde(default)]`; one that is taken away must still be readable for one release.
 //! Texts of expressions are kept as the deparser prints them and bound again when the description is built.
 
+use std::sync::Arc;
+
 use mote_common::Oid;
 use mote_sql::catalog::AclItem;
 use serde::{Deserialize, Serialize};
+
+use crate::index_expressions::BoundIndex;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum StoredObject {
@@ -13,6 +17,7 @@ pub enum StoredObject {
     Schema(StoredSchema),
     Role(StoredRole),
     Relation(StoredRelation),
+    Routine(StoredRoutine),
 }
 
 impl StoredObject {
@@ -30,6 +35,7 @@ impl StoredObject {
             StoredObject::Schema(o) => o.oid,
             StoredObject::Role(o) => o.oid,
             StoredObject::Relation(o) => o.oid,
+            StoredObject::Routine(o) => o.oid,
         })
     }
 }
@@ -87,6 +93,15 @@ pub enum StoredKind {
     Sequence,
 }
 
+/// What COMMIT does to a temporary table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredOnCommit {
+    #[default]
+    PreserveRows,
+    DeleteRows,
+    Drop,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredRelation {
     pub oid: u32,
@@ -104,6 +119,12 @@ pub struct StoredRelation {
     pub constraints: Vec<StoredConstraint>,
     #[serde(default)]
     pub view_query: Option<String>,
+    #[serde(default)]
+    pub triggers: Vec<StoredTrigger>,
+    /// How ENABLE and DISABLE TRIGGER ALL left the checks of foreign keys, in the letters of pg_trigger.tgenabled. None:
+    /// as they were made.
+    #[serde(default)]
+    pub foreign_key_firing: Option<char>,
     /// Relations that a view reads, through other views included.
     #[serde(default)]
     pub depends_on: Vec<u32>,
@@ -115,8 +136,74 @@ pub struct StoredRelation {
     pub comment: Option<String>,
     #[serde(default)]
     pub options: Vec<String>,
+    /// One session's own: never written to the catalog's table.
     #[serde(default)]
     pub temporary: bool,
+    #[serde(default)]
+    pub on_commit: StoredOnCommit,
+    /// Tables that this one inherits from, by INHERITS or as their partition, in the order of `inhseqno`.
+    #[serde(default)]
+    pub parents: Vec<u32>,
+    /// PARTITION BY.
+    #[serde(default)]
+    pub partitioning: Option<StoredPartitioning>,
+    /// PARTITION OF: among the partitions of its only parent.
+    #[serde(default)]
+    pub partition: Option<StoredPartition>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredPartitioning {
+    pub strategy: StoredStrategy,
+    pub keys: Vec<StoredPartitionKey>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredStrategy {
+    List,
+    Range,
+    Hash,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredPartitionKey {
+    /// Position of the column, or None for an expression.
+    pub column: Option<u16>,
+    #[serde(default)]
+    pub expression: Option<String>,
+    pub type_oid: u32,
+    pub typmod: i32,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredPartition {
+    pub bound: StoredBound,
+    /// DETACH .. CONCURRENTLY has begun: no statement that begins now sees the partition.
+    #[serde(default)]
+    pub detach_pending: bool,
+}
+
+/// Values are in the text form of the key's type, under the default settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredBound {
+    Default,
+    /// None is NULL.
+    List(Vec<Option<String>>),
+    Range {
+        from: Vec<StoredRangeDatum>,
+        to: Vec<StoredRangeDatum>,
+    },
+    Hash {
+        modulus: u32,
+        remainder: u32,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredRangeDatum {
+    MinValue,
+    Value(String),
+    MaxValue,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -138,6 +225,36 @@ pub struct StoredColumn {
     pub owned_sequence: Option<u32>,
     #[serde(default)]
     pub comment: Option<String>,
+    #[serde(default)]
+    pub inheritance: StoredInheritance,
+}
+
+/// Where a column or a constraint comes from: `attislocal` and `attinhcount`, `conislocal` and `coninhcount`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredInheritance {
+    /// Defined by the table itself, not (only) by its parents.
+    pub local: bool,
+    /// Direct parents that have it.
+    pub parents: u16,
+}
+
+impl Default for StoredInheritance {
+    fn default() -> StoredInheritance {
+        StoredInheritance {
+            local: true,
+            parents: 0,
+        }
+    }
+}
+
+impl StoredInheritance {
+    /// Of what a table has from its parents alone.
+    pub fn from_parents(parents: u16) -> StoredInheritance {
+        StoredInheritance {
+            local: false,
+            parents,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -150,6 +267,8 @@ pub struct StoredIndex {
     #[serde(default)]
     pub include: Vec<u16>,
     pub unique: bool,
+    #[serde(default)]
+    pub deferrable: bool,
     pub primary: bool,
     #[serde(default)]
     pub nulls_not_distinct: bool,
@@ -157,8 +276,17 @@ pub struct StoredIndex {
     pub predicate: Option<String>,
     #[serde(default = "yes")]
     pub valid: bool,
+    /// The table was last clustered on it.
+    #[serde(default)]
+    pub clustered: bool,
     #[serde(default)]
     pub comment: Option<String>,
+    /// The index of the parent table that this one is attached to.
+    #[serde(default)]
+    pub parent: Option<u32>,
+    /// What the texts mean: bound when the index is made and when the catalog is read.
+    #[serde(skip)]
+    pub bound: Arc<BoundIndex>,
 }
 
 fn yes() -> bool {
@@ -171,12 +299,51 @@ pub struct StoredIndexKey {
     pub column: Option<u16>,
     #[serde(default)]
     pub expression: Option<String>,
+    /// The name among the index's columns, where it is not the column's.
+    #[serde(default)]
+    pub name: Option<String>,
     pub type_oid: u32,
     pub typmod: i32,
+    #[serde(default)]
+    pub collation: Option<String>,
+    #[serde(default)]
+    pub operator_class: Option<u32>,
     #[serde(default)]
     pub descending: bool,
     #[serde(default)]
     pub nulls_first: bool,
+}
+
+impl StoredIndex {
+    /// Keys that are plain columns, all of them, and no predicate: what foreign keys can lean on.
+    pub fn is_plain(&self) -> bool {
+        self.predicate.is_none() && self.keys.iter().all(|key| key.column.is_some())
+    }
+
+    /// The texts of the keys that are no plain columns.
+    pub fn expressions(&self) -> Vec<&str> {
+        self.keys
+            .iter()
+            .filter_map(|key| key.expression.as_deref())
+            .collect()
+    }
+}
+
+impl StoredIndexKey {
+    /// A column in its own type and PostgreSQL's default order.
+    pub fn of_column(position: u16, column: &StoredColumn) -> StoredIndexKey {
+        StoredIndexKey {
+            column: Some(position),
+            expression: None,
+            name: None,
+            type_oid: column.type_oid,
+            typmod: column.typmod,
+            collation: None,
+            operator_class: None,
+            descending: false,
+            nulls_first: false,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -192,6 +359,14 @@ pub struct StoredConstraint {
     pub validated: bool,
     #[serde(default)]
     pub comment: Option<String>,
+    #[serde(default)]
+    pub inheritance: StoredInheritance,
+    /// CHECK .. NO INHERIT: of this table only.
+    #[serde(default)]
+    pub no_inherit: bool,
+    /// The parent table's constraint that this key, or foreign key, of a partition belongs to.
+    #[serde(default)]
+    pub parent: Option<u32>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -202,7 +377,7 @@ pub enum StoredConstraintKind {
     ForeignKey(StoredForeignKey),
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredForeignKey {
     pub columns: Vec<u16>,
     pub referenced: u32,
@@ -224,6 +399,53 @@ pub enum StoredAction {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredTrigger {
+    pub oid: u32,
+    pub name: String,
+    pub function: u32,
+    pub timing: StoredTiming,
+    pub for_each_row: bool,
+    /// The events by their first letters: `i`, `u`, `d`, `t`.
+    pub events: String,
+    /// UPDATE OF: positions of columns.
+    #[serde(default)]
+    pub columns: Vec<u16>,
+    #[serde(default)]
+    pub condition: Option<String>,
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// pg_trigger.tgenabled.
+    pub enabled: char,
+    #[serde(default)]
+    pub old_table: Option<String>,
+    #[serde(default)]
+    pub new_table: Option<String>,
+    #[serde(default)]
+    pub constraint: Option<StoredConstraintTrigger>,
+    /// pg_trigger.tgparentid: of a partition, the trigger of its parent that this one is a clone of.
+    #[serde(default)]
+    pub parent: Option<u32>,
+    #[serde(default)]
+    pub comment: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum StoredTiming {
+    Before,
+    After,
+    InsteadOf,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct StoredConstraintTrigger {
+    pub oid: u32,
+    #[serde(default)]
+    pub referenced: Option<u32>,
+    pub deferrable: bool,
+    pub initially_deferred: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredSequence {
     /// The engine's sequence.
     pub id: u32,
@@ -237,6 +459,60 @@ pub struct StoredSequence {
     /// (table, position of the column) that OWNED BY names.
     #[serde(default)]
     pub owned_by: Option<(u32, u16)>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredRoutine {
+    pub oid: u32,
+    pub schema: u32,
+    pub name: String,
+    pub procedure: bool,
+    pub language: String,
+    pub arguments: Vec<StoredArgument>,
+    pub result: StoredType,
+    #[serde(default)]
+    pub returns_set: bool,
+    /// As in pg_proc: i, s, v.
+    pub volatility: char,
+    #[serde(default)]
+    pub strict: bool,
+    #[serde(default)]
+    pub security_definer: bool,
+    #[serde(default)]
+    pub leakproof: bool,
+    /// As in pg_proc: u, r, s.
+    pub parallel: char,
+    pub cost: f64,
+    pub rows: f64,
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    pub body: String,
+    #[serde(default)]
+    pub standard_body: bool,
+    pub owner: u32,
+    #[serde(default)]
+    pub acl: Vec<StoredAcl>,
+    #[serde(default)]
+    pub comment: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredArgument {
+    #[serde(default)]
+    pub name: String,
+    /// As in pg_proc: i, o, b (INOUT), v, t (a column of RETURNS TABLE).
+    pub mode: char,
+    pub ty: StoredType,
+    #[serde(default)]
+    pub default: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StoredType {
+    pub oid: u32,
+    /// The relation whose row type it is; `oid` is then that of record.
+    #[serde(default)]
+    pub row_of: Option<u32>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::catalog::Catalog;
 use super::stored::StoredObject;
+use super::temporary::NO_ROW;
 use crate::context::StatementContext;
 use crate::modify::write_error;
 
@@ -57,14 +58,15 @@ pub(crate) fn write_first(engine: &Arc<Engine>, objects: &[StoredObject]) -> Sql
 /// Makes the catalog of a set of objects.
 pub(crate) fn build(engine: &Engine, objects: Vec<(StoredObject, RowId)>) -> SqlResult<Catalog> {
     let mut catalog = Catalog::default();
-    let mut relations = Vec::new();
+    let mut described = Vec::new();
     for (object, row) in objects {
-        if let StoredObject::Relation(relation) = &object {
-            relations.push(Oid(relation.oid));
+        if matches!(object, StoredObject::Relation(_) | StoredObject::Routine(_)) {
+            described.push(object.oid());
         }
         catalog.put(object, row)?;
     }
-    for oid in relations {
+    for oid in described {
+        catalog.bind_indexes(oid)?;
         catalog.describe(oid, 0, |id| {
             engine.table(id).map(|table| table.row_count_estimate() as f64)
         })?;
@@ -92,21 +94,41 @@ fn insert(
 /// Inserts or replaces an object in the statement's transaction and in the session's view.
 pub(crate) fn put(object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let oid = object.oid();
+    let depth = context.session.savepoint_depth;
+    if matches!(&object, StoredObject::Relation(relation) if relation.temporary) {
+        return context.session.catalog.record(oid, Some((object, NO_ROW)), depth);
+    }
+    refuse_temporary_schema(oid, context)?;
+    crate::command::temporary::refuse_permanent_dependent(&object, context)?;
     let table = catalog_table(context.database.engine())?;
     let existing = row_of(oid, context);
     let row = match existing {
         None => retry(context, |transaction| insert(transaction, &table, &object))?,
         Some(row) => {
-            retry(context, |transaction| replace(transaction, &table, row, &object))?;
-            row
+            let known = known(oid, context).map(|known| known.encode());
+            let outcome = retry(context, |transaction| {
+                replace(transaction, &table, row, &object, known.as_deref())
+            })?;
+            match outcome {
+                Replaced::Done => row,
+                Replaced::Gone => return Err(gone(&object)),
+                Replaced::ChangedMeanwhile => {
+                    return Err(SqlError::new(state::INTERNAL_ERROR, "tuple concurrently updated"));
+                }
+            }
         }
     };
-    let depth = context.session.savepoint_depth;
     context.session.catalog.record(oid, Some((object, row)), depth)
 }
 
 /// Deletes an object.
 pub(crate) fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let depth = context.session.savepoint_depth;
+    let entry = context.session.catalog.entry(oid);
+    if entry.is_some_and(|entry| entry.stored.temporary) {
+        return context.session.catalog.record(oid, None, depth);
+    }
+    refuse_temporary_schema(oid, context)?;
     let table = catalog_table(context.database.engine())?;
     if let Some(row) = row_of(oid, context) {
         retry(context, |transaction| {
@@ -120,23 +142,78 @@ pub(crate) fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<
             }
         })?;
     }
-    let depth = context.session.savepoint_depth;
     context.session.catalog.record(oid, None, depth)
 }
 
+/// The temporary schema comes and goes with its session.
+fn refuse_temporary_schema(oid: Oid, context: &StatementContext<'_>) -> SqlResult<()> {
+    match context.session.catalog.is_temporary_schema(oid) {
+        true => Err(SqlError::unsupported("a change of a temporary schema")),
+        false => Ok(()),
+    }
+}
+
+/// How the replacement of an object ended.
+enum Replaced {
+    Done,
+    /// Another transaction deleted it while this one waited.
+    Gone,
+    /// Another transaction changed it since `known`: what this one made of `known` would undo that.
+    ChangedMeanwhile,
+}
+
+/// `known`: the object as this session knew it when it decided what to make of it.
 fn replace(
     transaction: &Transaction,
     table: &mote_engine::Table,
     row: RowId,
     object: &StoredObject,
-) -> Result<(), WriteError> {
+    known: Option<&[u8]>,
+) -> Result<Replaced, WriteError> {
     // A statement may write an object more than once: each write is a command of its own.
     transaction.advance_command();
     let locked = transaction.lock_row(table, row, None, RowLockStrength::NoKeyUpdate, WaitPolicy::Block)?;
-    let newest = locked.newest.ok_or(WriteError::Deleted)?;
+    let Some(newest) = locked.newest else {
+        return Ok(Replaced::Gone);
+    };
+    // Decoded and encoded again: an older release may have written it with fewer fields.
+    let bytes = table.view(newest.layout(), newest.bytes()).variable(0);
+    let stands = StoredObject::decode(bytes).map(|object| object.encode());
+    if known.is_some_and(|known| stands.is_ok_and(|stands| stands != known)) {
+        return Ok(Replaced::ChangedMeanwhile);
+    }
     let mut writer = RowWriter::new(table.newest_layout());
     writer.set_variable(0, &object.encode());
-    transaction.update(table, &newest, writer.finish()?)
+    transaction.update(table, &newest, writer.finish()?)?;
+    Ok(Replaced::Done)
+}
+
+/// PostgreSQL locks an object before it looks at it again; here the wait is for its row, with the same answer.
+fn gone(object: &StoredObject) -> SqlError {
+    let (state, noun, name) = match object {
+        StoredObject::Database(database) => (state::INVALID_CATALOG_NAME, "database", &database.name),
+        StoredObject::Schema(schema) => (state::INVALID_SCHEMA_NAME, "schema", &schema.name),
+        StoredObject::Role(role) => (state::UNDEFINED_OBJECT, "role", &role.name),
+        StoredObject::Relation(relation) => (state::UNDEFINED_TABLE, "relation", &relation.name),
+        StoredObject::Routine(routine) => (state::UNDEFINED_FUNCTION, "function", &routine.name),
+    };
+    SqlError::new(state, format!("{noun} \"{name}\" does not exist"))
+}
+
+/// An object as the session sees it.
+fn known(oid: Oid, context: &StatementContext<'_>) -> Option<StoredObject> {
+    let catalog = context.session.catalog.current();
+    let relation = catalog
+        .relation(oid)
+        .map(|r| StoredObject::Relation(r.stored.clone()));
+    relation
+        .or_else(|| Some(StoredObject::Schema(catalog.schemas.get(&oid)?.object.clone())))
+        .or_else(|| Some(StoredObject::Role(catalog.roles.get(&oid)?.object.clone())))
+        .or_else(|| {
+            Some(StoredObject::Database(
+                catalog.databases.get(&oid)?.object.clone(),
+            ))
+        })
 }
 
 fn row_of(oid: Oid, context: &StatementContext<'_>) -> Option<RowId> {
@@ -144,6 +221,7 @@ fn row_of(oid: Oid, context: &StatementContext<'_>) -> Option<RowId> {
     catalog
         .relation(oid)
         .map(|r| r.row)
+        .or_else(|| catalog.routine(oid).map(|r| r.row))
         .or_else(|| catalog.schemas.get(&oid).map(|e| e.row))
         .or_else(|| catalog.roles.get(&oid).map(|e| e.row))
         .or_else(|| catalog.databases.get(&oid).map(|e| e.row))

@@ -19,6 +19,8 @@ pub(super) enum AclKind {
     Table,
     Sequence,
     Schema,
+    Function,
+    Procedure,
 }
 
 impl AclKind {
@@ -28,6 +30,7 @@ impl AclKind {
             AclKind::Table => INSERT | SELECT | UPDATE | DELETE | TRUNCATE | REFERENCES | TRIGGER,
             AclKind::Sequence => SELECT | UPDATE | USAGE,
             AclKind::Schema => USAGE | CREATE,
+            AclKind::Function | AclKind::Procedure => EXECUTE,
         }
     }
 
@@ -36,6 +39,8 @@ impl AclKind {
             AclKind::Table => "table",
             AclKind::Sequence => "sequence",
             AclKind::Schema => "schema",
+            AclKind::Function => "function",
+            AclKind::Procedure => "procedure",
         }
     }
 

@@ -11,8 +11,10 @@ use mote_sql::ast::{ColumnDefinition, Constraint, DefinitionOption, DropBehavior
 use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::{ColumnType, Datum, encode_storage, oid};
 
-use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, view};
-use crate::catalog_store::stored::{StoredColumn, StoredConstraintKind, StoredObject, StoredRelation};
+use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger, view};
+use crate::catalog_store::stored::{
+    StoredColumn, StoredConstraintKind, StoredInheritance, StoredObject, StoredRelation,
+};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::expr::{Expression, compile};
@@ -30,12 +32,14 @@ pub(super) fn existing(table: &StoredRelation, name: &str) -> SqlResult<usize> {
         })
 }
 
+/// Adds a column. Answers the constraints that it comes with and that are still to be added; None where IF NOT EXISTS
+/// has found it.
 pub(super) fn add(
     column: &ColumnDefinition,
     if_not_exists: bool,
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
+) -> SqlResult<Option<Vec<Constraint>>> {
     if table.columns.iter().any(|c| !c.dropped && c.name == *column.name) {
         let message = format!(
             "column \"{}\" of relation \"{}\" already exists",
@@ -43,15 +47,27 @@ pub(super) fn add(
         );
         if if_not_exists {
             schema::notice(state::DUPLICATE_COLUMN, format!("{message}, skipping"), context);
-            return Ok(());
+            return Ok(None);
         }
         return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
     }
     create_table::check_column_count(table.columns.len() + 1)?;
     let mut constraints: Vec<Constraint> = Vec::new();
+    let position = table.columns.len() as u16;
+    let stored = create_table::define_column(column, position, table, &mut constraints, context)?;
+    add_defined(stored, table, context)?;
+    Ok(Some(constraints))
+}
+
+/// Adds a column that has been defined already.
+pub(super) fn add_defined(
+    column: StoredColumn,
+    table: &mut StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    create_table::check_column_count(table.columns.len() + 1)?;
     let old = table.clone();
-    let stored = create_table::define_column(column, table, &mut constraints, context)?;
-    table.columns.push(stored);
+    table.columns.push(column);
     let position = table.columns.len() - 1;
     let empty = row_checks::is_empty(&old, context);
     if !empty && differs_by_row(&table.columns[position], context)? {
@@ -59,15 +75,12 @@ pub(super) fn add(
         write::put(StoredObject::Relation(table.clone()), context)?;
         create_table::check_generated(table, position, &[], context)?;
         write::put(StoredObject::Relation(old.clone()), context)?;
-        rebuild::rebuild(&old, table, &[], context)?;
+        rebuild::rebuild(&old, table, &[], context)
     } else {
         add_layout(&old, table, empty, context)?;
         write::put(StoredObject::Relation(table.clone()), context)?;
-        create_table::check_generated(table, position, &[], context)?;
+        create_table::check_generated(table, position, &[], context)
     }
-    constraints
-        .iter()
-        .try_for_each(|added| constraint::add(added, table, context))
 }
 
 /// Whether rows that exist need values of their own.
@@ -142,7 +155,10 @@ pub(super) fn drop_column(
     let indexes: Vec<u32> = table
         .indexes
         .iter()
-        .filter(|i| i.keys.iter().any(|k| k.column == Some(position)) || i.include.contains(&position))
+        .filter(|i| {
+            let is_key = i.keys.iter().any(|key| key.column == Some(position));
+            is_key || i.include.contains(&position) || i.bound.reads(position)
+        })
         .map(|index| index.oid)
         .collect();
     let views = views_reading(table, position, context)?;
@@ -159,6 +175,10 @@ pub(super) fn drop_column(
             .iter()
             .map(|view| (drop::described(view, context), subject.clone())),
     );
+    let triggers = trigger::reading(table, position, context)?;
+    let of = drop::described(table, context);
+    let described = |name: &String| (format!("trigger {name} on {of}"), subject.clone());
+    descriptions.extend(triggers.iter().map(described));
     for index in &indexes {
         descriptions.extend(
             drop::foreign_keys_to(*index, table, context)
@@ -183,6 +203,7 @@ pub(super) fn drop_column(
         remove_index(index, table, context)?;
     }
     drop_constraints_on(position, table, context)?;
+    table.triggers.retain(|trigger| !triggers.contains(&trigger.name));
     for column in generated.into_iter().chain([position]) {
         if let Some(sequence) = table.columns[column as usize].owned_sequence
             && let Some(entry) = context.session.catalog.entry(Oid(sequence))
@@ -208,6 +229,7 @@ fn forget(column: &mut StoredColumn, position: u16) {
         generated: None,
         owned_sequence: None,
         comment: None,
+        inheritance: StoredInheritance::default(),
     };
 }
 
@@ -330,7 +352,12 @@ pub(super) fn set_type(
     if let Some(text) = column.default.clone() {
         check_default(name, &text, ty, context)?;
     }
-    let same_bytes = using.is_none() && is_relabeling(&old.columns[position], ty);
+    // Functions in index expressions may be others for another type.
+    let is_computed_from = table
+        .indexes
+        .iter()
+        .any(|index| index.bound.reads(position as u16));
+    let same_bytes = using.is_none() && !is_computed_from && is_relabeling(&old.columns[position], ty);
     if same_bytes {
         for key in table.indexes.iter_mut().flat_map(|index| &mut index.keys) {
             if key.column == Some(position as u16) {
@@ -341,6 +368,34 @@ pub(super) fn set_type(
     }
     rebuild::rebuild(&old, table, &[(position, conversion)], context)?;
     check_foreign_keys(position as u16, table, context)
+}
+
+/// A column by which a table is partitioned stays what it is.
+pub(super) fn refuse_partition_key(
+    action: &str,
+    position: u16,
+    table: &StoredRelation,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    use mote_sql::catalog::IndexKeyTarget;
+    let entry = context.session.catalog.entry(Oid(table.oid));
+    let scheme = entry
+        .as_ref()
+        .and_then(|entry| entry.described.partitioning.as_ref());
+    let reads = scheme.is_some_and(|scheme| {
+        scheme.keys.iter().any(|key| match &key.target {
+            IndexKeyTarget::Column(column) => *column == position,
+            IndexKeyTarget::Expression(_, expr) => super::constraint::columns_of(expr).contains(&position),
+        })
+    });
+    if !reads {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot {action} column \"{}\" because it is part of the partition key of relation \"{}\"",
+        table.columns[position as usize].name, table.name
+    );
+    Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
 }
 
 /// varchar and text differ in what they accept: values of the narrower one are values of the wider one as they stand.
@@ -365,6 +420,16 @@ fn refuse_type_dependents(
         .detail(format!(
             "rule _RETURN on view {} depends on column \"{column}\"",
             view.name
+        )));
+    }
+    if let Some(name) = trigger::reading(table, position, context)?.first() {
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot alter type of a column used in a trigger definition",
+        )
+        .detail(format!(
+            "trigger {name} on {} depends on column \"{column}\"",
+            drop::described(table, context)
         )));
     }
     if let Some(&other) = generated_from(table, position, context)?.first() {

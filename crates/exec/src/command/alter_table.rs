@@ -3,10 +3,13 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{AlterTable, AlterTableCommand, DropBehavior, ObjectKind, RoleSpecification};
+use mote_sql::ast::{AlterTable, AlterTableCommand, DetachMode, DropBehavior, ObjectKind, RoleSpecification};
 use mote_types::ColumnType;
 
-use super::{alter_column, constraint, create_table, drop, rename, row_checks, schema};
+use super::{
+    alter_children, alter_column, attach_partition, cluster, constraint, create_table, drop, partition_index,
+    rename, row_checks, schema,
+};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -17,6 +20,11 @@ const TAG: CommandTag = CommandTag::Word("ALTER TABLE");
 pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if let [AlterTableCommand::ChangeOwner(owner)] = alter.commands.as_slice() {
         return change_owner(alter, owner, context);
+    }
+    if let [AlterTableCommand::AttachPartition { .. } | AlterTableCommand::DetachPartition { .. }] =
+        alter.commands.as_slice()
+    {
+        return alter_partition(alter, context);
     }
     if alter.kind != ObjectKind::Table {
         return Err(SqlError::unsupported("ALTER of this kind of relation"));
@@ -35,11 +43,67 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
         }
         return Err(schema::undefined_table(&alter.name));
     };
+    schema::refuse_pending_events("ALTER TABLE", &table, context)?;
+    attach_partition::refuse_pending_detach(&table)?;
     for command in &alter.commands {
-        run_command(command, &mut table, context)?;
+        alter_children::apply(command, alter.only, &mut table, context)?;
         write::put(StoredObject::Relation(table.clone()), context)?;
+        if table.partitioning.is_some() {
+            let oid = Oid(table.oid);
+            partition_index::follow(command, alter.only, oid, context)?;
+            let entry = context.session.catalog.entry(oid);
+            table = entry
+                .ok_or_else(|| SqlError::internal("an altered table is in the catalog"))?
+                .stored
+                .clone();
+        }
     }
     Ok(TAG)
+}
+
+/// ATTACH and DETACH stand alone in their statement.
+fn alter_partition(alter: &AlterTable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    match (alter.kind, alter.commands.as_slice()) {
+        (
+            ObjectKind::Index,
+            [
+                AlterTableCommand::AttachPartition {
+                    partition,
+                    bound: None,
+                },
+            ],
+        ) => {
+            attach_partition::attach_index(&alter.name, partition, context)?;
+            Ok(CommandTag::Word("ALTER INDEX"))
+        }
+        (
+            ObjectKind::Table,
+            [
+                AlterTableCommand::AttachPartition {
+                    partition,
+                    bound: Some(bound),
+                },
+            ],
+        ) => {
+            attach_partition::attach(&alter.name, partition, bound, context)?;
+            Ok(TAG)
+        }
+        (ObjectKind::Table, [AlterTableCommand::DetachPartition { partition, mode }]) => {
+            match mode {
+                DetachMode::AtOnce => attach_partition::detach(&alter.name, partition, context)?,
+                DetachMode::Finalize => attach_partition::finalize(&alter.name, partition, context)?,
+                // The session runs the two transactions of it.
+                DetachMode::Concurrently => {
+                    return Err(SqlError::new(
+                        state::ACTIVE_SQL_TRANSACTION,
+                        "ALTER TABLE ... DETACH CONCURRENTLY cannot run inside a transaction block",
+                    ));
+                }
+            }
+            Ok(TAG)
+        }
+        _ => Err(SqlError::unsupported("ALTER of this kind of relation")),
+    }
 }
 
 /// OWNER TO, which tables share with views and sequences.
@@ -77,42 +141,33 @@ fn lock_mode(command: &AlterTableCommand) -> TableLockMode {
         {
             TableLockMode::ShareRowExclusive
         }
+        AlterTableCommand::EnableTrigger { .. } | AlterTableCommand::DisableTrigger { .. } => {
+            TableLockMode::ShareRowExclusive
+        }
         AlterTableCommand::SetOptions(_)
         | AlterTableCommand::ResetOptions(_)
+        | AlterTableCommand::ClusterOn(_)
+        | AlterTableCommand::SetWithoutCluster
         | AlterTableCommand::ValidateConstraint { .. }
         | AlterTableCommand::SetStatistics { .. } => TableLockMode::ShareUpdateExclusive,
         _ => TableLockMode::AccessExclusive,
     }
 }
 
-fn run_command(
+/// A command on one table, its children left aside.
+pub(super) fn run_command(
     command: &AlterTableCommand,
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     match command {
-        AlterTableCommand::AddConstraint(added) => constraint::add(added, table, context),
         AlterTableCommand::DropConstraint {
             name,
             if_exists,
             behavior,
         } => drop_constraint(name, *if_exists, *behavior, table, context),
+        AlterTableCommand::AlterConstraint(alter) => constraint::alter(alter, table),
         AlterTableCommand::ValidateConstraint { name } => validate_constraint(name, table, context),
-        AlterTableCommand::AddColumn {
-            column,
-            if_not_exists,
-        } => alter_column::add(column, *if_not_exists, table, context),
-        AlterTableCommand::DropColumn {
-            column,
-            if_exists,
-            behavior,
-        } => alter_column::drop_column(column, *if_exists, *behavior, table, context),
-        AlterTableCommand::SetType {
-            column,
-            type_name,
-            collation: None,
-            using,
-        } => alter_column::set_type(column, type_name, using.as_ref(), table, context),
         AlterTableCommand::SetType { .. } => Err(SqlError::unsupported("ALTER COLUMN TYPE .. COLLATE")),
         AlterTableCommand::AddIdentity {
             column,
@@ -167,6 +222,8 @@ fn run_command(
         }
         // Statistics targets are a hint for ANALYZE, which has nothing to do here.
         AlterTableCommand::SetStatistics { column, .. } => alter_column::existing(table, column).map(|_| ()),
+        AlterTableCommand::ClusterOn(index) => cluster::alter(table, Some(index)),
+        AlterTableCommand::SetWithoutCluster => cluster::alter(table, None),
         AlterTableCommand::Unsupported(name) => Err(SqlError::unsupported(name)),
         _ => Err(SqlError::unsupported("this form of ALTER TABLE")),
     }
@@ -265,7 +322,7 @@ fn drop_not_null(column: &str, table: &mut StoredRelation) -> SqlResult<()> {
     Ok(())
 }
 
-fn drop_constraint(
+pub(super) fn drop_constraint(
     name: &str,
     if_exists: bool,
     behavior: DropBehavior,

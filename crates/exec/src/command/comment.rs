@@ -1,11 +1,11 @@
-//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, roles and databases.
+//! COMMENT ON tables, columns, indexes, constraints, views, sequences, schemas, functions, roles and databases.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
-use super::{drop, privileges, role, schema};
+use super::{drop, privileges, role, routine, schema};
 use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -18,6 +18,10 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
         .as_deref()
         .filter(|text| !text.is_empty())
         .map(str::to_string);
+    if routine::is_routine(comment.kind) {
+        routine::comment(&comment.object, comment.kind, text, context)?;
+        return Ok(CommandTag::Word("COMMENT"));
+    }
     let ObjectReference::Name(name) = &comment.object else {
         return Err(SqlError::unsupported("COMMENT ON this kind of object"));
     };
@@ -27,6 +31,7 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
         ObjectKind::Sequence => on_relation(name, StoredKind::Sequence, "sequence", text, context)?,
         ObjectKind::Column => on_column(name, text, context)?,
         ObjectKind::TableConstraint => on_constraint(name, text, context)?,
+        ObjectKind::Trigger => on_trigger(name, text, context)?,
         ObjectKind::Index => on_index(name, text, context)?,
         ObjectKind::Schema => on_schema(name.last(), text, context)?,
         ObjectKind::Role => on_role(name.last(), text, context)?,
@@ -109,6 +114,23 @@ fn on_constraint(
         )
     })?;
     constraint.comment = text;
+    write::put(StoredObject::Relation(relation), context)
+}
+
+fn on_trigger(
+    name: &QualifiedName,
+    text: Option<String>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut relation = relation_to_change(&schema::relation_of_part(name), context)?;
+    let owner = relation.name.clone();
+    let mut triggers = relation.triggers.iter_mut();
+    let trigger = triggers.find(|trigger| trigger.name == name.last());
+    let trigger = trigger.ok_or_else(|| {
+        let message = format!("trigger \"{}\" for table \"{owner}\" does not exist", name.last());
+        SqlError::new(state::UNDEFINED_OBJECT, message)
+    })?;
+    trigger.comment = text;
     write::put(StoredObject::Relation(relation), context)
 }
 

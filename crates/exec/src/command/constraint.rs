@@ -3,16 +3,17 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{self, Constraint, ConstraintKind, KeyConstraint, MatchType, deparse};
+use mote_sql::ast::{self, Constraint, ConstraintKind, KeyConstraint, MatchType};
 use mote_sql::plan::expr::Expr;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, can_cast};
 
 use super::create_index::{self, IndexSpecification};
-use super::{internal, schema};
+use super::index_keys::IndexKeys;
+use super::{internal, routine, schema};
 use crate::catalog_store::stored::{
     StoredAction, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredIndexKey,
-    StoredRelation,
+    StoredInheritance, StoredRelation,
 };
 use crate::context::StatementContext;
 
@@ -67,13 +68,12 @@ pub(super) fn add(
     if constraint.not_enforced {
         return Err(SqlError::unsupported("NOT ENFORCED"));
     }
-    if constraint.deferrable || constraint.initially_deferred {
-        return Err(SqlError::unsupported("DEFERRABLE constraints"));
-    }
     match &constraint.kind {
         ConstraintKind::PrimaryKey(key) => add_key(constraint, key, true, table, context),
         ConstraintKind::Unique(key) => add_key(constraint, key, false, table, context),
-        ConstraintKind::Check(expression) => add_check(constraint, expression, table, context),
+        ConstraintKind::Check(expression) => {
+            add_check(constraint, expression, Origin::NewTable, table, context).map(|_| ())
+        }
         ConstraintKind::ForeignKey(key) => add_foreign_key(constraint, key, table, context),
         ConstraintKind::Exclude(_) => Err(SqlError::unsupported("EXCLUDE constraints")),
         ConstraintKind::NotNull { column } => {
@@ -137,14 +137,7 @@ fn add_key(
             super::alter_table::set_not_null(table, position, context)?;
         }
         let column = &table.columns[position as usize];
-        keys.push(StoredIndexKey {
-            column: Some(position),
-            expression: None,
-            type_oid: column.type_oid,
-            typmod: column.typmod,
-            descending: false,
-            nulls_first: false,
-        });
+        keys.push(StoredIndexKey::of_column(position, column));
     }
     let include = key
         .include
@@ -179,9 +172,10 @@ fn add_key(
     };
     let specification = IndexSpecification {
         name: name.clone(),
-        keys,
+        over: IndexKeys::of_columns(keys),
         include,
         unique: true,
+        deferrable: constraint.deferrable,
         primary,
         nulls_not_distinct: key.nulls_not_distinct,
     };
@@ -197,21 +191,43 @@ fn add_key(
         oid,
         name,
         kind,
-        deferrable: false,
-        initially_deferred: false,
+        deferrable: constraint.deferrable,
+        initially_deferred: constraint.initially_deferred,
         validated: true,
         comment: None,
+        inheritance: StoredInheritance::default(),
+        no_inherit: false,
+        parent: None,
     });
     Ok(())
 }
 
-fn add_check(
+/// Where a constraint comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// CREATE TABLE: what it inherits is in the table already.
+    NewTable,
+    Statement,
+    /// The parent's statement.
+    Parent,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    New,
+    /// The table had it already.
+    Merged,
+}
+
+/// Adds a CHECK constraint to one table.
+pub(super) fn add_check(
     constraint: &Constraint,
     expression: &ast::Expr,
+    origin: Origin,
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
-    let text = deparse::expression(expression);
+) -> SqlResult<Added> {
+    let text = routine::kept_text(expression, &context.session.catalog);
     let entry = context
         .session
         .catalog
@@ -229,7 +245,12 @@ fn add_check(
     let columns = columns_of(&condition);
     let name = match &constraint.name {
         Some(name) => {
-            require_new_name(table, name)?;
+            if let Some(at) = table.constraints.iter().position(|known| known.name == **name) {
+                merge_check(constraint, &text, origin, at, table)?;
+                let message = format!("merging constraint \"{name}\" with inherited definition");
+                schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+                return Ok(Added::Merged);
+            }
             name.to_string()
         }
         None => {
@@ -248,11 +269,58 @@ fn add_check(
         oid: context.database.catalog().allocate_oid().0,
         name,
         kind: StoredConstraintKind::Check { expression: text },
-        deferrable: false,
-        initially_deferred: false,
+        deferrable: constraint.deferrable,
+        initially_deferred: constraint.initially_deferred,
         validated: !constraint.not_valid,
         comment: None,
+        inheritance: match origin {
+            Origin::Parent => StoredInheritance::from_parents(1),
+            Origin::NewTable | Origin::Statement => StoredInheritance::default(),
+        },
+        no_inherit: constraint.no_inherit,
+        parent: None,
     });
+    Ok(Added::New)
+}
+
+/// A CHECK whose name is taken: the same condition, coming from the other side, counts once more.
+fn merge_check(
+    added: &Constraint,
+    text: &str,
+    origin: Origin,
+    at: usize,
+    table: &mut StoredRelation,
+) -> SqlResult<()> {
+    let relation = table.name.clone();
+    let known = &mut table.constraints[at];
+    let name = known.name.clone();
+    let same = matches!(&known.kind, StoredConstraintKind::Check { expression } if expression == text);
+    let from_parent = origin == Origin::Parent;
+    let mergeable = origin != Origin::Statement || !known.inheritance.local;
+    if !same || !mergeable {
+        return Err(SqlError::new(
+            state::DUPLICATE_OBJECT,
+            format!("constraint \"{name}\" for relation \"{relation}\" already exists"),
+        ));
+    }
+    let conflict = |with: &str| {
+        let message =
+            format!("constraint \"{name}\" conflicts with {with} constraint on relation \"{relation}\"");
+        Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message))
+    };
+    if known.no_inherit {
+        return conflict("non-inherited");
+    }
+    if known.inheritance.parents > 0 && added.no_inherit {
+        return conflict("inherited");
+    }
+    if !added.not_valid && !known.validated {
+        return conflict("NOT VALID");
+    }
+    match from_parent {
+        true => known.inheritance.parents += 1,
+        false => known.inheritance.local = true,
+    }
     Ok(())
 }
 
@@ -297,6 +365,7 @@ fn add_foreign_key(
         .iter()
         .map(|c| referencing_column(table, c))
         .collect::<SqlResult<Vec<_>>>()?;
+    refuse_mixed_persistence(table, &target)?;
     let (referenced_columns, index) = referenced_key(key, &target)?;
     if columns.len() != referenced_columns.len() {
         return Err(SqlError::new(
@@ -333,12 +402,52 @@ fn add_foreign_key(
         oid: context.database.catalog().allocate_oid().0,
         name,
         kind: StoredConstraintKind::ForeignKey(stored),
-        deferrable: false,
-        initially_deferred: false,
+        deferrable: constraint.deferrable,
+        initially_deferred: constraint.initially_deferred,
         validated: !constraint.not_valid,
         comment: None,
+        inheritance: StoredInheritance::default(),
+        no_inherit: false,
+        parent: None,
     });
     Ok(())
+}
+
+/// ALTER CONSTRAINT: when a foreign key is checked.
+pub(super) fn alter(alter: &ast::AlterConstraint, table: &mut StoredRelation) -> SqlResult<()> {
+    if alter.enforced.is_some() {
+        return Err(SqlError::unsupported("NOT ENFORCED"));
+    }
+    if alter.no_inherit.is_some() {
+        return Err(SqlError::unsupported("ALTER CONSTRAINT .. INHERIT"));
+    }
+    let (name, of) = (&*alter.name, table.name.clone());
+    let Some(constraint) = table.constraints.iter_mut().find(|known| known.name == name) else {
+        return Err(SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("constraint \"{name}\" of relation \"{of}\" does not exist"),
+        ));
+    };
+    if !matches!(constraint.kind, StoredConstraintKind::ForeignKey(_)) {
+        return Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("constraint \"{name}\" of relation \"{of}\" is not a foreign key constraint"),
+        ));
+    }
+    // Without a clause the constraint becomes NOT DEFERRABLE, as in PostgreSQL 15.
+    let (deferrable, deferred) = alter.deferrability.unwrap_or_default();
+    (constraint.deferrable, constraint.initially_deferred) = (deferrable, deferred);
+    Ok(())
+}
+
+/// Rows that outlive a session cannot lean on rows that do not, nor the other way round.
+fn refuse_mixed_persistence(table: &StoredRelation, target: &StoredRelation) -> SqlResult<()> {
+    let message = match (table.temporary, target.temporary) {
+        (false, true) => "constraints on permanent tables may reference only permanent tables",
+        (true, false) => "constraints on temporary tables may reference only temporary tables",
+        _ => return Ok(()),
+    };
+    Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
 }
 
 fn referencing_column(table: &StoredRelation, name: &str) -> SqlResult<u16> {
@@ -364,6 +473,9 @@ fn referenced_key(key: &ast::ForeignKey, target: &StoredRelation) -> SqlResult<(
                 format!("there is no primary key for referenced table \"{}\"", target.name),
             )
         })?;
+        if primary.deferrable {
+            return Err(deferrable_target("primary key", target));
+        }
         return Ok((key_columns(primary), primary.oid));
     }
     let columns = key
@@ -373,17 +485,15 @@ fn referenced_key(key: &ast::ForeignKey, target: &StoredRelation) -> SqlResult<(
         .collect::<SqlResult<Vec<_>>>()?;
     let mut sorted = columns.clone();
     sorted.sort();
-    let index = target
-        .indexes
-        .iter()
-        .filter(|i| i.unique && i.predicate.is_none() && i.valid)
-        .find(|index| {
-            let mut keys = key_columns(index);
-            keys.sort();
-            keys == sorted
-        });
-    match index {
+    let matching = |index: &&StoredIndex| {
+        let mut keys = key_columns(index);
+        keys.sort();
+        index.unique && index.is_plain() && index.valid && keys == sorted
+    };
+    let mut found = target.indexes.iter().filter(matching);
+    match found.clone().find(|index| !index.deferrable) {
         Some(index) => Ok((columns, index.oid)),
+        None if found.next().is_some() => Err(deferrable_target("unique constraint", target)),
         None => Err(SqlError::new(
             state::INVALID_FOREIGN_KEY,
             format!(
@@ -392,6 +502,17 @@ fn referenced_key(key: &ast::ForeignKey, target: &StoredRelation) -> SqlResult<(
             ),
         )),
     }
+}
+
+/// A key that may be violated for a while proves nothing.
+fn deferrable_target(what: &str, target: &StoredRelation) -> SqlError {
+    SqlError::new(
+        state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!(
+            "cannot use a deferrable {what} for referenced table \"{}\"",
+            target.name
+        ),
+    )
 }
 
 fn key_columns(index: &StoredIndex) -> Vec<u16> {

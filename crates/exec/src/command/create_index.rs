@@ -5,13 +5,15 @@ use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{
     BuildProgress, IndexDefinition, KeyClass, KeyColumn, KeySource, TableLockMode, WriteError,
 };
-use mote_sql::ast::{CreateIndex, IndexValue, NullsOrder, SortDirection};
+use mote_sql::ast::{CreateIndex, IndexValue};
 use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
 
-use super::{constraint, create_table, schema};
+use super::index_keys::{self, IndexKeys};
+use super::{constraint, create_table, partition_index, schema};
 use crate::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
+use crate::index_expressions;
 use crate::modify::write_error;
 use crate::session::CommandTag;
 
@@ -24,9 +26,10 @@ const TAG: CommandTag = CommandTag::Word("CREATE INDEX");
 /// An index to make, names resolved.
 pub(super) struct IndexSpecification {
     pub name: String,
-    pub keys: Vec<StoredIndexKey>,
+    pub over: IndexKeys,
     pub include: Vec<u16>,
     pub unique: bool,
+    pub deferrable: bool,
     pub primary: bool,
     pub nulls_not_distinct: bool,
 }
@@ -51,22 +54,28 @@ pub(super) fn run(
     };
     let mut table = schema::table_for_change(&create.table, lock, context)?
         .ok_or_else(|| schema::undefined_table(&create.table))?;
+    if create.concurrently && table.partitioning.is_some() {
+        let message = format!(
+            "cannot create index on partitioned table \"{}\" concurrently",
+            table.name
+        );
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
     let schema_oid = Oid(table.schema);
-    let keys = create
-        .elements
-        .iter()
-        .map(|element| key_of(element, &table))
-        .collect::<SqlResult<Vec<_>>>()?;
-    if keys.len() > KEY_COLUMNS_MAX {
+    if create.elements.len() > KEY_COLUMNS_MAX {
         return Err(SqlError::new(
             state::TOO_MANY_COLUMNS,
             format!("cannot use more than {KEY_COLUMNS_MAX} columns in an index"),
         ));
     }
+    let over = index_keys::resolve(create, &table, context)?;
     let mut include = Vec::new();
     for element in &create.include {
         let IndexValue::Column(name) = &element.value else {
-            return Err(SqlError::unsupported("expressions in included columns"));
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "expressions are not supported in included columns",
+            ));
         };
         include.push(constraint::column_position(&table, name)?);
     }
@@ -84,33 +93,32 @@ pub(super) fn run(
             name.to_string()
         }
         None => {
-            let names: Vec<&str> = keys
-                .iter()
-                .filter_map(|key| key.column.map(|c| table.columns[c as usize].name.as_str()))
-                .collect();
-            let mut parts = vec![table.name.as_str()];
-            parts.extend(names);
+            let parts = name_parts(&over.keys, &table);
             schema::choose_name(schema_oid, &parts, "idx", |_| false, context)
         }
     };
     let specification = IndexSpecification {
         name,
-        keys,
+        over,
         include,
         unique: create.unique,
+        deferrable: false,
         primary: false,
         nulls_not_distinct: create.nulls_not_distinct,
     };
-    let index = build_while(writers, specification, &table, context)?;
+    let mut index = build_while(writers, specification, &table, context)?;
+    let (relation, made) = (Oid(table.oid), index.oid);
+    let partitioned = table.partitioning.is_some();
+    index.valid = !create.only || context.session.catalog.current().children_of(relation).is_empty();
     table.indexes.push(index);
     write::put(StoredObject::Relation(table), context)?;
+    if partitioned && !create.only {
+        partition_index::provide_in_partitions(relation, made, context)?;
+    }
     Ok(TAG)
 }
 
 fn refuse_unsupported(create: &CreateIndex) -> SqlResult<()> {
-    if create.filter.is_some() {
-        return Err(SqlError::unsupported("CREATE INDEX WHERE"));
-    }
     if &*create.access_method != "btree" {
         return Err(SqlError::unsupported(format_args!(
             "access method \"{}\"",
@@ -129,45 +137,11 @@ fn refuse_unsupported(create: &CreateIndex) -> SqlResult<()> {
     Ok(())
 }
 
-fn key_of(element: &mote_sql::ast::IndexElement, table: &StoredRelation) -> SqlResult<StoredIndexKey> {
-    let IndexValue::Column(name) = &element.value else {
-        return Err(SqlError::unsupported("an expression in CREATE INDEX"));
-    };
-    if let Some(class) = &element.operator_class
-        && !class.last().ends_with("_ops")
-    {
-        return Err(SqlError::new(
-            state::UNDEFINED_OBJECT,
-            format!(
-                "operator class \"{}\" does not exist for access method \"btree\"",
-                class.last()
-            ),
-        ));
-    }
-    let position = table
-        .columns
-        .iter()
-        .position(|c| !c.dropped && c.name == **name)
-        .ok_or_else(|| {
-            SqlError::new(
-                state::UNDEFINED_COLUMN,
-                format!("column \"{name}\" does not exist"),
-            )
-        })?;
-    let column = &table.columns[position];
-    let descending = element.direction == SortDirection::Descending;
-    Ok(StoredIndexKey {
-        column: Some(position as u16),
-        expression: None,
-        type_oid: column.type_oid,
-        typmod: column.typmod,
-        descending,
-        nulls_first: match element.nulls {
-            NullsOrder::First => true,
-            NullsOrder::Last => false,
-            NullsOrder::Default => descending,
-        },
-    })
+/// What PostgreSQL names an index after: its table and its columns.
+pub(super) fn name_parts<'t>(keys: &'t [StoredIndexKey], table: &'t StoredRelation) -> Vec<&'t str> {
+    std::iter::once(table.name.as_str())
+        .chain(keys.iter().map(|key| index_keys::name_of(key, table)))
+        .collect()
 }
 
 /// What writers of the table do during a build.
@@ -186,42 +160,55 @@ pub(super) fn build(
     build_while(Writers::Wait, specification, table, context)
 }
 
-fn build_while(
+pub(super) fn build_while(
     writers: Writers,
     specification: IndexSpecification,
     table: &StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredIndex> {
-    let columns = specification
-        .keys
-        .iter()
-        .map(|key| engine_key(key, specification.primary, table))
-        .collect::<SqlResult<Vec<_>>>()?;
+    partition_index::check_covers_partition_key(&specification, table)?;
+    let IndexKeys {
+        keys,
+        predicate,
+        bound,
+    } = specification.over;
+    let columns = engine_keys(&keys, specification.primary)?;
+    let texts = keys.iter().filter_map(|key| key.expression.clone());
+    let expressions = index_expressions::definition(&bound, texts.collect(), predicate.clone(), table);
     let definition = IndexDefinition {
         id: mote_common::IndexId(0),
         table: TableId(table.table),
         columns,
         unique: specification.unique,
+        deferrable: specification.deferrable,
         nulls_not_distinct: specification.nulls_not_distinct,
-        expressions: None,
+        expressions,
     };
     let stored = StoredIndex {
         oid: context.database.catalog().allocate_oid().0,
         name: specification.name,
         index: 0,
-        keys: specification.keys,
+        keys,
         include: specification.include,
         unique: specification.unique,
+        deferrable: specification.deferrable,
         primary: specification.primary,
         nulls_not_distinct: specification.nulls_not_distinct,
-        predicate: None,
+        predicate,
         valid: true,
+        clustered: false,
         comment: None,
+        parent: None,
+        bound,
     };
     let mut building = schema::engine_call(context, |transaction| match writers {
         Writers::Wait => transaction.create_index(&definition),
         Writers::GoOn => transaction.create_index_among_writers(&definition),
     })?;
+    if writers == Writers::GoOn {
+        // Whoever writes the table now may have begun without the index; PostgreSQL waits for them all, too.
+        schema::wait_for_lockers(TableId(table.table), TableLockMode::Share, context)?;
+    }
     loop {
         match context
             .transaction
@@ -242,27 +229,25 @@ fn build_while(
     })
 }
 
-/// How the engine makes a key's bytes from a stored column.
-fn engine_key(key: &StoredIndexKey, primary: bool, table: &StoredRelation) -> SqlResult<KeyColumn> {
-    let ty = ColumnType::with_typmod(Oid(key.type_oid), key.typmod);
-    let column = key
-        .column
-        .ok_or_else(|| SqlError::unsupported("an expression in CREATE INDEX"))?;
-    let Some(encoding) = key_encoding(ty) else {
-        return Err(SqlError::unsupported(format_args!(
-            "an index on column \"{}\" of type {}",
-            table.columns[column as usize].name,
-            ty.name()
-        )));
+/// How the engine makes a key's bytes from a stored row.
+fn engine_keys(keys: &[StoredIndexKey], primary: bool) -> SqlResult<Vec<KeyColumn>> {
+    let mut expressions = 0..;
+    let one = |key: &StoredIndexKey| {
+        let ty = ColumnType::with_typmod(Oid(key.type_oid), key.typmod);
+        let encoding = key_encoding(ty).ok_or_else(|| index_keys::no_key(ty))?;
+        Ok(KeyColumn {
+            source: match key.column {
+                Some(column) => KeySource::Column(column),
+                None => KeySource::Expression(expressions.next().expect("expressions are few")),
+            },
+            class: key_class(encoding, storage_class(ty)),
+            // Only a primary key's columns can never become nullable again.
+            nullable: !primary,
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+        })
     };
-    Ok(KeyColumn {
-        source: KeySource::Column(column),
-        class: key_class(encoding, storage_class(ty)),
-        // Only a primary key's columns can never become nullable again.
-        nullable: !primary,
-        descending: key.descending,
-        nulls_first: key.nulls_first,
-    })
+    keys.iter().map(one).collect()
 }
 
 fn key_class(encoding: KeyEncoding, class: mote_types::StorageClass) -> KeyClass {
@@ -287,16 +272,15 @@ fn duplicate_in_build(
     index: &StoredIndex,
     table: &StoredRelation,
     existing: mote_common::RowId,
-    context: &StatementContext<'_>,
+    context: &mut StatementContext<'_>,
 ) -> SqlError {
-    let columns: Vec<u16> = index.keys.iter().filter_map(|key| key.column).collect();
     let error = SqlError::new(
         state::UNIQUE_VIOLATION,
         format!("could not create unique index \"{}\"", index.name),
     )
-    .table("", &table.name)
+    .table(schema::schema_name(table, context), &table.name)
     .constraint(&index.name);
-    match super::row_checks::describe_key(table, &columns, existing, context) {
+    match super::row_checks::describe_key(table, index, existing, context) {
         Some(key) => error.detail(format!("Key {key} is duplicated.")),
         None => error,
     }

@@ -4,18 +4,20 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{ColumnStorage, TableDefinition};
 use mote_sql::ast::{
-    ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OnCommit, OptionValue,
+    ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OptionValue,
     Persistence, TableElement, TypeName, deparse,
 };
 use mote_sql::catalog::CatalogView;
-use mote_sql::catalog::function::Volatility;
-use mote_sql::plan::expr::Expr as BoundExpr;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, StorageClass, oid, storage_class};
 
 use super::constraint::{self, PendingForeignKey};
-use super::{internal, like, rewrite, schema, sequence};
-use crate::catalog_store::stored::{StoredColumn, StoredKind, StoredObject, StoredRelation};
+use super::{
+    create_partition, inherit, internal, like, partition, rewrite, routine, schema, sequence, temporary,
+};
+use crate::catalog_store::stored::{
+    StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
+};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::session::CommandTag;
@@ -26,7 +28,7 @@ const TAG: CommandTag = CommandTag::Word("CREATE TABLE");
 
 pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     refuse_unsupported(create)?;
-    let (schema_oid, _) = schema::schema_for_creation(&create.name, context)?;
+    let (schema_oid, _) = schema::schema_for_new(&create.name, create.persistence, context)?;
     schema::reserve_name(schema_oid, &create.name.name, context)?;
     if schema::relation_exists(schema_oid, &create.name.name, context) {
         if create.if_not_exists {
@@ -46,22 +48,54 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
         context,
     );
     table.options = storage_options(&create.options)?;
+    table.on_commit = temporary::on_commit(create.on_commit, &table)?;
+    let mut inherited = inherit::take_over(&create.inherits, &mut table, context)?;
+    let place = match &create.partition_of {
+        Some(partition_of) => Some(create_partition::place(partition_of, &mut table, context)?),
+        None => None,
+    };
     let mut constraints: Vec<Constraint> = Vec::new();
     for element in &create.element_order {
         match element {
             TableElement::Column(i) => {
                 let column = &create.columns[*i];
-                let stored = define_column(column, &table, &mut constraints, context)?;
-                table.columns.push(stored);
+                if place.is_some() {
+                    create_partition::override_column(column, &mut table, &mut constraints, context)?;
+                    continue;
+                }
+                let known = inherited.position(&column.name, &table);
+                let position = known.unwrap_or(table.columns.len());
+                if known.is_none() && table.columns.iter().any(|c| c.name == *column.name) {
+                    return Err(SqlError::new(
+                        state::DUPLICATE_COLUMN,
+                        format!("column \"{}\" specified more than once", column.name),
+                    ));
+                }
+                let stored = define_column(column, position as u16, &table, &mut constraints, context)?;
+                match known {
+                    Some(position) => inherited.merge(stored, position, &mut table, context)?,
+                    None => inherited.push(stored, &mut table),
+                }
             }
-            TableElement::Like(i) => like::add(&create.like[*i], &mut table, &mut constraints, context)?,
+            TableElement::Like(i) => {
+                let like = &create.like[*i];
+                like::add(like, &mut table, &mut inherited, &mut constraints, context)?;
+            }
         }
     }
+    inherited.require_decided(&table)?;
     check_column_count(table.columns.len())?;
     constraints.extend(create.constraints.iter().cloned());
+    if let Some(by) = &create.partition_by {
+        table.partitioning = Some(partition::partitioning(by, &table, context)?);
+    }
+    let oid = Oid(table.oid);
     store(table, &constraints, &create.columns, context)?;
     for copied in &create.like {
         like::add_indexes(copied, &create.name, context)?;
+    }
+    if let Some(parent) = place {
+        create_partition::inherit_keys(parent, oid, context)?;
     }
     Ok(TAG)
 }
@@ -107,8 +141,7 @@ fn store(
         }
     }
     let definition = TableDefinition::new(table.columns.iter().map(column_storage).collect());
-    let made = schema::engine_call(context, |transaction| transaction.create_table(&definition))?;
-    table.table = made.0;
+    table.table = schema::make_storage(&table, &definition, context)?.0;
     // The relation must be in the catalog before checks and foreign keys to itself can be bound.
     write::put(StoredObject::Relation(table.clone()), context)?;
     for position in 0..table.columns.len() {
@@ -134,22 +167,9 @@ fn store(
 
 fn refuse_unsupported(create: &CreateTable) -> SqlResult<()> {
     let unsupported = |what: &str| Err(SqlError::unsupported(what));
-    match create.persistence {
-        Persistence::Temporary => return unsupported("CREATE TEMPORARY TABLE"),
-        // Every table is logged: UNLOGGED asks for less safety than it gets (COMPAT.md).
-        Persistence::Unlogged | Persistence::Permanent => {}
-    }
-    if create.on_commit != OnCommit::PreserveRows {
-        return unsupported("ON COMMIT");
-    }
-    if !create.inherits.is_empty() {
-        return unsupported("INHERITS");
-    }
-    if create.partition_by.is_some() {
-        return unsupported("PARTITION BY");
-    }
-    if create.partition_of.is_some() {
-        return unsupported("PARTITION OF");
+    let partitions = create.partition_by.is_some() || create.partition_of.is_some();
+    if partitions && create.persistence == Persistence::Temporary {
+        return unsupported("a temporary table with partitions");
     }
     if create.of_type.is_some() {
         return unsupported("CREATE TABLE OF");
@@ -227,19 +247,14 @@ fn serial_type(name: &TypeName) -> Option<ColumnType> {
     }))
 }
 
-/// A column as stored. Its constraints, completed with the column's name, go to `constraints`.
+/// A column as stored, at `position`; that the table has no other of its name is the caller's care. Its constraints, completed with the column's name, go to `constraints`.
 pub(super) fn define_column(
     column: &ColumnDefinition,
+    position: u16,
     table: &StoredRelation,
     constraints: &mut Vec<Constraint>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredColumn> {
-    if table.columns.iter().any(|c| !c.dropped && c.name == *column.name) {
-        return Err(SqlError::new(
-            state::DUPLICATE_COLUMN,
-            format!("column \"{}\" specified more than once", column.name),
-        ));
-    }
     if ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"].contains(&&*column.name) {
         return Err(SqlError::new(
             state::DUPLICATE_COLUMN,
@@ -281,8 +296,8 @@ pub(super) fn define_column(
         generated: None,
         owned_sequence: None,
         comment: None,
+        inheritance: StoredInheritance::default(),
     };
-    let position = table.columns.len() as u16;
     if serial.is_some() {
         if column
             .type_name
@@ -332,7 +347,7 @@ pub(super) fn define_column(
                 stored: true,
             } => {
                 refuse_second_value(&stored, "generation expression", table)?;
-                stored.generated = Some(deparse::expression(expression));
+                stored.generated = Some(routine::kept_text(expression, &context.session.catalog));
             }
             ConstraintKind::Generated { stored: false, .. } => {
                 return Err(SqlError::unsupported("GENERATED ALWAYS AS (..) VIRTUAL"));
@@ -429,7 +444,7 @@ pub(super) fn check_generated(
             });
         }
     }
-    if !is_immutable(&bound) {
+    if !bound.is_immutable() {
         return invalid("generation expression is not immutable".into());
     }
     Ok(())
@@ -445,15 +460,6 @@ fn generation_expression<'a>(written: &'a [ColumnDefinition], name: &str) -> Opt
             ConstraintKind::Generated { expression, .. } => Some(expression),
             _ => None,
         })
-}
-
-/// Whether an expression's value depends on nothing but the row.
-fn is_immutable(expression: &BoundExpr) -> bool {
-    !expression.any(&mut |part| match part {
-        BoundExpr::Call { function, .. } => function.signature().volatility != Volatility::Immutable,
-        BoundExpr::SessionValue { .. } | BoundExpr::Sequence { .. } => true,
-        _ => false,
-    })
 }
 
 pub(super) fn refuse_pseudo_type(column: &str, ty: ColumnType) -> SqlResult<()> {
@@ -493,6 +499,8 @@ pub(super) fn default_text(
             qualified: &qualified,
         },
     );
+    let catalog = &context.session.catalog;
+    rewrite::expression(&mut value, &mut routine::Calls { catalog });
     Ok(deparse::expression(&value))
 }
 

@@ -3,10 +3,10 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{RowWriter, TableDefinition};
-use mote_sql::ast::{CreateTableAs, OnCommit, ParsedStatement, Persistence, Statement};
+use mote_sql::ast::{CreateTableAs, ParsedStatement, Statement};
 
 use super::copy::Sink;
-use super::{create_table, internal, schema, view};
+use super::{create_table, internal, schema, temporary, view};
 use crate::catalog_store::stored::{StoredKind, StoredObject};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -20,7 +20,7 @@ pub(super) fn run(
 ) -> SqlResult<CommandTag> {
     const NO_DATA: CommandTag = CommandTag::Word("CREATE TABLE AS");
     refuse_unsupported(create)?;
-    let (schema_oid, _) = schema::schema_for_creation(&create.name, context)?;
+    let (schema_oid, _) = schema::schema_for_new(&create.name, create.persistence, context)?;
     schema::reserve_name(schema_oid, &create.name.name, context)?;
     if schema::relation_exists(schema_oid, &create.name.name, context) {
         if create.if_not_exists {
@@ -52,8 +52,9 @@ pub(super) fn run(
         context,
     );
     table.options = create_table::storage_options(&create.options)?;
+    table.on_commit = temporary::on_commit(create.on_commit, &table)?;
     let definition = TableDefinition::new(table.columns.iter().map(create_table::column_storage).collect());
-    table.table = schema::engine_call(context, |transaction| transaction.create_table(&definition))?.0;
+    table.table = schema::make_storage(&table, &definition, context)?.0;
     let oid = Oid(table.oid);
     write::put(StoredObject::Relation(table), context)?;
     if !create.with_data {
@@ -93,12 +94,6 @@ fn fill(table: Oid, query: &mut internal::Query, context: &mut StatementContext<
 fn refuse_unsupported(create: &CreateTableAs) -> SqlResult<()> {
     if create.materialized_view {
         return Err(SqlError::unsupported("CREATE MATERIALIZED VIEW"));
-    }
-    if create.persistence == Persistence::Temporary {
-        return Err(SqlError::unsupported("CREATE TEMPORARY TABLE"));
-    }
-    if create.on_commit != OnCommit::PreserveRows {
-        return Err(SqlError::unsupported("ON COMMIT"));
     }
     if let Statement::Execute(_) = create.source {
         return Err(SqlError::unsupported("CREATE TABLE AS EXECUTE"));

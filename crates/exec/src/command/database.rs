@@ -211,6 +211,12 @@ pub(super) fn drop(
             schema::lock_entry(relation, TableLockMode::AccessExclusive, context)?;
             drop::remove_relation(&relation.stored, context)?;
         }
+        for routine in catalog
+            .routines()
+            .filter(|routine| routine.stored.schema == schema.object.oid)
+        {
+            write::remove(Oid(routine.stored.oid), context)?;
+        }
         write::remove(Oid(schema.object.oid), context)?;
     }
     write::remove(Oid(database.oid), context)?;

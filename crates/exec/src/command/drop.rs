@@ -5,14 +5,17 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, deparse};
+use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, RelationName, deparse};
 use mote_sql::catalog::CatalogView;
 
-use super::{schema, sequence, view};
+use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, view};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::{RelationEntry, write};
+use crate::catalog_store::{RelationEntry, RoutineEntry, write};
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::session::{CommandTag, Steps};
+
+/// What PostgreSQL calls the objects of a DROP that names more than one.
+const SEVERAL: &str = "desired object(s)";
 
 pub(super) fn command_name(kind: ObjectKind) -> &'static str {
     match kind {
@@ -21,13 +24,20 @@ pub(super) fn command_name(kind: ObjectKind) -> &'static str {
         ObjectKind::Index => "DROP INDEX",
         ObjectKind::Schema => "DROP SCHEMA",
         ObjectKind::Sequence => "DROP SEQUENCE",
+        ObjectKind::Function => "DROP FUNCTION",
+        ObjectKind::Procedure => "DROP PROCEDURE",
+        ObjectKind::Routine => "DROP ROUTINE",
+        ObjectKind::Trigger => "DROP TRIGGER",
         _ => "DROP",
     }
 }
 
-pub(super) fn run(drop: &Drop, in_block: bool, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
-    if drop.concurrently {
-        check_concurrently(drop, in_block)?;
+pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    if matches!(
+        drop.kind,
+        ObjectKind::Function | ObjectKind::Procedure | ObjectKind::Routine
+    ) {
+        return routine::drop(drop, context);
     }
     let tag = command_name(drop.kind);
     let word = match drop.kind {
@@ -36,6 +46,7 @@ pub(super) fn run(drop: &Drop, in_block: bool, context: &mut StatementContext<'_
         ObjectKind::Index => "index",
         ObjectKind::Schema => "schema",
         ObjectKind::Sequence => "sequence",
+        ObjectKind::Trigger => "trigger",
         _ => return Err(SqlError::unsupported("DROP of this kind of object")),
     };
     // All are dropped together: references among them do not count.
@@ -47,44 +58,61 @@ pub(super) fn run(drop: &Drop, in_block: bool, context: &mut StatementContext<'_
         match drop.kind {
             ObjectKind::Schema => drop_schema(name, drop, context)?,
             ObjectKind::Index => drop_index(name, drop, context)?,
+            ObjectKind::Trigger => trigger::drop(name, drop, context)?,
             _ => relations.extend(find(name, word, drop, context)?),
         }
     }
     for relation in &relations {
         refuse_identity(relation, context)?;
+        schema::refuse_pending_events("DROP TABLE", relation, context)?;
     }
     if let [first, rest @ ..] = relations.as_slice() {
         let subject = if rest.is_empty() {
             described(first, context)
         } else {
-            "desired object(s)".to_string()
+            SEVERAL.to_string()
         };
-        drop_all(relations, &subject, Vec::new(), drop.behavior, context)?;
+        drop_all(relations, &subject, Some(Vec::new()), drop.behavior, context)?;
     }
     Ok(CommandTag::Word(tag))
 }
 
-/// DROP INDEX CONCURRENTLY does what DROP INDEX does, under PostgreSQL's conditions.
-fn check_concurrently(drop: &Drop, in_block: bool) -> SqlResult<()> {
+/// Drops a relation with all that depends on it, and does not tell.
+pub(super) fn quietly(entry: &RelationEntry, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+    let subject = described(&entry.stored, context);
+    let relations = vec![entry.stored.clone()];
+    drop_all(relations, &subject, None, DropBehavior::Cascade, context)
+}
+
+/// DROP INDEX CONCURRENTLY: no statement that begins reads the index any more; it goes when everybody is over who held
+/// the table then. Nobody is kept from the table meanwhile.
+pub(super) fn concurrently(drop: &Drop, in_block: bool) -> SqlResult<Steps> {
     let unsupported = |what: &str| {
         Err(SqlError::new(
             state::FEATURE_NOT_SUPPORTED,
             format!("DROP INDEX CONCURRENTLY does not support {what}"),
         ))
     };
-    if drop.objects.len() != 1 {
+    let [ObjectReference::Name(name)] = drop.objects.as_slice() else {
         return unsupported("dropping multiple objects");
-    }
+    };
     if drop.behavior == DropBehavior::Cascade {
         return unsupported("CASCADE");
     }
-    if in_block {
-        return Err(SqlError::new(
-            state::ACTIVE_SQL_TRANSACTION,
-            "DROP INDEX CONCURRENTLY cannot run inside a transaction block",
-        ));
-    }
-    Ok(())
+    super::refuse_block("DROP INDEX CONCURRENTLY", in_block)?;
+    let (name, drop) = (name.clone(), drop.clone());
+    Ok(Steps::first(move |steps, context| {
+        let mode = TableLockMode::ShareUpdateExclusive;
+        let Some((mut table, at)) = index_to_drop(&name, mode, &drop, context)? else {
+            return Ok(());
+        };
+        table.indexes[at].valid = false;
+        let (oid, index) = (Oid(table.oid), table.indexes[at].oid);
+        write::put(StoredObject::Relation(table), context)?;
+        super::reindex::remove_unread(oid, vec![index], steps);
+        Ok(())
+    }))
 }
 
 fn shown(name: &QualifiedName) -> String {
@@ -123,6 +151,7 @@ fn find(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<StoredRelation>> {
     let relation = schema::relation_name(name);
+    lock_parent(&relation, context)?;
     let Some(entry) = schema::lock_relation(&relation, TableLockMode::AccessExclusive, context)? else {
         missing(word, name, drop, context)?;
         return Ok(None);
@@ -139,12 +168,32 @@ fn find(
     Ok(Some(entry.stored.clone()))
 }
 
+/// A partition goes with its place in the parent, which nobody may use meanwhile, and what the default partition takes
+/// changes with it: both are locked first.
+fn lock_parent(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let Some(entry) = schema::find_relation(name, context)? else {
+        return Ok(());
+    };
+    let parent = entry.stored.partition.as_ref().and(entry.stored.parents.first());
+    let Some(parent) = parent.and_then(|parent| context.session.catalog.entry(Oid(*parent))) else {
+        return Ok(());
+    };
+    schema::require_owner(&entry.stored, context)?;
+    schema::lock_entry(&parent, TableLockMode::AccessExclusive, context)?;
+    if let Some(scheme) = &parent.described.partitioning {
+        partition::lock_default(scheme, context)?;
+    }
+    Ok(())
+}
+
 /// What goes, or must go, together with relations that are dropped.
 #[derive(Default)]
 struct Dependents {
     /// (relation with the constraint, constraint, table that it references).
     foreign_keys: Vec<(Arc<RelationEntry>, String, String)>,
     views: Vec<(Arc<RelationEntry>, String)>,
+    /// Routines that take or return rows of what is dropped.
+    routines: Vec<(Arc<RoutineEntry>, String)>,
     /// (table, position of the column, sequence that its default reads).
     defaults: Vec<(Arc<RelationEntry>, usize, String)>,
 }
@@ -161,7 +210,7 @@ impl Dependents {
         for entry in others {
             for constraint in &entry.stored.constraints {
                 if let StoredConstraintKind::ForeignKey(key) = &constraint.kind
-                    && let Some(target) = dropped.iter().find(|d| d.oid == key.referenced)
+                    && let Some(target) = dropped.iter().find(|d| answers_for(d, key.referenced, context))
                 {
                     found.foreign_keys.push((
                         entry.clone(),
@@ -189,17 +238,32 @@ impl Dependents {
                 }
             }
         }
+        let oids: Vec<u32> = dropped.iter().map(|relation| relation.oid).collect();
+        for (routine, relation) in routine::users_of_rows(&oids, context) {
+            let read = dropped.iter().find(|d| d.oid == relation).expect("one of them");
+            let on = described(read, context).replacen(word_of(read.kind), "type", 1);
+            found.routines.push((routine, on));
+        }
         found
     }
 
     /// (what depends, what it depends on).
     fn descriptions(&self, context: &StatementContext<'_>) -> Vec<(String, String)> {
-        let keys = self.foreign_keys.iter().map(|(entry, constraint, target)| {
-            (
-                format!("constraint {constraint} on {}", described(&entry.stored, context)),
-                target.clone(),
-            )
-        });
+        // A partition's part of a foreign key goes with the key.
+        let own = |(entry, constraint, _): &&(Arc<RelationEntry>, String, String)| {
+            let mut constraints = entry.stored.constraints.iter();
+            constraints.any(|known| known.name == *constraint && known.parent.is_none())
+        };
+        let keys = self
+            .foreign_keys
+            .iter()
+            .filter(own)
+            .map(|(entry, constraint, target)| {
+                (
+                    format!("constraint {constraint} on {}", described(&entry.stored, context)),
+                    target.clone(),
+                )
+            });
         let views = self
             .views
             .iter()
@@ -212,9 +276,27 @@ impl Dependents {
                 sequence.clone(),
             )
         });
-        let mut all: Vec<(String, String)> = defaults.chain(views).chain(keys).collect();
+        let routines = self.routines.iter();
+        let routines = routines.map(|(entry, on)| (routine::described(entry, context), on.clone()));
+        let mut all: Vec<(String, String)> = defaults.chain(views).chain(keys).chain(routines).collect();
         all.dedup();
         all
+    }
+}
+
+/// Whether foreign keys to `referenced` rest on rows of a relation: itself, or a partition of it.
+fn answers_for(dropped: &StoredRelation, referenced: u32, context: &StatementContext<'_>) -> bool {
+    let catalog = context.session.catalog.current();
+    let mut at = dropped.clone();
+    loop {
+        if at.oid == referenced {
+            return true;
+        }
+        let above = at.partition.as_ref().and(at.parents.first());
+        match above.and_then(|above| catalog.relation(Oid(*above))) {
+            Some(above) => at = above.stored.clone(),
+            None => return false,
+        }
     }
 }
 
@@ -245,14 +327,16 @@ fn word_of(kind: StoredKind) -> &'static str {
 }
 
 /// Drops relations with the sequences that their columns own and, with CASCADE, with all that depends on them.
-/// `subject` is what the statement names, `listed` what a CASCADE has found to go already: both for messages.
+/// `subject` is what the statement names, `listed` what a CASCADE has found to go already, None where
+/// nobody is to be told: both for messages.
 fn drop_all(
     mut dropped: Vec<StoredRelation>,
     subject: &str,
-    mut listed: Vec<(String, String)>,
+    listed: Option<Vec<(String, String)>>,
     behavior: DropBehavior,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
+    let below = add_children(&mut dropped, context)?;
     let tables: Vec<Oid> = dropped.iter().map(|relation| Oid(relation.oid)).collect();
     for table in tables {
         for entry in sequence::owned_by_table(table, context) {
@@ -262,12 +346,15 @@ fn drop_all(
         }
     }
     let dependents = Dependents::of(&dropped, context);
-    let descriptions = dependents.descriptions(context);
+    let mut descriptions = below;
+    descriptions.extend(dependents.descriptions(context));
     if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
         return Err(refused(subject, &descriptions));
     }
-    listed.extend(descriptions);
-    cascade_notice(&listed, context);
+    if let Some(mut listed) = listed {
+        listed.extend(descriptions);
+        cascade_notice(&listed, context);
+    }
     for (entry, constraint, _) in &dependents.foreign_keys {
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
         change(entry, context, |relation| {
@@ -285,14 +372,76 @@ fn drop_all(
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
         remove_relation(&entry.stored, context)?;
     }
+    let routines: Vec<_> = dependents
+        .routines
+        .iter()
+        .map(|(entry, _)| entry.clone())
+        .collect();
     for relation in &dropped {
         remove_relation(relation, context)?;
+    }
+    if !routines.is_empty() {
+        routine::drop_all(&routines, subject, DropBehavior::Cascade, context)?;
     }
     Ok(())
 }
 
+/// Adds the tables below those that are dropped. Partitions are part of their table; a table that inherits depends on
+/// its parent: (what depends, what it depends on).
+fn add_children(
+    dropped: &mut Vec<StoredRelation>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<(String, String)>> {
+    let mut descriptions = Vec::new();
+    // Depth first, as PostgreSQL lists them: tables still to be looked at, with the parent that led to them.
+    let mut open: Vec<(StoredRelation, Option<String>)> =
+        dropped.iter().rev().map(|table| (table.clone(), None)).collect();
+    while let Some((table, parent)) = open.pop() {
+        if let Some(parent) = parent {
+            if dropped.iter().any(|known| known.oid == table.oid) {
+                continue;
+            }
+            if table.partition.is_none() {
+                descriptions.push((described(&table, context), parent));
+            }
+            dropped.push(table.clone());
+        }
+        let mut children = inherit::locked_children(table.oid, TableLockMode::AccessExclusive, context)?;
+        children.extend(pending_partitions(&table, context)?);
+        let children = children.into_iter().rev();
+        open.extend(children.map(|child| (child, Some(described(&table, context)))));
+    }
+    Ok(descriptions)
+}
+
+/// Partitions whose DETACH was interrupted go with the table, too.
+fn pending_partitions(
+    table: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<StoredRelation>> {
+    let catalog = context.session.catalog.current();
+    let attached = catalog.children_of(Oid(table.oid));
+    let mut pending = Vec::new();
+    for oid in catalog
+        .all_children_of(Oid(table.oid))
+        .filter(|oid| !attached.contains(oid))
+    {
+        if let Some(entry) = context.session.catalog.entry(oid) {
+            schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+        }
+        pending.extend(
+            context
+                .session
+                .catalog
+                .entry(oid)
+                .map(|entry| entry.stored.clone()),
+        );
+    }
+    Ok(pending)
+}
+
 /// Changes a relation as it is by now: it may have been changed a moment ago.
-fn change(
+pub(super) fn change(
     entry: &RelationEntry,
     context: &mut StatementContext<'_>,
     work: impl FnOnce(&mut StoredRelation),
@@ -311,9 +460,10 @@ pub(super) fn refused(subject: &str, descriptions: &[(String, String)]) -> SqlEr
         .iter()
         .map(|(what, on)| format!("{what} depends on {on}"))
         .collect();
+    let them = if subject == SEVERAL { "them" } else { "it" };
     SqlError::new(
         state::DEPENDENT_OBJECTS_STILL_EXIST,
-        format!("cannot drop {subject} because other objects depend on it"),
+        format!("cannot drop {subject} because other objects depend on {them}"),
     )
     .detail(lines.join("\n"))
     .hint("Use DROP ... CASCADE to drop the dependent objects too.")
@@ -424,9 +574,28 @@ fn refuse_identity(relation: &StoredRelation, context: &StatementContext<'_>) ->
 }
 
 fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let mode = TableLockMode::AccessExclusive;
+    let Some((mut table, at)) = index_to_drop(name, mode, drop, context)? else {
+        return Ok(());
+    };
+    let table_oid = Oid(table.oid);
+    let index = table.indexes.remove(at);
+    let id = mote_common::IndexId(index.index);
+    schema::engine_call(context, |transaction| transaction.drop_index(id))?;
+    write::put(StoredObject::Relation(table), context)?;
+    partition_index::sweep(table_oid, context)
+}
+
+/// The table, locked, and the position of its index of this name; None where the statement is content without it.
+fn index_to_drop(
+    name: &QualifiedName,
+    mode: TableLockMode,
+    drop: &Drop,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Option<(StoredRelation, usize)>> {
     let found = find_index(name, context);
     let Some((table_oid, index_oid)) = found else {
-        return missing("index", name, drop, context);
+        return missing("index", name, drop, context).map(|()| None);
     };
     let entry = context
         .session
@@ -434,13 +603,18 @@ fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<
         .entry(table_oid)
         .ok_or_else(|| SqlError::internal("an index has a table"))?;
     schema::require_owner(&entry.stored, context)?;
-    schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+    schema::lock_entry(&entry, mode, context)?;
+    inherit::locked_inheritors(table_oid.0, mode, context)?;
     let Some(entry) = context.session.catalog.entry(table_oid) else {
-        return missing("index", name, drop, context);
+        return missing("index", name, drop, context).map(|()| None);
     };
-    let mut table = entry.stored.clone();
+    if drop.concurrently && entry.stored.partitioning.is_some() {
+        let message = format!("cannot drop partitioned index \"{}\" concurrently", name.last());
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
+    let table = entry.stored.clone();
     let Some(at) = table.indexes.iter().position(|i| i.oid == index_oid.0) else {
-        return missing("index", name, drop, context);
+        return missing("index", name, drop, context).map(|()| None);
     };
     let owner = table.constraints.iter().find(|c| {
         matches!(c.kind, StoredConstraintKind::PrimaryKey { index } | StoredConstraintKind::Unique { index } if index == index_oid.0)
@@ -460,10 +634,23 @@ fn drop_index(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<
             constraint.name, table.name
         )));
     }
-    let index = table.indexes.remove(at);
-    let id = mote_common::IndexId(index.index);
-    schema::engine_call(context, |transaction| transaction.drop_index(id))?;
-    write::put(StoredObject::Relation(table), context)
+    if let Some(above) = table.indexes[at].parent {
+        let catalog = context.session.catalog.current();
+        let owner = catalog
+            .index_owner(Oid(above))
+            .and_then(|owner| catalog.relation(owner));
+        let above = owner.and_then(|owner| owner.stored.indexes.iter().find(|index| index.oid == above));
+        let above = above.map(|index| index.name.clone()).unwrap_or_default();
+        return Err(SqlError::new(
+            state::DEPENDENT_OBJECTS_STILL_EXIST,
+            format!(
+                "cannot drop index {} because index {above} requires it",
+                name.last()
+            ),
+        )
+        .hint(format!("You can drop index {above} instead.")));
+    }
+    Ok(Some((table, at)))
 }
 
 /// (table, index) for the name of an index.
@@ -497,9 +684,19 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     let named = inside
         .iter()
         .filter(|e| e.stored.sequence.as_ref().is_none_or(|s| s.owned_by.is_none()));
-    let descriptions: Vec<(String, String)> = named
+    let mut descriptions: Vec<(String, String)> = named
         .map(|entry| (described(&entry.stored, context), subject.clone()))
         .collect();
+    let mut routines: Vec<Arc<RoutineEntry>> = catalog
+        .routines()
+        .filter(|entry| entry.stored.schema == stored.oid)
+        .cloned()
+        .collect();
+    routines.sort_by_key(|entry| entry.stored.oid);
+    let named = routines
+        .iter()
+        .map(|entry| (routine::described(entry, context), subject.clone()));
+    descriptions.extend(named);
     if !descriptions.is_empty() && drop.behavior == DropBehavior::Restrict {
         return Err(refused(&subject, &descriptions));
     }
@@ -507,6 +704,15 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
     }
     let relations = inside.iter().map(|entry| entry.stored.clone()).collect();
-    drop_all(relations, &subject, descriptions, DropBehavior::Cascade, context)?;
+    drop_all(
+        relations,
+        &subject,
+        Some(descriptions),
+        DropBehavior::Cascade,
+        context,
+    )?;
+    let current = context.session.catalog.current();
+    routines.retain(|entry| current.routine(Oid(entry.stored.oid)).is_some());
+    routine::drop_all(&routines, &subject, DropBehavior::Cascade, context)?;
     write::remove(Oid(stored.oid), context)
 }

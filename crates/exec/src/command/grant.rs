@@ -1,4 +1,4 @@
-//! GRANT and REVOKE: privileges on tables, views, sequences and schemas, and membership in roles.
+//! GRANT and REVOKE: privileges on tables, views, sequences, schemas and functions, and membership in roles.
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
@@ -10,8 +10,10 @@ use mote_sql::ast::{
 use mote_sql::plan::privilege;
 
 use super::acl::{self, AclKind};
-use super::{privileges, schema};
-use crate::catalog_store::stored::{StoredAcl, StoredKind, StoredObject, StoredRelation, StoredSchema};
+use super::{privileges, routine, schema};
+use crate::catalog_store::stored::{
+    StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRoutine, StoredSchema,
+};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::session::CommandTag;
@@ -45,6 +47,11 @@ pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResul
         return all_in_schema(grant, &grantees, context).map(|()| tag);
     }
     for object in &grant.objects {
+        if routine::is_routine(grant.kind) {
+            let entry = routine::find(routine::signature_of(object)?, grant.kind, context)?;
+            on_routine(grant, &grantees, entry.stored.clone(), context)?;
+            continue;
+        }
         let ObjectReference::Name(name) = object else {
             return Err(SqlError::unsupported("GRANT on this kind of object"));
         };
@@ -86,6 +93,19 @@ fn all_in_schema(grant: &Grant, grantees: &[u32], context: &mut StatementContext
             .schema_oid(name.last())
             .ok_or_else(|| undefined_schema(name.last()))?;
         let catalog = context.session.catalog.current();
+        if routine::is_routine(grant.kind) {
+            let wanted = |procedure: bool| match grant.kind {
+                ObjectKind::Function => !procedure,
+                ObjectKind::Procedure => procedure,
+                _ => true,
+            };
+            for entry in catalog.routines().filter(|entry| entry.stored.schema == oid.0) {
+                if wanted(entry.stored.procedure) {
+                    on_routine(grant, grantees, entry.stored.clone(), context)?;
+                }
+            }
+            continue;
+        }
         for relation in catalog
             .relations()
             .filter(|relation| relation.stored.schema == oid.0)
@@ -96,6 +116,24 @@ fn all_in_schema(grant: &Grant, grantees: &[u32], context: &mut StatementContext
         }
     }
     Ok(())
+}
+
+fn on_routine(
+    grant: &Grant,
+    grantees: &[u32],
+    mut routine: StoredRoutine,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let kind = match grant.kind {
+        ObjectKind::Procedure => AclKind::Procedure,
+        _ => AclKind::Function,
+    };
+    let bits = kind.bits(&grant.privileges)?;
+    // Everybody may execute a routine until somebody says otherwise.
+    let list = acl::with_defaults(&routine.acl, routine.owner, kind, privilege::EXECUTE);
+    let (owner, name) = (routine.owner, routine.name.clone());
+    routine.acl = change(grant, grantees, bits, list, owner, &name, kind, context)?;
+    write::put(StoredObject::Routine(routine), context)
 }
 
 fn undefined_schema(name: &str) -> SqlError {

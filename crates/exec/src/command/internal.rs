@@ -110,6 +110,7 @@ pub(super) fn plan(
         let settings = PlanSettings {
             folder: Some(&crate::expr::FOLDER),
             text,
+            names: None,
         };
         planned = Some(mote_sql::plan_statement(statement, &[], catalog, &settings));
     });
@@ -170,7 +171,7 @@ pub(super) fn evaluate(text: &str, context: &mut StatementContext<'_>) -> SqlRes
 
 /// Rules for all rows cannot be checked at a snapshot that misses some: a transaction that keeps its first snapshot must
 /// start again if anything was committed since.
-fn require_newest(context: &StatementContext<'_>) -> SqlResult<()> {
+pub(super) fn require_newest(context: &StatementContext<'_>) -> SqlResult<()> {
     let newest = || {
         context.transaction.begin_statement(Access::Write).timestamp()
             >= context.database.engine().horizons().tail

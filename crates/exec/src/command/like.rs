@@ -7,9 +7,10 @@ use mote_sql::plan::{RelationAccess, RelationLock, privilege};
 use mote_types::ColumnType;
 
 use super::create_index::{self, IndexSpecification};
-use super::{internal, privileges, rewrite, schema, sequence};
+use super::inherit::Inherited;
+use super::{index_keys, internal, privileges, rewrite, schema, sequence};
 use crate::catalog_store::stored::{
-    StoredConstraint, StoredConstraintKind, StoredKind, StoredObject, StoredRelation,
+    StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -38,13 +39,15 @@ fn source(copied: &TableLike, context: &mut StatementContext<'_>) -> SqlResult<S
 pub(super) fn add(
     copied: &TableLike,
     table: &mut StoredRelation,
+    inherited: &mut Inherited,
     constraints: &mut Vec<Constraint>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     // INCLUDING STATISTICS, STORAGE and COMPRESSION find nothing to copy: no table has any (COMPAT.md).
     let source = source(copied, context)?;
     for column in source.columns.iter().filter(|column| !column.dropped) {
-        if table.columns.iter().any(|known| known.name == column.name) {
+        let known = inherited.position(&column.name, table);
+        if known.is_none() && table.columns.iter().any(|known| known.name == column.name) {
             return Err(SqlError::new(
                 state::DUPLICATE_COLUMN,
                 format!("column \"{}\" specified more than once", column.name),
@@ -52,6 +55,7 @@ pub(super) fn add(
         }
         let mut new = column.clone();
         new.owned_sequence = None;
+        new.inheritance = StoredInheritance::default();
         if !copied.defaults {
             new.default = None;
         }
@@ -64,14 +68,17 @@ pub(super) fn add(
         if new.identity_always.is_some() {
             if copied.identity {
                 let ty = ColumnType::new(Oid(new.type_oid));
-                let position = table.columns.len() as u16;
+                let position = known.unwrap_or(table.columns.len()) as u16;
                 let made = sequence::create_owned(table, &new.name, position, ty, &[], context)?;
                 new.owned_sequence = Some(made.oid);
             } else {
                 new.identity_always = None;
             }
         }
-        table.columns.push(new);
+        match known {
+            Some(position) => inherited.merge(new, position, table, context)?,
+            None => inherited.push(new, table),
+        }
     }
     if copied.constraints {
         for constraint in &source.constraints {
@@ -121,12 +128,7 @@ pub(super) fn add_indexes(
                 .map(|at| at as u16)
         };
         let missing = || SqlError::internal("LIKE copies all columns");
-        let mut keys = index.keys.clone();
-        for key in &mut keys {
-            if let Some(column) = key.column {
-                key.column = Some(moved(column).ok_or_else(missing)?);
-            }
-        }
+        let over = index_keys::moved(index, &table, moved)?;
         let include = index
             .include
             .iter()
@@ -135,30 +137,27 @@ pub(super) fn add_indexes(
         let constraint = source.constraints.iter().find(|constraint| {
             matches!(constraint.kind, StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } if own == index.oid)
         });
-        let names: Vec<&str> = keys
-            .iter()
-            .filter_map(|k| k.column.map(|c| table.columns[c as usize].name.as_str()))
-            .collect();
-        let mut parts = vec![table.name.as_str()];
+        let mut parts = create_index::name_parts(&over.keys, &table);
         let suffix = match (index.primary, constraint.is_some()) {
             (true, _) => "pkey",
             (false, true) => "key",
             (false, false) => "idx",
         };
-        if !index.primary {
-            parts.extend(names);
+        if index.primary {
+            parts.truncate(1);
         }
         let name = schema::choose_name(Oid(table.schema), &parts, suffix, |_| false, context);
         let specification = IndexSpecification {
             name: name.clone(),
-            keys,
+            over,
             include,
             unique: index.unique,
+            deferrable: index.deferrable,
             primary: index.primary,
             nulls_not_distinct: index.nulls_not_distinct,
         };
         let made = create_index::build(specification, &table, context)?;
-        if constraint.is_some() {
+        if let Some(constraint) = constraint {
             let index = made.oid;
             let kind = match suffix {
                 "pkey" => StoredConstraintKind::PrimaryKey { index },
@@ -168,10 +167,13 @@ pub(super) fn add_indexes(
                 oid: context.database.catalog().allocate_oid().0,
                 name,
                 kind,
-                deferrable: false,
-                initially_deferred: false,
+                deferrable: constraint.deferrable,
+                initially_deferred: constraint.initially_deferred,
                 validated: true,
                 comment: None,
+                inheritance: StoredInheritance::default(),
+                no_inherit: false,
+                parent: None,
             });
         }
         table.indexes.push(made);

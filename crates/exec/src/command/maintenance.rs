@@ -1,55 +1,16 @@
-//! VACUUM, ANALYZE, CHECKPOINT, LOCK TABLE.
+//! CHECKPOINT, LOCK TABLE.
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{TableLockMode, WaitPolicy, WriteError};
-use mote_sql::ast::{self, Lock, Vacuum};
+use mote_sql::ast::{self, Lock};
 
 use super::schema;
+use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::StoredKind;
 use crate::context::StatementContext;
 use crate::modify::write_error;
 use crate::session::CommandTag;
-
-/// There is nothing to vacuum (writers prune) and nothing to analyze (the engine counts): the tables must exist, and
-/// that is all. Listed in COMPAT.md as maintenance hints.
-pub(super) fn vacuum(
-    vacuum: &Vacuum,
-    in_block: bool,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<CommandTag> {
-    if !vacuum.analyze_only && in_block {
-        return Err(SqlError::new(
-            state::ACTIVE_SQL_TRANSACTION,
-            "VACUUM cannot run inside a transaction block",
-        ));
-    }
-    for table in &vacuum.tables {
-        let entry = schema::find_relation(&table.table.name, context)?
-            .ok_or_else(|| schema::undefined_table(&table.table.name))?;
-        for column in &table.columns {
-            if !entry
-                .stored
-                .columns
-                .iter()
-                .any(|c| !c.dropped && c.name == **column)
-            {
-                return Err(SqlError::new(
-                    state::UNDEFINED_COLUMN,
-                    format!(
-                        "column \"{column}\" of relation \"{}\" does not exist",
-                        entry.stored.name
-                    ),
-                ));
-            }
-        }
-    }
-    Ok(CommandTag::Word(if vacuum.analyze_only {
-        "ANALYZE"
-    } else {
-        "VACUUM"
-    }))
-}
 
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if !context.session.superuser {
@@ -97,25 +58,55 @@ pub(super) fn lock(lock: &Lock, in_block: bool, context: &mut StatementContext<'
             ));
         }
         let mode = table_lock_mode(lock.mode);
-        if !lock.no_wait {
-            schema::lock_entry(&entry, mode, context)?;
-            continue;
-        }
-        match context
-            .transaction
-            .lock_table(entry.described.table, mode, WaitPolicy::NoWait)
-        {
-            Ok(()) => {}
-            Err(WriteError::WouldBlock) => {
-                return Err(SqlError::new(
-                    state::LOCK_NOT_AVAILABLE,
-                    format!("could not obtain lock on relation \"{}\"", entry.stored.name),
-                ));
-            }
-            Err(error) => return Err(write_error::lock_error(error)),
+        lock_one(&entry, mode, lock.no_wait, context)?;
+        if !table.only {
+            lock_below(entry.stored.oid, mode, lock.no_wait, context)?;
         }
     }
     Ok(CommandTag::Word("LOCK TABLE"))
+}
+
+fn lock_one(
+    entry: &RelationEntry,
+    mode: TableLockMode,
+    no_wait: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    if !no_wait {
+        return schema::lock_entry(entry, mode, context);
+    }
+    let table = entry.described.table;
+    match context.transaction.lock_table(table, mode, WaitPolicy::NoWait) {
+        Ok(()) => Ok(()),
+        Err(WriteError::WouldBlock) => Err(SqlError::new(
+            state::LOCK_NOT_AVAILABLE,
+            format!("could not obtain lock on relation \"{}\"", entry.stored.name),
+        )),
+        Err(error) => Err(write_error::lock_error(error)),
+    }
+}
+
+/// Locks the tables below one, level by level. Privileges are asked of the parent alone.
+fn lock_below(
+    parent: u32,
+    mode: TableLockMode,
+    no_wait: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut parents = vec![Oid(parent)];
+    let mut next = 0;
+    while let Some(&parent) = parents.get(next) {
+        next += 1;
+        for child in context.session.catalog.current().children_of(parent) {
+            if let Some(entry) = context.session.catalog.entry(child)
+                && !parents.contains(&child)
+            {
+                lock_one(&entry, mode, no_wait, context)?;
+                parents.push(child);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn table_lock_mode(mode: ast::TableLockMode) -> TableLockMode {

@@ -7,46 +7,63 @@
 //! a clause that is not implemented answers 0A000 by name. Leaves out: privileges of queries (checked when they run).
 
 mod acl;
+mod alter_children;
 mod alter_column;
 mod alter_table;
+pub(crate) mod attach_partition;
+mod cluster;
 mod comment;
 mod constraint;
 mod copy;
 mod create_index;
+mod create_partition;
 mod create_table;
 mod create_table_as;
 mod database;
 mod drop;
 mod grant;
+mod index_keys;
 mod internal;
+mod inherit;
 mod like;
 mod maintenance;
+mod notify;
+mod partition;
+mod partition_index;
 pub mod privileges;
 mod rebuild;
+mod reindex;
 mod rename;
 mod rewrite;
 mod role;
+mod routine;
 mod row_checks;
 mod schema;
 mod sequence;
 mod set;
+mod set_constraints;
 #[cfg(test)]
 pub(crate) mod test_support;
 #[cfg(test)]
 mod tests;
+pub(crate) mod temporary;
+mod trigger;
+mod trigger_clones;
 mod truncate;
+mod vacuum;
 mod view;
 
 use std::sync::Arc;
 
+use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{Discard, Statement};
+use mote_sql::ast::{DefinitionOption, Discard, OptionValue, Statement};
 use mote_sql::plan::OutputColumn;
 use mote_types::{ColumnType, oid};
 
 use crate::context::StatementContext;
 use crate::host::Host;
-use crate::session::{CommandTag, Session};
+use crate::session::{CommandTag, Session, Steps};
 
 /// Statements that act on the session itself rather than within its transaction. None: not one of them.
 pub(crate) fn run_on_session(
@@ -65,10 +82,66 @@ pub(crate) fn run_on_session(
         Statement::Fetch(fetch) => session.fetch(fetch, host)?,
         Statement::ClosePortal(close) => session.close_cursor(close)?,
         Statement::Explain(explain) => session.explain(explain, text, host)?,
+        Statement::AlterTable(alter) => match session.detach_concurrently(alter, text, host)? {
+            Some(tag) => tag,
+            None => return Ok(None),
+        },
         Statement::Discard(discard) => session.discard(*discard, host)?,
         _ => return Ok(None),
     };
     Ok(Some(tag))
+}
+
+/// Statements that run in transactions of their own, and what their tag says. None: not one of them.
+pub(crate) fn steps(
+    statement: &Statement,
+    text: &str,
+    in_block: bool,
+) -> SqlResult<Option<(Steps, CommandTag)>> {
+    let steps = match statement {
+        Statement::Vacuum(vacuum) => vacuum::steps(vacuum, text, in_block)?,
+        Statement::Cluster(cluster) => cluster::steps(cluster, text, in_block)?,
+        Statement::Reindex(reindex) => reindex::steps(reindex, text, in_block)?,
+        Statement::Drop(drop) if drop.concurrently => drop::concurrently(drop, in_block)?,
+        _ => return Ok(None),
+    };
+    Ok(Some((steps, CommandTag::Word(name(statement)))))
+}
+
+/// Not inside a transaction block: the statement commits on its way.
+fn refuse_block(what: &str, in_block: bool) -> SqlResult<()> {
+    if !in_block {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::ACTIVE_SQL_TRANSACTION,
+        format!("{what} cannot run inside a transaction block"),
+    ))
+}
+
+fn unrecognized_option(command: &str, option: &DefinitionOption, text: &str) -> SqlError {
+    let message = format!("unrecognized {command} option \"{}\"", option.name);
+    SqlError::new(state::SYNTAX_ERROR, message).at(option.location.position(text))
+}
+
+/// Whether an option of a maintenance statement is on.
+fn flag(option: &DefinitionOption) -> SqlResult<bool> {
+    let word = match &option.value {
+        None => return Ok(true),
+        Some(OptionValue::Boolean(value)) => return Ok(*value),
+        Some(OptionValue::Integer(0)) => return Ok(false),
+        Some(OptionValue::Integer(1)) => return Ok(true),
+        Some(OptionValue::String(word)) => word.to_ascii_lowercase(),
+        Some(_) => String::new(),
+    };
+    match word.as_str() {
+        "true" | "on" => Ok(true),
+        "false" | "off" => Ok(false),
+        _ => Err(SqlError::new(
+            state::SYNTAX_ERROR,
+            format!("{} requires a Boolean value", option.name),
+        )),
+    }
 }
 
 /// Runs a statement within the transaction of the context.
@@ -79,13 +152,19 @@ pub(crate) fn run(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
     match statement {
+        Statement::Set(set) => set::set_within(set, context),
         Statement::CreateTable(create) => create_table::run(create, context),
         Statement::AlterTable(alter) => alter_table::run(alter, context),
         Statement::CreateTableAs(create) => create_table_as::run(create, text, context),
         Statement::CreateIndex(create) => create_index::run(create, in_block, context),
         Statement::CreateSequence(create) => sequence::create(create, context),
         Statement::AlterSequence(alter) => sequence::alter(alter, context),
+        Statement::CreateTrigger(create) => trigger::create(create, context),
         Statement::CreateView(create) => view::create(create, text, context),
+        Statement::CreateFunction(create) => routine::create(create, context),
+        Statement::AlterFunction(alter) => routine::alter(alter, context),
+        Statement::Call(call) => routine::call(call, context),
+        Statement::Do(block) => routine::execute_block(block, context),
         Statement::CreateRole(create) => role::create(create, context),
         Statement::AlterRole(alter) => role::alter(alter, context),
         Statement::AlterRoleSet(alter) => role::alter_settings(alter, context),
@@ -99,11 +178,14 @@ pub(crate) fn run(
         Statement::AlterOwner(alter) => rename::owner(alter, context),
         Statement::AlterObjectSchema(alter) => rename::set_schema(alter, context),
         Statement::CreateSchema(create) => schema::create(create, context),
-        Statement::Drop(drop) => drop::run(drop, in_block, context),
+        Statement::Drop(drop) => drop::run(drop, context),
         Statement::Truncate(truncate) => truncate::run(truncate, context),
         Statement::Copy(copy) => copy::run(copy, text, context),
+        Statement::SetConstraints(set) => set_constraints::run(set, in_block, context),
+        Statement::Listen(channel) => notify::listen(channel, context),
+        Statement::Unlisten(unlisten) => notify::unlisten(unlisten, context),
+        Statement::Notify(notify) => notify::notify(notify, context),
         Statement::Lock(lock) => maintenance::lock(lock, in_block, context),
-        Statement::Vacuum(vacuum) => maintenance::vacuum(vacuum, in_block, context),
         Statement::Checkpoint => maintenance::checkpoint(context),
         Statement::Unsupported(name) => Err(SqlError::unsupported(name)),
         other => Err(SqlError::unsupported(name(other))),
@@ -114,7 +196,10 @@ pub(crate) fn run(
 pub(crate) fn allowed_read_only(statement: &Statement) -> bool {
     match statement {
         Statement::Copy(copy) => !copy.from,
-        Statement::Lock(_) | Statement::Checkpoint => true,
+        // What they run is checked statement by statement.
+        Statement::Call(_) | Statement::Do(_) => true,
+        Statement::Lock(_) | Statement::Checkpoint | Statement::Set(_) | Statement::SetConstraints(_) => true,
+        Statement::Listen(_) | Statement::Unlisten(_) | Statement::Notify(_) => true,
         _ => false,
     }
 }
@@ -126,6 +211,7 @@ pub(crate) fn describe(statement: &Statement, session: &Session) -> SqlResult<Op
         Statement::Explain(_) => Ok(Some(vec![text_column("QUERY PLAN")])),
         Statement::Execute(execute) => session.describe_execute(execute),
         Statement::Fetch(fetch) => session.describe_fetch(fetch),
+        Statement::Call(call) => routine::describe_call(call, &session.state),
         _ => Ok(None),
     }
 }
@@ -140,6 +226,14 @@ pub(crate) fn text_column(name: &str) -> OutputColumn {
     }
 }
 
+pub(super) fn name_of_routine_command(procedure: bool) -> &'static str {
+    if procedure {
+        "CREATE PROCEDURE"
+    } else {
+        "CREATE FUNCTION"
+    }
+}
+
 /// The command's name, as in its tag and in errors.
 pub(crate) fn name(statement: &Statement) -> &'static str {
     match statement {
@@ -151,7 +245,12 @@ pub(crate) fn name(statement: &Statement) -> &'static str {
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::CreateView(_) => "CREATE VIEW",
-        Statement::CreateFunction(_) => "CREATE FUNCTION",
+        Statement::CreateFunction(create) => name_of_routine_command(create.procedure),
+        Statement::AlterFunction(alter) => match alter.kind {
+            mote_sql::ast::ObjectKind::Procedure => "ALTER PROCEDURE",
+            mote_sql::ast::ObjectKind::Routine => "ALTER ROUTINE",
+            _ => "ALTER FUNCTION",
+        },
         Statement::CreateTrigger(_) => "CREATE TRIGGER",
         Statement::CreateRole(_) => "CREATE ROLE",
         Statement::AlterRole(_) | Statement::AlterRoleSet(_) => "ALTER ROLE",

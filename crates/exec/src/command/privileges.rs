@@ -2,13 +2,55 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::catalog::routine::{Routine, RoutineKind};
 use mote_sql::catalog::{CatalogView, Relation, RelationKind};
-use mote_sql::plan::{RelationAccess, privilege};
+use mote_sql::plan::{Plan, RelationAccess, privilege};
 
 use crate::session::SessionState;
 
+/// Checks what a plan needs.
+#[inline]
+pub(crate) fn check_plan(session: &SessionState, plan: &Plan) -> SqlResult<()> {
+    if session.superuser {
+        return Ok(());
+    }
+    for access in &plan.relations {
+        check_relation(session, access)?;
+    }
+    for routine in &plan.routines {
+        check_routine(session, routine)?;
+    }
+    Ok(())
+}
+
+/// Checks that the current user may execute a routine.
+pub(crate) fn check_routine(session: &SessionState, routine: &Routine) -> SqlResult<()> {
+    require_schema(session, routine.schema_oid, privilege::USAGE)?;
+    if may_execute(session, routine, session.user_oid) {
+        return Ok(());
+    }
+    let kind = match routine.kind {
+        RoutineKind::Function => "function",
+        RoutineKind::Procedure => "procedure",
+    };
+    Err(denied(kind, &routine.name))
+}
+
+/// True if the role may execute the routine: everybody may, until something is granted or revoked.
+pub(crate) fn may_execute(session: &SessionState, routine: &Routine, role: Oid) -> bool {
+    if routine.acl.is_empty() {
+        return true;
+    }
+    let items = routine.acl.iter().map(|item| (item.grantee, item.privileges));
+    holds(session, role, routine.owner, items, privilege::EXECUTE)
+}
+
 /// Checks what a plan needs of one relation.
 pub(crate) fn check_relation(session: &SessionState, access: &RelationAccess) -> SqlResult<()> {
+    // Tables below a parent are locked, but nothing is asked of them.
+    if access.privileges == 0 {
+        return Ok(());
+    }
     let Some(relation) = session.catalog.relation(access.relation) else {
         return Ok(());
     };

@@ -12,8 +12,8 @@ use mote_sql::ast::deparse;
 use mote_types::Datum;
 
 use super::copy::Sink;
-use super::create_index::{self, IndexSpecification};
-use super::{create_table, internal, schema};
+use super::create_index::{self, IndexSpecification, Writers};
+use super::{create_table, index_keys, internal, schema};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredIndex, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -30,7 +30,7 @@ pub(super) fn rebuild(
 ) -> SqlResult<()> {
     let mut query = old_rows(old, context)?;
     let definition = TableDefinition::new(new.columns.iter().map(create_table::column_storage).collect());
-    new.table = schema::engine_call(context, |transaction| transaction.create_table(&definition))?.0;
+    new.table = schema::make_storage(new, &definition, context)?.0;
     let indexes = std::mem::take(&mut new.indexes);
     let constraints = new.constraints.clone();
     new.constraints
@@ -38,7 +38,7 @@ pub(super) fn rebuild(
     write::put(StoredObject::Relation(new.clone()), context)?;
     copy_rows(old, new, conversions, &mut query, context)?;
     for index in indexes {
-        let made = rebuild_index(index, new, context)?;
+        let made = rebuild_index(index, new, Writers::Wait, context)?;
         new.indexes.push(made);
     }
     new.constraints = constraints;
@@ -54,7 +54,7 @@ fn old_rows(old: &StoredRelation, context: &mut StatementContext<'_>) -> SqlResu
     let text = format!(
         "SELECT {} FROM {}",
         columns.join(", "),
-        schema::qualified_name(old, context)
+        schema::own_rows(old, context)
     );
     internal::Query::over_all_rows(&text, context)
 }
@@ -99,32 +99,30 @@ fn copy_rows(
     Ok(())
 }
 
-/// The same index over the new storage.
-fn rebuild_index(
+/// The same index over new storage, or once more over the old one.
+pub(super) fn rebuild_index(
     index: StoredIndex,
     table: &StoredRelation,
+    writers: Writers,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredIndex> {
-    let mut keys = index.keys.clone();
-    for key in &mut keys {
-        if let Some(column) = key.column {
-            let column = &table.columns[column as usize];
-            (key.type_oid, key.typmod) = (column.type_oid, column.typmod);
-        }
-    }
+    let over = index_keys::again(&index, table, context)?;
     let specification = IndexSpecification {
         name: index.name.clone(),
-        keys,
+        over,
         include: index.include.clone(),
         unique: index.unique,
+        deferrable: index.deferrable,
         primary: index.primary,
         nulls_not_distinct: index.nulls_not_distinct,
     };
-    let made = create_index::build(specification, table, context)?;
+    let made = create_index::build_while(writers, specification, table, context)?;
     // Foreign keys and constraints know the index by its OID.
     Ok(StoredIndex {
         oid: index.oid,
         comment: index.comment,
+        parent: index.parent,
+        clustered: index.clustered,
         ..made
     })
 }

@@ -10,13 +10,19 @@ use mote_sql::ast::{
 use mote_sql::plan::privilege;
 
 use super::acl;
-use super::{drop, internal, privileges, rewrite, role, schema, sequence, view};
+use super::alter_children::passes_down;
+use super::{
+    drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema, sequence, trigger, view,
+};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::session::CommandTag;
 
 pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    if routine::is_routine(rename.kind) {
+        return routine::rename(rename, context);
+    }
     let ObjectReference::Name(name) = &rename.object else {
         return Err(SqlError::unsupported("RENAME of this kind of object"));
     };
@@ -35,6 +41,11 @@ pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlRes
             }
         }
         ObjectKind::Index => rename_index(name, rename, context)?,
+        ObjectKind::Trigger => {
+            let old_name = rename.part.as_deref().unwrap_or_default();
+            trigger::rename(&schema::relation_name(name), old_name, &rename.new_name, context)?;
+            return Ok(CommandTag::Word("ALTER TRIGGER"));
+        }
         ObjectKind::Column | ObjectKind::TableConstraint => rename_part(name, container, rename, context)?,
         ObjectKind::Schema => rename_schema(name.last(), &rename.new_name, context)?,
         ObjectKind::Role => rename_role(name.last(), &rename.new_name, context)?,
@@ -215,12 +226,61 @@ fn rename_part(
         .part
         .as_ref()
         .ok_or_else(|| SqlError::internal("RENAME of a part names the part"))?;
+    follow_down(&relation, rename, part, context)?;
     if rename.kind == ObjectKind::Column {
         rename_column(&mut relation, part, &rename.new_name, context)?;
     } else {
         rename_constraint(&mut relation, part, &rename.new_name, context)?;
     }
     write::put(StoredObject::Relation(relation), context)
+}
+
+/// Columns and CHECK constraints bear one name in a parent and in all tables below it.
+fn follow_down(
+    relation: &StoredRelation,
+    rename: &Rename,
+    part: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let is_column = rename.kind == ObjectKind::Column;
+    let parents_of = |relation: &StoredRelation| match is_column {
+        true => {
+            let mut columns = relation.columns.iter();
+            let found = columns.find(|column| !column.dropped && column.name == *part)?;
+            Some(found.inheritance.parents)
+        }
+        false => {
+            let mut constraints = relation.constraints.iter();
+            let found = constraints.find(|constraint| constraint.name == *part)?;
+            passes_down(found).then_some(found.inheritance.parents)
+        }
+    };
+    let Some(parents) = parents_of(relation) else {
+        return Ok(());
+    };
+    let what = if is_column { "column" } else { "constraint" };
+    let invalid = |message: String| Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+    let inherited = || invalid(format!("cannot rename inherited {what} \"{part}\""));
+    if rename.only && inherit::has_children(relation, context) {
+        return invalid(format!(
+            "inherited {what} \"{part}\" must be renamed in child tables too"
+        ));
+    }
+    if parents > 0 {
+        return inherited();
+    }
+    let children = inherit::locked_inheritors(relation.oid, TableLockMode::AccessExclusive, context)?;
+    for (mut child, expected) in children {
+        if parents_of(&child).is_some_and(|parents| parents > expected) {
+            return inherited();
+        }
+        match is_column {
+            true => rename_column(&mut child, part, &rename.new_name, context)?,
+            false => rename_constraint(&mut child, part, &rename.new_name, context)?,
+        }
+        inherit::put(child, context)?;
+    }
+    Ok(())
 }
 
 fn rename_column(
@@ -269,16 +329,16 @@ fn rename_in_texts(relation: &mut StoredRelation, old: &str, new: &str) -> SqlRe
             StoredConstraintKind::Check { expression } => Some(expression),
             _ => None,
         });
-    let indexes = relation.indexes.iter_mut().flat_map(|index| {
-        index
-            .keys
-            .iter_mut()
-            .filter_map(|key| key.expression.as_mut())
-            .chain(index.predicate.as_mut())
+    let partition_keys = relation.partitioning.iter_mut().flat_map(|partitioning| {
+        let keys = partitioning.keys.iter_mut();
+        keys.filter_map(|key| key.expression.as_mut())
     });
-    for text in generated.chain(checks).chain(indexes) {
+    let triggers = relation.triggers.iter_mut();
+    let conditions = triggers.filter_map(|trigger| trigger.condition.as_mut());
+    for text in generated.chain(checks).chain(partition_keys).chain(conditions) {
         *text = rewrite::rename_column(text, old, new)?;
     }
+    index_keys::refresh_texts(relation);
     Ok(())
 }
 
@@ -423,6 +483,9 @@ fn rename_database(old: &str, new: &str, context: &mut StatementContext<'_>) -> 
 
 /// ALTER .. OWNER TO of what is not a table.
 pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    if routine::is_routine(alter.kind) {
+        return routine::owner(alter, context);
+    }
     let ObjectReference::Name(name) = &alter.object else {
         return Err(SqlError::unsupported("ALTER OWNER of this kind of object"));
     };
@@ -490,6 +553,9 @@ pub(super) fn set_schema(
     alter: &AlterObjectSchema,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
+    if routine::is_routine(alter.kind) {
+        return routine::set_schema(alter, context);
+    }
     let tag = tag_of(alter.kind)?;
     let ObjectReference::Name(name) = &alter.object else {
         return Err(SqlError::unsupported("SET SCHEMA of this kind of object"));
@@ -521,6 +587,12 @@ pub(super) fn set_schema(
             format!("schema \"{}\" does not exist", alter.schema),
         )
     })?;
+    if relation.temporary || context.session.catalog.is_temporary_schema(target) {
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot move objects into or out of temporary schemas",
+        ));
+    }
     privileges::require_schema(context.session, target, privilege::CREATE)?;
     if relation.schema == target.0 {
         return Ok(tag);

@@ -7,7 +7,7 @@ use mote_sql::ast::{
     RoleSpecification, SetAction, SetValue,
 };
 
-use super::{drop as drop_object, grant, schema};
+use super::{drop as drop_object, grant, routine, schema};
 use crate::catalog_store::stored::{StoredObject, StoredRole};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -65,10 +65,14 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
 
 pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let oid = schema::role_oid(&alter.role, context)?;
+    let before = context.session.catalog.current();
     schema::reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
     let Some(entry) = catalog.roles.get(&oid) else {
-        return Err(undefined(""));
+        // Dropped while we waited.
+        return Err(undefined(
+            before.roles.get(&oid).map_or("", |role| &role.object.name),
+        ));
     };
     let mut role = entry.object.clone();
     let only_password = alter.options.iter().all(|option| &*option.name == "password");
@@ -264,6 +268,18 @@ fn dependents(role: u32, context: &StatementContext<'_>) -> Vec<String> {
             .any(|item| item.grantee == role || item.grantor == role)
         {
             found.push((relation.oid, format!("privileges for {shown}")));
+        }
+    }
+    for entry in catalog.routines() {
+        let (stored, shown) = (&entry.stored, routine::described(entry, context));
+        if stored.owner == role {
+            found.push((stored.oid, format!("owner of {shown}")));
+        } else if stored
+            .acl
+            .iter()
+            .any(|item| item.grantee == role || item.grantor == role)
+        {
+            found.push((stored.oid, format!("privileges for {shown}")));
         }
     }
     found.sort();

@@ -8,9 +8,15 @@ use mote_sql::ast::deparse;
 use mote_types::{ColumnType, Datum};
 
 use super::{internal, schema};
-use crate::catalog_store::stored::{StoredColumn, StoredForeignKey, StoredRelation};
+use crate::catalog_store::stored::{
+    StoredColumn, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredRelation,
+};
 use crate::context::StatementContext;
-use crate::row_codec::ColumnCodec;
+use crate::expr::compile;
+use crate::modify::full_text;
+use crate::query::runtime::{Runtime, Values};
+use crate::row_codec::RowCodec;
+use crate::views::text::expression_key;
 
 /// An error if the table has any row.
 pub(super) fn refuse_rows(
@@ -18,7 +24,7 @@ pub(super) fn refuse_rows(
     context: &mut StatementContext<'_>,
     error: impl FnOnce() -> SqlError,
 ) -> SqlResult<()> {
-    let text = format!("SELECT 1 FROM {} LIMIT 1", schema::qualified_name(table, context));
+    let text = format!("SELECT 1 FROM {} LIMIT 1", schema::own_rows(table, context));
     match internal::first_row(&text, context)? {
         Some(_) => Err(error()),
         None => Ok(()),
@@ -46,7 +52,7 @@ pub(super) fn check_not_null(
     let name = &table.columns[position as usize].name;
     let text = format!(
         "SELECT 1 FROM {} WHERE {} IS NULL LIMIT 1",
-        schema::qualified_name(table, context),
+        schema::own_rows(table, context),
         deparse::identifier(name)
     );
     if internal::first_row(&text, context)?.is_some() {
@@ -83,7 +89,7 @@ pub(super) fn check_rows(
     }
     let query = format!(
         "SELECT 1 FROM {} WHERE NOT ({text}) LIMIT 1",
-        schema::qualified_name(table, context)
+        schema::own_rows(table, context)
     );
     if internal::first_row(&query, context)?.is_some() {
         return Err(SqlError::new(
@@ -123,9 +129,13 @@ pub(super) fn check_foreign_key_rows(
     let query = format!(
         "SELECT {} FROM {} f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} p WHERE {}) LIMIT 1",
         columns.join(", "),
-        schema::qualified_name(table, context),
+        schema::own_rows(table, context),
         not_null.join(" AND "),
-        schema::qualified_name(target, context),
+        // What a partitioned table is referenced for is in its partitions.
+        match target.partitioning.is_some() {
+            true => schema::qualified_name(target, context),
+            false => schema::own_rows(target, context),
+        },
         joins.join(" AND ")
     );
     let Some(row) = internal::first_row(&query, context)? else {
@@ -154,7 +164,73 @@ pub(super) fn check_foreign_key_rows(
         values.join(", "),
         target.name
     ))
+    .table(schema::schema_name(table, context), table.name.as_str())
     .constraint(name))
+}
+
+/// DETACH PARTITION: no row of another table may refer to one of the partition through `constraint`, a foreign key of
+/// `referencing` to the table above. `number` tells the partition's part of the key from others.
+pub(super) fn check_partition_not_referenced(
+    partition: &StoredRelation,
+    referencing: &StoredRelation,
+    constraint: &StoredConstraint,
+    number: usize,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let StoredConstraintKind::ForeignKey(key) = &constraint.kind else {
+        return Ok(());
+    };
+    let Some(root) = context.session.catalog.entry(Oid(key.referenced)) else {
+        return Ok(());
+    };
+    let name = |c: &u16| deparse::identifier(&referencing.columns[*c as usize].name);
+    let own: Vec<String> = key.columns.iter().map(name).collect();
+    let other = |c: &u16| deparse::identifier(&root.stored.columns[*c as usize].name);
+    let joins: Vec<String> = own
+        .iter()
+        .zip(&key.referenced_columns)
+        .map(|(own, column)| format!("f.{own} = p.{}", other(column)))
+        .collect();
+    let columns: Vec<String> = own.iter().map(|own| format!("f.{own}")).collect();
+    let query = format!(
+        "SELECT {} FROM {} f JOIN {} p ON {} LIMIT 1",
+        columns.join(", "),
+        schema::qualified_name(referencing, context),
+        schema::qualified_name(partition, context),
+        joins.join(" AND ")
+    );
+    let Some(row) = internal::first_row(&query, context)? else {
+        return Ok(());
+    };
+    let values: Vec<String> = row
+        .iter()
+        .zip(&key.columns)
+        .map(|(datum, &c)| shown(datum, &referencing.columns[c as usize], context))
+        .collect();
+    let names: Vec<&str> = key
+        .columns
+        .iter()
+        .map(|&c| referencing.columns[c as usize].name.as_str())
+        .collect();
+    let constraint = format!("{}_{}_fkey{number}", referencing.name, names.join("_"));
+    Err(SqlError::new(
+        state::FOREIGN_KEY_VIOLATION,
+        format!(
+            "removing partition \"{}\" violates foreign key constraint \"{constraint}\"",
+            partition.name
+        ),
+    )
+    .detail(format!(
+        "Key ({})=({}) is still referenced from table \"{}\".",
+        names.join(", "),
+        values.join(", "),
+        referencing.name
+    ))
+    .table(
+        schema::schema_name(referencing, context),
+        referencing.name.as_str(),
+    )
+    .constraint(constraint))
 }
 
 fn shown(datum: &Datum, column: &StoredColumn, context: &StatementContext<'_>) -> String {
@@ -167,28 +243,40 @@ fn shown(datum: &Datum, column: &StoredColumn, context: &StatementContext<'_>) -
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// `(a, b)=(1, 2)` of a stored row, for errors.
+/// `(a, lower(b))=(1, x)` of a stored row, for errors.
 pub(super) fn describe_key(
     table: &StoredRelation,
-    columns: &[u16],
+    index: &StoredIndex,
     row: RowId,
-    context: &StatementContext<'_>,
+    context: &mut StatementContext<'_>,
 ) -> Option<String> {
+    let relation = context.relation(Oid(table.oid))?;
     let storage = context.database.engine().table(TableId(table.table))?;
     let snapshot = context.transaction.snapshot();
     let version = context.transaction.fetch(&storage, row, &snapshot)?;
     let view = storage.view(version.layout(), version.bytes());
-    let mut names = Vec::new();
-    let mut values = Vec::new();
-    for &position in columns {
-        let column = &table.columns[position as usize];
-        let ty = ColumnType::with_typmod(Oid(column.type_oid), column.typmod);
-        names.push(column.name.clone());
-        values.push(shown(
-            &ColumnCodec::new(position as usize, ty).read(&view),
-            column,
-            context,
-        ));
+    let mut stored = Vec::new();
+    RowCodec::new(&relation).read_row(&view, &mut stored);
+    let mut expressions = index.bound.expressions.iter();
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    let format = context.session.settings.effective.format.clone();
+    for key in &index.keys {
+        let ty = ColumnType::with_typmod(Oid(key.type_oid), key.typmod);
+        let (name, value) = match key.column {
+            Some(position) => {
+                let position = position as usize;
+                (table.columns[position].name.clone(), stored[position].clone())
+            }
+            None => {
+                let expr = expressions.next()?;
+                let mut scratch = Values::default();
+                let mut runtime = Runtime::new(context, &snapshot, &mut scratch);
+                let value = compile(expr).ok()?.evaluate(&stored, &mut runtime).ok()?;
+                (expression_key(expr, &relation.quoted_column_names()), value)
+            }
+        };
+        names.push(name);
+        values.push(full_text(&value, ty, &format));
     }
     Some(format!("({})=({})", names.join(", "), values.join(", ")))
 }

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use mote_common::error::{Severity, state};
-use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, TableLockMode, WaitPolicy, WriteError};
-use mote_sql::ast::{CreateSchema, QualifiedName, RelationName, RoleSpecification, deparse};
+use mote_common::{Oid, SqlError, SqlResult, TableId};
+use mote_engine::{
+    AdvisoryKey, AdvisoryMode, AdvisoryScope, TableDefinition, TableLockMode, WaitPolicy, WriteError,
+};
+use mote_sql::ast::{CreateSchema, Persistence, QualifiedName, RelationName, RoleSpecification, deparse};
 use mote_sql::catalog::CatalogView;
 use mote_sql::plan::privilege;
 
 use super::privileges;
-use crate::catalog_store::stored::{StoredColumn, StoredKind, StoredObject, StoredRelation, StoredSchema};
-use crate::catalog_store::{RelationEntry, write};
+use crate::catalog_store::stored::{
+    StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredSchema,
+};
+use crate::catalog_store::{PG_TEMP, RelationEntry, sequence_lock, write};
 use crate::context::StatementContext;
 use crate::modify::write_error;
 use crate::session::CommandTag;
@@ -20,7 +24,44 @@ use crate::views;
 /// The engine's advisory name space of catalog names: no SQL database has this number.
 const NAME_SPACE: u32 = u32::MAX;
 
-/// The schema that a new object of this name goes to.
+/// The schema that a new object of this name goes to: the session's own for a temporary one.
+pub(super) fn schema_for_new(
+    name: &RelationName,
+    persistence: Persistence,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<(Oid, String)> {
+    let catalog = &context.session.catalog;
+    let own = catalog.temporary_schema().map(|(_, own)| own);
+    let is_own = |schema: &str| schema == PG_TEMP || Some(schema) == own;
+    match name.schema.as_deref() {
+        Some(schema) if is_own(schema) => {}
+        None if persistence == Persistence::Temporary => {}
+        Some(_) if persistence == Persistence::Temporary => {
+            return Err(SqlError::new(
+                state::INVALID_TABLE_DEFINITION,
+                "cannot create temporary relation in non-temporary schema",
+            )
+            .at(name.location.position(&context.session.statement_text)));
+        }
+        _ => return schema_for_creation(name, context),
+    }
+    let pid = context.session.pid;
+    Ok(context.session.catalog.make_temporary_schema(pid))
+}
+
+/// The engine's table behind a relation.
+pub(super) fn make_storage(
+    relation: &StoredRelation,
+    definition: &TableDefinition,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<TableId> {
+    engine_call(context, |transaction| match relation.temporary {
+        true => transaction.create_temporary_table(definition),
+        false => transaction.create_table(definition),
+    })
+}
+
+/// The schema that a new permanent object of this name goes to.
 pub(super) fn schema_for_creation(
     name: &RelationName,
     context: &StatementContext<'_>,
@@ -106,12 +147,18 @@ pub(super) fn new_relation(
         indexes: Vec::new(),
         constraints: Vec::new(),
         view_query: None,
+        triggers: Vec::new(),
+        foreign_key_firing: None,
         depends_on: Vec::new(),
         sequence: None,
         acl: Vec::new(),
         comment: None,
         options: Vec::new(),
-        temporary: false,
+        temporary: context.session.catalog.is_temporary_schema(schema),
+        on_commit: StoredOnCommit::default(),
+        parents: Vec::new(),
+        partitioning: None,
+        partition: None,
     }
 }
 
@@ -122,6 +169,11 @@ pub(super) fn qualified_name(relation: &StoredRelation, context: &StatementConte
         deparse::identifier(&schema_name(relation, context)),
         deparse::identifier(&relation.name)
     )
+}
+
+/// A table as FROM reads the rows that are in it, those of the tables below it left out.
+pub(super) fn own_rows(relation: &StoredRelation, context: &StatementContext<'_>) -> String {
+    format!("ONLY {}", qualified_name(relation, context))
 }
 
 /// The name of a relation's schema.
@@ -210,6 +262,63 @@ pub(super) fn schema_to_change(name: &str, context: &mut StatementContext<'_>) -
     Ok(entry.object.clone())
 }
 
+/// A WARNING, unless the client does not want to hear it.
+pub(super) fn warning(code: mote_common::SqlState, message: String, context: &mut StatementContext<'_>) {
+    if context.session.settings.effective.client_min_messages <= Severity::Warning {
+        let warning = SqlError::new(code, message);
+        context.host.notice(warning.severity(Severity::Warning));
+    }
+}
+
+/// Whether the current user owns the database that the session is connected to.
+pub(super) fn owns_database(context: &StatementContext<'_>) -> bool {
+    let catalog = context.session.catalog.current();
+    let database = catalog.databases.get(&context.session.catalog.database);
+    database.is_some_and(|database| privileges::is_member(context.session, Oid(database.object.owner)))
+}
+
+/// The tables of this database, oldest first.
+pub(super) fn all_tables(context: &StatementContext<'_>) -> Vec<Arc<RelationEntry>> {
+    let session = &context.session.catalog;
+    let catalog = session.current();
+    let here = |entry: &&Arc<RelationEntry>| {
+        let schema = catalog.schemas.get(&Oid(entry.stored.schema));
+        entry.stored.kind == StoredKind::Table
+            && schema.is_some_and(|schema| schema.object.database == session.database.0)
+    };
+    let mut tables: Vec<_> = catalog.relations().filter(here).cloned().collect();
+    tables.sort_by_key(|entry| entry.stored.oid);
+    tables
+}
+
+/// The partitions of a table at all levels, the table itself not among them.
+pub(super) fn partitions_of(table: Oid, context: &StatementContext<'_>) -> Vec<Oid> {
+    let catalog = context.session.catalog.current();
+    let mut found = vec![table];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        next += 1;
+        let mut below: Vec<Oid> = catalog
+            .relations()
+            .filter(|entry| entry.stored.partition.is_some() && entry.stored.parents.contains(&parent.0))
+            .map(|entry| Oid(entry.stored.oid))
+            .collect();
+        below.sort();
+        found.extend(below);
+    }
+    found.split_off(1)
+}
+
+/// Waits for everybody who holds the table in a mode that conflicts with `mode`, and keeps nobody out meanwhile.
+pub(super) fn wait_for_lockers(
+    table: TableId,
+    mode: TableLockMode,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut lockers = context.transaction.lockers(table, mode);
+    engine_call(context, |transaction| transaction.wait_for_lockers(&mut lockers))
+}
+
 pub(super) fn check_schema_name(name: &str) -> SqlResult<()> {
     if name.starts_with("pg_") {
         return Err(SqlError::new(
@@ -226,11 +335,34 @@ pub(super) fn notice(code: mote_common::SqlState, message: String, context: &mut
     send_notice(SqlError::new(code, message), context);
 }
 
-pub(super) fn undefined_table(name: &RelationName) -> SqlError {
-    let shown = match &name.schema {
+/// A name as it was written, without quotes.
+pub(super) fn shown_name(name: &RelationName) -> String {
+    match &name.schema {
         Some(schema) => format!("{schema}.{}", name.name),
         None => name.name.to_string(),
-    };
+    }
+}
+
+/// A table whose events wait for the end of the transaction stays as it is until then.
+pub(super) fn refuse_pending_events(
+    command: &str,
+    table: &StoredRelation,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    if !context.session.deferred.concern(Oid(table.oid)) {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::OBJECT_IN_USE,
+        format!(
+            "cannot {command} \"{}\" because it has pending trigger events",
+            table.name
+        ),
+    ))
+}
+
+pub(super) fn undefined_table(name: &RelationName) -> SqlError {
+    let shown = shown_name(name);
     SqlError::new(
         state::UNDEFINED_TABLE,
         format!("relation \"{shown}\" does not exist"),
@@ -282,20 +414,18 @@ pub(super) fn lock_entry(
     mode: TableLockMode,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    if entry.described.table.0 == 0 {
-        // Views and sequences have no storage of rows: their name stands for them.
-        return reserve_name(Oid(entry.stored.oid), "", context);
+    if entry.stored.temporary {
+        context.session.catalog.note_temporary_use();
     }
-    loop {
-        match context
-            .transaction
-            .lock_table(entry.described.table, mode, WaitPolicy::Block)
-        {
-            Ok(()) => return Ok(()),
-            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
-            Err(error) => return Err(write_error::lock_error(error)),
-        }
-    }
+    let table = match (entry.described.table, entry.stored.kind) {
+        (_, StoredKind::Sequence) => sequence_lock(Oid(entry.stored.oid)),
+        // Views have no storage of rows: their name stands for them.
+        (TableId(0), _) => return reserve_name(Oid(entry.stored.oid), "", context),
+        (table, _) => table,
+    };
+    engine_call(context, |transaction| {
+        transaction.lock_table(table, mode, WaitPolicy::Block)
+    })
 }
 
 /// A table locked for a change of its definition; errors for views and owners' privileges included.

@@ -7,12 +7,14 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{SequenceDefinition, SequenceId, TableLockMode};
 use mote_sql::ast::{
-    AlterSequence, CreateSequence, DefinitionOption, OptionValue, Persistence, QualifiedName, RelationName,
+    AlterSequence, CreateSequence, DefinitionOption, OptionValue, QualifiedName, RelationName,
 };
 use mote_types::{ColumnType, oid};
 
 use super::schema;
-use crate::catalog_store::stored::{StoredColumn, StoredKind, StoredObject, StoredRelation, StoredSequence};
+use crate::catalog_store::stored::{
+    StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation, StoredSequence,
+};
 use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::modify::write_error;
@@ -36,10 +38,7 @@ struct Options<'a> {
 
 pub(super) fn create(create: &CreateSequence, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     const TAG: CommandTag = CommandTag::Word("CREATE SEQUENCE");
-    if create.persistence == Persistence::Temporary {
-        return Err(SqlError::unsupported("CREATE TEMPORARY SEQUENCE"));
-    }
-    let (schema_oid, _) = schema::schema_for_creation(&create.name, context)?;
+    let (schema_oid, _) = schema::schema_for_new(&create.name, create.persistence, context)?;
     schema::reserve_name(schema_oid, &create.name.name, context)?;
     if schema::relation_exists(schema_oid, &create.name.name, context) {
         if create.if_not_exists {
@@ -240,7 +239,8 @@ fn make(
     };
     apply(&mut sequence, options, true)?;
     let definition = definition_of(&sequence);
-    sequence.id = schema::engine_call(context, |transaction| transaction.create_sequence(&definition))?.0;
+    let temporary = context.session.catalog.is_temporary_schema(schema_oid);
+    sequence.id = make_counter(temporary, &definition, context)?.0;
     let column = |name: &str, ty: Oid| StoredColumn {
         name: name.into(),
         type_oid: ty.0,
@@ -252,6 +252,7 @@ fn make(
         generated: None,
         owned_sequence: None,
         comment: None,
+        inheritance: StoredInheritance::default(),
     };
     let columns = vec![
         column("last_value", oid::INT8),
@@ -262,6 +263,18 @@ fn make(
     Ok(StoredRelation {
         sequence: Some(sequence),
         ..relation
+    })
+}
+
+/// The engine's counter behind a sequence.
+fn make_counter(
+    temporary: bool,
+    definition: &SequenceDefinition,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<SequenceId> {
+    schema::engine_call(context, |transaction| match temporary {
+        true => transaction.create_temporary_sequence(definition),
+        false => transaction.create_sequence(definition),
     })
 }
 
@@ -304,7 +317,7 @@ fn change(
         (value, is_called) = (restart.unwrap_or(sequence.start), false);
     }
     check_value("RESTART", value, sequence)?;
-    let fresh = schema::engine_call(context, |transaction| transaction.create_sequence(&after))?;
+    let fresh = make_counter(relation.temporary, &after, context)?;
     let new_counter = context
         .database
         .engine()
@@ -409,7 +422,6 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
         if cache <= 0 {
             return invalid(format!("CACHE ({cache}) must be greater than zero"));
         }
-        // Values are not handed out in blocks per session: the cache is kept for the catalog (COMPAT.md).
         sequence.cache = cache;
     }
     Ok(())

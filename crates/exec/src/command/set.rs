@@ -8,10 +8,11 @@ use mote_types::Datum;
 use mote_types::datetime::TimeZone;
 
 use super::text_column;
+use crate::context::StatementContext;
 use crate::host::Host;
 use crate::session::identity::is_identity;
 use crate::session::{CommandTag, Session};
-use crate::settings::{self, SETTINGS};
+use crate::settings::{self, SETTINGS, Settings};
 
 pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host) -> SqlResult<CommandTag> {
     let reset = CommandTag::Word("RESET");
@@ -53,8 +54,34 @@ pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host)
             Ok(CommandTag::Word("SET"))
         }
         SetAction::FromCurrent { .. } => Err(SqlError::unsupported("SET FROM CURRENT")),
-        SetAction::TransactionSnapshot(_) => Err(SqlError::unsupported("SET TRANSACTION SNAPSHOT")),
+        SetAction::TransactionSnapshot(id) => {
+            if !session.in_block() {
+                warn_outside_block("SET TRANSACTION", host);
+            }
+            session.import_snapshot(id)?;
+            Ok(CommandTag::Word("SET"))
+        }
     }
+}
+
+/// SET inside of a function: settings alone, who the session is and how its transaction runs stay as they are.
+pub(super) fn set_within(set: &SetVariable, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let (name, text, tag) = match &set.action {
+        SetAction::Value { name, values } => (name, join(name, values)?, "SET"),
+        SetAction::Default { name } => (name, context.session.settings.default_of(name)?, "SET"),
+        SetAction::Reset { name } => (name, context.session.settings.default_of(name)?, "RESET"),
+        _ => return Err(SqlError::unsupported("this form of SET in a function")),
+    };
+    if is_identity(name) || name.starts_with("transaction_") {
+        return Err(SqlError::unsupported(format_args!("SET {name} in a function")));
+    }
+    let depth = context.session.savepoint_depth;
+    let reported = context.session.settings.set(name, &text, set.local, depth)?;
+    context.session.settings_changed();
+    if let Some(setting) = reported {
+        context.host.parameter_status(setting.name, &setting.value);
+    }
+    Ok(CommandTag::Word(tag))
 }
 
 fn warn_outside_block(command: &str, host: &mut dyn Host) {
@@ -74,6 +101,7 @@ fn assign(session: &mut Session, name: &str, value: &str, local: bool, host: &mu
         }
         _ => {}
     }
+    Settings::check_may_set(name, session.state.superuser)?;
     let depth = session.state.savepoint_depth;
     let state = &mut session.state;
     let mut reported = Vec::new();
@@ -164,7 +192,7 @@ fn session_characteristics(
 }
 
 /// Lists become one text; search_path keeps quotes where a name needs them.
-fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
+pub(super) fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
     if values.len() > 1 && name.contains('.') {
         return Err(SqlError::new(
             state::INVALID_PARAMETER_VALUE,

@@ -4,20 +4,41 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{DropBehavior, RelationName, Truncate};
+use mote_sql::bind_truncate_triggers;
 use mote_sql::plan::privilege;
 
-use super::{privileges, schema, sequence};
+use super::{inherit, internal, privileges, schema, sequence};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
+use crate::modify::after;
+use crate::modify::trigger::{Stage, StatementTriggers};
+use crate::query::runtime::{Runtime, Values};
+use crate::routine::TriggerOperation;
 use crate::session::CommandTag;
+
+const TAG: CommandTag = CommandTag::Word("TRUNCATE TABLE");
 
 pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut tables: Vec<StoredRelation> = Vec::new();
     for target in &truncate.tables {
         let table = lock(&target.name, context)?;
-        if !tables.iter().any(|t| t.oid == table.oid) {
-            tables.push(table);
+        if target.only && table.partitioning.is_some() {
+            let message = "cannot truncate only a partitioned table";
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message)
+                .hint("Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly."));
+        }
+        let mut found = vec![table];
+        if !target.only {
+            // Who may truncate the parent may truncate what is below it.
+            let mode = TableLockMode::AccessExclusive;
+            let below = inherit::locked_inheritors(found[0].oid, mode, context)?;
+            found.extend(below.into_iter().map(|(child, _)| child));
+        }
+        for table in found {
+            if !tables.iter().any(|t| t.oid == table.oid) {
+                tables.push(table);
+            }
         }
     }
     if truncate.behavior == DropBehavior::Cascade {
@@ -25,22 +46,85 @@ pub(super) fn run(truncate: &Truncate, context: &mut StatementContext<'_>) -> Sq
     } else {
         check_references(&tables, context)?;
     }
-    for mut table in tables {
-        let old = TableId(table.table);
-        let fresh = schema::engine_call(context, |transaction| transaction.truncate_table(old))?;
-        table.table = fresh.table.0;
-        for index in &mut table.indexes {
-            let renamed = fresh.indexes.iter().find(|(from, _)| from.0 == index.index);
-            let (_, to) = renamed.ok_or_else(|| SqlError::internal("an index was lost in TRUNCATE"))?;
-            index.index = to.0;
+    for table in &tables {
+        schema::refuse_pending_events("TRUNCATE", table, context)?;
+    }
+    let mut triggers = Vec::new();
+    for table in &tables {
+        triggers.extend(triggers_of(table, context)?);
+    }
+    if triggers.is_empty() {
+        empty(tables, truncate, context)?;
+        return Ok(TAG);
+    }
+    let snapshot = context.transaction.snapshot();
+    let mut values = Values::default();
+    let mut stages = vec![Stage::default(); triggers.len()];
+    let mut runtime = Runtime::new(context, &snapshot, &mut values);
+    for (triggers, stage) in triggers.iter().zip(&mut stages) {
+        triggers.begin(stage, &mut runtime)?;
+    }
+    for table in &mut tables {
+        // A trigger may have written to it, or changed it.
+        schema::refuse_pending_events("TRUNCATE", table, runtime.context())?;
+        if let Some(entry) = runtime.session().catalog.entry(Oid(table.oid)) {
+            *table = entry.stored.clone();
         }
+    }
+    empty(tables, truncate, runtime.context())?;
+    for (triggers, stage) in triggers.iter().zip(&mut stages) {
+        triggers.end(stage, &mut runtime)?;
+    }
+    after::end_statement(&mut runtime)?;
+    Ok(TAG)
+}
+
+fn triggers_of(
+    table: &StoredRelation,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Option<StatementTriggers>> {
+    if table.triggers.is_empty() {
+        return Ok(None);
+    }
+    let Some(relation) = context.relation(Oid(table.oid)) else {
+        return Ok(None);
+    };
+    let fired = internal::on_large_stack(context, |session| {
+        bind_truncate_triggers(&relation, &session.catalog)
+    })?;
+    let operations = &[TriggerOperation::Truncate];
+    Ok(match fired.is_empty() {
+        true => None,
+        false => Some(StatementTriggers::compile(&relation, &fired, operations)?),
+    })
+}
+
+fn empty(
+    tables: Vec<StoredRelation>,
+    truncate: &Truncate,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    for table in tables {
         let oid = Oid(table.oid);
-        write::put(StoredObject::Relation(table), context)?;
+        renew(table, context)?;
         if truncate.restart_identity {
             sequence::restart_owned(oid, context)?;
         }
     }
-    Ok(CommandTag::Word("TRUNCATE TABLE"))
+    Ok(())
+}
+
+/// Gives a table new storage without rows. The caller has locked it.
+pub(super) fn renew(mut table: StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let old = TableId(table.table);
+    let fresh = schema::engine_call(context, |transaction| transaction.truncate_table(old))?;
+    table.table = fresh.table.0;
+    for index in &mut table.indexes {
+        let renamed = fresh.indexes.iter().find(|(from, _)| from.0 == index.index);
+        let (_, to) = renamed.ok_or_else(|| SqlError::internal("an index was lost in TRUNCATE"))?;
+        index.index = to.0;
+    }
+    write::put(StoredObject::Relation(table), context)
 }
 
 fn lock(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {

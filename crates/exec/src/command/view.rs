@@ -17,8 +17,10 @@ use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan};
 use mote_types::oid;
 
-use super::{internal, rewrite, schema};
-use crate::catalog_store::stored::{StoredColumn, StoredKind, StoredObject, StoredRelation};
+use super::{internal, rewrite, routine, schema, temporary};
+use crate::catalog_store::stored::{
+    StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
+};
 use crate::catalog_store::{RelationEntry, SessionCatalog, write};
 use crate::context::StatementContext;
 use crate::session::CommandTag;
@@ -31,8 +33,6 @@ pub(super) fn create(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
     refuse_unsupported(create)?;
-    let (schema_oid, _) = schema::schema_for_creation(&create.name, context)?;
-    schema::reserve_name(schema_oid, &create.name.name, context)?;
     let mut query = create.query.clone();
     let catalog = &context.session.catalog;
     rewrite::query(&mut query, &mut Qualify { catalog });
@@ -50,6 +50,14 @@ pub(super) fn create(
     let columns = columns_of(&plan.output, &create.columns)?;
     expand_stars(&mut query, None, context)?;
     let depends_on = dependencies(&plan);
+    let mut persistence = create.persistence;
+    if persistence == Persistence::Permanent && temporary::reads_temporary(&depends_on, context) {
+        let message = format!("view \"{}\" will be a temporary view", create.name.name);
+        schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+        persistence = Persistence::Temporary;
+    }
+    let (schema_oid, _) = schema::schema_for_new(&create.name, persistence, context)?;
+    schema::reserve_name(schema_oid, &create.name.name, context)?;
     let query_text = deparse::query(&query)?;
     let catalog = context.session.catalog.current();
     let existing = catalog.name(schema_oid, &create.name.name);
@@ -102,9 +110,6 @@ pub(super) fn create(
 }
 
 fn refuse_unsupported(create: &CreateView) -> SqlResult<()> {
-    if create.persistence == Persistence::Temporary {
-        return Err(SqlError::unsupported("CREATE TEMPORARY VIEW"));
-    }
     if create.check_option != ViewCheckOption::None {
         return Err(SqlError::unsupported("WITH CHECK OPTION"));
     }
@@ -148,6 +153,7 @@ pub(super) fn columns_of(output: &[OutputColumn], names: &[Name]) -> SqlResult<V
             generated: None,
             owned_sequence: None,
             comment: None,
+            inheritance: StoredInheritance::default(),
         });
     }
     Ok(columns)
@@ -331,6 +337,10 @@ impl rewrite::Names for Qualify<'_> {
         {
             reference.name.schema = Some(relation.schema.as_str().into());
         }
+    }
+
+    fn expression(&mut self, expr: &mut Expr) {
+        routine::qualify_call(expr, self.catalog);
     }
 }
 

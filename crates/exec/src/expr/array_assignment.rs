@@ -22,97 +22,112 @@ pub struct SubscriptAssignment {
     pub(crate) element: Oid,
 }
 
+/// A subscript whose expressions have been evaluated.
+pub(crate) enum Place {
+    Element(i32),
+    Slice(Option<i32>, Option<i32>),
+}
+
 impl SubscriptAssignment {
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
         let array = match self.container.evaluate(row, runtime)? {
             Datum::Array(array) => *array,
             _ => Array::from_elements(self.element, Vec::new()),
         };
-        let is_slice = |term: &SubscriptTerm| matches!(term, SubscriptTerm::Slice(..));
-        let changed = match self.subscripts.iter().any(is_slice) {
-            true => self.slice(array, row, runtime)?,
-            false => self.element(array, row, runtime)?,
-        };
-        Ok(Datum::Array(Box::new(changed)))
-    }
-
-    fn element(&self, array: Array, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Array> {
         let mut places = Vec::with_capacity(self.subscripts.len());
         for term in &self.subscripts {
-            let SubscriptTerm::Element(expression) = term else {
-                continue;
+            let mut bound = |expression: &Option<Expression>| match expression {
+                Some(expression) => subscript(expression, row, runtime).map(Some),
+                None => Ok(None),
             };
-            places.push(subscript(expression, row, runtime)?);
-        }
-        let value = self.value.evaluate(row, runtime)?;
-        if array.dims.is_empty() {
-            let dim = |&lower_bound: &i32| Dimension {
-                length: 1,
-                lower_bound,
-            };
-            return Ok(Array {
-                element: self.element,
-                dims: places.iter().map(dim).collect(),
-                elements: vec![value],
+            places.push(match term {
+                SubscriptTerm::Slice(from, to) => Place::Slice(bound(from)?, bound(to)?),
+                SubscriptTerm::Element(expression) => Place::Element(subscript(expression, row, runtime)?),
             });
         }
-        if places.len() != array.dims.len() {
-            return Err(subscript_error("wrong number of array subscripts"));
-        }
-        let mut array = array;
-        if let [place] = places[..] {
-            grow(&mut array, place, place)?;
-        }
-        let position = array
-            .position(&places)
-            .ok_or_else(|| subscript_error("array subscript out of range"))?;
-        array.elements[position] = value;
-        Ok(array)
+        let value = self.value.evaluate(row, runtime)?;
+        assign_places(array, &places, value).map(|array| Datum::Array(Box::new(array)))
     }
+}
 
-    fn slice(&self, mut array: Array, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Array> {
-        let ([SubscriptTerm::Slice(from, to)], 0..=1) = (&*self.subscripts, array.dims.len()) else {
-            return Err(SqlError::unsupported(
-                "assignment to a slice of several dimensions",
-            ));
-        };
-        let known = array.dims.first().copied();
-        let mut bound = |expression: &Option<Expression>, default: Option<i32>| {
-            match (expression, default) {
-            (Some(expression), _) => subscript(expression, row, runtime),
-            (None, Some(default)) => Ok(default),
-            (None, None) => Err(subscript_error("array slice subscript must provide both boundaries").detail(
-                "When assigning to a slice of an empty array value, slice boundaries must be fully specified.",
-            )),
-        }
-        };
-        let from = bound(from, known.map(|dim| dim.lower_bound))?;
-        let to = bound(to, known.map(|dim| dim.lower_bound + dim.length - 1))?;
-        // A NULL slice changes nothing.
-        let Datum::Array(values) = self.value.evaluate(row, runtime)? else {
-            return Ok(array);
-        };
-        if from > to.saturating_add(1) {
-            return Err(subscript_error("upper bound cannot be less than lower bound"));
-        }
-        let count = (i64::from(to) - i64::from(from) + 1) as usize;
-        if values.elements.len() < count {
-            return Err(subscript_error("source array too small"));
-        }
-        if count == 0 {
-            return Ok(array);
-        }
-        grow(&mut array, from, to)?;
-        let first = (from - array.dims[0].lower_bound) as usize;
-        for (place, value) in array.elements[first..]
-            .iter_mut()
-            .zip(values.elements)
-            .take(count)
-        {
-            *place = value;
-        }
-        Ok(array)
+/// The array with an element, or a slice, replaced.
+pub(crate) fn assign_places(array: Array, places: &[Place], value: Datum) -> SqlResult<Array> {
+    match places.iter().any(|place| matches!(place, Place::Slice(..))) {
+        true => assign_slice(array, places, value),
+        false => assign_element(array, places, value),
     }
+}
+
+fn assign_element(mut array: Array, places: &[Place], value: Datum) -> SqlResult<Array> {
+    let elements = places.iter().filter_map(|place| match place {
+        Place::Element(place) => Some(*place),
+        Place::Slice(..) => None,
+    });
+    let places: Vec<i32> = elements.collect();
+    if array.dims.is_empty() {
+        let dim = |&lower_bound: &i32| Dimension {
+            length: 1,
+            lower_bound,
+        };
+        return Ok(Array {
+            element: array.element,
+            dims: places.iter().map(dim).collect(),
+            elements: vec![value],
+        });
+    }
+    if places.len() != array.dims.len() {
+        return Err(subscript_error("wrong number of array subscripts"));
+    }
+    if let [place] = places[..] {
+        grow(&mut array, place, place)?;
+    }
+    let position = array
+        .position(&places)
+        .ok_or_else(|| subscript_error("array subscript out of range"))?;
+    array.elements[position] = value;
+    Ok(array)
+}
+
+fn assign_slice(mut array: Array, places: &[Place], value: Datum) -> SqlResult<Array> {
+    let ([Place::Slice(from, to)], 0..=1) = (places, array.dims.len()) else {
+        return Err(SqlError::unsupported(
+            "assignment to a slice of several dimensions",
+        ));
+    };
+    let known = array.dims.first().copied();
+    let bound = |given: Option<i32>, default: Option<i32>| {
+        given.or(default).ok_or_else(|| {
+            subscript_error("array slice subscript must provide both boundaries").detail(
+                "When assigning to a slice of an empty array value, slice boundaries must be fully specified.",
+            )
+        })
+    };
+    let from = bound(*from, known.map(|dim| dim.lower_bound))?;
+    let to = bound(*to, known.map(|dim| dim.lower_bound + dim.length - 1))?;
+    // A NULL slice changes nothing.
+    let Datum::Array(values) = value else {
+        return Ok(array);
+    };
+    if from > to.saturating_add(1) {
+        return Err(subscript_error("upper bound cannot be less than lower bound"));
+    }
+    let count = (i64::from(to) - i64::from(from) + 1) as usize;
+    if values.elements.len() < count {
+        return Err(subscript_error("source array too small"));
+    }
+    if count == 0 {
+        return Ok(array);
+    }
+    grow(&mut array, from, to)?;
+    let first = (from - array.dims[0].lower_bound) as usize;
+    for (place, value) in array.elements[first..]
+        .iter_mut()
+        .zip(values.elements)
+        .take(count)
+    {
+        *place = value;
+    }
+    Ok(array)
 }
 
 fn subscript(expression: &Expression, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<i32> {

@@ -11,6 +11,7 @@ use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid
 
 use super::Expression;
 use crate::query::runtime::Runtime;
+use crate::routine::text as routine_text;
 use crate::session::SessionState;
 use crate::views::{Facts, names};
 
@@ -184,8 +185,49 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
             .role_by_name(&name)
             .map(|role| Oid(role.object.oid)),
         oid::REGCOLLATION => names::collation_oid(&name),
-        _ => names::function_oid(name.split('(').next().unwrap_or(&name)),
+        oid::REGPROCEDURE => procedure_lookup(text, catalog),
+        _ => {
+            let mut named = catalog.routines_named(schema.as_deref(), &name).into_iter();
+            match named.next() {
+                Some(first) => named.next().is_none().then_some(first.oid),
+                None => names::function_oid(&name),
+            }
+        }
     }
+}
+
+/// `name(type, ..)`: a function by its name and the types of its inputs.
+fn procedure_lookup(text: &str, catalog: &crate::catalog_store::SessionCatalog) -> Option<Oid> {
+    let (name, arguments) = text.trim().strip_suffix(')')?.split_once('(')?;
+    let (schema, name) = split_name(name.trim());
+    let mut types = Vec::new();
+    for argument in arguments
+        .split(',')
+        .map(str::trim)
+        .filter(|argument| !argument.is_empty())
+    {
+        let ty = match mote_sql::parse_type_name(argument, catalog) {
+            Ok(ty) => (ty.oid, None),
+            Err(_) => {
+                let (schema, name) = split_name(argument);
+                let relation = catalog.relation_by_name(schema.as_deref(), &name)?;
+                (oid::RECORD, Some(relation.oid))
+            }
+        };
+        types.push(ty);
+    }
+    let fits = |routine: &&std::sync::Arc<mote_sql::catalog::routine::Routine>| {
+        routine
+            .inputs()
+            .map(|input| (input.ty.ty.oid, input.ty.row_of))
+            .eq(types.iter().copied())
+    };
+    let routines = catalog.routines_named(schema.as_deref(), &name);
+    if let Some(routine) = routines.iter().find(fits) {
+        return Some(routine.oid);
+    }
+    let plain: Vec<Oid> = types.iter().map(|ty| ty.0).collect();
+    names::function_oid_of(&name, &plain)
 }
 
 /// The text form of a `reg*` value: the name, or the number where nothing bears it.
@@ -211,7 +253,15 @@ pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty
             .get(&value)
             .map(|role| role.object.name.clone()),
         oid::REGCOLLATION => None,
-        _ => function_by_oid(value).map(|function| function.signature().name.to_string()),
+        _ => match catalog.routine(value) {
+            Some(routine) if ty == oid::REGPROCEDURE => Some(routine_text::signature(&routine, catalog)),
+            Some(routine) => Some(routine_text::visible_name(&routine, catalog)),
+            None if ty == oid::REGPROCEDURE => names::function(value).map(|function| {
+                let name = function_by_oid(value).map_or("", |function| function.signature().name);
+                format!("{name}({})", function.argument_list().replace(", ", ","))
+            }),
+            None => function_by_oid(value).map(|function| function.signature().name.to_string()),
+        },
     };
     name.unwrap_or_else(|| value.0.to_string())
 }

@@ -12,7 +12,7 @@ use super::array_assignment::SubscriptAssignment;
 use super::cast::Cast;
 use super::comparison::{ArrayComparison, Compare, InList, Predicate, RowComparison};
 use super::subplan::{Kind, Quantified, SubPlan};
-use super::{Call, Expression, IntegerOperation, IntegerOperator, IntegerWidth};
+use super::{Call, Expression, IntegerOperation, IntegerOperator, IntegerWidth, RoutineSite};
 use crate::functions::{self, CallSite, comparison_operation};
 
 pub fn compile_all(list: &[Expr]) -> SqlResult<Box<[Expression]>> {
@@ -40,6 +40,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             ty,
             ..
         } => compile_call(*function, arguments, *ty)?,
+        Expr::Routine(call) => Expression::Routine(Box::new(RoutineSite::compile(call)?)),
         Expr::Cast {
             argument,
             from,
@@ -332,6 +333,7 @@ pub fn type_of(expr: &Expr) -> ColumnType {
         | Expr::Sequence { ty, .. }
         | Expr::AggregateResult { ty, .. }
         | Expr::Excluded { ty, .. } => *ty,
+        Expr::Routine(call) => call.ty,
         Expr::SubPlan(call) => match call.kind {
             SubPlanKind::Scalar | SubPlanKind::Array => call.ty,
             _ => ColumnType::BOOL,

@@ -17,16 +17,19 @@ mod cast;
 mod comparison;
 mod compile;
 mod fold;
+mod routine;
 mod session_value;
 pub(crate) mod subplan;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use array::stack_arrays;
+pub(crate) use array_assignment::{Place, assign_places};
 pub(crate) use cast::{convert, reg_input, reg_lookup, reg_output, split_name};
 pub(crate) use comparison::{Operation, equal, equal_rows, hash_row, order};
 pub use compile::{compile, compile_all, compile_option, type_of};
 pub use fold::FOLDER;
+pub(crate) use routine::RoutineSite;
 
 use std::sync::Arc;
 
@@ -53,6 +56,7 @@ pub enum Expression {
     Compare(Box<Compare>),
     Integer(Box<IntegerOperation>),
     Call(Box<Call>),
+    Routine(Box<RoutineSite>),
     Cast(Box<Cast>),
     And(Box<[Expression]>),
     Or(Box<[Expression]>),
@@ -146,6 +150,7 @@ impl Expression {
             Expression::Compare(compare) => Ok(boolean(compare.evaluate(row, runtime)?)),
             Expression::Integer(operation) => operation.evaluate(row, runtime),
             Expression::Call(call) => call.evaluate(row, runtime),
+            Expression::Routine(site) => site.evaluate(row, runtime),
             Expression::Cast(cast) => cast.evaluate(row, runtime),
             Expression::IsNull(argument) => Ok(Datum::Bool(argument.is_null(row, runtime)?)),
             Expression::IsNotNull(argument) => Ok(Datum::Bool(!argument.is_null(row, runtime)?)),
@@ -177,10 +182,19 @@ impl Expression {
             Expression::Row { fields, ty } => array::make_record(fields, ty, row, runtime),
             Expression::Subscript(subscripting) => subscripting.evaluate(row, runtime),
             Expression::SubscriptAssign(assignment) => assignment.evaluate(row, runtime),
-            Expression::Field { record, field } => match record.evaluate(row, runtime)? {
-                Datum::Record(mut record) => Ok(std::mem::take(&mut record.fields[*field])),
-                _ => Ok(Datum::Null),
-            },
+            Expression::Field { record, field } => {
+                // Without a copy of the other fields, where the record stands somewhere already.
+                if let Some(record) = record.borrow(row, runtime) {
+                    return Ok(match record {
+                        Datum::Record(record) => record.fields[*field].clone(),
+                        _ => Datum::Null,
+                    });
+                }
+                match record.evaluate(row, runtime)? {
+                    Datum::Record(mut record) => Ok(std::mem::take(&mut record.fields[*field])),
+                    _ => Ok(Datum::Null),
+                }
+            }
             Expression::SubPlan(subplan) => subplan.evaluate(row, runtime),
             Expression::SessionValue { value, ty } => session_value::evaluate(*value, *ty, runtime),
             Expression::Sequence { call, arguments } => {

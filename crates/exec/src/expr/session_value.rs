@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
-use mote_engine::{Sequence, SequenceError, SequenceId};
+use mote_engine::{Sequence, SequenceError, SequenceId, TableLockMode, WaitPolicy, WriteError};
 use mote_sql::plan::expr::{SequenceCall, SessionValue};
 use mote_types::{ColumnType, Datum, datetime};
 
 use super::Expression;
+use crate::catalog_store::sequence_lock;
 use crate::catalog_store::stored::StoredSequence;
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
@@ -69,13 +70,18 @@ pub(super) fn sequence(
         return Err(SqlError::internal("a sequence call without a sequence"));
     };
     let oid = Oid(*oid);
+    describe(oid, runtime)?;
+    lock_sequence(oid, runtime)?;
+    // As it is now: it may have been changed, or dropped, by whom we waited for.
     let (name, sequence) = describe(oid, runtime)?;
     let changes = match call {
         SequenceCall::NextValue => Some("nextval()"),
         SequenceCall::SetValue => Some("setval()"),
         SequenceCall::CurrentValue | SequenceCall::LastValue => None,
     };
-    if let Some(function) = changes.filter(|_| runtime.transaction().is_read_only()) {
+    if let Some(function) =
+        changes.filter(|_| runtime.transaction().is_read_only() && !is_temporary(oid, runtime))
+    {
         return Err(write_error::read_only_error(function));
     }
     match call {
@@ -96,6 +102,11 @@ pub(super) fn sequence(
     }
 }
 
+fn is_temporary(sequence: Oid, runtime: &Runtime<'_, '_>) -> bool {
+    let entry = runtime.session().catalog.entry(sequence);
+    entry.is_some_and(|entry| entry.stored.temporary)
+}
+
 fn describe(oid: Oid, runtime: &Runtime<'_, '_>) -> SqlResult<(String, StoredSequence)> {
     let entry = runtime.session().catalog.entry(oid);
     let Some(entry) = entry else {
@@ -110,6 +121,19 @@ fn describe(oid: Oid, runtime: &Runtime<'_, '_>) -> SqlResult<(String, StoredSeq
             state::WRONG_OBJECT_TYPE,
             format!("\"{}\" is not a sequence", entry.stored.name),
         )),
+    }
+}
+
+/// Until the end of the transaction, against ALTER and DROP; those who draw numbers do not wait for each other.
+fn lock_sequence(oid: Oid, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    let transaction = runtime.transaction();
+    let lock = sequence_lock(oid);
+    loop {
+        match transaction.lock_table(lock, TableLockMode::RowExclusive, WaitPolicy::Block) {
+            Ok(()) => return Ok(()),
+            Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+            Err(error) => return Err(write_error::lock_error(error)),
+        }
     }
 }
 
@@ -137,9 +161,7 @@ fn sequence_error(error: SequenceError, name: &str) -> SqlError {
             state::NUMERIC_VALUE_OUT_OF_RANGE,
             format!("setval: value {value} is out of bounds for sequence \"{name}\" ({minimum}..{maximum})"),
         ),
-        SequenceError::LogUnavailable(reason) => {
-            write_error::lock_error(mote_engine::WriteError::LogUnavailable(reason))
-        }
+        SequenceError::LogUnavailable(reason) => write_error::lock_error(WriteError::LogUnavailable(reason)),
     }
 }
 
@@ -149,11 +171,19 @@ fn next_value(
     stored: &StoredSequence,
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<Datum> {
-    let sequence = engine_sequence(stored, runtime)?;
-    let value = runtime
-        .transaction()
-        .sequence_next(&sequence)
-        .map_err(|error| sequence_error(error, name))?;
+    let value = match runtime.context().session.sequences.take(oid, stored) {
+        Some(value) => value,
+        None => {
+            let sequence = engine_sequence(stored, runtime)?;
+            let drawn = runtime
+                .transaction()
+                .sequence_draw(&sequence, stored.cache as u64)
+                .map_err(|error| sequence_error(error, name))?;
+            let sequences = &mut runtime.context().session.sequences;
+            sequences.keep(oid, stored, drawn);
+            drawn.first
+        }
+    };
     let sequences = &mut runtime.context().session.sequences;
     sequences.current.insert(oid, value);
     sequences.last = Some((oid, value));
@@ -174,6 +204,7 @@ fn set_value(
         .transaction()
         .sequence_set(&sequence, value, is_called)
         .map_err(|error| sequence_error(error, name))?;
+    runtime.context().session.sequences.forget(oid);
     if is_called {
         runtime.context().session.sequences.current.insert(oid, value);
     }

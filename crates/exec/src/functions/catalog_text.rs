@@ -9,7 +9,10 @@ use super::{Body, boolean, int4, oid as oid_value, text};
 use crate::catalog_store::stored::StoredRelation;
 use crate::expr::{reg_input, split_name};
 use crate::query::runtime::Runtime;
-use crate::views::{Facts, find_comment, find_shared_comment, names, text as views_text};
+use crate::routine::text as routine_text;
+use crate::views::{
+    Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
+};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -29,8 +32,13 @@ pub fn body(name: &str) -> Option<Body> {
         "pg_type_is_visible" => {
             Body::Pure(|a| Ok(type_info(Oid(oid_value(&a[0]))).map_or(Datum::Null, |_| Datum::Bool(true))))
         }
-        "pg_function_is_visible" => Body::Pure(|a| {
-            Ok(names::function(Oid(oid_value(&a[0]))).map_or(Datum::Null, |_| Datum::Bool(true)))
+        "pg_function_is_visible" => Body::Runtime(|runtime, _, a| {
+            let oid = Oid(oid_value(&a[0]));
+            let catalog = &runtime.session().catalog;
+            if let Some(routine) = catalog.routine(oid) {
+                return Ok(Datum::Bool(routine_text::is_visible(&routine, catalog)));
+            }
+            Ok(names::function(oid).map_or(Datum::Null, |_| Datum::Bool(true)))
         }),
         "pg_operator_is_visible"
         | "pg_opclass_is_visible"
@@ -60,6 +68,10 @@ pub fn body(name: &str) -> Option<Body> {
         "pg_get_constraintdef_ext" => {
             Body::Runtime(|runtime, _, a| Ok(constraint(runtime, oid_value(&a[0]), boolean(&a[1]))))
         }
+        "pg_get_triggerdef" => Body::Runtime(|runtime, _, a| Ok(trigger(runtime, oid_value(&a[0]), false))),
+        "pg_get_triggerdef_ext" => {
+            Body::Runtime(|runtime, _, a| Ok(trigger(runtime, oid_value(&a[0]), boolean(&a[1]))))
+        }
         "pg_get_indexdef" => Body::Runtime(|runtime, _, a| Ok(index(runtime, oid_value(&a[0]), 0, false))),
         "pg_get_indexdef_ext" => {
             Body::Runtime(|runtime, _, a| Ok(index(runtime, oid_value(&a[0]), int4(&a[1]), boolean(&a[2]))))
@@ -83,31 +95,56 @@ pub fn body(name: &str) -> Option<Body> {
         "pg_get_serial_sequence" => {
             Body::Runtime(|runtime, _, a| serial_sequence(runtime, text(&a[0]), text(&a[1])))
         }
-        "pg_get_function_arguments" | "pg_get_function_identity_arguments" => Body::Pure(|a| {
-            let function = names::function(Oid(oid_value(&a[0])));
-            Ok(function.map_or(Datum::Null, |function| Datum::from(function.argument_list())))
+        "pg_get_function_arguments" => Body::Runtime(|runtime, _, a| {
+            Ok(routine_shown(runtime, a, Shown::Arguments).unwrap_or_else(|| builtin_arguments(a)))
         }),
-        "pg_get_function_result" => Body::Pure(|a| {
+        "pg_get_function_identity_arguments" => Body::Runtime(|runtime, _, a| {
+            Ok(routine_shown(runtime, a, Shown::IdentityArguments).unwrap_or_else(|| builtin_arguments(a)))
+        }),
+        "pg_get_functiondef" => {
+            Body::Runtime(
+                |runtime, _, a| Ok(routine_shown(runtime, a, Shown::Definition).unwrap_or_default()),
+            )
+        }
+        "pg_get_function_sqlbody" => Body::Runtime(|runtime, _, a| {
+            Ok(routine_shown(runtime, a, Shown::StandardBody).unwrap_or_default())
+        }),
+        "pg_get_function_result" => Body::Runtime(|runtime, _, a| {
+            if facts(runtime).routine(Oid(oid_value(&a[0]))).is_some() {
+                return Ok(routine_shown(runtime, a, Shown::Result).unwrap_or_default());
+            }
             let function = names::function(Oid(oid_value(&a[0])));
             Ok(function.map_or(Datum::Null, |function| {
                 Datum::from(format_type(function.result, -1))
             }))
         }),
-        // Rules, triggers, partitions, statistics objects and functions of users do not exist.
+        "pg_get_partkeydef" => Body::Runtime(|runtime, _, a| {
+            let text = partitions::key_definition(&facts(runtime), Oid(oid_value(&a[0])));
+            Ok(text.map_or(Datum::Null, Datum::from))
+        }),
+        "pg_get_partition_constraintdef" => Body::Runtime(|runtime, _, a| {
+            let text = partitions::constraint_definition(&facts(runtime), Oid(oid_value(&a[0])));
+            Ok(text.map_or(Datum::Null, Datum::from))
+        }),
+        // Rules and statistics objects do not exist.
         "pg_get_ruledef"
         | "pg_get_ruledef_ext"
-        | "pg_get_triggerdef"
-        | "pg_get_triggerdef_ext"
-        | "pg_get_functiondef"
-        | "pg_get_function_sqlbody"
-        | "pg_get_partkeydef"
-        | "pg_get_partition_constraintdef"
         | "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns" => Body::Pure(|_| Ok(Datum::Null)),
         "pg_tablespace_location" => Body::Pure(|_| Ok(Datum::from(""))),
         "pg_relation_is_publishable" => Body::Pure(|_| Ok(Datum::Bool(false))),
         _ => return None,
     })
+}
+
+/// A function of a user as text; None where the OID is no such function's, or there is nothing to show.
+fn routine_shown(runtime: &Runtime<'_, '_>, a: &[Datum], what: Shown) -> Option<Datum> {
+    shown_routine(&facts(runtime), Oid(oid_value(&a[0])), what).map(Datum::from)
+}
+
+fn builtin_arguments(a: &[Datum]) -> Datum {
+    let function = names::function(Oid(oid_value(&a[0])));
+    function.map_or(Datum::Null, |function| Datum::from(function.argument_list()))
 }
 
 fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {
@@ -157,6 +194,26 @@ fn constraint(runtime: &Runtime<'_, '_>, constraint: u32, pretty: bool) -> Datum
                 found,
                 pretty,
             ));
+        }
+        let constraints = known
+            .relation
+            .triggers
+            .iter()
+            .filter_map(|trigger| trigger.constraint);
+        if let Some(found) = constraints.into_iter().find(|found| found.oid.0 == constraint) {
+            return Datum::from(views_text::constraint_trigger_definition(found));
+        }
+    }
+    Datum::Null
+}
+
+fn trigger(runtime: &Runtime<'_, '_>, trigger: u32, pretty: bool) -> Datum {
+    let facts = facts(runtime);
+    for known in facts.relations() {
+        let mut triggers = known.relation.triggers.iter();
+        if let Some(found) = triggers.find(|candidate| candidate.oid.0 == trigger) {
+            let text = views_text::trigger_definition(&facts, known.relation, found, pretty);
+            return Datum::from(text);
         }
     }
     Datum::Null

@@ -2,7 +2,7 @@
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `text`, `pattern`,
 //! `bytes`, `formatting`, `datetime`, `array`, `json`, `set_returning`, `aggregate`, `window`, `system`,
-//! `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`.
+//! `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
 //!
 //! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
 //! PostgreSQL's SQLSTATE and wording. Comparisons are not here: they compile to nodes of their own.
@@ -13,6 +13,7 @@ pub mod aggregate;
 pub mod arithmetic;
 pub mod array;
 pub mod backup;
+mod snapshot;
 pub mod bytes;
 mod catalog_text;
 pub mod datetime;
@@ -97,6 +98,7 @@ pub fn scalar_body(name: &str) -> Option<Body> {
         .or_else(|| array::body(name))
         .or_else(|| json::body(name))
         .or_else(|| backup::body(name))
+        .or_else(|| snapshot::body(name))
         .or_else(|| system::body(name))
         .or_else(|| privilege::body(name))
         .or_else(|| acl::body(name))

@@ -1,16 +1,22 @@
 //! Functions that yield rows: generate_series, unnest, regular expressions, json members.
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::datetime::{TimeZone, arithmetic};
 use mote_types::json::Json;
 use mote_types::{Datum, Interval, Numeric, compare::compare_intervals};
 
 use super::json::{not_an_array, raw_elements, raw_members, raw_text, tree, tree_text};
-use super::{RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, text};
+use super::{
+    RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, oid as oid_value, text,
+};
+use crate::views::partitions;
 
 pub fn body(name: &str) -> Option<SetFunction> {
     Some(match name {
+        "pg_listening_channels" => {
+            |runtime, _, _| Ok(texts(runtime.session().notifications.listening().to_vec()))
+        }
         "generate_series_int4" => |_, _, a| integers(int4(&a[0]) as i64, int4(&a[1]) as i64, 1, false),
         "generate_series_step_int4" => {
             |_, _, a| integers(int4(&a[0]) as i64, int4(&a[1]) as i64, int4(&a[2]) as i64, false)
@@ -131,7 +137,25 @@ pub fn body(name: &str) -> Option<SetFunction> {
         "pg_get_keywords" => |_, _, _| Ok(super::keywords::keywords()),
         "pg_options_to_table" => |_, _, a| Ok(options(array_of(&a[0]).elements.iter())),
         "_pg_expandarray" => |_, _, a| Ok(numbered(&array_of(&a[0]).elements)),
-        "pg_partition_ancestors" => |_, _, _| Ok(list(Vec::new())),
+        "pg_partition_ancestors" => |runtime, _, a| {
+            let catalog = runtime.session().catalog.current();
+            let above = partitions::ancestors(&catalog, Oid(oid_value(&a[0])));
+            Ok(list(above.into_iter().map(Datum::oid).collect()))
+        },
+        "pg_partition_tree" => |runtime, _, a| {
+            let catalog = runtime.session().catalog.current();
+            let tree = partitions::tree(&catalog, Oid(oid_value(&a[0])));
+            let shown = tree.into_iter().map(|(relation, parent, leaf, level)| {
+                let parent = parent.map_or(Datum::Null, Datum::oid);
+                vec![
+                    Datum::oid(relation),
+                    parent,
+                    Datum::Bool(leaf),
+                    Datum::Int4(level),
+                ]
+            });
+            Ok(rows(shown.collect()))
+        },
         _ => return None,
     })
 }
@@ -149,7 +173,7 @@ impl RowSource for Rows {
     }
 }
 
-pub(super) fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn RowSource> {
+pub(crate) fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn RowSource> {
     Box::new(Rows(rows.into_iter()))
 }
 

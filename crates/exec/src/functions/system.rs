@@ -17,7 +17,7 @@ use crate::modify::write_error;
 use crate::query::runtime::Runtime;
 use crate::session::SessionDirectory;
 use crate::session::identity::is_identity;
-use crate::views::names;
+use crate::views::{names, partitions};
 
 pub fn body(name: &str) -> Option<Body> {
     if let Some(body) = advisory(name).or_else(|| session(name)).or_else(|| storage(name)) {
@@ -51,6 +51,9 @@ fn session(name: &str) -> Option<Body> {
             });
             Ok(Datum::array(oid::NAME, path.map(Datum::from).collect()))
         }),
+        "pg_trigger_depth" => {
+            Body::Runtime(|runtime, _, _| Ok(Datum::Int4(runtime.session().trigger_depth as i32)))
+        }
         "pg_backend_pid" => Body::Runtime(|runtime, _, _| Ok(Datum::Int4(runtime.session().pid as i32))),
         "show_config_by_name" => {
             Body::Runtime(|runtime, _, a| Ok(Datum::from(runtime.session().settings.get(text(&a[0]))?)))
@@ -94,9 +97,22 @@ fn session(name: &str) -> Option<Body> {
             Ok(client.map_or(Datum::Null, |client| Datum::Int4(client.port() as i32)))
         }),
         "row_security_active" | "row_security_active_name" => Body::Pure(|_| Ok(Datum::Bool(false))),
-        "pg_my_temp_schema" => Body::Pure(|_| Ok(Datum::Oid(0))),
+        "pg_my_temp_schema" => Body::Runtime(|runtime, _, _| {
+            let schema = runtime.session().catalog.temporary_schema();
+            Ok(Datum::Oid(schema.map_or(0, |(oid, _)| oid.0)))
+        }),
         "pg_is_other_temp_schema" => Body::Pure(|_| Ok(Datum::Bool(false))),
-        "pg_notify" => Body::Pure(|_| Err(SqlError::unsupported("NOTIFY"))),
+        "pg_notify" => Body::Runtime(|runtime, _, a| {
+            let word = |value: &Datum| value.as_str().unwrap_or_default().to_string();
+            let (channel, payload) = (word(&a[0]), word(&a[1]));
+            let session = &mut *runtime.context().session;
+            let depth = session.savepoint_depth;
+            session.notifications.say(depth, &channel, &payload)?;
+            Ok(Datum::from(""))
+        }),
+        "pg_notification_queue_usage" => {
+            Body::Runtime(|runtime, _, _| Ok(Datum::Float8(runtime.database().notifications().usage())))
+        }
         "pg_cancel_backend" => {
             Body::Runtime(|runtime, _, a| signal(runtime, int4(&a[0]), "cancel", SessionDirectory::cancel))
         }
@@ -406,7 +422,11 @@ fn storage(name: &str) -> Option<Body> {
                 _ => Datum::Null,
             })
         }),
-        "pg_partition_root" => Body::Pure(|_| Ok(Datum::Null)),
+        "pg_partition_root" => Body::Runtime(|runtime, _, a| {
+            let catalog = runtime.session().catalog.current();
+            let above = partitions::ancestors(&catalog, Oid(oid_value(&a[0])));
+            Ok(above.last().map_or(Datum::Null, |root| Datum::oid(*root)))
+        }),
         "to_regclass" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGCLASS))),
         "to_regtype" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGTYPE))),
         "to_regproc" | "to_regprocedure" => Body::Pure(|a| {

@@ -11,7 +11,7 @@ use mote_sql::PlanSettings;
 use mote_sql::catalog::{ReferentialAction, Relation};
 use mote_types::Datum;
 
-use super::foreign_key::{PendingChecks, Referencing};
+use super::foreign_key::Referencing;
 use crate::query::runtime::Runtime;
 use crate::query::{Execution, Program};
 
@@ -41,13 +41,14 @@ pub(super) fn run(
     let text = statement_text(referencing, action, new.is_some());
     let program = plan(&text, &types, runtime)?;
     let mut execution = Execution::new(program);
-    let mut pending = PendingChecks::default();
+    let mut events = std::mem::take(&mut runtime.values.after_events);
     let context = runtime.context();
     context.transaction.begin_statement(Access::Write);
-    execution.start(&mut parameters, context)?;
-    execution.run_nested(context, &mut pending)?;
-    runtime.values.pending_checks.append(&mut pending);
-    Ok(())
+    let result = execution
+        .start(&mut parameters, context)
+        .and_then(|()| execution.run_nested(context, &mut events));
+    runtime.values.after_events = events;
+    result.map(|_| ())
 }
 
 fn own_types(referencing: &Referencing) -> Vec<Oid> {
@@ -72,7 +73,9 @@ fn statement_text(referencing: &Referencing, action: ReferentialAction, update: 
         .map(|(position, name)| format!("{name} = ${}", position + 1))
         .collect();
     let conditions = conditions.join(" AND ");
-    let table = format!("{}.{}", quoted(&relation.schema), quoted(&relation.name));
+    // Rows of tables that inherit from it have no part in the foreign key.
+    let only = if relation.is_partitioned() { "" } else { "ONLY " };
+    let table = format!("{only}{}.{}", quoted(&relation.schema), quoted(&relation.name));
     if action == ReferentialAction::Cascade && !update {
         return format!("DELETE FROM {table} WHERE {conditions}");
     }
@@ -98,6 +101,7 @@ fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<A
     let settings = PlanSettings {
         folder: Some(&crate::expr::FOLDER),
         text,
+        names: None,
     };
     let mut planned = None;
     context.host.on_large_stack(&mut || {

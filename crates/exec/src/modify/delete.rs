@@ -2,150 +2,265 @@
 
 use std::sync::Arc;
 
-use mote_common::SqlResult;
-use mote_engine::{Isolation, RowLockStrength, Table, WaitPolicy, WriteError};
-use mote_sql::plan::node::{self, RowMark, ScanId};
+use mote_common::{RowId, SqlResult};
+use mote_engine::{Isolation, RowLockStrength, RowVersion, Table, WaitPolicy, WriteError};
+use mote_sql::plan::node::{self, MemberNumber, RowMark, ScanId};
 use mote_types::Datum;
 
-use super::recheck::{Locked, Rechecker, lock, serialization_error, target_row};
+use super::recheck::{Locked, Rechecker, Written, lock, self_modified, serialization_error, target_row};
+use super::trigger::{RowTriggers, Stage, StatementTriggers};
 use super::{Target, compile_returning, project, resolve, write_error};
 use crate::expr::Expression;
+use crate::node::scan::Mark;
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
 use crate::query::runtime::Runtime;
+use crate::routine::TriggerOperation;
 
 pub struct Program {
-    target: Target,
+    /// By the member number of the mark.
+    targets: Box<[TargetProgram]>,
     scan: ScanId,
     input: NodeProgram,
     mark: usize,
     marks: Vec<RowMark>,
-    returning: Option<Box<[Expression]>>,
+    statement_triggers: StatementTriggers,
     /// The statement's own node: its rows are the command tag's number.
     pub(crate) counted: bool,
+}
+
+/// A table that rows are deleted from.
+struct TargetProgram {
+    target: Target,
+    returning: Option<Box<[Expression]>>,
+    triggers: Option<RowTriggers>,
+    /// The row is locked first, and shown to triggers.
+    before_row: bool,
 }
 
 impl Program {
     pub fn compile(node: &node::Delete) -> SqlResult<Arc<Program>> {
         Ok(Arc::new(Program {
-            target: Target::compile(&node.relation, &[])?,
+            targets: node
+                .targets
+                .iter()
+                .map(TargetProgram::compile)
+                .collect::<SqlResult<_>>()?,
             scan: node.scan,
             input: compile_node(&node.input)?,
             mark: node.mark as usize,
             marks: super::update::with_target(&node.marks, node.scan, node.mark),
-            returning: compile_returning(&node.returning)?,
+            statement_triggers: StatementTriggers::compile(
+                &node.relation,
+                &node.triggers,
+                &[TriggerOperation::Delete],
+            )?,
             counted: false,
         }))
+    }
+}
+
+impl TargetProgram {
+    fn compile(node: &node::DeleteTarget) -> SqlResult<TargetProgram> {
+        let triggers = RowTriggers::compile(&node.relation, &node.triggers)?;
+        let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Delete);
+        Ok(TargetProgram {
+            before_row: triggers.as_ref().is_some_and(before_row),
+            triggers,
+            target: Target::compile(&node.relation, &[])?,
+            returning: compile_returning(&node.returning)?,
+        })
     }
 }
 
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,
-    table: Option<Arc<Table>>,
+    /// By member number, found when first written to.
+    tables: Box<[Option<Arc<Table>>]>,
     rechecker: Rechecker,
     /// The joined row, replaced when it was evaluated again.
     joined: Vec<Datum>,
     /// The deleted row, then the joined row: what RETURNING reads.
     old: Vec<Datum>,
     row: Vec<Datum>,
+    stage: Stage,
 }
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
         State {
             input: program.input.instantiate(),
+            tables: vec![None; program.targets.len()].into(),
             program,
-            table: None,
             rechecker: Rechecker::default(),
             joined: Vec::new(),
             old: Vec::new(),
             row: Vec::new(),
+            stage: Stage::default(),
         }
     }
 
-    /// Deletes the row that `self.joined` names; false if it is not ours to delete any more.
-    fn delete(&mut self, table: &Table, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+    /// Deletes the row `id`, which `self.joined` names; false if it is not ours to delete any more.
+    fn delete(
+        &mut self,
+        id: RowId,
+        written: &TargetProgram,
+        table: &Table,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
-        let Some(id) = target_row(&self.joined, program.mark)? else {
-            return Ok(false);
-        };
         let transaction = runtime.transaction();
         let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
             return Ok(false);
         };
         loop {
+            match self.write(version, written, table, runtime)? {
+                Written::Done => return Ok(true),
+                Written::SelfModified | Written::Refused | Written::Gone => return Ok(false),
+                Written::Changed(newest) => {
+                    let locked = |scan| scan == program.scan;
+                    let (input, marks) = (&program.input, &program.marks);
+                    let (rechecker, joined) = (&mut self.rechecker, &mut self.joined);
+                    if !rechecker.run(input, marks, &locked, joined, runtime)? {
+                        return Ok(false);
+                    }
+                    version = newest;
+                }
+            }
+        }
+    }
+
+    /// One attempt at a row on behalf of MERGE.
+    pub(super) fn write_joined<'v, 'c: 'v>(
+        &mut self,
+        version: RowVersion<'v>,
+        member: MemberNumber,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        let program = Arc::clone(&self.program);
+        self.write(version, &program.targets[member.0 as usize], table, runtime)
+    }
+
+    /// Deletes one row, unless it was changed since `version`.
+    fn write<'v, 'c: 'v>(
+        &mut self,
+        mut version: RowVersion<'v>,
+        written: &TargetProgram,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        let target = &written.target;
+        let transaction = runtime.transaction();
+        let id = version.row();
+        if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_row) {
+            match lock_newest(&version, target, table, runtime)? {
+                Ok(newest) => version = newest,
+                Err(ended) => return Ok(ended),
+            }
             self.old.clear();
-            let needed = program.returning.is_some() || program.target.foreign_keys.is_referenced();
+            let view = table.view(version.layout(), version.bytes());
+            target.codec.read_row(&view, &mut self.old);
+            if !triggers.before(TriggerOperation::Delete, Some(&self.old), None, runtime)? {
+                return Ok(Written::Refused);
+            }
+            if transaction.is_written_later(table, id) {
+                return self_modified("deleted", table, id, runtime);
+            }
+        }
+        loop {
+            self.old.clear();
+            let keys = &target.foreign_keys;
+            let needed = written.returning.is_some() || written.triggers.is_some() || keys.is_referenced();
             if needed {
                 let view = table.view(version.layout(), version.bytes());
-                program.target.codec.read_row(&view, &mut self.old);
+                target.codec.read_row(&view, &mut self.old);
             }
             match transaction.delete(table, &version) {
                 Ok(()) => break,
                 Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(WriteError::SelfModified) => return Ok(false),
+                Err(WriteError::SelfModified) => return Ok(Written::SelfModified),
+                Err(WriteError::ModifiedInside) => return Err(write_error::modified_inside("deleted")),
                 Err(WriteError::Changed | WriteError::Deleted)
                     if transaction.isolation() == Isolation::ReadCommitted =>
                 {
-                    let relation = &program.target.relation;
-                    let strength = RowLockStrength::Update;
-                    match lock(
-                        table,
-                        relation,
-                        id,
-                        Some(&version),
-                        strength,
-                        WaitPolicy::Block,
-                        runtime,
-                    )? {
-                        Locked::Unchanged(newest) => version = newest,
-                        Locked::Changed(newest) => {
-                            let locked = |scan| scan == program.scan;
-                            let rechecker = &mut self.rechecker;
-                            if !rechecker.run(
-                                &program.input,
-                                &program.marks,
-                                &locked,
-                                &mut self.joined,
-                                runtime,
-                            )? {
-                                return Ok(false);
-                            }
-                            version = newest;
-                        }
-                        Locked::Gone | Locked::Busy => return Ok(false),
+                    match lock_newest(&version, target, table, runtime)? {
+                        Ok(newest) => version = newest,
+                        Err(ended) => return Ok(ended),
                     }
                 }
                 Err(WriteError::Serialization) => return Err(serialization_error(table, id, runtime)),
-                Err(error) => return Err(write_error::sql_error(error, &program.target.relation)),
+                Err(error) => return Err(write_error::sql_error(error, &target.relation)),
             }
         }
-        program
-            .target
-            .foreign_keys
-            .row_deleted(&program.target.relation, &self.old, runtime)?;
-        Ok(true)
+        let keys = &target.foreign_keys;
+        keys.row_deleted(&target.relation, &self.old, runtime)?;
+        if let Some(triggers) = &written.triggers {
+            triggers.after(TriggerOperation::Delete, Some(&self.old), None, runtime)?;
+        }
+        Ok(Written::Done)
     }
+}
+
+/// Locks the row as it is now. Err: this attempt is over.
+fn lock_newest<'v, 'c: 'v>(
+    seen: &RowVersion<'v>,
+    target: &Target,
+    table: &Table,
+    runtime: &mut Runtime<'_, 'c>,
+) -> SqlResult<Result<RowVersion<'v>, Written<'v>>> {
+    let (relation, id, strength) = (&target.relation, seen.row(), RowLockStrength::Update);
+    let locked = lock(
+        table,
+        relation,
+        id,
+        Some(seen),
+        strength,
+        WaitPolicy::Block,
+        runtime,
+    )?;
+    Ok(match locked {
+        Locked::Unchanged(newest) => Ok(newest),
+        Locked::Changed(newest) => Err(Written::Changed(newest)),
+        Locked::Moved => return Err(write_error::moved_row()),
+        Locked::SelfModified => Err(self_modified("deleted", table, id, runtime)?),
+        Locked::Gone | Locked::Busy => Err(Written::Gone),
+    })
 }
 
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        let table = resolve(&mut self.table, &self.program.target.relation, runtime)?;
+        let program = Arc::clone(&self.program);
+        program.statement_triggers.begin(&mut self.stage, runtime)?;
+        let mut current: Option<(MemberNumber, Arc<Table>)> = None;
         while self.input.next(runtime)? {
             runtime.burn(1)?;
             copy_row(self.input.row(), &mut self.joined);
-            if !self.delete(&table, runtime)? {
+            let Some(Mark { member, row: id }) = target_row(&self.joined, program.mark)? else {
+                continue;
+            };
+            let number = member.0 as usize;
+            let written = &program.targets[number];
+            let (_, table) = match current.take() {
+                Some(known) if known.0 == member => current.insert(known),
+                _ => {
+                    let table = resolve(&mut self.tables[number], &written.target.relation, runtime)?;
+                    current.insert((member, table))
+                }
+            };
+            if !self.delete(id, written, table, runtime)? {
                 continue;
             }
-            if self.program.counted {
+            if program.counted {
                 runtime.values.affected += 1;
             }
-            if let Some(returning) = &self.program.returning {
+            if let Some(returning) = &written.returning {
                 self.old.extend_from_slice(&self.joined);
                 project(returning, &self.old, runtime, &mut self.row)?;
                 return Ok(true);
             }
         }
+        program.statement_triggers.end(&mut self.stage, runtime)?;
         Ok(false)
     }
 
@@ -155,6 +270,7 @@ impl Operator for State {
 
     fn reset(&mut self) {
         self.input.reset();
+        self.stage = Stage::default();
         self.rechecker.reset();
     }
 }

@@ -9,21 +9,25 @@
 //!
 //! Why no child escapes: the deleted or re-keyed parent is locked FOR UPDATE, which KEY SHARE conflicts with; so every
 //! insert of a child either ended before, and is found, or waits and finds no parent.
-//! Leaves out: deferred checks, MATCH PARTIAL.
+//! A deferred check is queued without a probe: nobody is locked or waited for before it fires (`after`).
+//! Leaves out: MATCH PARTIAL.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use mote_common::error::state;
 use mote_common::{Oid, RowId, SqlError, SqlResult};
 use mote_engine::index::{Cursor, Direction, KeyRange};
-use mote_engine::{Access, Isolation, RowLockStrength, RowVersion, Table, TableIndex, WaitPolicy};
+use mote_engine::{
+    Access, Isolation, RowLockStrength, RowVersion, Snapshot, Table, TableIndex, Transaction, WaitPolicy,
+};
 use mote_sql::catalog::{
     ConstraintKind, ForeignKey, IndexDescription, IndexKeyTarget, ReferentialAction, Relation,
 };
 use mote_types::key::{KeyBound, key_bound};
 use mote_types::{ColumnType, Datum};
 
+use super::after::{self, Deferral, Event};
+use super::referenced_partition::{ReferencedPartitions, columns_in, reported};
 use super::{cascade, full_text, update, write_error};
 use crate::expr::{convert, equal, equal_rows};
 use crate::node::index_scan::has_key;
@@ -41,74 +45,70 @@ struct OwnKey {
     name: String,
     key: ForeignKey,
     types: Vec<ColumnType>,
+    deferral: Option<Deferral>,
     /// Resolved when first needed. A plan ends when either relation changes.
-    referenced: OnceLock<Referenced>,
+    referenced: OnceLock<ReferencedTable>,
+}
+
+/// Where the referenced rows are.
+enum ReferencedTable {
+    One(Referenced),
+    Partitions(ReferencedPartitions),
 }
 
 /// The referenced table and the unique index that proves existence.
-struct Referenced {
-    relation: Arc<Relation>,
-    table: Arc<Table>,
-    index: Arc<TableIndex>,
+pub(super) struct Referenced {
+    pub relation: Arc<Relation>,
+    pub table: Arc<Table>,
+    pub index: Arc<TableIndex>,
     /// For each key of the index: position in the foreign key's columns, and the key's type.
-    keys: Vec<(usize, ColumnType)>,
+    pub keys: Vec<(usize, ColumnType)>,
 }
 
 /// A foreign key of another relation that points at the written one.
 pub(super) struct ReferencingKey {
     relation: Oid,
     constraint: Oid,
+    /// The written relation: what the key points at, or a partition of it.
+    written: Oid,
     resolved: OnceLock<Referencing>,
 }
 
 pub(super) struct Referencing {
     pub relation: Arc<Relation>,
-    pub name: String,
     pub key: ForeignKey,
+    /// The referenced columns as they stand in the written relation.
+    pub referenced_columns: Vec<u16>,
+    /// The table and the constraint that violations name.
+    reported: (Arc<Relation>, String),
+    /// A partition's part of a foreign key: the action is that of the key above.
+    inherited: bool,
+    deferral: Option<Deferral>,
     table: Arc<Table>,
     /// An index that begins with the foreign key's columns, and for each of them the position in the key.
     index: Option<(Arc<TableIndex>, Vec<usize>)>,
 }
 
-/// What is left to do at the end of the statement, in the order of the writes.
-#[derive(Default)]
-pub struct PendingChecks {
-    queue: VecDeque<Pending>,
+/// A row whose referenced key was not there, or was not looked for.
+pub(crate) struct Missing {
+    key: Arc<OwnKey>,
+    relation: Arc<Relation>,
+    row: RowId,
+    values: Vec<Datum>,
 }
 
-enum Pending {
-    /// A row whose referenced key was not there.
-    Missing {
-        key: Arc<OwnKey>,
-        relation: Arc<Relation>,
-        row: RowId,
-        values: Vec<Datum>,
-    },
-    /// A referenced key that is gone.
-    Gone(Gone),
-}
-
-struct Gone {
+/// A referenced key that is gone.
+pub(crate) struct Gone {
     key: Arc<ReferencingKey>,
+    deferral: Option<Deferral>,
     parent: Arc<Relation>,
     old: Vec<Datum>,
     /// The key the row has now; None if it was deleted.
     new: Option<Vec<Datum>>,
 }
 
-impl PendingChecks {
-    pub fn clear(&mut self) {
-        self.queue.clear();
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    /// Takes over what a nested statement left to check.
-    pub fn append(&mut self, other: &mut PendingChecks) {
-        self.queue.append(&mut other.queue);
-    }
+pub(super) fn heap_bytes(values: &[Datum]) -> usize {
+    size_of_val(values) + values.iter().map(Datum::heap_bytes).sum::<usize>()
 }
 
 impl ForeignKeys {
@@ -125,14 +125,17 @@ impl ForeignKeys {
                         .iter()
                         .map(|&column| relation.columns[column as usize].ty)
                         .collect(),
+                    deferral: Deferral::of(constraint),
                     referenced: OnceLock::new(),
                 })),
                 _ => None,
             });
+        let written = relation.oid;
         let referenced_by = relation.referenced_by.iter().map(|&(relation, constraint)| {
             Arc::new(ReferencingKey {
                 relation,
                 constraint,
+                written,
                 resolved: OnceLock::new(),
             })
         });
@@ -182,10 +185,37 @@ impl ForeignKeys {
             }
         }
         for referencing in &self.referenced_by {
-            let columns = &referencing.resolve(runtime)?.key.referenced_columns;
+            let columns = &referencing.resolve(runtime)?.referenced_columns;
             let (old, new) = (pick(old, columns), pick(new, columns));
             if !equal_rows(&old, &new) {
-                referencing.note_gone(relation, old, Some(new), runtime);
+                referencing.note_gone(relation, old, Some(new), runtime)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A row that went from one partition to another: to keys that refer to the partitioned table as a whole it was
+    /// updated. Its own references are checked where it was inserted.
+    pub fn row_moved(
+        &self,
+        relation: &Arc<Relation>,
+        old: &[Datum],
+        new: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        for referencing in &self.referenced_by {
+            let resolved = referencing.resolve(runtime)?;
+            let referenced = resolved.key.referenced;
+            let columns = &resolved.referenced_columns;
+            if referenced == relation.oid {
+                // To keys that refer to this partition alone the row is gone.
+                referencing.note_gone(relation, pick(old, columns), None, runtime)?;
+                continue;
+            }
+            let (old, new) = (pick(old, columns), pick(new, columns));
+            refuse_inner_reference(relation, referenced, runtime)?;
+            if !equal_rows(&old, &new) {
+                referencing.note_gone(relation, old, Some(new), runtime)?;
             }
         }
         Ok(())
@@ -198,11 +228,43 @@ impl ForeignKeys {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<()> {
         for referencing in &self.referenced_by {
-            let old = pick(old, &referencing.resolve(runtime)?.key.referenced_columns);
-            referencing.note_gone(relation, old, None, runtime);
+            let old = pick(old, &referencing.resolve(runtime)?.referenced_columns);
+            referencing.note_gone(relation, old, None, runtime)?;
         }
         Ok(())
     }
+}
+
+/// Only what refers to the topmost table still finds a row that moves among its partitions.
+fn refuse_inner_reference(
+    relation: &Arc<Relation>,
+    referenced: Oid,
+    runtime: &Runtime<'_, '_>,
+) -> SqlResult<()> {
+    let mut root = Arc::clone(relation);
+    while let Some(parent) = root.parents.first() {
+        root = runtime.relation(*parent)?;
+    }
+    if root.oid == referenced {
+        return Ok(());
+    }
+    let ancestor = runtime.relation(referenced)?;
+    Err(SqlError::new(
+        state::FEATURE_NOT_SUPPORTED,
+        "cannot move tuple across partitions when a non-root ancestor of the source partition is directly referenced in a foreign key",
+    )
+    .detail(format!(
+        "A foreign key points to ancestor \"{}\" but not the root ancestor \"{}\".",
+        ancestor.name, root.name
+    ))
+    .hint(format!("Consider defining the foreign key on table \"{}\".", root.name)))
+}
+
+/// Whether foreign keys are looked after at this end: not under `session_replication_role = replica`, unless ENABLE
+/// TRIGGER ALL says so.
+fn is_enforced(relation: &Relation, runtime: &Runtime<'_, '_>) -> bool {
+    let replica = runtime.session().settings.effective.replica;
+    relation.foreign_key_firing.fires(replica)
 }
 
 fn pick(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
@@ -212,25 +274,28 @@ fn pick(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
         .collect()
 }
 
-/// Does what the statement's writes left to do. Actions may add to the queue while it is worked off.
-pub fn run_pending(runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-    while let Some(pending) = runtime.values.pending_checks.queue.pop_front() {
-        runtime.burn(1)?;
-        match pending {
-            Pending::Missing {
-                key,
-                relation,
-                row,
-                values,
-            } => {
-                if key.still_refers(&relation, row, &values, runtime)? && !key.probe(&values, runtime)? {
-                    return Err(key.violation(&relation, &values, runtime));
-                }
-            }
-            Pending::Gone(gone) => gone.run(runtime)?,
-        }
+impl Missing {
+    pub fn deferral(&self) -> Option<Deferral> {
+        self.key.deferral
     }
-    Ok(())
+
+    pub fn relation(&self) -> Oid {
+        self.relation.oid
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        heap_bytes(&self.values)
+    }
+
+    pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        let (key, relation) = (&self.key, &self.relation);
+        if key.still_refers(relation, self.row, &self.values, runtime)?
+            && !key.probe(&self.values, runtime)?
+        {
+            return Err(key.violation(relation, &self.values, runtime));
+        }
+        Ok(())
+    }
 }
 
 impl OwnKey {
@@ -241,6 +306,9 @@ impl OwnKey {
         new: &[Datum],
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<()> {
+        if !is_enforced(relation, runtime) {
+            return Ok(());
+        }
         let values = pick(new, &self.key.columns);
         let nulls = values.iter().filter(|value| value.is_null()).count();
         if nulls == values.len() || nulls > 0 && !self.key.match_full {
@@ -251,23 +319,32 @@ impl OwnKey {
                 .error(relation)
                 .detail("MATCH FULL does not allow mixing of null and nonnull key values."));
         }
-        if !self.probe(&values, runtime)? {
-            let (key, relation) = (Arc::clone(self), Arc::clone(relation));
-            runtime.values.pending_checks.queue.push_back(Pending::Missing {
-                key,
-                relation,
+        let put_off = self
+            .deferral
+            .is_some_and(|deferral| runtime.session().deferred.is_deferred(deferral));
+        if put_off || !self.probe(&values, runtime)? {
+            let missing = Missing {
+                key: Arc::clone(self),
+                relation: Arc::clone(relation),
                 row,
                 values,
-            });
+            };
+            return after::push(Event::Missing(missing), runtime);
         }
         Ok(())
     }
 
-    fn resolve(&self, runtime: &Runtime<'_, '_>) -> SqlResult<&Referenced> {
+    fn resolve(&self, runtime: &Runtime<'_, '_>) -> SqlResult<&ReferencedTable> {
         if let Some(referenced) = self.referenced.get() {
             return Ok(referenced);
         }
         let relation = runtime.relation(self.key.referenced)?;
+        if relation.is_partitioned() {
+            let partitions = ReferencedPartitions::new(relation, &self.key);
+            return Ok(self
+                .referenced
+                .get_or_init(|| ReferencedTable::Partitions(partitions)));
+        }
         let description = relation
             .indexes
             .iter()
@@ -291,17 +368,35 @@ impl OwnKey {
         })?;
         let table = runtime.table(relation.table)?;
         let index = find_index(&table, description.index)?;
-        Ok(self.referenced.get_or_init(|| Referenced {
-            relation,
-            table,
-            index,
-            keys,
+        Ok(self.referenced.get_or_init(|| {
+            ReferencedTable::One(Referenced {
+                relation,
+                table,
+                index,
+                keys,
+            })
         }))
     }
 
     /// Looks for a live row with the key and locks it FOR KEY SHARE.
     fn probe(&self, values: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        let referenced = self.resolve(runtime)?;
+        match self.resolve(runtime)? {
+            ReferencedTable::One(referenced) => self.probe_in(referenced, values, true, runtime),
+            ReferencedTable::Partitions(partitions) => match partitions.leaf(values, &self.types, runtime)? {
+                // PostgreSQL looks for a partition's row with a snapshot of its own.
+                Some(referenced) => self.probe_in(&referenced, values, false, runtime),
+                None => Ok(false),
+            },
+        }
+    }
+
+    fn probe_in(
+        &self,
+        referenced: &Referenced,
+        values: &[Datum],
+        by_snapshot: bool,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
         let (mut key, mut scratch, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (column, &(position, ty)) in referenced
             .index
@@ -325,6 +420,7 @@ impl OwnKey {
             append_key(column, ty, &value, &mut key, &mut scratch);
         }
         let transaction = runtime.transaction();
+        let by_snapshot = by_snapshot && transaction.isolation() != Isolation::ReadCommitted;
         let (table, index) = (&referenced.table, &referenced.index);
         transaction.rows_with_key(table, index, &key, runtime.snapshot(), &mut rows);
         for &row in &rows {
@@ -347,7 +443,7 @@ impl OwnKey {
             // Above READ COMMITTED the referenced row has to be there for this transaction, too. That it stays is what
             // the lock says: for SERIALIZABLE this is no read of the rest of the row.
             let _pause = transaction.pause_tracking();
-            return Ok(transaction.isolation() == Isolation::ReadCommitted
+            return Ok(!by_snapshot
                 || just_written
                 || transaction.fetch(table, row, runtime.snapshot()).is_some());
         }
@@ -387,7 +483,8 @@ impl OwnKey {
     #[cold]
     fn violation(&self, relation: &Relation, values: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlError {
         let referenced = match self.resolve(runtime) {
-            Ok(referenced) => referenced.relation.name.clone(),
+            Ok(ReferencedTable::One(referenced)) => referenced.relation.name.clone(),
+            Ok(ReferencedTable::Partitions(partitions)) => partitions.root.name.clone(),
             Err(error) => return error,
         };
         let key = key_text(relation, &self.key.columns, values, runtime);
@@ -428,6 +525,7 @@ fn lock_any<'c>(
             .transaction()
             .lock_row(table, row, None, strength, WaitPolicy::Block)
         {
+            Ok(locked) if locked.moved => return Err(write_error::moved_row()),
             Ok(locked) => return Ok(locked.newest.map(|version| (version, false))),
             Err(mote_engine::WriteError::Deleted) => return Ok(None),
             Err(mote_engine::WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
@@ -450,15 +548,21 @@ impl ReferencingKey {
             .constraints
             .iter()
             .find(|constraint| constraint.oid == self.constraint);
-        let Some((name, key)) = constraint.and_then(|constraint| match &constraint.kind {
-            ConstraintKind::ForeignKey(key) => Some((constraint.name.clone(), key.clone())),
+        let found = constraint.and_then(|constraint| match &constraint.kind {
+            ConstraintKind::ForeignKey(key) => Some((constraint, key)),
             _ => None,
-        }) else {
+        });
+        let Some((constraint, key)) = found else {
             return Err(SqlError::internal(format!(
                 "cache lookup failed for constraint {}",
                 self.constraint
             )));
         };
+        let written = runtime.relation(self.written)?;
+        let referenced_columns = columns_in(key, &written, runtime)?;
+        let reported = reported(&relation, constraint, key, &written, runtime)?;
+        let (deferral, inherited) = (Deferral::of(constraint), constraint.parent.is_some());
+        let key = key.clone();
         let table = runtime.table(relation.table)?;
         let found = relation
             .indexes
@@ -470,8 +574,11 @@ impl ReferencingKey {
         };
         Ok(self.resolved.get_or_init(|| Referencing {
             relation,
-            name,
             key,
+            referenced_columns,
+            reported,
+            inherited,
+            deferral,
             table,
             index,
         }))
@@ -483,18 +590,27 @@ impl ReferencingKey {
         old: Vec<Datum>,
         new: Option<Vec<Datum>>,
         runtime: &mut Runtime<'_, '_>,
-    ) {
+    ) -> SqlResult<()> {
         // A key with a null is never referenced.
-        if old.iter().any(Datum::is_null) {
-            return;
+        if old.iter().any(Datum::is_null) || !is_enforced(parent, runtime) {
+            return Ok(());
         }
+        let referencing = self.resolve(runtime)?;
+        let action = match new {
+            Some(_) => referencing.key.on_update,
+            None => referencing.key.on_delete,
+        };
         let gone = Gone {
             key: Arc::clone(self),
+            // RESTRICT and what changes the children is never put off.
+            deferral: referencing
+                .deferral
+                .filter(|_| action == ReferentialAction::NoAction),
             parent: Arc::clone(parent),
             old,
             new,
         };
-        runtime.values.pending_checks.queue.push_back(Pending::Gone(gone));
+        after::push(Event::Gone(gone), runtime)
     }
 }
 
@@ -513,7 +629,19 @@ fn prefix_order(index: &IndexDescription, key: &ForeignKey) -> Option<Vec<usize>
 }
 
 impl Gone {
-    fn run(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+    pub fn deferral(&self) -> Option<Deferral> {
+        self.deferral
+    }
+
+    pub fn relation(&self) -> Oid {
+        self.parent.oid
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        heap_bytes(&self.old) + self.new.as_deref().map_or(0, heap_bytes)
+    }
+
+    pub fn fire(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         let referencing = self.key.resolve(runtime)?;
         let action = match self.new {
             Some(_) => referencing.key.on_update,
@@ -525,19 +653,24 @@ impl Gone {
                 self.refuse_if_referenced(referencing, runtime)
             }
             ReferentialAction::Cascade | ReferentialAction::SetNull | ReferentialAction::SetDefault => {
-                cascade::run(
-                    referencing,
-                    action,
-                    &self.old,
-                    self.new.as_deref(),
-                    &self.parent,
-                    runtime,
-                )?;
+                if !referencing.inherited {
+                    cascade::run(
+                        referencing,
+                        action,
+                        &self.old,
+                        self.new.as_deref(),
+                        &self.parent,
+                        runtime,
+                    )?;
+                }
                 // What the snapshot of REPEATABLE READ did not show to the action must not be orphaned by it. SET
                 // DEFAULT may also have put back the very key that is gone.
                 let snapshot_may_miss = runtime.transaction().isolation() != Isolation::ReadCommitted;
-                if snapshot_may_miss || action == ReferentialAction::SetDefault {
+                if action == ReferentialAction::SetDefault {
                     return self.refuse_if_referenced(referencing, runtime);
+                }
+                if snapshot_may_miss && referencing.has_children(&self.old, &self.parent, runtime)? {
+                    return Err(write_error::serialization_failure(false));
                 }
                 Ok(())
             }
@@ -546,13 +679,14 @@ impl Gone {
 
     /// NO ACTION: another row may have taken over the key within the statement.
     fn key_is_back(&self, referencing: &Referencing, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        let types = referencing.key.referenced_columns.iter();
+        let types = referencing.referenced_columns.iter();
         let probe = OwnKey {
-            name: referencing.name.clone(),
+            name: referencing.reported.1.clone(),
             key: referencing.key.clone(),
             types: types
                 .map(|&column| self.parent.columns[column as usize].ty)
                 .collect(),
+            deferral: None,
             referenced: OnceLock::new(),
         };
         probe.probe(&self.old, runtime)
@@ -566,28 +700,21 @@ impl Gone {
         if !referencing.has_children(&self.old, &self.parent, runtime)? {
             return Ok(());
         }
-        let key = key_text(
-            &self.parent,
-            &referencing.key.referenced_columns,
-            &self.old,
-            runtime,
-        );
+        let key = key_text(&self.parent, &referencing.referenced_columns, &self.old, runtime);
+        let (relation, name) = &referencing.reported;
         Err(SqlError::new(
             state::FOREIGN_KEY_VIOLATION,
             format!(
                 "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
-                self.parent.name, referencing.name, referencing.relation.name
+                self.parent.name, name, relation.name
             ),
         )
         .detail(format!(
             "Key {key} is still referenced from table \"{}\".",
-            referencing.relation.name
+            relation.name
         ))
-        .table(
-            referencing.relation.schema.as_str(),
-            referencing.relation.name.as_str(),
-        )
-        .constraint(referencing.name.as_str()))
+        .table(relation.schema.as_str(), relation.name.as_str())
+        .constraint(name.as_str()))
     }
 }
 
@@ -599,7 +726,7 @@ impl Referencing {
         parent: &Relation,
         runtime: &mut Runtime<'_, '_>,
     ) -> Option<Vec<Datum>> {
-        let columns = self.key.columns.iter().zip(&self.key.referenced_columns);
+        let columns = self.key.columns.iter().zip(&self.referenced_columns);
         let mut converted = Vec::with_capacity(values.len());
         for ((&own, &referenced), value) in columns.zip(values) {
             let own = self.relation.columns[own as usize].ty;
@@ -645,52 +772,49 @@ impl Referencing {
             }
             append_key(column, ty, &values[position], &mut key, &mut scratch);
         }
+        let mut latest = None;
         let mut cursor = Cursor::new(KeyRange::prefix(&key), Direction::Forward);
         while let Some((_, row)) = cursor.next(&index.tree) {
             runtime.burn(1)?;
-            if self.row_refers(row, values, runtime)? {
+            if latest.is_none() {
+                latest = Some(Latest::begin(runtime)?);
+            }
+            let latest = latest.as_ref().expect("just made");
+            if self.is_child(row, values, latest, runtime) && self.row_refers(row, values, runtime)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
+    /// Whether a committed row, or an own one, refers to the key. One that somebody else is about to write does not
+    /// count: he looks for the key after us, and finds it gone.
+    fn is_child(&self, row: RowId, values: &[Datum], latest: &Latest, runtime: &Runtime<'_, '_>) -> bool {
+        let transaction = runtime.transaction();
+        let _pause = latest.other.is_some().then(|| transaction.pause_tracking());
+        latest.readers(transaction).any(|(reader, snapshot)| {
+            reader
+                .fetch(&self.table, row, snapshot)
+                .is_some_and(|version| self.has_values(&version, values))
+        })
+    }
+
+    fn has_values(&self, version: &RowVersion<'_>, values: &[Datum]) -> bool {
+        let row = read(&self.table, version, &self.relation, &self.key.columns);
+        same_key(&row, values)
+    }
+
     /// Without an index all rows are looked at, in a snapshot taken now.
     fn search_table(&self, values: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let transaction = runtime.transaction();
-        let read_committed = transaction.isolation() == Isolation::ReadCommitted;
-        // Above READ COMMITTED the own snapshot is old: another transaction's shows what is committed by now.
-        let latest = match read_committed {
-            true => None,
-            false => Some(
-                runtime
-                    .database()
-                    .engine()
-                    .begin(Isolation::ReadCommitted, true)
-                    .map_err(write_error::begin_error)?,
-            ),
-        };
-        let reader = latest.as_ref().unwrap_or(transaction);
-        let snapshot = reader.begin_statement(Access::Write);
+        let latest = Latest::begin(runtime)?;
         let mut candidates = Vec::new();
-        let mut scan = self.table.scan();
-        while let Some(version) = scan.next(&self.table, reader, &snapshot) {
-            let row = read(&self.table, &version, &self.relation, &self.key.columns);
-            if same_key(&row, values) {
-                candidates.push(version.row());
-            }
-        }
-        // Rows that this transaction itself inserted are not in another transaction's snapshot.
-        if !read_committed {
+        for (reader, snapshot) in latest.readers(transaction) {
             // Whoever wants to add a row that refers to the key waits for us, so there is nothing to validate.
-            let _pause = transaction.pause_tracking();
-            let snapshot = transaction.advance_command();
+            let _pause = latest.other.is_some().then(|| transaction.pause_tracking());
             let mut scan = self.table.scan();
-            while let Some(version) = scan.next(&self.table, transaction, &snapshot) {
-                if same_key(
-                    &read(&self.table, &version, &self.relation, &self.key.columns),
-                    values,
-                ) {
+            while let Some(version) = scan.next(&self.table, reader, snapshot) {
+                if self.has_values(&version, values) {
                     candidates.push(version.row());
                 }
             }
@@ -713,17 +837,42 @@ impl Referencing {
             RowLockStrength::KeyShare,
             runtime,
         )?;
-        let refers = version.is_some_and(|(version, _)| {
-            same_key(
-                &read(&self.table, &version, &self.relation, &self.key.columns),
-                values,
-            )
-        });
+        let refers = version.is_some_and(|(version, _)| self.has_values(&version, values));
         if refers {
             let told = runtime.transaction().note_newest(&self.table, row);
             told.map_err(|error| write_error::sql_error(error, &self.relation))?;
         }
         Ok(refers)
+    }
+}
+
+/// What is committed by now, and what this transaction itself wrote. Above READ COMMITTED the own snapshot is old: another
+/// transaction's shows the commits, but not the own rows.
+struct Latest {
+    own: Snapshot,
+    other: Option<(Transaction, Snapshot)>,
+}
+
+impl Latest {
+    fn begin(runtime: &Runtime<'_, '_>) -> SqlResult<Latest> {
+        let transaction = runtime.transaction();
+        if transaction.isolation() == Isolation::ReadCommitted {
+            let own = transaction.begin_statement(Access::Write);
+            return Ok(Latest { own, other: None });
+        }
+        let engine = runtime.database().engine();
+        let other = engine.begin(Isolation::ReadCommitted, true);
+        let other = other.map_err(write_error::begin_error)?;
+        let snapshot = other.begin_statement(Access::Write);
+        Ok(Latest {
+            own: transaction.advance_command(),
+            other: Some((other, snapshot)),
+        })
+    }
+
+    fn readers<'a>(&'a self, own: &'a Transaction) -> impl Iterator<Item = (&'a Transaction, &'a Snapshot)> {
+        let other = self.other.as_ref().map(|(reader, snapshot)| (reader, snapshot));
+        other.into_iter().chain([(own, &self.own)])
     }
 }
 

@@ -1,19 +1,28 @@
-//! Writing rows: INSERT, UPDATE, DELETE, what they check, and what happens when somebody else wrote first.
+//! Writing rows: INSERT, UPDATE, DELETE, MERGE, what they check, and what happens when somebody else wrote first.
 //!
 //! Read in this order: this file (what all three share), `write_error` (the only place where outcomes of the engine become
-//! SQL errors), `recheck` (EvalPlanQual), `insert` with `on_conflict`, `update`, `delete`,
-//! `foreign_key` with `cascade`.
+//! SQL errors), `recheck` (EvalPlanQual), `insert` with `on_conflict`, `routing` with `partition`, `update`, `delete`, `merge`
+//! (drives these three),
+//! `foreign_key` with `cascade` and `referenced_partition`, `deferred_key`, and `after` (what happens at the end of the statement or transaction).
 //!
-//! Order of a write, as in PostgreSQL: lock the newest version, re-check, compute the row, NOT NULL, CHECK, unique keys
-//! (with the write), foreign keys (at the end of the statement). A statement is never restarted.
-//! Leaves out: deferred constraints, triggers.
+//! Order of a write, as in PostgreSQL: lock the newest version, re-check, compute the row, NOT NULL, CHECK, the
+//! partition's bound, unique keys (with the write), foreign keys (at the end of the statement). A statement is never restarted.
+//! `trigger`: what BEFORE triggers do to a row, and which AFTER triggers it queues.
 
+pub mod after;
 mod cascade;
+mod deferred_key;
 pub mod delete;
 pub mod foreign_key;
 pub mod insert;
+pub mod merge;
+mod moving;
 mod on_conflict;
+pub(crate) mod partition;
 pub(crate) mod recheck;
+mod referenced_partition;
+pub(crate) mod routing;
+pub(crate) mod trigger;
 pub mod update;
 pub mod write_error;
 
@@ -30,14 +39,18 @@ use mote_types::{Datum, FormatSettings};
 use crate::expr::{Expression, compile, compile_all};
 use crate::query::runtime::Runtime;
 use crate::row_codec::RowCodec;
+use deferred_key::DeferrableKeys;
 use foreign_key::ForeignKeys;
+use partition::PartitionTest;
 
 /// A relation that is written to: what all kinds of writes know about it.
 pub(crate) struct Target {
     pub relation: Arc<Relation>,
     pub codec: RowCodec,
     checks: Box<[(String, Expression)]>,
+    partition: Option<PartitionTest>,
     pub foreign_keys: ForeignKeys,
+    pub deferrable_keys: DeferrableKeys,
 }
 
 impl Target {
@@ -49,7 +62,9 @@ impl Target {
         Ok(Target {
             codec: RowCodec::new(relation),
             checks,
+            partition: PartitionTest::compile(&relation.partition_levels)?,
             foreign_keys: ForeignKeys::of(relation),
+            deferrable_keys: DeferrableKeys::of(relation),
             relation: Arc::clone(relation),
         })
     }
@@ -71,6 +86,36 @@ impl Target {
             }
         }
         Ok(())
+    }
+
+    /// Whether the written relation is a partition that does not take the row.
+    pub fn leaves_partition(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        match &self.partition {
+            None => Ok(false),
+            Some(partition) => Ok(!partition.holds(row, runtime)?),
+        }
+    }
+
+    /// A row that is written to a partition must be one that the partition takes.
+    pub fn check_partition(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        if self.leaves_partition(row, runtime)? {
+            return Err(self.partition_violation(row, runtime.format()));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub fn partition_violation(&self, row: &[Datum], format: &FormatSettings) -> SqlError {
+        let relation = &self.relation;
+        SqlError::new(
+            state::CHECK_VIOLATION,
+            format!(
+                "new row for relation \"{}\" violates partition constraint",
+                relation.name
+            ),
+        )
+        .detail(self.failing_row(row, format))
+        .table(relation.schema.as_str(), relation.name.as_str())
     }
 
     #[cold]
@@ -121,49 +166,54 @@ impl Target {
     #[cold]
     pub fn write_error(&self, error: WriteError, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlError {
         match error {
-            WriteError::Duplicate { index, .. } => self.unique_violation(index, row, runtime),
+            WriteError::Duplicate { index, .. } => unique_violation(&self.relation, index, row, runtime),
             other => write_error::sql_error(other, &self.relation),
         }
     }
+}
 
-    #[cold]
-    pub fn unique_violation(&self, index: IndexId, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlError {
-        let relation = &self.relation;
-        let Some(description) = relation.indexes.iter().find(|candidate| candidate.index == index) else {
-            return SqlError::internal(format!(
-                "unique index {} of \"{}\" is unknown",
-                index.0, relation.name
-            ));
-        };
-        let (mut names, mut values) = (Vec::new(), Vec::new());
-        for key in &description.keys {
-            match &key.target {
-                IndexKeyTarget::Column(position) => {
-                    names.push(relation.columns[*position as usize].name.clone());
-                    values.push(full_text(&row[*position as usize], key.ty, runtime.format()));
-                }
-                IndexKeyTarget::Expression(text, expr) => {
-                    names.push(text.clone());
-                    let value = compile(expr).and_then(|expression| expression.evaluate(row, runtime));
-                    values.push(full_text(&value.unwrap_or_default(), key.ty, runtime.format()));
-                }
+/// The row's key in this index is another row's already.
+#[cold]
+pub(crate) fn unique_violation(
+    relation: &Relation,
+    index: IndexId,
+    row: &[Datum],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlError {
+    let Some(description) = relation.indexes.iter().find(|candidate| candidate.index == index) else {
+        return SqlError::internal(format!(
+            "unique index {} of \"{}\" is unknown",
+            index.0, relation.name
+        ));
+    };
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for key in &description.keys {
+        match &key.target {
+            IndexKeyTarget::Column(position) => {
+                names.push(relation.columns[*position as usize].name.clone());
+                values.push(full_text(&row[*position as usize], key.ty, runtime.format()));
+            }
+            IndexKeyTarget::Expression(_, expr) => {
+                names.push(crate::views::text::index_key(relation, key, true));
+                let value = compile(expr).and_then(|expression| expression.evaluate(row, runtime));
+                values.push(full_text(&value.unwrap_or_default(), key.ty, runtime.format()));
             }
         }
-        SqlError::new(
-            state::UNIQUE_VIOLATION,
-            format!(
-                "duplicate key value violates unique constraint \"{}\"",
-                description.name
-            ),
-        )
-        .detail(format!(
-            "Key ({})=({}) already exists.",
-            names.join(", "),
-            values.join(", ")
-        ))
-        .table(relation.schema.as_str(), relation.name.as_str())
-        .constraint(description.name.as_str())
     }
+    SqlError::new(
+        state::UNIQUE_VIOLATION,
+        format!(
+            "duplicate key value violates unique constraint \"{}\"",
+            description.name
+        ),
+    )
+    .detail(format!(
+        "Key ({})=({}) already exists.",
+        names.join(", "),
+        values.join(", ")
+    ))
+    .table(relation.schema.as_str(), relation.name.as_str())
+    .constraint(description.name.as_str())
 }
 
 /// Bytes of a value that "Failing row contains" shows.

@@ -12,20 +12,27 @@ use mote_common::{IndexId, RowId, SqlError, SqlResult};
 use mote_engine::{
     Isolation, KeyOutcome, RowLockStrength, RowVersion, RowWriter, Table, WaitPolicy, WriteError,
 };
-use mote_sql::catalog::Relation;
+use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_sql::plan::node::{ConflictAction, OnConflict};
 use mote_types::Datum;
 
-use super::recheck::{Locked, lock};
+use super::insert::compute_generated;
+use super::recheck::{Locked, lock, self_modified};
+use super::trigger::RowTriggers;
 use super::update::{changes_key, compile_assignments};
 use super::{Target, write_error};
 use crate::expr::{Expression, compile_option};
 use crate::query::runtime::{Runtime, find_index};
+use crate::routine::TriggerOperation;
 
 pub(super) struct Conflict {
     /// Positions in `relation.indexes`; empty: all unique ones.
     arbiters: Vec<u16>,
+    /// An arbiter that cannot be one: its uniqueness is judged too late.
+    deferrable: Option<String>,
     action: Action,
+    /// Of a partition, on the behalf of the partitioned table.
+    routed: bool,
 }
 
 enum Action {
@@ -35,6 +42,31 @@ enum Action {
         condition: Option<Expression>,
         strength: RowLockStrength,
     },
+}
+
+/// While REINDEX CONCURRENTLY waits, the index it replaced is still there, invalid, and finds duplicates too: where its
+/// twin arbitrates, so does it.
+fn with_twins(arbiters: &[u16], relation: &Relation) -> Vec<u16> {
+    let mut all = arbiters.to_vec();
+    for (position, index) in relation.indexes.iter().enumerate() {
+        let twin = |arbiter: &&u16| {
+            let keys = &relation.indexes[**arbiter as usize].keys;
+            let pairs = || keys.iter().zip(&index.keys);
+            keys.len() == index.keys.len() && pairs().all(|(a, b)| same_target(&a.target, &b.target))
+        };
+        if index.unique && !index.valid && arbiters.iter().any(|arbiter| twin(&arbiter)) {
+            all.push(position as u16);
+        }
+    }
+    all
+}
+
+fn same_target(left: &IndexKeyTarget, right: &IndexKeyTarget) -> bool {
+    match (left, right) {
+        (IndexKeyTarget::Column(a), IndexKeyTarget::Column(b)) => a == b,
+        (IndexKeyTarget::Expression(a, _), IndexKeyTarget::Expression(b, _)) => a == b,
+        _ => false,
+    }
 }
 
 /// How a conflict ended.
@@ -65,10 +97,38 @@ impl Conflict {
                 }
             }
         };
+        let arbitrates =
+            |position: usize| node.arbiters.is_empty() || node.arbiters.contains(&(position as u16));
+        let mut unique = relation
+            .indexes
+            .iter()
+            .enumerate()
+            .filter(|(_, index)| index.unique);
+        let deferrable = unique.find(|(position, index)| !index.immediate && arbitrates(*position));
         Ok(Conflict {
-            arbiters: node.arbiters.clone(),
+            arbiters: with_twins(&node.arbiters, relation),
+            deferrable: deferrable.map(|(_, index)| index.name.clone()),
             action,
+            routed: false,
         })
+    }
+
+    /// Before the first row is inserted.
+    pub fn require_arbiters(&self, relation: &Relation) -> SqlResult<()> {
+        match &self.deferrable {
+            None => Ok(()),
+            Some(name) => Err(SqlError::new(
+                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters",
+            )
+            .table(relation.schema.as_str(), relation.name.as_str())
+            .constraint(name.as_str())),
+        }
+    }
+
+    /// The conflict of a partition, by a statement about the table above.
+    pub fn routed(self) -> Conflict {
+        Conflict { routed: true, ..self }
     }
 
     /// Whether a violation of this index is a conflict to resolve rather than an error.
@@ -80,11 +140,22 @@ impl Conflict {
                 .any(|&position| relation.indexes[position as usize].index == index)
     }
 
+    /// The updated row belongs to another partition. A row that was routed could be moved, but PostgreSQL does not.
+    #[cold]
+    fn partition_error(&self, target: &Target, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
+        if !self.routed {
+            return target.partition_violation(row, runtime.format());
+        }
+        SqlError::new(state::FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")
+            .detail("The result tuple would appear in a different partition than the original tuple.")
+    }
+
     /// Resolves a conflict of the row `new` with an existing one. After `Updated`, `new` is the updated row.
     #[allow(clippy::too_many_arguments)]
     pub fn resolve(
         &self,
-        target: &Target,
+        (target, triggers): (&Target, Option<&RowTriggers>),
+        generated: &[(usize, Expression)],
         table: &Table,
         (index, existing): (IndexId, RowId),
         new: &mut Vec<Datum>,
@@ -121,7 +192,10 @@ impl Conflict {
             runtime,
         )? {
             Locked::Unchanged(version) | Locked::Changed(version) => version,
-            Locked::Gone | Locked::Busy => return Ok(Resolution::TryAgain),
+            // What was in the way is elsewhere now: the row is proposed again.
+            Locked::Gone | Locked::Moved | Locked::SelfModified | Locked::Busy => {
+                return Ok(Resolution::TryAgain);
+            }
         };
         if !same_key(table, index, &version, writer)? {
             return Ok(Resolution::TryAgain);
@@ -134,25 +208,42 @@ impl Conflict {
         let outer = std::mem::replace(&mut runtime.values.excluded, std::mem::take(new));
         let updated = update_existing(assignments, condition, &old, runtime);
         let proposed = std::mem::replace(&mut runtime.values.excluded, outer);
-        let Some(updated) = updated? else {
+        let Some(mut updated) = updated? else {
             *new = proposed;
             return Ok(Resolution::Nothing);
         };
+        let update = TriggerOperation::Update;
+        if let Some(triggers) = triggers.filter(|triggers| triggers.has_before(update)) {
+            if !triggers.before(update, Some(&old), Some(&mut updated), runtime)? {
+                return Ok(Resolution::Nothing);
+            }
+            if transaction.is_written_later(table, existing) {
+                self_modified("updated", table, existing, runtime)?;
+            }
+        }
+        compute_generated(generated, &mut updated, runtime)?;
         target.check_row(&updated, runtime)?;
+        if target.leaves_partition(&updated, runtime)? {
+            return Err(self.partition_error(target, &updated, runtime));
+        }
         let mut scratch = Vec::new();
         let bytes = target.codec.write_row(&updated, writer, &mut scratch)?;
         loop {
             match transaction.update(table, &version, bytes) {
                 Ok(()) => break,
                 Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(WriteError::SelfModified) => return Err(second_time()),
+                Err(WriteError::SelfModified | WriteError::ModifiedInside) => return Err(second_time()),
                 Err(error) => return Err(target.write_error(error, &updated, runtime)),
             }
         }
         touched.insert(existing);
+        target.deferrable_keys.row_written(&target.relation, runtime)?;
         target
             .foreign_keys
             .row_updated(&target.relation, existing, &old, &updated, runtime)?;
+        if let Some(triggers) = triggers {
+            triggers.after(update, Some(&old), Some(&updated), runtime)?;
+        }
         *new = updated;
         Ok(Resolution::Updated)
     }

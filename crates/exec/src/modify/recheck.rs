@@ -13,7 +13,7 @@ use mote_sql::plan::node::{RowMark, ScanId};
 use mote_types::Datum;
 
 use super::write_error;
-use crate::node::scan::mark_of;
+use crate::node::scan::{Mark, mark_of};
 use crate::node::{NodeProgram, Operator, copy_row};
 use crate::query::runtime::{Recheck, RecheckRow, Runtime};
 
@@ -38,7 +38,7 @@ impl Rechecker {
             .iter()
             .map(|mark| RecheckRow {
                 scan: mark.scan,
-                row: mark_of(&row[mark.mark as usize]),
+                mark: mark_of(&row[mark.mark as usize]),
                 newest: locked(mark.scan),
             })
             .collect();
@@ -68,10 +68,27 @@ pub(crate) enum Locked<'t> {
     Unchanged(RowVersion<'t>),
     /// A newer version: EvalPlanQual decides.
     Changed(RowVersion<'t>),
-    /// Deleted meanwhile, or written by this very command: not this statement's row any more.
+    /// Deleted meanwhile.
     Gone,
+    /// An UPDATE has moved it to another partition meanwhile, where nobody follows it.
+    Moved,
+    /// Written by this very command: not to be written again.
+    SelfModified,
     /// SKIP LOCKED, NOWAIT: somebody else has it.
     Busy,
+}
+
+/// How an attempt to update or delete one row ended.
+pub(super) enum Written<'t> {
+    Done,
+    /// This very command has written the row before.
+    SelfModified,
+    /// A BEFORE trigger left the row alone.
+    Refused,
+    /// Somebody else deleted it meanwhile.
+    Gone,
+    /// Somebody else changed it meanwhile: this version is the newest and locked now, and nothing is written.
+    Changed(RowVersion<'t>),
 }
 
 /// Locks a row, waiting where asked to. Above READ COMMITTED a changed row is 40001.
@@ -89,22 +106,25 @@ pub(crate) fn lock<'c>(
         let outcome = transaction.lock_row(table, row, seen, strength, policy);
         let strict = transaction.isolation() != Isolation::ReadCommitted;
         return match outcome {
-            Ok(LockedRow { newest: None, .. }) | Err(WriteError::Deleted) if strict => {
-                Err(write_error::serialization_failure(true))
-            }
+            Ok(LockedRow {
+                newest: None, moved, ..
+            }) if strict => Err(write_error::serialization_failure(!moved)),
+            Err(WriteError::Deleted) if strict => Err(write_error::serialization_failure(true)),
+            Ok(LockedRow { moved: true, .. }) => Ok(Locked::Moved),
             Ok(LockedRow { changed: true, .. }) | Err(WriteError::Changed) if strict && seen.is_some() => {
                 Err(write_error::serialization_failure(false))
             }
-            Ok(LockedRow { newest: None, .. }) | Err(WriteError::Deleted | WriteError::SelfModified) => {
-                Ok(Locked::Gone)
-            }
+            Ok(LockedRow { newest: None, .. }) | Err(WriteError::Deleted) => Ok(Locked::Gone),
+            Err(WriteError::SelfModified) => Ok(Locked::SelfModified),
             Ok(LockedRow {
                 newest: Some(version),
                 changed: false,
+                ..
             }) => Ok(Locked::Unchanged(version)),
             Ok(LockedRow {
                 newest: Some(version),
                 changed: true,
+                ..
             }) => Ok(Locked::Changed(version)),
             Err(WriteError::MustWait(ticket)) => {
                 runtime.context().wait(ticket)?;
@@ -117,6 +137,21 @@ pub(crate) fn lock<'c>(
     }
 }
 
+/// What to make of a row that this very command has written: it is left alone, unless a trigger of the command did it
+/// behind the command's back.
+#[cold]
+pub(super) fn self_modified<'t>(
+    verb: &str,
+    table: &Table,
+    row: RowId,
+    runtime: &Runtime<'_, '_>,
+) -> SqlResult<Written<'t>> {
+    if !runtime.transaction().is_written_later(table, row) {
+        return Ok(Written::SelfModified);
+    }
+    Err(write_error::modified_inside(verb))
+}
+
 /// 40001 for a row that was changed after the transaction's snapshot: its message tells a delete from an update.
 #[cold]
 pub(crate) fn serialization_error(table: &Table, row: RowId, runtime: &Runtime<'_, '_>) -> SqlError {
@@ -124,11 +159,20 @@ pub(crate) fn serialization_error(table: &Table, row: RowId, runtime: &Runtime<'
         runtime
             .transaction()
             .lock_row(table, row, None, RowLockStrength::KeyShare, WaitPolicy::NoWait);
-    write_error::serialization_failure(matches!(newest, Ok(LockedRow { newest: None, .. })))
+    let deleted = matches!(
+        newest,
+        Ok(LockedRow {
+            newest: None,
+            moved: false,
+            ..
+        })
+    );
+    write_error::serialization_failure(deleted)
 }
 
-/// The row id that a plan's mark column holds for the written relation.
-pub(crate) fn target_row(row: &[Datum], mark: usize) -> SqlResult<Option<RowId>> {
+/// What a plan's mark column names of the written relation.
+#[inline]
+pub(crate) fn target_row(row: &[Datum], mark: usize) -> SqlResult<Option<Mark>> {
     row.get(mark)
         .map(mark_of)
         .ok_or_else(|| SqlError::internal("the row mark is not among the input's columns"))

@@ -1,38 +1,66 @@
 //! UPDATE.
 //!
 //! The new row is made from the stored bytes: columns that are not assigned are copied without being decoded, unless a
-//! check, a generated column, a foreign key or RETURNING needs the whole row.
+//! check, a generated column, a foreign key, a partition key or RETURNING needs the whole row.
+//!
+//! A row of a partition whose new key belongs elsewhere moves: deleted here, and inserted where routing takes it
+//! (`moving`).
 
 use std::sync::Arc;
 
-use mote_common::SqlResult;
+use mote_common::{RowId, SqlResult};
 use mote_engine::{
     Isolation, RowBuffers, RowLockStrength, RowVersion, RowWriter, Table, WaitPolicy, WriteError,
 };
 use mote_sql::plan::expr::Expr;
-use mote_sql::plan::node::{self, RowMark, ScanId};
+use mote_sql::plan::node::{self, MemberNumber, RowMark, ScanId};
 use mote_types::Datum;
 
-use super::recheck::{Locked, Rechecker, lock, serialization_error, target_row};
+use super::insert::compute_generated;
+use super::moving::{self, Moving};
+use super::recheck::{Locked, Rechecker, Written, lock, self_modified, serialization_error, target_row};
+use super::routing::Router;
+use super::trigger::{RowTriggers, Stage, StatementTriggers};
 use super::{Target, compile_returning, project, resolve, write_error};
-use crate::expr::{Expression, compile};
+use crate::expr::{Expression, compile, compile_all};
+use crate::node::scan::Mark;
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
 use crate::query::runtime::Runtime;
+use crate::routine::TriggerOperation;
 
 pub struct Program {
-    target: Target,
+    /// By the member number of the mark.
+    targets: Box<[TargetProgram]>,
     scan: ScanId,
     input: NodeProgram,
     mark: usize,
     marks: Vec<RowMark>,
-    assignments: Box<[(usize, Expression)]>,
+    /// Assigned values, over the joined row.
+    values: Box<[Expression]>,
+    /// Of partitions: how rows move among them.
+    moving: Option<Moving>,
+    statement_triggers: StatementTriggers,
+    pub(crate) counted: bool,
+}
+
+/// A table whose rows change.
+struct TargetProgram {
+    target: Target,
+    /// Positions of the columns that the values go to.
+    assigned: Box<[usize]>,
     generated: Box<[(usize, Expression)]>,
     returning: Option<Box<[Expression]>>,
     /// The whole row is needed as datums.
     needs_row: bool,
     /// A key column of a unique index is assigned: the lock must keep KEY SHARE out.
     changes_key: bool,
-    pub(crate) counted: bool,
+    /// A partition's key is assigned: the new row may belong elsewhere.
+    may_leave: bool,
+    triggers: Option<RowTriggers>,
+    /// The row is locked first, and its new version shown to triggers.
+    before_row: bool,
+    /// The same for the delete of a row that moves.
+    before_delete: bool,
 }
 
 /// The marks with the written relation's own among them.
@@ -52,246 +80,503 @@ pub(super) fn compile_assignments(list: &[(u16, Expr)]) -> SqlResult<Box<[(usize
 
 impl Program {
     pub fn compile(node: &node::Update) -> SqlResult<Arc<Program>> {
-        let target = Target::compile(&node.relation, &node.checks)?;
-        let changed = |position: usize| {
-            node.assignments
-                .iter()
-                .chain(&node.generated)
-                .any(|(other, _)| *other as usize == position)
-        };
-        let needs_row = target.has_checks()
-            || !node.generated.is_empty()
-            || node.returning.is_some()
-            || target.foreign_keys.concern(&changed, &node.relation);
         Ok(Arc::new(Program {
-            needs_row,
-            changes_key: changes_key(&node.relation, &changed),
-            target,
+            targets: node
+                .targets
+                .iter()
+                .map(TargetProgram::compile)
+                .collect::<SqlResult<_>>()?,
             scan: node.scan,
             input: compile_node(&node.input)?,
             mark: node.mark as usize,
             marks: with_target(&node.marks, node.scan, node.mark),
-            assignments: compile_assignments(&node.assignments)?,
-            generated: compile_assignments(&node.generated)?,
-            returning: compile_returning(&node.returning)?,
+            values: compile_all(&node.values)?,
+            moving: Moving::compile(node)?,
+            statement_triggers: StatementTriggers::compile(
+                &node.relation,
+                &node.triggers,
+                &[TriggerOperation::Update],
+            )?,
             counted: false,
         }))
     }
 }
 
-/// Whether a column of a unique index is among the changed ones.
-pub(super) fn changes_key(relation: &mote_sql::catalog::Relation, changed: &dyn Fn(usize) -> bool) -> bool {
-    use mote_sql::catalog::IndexKeyTarget;
-    relation.indexes.iter().filter(|index| index.unique).any(|index| {
-        index.keys.iter().any(|key| match &key.target {
-            IndexKeyTarget::Column(position) => changed(*position as usize),
-            IndexKeyTarget::Expression(..) => true,
+impl TargetProgram {
+    fn compile(node: &node::UpdateTarget) -> SqlResult<TargetProgram> {
+        let target = Target::compile(&node.relation, &node.checks)?;
+        let triggers = RowTriggers::compile(&node.relation, &node.triggers)?;
+        let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Update);
+        let before_row = triggers.as_ref().is_some_and(before_row);
+        let generated = node.generated.iter().map(|(position, _)| position);
+        let written: Vec<u16> = node.assigned.iter().chain(generated).copied().collect();
+        let changed = |position: usize| written.iter().any(|other| *other as usize == position);
+        // A trigger may change any column.
+        let may_leave = moving::concerns_partition(&node.relation, &changed)
+            || before_row && node.relation.is_partition();
+        let needs_row = target.has_checks()
+            || may_leave
+            || !node.generated.is_empty()
+            || node.returning.is_some()
+            || triggers.is_some()
+            || target.foreign_keys.concern(&changed, &node.relation);
+        let before_delete = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Delete);
+        Ok(TargetProgram {
+            before_row,
+            before_delete: triggers.as_ref().is_some_and(before_delete),
+            triggers,
+            needs_row,
+            changes_key: changes_key(&node.relation, &changed),
+            may_leave,
+            target,
+            assigned: node.assigned.iter().map(|&position| position as usize).collect(),
+            generated: compile_assignments(&node.generated)?,
+            returning: compile_returning(&node.returning)?,
         })
-    })
+    }
+}
+
+/// Whether a column of a key is among the changed ones. Foreign keys lean on plain unique indexes only.
+pub(super) fn changes_key(relation: &mote_sql::catalog::Relation, changed: &dyn Fn(usize) -> bool) -> bool {
+    use mote_sql::catalog::{IndexDescription, IndexKeyTarget};
+    let columns = |index: &IndexDescription| -> Option<Vec<u16>> {
+        let column = |key: &mote_sql::catalog::IndexKey| match key.target {
+            IndexKeyTarget::Column(position) => Some(position),
+            IndexKeyTarget::Expression(..) => None,
+        };
+        index.keys.iter().map(column).collect()
+    };
+    relation
+        .indexes
+        .iter()
+        .filter(|index| index.unique && index.predicate.is_none())
+        .filter_map(columns)
+        .flatten()
+        .any(|position| changed(position as usize))
 }
 
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,
-    table: Option<Arc<Table>>,
+    /// By member number, found when first written to.
+    tables: Box<[Option<Arc<Table>>]>,
     rechecker: Rechecker,
     joined: Vec<Datum>,
+    /// The row to update that `joined` names, until it is done.
+    pending: Option<Mark>,
     old: Vec<Datum>,
     /// The new row; for RETURNING the joined row follows.
     new: Vec<Datum>,
-    assigned: Vec<Datum>,
+    values: Vec<Datum>,
     row: Vec<Datum>,
     scratch: Vec<u8>,
     buffers: RowBuffers,
+    /// Where rows that move go.
+    router: Option<Router>,
+    /// The last row has moved: `new` holds it as RETURNING of moved rows reads it.
+    moved: bool,
+    stage: Stage,
+}
+
+/// What came of computing a new row.
+enum Made {
+    Row,
+    /// A BEFORE trigger leaves the row alone.
+    Refused,
+    /// Nothing is checked: the row is not one of this table any more.
+    Elsewhere,
+}
+
+/// Why [`State::run`] stopped.
+enum Stop {
+    /// A row of RETURNING.
+    Row,
+    /// The next row is one of another table.
+    OtherTable,
+    End,
 }
 
 impl State {
     pub fn new(program: Arc<Program>) -> State {
         State {
             input: program.input.instantiate(),
+            tables: vec![None; program.targets.len()].into(),
             program,
-            table: None,
             rechecker: Rechecker::default(),
             joined: Vec::new(),
+            pending: None,
             old: Vec::new(),
             new: Vec::new(),
-            assigned: Vec::new(),
+            values: Vec::new(),
             row: Vec::new(),
             scratch: Vec::new(),
             buffers: RowBuffers::default(),
+            router: None,
+            moved: false,
+            stage: Stage::default(),
         }
     }
 
-    /// Updates the row that `self.joined` names; false if it is not ours to update any more.
+    /// Fetches the next row to update; false at the end.
+    fn fetch(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        while self.input.next(runtime)? {
+            runtime.burn(1)?;
+            copy_row(self.input.row(), &mut self.joined);
+            self.pending = target_row(&self.joined, self.program.mark)?;
+            if self.pending.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Updates the row `id`, which `self.joined` names; false if it is not ours to update any more.
     fn update(
         &mut self,
+        id: RowId,
+        written: &TargetProgram,
         table: &Table,
         writer: &mut RowWriter<'_>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
-        let Some(id) = target_row(&self.joined, program.mark)? else {
-            return Ok(false);
-        };
         let transaction = runtime.transaction();
         let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
             return Ok(false);
         };
-        self.make_row(table, &version, writer, runtime)?;
+        loop {
+            match self.write(version, written, table, writer, runtime)? {
+                Written::Done => return Ok(true),
+                Written::SelfModified | Written::Refused | Written::Gone => return Ok(false),
+                Written::Changed(newest) => {
+                    let locked = |scan| scan == program.scan;
+                    let (input, marks) = (&program.input, &program.marks);
+                    let (rechecker, joined) = (&mut self.rechecker, &mut self.joined);
+                    if !rechecker.run(input, marks, &locked, joined, runtime)? {
+                        return Ok(false);
+                    }
+                    version = newest;
+                }
+            }
+        }
+    }
+
+    /// One attempt at a row on behalf of MERGE, whose input row is `joined`.
+    pub(super) fn write_joined<'v, 'c: 'v>(
+        &mut self,
+        joined: &[Datum],
+        version: RowVersion<'v>,
+        member: MemberNumber,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        copy_row(joined, &mut self.joined);
+        let program = Arc::clone(&self.program);
+        let written = &program.targets[member.0 as usize];
+        let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+        let result = self.write(version, written, table, &mut writer, runtime);
+        self.buffers = writer.into_buffers();
+        result
+    }
+
+    /// Updates one row from `self.joined`, unless it was changed since `version`.
+    fn write<'v, 'c: 'v>(
+        &mut self,
+        mut version: RowVersion<'v>,
+        written: &TargetProgram,
+        table: &Table,
+        writer: &mut RowWriter<'_>,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        let target = &written.target;
+        let transaction = runtime.transaction();
+        let id = version.row();
+        self.moved = false;
+        if written.before_row {
+            // A BEFORE trigger is shown the newest version, and nobody changes it behind its back.
+            match self.lock_newest(&version, written, table, runtime)? {
+                Ok(newest) => version = newest,
+                Err(ended) => return Ok(ended),
+            }
+        }
+        match self.make_row(written, table, &version, writer, runtime)? {
+            Made::Row => {}
+            Made::Refused => return Ok(Written::Refused),
+            Made::Elsewhere => return self.move_row(version, written, table, runtime),
+        }
         loop {
             let bytes = writer.finish().map_err(write_error::row_too_large)?;
             match transaction.update(table, &version, bytes) {
                 Ok(()) => break,
                 Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(WriteError::SelfModified) => return Ok(false),
+                Err(WriteError::SelfModified) => return self_modified("updated", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
-                    if transaction.isolation() == Isolation::ReadCommitted =>
+                    if transaction.isolation() == Isolation::ReadCommitted && !written.before_row =>
                 {
-                    let relation = &program.target.relation;
-                    let strength = match program.changes_key {
-                        true => RowLockStrength::Update,
-                        false => RowLockStrength::NoKeyUpdate,
-                    };
-                    match lock(
-                        table,
-                        relation,
-                        id,
-                        Some(&version),
-                        strength,
-                        WaitPolicy::Block,
-                        runtime,
-                    )? {
-                        Locked::Unchanged(newest) => version = newest,
-                        Locked::Changed(newest) => {
-                            let locked = |scan| scan == program.scan;
-                            let rechecker = &mut self.rechecker;
-                            if !rechecker.run(
-                                &program.input,
-                                &program.marks,
-                                &locked,
-                                &mut self.joined,
-                                runtime,
-                            )? {
-                                return Ok(false);
-                            }
-                            version = newest;
-                        }
-                        Locked::Gone | Locked::Busy => return Ok(false),
+                    match self.lock_newest(&version, written, table, runtime)? {
+                        Ok(newest) => version = newest,
+                        Err(ended) => return Ok(ended),
                     }
-                    self.make_row(table, &version, writer, runtime)?;
+                    match self.make_row(written, table, &version, writer, runtime)? {
+                        Made::Row => {}
+                        Made::Refused => return Ok(Written::Refused),
+                        Made::Elsewhere => return self.move_row(version, written, table, runtime),
+                    }
                 }
                 Err(WriteError::Serialization) => return Err(serialization_error(table, id, runtime)),
                 Err(error) => {
-                    let row = self.whole_new_row(table, &version);
-                    return Err(program.target.write_error(error, &row, runtime));
+                    let row = self.whole_new_row(written, table, &version);
+                    return Err(target.write_error(error, &row, runtime));
                 }
             }
         }
-        if program.needs_row {
-            program.target.foreign_keys.row_updated(
-                &program.target.relation,
-                id,
-                &self.old,
-                &self.new,
-                runtime,
-            )?;
+        target.deferrable_keys.row_written(&target.relation, runtime)?;
+        if written.needs_row {
+            target
+                .foreign_keys
+                .row_updated(&target.relation, id, &self.old, &self.new, runtime)?;
+            if let Some(triggers) = &written.triggers {
+                triggers.after(
+                    TriggerOperation::Update,
+                    Some(&self.old),
+                    Some(&self.new),
+                    runtime,
+                )?;
+            }
         }
-        Ok(true)
+        Ok(Written::Done)
+    }
+
+    /// Locks the row as it is now. Err: this attempt is over.
+    fn lock_newest<'v, 'c: 'v>(
+        &self,
+        seen: &RowVersion<'v>,
+        written: &TargetProgram,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Result<RowVersion<'v>, Written<'v>>> {
+        let (relation, id) = (&written.target.relation, seen.row());
+        let strength = match written.changes_key {
+            true => RowLockStrength::Update,
+            false => RowLockStrength::NoKeyUpdate,
+        };
+        let locked = lock(
+            table,
+            relation,
+            id,
+            Some(seen),
+            strength,
+            WaitPolicy::Block,
+            runtime,
+        )?;
+        Ok(match locked {
+            Locked::Unchanged(newest) => Ok(newest),
+            Locked::Changed(newest) => Err(Written::Changed(newest)),
+            Locked::Moved => return Err(write_error::moved_row()),
+            Locked::SelfModified => Err(self_modified("updated", table, id, runtime)?),
+            Locked::Gone | Locked::Busy => Err(Written::Gone),
+        })
+    }
+
+    /// Moves the row, whose new form `self.new` its table does not take, to the partition that does.
+    fn move_row<'v, 'c: 'v>(
+        &mut self,
+        mut version: RowVersion<'v>,
+        written: &TargetProgram,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        let program = Arc::clone(&self.program);
+        let target = &written.target;
+        let Some(moving) = &program.moving else {
+            return Err(target.partition_violation(&self.new, runtime.format()));
+        };
+        let transaction = runtime.transaction();
+        let id = version.row();
+        if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_delete) {
+            match lock_for_delete(&version, target, table, runtime)? {
+                Ok(newest) => version = newest,
+                Err(ended) => return Ok(ended),
+            }
+            if !triggers.before(TriggerOperation::Delete, Some(&self.old), None, runtime)? {
+                return Ok(Written::Refused);
+            }
+            if transaction.is_written_later(table, id) {
+                return self_modified("deleted", table, id, runtime);
+            }
+        }
+        loop {
+            match transaction.delete_moved(table, &version) {
+                Ok(()) => break,
+                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+                Err(WriteError::SelfModified) => return Ok(Written::SelfModified),
+                Err(WriteError::Changed | WriteError::Deleted)
+                    if transaction.isolation() == Isolation::ReadCommitted =>
+                {
+                    match lock_for_delete(&version, target, table, runtime)? {
+                        Ok(newest) => version = newest,
+                        Err(ended) => return Ok(ended),
+                    }
+                }
+                Err(WriteError::Serialization) => return Err(serialization_error(table, id, runtime)),
+                Err(error) => return Err(write_error::sql_error(error, &target.relation)),
+            }
+        }
+        if let Some(triggers) = &written.triggers {
+            triggers.after(TriggerOperation::Delete, Some(&self.old), None, runtime)?;
+        }
+        let keys = &target.foreign_keys;
+        let moved = keys.is_referenced().then(|| self.new.clone());
+        let router = self.router.get_or_insert_with(|| moving.router());
+        let (relation, scratch) = (&target.relation, &mut self.scratch);
+        if !moving.insert(router, relation, &mut self.new, scratch, runtime)? {
+            keys.row_deleted(relation, &self.old, runtime)?;
+            return Ok(Written::Refused);
+        }
+        if let Some(moved) = &moved {
+            keys.row_moved(relation, &self.old, moved, runtime)?;
+        }
+        self.moved = true;
+        Ok(Written::Done)
     }
 
     /// Computes the new row from the joined row and the stored one, checks it, and leaves it in the writer.
     fn make_row(
         &mut self,
+        written: &TargetProgram,
         table: &Table,
         version: &RowVersion<'_>,
         writer: &mut RowWriter<'_>,
         runtime: &mut Runtime<'_, '_>,
-    ) -> SqlResult<()> {
-        let program = Arc::clone(&self.program);
-        let codec = &program.target.codec;
+    ) -> SqlResult<Made> {
+        let codec = &written.target.codec;
         let view = table.view(version.layout(), version.bytes());
-        self.assigned.clear();
-        for (_, expression) in &program.assignments {
-            self.assigned.push(expression.evaluate(&self.joined, runtime)?);
+        self.values.clear();
+        for expression in &self.program.values {
+            self.values.push(expression.evaluate(&self.joined, runtime)?);
         }
-        if program.needs_row {
+        if written.needs_row {
             self.old.clear();
             codec.read_row(&view, &mut self.old);
             copy_row(&self.old, &mut self.new);
-            for ((position, _), value) in program.assignments.iter().zip(&self.assigned) {
+            for (position, value) in written.assigned.iter().zip(&self.values) {
                 self.new[*position] = value.clone();
             }
-            for (position, expression) in &program.generated {
-                self.new[*position] = expression.evaluate(&self.new, runtime)?;
+            if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_row) {
+                // They come behind the triggers, which do not see what they were.
+                for (position, _) in &written.generated {
+                    self.new[*position] = Datum::Null;
+                }
+                let (operation, old) = (TriggerOperation::Update, Some(self.old.as_slice()));
+                if !triggers.before(operation, old, Some(&mut self.new), runtime)? {
+                    return Ok(Made::Refused);
+                }
+                if runtime.transaction().is_written_later(table, version.row()) {
+                    self_modified("updated", table, version.row(), runtime)?;
+                }
             }
-            program.target.check_row(&self.new, runtime)?;
+            compute_generated(&written.generated, &mut self.new, runtime)?;
+            if written.may_leave && written.target.leaves_partition(&self.new, runtime)? {
+                return Ok(Made::Elsewhere);
+            }
+            written.target.check_row(&self.new, runtime)?;
             codec.write_row(&self.new, writer, &mut self.scratch)?;
-            return Ok(());
+            return Ok(Made::Row);
         }
-        let columns = &program.target.relation.columns;
-        for ((position, _), value) in program.assignments.iter().zip(&self.assigned) {
+        let columns = &written.target.relation.columns;
+        for (position, value) in written.assigned.iter().zip(&self.values) {
             if value.is_null() && columns[*position].not_null {
-                let row = self.whole_new_row(table, version);
-                program.target.check_row(&row, runtime)?;
+                let row = self.whole_new_row(written, table, version);
+                written.target.check_row(&row, runtime)?;
             }
         }
         writer.clear();
         for position in 0..codec.width() {
             writer.set_from(position, &view);
         }
-        for ((position, _), value) in program.assignments.iter().zip(&self.assigned) {
+        for (position, value) in written.assigned.iter().zip(&self.values) {
             codec.column(*position).write(value, writer, &mut self.scratch);
         }
-        Ok(())
+        Ok(Made::Row)
     }
 
     /// The new row as datums, for messages.
     #[cold]
-    fn whole_new_row(&self, table: &Table, version: &RowVersion<'_>) -> Vec<Datum> {
+    fn whole_new_row(&self, written: &TargetProgram, table: &Table, version: &RowVersion<'_>) -> Vec<Datum> {
         let mut row = Vec::new();
-        self.program
-            .target
-            .codec
-            .read_row(&table.view(version.layout(), version.bytes()), &mut row);
-        for ((position, _), value) in self.program.assignments.iter().zip(&self.assigned) {
+        let codec = &written.target.codec;
+        codec.read_row(&table.view(version.layout(), version.bytes()), &mut row);
+        for (position, value) in written.assigned.iter().zip(&self.values) {
             row[*position] = value.clone();
         }
         row
     }
 
-    /// Updates until a row has to be handed up, or to the end.
+    /// Updates rows of one table, the pending one first, until a row has to be handed up.
     fn run(
         &mut self,
+        member: MemberNumber,
         table: &Table,
         writer: &mut RowWriter<'_>,
         runtime: &mut Runtime<'_, '_>,
-    ) -> SqlResult<bool> {
-        while self.input.next(runtime)? {
-            runtime.burn(1)?;
-            copy_row(self.input.row(), &mut self.joined);
-            if !self.update(table, writer, runtime)? {
-                continue;
+    ) -> SqlResult<Stop> {
+        let program = Arc::clone(&self.program);
+        let written = &program.targets[member.0 as usize];
+        while let Some(Mark { row: id, .. }) = self.pending.take() {
+            if self.update(id, written, table, writer, runtime)? {
+                if program.counted {
+                    runtime.values.affected += 1;
+                }
+                let moved = program.moving.as_ref().filter(|_| self.moved);
+                let returning = match moved {
+                    Some(moving) => moving.returning.as_deref(),
+                    None => written.returning.as_deref(),
+                };
+                if let Some(returning) = returning {
+                    self.new.extend_from_slice(&self.joined);
+                    project(returning, &self.new, runtime, &mut self.row)?;
+                    return Ok(Stop::Row);
+                }
             }
-            if self.program.counted {
-                runtime.values.affected += 1;
+            if !self.fetch(runtime)? {
+                return Ok(Stop::End);
             }
-            if let Some(returning) = &self.program.returning {
-                self.new.extend_from_slice(&self.joined);
-                project(returning, &self.new, runtime, &mut self.row)?;
-                return Ok(true);
+            if self.pending.is_some_and(|mark| mark.member != member) {
+                return Ok(Stop::OtherTable);
             }
         }
-        Ok(false)
+        Ok(Stop::End)
     }
+}
+
+/// Locks a row that moves as it is now. Err: this attempt is over.
+fn lock_for_delete<'v, 'c: 'v>(
+    seen: &RowVersion<'v>,
+    target: &Target,
+    table: &Table,
+    runtime: &mut Runtime<'_, 'c>,
+) -> SqlResult<Result<RowVersion<'v>, Written<'v>>> {
+    let (relation, id, strength) = (&target.relation, seen.row(), RowLockStrength::Update);
+    let policy = WaitPolicy::Block;
+    let locked = lock(table, relation, id, Some(seen), strength, policy, runtime)?;
+    Ok(match locked {
+        Locked::Unchanged(newest) => Ok(newest),
+        Locked::Changed(newest) => Err(Written::Changed(newest)),
+        Locked::Moved => return Err(write_error::moved_row()),
+        Locked::SelfModified => Err(Written::SelfModified),
+        Locked::Gone | Locked::Busy => Err(Written::Gone),
+    })
 }
 
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        let table = resolve(&mut self.table, &self.program.target.relation, runtime)?;
-        let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
-        let result = self.run(&table, &mut writer, runtime);
-        self.buffers = writer.into_buffers();
-        result
+        let program = Arc::clone(&self.program);
+        program.statement_triggers.begin(&mut self.stage, runtime)?;
+        if self.next_row(runtime)? {
+            return Ok(true);
+        }
+        program.statement_triggers.end(&mut self.stage, runtime)?;
+        Ok(false)
     }
 
     fn row(&self) -> &[Datum] {
@@ -300,6 +585,35 @@ impl Operator for State {
 
     fn reset(&mut self) {
         self.input.reset();
+        self.pending = None;
+        self.stage = Stage::default();
         self.rechecker.reset();
+        if let Some(router) = &mut self.router {
+            router.reset();
+        }
+    }
+}
+
+impl State {
+    /// Updates until a row has to be handed up, or to the end.
+    fn next_row(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if self.pending.is_none() && !self.fetch(runtime)? {
+            return Ok(false);
+        }
+        while let Some(Mark { member, .. }) = self.pending {
+            let number = member.0 as usize;
+            let relation = &self.program.targets[number].target.relation;
+            let table = resolve(&mut self.tables[number], relation, runtime)?;
+            let mut writer =
+                RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+            let result = self.run(member, &table, &mut writer, runtime);
+            self.buffers = writer.into_buffers();
+            match result? {
+                Stop::Row => return Ok(true),
+                Stop::OtherTable => {}
+                Stop::End => return Ok(false),
+            }
+        }
+        Ok(false)
     }
 }

@@ -10,6 +10,7 @@ use mote_sql::catalog::Relation;
 use crate::host::snapshot_too_old;
 
 const CONCURRENT_UPDATE: &str = "could not serialize access due to concurrent update";
+pub const MOVED: &str = "tuple to be locked was already moved to another partition due to concurrent update";
 const CONCURRENT_DELETE: &str = "could not serialize access due to concurrent delete";
 
 /// A write or row lock on `relation` that failed for good.
@@ -18,10 +19,7 @@ pub fn sql_error(error: WriteError, relation: &Relation) -> SqlError {
     match error {
         WriteError::Changed | WriteError::Serialization => serialization_failure(false),
         WriteError::Deleted => serialization_failure(true),
-        WriteError::SelfModified => SqlError::new(
-            state::TRIGGERED_DATA_CHANGE_VIOLATION,
-            "tuple to be updated was already modified by an operation triggered by the current command",
-        ),
+        WriteError::SelfModified | WriteError::ModifiedInside => modified_inside("updated"),
         WriteError::WouldBlock => SqlError::new(
             state::LOCK_NOT_AVAILABLE,
             format!("could not obtain lock on row in relation \"{}\"", relation.name),
@@ -84,10 +82,23 @@ pub fn lock_error(error: WriteError) -> SqlError {
             row_bytes,
             maximum_bytes,
         } => too_large(row_bytes, maximum_bytes),
-        WriteError::SelfModified | WriteError::Duplicate { .. } | WriteError::KeyTooLong { .. } => {
+        WriteError::SelfModified
+        | WriteError::ModifiedInside
+        | WriteError::Duplicate { .. }
+        | WriteError::KeyTooLong { .. } => {
             SqlError::internal("the engine refused a row where no row was written")
         }
     }
+}
+
+/// A function or trigger of the command has written the row that the command is about to write.
+#[cold]
+pub fn modified_inside(what: &str) -> SqlError {
+    SqlError::new(
+        state::TRIGGERED_DATA_CHANGE_VIOLATION,
+        format!("tuple to be {what} was already modified by an operation triggered by the current command"),
+    )
+    .hint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")
 }
 
 /// 40001 of REPEATABLE READ.
@@ -101,6 +112,21 @@ pub fn serialization_failure(deleted: bool) -> SqlError {
             CONCURRENT_UPDATE
         },
     )
+}
+
+/// 40001 at every level: the row that was waited for went to another partition, where nobody follows it.
+#[cold]
+pub fn moved_row() -> SqlError {
+    SqlError::new(state::SERIALIZATION_FAILURE, MOVED)
+}
+
+/// A SERIALIZABLE transaction that is found out before its commit.
+#[cold]
+pub fn refused_early(when: &str) -> impl FnOnce(WriteError) -> SqlError + '_ {
+    move |error| match error {
+        WriteError::ReadConflict => read_conflict(when),
+        other => lock_error(other),
+    }
 }
 
 /// 40001 of SERIALIZABLE. PostgreSQL's reason codes name its own algorithm's findings; these are the nearest.
@@ -180,6 +206,19 @@ pub fn log_unavailable(reason: LogUnavailable) -> SqlError {
             state::PROGRAM_LIMIT_EXCEEDED,
             "the transaction's changes are too large for the log",
         ),
+        LogUnavailable::KeepsTooMuch {
+            kept_bytes,
+            limit_bytes,
+        } => SqlError::new(
+            state::CONFIGURATION_LIMIT_EXCEEDED,
+            "the log is not kept any longer for this transaction",
+        )
+        .detail(format!(
+            "Its first change lies {} MB behind the end of the log; an open transaction may keep {} MB.",
+            kept_bytes >> 20,
+            limit_bytes >> 20
+        ))
+        .hint("Divide the transaction into smaller ones, end it sooner, or start the server with a larger --max-log-kept."),
     }
 }
 

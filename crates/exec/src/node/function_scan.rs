@@ -11,7 +11,7 @@ use mote_sql::plan::node;
 use mote_types::{Datum, Record, RowType};
 
 use super::Operator;
-use crate::expr::{Expression, compile, compile_all, compile_option, type_of};
+use crate::expr::{Expression, RoutineSite, compile, compile_all, compile_option, type_of};
 use crate::functions::{self, CallSite, RowSource, SetFunction};
 use crate::query::runtime::Runtime;
 
@@ -25,12 +25,17 @@ pub(crate) enum SetCall {
         /// What the fields of its records are of, for a function that makes records.
         fields: Arc<RowType>,
     },
+    /// A user's function, of one value or of a set.
+    Routine(RoutineSite),
     /// A scalar: its value, expanded when the function scan wants several columns.
     Scalar(Expression),
 }
 
 impl SetCall {
     pub(crate) fn compile(expr: &Expr) -> SqlResult<SetCall> {
+        if let Expr::Routine(call) = expr {
+            return Ok(SetCall::Routine(RoutineSite::compile(call)?));
+        }
         let Expr::Call {
             function,
             arguments,
@@ -71,6 +76,7 @@ impl SetCall {
                 ty: fields.clone(),
                 fields: std::mem::take(produced),
             })),
+            SetCall::Routine(site) => site.value(produced),
             _ => produced.pop().unwrap_or_default(),
         }
     }
@@ -82,6 +88,10 @@ impl SetCall {
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Option<Box<dyn RowSource>>> {
         match self {
+            SetCall::Routine(site) => {
+                let rows = site.rows(row, runtime)?;
+                Ok(Some(functions::set_returning::rows(rows)))
+            }
             SetCall::Scalar(expression) => {
                 let value = expression.evaluate(row, runtime)?;
                 Ok(Some(functions::set_returning::single(value)))

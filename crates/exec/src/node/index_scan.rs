@@ -9,11 +9,12 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use mote_common::{RowId, SqlResult};
+use mote_common::error::state;
+use mote_common::{RowId, SqlError, SqlResult};
 use mote_engine::index::{Cursor, Direction, KeyRange};
 use mote_engine::{KeyColumn, RowVersion, SLOTS_AHEAD, Table, TableIndex, VERSIONS_AHEAD};
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{self, AnyOf, IndexBound, IndexEquality, ScanId};
+use mote_sql::plan::node::{self, AnyOf, IndexBound, IndexEquality, MemberNumber, ScanId};
 use mote_types::key::{KeyBound, key_bound};
 use mote_types::{ColumnType, Datum, Numeric};
 
@@ -37,6 +38,7 @@ struct Limit {
 
 pub struct Program {
     scan: ScanId,
+    member: MemberNumber,
     relation: Arc<Relation>,
     index: usize,
     columns: ScanColumns,
@@ -74,8 +76,9 @@ impl Program {
         let index = &node.relation.indexes[node.index as usize];
         Ok(Arc::new(Program {
             scan: node.scan,
+            member: node.member,
             index: node.index as usize,
-            columns: ScanColumns::compile(&node.relation, &node.columns),
+            columns: ScanColumns::compile(&node.relation, node.member, &node.columns),
             key_types: index.keys.iter().map(|key| key.ty).collect(),
             equals,
             lower: limit(&node.lower)?,
@@ -256,6 +259,7 @@ impl State {
             ..
         } = self;
         let (table, index) = source.as_ref().expect("resolved before the start");
+        check_serves(index, runtime)?;
         let columns = index.key_program.columns();
         key.clear();
         for (number, equality) in program.equals.iter().enumerate() {
@@ -377,7 +381,7 @@ fn before(bound: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         self.resolve(runtime)?;
-        if let Some(replacement) = replacement(runtime, self.program.scan) {
+        if let Some(replacement) = replacement(runtime, self.program.scan, self.program.member) {
             if std::mem::replace(&mut self.replaced, true) {
                 return Ok(false);
             }
@@ -432,4 +436,22 @@ pub(crate) fn has_key(
 ) -> bool {
     let view = table.view(version.layout(), version.bytes());
     index.key_program.matches(&view, key, scratch)
+}
+
+/// A REPEATABLE READ snapshot older than an index may see versions to which no entry of it leads: better no answer than
+/// one with rows missing. (PostgreSQL plans without such an index.)
+fn check_serves(index: &TableIndex, runtime: &Runtime<'_, '_>) -> SqlResult<()> {
+    if index.serves(runtime.snapshot().timestamp()) {
+        return Ok(());
+    }
+    Err(too_new())
+}
+
+#[cold]
+fn too_new() -> SqlError {
+    SqlError::new(
+        state::SERIALIZATION_FAILURE,
+        "could not serialize access due to an index built after the transaction's snapshot",
+    )
+    .hint("The transaction might succeed if retried.")
 }

@@ -1,7 +1,8 @@
 //! SELECT ... FOR UPDATE and its kin: locks the rows behind each joined row; stands above the sort, below the limit.
 //!
 //! A row that changed before it could be locked is evaluated again (READ COMMITTED) and left out if it no longer
-//! qualifies. While an outer EvalPlanQual re-runs the tree the rows are locked already and pass.
+//! qualifies. Rows that an outer EvalPlanQual holds in place pass: the first run has locked them. A sub-plan that an outer
+//! EvalPlanQual evaluates again reads its own rows anew, as of the snapshot, and they are locked and evaluated anew.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use mote_engine::{RowLockStrength, Table, WaitPolicy, WriteError};
 use mote_sql::plan::node::{LockStrength, LockWait, Node, RowLock, RowMark, ScanId};
 use mote_types::Datum;
 
-use super::scan::mark_of;
+use super::scan::{Mark, mark_of};
 use super::{NodeProgram, Operator, compile_node, copy_row};
 use crate::modify::recheck::{Locked, Rechecker, lock};
 use crate::modify::write_error;
@@ -46,7 +47,8 @@ impl Program {
 pub struct State {
     program: Arc<Program>,
     input: Box<dyn Operator>,
-    tables: Vec<Arc<Table>>,
+    /// For each lock its tables, by member number.
+    tables: Vec<Vec<Arc<Table>>>,
     rechecker: Rechecker,
     row: Vec<Datum>,
 }
@@ -63,14 +65,22 @@ impl State {
         }
     }
 
+    /// Whether an outer EvalPlanQual put the locked rows in place, which are locked already.
+    fn held(&self, runtime: &Runtime<'_, '_>) -> bool {
+        let recheck = runtime.values.recheck.as_ref();
+        recheck.is_some_and(|recheck| self.program.locks.iter().any(|lock| recheck.holds(lock.scan)))
+    }
+
     /// Locks what the current row names. Answers whether the row goes out.
     fn lock_all(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let program = Arc::clone(&self.program);
         let mut changed: Vec<ScanId> = Vec::new();
-        for (request, table) in program.locks.iter().zip(&self.tables) {
-            let Some(id) = mark_of(&self.row[request.mark as usize]) else {
+        for (request, tables) in program.locks.iter().zip(&self.tables) {
+            let Some(Mark { member, row: id }) = mark_of(&self.row[request.mark as usize]) else {
                 continue;
             };
+            let member = member.0 as usize;
+            let (relation, table) = (&request.relations[member], &tables[member]);
             let transaction = runtime.transaction();
             let snapshot = runtime.snapshot();
             let seen = transaction.fetch(table, id, snapshot);
@@ -79,22 +89,15 @@ impl State {
                 LockWait::NoWait | LockWait::SkipLocked => WaitPolicy::NoWait,
             };
             let strength = strength_of(request.strength);
-            let locked = lock(
-                table,
-                &request.relation,
-                id,
-                seen.as_ref(),
-                strength,
-                policy,
-                runtime,
-            );
+            let locked = lock(table, relation, id, seen.as_ref(), strength, policy, runtime);
             match locked.map_err(locking_error)? {
                 Locked::Unchanged(_) => {}
                 Locked::Changed(_) => changed.push(request.scan),
-                Locked::Gone => return Ok(false),
+                Locked::Gone | Locked::SelfModified => return Ok(false),
+                Locked::Moved => return Err(locking_error(write_error::moved_row())),
                 Locked::Busy if request.wait == LockWait::SkipLocked => return Ok(false),
                 Locked::Busy => {
-                    return Err(write_error::sql_error(WriteError::WouldBlock, &request.relation));
+                    return Err(write_error::sql_error(WriteError::WouldBlock, relation));
                 }
             }
         }
@@ -110,7 +113,7 @@ impl State {
 /// A row that is gone is a concurrent update to SELECT .. FOR, in PostgreSQL's words.
 #[cold]
 fn locking_error(error: SqlError) -> SqlError {
-    if error.fields().state == state::SERIALIZATION_FAILURE {
+    if error.fields().state == state::SERIALIZATION_FAILURE && error.message() != write_error::MOVED {
         write_error::serialization_failure(false)
     } else {
         error
@@ -130,7 +133,11 @@ impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         if self.tables.is_empty() {
             for request in &self.program.locks {
-                self.tables.push(runtime.table(request.relation.table)?);
+                let tables = request
+                    .relations
+                    .iter()
+                    .map(|relation| runtime.table(relation.table));
+                self.tables.push(tables.collect::<SqlResult<_>>()?);
             }
         }
         loop {
@@ -138,7 +145,7 @@ impl Operator for State {
                 return Ok(false);
             }
             copy_row(self.input.row(), &mut self.row);
-            if runtime.values.recheck.is_some() || self.lock_all(runtime)? {
+            if self.held(runtime) || self.lock_all(runtime)? {
                 return Ok(true);
             }
         }

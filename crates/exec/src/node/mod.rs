@@ -11,7 +11,7 @@
 
 pub(crate) mod scan;
 mod aggregate;
-mod append;
+pub(crate) mod append;
 pub(crate) mod cte_scan;
 mod distinct;
 mod filter;
@@ -22,6 +22,7 @@ pub(crate) mod index_scan;
 mod limit;
 mod lock_rows;
 mod memory;
+mod merge_append;
 mod nested_loop;
 mod project;
 mod project_set;
@@ -40,7 +41,7 @@ use mote_common::SqlResult;
 use mote_sql::plan::node::Node;
 use mote_types::Datum;
 
-use crate::modify::{delete, insert, update};
+use crate::modify::{delete, insert, merge, update};
 use crate::query::runtime::Runtime;
 
 /// A node of a running plan.
@@ -89,12 +90,14 @@ node_programs! {
     Aggregate(aggregate),
     Window(window),
     Append(append),
+    MergeAppend(merge_append),
     SetOperation(set_operation),
     RecursiveUnion(recursive_union),
     LockRows(lock_rows),
     Insert(insert),
     Update(update),
     Delete(delete),
+    Merge(merge),
 }
 
 use recursive_union::work_table_scan as recursive_union_scan;
@@ -107,6 +110,7 @@ impl NodeProgram {
             NodeProgram::Insert(program) => Arc::get_mut(program).expect(FRESH).counted = true,
             NodeProgram::Update(program) => Arc::get_mut(program).expect(FRESH).counted = true,
             NodeProgram::Delete(program) => Arc::get_mut(program).expect(FRESH).counted = true,
+            NodeProgram::Merge(program) => Arc::get_mut(program).expect(FRESH).counted = true,
             _ => {}
         }
     }
@@ -145,7 +149,8 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
         Node::Distinct { input, on } => NodeProgram::Distinct(distinct::Program::compile(input, on)?),
         Node::Aggregate(node) => NodeProgram::Aggregate(aggregate::Program::compile(node)?),
         Node::Window(node) => NodeProgram::Window(window::Program::compile(node)?),
-        Node::Append { inputs } => NodeProgram::Append(append::Program::compile(inputs)?),
+        Node::Append(node) if node.merge.is_empty() => NodeProgram::Append(append::Program::compile(node)?),
+        Node::Append(node) => NodeProgram::MergeAppend(merge_append::Program::compile(node)?),
         Node::SetOperation {
             kind,
             all,
@@ -164,6 +169,7 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
         Node::Insert(node) => NodeProgram::Insert(insert::Program::compile(node)?),
         Node::Update(node) => NodeProgram::Update(update::Program::compile(node)?),
         Node::Delete(node) => NodeProgram::Delete(delete::Program::compile(node)?),
+        Node::Merge(node) => NodeProgram::Merge(merge::Program::compile(node)?),
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mote_common::RowId;
 use mote_engine::{RowVersion, RowView, Table};
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{ScanColumn, ScanId};
+use mote_sql::plan::node::{MemberNumber, ROW_ID_BITS, ScanColumn, ScanId};
 use mote_types::{Datum, Record, RowType};
 
 use crate::query::runtime::{RecheckRow, Runtime};
@@ -25,15 +25,19 @@ enum Output {
 pub(crate) struct ScanColumns {
     outputs: Box<[Output]>,
     oid: u32,
-    /// For whole-row references only.
-    whole: Option<(RowCodec, Arc<RowType>)>,
+    /// The member number, in its place above the row id of a mark.
+    member_bits: u64,
+    /// For whole-row references only: the columns, and their type.
+    whole: Option<(Box<[ColumnCodec]>, Arc<RowType>)>,
 }
 
 impl ScanColumns {
-    pub fn compile(relation: &Relation, columns: &[ScanColumn]) -> ScanColumns {
-        let needs_whole = columns
-            .iter()
-            .any(|column| matches!(column, ScanColumn::WholeRow));
+    pub fn compile(relation: &Relation, member: MemberNumber, columns: &[ScanColumn]) -> ScanColumns {
+        let whole = columns.iter().find_map(|column| match column {
+            ScanColumn::WholeRow => Some(live_columns(relation)),
+            ScanColumn::WholeRowOf(positions) => Some(positions.to_vec()),
+            _ => None,
+        });
         let outputs = columns.iter().map(|column| match column {
             ScanColumn::Attribute(position) => {
                 let position = *position as usize;
@@ -43,12 +47,17 @@ impl ScanColumns {
             ScanColumn::Ctid => Output::Ctid,
             ScanColumn::Xmin => Output::Xmin,
             ScanColumn::TableOid => Output::TableOid,
-            ScanColumn::WholeRow => Output::WholeRow,
+            ScanColumn::WholeRow | ScanColumn::WholeRowOf(_) => Output::WholeRow,
         });
         ScanColumns {
             outputs: outputs.collect(),
             oid: relation.oid.0,
-            whole: needs_whole.then(|| (RowCodec::new(relation), Arc::new(row_type(relation)))),
+            member_bits: u64::from(member.0) << ROW_ID_BITS,
+            whole: whole.map(|positions| {
+                let codec = RowCodec::new(relation);
+                let read = positions.iter().map(|&position| *codec.column(position as usize));
+                (read.collect(), Arc::new(type_of_columns(relation, &positions)))
+            }),
         }
     }
 
@@ -59,7 +68,8 @@ impl ScanColumns {
         for output in &self.outputs {
             row.push(match output {
                 Output::Attribute(column) => column.read(view),
-                Output::RowMark | Output::Ctid => Datum::Int8(version.row().0 as i64),
+                Output::RowMark => Datum::Int8((version.row().0 | self.member_bits) as i64),
+                Output::Ctid => ctid(version.row().0),
                 Output::Xmin => Datum::Oid(version.revision() as u32),
                 Output::TableOid => Datum::Oid(self.oid),
                 Output::WholeRow => self.whole_row(view),
@@ -68,15 +78,10 @@ impl ScanColumns {
     }
 
     fn whole_row(&self, view: &RowView<'_>) -> Datum {
-        let Some((codec, ty)) = &self.whole else {
+        let Some((columns, ty)) = &self.whole else {
             return Datum::Null;
         };
-        let mut fields = Vec::with_capacity(ty.types.len());
-        for position in 0..codec.width() {
-            if !codec.is_dropped(position) {
-                fields.push(codec.column(position).read(view));
-            }
-        }
+        let fields = columns.iter().map(|column| column.read(view)).collect();
         Datum::Record(Box::new(Record {
             ty: ty.clone(),
             fields,
@@ -84,18 +89,46 @@ impl ScanColumns {
     }
 }
 
+/// Row numbers that one block number of a `tid` stands for: an offset of 0 is of no row, as clients who read a table by
+/// ranges of blocks take for granted.
+const ROWS_PER_BLOCK: u64 = u16::MAX as u64;
+
+/// A row's number as a `tid`.
+pub(crate) fn ctid(row: u64) -> Datum {
+    let (block, offset) = (row / ROWS_PER_BLOCK, row % ROWS_PER_BLOCK + 1);
+    Datum::Int8(((block << 16) | offset) as i64)
+}
+
 /// The row of a relation as one value.
 pub(crate) fn row_type(relation: &Relation) -> RowType {
-    let live = || relation.columns.iter().filter(|column| !column.dropped);
+    type_of_columns(relation, &live_columns(relation))
+}
+
+fn live_columns(relation: &Relation) -> Vec<u16> {
+    let columns = relation.columns.iter().enumerate();
+    let live = columns.filter(|(_, column)| !column.dropped);
+    live.map(|(position, _)| position as u16).collect()
+}
+
+fn type_of_columns(relation: &Relation, positions: &[u16]) -> RowType {
+    let columns = || {
+        positions
+            .iter()
+            .map(|&position| &relation.columns[position as usize])
+    };
     RowType {
-        types: live().map(|column| column.ty).collect(),
-        names: live().map(|column| column.name.as_str().into()).collect(),
+        types: columns().map(|column| column.ty).collect(),
+        names: columns().map(|column| column.name.as_str().into()).collect(),
     }
 }
 
 /// The row a re-check puts in place of a scan, if it does.
-pub(crate) fn replacement(runtime: &Runtime<'_, '_>, scan: ScanId) -> Option<RecheckRow> {
-    runtime.values.recheck.as_ref()?.find(scan)
+pub(crate) fn replacement(
+    runtime: &Runtime<'_, '_>,
+    scan: ScanId,
+    member: MemberNumber,
+) -> Option<RecheckRow> {
+    runtime.values.recheck.as_ref()?.find(scan, member)
 }
 
 /// Reads the replacing row; false where there is none.
@@ -106,7 +139,9 @@ pub(crate) fn read_replacement(
     runtime: &Runtime<'_, '_>,
     row: &mut Vec<Datum>,
 ) -> bool {
-    let Some(id) = replacement.row else { return false };
+    let Some(Mark { row: id, .. }) = replacement.mark else {
+        return false;
+    };
     let transaction = runtime.transaction();
     let version = match replacement.newest {
         true => transaction.fetch_newest(table, id),
@@ -117,7 +152,32 @@ pub(crate) fn read_replacement(
     true
 }
 
-/// The row id in a row mark; None for the null-extended side of an outer join.
-pub(crate) fn mark_of(value: &Datum) -> Option<RowId> {
-    value.as_i64().map(|id| RowId(id as u64))
+/// What a row mark names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    pub member: MemberNumber,
+    pub row: RowId,
+}
+
+/// The row that a mark names; None for the null-extended side of an outer join.
+#[inline]
+pub(crate) fn mark_of(value: &Datum) -> Option<Mark> {
+    value.as_i64().map(|mark| Mark {
+        member: MemberNumber((mark as u64 >> ROW_ID_BITS) as u16),
+        row: RowId(mark as u64 & ((1 << ROW_ID_BITS) - 1)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_tid_has_the_offset_zero_and_their_order_is_the_rows() {
+        let parts = |row| ctid(row).as_i64().map(|tid| (tid >> 16, tid & 0xFFFF));
+        assert_eq!(parts(0), Some((0, 1)));
+        assert_eq!(parts(65_534), Some((0, 65_535)));
+        assert_eq!(parts(65_535), Some((1, 1)));
+        assert_eq!(parts(65_535 * 7 + 8), Some((7, 9)));
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mote_common::SqlResult;
 use mote_engine::{Table, TableScan};
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{self, ScanId};
+use mote_sql::plan::node::{self, MemberNumber, ScanId};
 use mote_types::Datum;
 
 use super::Operator;
@@ -15,6 +15,7 @@ use crate::query::runtime::Runtime;
 
 pub struct Program {
     scan: ScanId,
+    member: MemberNumber,
     relation: Arc<Relation>,
     columns: ScanColumns,
     filter: Option<Expression>,
@@ -24,8 +25,9 @@ impl Program {
     pub fn compile(node: &node::SeqScan) -> SqlResult<Arc<Program>> {
         Ok(Arc::new(Program {
             scan: node.scan,
+            member: node.member,
             relation: Arc::clone(&node.relation),
-            columns: ScanColumns::compile(&node.relation, &node.columns),
+            columns: ScanColumns::compile(&node.relation, node.member, &node.columns),
             filter: compile_option(&node.filter)?,
         }))
     }
@@ -65,7 +67,7 @@ impl Operator for State {
             self.table = Some(runtime.table(self.program.relation.table)?);
         }
         let table = self.table.as_ref().expect("resolved above");
-        if let Some(replacement) = replacement(runtime, self.program.scan) {
+        if let Some(replacement) = replacement(runtime, self.program.scan, self.program.member) {
             if std::mem::replace(&mut self.replaced, true) {
                 return Ok(false);
             }

@@ -56,10 +56,12 @@ impl State {
 fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usize) -> Datum {
     match column {
         ScanColumn::Attribute(attribute) => row[*attribute as usize].clone(),
-        ScanColumn::RowMark | ScanColumn::Ctid => Datum::Int8(position as i64),
+        ScanColumn::RowMark => Datum::Int8(position as i64),
+        ScanColumn::Ctid => super::scan::ctid(position as u64),
         ScanColumn::Xmin => Datum::Oid(1),
         ScanColumn::TableOid => Datum::Oid(relation.oid.0),
-        ScanColumn::WholeRow => Datum::Record(Box::new(Record {
+        // No relation made by code has a parent.
+        ScanColumn::WholeRow | ScanColumn::WholeRowOf(_) => Datum::Record(Box::new(Record {
             ty: Arc::new(super::scan::row_type(relation)),
             fields: row.to_vec(),
         })),

@@ -20,7 +20,7 @@ use mote_types::Datum;
 
 use crate::context::StatementContext;
 use crate::expr::subplan::SubPlanState;
-use crate::modify::foreign_key::{self, PendingChecks};
+use crate::modify::after::{self, AfterEvents};
 use crate::node::cte_scan::{CteState, WorkTable};
 use crate::node::{NodeProgram, Operator, compile_node};
 use runtime::{Emit, Runtime, Values};
@@ -239,20 +239,28 @@ impl Execution {
         Ok((emitted, true))
     }
 
-    /// Runs a statement that another one needs (an action of a foreign key) to its end. What it leaves to check is
-    /// handed to the outer statement, which checks when it is through itself.
+    /// Runs a statement that another one needs (an action of a foreign key) to its end. It queues its events with those of
+    /// the outer statement, which fires them when it is through itself.
     pub(crate) fn run_nested(
         &mut self,
         context: &mut StatementContext<'_>,
-        pending: &mut PendingChecks,
+        events: &mut AfterEvents,
     ) -> SqlResult<u64> {
         let snapshot = self
             .snapshot
             .take()
             .ok_or_else(|| SqlError::internal("execution was not started"))?;
+        std::mem::swap(&mut self.values.after_events, events);
         let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
-        while self.root.next(&mut runtime)? {}
-        pending.append(&mut self.values.pending_checks);
+        let result = loop {
+            match self.root.next(&mut runtime) {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        std::mem::swap(&mut self.values.after_events, events);
+        result?;
         Ok(self.values.affected)
     }
 
@@ -275,7 +283,7 @@ impl Execution {
         values.excluded.clear();
         values.recheck = None;
         values.affected = 0;
-        values.pending_checks.clear();
+        values.after_events.clear();
         for subplan in &mut values.subplans {
             subplan.reset();
         }
@@ -289,12 +297,12 @@ impl Execution {
 }
 
 /// What remains when the root has no more rows: WITH queries that modify and were not read to their end, then the
-/// foreign key checks of all parts.
+/// after-events of all parts.
 fn finish_statement(program: &Program, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
     for (number, cte) in program.ctes.iter().enumerate() {
         if cte.modifies {
             CteState::drain(number, runtime)?;
         }
     }
-    foreign_key::run_pending(runtime)
+    after::end_statement(runtime)
 }

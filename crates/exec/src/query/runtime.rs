@@ -5,17 +5,18 @@
 
 use std::sync::Arc;
 
-use mote_common::{IndexId, Oid, RowId, SqlError, SqlResult, TableId};
+use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{Snapshot, Table, TableIndex, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
-use mote_sql::plan::node::ScanId;
+use mote_sql::plan::node::{MemberNumber, ScanId};
 use mote_types::{Datum, FormatSettings};
 
 use crate::context::StatementContext;
 use crate::database::Database;
 use crate::expr::subplan::SubPlanState;
-use crate::modify::foreign_key::PendingChecks;
+use crate::modify::after::AfterEvents;
 use crate::node::cte_scan::{CteState, WorkTable};
+use crate::node::scan::Mark;
 use crate::session::state::SessionState;
 
 /// Handed down through every node and expression.
@@ -42,8 +43,8 @@ pub struct Values {
     pub recheck: Option<Recheck>,
     /// Rows written by the statement's own (outermost) INSERT, UPDATE or DELETE.
     pub affected: u64,
-    /// Foreign key checks that wait for the end of the statement.
-    pub pending_checks: PendingChecks,
+    /// What waits for the end of the statement.
+    pub after_events: AfterEvents,
 }
 
 /// The rows that scans yield instead of scanning, while EvalPlanQual re-runs a plan tree.
@@ -54,15 +55,22 @@ pub struct Recheck {
 #[derive(Clone, Copy)]
 pub struct RecheckRow {
     pub scan: ScanId,
-    /// None: the null-extended side of an outer join, so the scan yields nothing.
-    pub row: Option<RowId>,
+    /// None: the null-extended side of an outer join, or another table of the parent: the scan yields nothing.
+    pub mark: Option<Mark>,
     /// True for the row this transaction has just locked: its newest version counts, not the snapshot's.
     pub newest: bool,
 }
 
 impl Recheck {
-    pub fn find(&self, scan: ScanId) -> Option<RecheckRow> {
-        self.rows.iter().find(|row| row.scan == scan).copied()
+    pub fn find(&self, scan: ScanId, member: MemberNumber) -> Option<RecheckRow> {
+        let mut found = self.rows.iter().find(|row| row.scan == scan).copied()?;
+        found.mark = found.mark.filter(|mark| mark.member == member);
+        Some(found)
+    }
+
+    /// Whether a scan's row is held in place.
+    pub fn holds(&self, scan: ScanId) -> bool {
+        self.rows.iter().any(|row| row.scan == scan)
     }
 }
 

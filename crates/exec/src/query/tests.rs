@@ -2,6 +2,7 @@
 
 mod concurrency;
 mod joins;
+mod merge;
 mod serializable;
 
 use std::sync::Arc;

@@ -16,8 +16,11 @@ use mote_sql::plan::node::Node;
 use mote_sql::plan::{Command, OutputColumn, PlanBody, QueryPlan};
 use mote_types::Datum;
 
+use super::run::run_started;
+use super::state::SessionState;
 use super::statements::{Collect, new_portal};
 use super::{CommandTag, Portal, PortalState, Session};
+use crate::context::StatementContext;
 use crate::host::Host;
 
 /// All rows, in FETCH and MOVE.
@@ -119,7 +122,7 @@ impl Session {
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
         }
-        if self.portals.contains(&declare.name) {
+        if self.state.portals.contains(&declare.name) {
             return Err(SqlError::new(
                 state::DUPLICATE_CURSOR,
                 format!("cursor \"{}\" already exists", declare.name),
@@ -129,7 +132,9 @@ impl Session {
             statement: declare.query.clone(),
             range: 0..text.len(),
         };
-        let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
+        let prepared = self
+            .state
+            .plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
         let plan = prepared.current();
         let PlanBody::Query(query) = &plan.plan.body else {
             return Err(SqlError::new(
@@ -138,14 +143,6 @@ impl Session {
             ));
         };
         refuse_locking(declare, query)?;
-        let scroll = match declare.scroll {
-            Some(true) => Scroll::Kept,
-            None if query.command == Command::Select && !query.writes && scans_backward(&query.root) => {
-                // What is held has no query to run again.
-                if declare.hold { Scroll::Kept } else { Scroll::Again }
-            }
-            _ => Scroll::Never,
-        };
         let mut portal = new_portal(
             prepared.clone(),
             plan.clone(),
@@ -153,33 +150,13 @@ impl Session {
             self.state.savepoint_depth,
         );
         portal.made_us = self.state.statement_start_us;
-        portal.cursor = Some(Box::new(Cursor {
-            scroll,
-            hold: declare.hold,
-            binary: declare.binary,
-            kept: (scroll == Scroll::Kept).then(Vec::new),
-            kept_from: 0,
-            produced: 0,
-            total: None,
-            at: 0,
-            held: false,
-            failed: false,
-        }));
+        let made = Cursor::new(declare.scroll, declare.hold, declare.binary, query);
+        portal.cursor = Some(Box::new(made));
         portal.result_formats = if declare.binary { vec![1] } else { Vec::new() };
         // DECLARE fixes the snapshot: the query begins here, rows come with FETCH.
         self.start_query(&mut portal, host)?;
-        self.portals.put(&declare.name, portal);
+        self.state.portals.put(&declare.name, portal);
         Ok(CommandTag::Word("DECLARE CURSOR"))
-    }
-
-    fn require_cursor(&self, name: &str) -> SqlResult<()> {
-        if self.portals.contains(name) {
-            return Ok(());
-        }
-        Err(SqlError::new(
-            state::INVALID_CURSOR_NAME,
-            format!("cursor \"{name}\" does not exist"),
-        ))
     }
 
     pub(crate) fn describe_fetch(&self, fetch: &Fetch) -> SqlResult<Option<Vec<OutputColumn>>> {
@@ -190,22 +167,12 @@ impl Session {
     }
 
     pub(crate) fn fetch(&mut self, fetch: &Fetch, host: &mut dyn Host) -> SqlResult<CommandTag> {
-        self.require_cursor(&fetch.cursor)?;
-        let mut portal = self.portals.take(&fetch.cursor).expect("looked up above");
-        // A portal of the protocol is fetched from as a cursor that only goes forward.
-        if portal.cursor.is_none() {
-            portal.cursor = Some(Box::new(Cursor::of_protocol(portal.state == PortalState::Done)));
-        }
-        if cursor(&mut portal).failed {
-            self.portals.put(&fetch.cursor, portal);
-            return Err(SqlError::new(
-                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("portal \"{}\" cannot be run", fetch.cursor),
-            ));
-        }
-        let rows = self.fetch_rows(&mut portal, fetch, host);
-        cursor(&mut portal).failed = rows.is_err();
-        self.portals.put(&fetch.cursor, portal);
+        require_cursor(&self.state, &fetch.cursor)?;
+        // What is held outlives its transaction; its rows still go out within one.
+        self.ensure_transaction()?;
+        let mut context = self.context(host);
+        let rows = fetch_from(fetch, &mut context);
+        context.transaction.end_statement();
         let rows = rows?;
         Ok(if fetch.moves {
             CommandTag::Move(rows)
@@ -222,230 +189,21 @@ impl Session {
         host: &mut dyn Host,
     ) -> SqlResult<u64> {
         let count = if max_rows == 0 { ALL } else { max_rows as i64 };
-        self.forward(portal, count, false, host)
-    }
-
-    fn fetch_rows(&mut self, portal: &mut Portal, fetch: &Fetch, host: &mut dyn Host) -> SqlResult<u64> {
-        let (count, moves) = (fetch.count, fetch.moves);
-        let at = cursor(portal).at;
-        match fetch.direction {
-            FetchDirection::Forward | FetchDirection::Backward if count == 0 => {
-                self.again(portal, moves, host)
-            }
-            FetchDirection::Relative if count == 0 => self.again(portal, moves, host),
-            FetchDirection::Forward if count < 0 => {
-                self.backward(portal, count.saturating_neg(), moves, host)
-            }
-            FetchDirection::Backward if count < 0 => {
-                self.forward(portal, count.saturating_neg(), moves, host)
-            }
-            FetchDirection::Forward => self.forward(portal, count, moves, host),
-            FetchDirection::Backward => self.backward(portal, count, moves, host),
-            FetchDirection::Relative => self.go_to(portal, at.saturating_add(count), moves, host),
-            FetchDirection::Absolute if count < 0 => {
-                let total = self.count_rows(portal, host)?;
-                self.go_to(portal, total + 1 + count, moves, host)
-            }
-            FetchDirection::Absolute => self.go_to(portal, count, moves, host),
-        }
-    }
-
-    /// The row it stands on, once more.
-    fn again(&mut self, portal: &mut Portal, moves: bool, host: &mut dyn Host) -> SqlResult<u64> {
-        if !cursor(portal).is_on_row() {
-            return emit(self, portal, &[], moves, host);
-        }
-        if moves {
-            return Ok(1);
-        }
-        let at = cursor(portal).at;
-        let rows = self.rows_between(portal, at, at, host)?;
-        emit(self, portal, &rows, moves, host)
-    }
-
-    fn forward(
-        &mut self,
-        portal: &mut Portal,
-        count: i64,
-        moves: bool,
-        host: &mut dyn Host,
-    ) -> SqlResult<u64> {
-        let from = cursor(portal).at;
-        let streams = cursor(portal).kept.is_none() && from == cursor(portal).produced;
-        let found = if streams {
-            // As they come, without keeping them.
-            if moves {
-                self.skip(portal, count, host)?
-            } else {
-                self.pull(portal, count, host)?
-            }
-        } else {
-            let rows = self.rows_between(portal, from + 1, from.saturating_add(count), host)?;
-            emit(self, portal, &rows, moves, host)? as i64
-        };
-        let cursor = cursor(portal);
-        cursor.at = match cursor.total {
-            Some(total) if found < count => total + 1,
-            _ => from + found,
-        };
-        Ok(found as u64)
-    }
-
-    fn backward(
-        &mut self,
-        portal: &mut Portal,
-        count: i64,
-        moves: bool,
-        host: &mut dyn Host,
-    ) -> SqlResult<u64> {
-        if !cursor(portal).is_scrollable() {
-            return Err(cannot_go_back());
-        }
-        let at = cursor(portal).at;
-        let last = at - 1;
-        let first = at.saturating_sub(count).max(1);
-        let mut rows = match last >= first {
-            true => self.rows_between(portal, first, last, host)?,
-            false => Vec::new(),
-        };
-        rows.reverse();
-        let found = rows.len() as i64;
-        cursor(portal).at = if found < count { 0 } else { first };
-        emit(self, portal, &rows, moves, host)
-    }
-
-    /// To a row by its number; one beyond either end is no row.
-    fn go_to(&mut self, portal: &mut Portal, row: i64, moves: bool, host: &mut dyn Host) -> SqlResult<u64> {
-        if row <= cursor(portal).at && !cursor(portal).is_scrollable() {
-            return Err(cannot_go_back());
-        }
-        let rows = match row > 0 {
-            true => self.rows_between(portal, row, row, host)?,
-            false => Vec::new(),
-        };
-        let cursor = cursor(portal);
-        cursor.at = match (rows.is_empty(), cursor.total) {
-            (false, _) => row,
-            (true, Some(total)) if row > 0 => total + 1,
-            _ => 0,
-        };
-        emit(self, portal, &rows, moves, host)
-    }
-
-    /// How many rows there are: runs the query to its end.
-    fn count_rows(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<i64> {
-        if let Some(total) = cursor(portal).total {
-            return Ok(total);
-        }
-        if cursor(portal).kept.is_some() {
-            self.keep_up_to(portal, ALL, host)?;
-        } else if cursor(portal).is_scrollable() {
-            self.skip(portal, ALL, host)?;
-        } else {
-            return Err(cannot_go_back());
-        }
-        Ok(cursor(portal).total.unwrap_or(cursor(portal).produced))
-    }
-
-    /// Rows by number, as many of them as there are.
-    fn rows_between(
-        &mut self,
-        portal: &mut Portal,
-        first: i64,
-        last: i64,
-        host: &mut dyn Host,
-    ) -> SqlResult<Vec<Vec<Datum>>> {
-        if cursor(portal).kept.is_some() {
-            self.keep_up_to(portal, last, host)?;
-            let cursor = cursor(portal);
-            let kept = cursor.kept.as_deref().unwrap_or_default();
-            if first <= cursor.kept_from {
-                return Err(cannot_go_back());
-            }
-            let place = |row: i64| ((row - cursor.kept_from) as usize).min(kept.len());
-            return Ok(kept[place(first - 1)..place(last).max(place(first - 1))].to_vec());
-        }
-        if first <= cursor(portal).produced {
-            self.run_again(portal)?;
-        }
-        let before = first - 1 - cursor(portal).produced;
-        if before > 0 {
-            self.skip(portal, before, host)?;
-        }
-        let wanted = last - first + 1;
-        let room = self.state.settings.effective.work_mem_bytes;
-        let mut collected = Collect::new(host, true, room);
-        self.pull(portal, wanted, &mut collected)?;
-        Ok(collected.rows)
-    }
-
-    /// Makes a cursor that keeps its rows have them up to a number.
-    fn keep_up_to(&mut self, portal: &mut Portal, last: i64, host: &mut dyn Host) -> SqlResult<()> {
-        let missing = last.saturating_sub(cursor(portal).produced);
-        if missing <= 0 || cursor(portal).held || cursor(portal).total.is_some() {
-            return Ok(());
-        }
-        let bytes = |row: &Vec<Datum>| {
-            let heap: usize = row.iter().map(Datum::heap_bytes).sum();
-            size_of::<Vec<Datum>>() + size_of_val(&**row) + heap
-        };
-        let kept: usize = cursor(portal).kept.iter().flatten().map(bytes).sum();
-        let room = self.state.settings.effective.work_mem_bytes.saturating_sub(kept);
-        let mut collected = Collect::new(host, true, room);
-        self.pull(portal, missing, &mut collected)?;
-        let rows = collected.rows;
-        cursor(portal).kept.get_or_insert_default().extend(rows);
-        Ok(())
-    }
-
-    fn skip(&mut self, portal: &mut Portal, count: i64, host: &mut dyn Host) -> SqlResult<i64> {
-        let mut nowhere = Collect::new(host, false, 0);
-        self.pull(portal, count, &mut nowhere)
-    }
-
-    /// The query's next rows, at most so many; answers how many there were.
-    fn pull(&mut self, portal: &mut Portal, count: i64, host: &mut dyn Host) -> SqlResult<i64> {
-        let Cursor {
-            held,
-            total,
-            produced,
-            ..
-        } = *cursor(portal);
-        if held || total == Some(produced) {
-            host.start_rows(&portal.plan.plan.output)?;
-            return Ok(0);
-        }
-        let max_rows = if count == ALL { 0 } else { count as u64 };
-        let (outcome, _) = self.run_query(portal, max_rows, host)?;
-        let cursor = cursor(portal);
-        cursor.produced += outcome.rows as i64;
-        if outcome.finished {
-            cursor.total = Some(cursor.produced);
-        }
-        Ok(outcome.rows as i64)
-    }
-
-    /// Begins the query once more, at the snapshot it has.
-    fn run_again(&mut self, portal: &mut Portal) -> SqlResult<()> {
-        if cursor(portal).scroll != Scroll::Again {
-            return Err(cannot_go_back());
-        }
-        match &mut portal.execution {
-            Some(execution) => execution.rewind(),
-            None => return Err(SqlError::internal("a cursor without its query")),
-        }
-        cursor(portal).produced = 0;
-        Ok(())
+        self.ensure_transaction()?;
+        let mut context = self.context(host);
+        let rows = forward(portal, count, false, &mut context);
+        context.transaction.end_statement();
+        rows
     }
 
     pub(crate) fn close_cursor(&mut self, close: &ClosePortal) -> SqlResult<CommandTag> {
         match close {
             ClosePortal::All => {
-                self.portals.retain(|portal| portal.cursor.is_none());
+                self.state.portals.retain(|portal| portal.cursor.is_none());
                 Ok(CommandTag::Word("CLOSE CURSOR ALL"))
             }
             ClosePortal::Name(name) => {
-                self.require_cursor(name)?;
+                require_cursor(&self.state, name)?;
                 self.close_portal(name);
                 Ok(CommandTag::Word("CLOSE CURSOR"))
             }
@@ -454,8 +212,8 @@ impl Session {
 
     /// Before a commit: cursors WITH HOLD run to their end and keep what they find.
     pub(super) fn hold_cursors(&mut self, host: &mut dyn Host) -> SqlResult<()> {
-        for name in self.portals.to_hold() {
-            let Some(mut portal) = self.portals.take(&name) else {
+        for name in self.state.portals.to_hold() {
+            let Some(mut portal) = self.state.portals.take(&name) else {
                 continue;
             };
             let at = cursor(&mut portal).at;
@@ -464,7 +222,7 @@ impl Session {
                 cursor.kept_from = cursor.produced;
                 cursor.kept = Some(Vec::new());
             }
-            self.keep_up_to(&mut portal, ALL, host)?;
+            keep_up_to(&mut portal, ALL, &mut self.context(host))?;
             let cursor = cursor(&mut portal);
             cursor.held = true;
             cursor.at = at;
@@ -472,13 +230,37 @@ impl Session {
             if let Some(mut execution) = portal.execution.take() {
                 execution.reset();
             }
-            self.portals.put(&name, portal);
+            self.state.portals.put(&name, portal);
         }
         Ok(())
     }
 }
 
 impl Cursor {
+    /// A cursor over a query. `scroll` None: as far back as the query goes by itself.
+    pub(crate) fn new(scroll: Option<bool>, hold: bool, binary: bool, query: &QueryPlan) -> Cursor {
+        let scroll = match scroll {
+            Some(true) => Scroll::Kept,
+            None if query.command == Command::Select && !query.writes && scans_backward(&query.root) => {
+                // What is held has no query to run again.
+                if hold { Scroll::Kept } else { Scroll::Again }
+            }
+            _ => Scroll::Never,
+        };
+        Cursor {
+            scroll,
+            hold,
+            binary,
+            kept: (scroll == Scroll::Kept).then(Vec::new),
+            kept_from: 0,
+            produced: 0,
+            total: None,
+            at: 0,
+            held: false,
+            failed: false,
+        }
+    }
+
     fn of_protocol(ended: bool) -> Cursor {
         Cursor {
             scroll: Scroll::Never,
@@ -495,22 +277,287 @@ impl Cursor {
     }
 }
 
+pub(crate) fn require_cursor(session: &SessionState, name: &str) -> SqlResult<()> {
+    if session.portals.contains(name) {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::INVALID_CURSOR_NAME,
+        format!("cursor \"{name}\" does not exist"),
+    ))
+}
+
+/// FETCH and MOVE, the rows to the host; answers how many there were.
+pub(crate) fn fetch_from(fetch: &Fetch, context: &mut StatementContext<'_>) -> SqlResult<u64> {
+    require_cursor(context.session, &fetch.cursor)?;
+    // Taken out while it runs, so that what it calls may use the session.
+    let portal = context.session.portals.take(&fetch.cursor);
+    let mut portal = portal.expect("looked up above");
+    // A portal of the protocol is fetched from as a cursor that only goes forward.
+    if portal.cursor.is_none() {
+        portal.cursor = Some(Box::new(Cursor::of_protocol(portal.state == PortalState::Done)));
+    }
+    if cursor(&mut portal).failed {
+        context.session.portals.put(&fetch.cursor, portal);
+        return Err(SqlError::new(
+            state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("portal \"{}\" cannot be run", fetch.cursor),
+        ));
+    }
+    let rows = fetch_rows(&mut portal, fetch, context);
+    cursor(&mut portal).failed = rows.is_err();
+    context.session.portals.put(&fetch.cursor, portal);
+    rows
+}
+
+fn fetch_rows(portal: &mut Portal, fetch: &Fetch, context: &mut StatementContext<'_>) -> SqlResult<u64> {
+    let (count, moves) = (fetch.count, fetch.moves);
+    let at = cursor(portal).at;
+    match fetch.direction {
+        FetchDirection::Forward | FetchDirection::Backward if count == 0 => again(portal, moves, context),
+        FetchDirection::Relative if count == 0 => again(portal, moves, context),
+        FetchDirection::Forward if count < 0 => backward(portal, count.saturating_neg(), moves, context),
+        FetchDirection::Backward if count < 0 => forward(portal, count.saturating_neg(), moves, context),
+        FetchDirection::Forward => forward(portal, count, moves, context),
+        FetchDirection::Backward => backward(portal, count, moves, context),
+        FetchDirection::Relative => go_to(portal, at.saturating_add(count), moves, context),
+        FetchDirection::Absolute if count < 0 => {
+            let total = count_rows(portal, context)?;
+            go_to(portal, total + 1 + count, moves, context)
+        }
+        FetchDirection::Absolute => go_to(portal, count, moves, context),
+    }
+}
+
+/// The row it stands on, once more.
+fn again(portal: &mut Portal, moves: bool, context: &mut StatementContext<'_>) -> SqlResult<u64> {
+    if !cursor(portal).is_on_row() {
+        return emit(portal, &[], moves, context);
+    }
+    if moves {
+        return Ok(1);
+    }
+    let at = cursor(portal).at;
+    let rows = rows_between(portal, at, at, context)?;
+    emit(portal, &rows, moves, context)
+}
+
+fn forward(
+    portal: &mut Portal,
+    count: i64,
+    moves: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<u64> {
+    let from = cursor(portal).at;
+    let streams = cursor(portal).kept.is_none() && from == cursor(portal).produced;
+    let found = if streams {
+        // As they come, without keeping them.
+        if moves {
+            skip(portal, count, context)?
+        } else {
+            pull(portal, count, context)?
+        }
+    } else {
+        let rows = rows_between(portal, from + 1, from.saturating_add(count), context)?;
+        emit(portal, &rows, moves, context)? as i64
+    };
+    let cursor = cursor(portal);
+    cursor.at = match cursor.total {
+        Some(total) if found < count => total + 1,
+        _ => from + found,
+    };
+    Ok(found as u64)
+}
+
+fn backward(
+    portal: &mut Portal,
+    count: i64,
+    moves: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<u64> {
+    if !cursor(portal).is_scrollable() {
+        return Err(cannot_go_back());
+    }
+    let at = cursor(portal).at;
+    let last = at - 1;
+    let first = at.saturating_sub(count).max(1);
+    let mut rows = match last >= first {
+        true => rows_between(portal, first, last, context)?,
+        false => Vec::new(),
+    };
+    rows.reverse();
+    let found = rows.len() as i64;
+    cursor(portal).at = if found < count { 0 } else { first };
+    emit(portal, &rows, moves, context)
+}
+
+/// To a row by its number; one beyond either end is no row.
+fn go_to(portal: &mut Portal, row: i64, moves: bool, context: &mut StatementContext<'_>) -> SqlResult<u64> {
+    if row <= cursor(portal).at && !cursor(portal).is_scrollable() {
+        return Err(cannot_go_back());
+    }
+    let rows = match row > 0 {
+        true => rows_between(portal, row, row, context)?,
+        false => Vec::new(),
+    };
+    let cursor = cursor(portal);
+    cursor.at = match (rows.is_empty(), cursor.total) {
+        (false, _) => row,
+        (true, Some(total)) if row > 0 => total + 1,
+        _ => 0,
+    };
+    emit(portal, &rows, moves, context)
+}
+
+/// How many rows there are: runs the query to its end.
+fn count_rows(portal: &mut Portal, context: &mut StatementContext<'_>) -> SqlResult<i64> {
+    if let Some(total) = cursor(portal).total {
+        return Ok(total);
+    }
+    if cursor(portal).kept.is_some() {
+        keep_up_to(portal, ALL, context)?;
+    } else if cursor(portal).is_scrollable() {
+        skip(portal, ALL, context)?;
+    } else {
+        return Err(cannot_go_back());
+    }
+    Ok(cursor(portal).total.unwrap_or(cursor(portal).produced))
+}
+
+/// Rows by number, as many of them as there are.
+fn rows_between(
+    portal: &mut Portal,
+    first: i64,
+    last: i64,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<Vec<Datum>>> {
+    if cursor(portal).kept.is_some() {
+        keep_up_to(portal, last, context)?;
+        let cursor = cursor(portal);
+        let kept = cursor.kept.as_deref().unwrap_or_default();
+        if first <= cursor.kept_from {
+            return Err(cannot_go_back());
+        }
+        let place = |row: i64| ((row - cursor.kept_from) as usize).min(kept.len());
+        return Ok(kept[place(first - 1)..place(last).max(place(first - 1))].to_vec());
+    }
+    if first <= cursor(portal).produced {
+        run_again(portal)?;
+    }
+    let before = first - 1 - cursor(portal).produced;
+    if before > 0 {
+        skip(portal, before, context)?;
+    }
+    let wanted = last - first + 1;
+    let room = context.session.settings.effective.work_mem_bytes;
+    collect(context, true, room, |context| pull(portal, wanted, context))
+}
+
+/// Makes a cursor that keeps its rows have them up to a number.
+fn keep_up_to(portal: &mut Portal, last: i64, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let missing = last.saturating_sub(cursor(portal).produced);
+    if missing <= 0 || cursor(portal).held || cursor(portal).total.is_some() {
+        return Ok(());
+    }
+    let bytes = |row: &Vec<Datum>| {
+        let heap: usize = row.iter().map(Datum::heap_bytes).sum();
+        size_of::<Vec<Datum>>() + size_of_val(&**row) + heap
+    };
+    let kept: usize = cursor(portal).kept.iter().flatten().map(bytes).sum();
+    let room = context
+        .session
+        .settings
+        .effective
+        .work_mem_bytes
+        .saturating_sub(kept);
+    let rows = collect(context, true, room, |context| pull(portal, missing, context))?;
+    cursor(portal).kept.get_or_insert_default().extend(rows);
+    Ok(())
+}
+
+fn skip(portal: &mut Portal, count: i64, context: &mut StatementContext<'_>) -> SqlResult<i64> {
+    let mut skipped = 0;
+    collect(context, false, 0, |context| {
+        skipped = pull(portal, count, context)?;
+        Ok(())
+    })?;
+    Ok(skipped)
+}
+
+/// The query's next rows, at most so many; answers how many there were.
+fn pull(portal: &mut Portal, count: i64, context: &mut StatementContext<'_>) -> SqlResult<i64> {
+    let Cursor {
+        held,
+        total,
+        produced,
+        ..
+    } = *cursor(portal);
+    if held || total == Some(produced) {
+        context.host.start_rows(&portal.plan.plan.output)?;
+        return Ok(0);
+    }
+    let max_rows = if count == ALL { 0 } else { count as u64 };
+    let (outcome, _) = run_started(portal, max_rows, context)?;
+    let cursor = cursor(portal);
+    cursor.produced += outcome.rows as i64;
+    if outcome.finished {
+        cursor.total = Some(cursor.produced);
+    }
+    Ok(outcome.rows as i64)
+}
+
+/// Begins the query once more, at the snapshot it has.
+fn run_again(portal: &mut Portal) -> SqlResult<()> {
+    if cursor(portal).scroll != Scroll::Again {
+        return Err(cannot_go_back());
+    }
+    match &mut portal.execution {
+        Some(execution) => execution.rewind(),
+        None => return Err(SqlError::internal("a cursor without its query")),
+    }
+    cursor(portal).produced = 0;
+    Ok(())
+}
+
 fn cursor(portal: &mut Portal) -> &mut Cursor {
     portal.cursor.as_mut().expect("cursors are fetched from")
 }
 
+/// Runs `work` with a host that keeps the rows; answers with them.
+pub(crate) fn collect<T>(
+    context: &mut StatementContext<'_>,
+    keeps: bool,
+    room_bytes: usize,
+    work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
+) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut collected = Collect::new(&mut *context.host, keeps, room_bytes);
+    let mut inner = StatementContext {
+        transaction: context.transaction,
+        session: &mut *context.session,
+        database: context.database,
+        host: &mut collected,
+        fuel: context.fuel,
+    };
+    let result = work(&mut inner);
+    let fuel = inner.fuel;
+    let rows = collected.rows;
+    context.fuel = fuel;
+    result.map(|_| rows)
+}
+
 /// Sends rows, or counts them.
 fn emit(
-    session: &Session,
     portal: &Portal,
     rows: &[Vec<Datum>],
     moves: bool,
-    host: &mut dyn Host,
+    context: &mut StatementContext<'_>,
 ) -> SqlResult<u64> {
     if !moves {
-        host.start_rows(&portal.plan.plan.output)?;
+        context.host.start_rows(&portal.plan.plan.output)?;
         for row in rows {
-            host.row(row, &session.state.settings.effective.format)?;
+            context
+                .host
+                .row(row, &context.session.settings.effective.format)?;
         }
     }
     Ok(rows.len() as u64)

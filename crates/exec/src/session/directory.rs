@@ -81,6 +81,11 @@ impl SessionDirectory {
         self.signal(pid, SessionSignals::request_termination)
     }
 
+    /// The session's channels have something for it.
+    pub fn notify(&self, pid: u32) -> bool {
+        self.signal(pid, SessionSignals::notify)
+    }
+
     /// Memory runs out: the session looks whether it holds the oldest snapshot.
     pub fn revoke(&self, pid: u32) -> bool {
         self.signal(pid, SessionSignals::request_revocation)

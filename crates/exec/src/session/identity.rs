@@ -17,6 +17,12 @@ impl SessionState {
     /// Whether the two settings may be given this value; the value as it is kept.
     pub(crate) fn check_identity(&self, setting: &str, value: &str) -> SqlResult<String> {
         let setting = setting.to_ascii_lowercase();
+        if self.routines.definers > 0 {
+            return Err(SqlError::new(
+                state::INSUFFICIENT_PRIVILEGE,
+                format!("cannot set parameter \"{setting}\" within security-definer function"),
+            ));
+        }
         if setting == "role" && value.eq_ignore_ascii_case(NO_ROLE) {
             return Ok(NO_ROLE.into());
         }
@@ -55,6 +61,9 @@ impl SessionState {
 
     /// Takes over what the settings name. A role that is gone meanwhile changes nothing.
     pub(super) fn follow_identity(&mut self) {
+        if self.routines.definers > 0 {
+            return;
+        }
         let setting = |name: &str| self.settings.get(name).unwrap_or_default().to_string();
         let session_user = setting("session_authorization");
         let role = setting("role");

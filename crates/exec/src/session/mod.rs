@@ -9,18 +9,22 @@
 
 mod activity;
 mod block;
-mod cursor;
+pub(crate) mod cursor;
+mod detach;
 mod directory;
 pub(crate) mod identity;
 mod objects;
-mod planning;
-mod portal;
-mod portals;
+pub(crate) mod partition_locks;
+pub(crate) mod planning;
+pub(crate) mod portal;
+pub(crate) mod portals;
 mod prepared;
 mod revocation;
-mod run;
+pub(crate) mod run;
 pub mod state;
 mod statements;
+mod steps;
+mod notifications;
 mod stripped;
 mod tag;
 mod transaction;
@@ -36,11 +40,14 @@ use mote_types::{ColumnType, Datum};
 use crate::catalog_store::SessionCatalog;
 use crate::database::Database;
 use crate::host::Host;
-use crate::query::Execution;
+use crate::modify::after::DeferredEvents;
+use crate::routine::RoutineState;
 use crate::settings::Settings;
 pub use activity::{Activity, ActivityState, Doing, Waiting};
 use block::{BlockState, Characteristics, TransactionBlock};
 pub use directory::{Nudge, SessionDirectory};
+pub(crate) use notifications::Interest;
+pub use notifications::SessionNotifications;
 use objects::NamedStatement;
 pub use objects::SessionObjects;
 pub use portal::{BindTarget, Portal, PortalState, Prepared};
@@ -48,12 +55,13 @@ use portals::Portals;
 pub(crate) use prepared::PreparedNote;
 pub(crate) use revocation::Revoker;
 pub use state::{SequenceValues, SessionSignals, SessionState};
+pub(crate) use steps::Steps;
 pub use tag::CommandTag;
 
 /// Prepared statements and portals a session may hold at a time, each. One more is 53400.
 pub const NAMED_OBJECTS_MAX: usize = 65_536;
 /// Operator states kept for statements that run again.
-const SPARE_EXECUTIONS: usize = 64;
+pub(crate) const SPARE_EXECUTIONS: usize = 64;
 
 /// How a portal's execution ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,10 +95,6 @@ pub struct Session {
     /// The highest timestamp this session has met: later snapshots are not older.
     seen: Lsn,
     statements: HashMap<String, NamedStatement>,
-    portals: Portals,
-    /// Boxed: they wander between here and portals for every statement, and are 600 bytes long.
-    #[allow(clippy::vec_box)]
-    spare: Vec<Box<Execution>>,
 }
 
 impl Session {
@@ -163,6 +167,13 @@ impl Session {
                 statement_text: "".into(),
                 statement_deadline_ns: None,
                 savepoint_depth: 0,
+                portals: Portals::default(),
+                trigger_depth: 0,
+                deferred: DeferredEvents::default(),
+                instance: database.instance(),
+                spare: Vec::new(),
+                routines: RoutineState::default(),
+                notifications: SessionNotifications::default(),
             },
             database: database.clone(),
             wake: identity.wake,
@@ -176,8 +187,6 @@ impl Session {
             given_up: None,
             seen: Lsn::ZERO,
             statements: HashMap::new(),
-            portals: Portals::default(),
-            spare: Vec::new(),
         })
     }
 
@@ -186,6 +195,7 @@ impl Session {
         if identity::is_identity(name) {
             self.state.check_identity(name, value)?;
         }
+        Settings::check_may_set(name, self.state.superuser)?;
         self.state.settings.set_initial(name, value)?;
         self.state.settings_changed();
         Ok(())
@@ -246,13 +256,13 @@ impl Session {
         if let Some(statement) = &prepared.statement {
             self.check_allowed(&statement.statement)?;
         }
-        let plan = self.validate(&prepared, host)?;
+        let plan = self.state.validate(&prepared, host)?;
         Ok(BindTarget { prepared, plan })
     }
 
     /// An empty vector to gather the parameters of a Bind in.
     pub fn parameter_buffer(&mut self) -> Vec<Datum> {
-        self.portals.spare_parameters()
+        self.state.portals.spare_parameters()
     }
 
     /// Bind. `parameters` are of the types that the target names.
@@ -263,13 +273,13 @@ impl Session {
         parameters: Vec<Datum>,
         result_formats: Vec<i16>,
     ) -> SqlResult<()> {
-        if !name.is_empty() && self.portals.contains(name) {
+        if !name.is_empty() && self.state.portals.contains(name) {
             return Err(SqlError::new(
                 sqlstate::DUPLICATE_CURSOR,
                 format!("cursor \"{name}\" already exists"),
             ));
         }
-        if self.portals.len() >= NAMED_OBJECTS_MAX {
+        if self.state.portals.len() >= NAMED_OBJECTS_MAX {
             return Err(SqlError::new(
                 sqlstate::CONFIGURATION_LIMIT_EXCEEDED,
                 format!("too many open portals: the limit is {NAMED_OBJECTS_MAX}"),
@@ -300,7 +310,7 @@ impl Session {
             cursor: None,
             made_us: self.state.statement_start_us,
         };
-        if let Some(old) = self.portals.put(name, made) {
+        if let Some(old) = self.state.portals.put(name, made) {
             self.retire(old);
         }
         Ok(())
@@ -313,7 +323,7 @@ impl Session {
         host: &mut dyn Host,
     ) -> SqlResult<(Vec<ColumnType>, Option<Vec<OutputColumn>>)> {
         let prepared = self.statement(name)?.clone();
-        let plan = self.validate(&prepared, host)?;
+        let plan = self.state.validate(&prepared, host)?;
         let columns = self.output_of(&plan.plan)?;
         Ok((plan.plan.parameters.clone(), columns))
     }
@@ -326,7 +336,7 @@ impl Session {
     }
 
     pub fn portal(&self, name: &str) -> SqlResult<&Portal> {
-        self.portals.get(name).ok_or_else(|| {
+        self.state.portals.get(name).ok_or_else(|| {
             SqlError::new(
                 sqlstate::INVALID_CURSOR_NAME,
                 format!("portal \"{name}\" does not exist"),
@@ -339,25 +349,27 @@ impl Session {
     }
 
     pub fn close_portal(&mut self, name: &str) {
-        if let Some(portal) = self.portals.take(name) {
+        if let Some(portal) = self.state.portals.take(name) {
             self.retire(portal);
         }
     }
 
     /// Keeps the operator state of a finished portal for the next run of the same statement, and its buffers.
     fn retire(&mut self, portal: Portal) {
-        self.portals.recycle(portal.parameters);
+        self.state.portals.recycle(portal.parameters);
         if let Some(mut execution) = portal.execution
-            && self.spare.len() < SPARE_EXECUTIONS
+            && self.state.spare.len() < SPARE_EXECUTIONS
         {
             execution.reset();
-            self.spare.push(execution);
+            self.state.spare.push(execution);
         }
     }
 
     /// Ends the session: an open transaction is rolled back.
     pub fn close(&mut self) {
         self.abort_transaction();
+        self.unlisten_all();
+        self.state.catalog.drop_temporary();
         self.database.release_session(&self.state);
     }
 }

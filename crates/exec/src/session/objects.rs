@@ -77,6 +77,7 @@ impl Session {
             runs: named.runs,
         });
         let cursors = self
+            .state
             .portals
             .iter()
             .map(|(name, portal)| cursor_facts(name, portal));

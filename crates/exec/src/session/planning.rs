@@ -12,16 +12,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
 use mote_engine::TableLockMode;
-use mote_sql::PlanSettings;
 use mote_sql::ast::ParsedStatement;
 use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
+use mote_sql::{ParameterNames, PlanSettings};
 use mote_types::catalog::is_reg_type;
 use mote_types::type_info;
 use parking_lot::Mutex;
 
 use super::Session;
+use super::partition_locks::PartitionLocks;
 use super::portal::{CachedPlan, Prepared};
+use super::state::SessionState;
 use crate::command;
 use crate::host::Host;
 use crate::query::Program;
@@ -40,6 +42,8 @@ struct Key {
     database: Oid,
     user: Oid,
     plan_key: String,
+    /// Of a session with temporary objects: nobody else can use its plans, nor it theirs.
+    temporary: u64,
 }
 
 thread_local! {
@@ -60,7 +64,7 @@ impl Session {
         types: &[Oid],
         host: &mut dyn Host,
     ) -> SqlResult<Arc<Prepared>> {
-        if let Some(Some(found)) = self.cached(text, types) {
+        if let Some(Some(found)) = self.state.cached(text, types) {
             return Ok(found);
         }
         if let Some(unknown) = types
@@ -72,7 +76,7 @@ impl Session {
                 format!("type with OID {unknown} does not exist"),
             ));
         }
-        let mut statements = self.parse_text(text, host)?;
+        let mut statements = parse_text(text, host)?;
         if statements.len() > 1 {
             return Err(SqlError::new(
                 state::SYNTAX_ERROR,
@@ -80,17 +84,6 @@ impl Session {
             ));
         }
         self.plan_and_cache(text, statements.pop(), types, host)
-    }
-
-    /// The statement of exactly this text, if this worker planned it (or failed to) before.
-    pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
-        let key = self.cache_key(text, types)?;
-        let found = CACHE.with_borrow(|cache| cache.get(&key).cloned())?;
-        match &found {
-            // A plan that the catalog has left behind may have other columns now: planned anew, under a new entry.
-            Some(prepared) if !self.is_current(&prepared.current()) => None,
-            _ => Some(found),
-        }
     }
 
     /// Plans the only statement of a text (None: the text was empty) and keeps it for others to find.
@@ -104,9 +97,32 @@ impl Session {
         if let Some(statement) = &statement {
             self.check_allowed(&statement.statement)?;
         }
-        let prepared = self.plan_prepared(text.into(), statement.map(Arc::new), types, host)?;
-        self.remember(text, types, Some(prepared.clone()));
+        let prepared = self
+            .state
+            .plan_prepared(text.into(), statement.map(Arc::new), types, host)?;
+        self.state.remember(text, types, Some(prepared.clone()));
         Ok(prepared)
+    }
+
+    /// The columns a plan yields, or None if it yields no rows. Utilities are described by what runs them.
+    pub(super) fn output_of(&self, plan: &Plan) -> SqlResult<Option<Vec<OutputColumn>>> {
+        match &plan.body {
+            PlanBody::Query(_) => Ok(plan.returns_rows.then(|| plan.output.clone())),
+            PlanBody::Utility(statement) => command::describe(statement, self),
+        }
+    }
+}
+
+impl SessionState {
+    /// The statement of exactly this text, if this worker planned it (or failed to) before.
+    pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
+        let key = self.cache_key(text, types)?;
+        let found = CACHE.with_borrow(|cache| cache.get(&key).cloned())?;
+        match &found {
+            // A plan that the catalog has left behind may have other columns now: planned anew, under a new entry.
+            Some(prepared) if !self.is_current(&prepared.current()) => None,
+            _ => Some(found),
+        }
     }
 
     /// Puts a statement into the worker's cache, if it may be shared.
@@ -123,22 +139,16 @@ impl Session {
 
     /// None where a plan must not be shared.
     fn cache_key(&self, text: &str, types: &[Oid]) -> Option<Key> {
-        let cacheable = text.len() <= CACHED_TEXT_BYTES_MAX && !self.state.catalog.has_changes();
+        let cacheable = text.len() <= CACHED_TEXT_BYTES_MAX && !self.catalog.has_changes();
         cacheable.then(|| Key {
             text: text.into(),
             types: types.to_vec(),
-            instance: self.database.instance(),
-            database: self.state.catalog.database,
-            user: self.state.user_oid,
-            plan_key: self.state.settings.plan_key().to_string(),
+            instance: self.instance,
+            database: self.catalog.database,
+            user: self.user_oid,
+            plan_key: self.settings.plan_key().to_string(),
+            temporary: self.catalog.temporary_stamp(),
         })
-    }
-
-    /// Parses a text of any number of statements, on a stack that suits the grammar.
-    pub(super) fn parse_text(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<Vec<ParsedStatement>> {
-        let mut parsed = None;
-        host.on_large_stack(&mut || parsed = Some(mote_sql::parser::parse(text)));
-        parsed.expect("the host runs the work")
     }
 
     pub(super) fn plan_prepared(
@@ -148,14 +158,37 @@ impl Session {
         types: &[Oid],
         host: &mut dyn Host,
     ) -> SqlResult<Arc<Prepared>> {
-        let plan = self.plan(&text, statement.as_deref(), types, host)?;
+        let plan = self.plan(&text, statement.as_deref(), types, None, host)?;
         Ok(Arc::new(Prepared {
             text,
             statement,
             declared_types: types.to_vec(),
+            names: None,
             plan: Mutex::new(plan),
-            plan_key: self.state.settings.plan_key().to_string(),
-            user: self.state.user_oid,
+            plan_key: self.settings.plan_key().to_string(),
+            user: self.user_oid,
+            temporary: self.catalog.temporary_stamp(),
+        }))
+    }
+
+    /// Plans a statement of a routine's body: its names may be parameters.
+    pub(crate) fn plan_nested(
+        &mut self,
+        text: Arc<str>,
+        statement: Arc<ParsedStatement>,
+        names: Arc<dyn ParameterNames>,
+        host: &mut dyn Host,
+    ) -> SqlResult<Arc<Prepared>> {
+        let plan = self.plan(&text, Some(&statement), &[], Some(&names), host)?;
+        Ok(Arc::new(Prepared {
+            text,
+            statement: Some(statement),
+            declared_types: Vec::new(),
+            names: Some(names),
+            plan: Mutex::new(plan),
+            plan_key: self.settings.plan_key().to_string(),
+            user: self.user_oid,
+            temporary: self.catalog.temporary_stamp(),
         }))
     }
 
@@ -164,17 +197,19 @@ impl Session {
         text: &str,
         statement: Option<&ParsedStatement>,
         types: &[Oid],
+        names: Option<&Arc<dyn ParameterNames>>,
         host: &mut dyn Host,
     ) -> SqlResult<Arc<CachedPlan>> {
-        let generation = self.state.catalog.generation();
+        let generation = self.catalog.generation();
         let plan = match statement {
             None => empty_plan(),
             Some(statement) => {
                 let settings = PlanSettings {
                     folder: Some(&crate::expr::FOLDER),
                     text,
+                    names: names.map(|names| &**names),
                 };
-                let catalog = &self.state.catalog;
+                let catalog = &self.catalog;
                 let mut planned = None;
                 host.on_large_stack(&mut || {
                     planned = Some(mote_sql::plan_statement(statement, types, catalog, &settings));
@@ -187,10 +222,22 @@ impl Session {
             PlanBody::Utility(_) => None,
         };
         let locks = plan.relations.iter().filter_map(|access| {
-            let relation = self.state.catalog.relation(access.relation)?;
-            (relation.table != TableId(0)).then(|| (relation.table, lock_mode(access.lock)))
+            let relation = self.catalog.relation(access.relation)?;
+            let lock = (relation.table, lock_mode(access.lock));
+            (relation.table != TableId(0)).then_some((access.relation, lock))
         });
-        let locks = locks.collect();
+        let mut by_relation: HashMap<Oid, (TableId, TableLockMode)> = HashMap::new();
+        let mut order = Vec::with_capacity(plan.relations.len());
+        for (relation, lock) in locks {
+            order.push(relation);
+            let known = by_relation.entry(relation).or_insert(lock);
+            known.1 = known.1.max(lock.1);
+        }
+        let partition_locks = PartitionLocks::of(&plan, &mut by_relation)?;
+        let locks = order
+            .iter()
+            .filter_map(|relation| by_relation.remove(relation))
+            .collect();
         let named = |(_, column): &(usize, &OutputColumn)| is_reg_type(column.ty.oid);
         let named_columns = plan
             .output
@@ -206,13 +253,14 @@ impl Session {
             plan: Arc::new(plan),
             program,
             locks,
+            partition_locks,
             named_columns,
             generation,
         }))
     }
 
     /// The statement's plan, made again if the catalog moved under it.
-    pub(super) fn validate(
+    pub(crate) fn validate(
         &mut self,
         prepared: &Arc<Prepared>,
         host: &mut dyn Host,
@@ -221,10 +269,9 @@ impl Session {
         if self.is_up_to_date(prepared, &cached) {
             return Ok(cached);
         }
-        let own_changes = self.state.catalog.has_changes();
-        let generation = self.state.catalog.generation();
-        let same_settings =
-            prepared.user == self.state.user_oid && prepared.plan_key == self.state.settings.plan_key();
+        let own_changes = self.catalog.has_changes();
+        let generation = self.catalog.generation();
+        let same_settings = prepared.user == self.user_oid && prepared.plan_key == self.settings.plan_key();
         if same_settings && self.dependencies_hold(&cached.plan) {
             if !own_changes {
                 cached.generation.store(generation, Ordering::Relaxed);
@@ -236,9 +283,13 @@ impl Session {
             &prepared.text,
             statement.as_deref(),
             &prepared.declared_types,
+            prepared.names.as_ref(),
             host,
         )?;
-        if fresh.plan.output.len() != cached.plan.output.len()
+        let in_routine = prepared.names.is_some();
+        if in_routine {
+            // Whoever runs it looks at the columns anew.
+        } else if fresh.plan.output.len() != cached.plan.output.len()
             || fresh
                 .plan
                 .output
@@ -253,7 +304,7 @@ impl Session {
             )
             .routine("RevalidateCachedQuery"));
         }
-        if !own_changes && same_settings {
+        if !own_changes && same_settings && prepared.temporary == self.catalog.temporary_stamp() {
             *prepared.plan.lock() = fresh.clone();
         }
         Ok(fresh)
@@ -261,36 +312,56 @@ impl Session {
 
     /// The common case, cheap: nothing has changed in the catalog since the plan was last known to be good.
     #[inline]
-    pub(super) fn is_up_to_date(&self, prepared: &Prepared, plan: &CachedPlan) -> bool {
+    pub(crate) fn is_up_to_date(&self, prepared: &Prepared, plan: &CachedPlan) -> bool {
         // Relaxed: a stale value costs a comparison of versions, nothing else.
-        plan.generation.load(Ordering::Relaxed) == self.state.catalog.generation()
-            && !self.state.catalog.has_changes()
-            && prepared.user == self.state.user_oid
-            && prepared.plan_key == self.state.settings.plan_key()
+        plan.generation.load(Ordering::Relaxed) == self.catalog.generation()
+            && !self.catalog.has_changes()
+            && prepared.user == self.user_oid
+            && prepared.plan_key == self.settings.plan_key()
+            && prepared.temporary == self.catalog.temporary_stamp()
     }
 
     fn is_current(&self, plan: &CachedPlan) -> bool {
         // Relaxed: a stale value costs a comparison of versions, nothing else.
-        plan.generation.load(Ordering::Relaxed) == self.state.catalog.generation()
+        plan.generation.load(Ordering::Relaxed) == self.catalog.generation()
             || self.dependencies_hold(&plan.plan)
     }
 
-    fn dependencies_hold(&self, plan: &Plan) -> bool {
-        plan.dependencies.iter().all(|dependency| {
-            self.state
-                .catalog
-                .relation(dependency.object)
-                .is_some_and(|r| r.version == dependency.version)
-        })
+    /// Notes whether the statement touches temporary relations. Answers whether READ ONLY forbids its writes.
+    pub(crate) fn note_temporary(&mut self, plan: &Plan) -> bool {
+        let catalog = &self.catalog;
+        if catalog.temporary_schema().is_none() {
+            return true;
+        }
+        let is_temporary =
+            |oid| CatalogView::relation(catalog, oid).is_some_and(|relation| relation.temporary);
+        let (mut temporary, mut writes_others) = (false, false);
+        for access in &plan.relations {
+            match is_temporary(access.relation) {
+                true => temporary = true,
+                false => writes_others |= access.lock != mote_sql::plan::RelationLock::AccessShare,
+            }
+        }
+        if temporary {
+            self.catalog.note_temporary_use();
+        }
+        writes_others
     }
 
-    /// The columns a plan yields, or None if it yields no rows. Utilities are described by what runs them.
-    pub(super) fn output_of(&self, plan: &Plan) -> SqlResult<Option<Vec<OutputColumn>>> {
-        match &plan.body {
-            PlanBody::Query(_) => Ok(plan.returns_rows.then(|| plan.output.clone())),
-            PlanBody::Utility(statement) => command::describe(statement, self),
-        }
+    /// What the plan was made of is as it was. As in PostgreSQL a temporary relation that takes a name over is seen by
+    /// statements that are planned after it.
+    pub(crate) fn dependencies_hold(&self, plan: &Plan) -> bool {
+        plan.dependencies
+            .iter()
+            .all(|dependency| self.catalog.version_of(dependency.object) == Some(dependency.version))
     }
+}
+
+/// Parses a text of any number of statements, on a stack that suits the grammar.
+pub(crate) fn parse_text(text: &str, host: &mut dyn Host) -> SqlResult<Vec<ParsedStatement>> {
+    let mut parsed = None;
+    host.on_large_stack(&mut || parsed = Some(mote_sql::parser::parse(text)));
+    parsed.expect("the host runs the work")
 }
 
 fn lock_mode(lock: RelationLock) -> TableLockMode {
@@ -309,5 +380,7 @@ fn empty_plan() -> Plan {
         returns_rows: false,
         dependencies: Vec::new(),
         relations: Vec::new(),
+        constants_matter: false,
+        routines: Vec::new(),
     }
 }

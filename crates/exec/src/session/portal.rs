@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
+use mote_sql::ParameterNames;
 use mote_sql::ast::ParsedStatement;
 use mote_sql::plan::{Plan, PlanBody, QueryPlan};
 use mote_types::{ColumnType, Datum};
 
 use super::cursor::Cursor;
+use super::partition_locks::PartitionLocks;
 use crate::query::{Execution, Program};
 
 /// A statement planned under one state of the catalog. Shared between the sessions of a worker.
@@ -18,6 +20,8 @@ pub struct CachedPlan {
     pub program: Option<Arc<Program>>,
     /// Storage to lock before a run. Valid as long as the plan is: a table's storage is part of its description.
     pub locks: Vec<(TableId, TableLockMode)>,
+    /// Those that parameters decide about.
+    pub partition_locks: Option<PartitionLocks>,
     /// Result columns of type regclass and its kin: shown by name, which takes the catalog.
     pub named_columns: Vec<usize>,
     /// The catalog's generation when the plan was last known to be current.
@@ -43,11 +47,15 @@ pub struct Prepared {
     pub statement: Option<Arc<ParsedStatement>>,
     /// As declared by the client; 0 where it left the choice to us.
     pub declared_types: Vec<Oid>,
+    /// Names that stand for parameters: set for the statements of routines.
+    pub names: Option<Arc<dyn ParameterNames>>,
     pub plan: parking_lot::Mutex<Arc<CachedPlan>>,
     /// search_path and other settings it was planned under.
     pub plan_key: String,
     /// In whose name it was planned.
     pub user: Oid,
+    /// `SessionCatalog::temporary_stamp` when it was planned.
+    pub temporary: u64,
 }
 
 impl Prepared {

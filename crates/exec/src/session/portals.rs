@@ -19,10 +19,12 @@ fn is_held(portal: &Portal) -> bool {
 }
 
 #[derive(Default)]
-pub(super) struct Portals {
+pub(crate) struct Portals {
     unnamed: Option<Portal>,
     named: HashMap<String, Portal>,
     spare_parameters: Vec<Vec<Datum>>,
+    /// Cursors so far that nobody named.
+    nameless: u64,
 }
 
 impl Portals {
@@ -40,6 +42,17 @@ impl Portals {
             return self.unnamed.as_ref();
         }
         self.named.get(name)
+    }
+
+    /// A name for a cursor that has none.
+    pub fn new_name(&mut self) -> String {
+        loop {
+            self.nameless += 1;
+            let name = format!("<unnamed portal {}>", self.nameless);
+            if !self.contains(&name) {
+                return name;
+            }
+        }
     }
 
     /// Takes a portal out, for good or while it runs.

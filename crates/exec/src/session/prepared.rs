@@ -64,14 +64,39 @@ impl Session {
             BlockState::Block => {}
         }
         self.ensure_transaction()?;
-        if !self.portals.to_hold().is_empty() {
+        if let Err(error) = self.fire_deferred(host) {
+            self.rollback_transaction(host);
+            return Err(error);
+        }
+        if !self.state.portals.to_hold().is_empty() {
             self.rollback_transaction(host);
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "cannot PREPARE a transaction that has created a cursor WITH HOLD",
             ));
         }
+        if self.database.exported_snapshots().has_exported(self.state.pid) {
+            self.rollback_transaction(host);
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "cannot PREPARE a transaction that has exported snapshots",
+            ));
+        }
+        if self.state.notifications.is_used() {
+            self.rollback_transaction(host);
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY",
+            ));
+        }
         self.close_portals_at_end();
+        if self.state.catalog.has_used_temporary() {
+            self.rollback_transaction(host);
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "cannot PREPARE a transaction that has operated on temporary objects",
+            ));
+        }
         if self.state.catalog.has_changes() {
             self.rollback_transaction(host);
             return Err(SqlError::unsupported(

@@ -25,7 +25,11 @@ pub(super) struct GivenUp {
 impl Session {
     /// Called when the session is idle and was asked to look.
     pub fn give_up_revoked(&mut self) {
-        let reading = self.portals.iter().any(|(_, portal)| portal.execution.is_some());
+        let reading = self
+            .state
+            .portals
+            .iter()
+            .any(|(_, portal)| portal.execution.is_some());
         if let Some(transaction) = &self.transaction
             && transaction.isolation() == Isolation::ReadCommitted
             && !reading
@@ -40,7 +44,7 @@ impl Session {
         if !self.transaction.as_ref().is_some_and(Transaction::is_revoked) {
             return;
         }
-        self.portals.end_transaction();
+        self.state.portals.end_transaction();
         self.state.catalog.discard_changes();
         self.block.savepoints.clear();
         self.state.savepoint_depth = 0;

@@ -6,10 +6,11 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Access, TableLockMode, WaitPolicy, WriteError};
 use mote_sql::ast::{ParsedStatement, Statement};
-use mote_sql::plan::{Command, Plan, PlanBody, QueryPlan};
+use mote_sql::plan::{Command, PlanBody, QueryPlan};
 use mote_types::Datum;
 
 use super::block::BlockState;
+use super::planning::parse_text;
 use super::portal::{CachedPlan, PortalState, Prepared};
 use super::{CommandTag, ExecuteEnd, Portal, Session};
 use crate::command;
@@ -22,7 +23,7 @@ impl Session {
     /// Execute of the extended protocol. `max_rows` 0 = all.
     pub fn execute(&mut self, name: &str, max_rows: u64, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
         // The portal is taken out while it runs, so that what it calls may use the session.
-        let Some(mut portal) = self.portals.take(name) else {
+        let Some(mut portal) = self.state.portals.take(name) else {
             return Err(SqlError::new(
                 state::INVALID_CURSOR_NAME,
                 format!("portal \"{name}\" does not exist"),
@@ -30,8 +31,8 @@ impl Session {
         };
         self.start_statement(&portal.prepared.text);
         let result = self.execute_portal(name, &mut portal, max_rows, host);
-        if result.is_ok() && !self.portals.contains(name) && self.portal_survives(&portal) {
-            self.portals.put(name, portal);
+        if result.is_ok() && !self.state.portals.contains(name) && self.portal_survives(&portal) {
+            self.state.portals.put(name, portal);
         } else {
             self.retire(portal);
         }
@@ -112,13 +113,21 @@ impl Session {
         self.ensure_transaction()?;
         self.block.started = true;
         self.lock_relations(portal, host)?;
+        let writes_permanent = self.state.note_temporary(&portal.plan.plan);
         let query = portal.plan.query()?;
-        self.check_read_only(query)?;
+        if writes_permanent {
+            self.check_read_only(query)?;
+        }
         if portal.plan.reads_objects {
             self.gather_objects();
         }
         let mut execution = self.execution_for(&portal.plan)?;
         let transaction = self.transaction.as_ref().expect("ensured above");
+        if modifies(query) {
+            transaction
+                .check_before_writing()
+                .map_err(write_error::refused_early("during write"))?;
+        }
         transaction.begin_statement(if query.writes { Access::Write } else { Access::Read });
         let context = StatementContext {
             transaction,
@@ -143,45 +152,27 @@ impl Session {
         if portal.execution.is_none() {
             self.start_query(portal, host)?;
         }
-        let mut execution = portal.execution.take().expect("started above");
-        let plan = &portal.plan;
-        let transaction = self
-            .transaction
-            .as_ref()
-            .expect("a started query has a transaction");
-        let mut context = StatementContext {
-            transaction,
+        let mut context = self.context(host);
+        let (outcome, command) = run_started(portal, max_rows, &mut context)?;
+        if outcome.finished {
+            // An open block holds no version between its statements (READ COMMITTED).
+            context.transaction.end_statement();
+        }
+        Ok((outcome, command))
+    }
+
+    /// What statements of the open transaction run in.
+    pub(super) fn context<'s>(&'s mut self, host: &'s mut dyn Host) -> StatementContext<'s> {
+        StatementContext {
+            transaction: self
+                .transaction
+                .as_ref()
+                .expect("a statement runs in a transaction"),
             session: &mut self.state,
             database: &self.database,
             host,
             fuel: FUEL_SLICE,
-        };
-        if plan.plan.returns_rows {
-            context.host.start_rows(&plan.plan.output)?;
         }
-        let formats = &portal.result_formats;
-        let outcome = execution.run(&mut context, max_rows, &mut |context, row| {
-            if !plan.named_columns.is_empty() {
-                let named = with_names(row, plan, formats, context);
-                return context
-                    .host
-                    .row(&named, &context.session.settings.effective.format);
-            }
-            context.host.row(row, &context.session.settings.effective.format)
-        })?;
-        if outcome.finished {
-            // An open block holds no version between its statements (READ COMMITTED).
-            transaction.end_statement();
-        }
-        // A cursor may want to go back.
-        let ended = outcome.finished && portal.cursor.is_none();
-        if ended && self.spare.len() < super::SPARE_EXECUTIONS {
-            execution.reset();
-            self.spare.push(execution);
-        } else {
-            portal.execution = Some(execution);
-        }
-        Ok((outcome, portal.plan.query()?.command))
     }
 
     /// Operator state for a plan: one that ran before, or a new one.
@@ -190,11 +181,16 @@ impl Session {
             .program
             .as_ref()
             .ok_or_else(|| SqlError::internal("a query without a program"))?;
-        if let Some(at) = self.spare.iter().rposition(|e| Arc::ptr_eq(e.program(), program)) {
-            return Ok(self.spare.swap_remove(at));
+        if let Some(at) = self
+            .state
+            .spare
+            .iter()
+            .rposition(|e| Arc::ptr_eq(e.program(), program))
+        {
+            return Ok(self.state.spare.swap_remove(at));
         }
-        if self.spare.len() >= super::SPARE_EXECUTIONS {
-            self.spare.remove(0);
+        if self.state.spare.len() >= super::SPARE_EXECUTIONS {
+            self.state.spare.remove(0);
         }
         Ok(Box::new(Execution::new(program.clone())))
     }
@@ -202,14 +198,21 @@ impl Session {
     /// Takes the plan's table locks, then makes sure that the plan still describes the tables it locked.
     fn lock_relations(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
         loop {
-            self.check_privileges(&portal.plan.plan)?;
+            command::privileges::check_plan(&self.state, &portal.plan.plan)?;
             for &(table, mode) in &portal.plan.locks {
                 self.lock_table(table, mode, host)?;
             }
-            if self.is_up_to_date(&portal.prepared, &portal.plan) {
+            if let Some(partitions) = &portal.plan.partition_locks {
+                for (table, mode) in partitions.select(&mut portal.parameters)? {
+                    self.lock_table(table, mode, host)?;
+                }
+            }
+            let plan = &portal.plan;
+            let state = &self.state;
+            if state.is_up_to_date(&portal.prepared, plan) || state.dependencies_hold(&plan.plan) {
                 return Ok(());
             }
-            let current = self.validate(&portal.prepared, host)?;
+            let current = self.state.validate(&portal.prepared, host)?;
             if Arc::ptr_eq(&current.plan, &portal.plan.plan) {
                 return Ok(());
             }
@@ -251,22 +254,11 @@ impl Session {
             return Err(read_only_error(word));
         }
         if self.block.characteristics.read_only && query.writes {
-            let modifies = query.ctes.iter().any(|cte| cte.modifies);
-            return Err(read_only_error(if modifies {
+            return Err(read_only_error(if modifies(query) {
                 "SELECT"
             } else {
                 "SELECT FOR UPDATE"
             }));
-        }
-        Ok(())
-    }
-
-    fn check_privileges(&self, plan: &Plan) -> SqlResult<()> {
-        if self.state.superuser {
-            return Ok(());
-        }
-        for access in &plan.relations {
-            command::privileges::check_relation(&self.state, access)?;
         }
         Ok(())
     }
@@ -282,6 +274,10 @@ impl Session {
             return self.transaction_statement(transaction, host);
         }
         if let Some(tag) = command::run_on_session(self, statement, text, host)? {
+            return Ok(tag);
+        }
+        if let Some((steps, tag)) = command::steps(statement, text, self.in_block())? {
+            self.run_steps(steps, text, host)?;
             return Ok(tag);
         }
         self.ensure_transaction()?;
@@ -313,13 +309,13 @@ impl Session {
     pub fn query(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
         self.start_statement(text);
         self.close_portal("");
-        if let Some(Some(prepared)) = self.cached(text, &[]) {
+        if let Some(Some(prepared)) = self.state.cached(text, &[]) {
             return self.query_prepared(prepared, Vec::new(), true, host);
         }
         if let Some((prepared, literals)) = self.stripped(text, host) {
             return self.query_prepared(prepared, literals, true, host);
         }
-        let mut statements = self.parse_text(text, host)?;
+        let mut statements = parse_text(text, host)?;
         match statements.len() {
             0 => host.empty_query(),
             1 => {
@@ -345,7 +341,9 @@ impl Session {
         host: &mut dyn Host,
     ) -> SqlResult<()> {
         self.check_allowed(&statement.statement)?;
-        let prepared = self.plan_prepared(source.clone(), Some(Arc::new(statement)), &[] as &[Oid], host)?;
+        let prepared =
+            self.state
+                .plan_prepared(source.clone(), Some(Arc::new(statement)), &[] as &[Oid], host)?;
         self.query_prepared(prepared, Vec::new(), last, host)
     }
 
@@ -362,7 +360,7 @@ impl Session {
             return Ok(());
         };
         self.check_allowed(&statement.statement)?;
-        let plan = self.validate(&prepared, host)?;
+        let plan = self.state.validate(&prepared, host)?;
         if plan.plan.parameters.len() != parameters.len() {
             // A parameter cannot stand in a simple query.
             return Err(SqlError::new(
@@ -397,6 +395,49 @@ impl Session {
     }
 }
 
+/// Does it write rows, and not only lock them?
+fn modifies(query: &QueryPlan) -> bool {
+    query.command != Command::Select || query.ctes.iter().any(|cte| cte.modifies)
+}
+
+/// Runs a portal's query from where it stands, its rows to the host. Answers with the command too.
+pub(crate) fn run_started(
+    portal: &mut Portal,
+    max_rows: u64,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<(RunOutcome, Command)> {
+    let execution = portal.execution.take();
+    let mut execution =
+        execution.ok_or_else(|| SqlError::internal("a portal was run before it was started"))?;
+    let plan = &portal.plan;
+    if plan.plan.returns_rows {
+        context.host.start_rows(&plan.plan.output)?;
+    }
+    let formats = &portal.result_formats;
+    let outcome = execution.run(context, max_rows, &mut |context, row| {
+        if !plan.named_columns.is_empty() {
+            let named = with_names(row, plan, formats, context);
+            return context
+                .host
+                .row(&named, &context.session.settings.effective.format);
+        }
+        context.host.row(row, &context.session.settings.effective.format)
+    })?;
+    if outcome.finished {
+        let checked = context.transaction.check_after_reading();
+        checked.map_err(write_error::refused_early("during conflict out checking"))?;
+    }
+    // A cursor may want to go back.
+    let ended = outcome.finished && portal.cursor.is_none();
+    if ended && context.session.spare.len() < super::SPARE_EXECUTIONS {
+        execution.reset();
+        context.session.spare.push(execution);
+    } else {
+        portal.execution = Some(execution);
+    }
+    Ok((outcome, portal.plan.query()?.command))
+}
+
 /// The row with regclass values and their kin as names, where the client wants text.
 fn with_names(
     row: &[Datum],
@@ -416,7 +457,7 @@ fn with_names(
     named
 }
 
-pub(super) fn query_tag(command: Command, rows: u64) -> CommandTag {
+pub(crate) fn query_tag(command: Command, rows: u64) -> CommandTag {
     match command {
         Command::Select => CommandTag::Select(rows),
         Command::Insert => CommandTag::Insert(rows),

@@ -5,11 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mote_common::env::Clock;
-use mote_common::{Oid, SqlError, error::state};
+use mote_common::{Oid, SqlError, SqlResult, error::state};
+use mote_engine::DrawnNumbers;
 
-use super::{Activity, SessionObjects};
+use super::portals::Portals;
+use super::{Activity, SessionNotifications, SessionObjects};
 use crate::catalog_store::SessionCatalog;
-use crate::settings::Settings;
+use crate::catalog_store::stored::StoredSequence;
+use crate::modify::after::DeferredEvents;
+use crate::query::Execution;
+use crate::routine::RoutineState;
+use crate::settings::{Reported, Settings};
 
 /// Microseconds between the Unix epoch and PostgreSQL's (2000-01-01).
 pub(crate) const POSTGRES_EPOCH_UNIX_US: i64 = 946_684_800_000_000;
@@ -23,6 +29,8 @@ pub struct SessionSignals {
     revoke: AtomicBool,
     /// Set when the server stops or by pg_terminate_backend; never cleared.
     terminate: AtomicBool,
+    /// Set when the session's channels have something for it; taken when it is idle.
+    notified: AtomicBool,
 }
 
 impl SessionSignals {
@@ -48,16 +56,71 @@ impl SessionSignals {
         self.revoke.load(Ordering::Acquire) && self.revoke.swap(false, Ordering::Acquire)
     }
 
+    /// Release pairs with Acquire in `is_notified`: the queue holds the batch by then.
+    pub fn notify(&self) {
+        self.notified.store(true, Ordering::Release);
+    }
+
+    pub fn is_notified(&self) -> bool {
+        self.notified.load(Ordering::Acquire)
+    }
+
+    /// Before the queue is looked at: what comes afterwards sets it again.
+    pub fn clear_notified(&self) {
+        self.notified.store(false, Ordering::SeqCst);
+    }
+
     pub fn terminated(&self) -> bool {
         self.terminate.load(Ordering::Acquire)
     }
 }
 
-/// currval and lastval.
+/// currval and lastval, and the numbers that the session has drawn ahead (CACHE).
 #[derive(Default)]
 pub struct SequenceValues {
     pub current: HashMap<Oid, i64>,
     pub last: Option<(Oid, i64)>,
+    ahead: HashMap<Oid, Ahead>,
+}
+
+/// Numbers of a sequence that are this session's alone.
+struct Ahead {
+    /// The engine's counter they come from: an altered sequence has another one, and they are void.
+    counter: u32,
+    next: i64,
+    left: u64,
+}
+
+impl SequenceValues {
+    /// The next number drawn ahead, if there is one.
+    pub(crate) fn take(&mut self, sequence: Oid, stored: &StoredSequence) -> Option<i64> {
+        let ahead = self.ahead.get_mut(&sequence)?;
+        if ahead.left == 0 || ahead.counter != stored.id {
+            self.ahead.remove(&sequence);
+            return None;
+        }
+        let value = ahead.next;
+        ahead.left -= 1;
+        ahead.next = value.wrapping_add(stored.increment);
+        Some(value)
+    }
+
+    /// Keeps what was drawn besides the first number.
+    pub(crate) fn keep(&mut self, sequence: Oid, stored: &StoredSequence, drawn: DrawnNumbers) {
+        if drawn.count > 1 {
+            let ahead = Ahead {
+                counter: stored.id,
+                next: drawn.first.wrapping_add(stored.increment),
+                left: drawn.count - 1,
+            };
+            self.ahead.insert(sequence, ahead);
+        }
+    }
+
+    /// setval: what was drawn before it does not count any more.
+    pub(crate) fn forget(&mut self, sequence: Oid) {
+        self.ahead.remove(&sequence);
+    }
 }
 
 pub struct SessionState {
@@ -87,6 +150,20 @@ pub struct SessionState {
     pub statement_deadline_ns: Option<u64>,
     /// How many savepoints are open: settings remember at which depth they were changed.
     pub savepoint_depth: u32,
+    /// Trigger functions that run inside of each other: pg_trigger_depth().
+    pub trigger_depth: u32,
+    /// What waits for the end of the transaction, and what SET CONSTRAINTS said.
+    pub deferred: DeferredEvents,
+    pub notifications: SessionNotifications,
+    /// Which of the databases in this process: part of the key of cached plans.
+    pub(crate) instance: u64,
+    pub(crate) portals: Portals,
+    /// Operator states that wait for the next run of their statement. Boxed: they wander between here and portals for
+    /// every statement, and are 600 bytes long.
+    #[allow(clippy::vec_box)]
+    pub(crate) spare: Vec<Box<Execution>>,
+    /// Compiled bodies of routines, and how deep their calls are nested.
+    pub(crate) routines: RoutineState,
 }
 
 impl SessionState {
@@ -119,6 +196,24 @@ impl SessionState {
             .clone_from(&self.settings.effective.search_path);
         let application = self.settings.get("application_name").unwrap_or_default();
         self.activity.doing().application = application.to_string();
+    }
+
+    /// RELEASE: `depth` savepoints stay open.
+    pub fn release_savepoints(&mut self, depth: u32) {
+        self.savepoint_depth = depth;
+        self.catalog.release_to(depth);
+        self.settings.release_to(depth);
+        self.deferred.release_to(depth);
+        self.notifications.release_to(depth);
+    }
+
+    /// ROLLBACK TO: takes back what was done with `depth` or more savepoints open. Answers with the settings to report.
+    pub fn roll_back_savepoints(&mut self, depth: u32) -> SqlResult<Vec<Reported>> {
+        self.savepoint_depth = depth;
+        self.catalog.rollback_to(depth)?;
+        self.deferred.rollback_to(depth);
+        self.notifications.rollback_to(depth);
+        Ok(self.settings.rollback_to(depth))
     }
 
     pub fn statement_deadline_passed(&self) -> bool {

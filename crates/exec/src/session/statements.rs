@@ -37,7 +37,9 @@ impl Session {
             statement: prepare.statement.clone(),
             range: 0..text.len(),
         };
-        let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
+        let prepared = self
+            .state
+            .plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
         let named = self.named_statement(prepared, true);
         self.statements.insert(prepare.name.to_string(), named);
         Ok(CommandTag::Word("PREPARE"))
@@ -62,7 +64,7 @@ impl Session {
         if let Some(statement) = &prepared.statement {
             self.check_allowed(&statement.statement)?;
         }
-        let plan = self.validate(&prepared, host)?;
+        let plan = self.state.validate(&prepared, host)?;
         let wanted = plan.plan.parameters.len();
         if execute.parameters.len() != wanted {
             return Err(SqlError::new(
@@ -97,7 +99,7 @@ impl Session {
     /// The value of a one-row, one-column query that runs on the side.
     fn evaluate(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<Datum> {
         let prepared = self.prepare(text, &[], host)?;
-        let plan = self.validate(&prepared, host)?;
+        let plan = self.state.validate(&prepared, host)?;
         let mut portal = new_portal(prepared, plan, Vec::new(), self.state.savepoint_depth);
         let mut collected = Collect::new(host, true, usize::MAX);
         self.run_portal_to_end(&mut portal, &mut collected)?;
@@ -150,7 +152,9 @@ impl Session {
             statement: explain.statement.clone(),
             range: 0..text.len(),
         };
-        let prepared = self.plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
+        let prepared = self
+            .state
+            .plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
         let plan = prepared.current();
         let PlanBody::Query(query) = &plan.plan.body else {
             return Err(SqlError::unsupported("EXPLAIN of this statement"));
@@ -168,12 +172,21 @@ impl Session {
         Ok(CommandTag::Word("EXPLAIN"))
     }
 
+    /// All temporary objects go at once, which no rollback could undo.
+    fn discard_temporary(&mut self) -> SqlResult<()> {
+        if self.in_block() && self.state.catalog.temporary_schema().is_some() {
+            return Err(SqlError::unsupported("DISCARD TEMP in a transaction block"));
+        }
+        self.state.portals.clear();
+        self.state.catalog.drop_temporary();
+        Ok(())
+    }
+
     pub(crate) fn discard(&mut self, discard: Discard, host: &mut dyn Host) -> SqlResult<CommandTag> {
         match discard {
             Discard::Plans => planning::discard_cached_plans(),
             Discard::Sequences => self.state.sequences = Default::default(),
-            // There are no temporary tables to drop.
-            Discard::Temporary => {}
+            Discard::Temporary => self.discard_temporary()?,
             Discard::All => {
                 if self.in_block() {
                     return Err(SqlError::new(
@@ -181,7 +194,7 @@ impl Session {
                         "DISCARD ALL cannot run inside a transaction block",
                     ));
                 }
-                self.portals.clear();
+                self.state.portals.clear();
                 self.statements.clear();
                 self.state.sequences = Default::default();
                 let depth = self.state.savepoint_depth;
@@ -190,6 +203,8 @@ impl Session {
                     reported.extend(self.state.settings.reset(name, false, depth)?);
                 }
                 self.settings_changed(reported, host);
+                self.unlisten_all();
+                self.discard_temporary()?;
                 self.database.release_session(&self.state);
             }
         }
@@ -332,6 +347,10 @@ impl Host for Collect<'_> {
 
     fn wait_stable(&mut self, lsn: mote_common::Lsn) -> crate::host::WaitEnd {
         self.host.wait_stable(lsn)
+    }
+
+    fn routine_stack_bytes(&self) -> usize {
+        self.host.routine_stack_bytes()
     }
 
     fn on_large_stack(&mut self, work: &mut dyn FnMut()) {

@@ -12,6 +12,7 @@ use mote_sql::lexer::{Fingerprint, LiteralKind};
 use mote_types::{ColumnType, Datum, input_text, oid};
 
 use super::Session;
+use super::planning::parse_text;
 use super::portal::Prepared;
 use crate::host::Host;
 
@@ -43,11 +44,11 @@ impl Session {
         fingerprint: &Fingerprint,
         host: &mut dyn Host,
     ) -> Option<(Arc<Prepared>, Vec<Datum>)> {
-        let prepared = match self.cached(fingerprint.key(), &[]) {
+        let prepared = match self.state.cached(fingerprint.key(), &[]) {
             Some(known) => known?,
             None => {
                 let planned = self.plan_stripped(fingerprint, host);
-                self.remember(fingerprint.key(), &[], planned.clone());
+                self.state.remember(fingerprint.key(), &[], planned.clone());
                 planned?
             }
         };
@@ -58,6 +59,7 @@ impl Session {
         Some((prepared, parameters))
     }
 
+    /// None also for a plan that would have been another with the literals in it.
     fn plan_stripped(&mut self, fingerprint: &Fingerprint, host: &mut dyn Host) -> Option<Arc<Prepared>> {
         let types: Vec<Oid> = fingerprint
             .literals()
@@ -70,16 +72,19 @@ impl Session {
                 LiteralKind::String { .. } => Oid::INVALID,
             })
             .collect();
-        let mut statements = self.parse_text(fingerprint.text(), host).ok()?;
+        let mut statements = parse_text(fingerprint.text(), host).ok()?;
         if statements.len() != 1 {
             return None;
         }
         let statement = statements.pop().map(Arc::new);
         let prepared = self
+            .state
             .plan_prepared(fingerprint.text().into(), statement, &types, host)
             .ok()?;
+        let plan = &prepared.current().plan;
         // A statement that is no query has no parameters to give values to.
-        (prepared.current().plan.parameters.len() == types.len()).then_some(prepared)
+        let usable = plan.parameters.len() == types.len() && !plan.constants_matter;
+        usable.then_some(prepared)
     }
 
     fn literal_values(

@@ -6,9 +6,12 @@ use mote_engine::{BeginOptions, CommitError, CommitReceipt, Isolation};
 use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
 use super::block::{BlockState, Characteristics, Savepoint};
+use super::notifications::NotificationsAtCommit;
 use super::{CommandTag, Session};
+use crate::command;
+use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::{Host, snapshot_too_old};
-use crate::modify::write_error;
+use crate::modify::{after, write_error};
 use crate::settings::SynchronousCommit;
 
 impl Session {
@@ -111,7 +114,7 @@ impl Session {
                     .release(id);
                 self.set_read_only(read_only)?;
                 self.block.savepoints.truncate(position);
-                self.state.savepoint_depth = position as u32;
+                self.state.release_savepoints(position as u32);
                 Ok(CommandTag::Word("RELEASE"))
             }
             TransactionStatement::RollbackTo { name, .. } => {
@@ -194,6 +197,34 @@ impl Session {
         self.set_read_only(chosen.read_only)
     }
 
+    /// SET TRANSACTION SNAPSHOT.
+    pub(crate) fn import_snapshot(&mut self, id: &str) -> SqlResult<()> {
+        if self.block.started || !self.block.savepoints.is_empty() {
+            return Err(SqlError::new(
+                state::ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION SNAPSHOT must be called before any query",
+            ));
+        }
+        let isolation = match self.in_block() {
+            true => self.block.characteristics.isolation,
+            false => self.default_characteristics().isolation,
+        };
+        if isolation == Isolation::ReadCommitted {
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ",
+            ));
+        }
+        self.ensure_transaction()?;
+        let transaction = self.transaction.as_ref().expect("just ensured");
+        let database = self.state.catalog.database;
+        self.database
+            .exported_snapshots()
+            .import(id, database, transaction)?;
+        self.block.started = true;
+        Ok(())
+    }
+
     fn set_read_only(&mut self, read_only: bool) -> SqlResult<()> {
         if let Some(transaction) = &self.transaction {
             transaction
@@ -248,16 +279,14 @@ impl Session {
         let position = self.find_savepoint(name)?;
         let Savepoint { id, read_only, .. } = self.block.savepoints[position];
         let depth = position as u32 + 1;
-        self.portals.retain(|portal| portal.savepoint_depth < depth);
+        self.state.portals.retain(|portal| portal.savepoint_depth < depth);
         self.transaction
             .as_ref()
             .expect("a savepoint is open")
             .rollback_to(id);
         self.set_read_only(read_only)?;
         self.block.savepoints.truncate(position + 1);
-        self.state.savepoint_depth = depth;
-        self.state.catalog.rollback_to(depth)?;
-        let reported = self.state.settings.rollback_to(depth);
+        let reported = self.state.roll_back_savepoints(depth)?;
         self.settings_changed(reported, host);
         self.block.state = BlockState::Block;
         Ok(())
@@ -304,15 +333,36 @@ impl Session {
 
     /// Commits whatever is open. On failure everything is rolled back and the block is over.
     pub(super) fn commit_transaction(&mut self, host: &mut dyn Host) -> SqlResult<()> {
-        if let Err(error) = self.hold_cursors(host) {
+        // Holding a cursor runs its query to the end, and what that queues is checked, too.
+        let prepared = self.fire_deferred(host);
+        let prepared = prepared.and_then(|()| self.hold_cursors(host));
+        let prepared = prepared.and_then(|()| self.fire_deferred(host));
+        if let Err(error) = prepared.and_then(|()| self.on_commit(host)) {
             self.rollback_transaction(host);
             return Err(error);
         }
         self.close_portals_at_end();
+        // Not counted for the many that neither listen nor notify.
+        let database = self.state.notifications.is_used().then(|| self.database.clone());
+        let notifications = match &database {
+            None => Ok(NotificationsAtCommit::default()),
+            Some(database) => self.prepare_notifications(database, host),
+        };
+        let notifications = match notifications {
+            Ok(notifications) => notifications,
+            Err(error) => {
+                self.rollback_transaction(host);
+                return Err(error);
+            }
+        };
         let result = match self.transaction.take() {
             None => Ok(None),
             Some(transaction) => self.state.catalog.publish(|| transaction.commit()).map(Some),
         };
+        match &result {
+            Ok(receipt) => self.commit_notifications(notifications, *receipt),
+            Err(_) => self.forget_notifications(notifications),
+        }
         self.transaction_ended(result.is_ok(), host);
         match result {
             Ok(receipt) => {
@@ -329,6 +379,49 @@ impl Session {
                 Err(write_error::commit_error(error))
             }
         }
+    }
+
+    /// Does what ON COMMIT says of temporary tables.
+    fn on_commit(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+        let Some(transaction) = self
+            .transaction
+            .as_ref()
+            .filter(|_| self.state.catalog.temporary_schema().is_some())
+        else {
+            return Ok(());
+        };
+        transaction.begin_statement(mote_engine::Access::Write);
+        let mut context = StatementContext {
+            transaction,
+            session: &mut self.state,
+            database: &self.database,
+            host,
+            fuel: FUEL_SLICE,
+        };
+        command::temporary::before_commit(&mut context)?;
+        transaction.end_statement();
+        Ok(())
+    }
+
+    /// Does what was put off to the end of the transaction.
+    pub(super) fn fire_deferred(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+        let Some(transaction) = self
+            .transaction
+            .as_ref()
+            .filter(|_| !self.state.deferred.is_empty())
+        else {
+            return Ok(());
+        };
+        let mut context = StatementContext {
+            transaction,
+            session: &mut self.state,
+            database: &self.database,
+            host,
+            fuel: FUEL_SLICE,
+        };
+        after::fire_deferred(true, &mut context)?;
+        transaction.end_statement();
+        Ok(())
     }
 
     /// Holds replies back until what the transaction wrote and saw is safe at the session's level.
@@ -351,7 +444,7 @@ impl Session {
 
     /// ROLLBACK, and the end of an implicit transaction that failed. What the transaction saw gates this reply too.
     pub(super) fn rollback_transaction(&mut self, host: &mut dyn Host) {
-        self.portals.end_transaction();
+        self.state.portals.end_transaction();
         self.state.catalog.discard_changes();
         if let Some(transaction) = self.transaction.take() {
             let receipt = transaction.abort();
@@ -362,11 +455,14 @@ impl Session {
 
     /// Without a client to tell: the session closes.
     pub(super) fn abort_transaction(&mut self) {
-        self.portals.end_transaction();
+        self.state.portals.end_transaction();
         self.state.catalog.discard_changes();
+        self.database.exported_snapshots().end(self.state.pid);
         if let Some(transaction) = self.transaction.take() {
             transaction.abort();
         }
+        self.state.deferred.clear();
+        self.state.notifications.clear();
         self.block.state = BlockState::Idle;
     }
 
@@ -386,7 +482,7 @@ impl Session {
                 }
                 if self.block.savepoints.is_empty() {
                     // Nothing to go back to: locks and memory are given back now, as PostgreSQL does.
-                    self.portals.end_transaction();
+                    self.state.portals.end_transaction();
                     self.state.catalog.discard_changes();
                     if let Some(transaction) = self.transaction.take() {
                         let receipt = transaction.abort();
@@ -412,10 +508,14 @@ impl Session {
         if let Some(given_up) = self.given_up.take() {
             self.gate(given_up.receipt, host);
         }
+        self.database.exported_snapshots().end(self.state.pid);
         self.block.state = BlockState::Idle;
         self.block.started = false;
+        self.state.catalog.forget_temporary_use();
         self.block.savepoints.clear();
         self.state.savepoint_depth = 0;
+        self.state.deferred.clear();
+        self.state.notifications.clear();
         if self.state.settings.has_undo() {
             let reported = self.state.settings.end_transaction(committed);
             self.settings_changed(reported, host);
@@ -424,7 +524,7 @@ impl Session {
 
     /// Portals do not outlive their transaction.
     pub(super) fn close_portals_at_end(&mut self) {
-        while let Some(portal) = self.portals.pop() {
+        while let Some(portal) = self.state.portals.pop() {
             self.retire(portal);
         }
     }

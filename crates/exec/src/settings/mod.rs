@@ -36,6 +36,8 @@ pub struct Effective {
     pub default_isolation: Isolation,
     pub default_read_only: bool,
     pub default_deferrable: bool,
+    /// session_replication_role: triggers and foreign keys stand back.
+    pub replica: bool,
     pub format: FormatSettings,
     /// Lowest severity sent to the client: 0 = debug5 ... 9 = error.
     pub client_min_messages: Severity,
@@ -122,6 +124,18 @@ impl Settings {
         Ok(())
     }
 
+    /// Refuses settings that only superusers may change to others.
+    pub fn check_may_set(name: &str, superuser: bool) -> SqlResult<()> {
+        let restricted = |index: usize| SETTINGS[index].context == Context::Superuser;
+        match table::lookup(name) {
+            Some(index) if restricted(index) && !superuser => Err(SqlError::new(
+                state::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied to set parameter \"{}\"", SETTINGS[index].name),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// SET and SET LOCAL. Returns the setting and its new text when the client tracks it (ParameterStatus).
     pub fn set(&mut self, name: &str, value: &str, local: bool, depth: u32) -> SqlResult<Option<Reported>> {
         if is_custom(name) {
@@ -145,7 +159,7 @@ impl Settings {
                     ),
                 ));
             }
-            Context::User => {}
+            Context::Superuser | Context::User => {}
         }
         let value = self.canonical(index, value)?;
         let old = self.values[index].clone();
@@ -219,7 +233,7 @@ impl Settings {
                 .expect("a known name is valid");
         }
         for (index, setting) in SETTINGS.iter().enumerate() {
-            if setting.context == Context::User && !setting.keeps_on_reset_all {
+            if matches!(setting.context, Context::Superuser | Context::User) && !setting.keeps_on_reset_all {
                 let value = self.defaults[index].clone();
                 if value != self.values[index] {
                     let changed = self.set(setting.name, &value, false, depth);
@@ -228,6 +242,42 @@ impl Settings {
             }
         }
         reported
+    }
+
+    /// How many values there are to bring back: for `swap_back`.
+    pub(crate) fn undo_mark(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Sets a value for as long as a routine runs; answers with the former one, for `swap_back`.
+    pub(crate) fn swap(&mut self, name: &str, value: &str) -> SqlResult<String> {
+        if is_custom(name) {
+            check_custom_name(name)?;
+            let custom = self.custom.entry(name.to_ascii_lowercase()).or_default();
+            return Ok(std::mem::replace(&mut custom.value, value.to_string()));
+        }
+        let index = find(name)?;
+        let value = self.canonical(index, value)?;
+        let old = self.values[index].clone();
+        self.replace(index, value)?;
+        Ok(old)
+    }
+
+    /// Ends what `swap` began. What the routine set of this name since `mark` ends with it.
+    pub(crate) fn swap_back(&mut self, name: &str, old: String, mark: usize) {
+        let key = match is_custom(name) {
+            true => Key::Custom(name.to_ascii_lowercase()),
+            false => match find(name) {
+                Ok(index) => Key::Known(index),
+                Err(_) => return,
+            },
+        };
+        let mut position = 0;
+        self.undo.retain(|undo| {
+            position += 1;
+            position <= mark || undo.setting != key
+        });
+        self.bring_back(&key, old);
     }
 
     /// True if the transaction changed settings.
@@ -254,6 +304,13 @@ impl Settings {
             changed.push(undo.setting);
         }
         self.reported_of(&changed)
+    }
+
+    /// RELEASE: what was set since belongs to the savepoint around it, of which `depth` are open now.
+    pub fn release_to(&mut self, depth: u32) {
+        for undo in &mut self.undo {
+            undo.savepoint_depth = undo.savepoint_depth.min(depth);
+        }
     }
 
     fn revert(&mut self, which: impl Fn(&Undo) -> bool) -> Vec<Reported> {
@@ -416,6 +473,7 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
         },
         default_read_only: get("default_transaction_read_only") == "on",
         default_deferrable: get("default_transaction_deferrable") == "on",
+        replica: get("session_replication_role") == "replica",
         format,
         client_min_messages: match get("client_min_messages") {
             "error" => Severity::Error,

@@ -11,6 +11,8 @@ pub enum Context {
     Internal,
     /// Fixed at start.
     Server,
+    /// Sessions of superusers.
+    Superuser,
     /// Any session.
     User,
 }
@@ -86,6 +88,13 @@ const fn reported(setting: Setting) -> Setting {
 const fn effective(setting: Setting) -> Setting {
     Setting {
         effective: true,
+        ..setting
+    }
+}
+
+const fn superuser(setting: Setting) -> Setting {
+    Setting {
+        context: Context::Superuser,
         ..setting
     }
 }
@@ -380,6 +389,13 @@ pub static SETTINGS: &[Setting] = &[
         "Schemas searched for names without one.",
     )),
     planner_cost("seq_page_cost", "1"),
+    effective(superuser(user(
+        "session_replication_role",
+        Kind::Enum(&["origin", "replica", "local"]),
+        "origin",
+        CLIENT,
+        "With replica, triggers and foreign keys stand back, except those that are enabled for it.",
+    ))),
     reported(fact("server_encoding", "UTF8", "Encoding of stored text.")),
     reported(fact("server_version", SERVER_VERSION, "Version.")),
     fact("server_version_num", "150000", "Version as a number."),

@@ -77,6 +77,11 @@ const fn class(
     }
 }
 
+/// A class by its number.
+pub fn operator_class(oid: Oid) -> Option<&'static OperatorClass> {
+    OPERATOR_CLASSES.iter().find(|class| class.oid == oid)
+}
+
 /// The operator class that an index over a column of this type has.
 pub fn default_operator_class(ty: Oid) -> Oid {
     let exact = OPERATOR_CLASSES

@@ -11,7 +11,7 @@ mod system_views;
 mod tables;
 
 use mote_common::{Oid, SqlResult, TableId};
-use mote_sql::catalog::{Column, Relation, RelationKind};
+use mote_sql::catalog::{Column, Inheritance, Relation, RelationKind};
 use mote_types::{ColumnType, Datum, oid, type_by_name};
 
 use super::builtin::{BOOTSTRAP_ROLE, CATALOG_SCHEMA, INFORMATION_SCHEMA};
@@ -80,7 +80,14 @@ impl Definition {
             columns: self.columns.split_ascii_whitespace().map(column).collect(),
             indexes: Vec::new(),
             constraints: Vec::new(),
+            parents: Vec::new(),
+            children: Vec::new(),
+            partitioning: None,
+            partition_levels: Vec::new(),
+            partition_bound: None,
             referenced_by: Vec::new(),
+            triggers: Vec::new(),
+            foreign_key_firing: mote_sql::catalog::trigger::TriggerFiring::Origin,
             view_query: None,
             row_estimate: 100.0,
             temporary: false,
@@ -108,6 +115,7 @@ fn column(text: &str) -> Column {
         generated: None,
         owned_sequence: None,
         comment: None,
+        inheritance: Inheritance::LOCAL,
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mote_common::Oid;
 use mote_engine::Engine;
+use mote_sql::catalog::routine::Routine;
 use mote_sql::catalog::{Column, IndexDescription, Relation};
 use mote_types::ColumnType;
 
@@ -94,6 +95,27 @@ impl<'a> Facts<'a> {
             .collect();
         relations.sort_by_key(|known| known.stored.oid);
         relations
+    }
+
+    /// Functions and procedures of users in this database, in order of OIDs.
+    pub fn routines(&self) -> Vec<&Routine> {
+        let database = self.database().0;
+        let here = |schema: u32| {
+            let entry = self.catalog.schemas.get(&Oid(schema));
+            entry.is_some_and(|entry| entry.object.database == database)
+        };
+        let mut routines: Vec<&Routine> = self
+            .catalog
+            .routines()
+            .filter(|entry| here(entry.stored.schema))
+            .map(|entry| &*entry.described)
+            .collect();
+        routines.sort_by_key(|routine| routine.oid);
+        routines
+    }
+
+    pub fn routine(&self, oid: Oid) -> Option<&Routine> {
+        Some(&self.catalog.routine(oid)?.described)
     }
 
     pub fn relations_of_kind(&self, kind: StoredKind) -> impl Iterator<Item = Known<'_>> {

@@ -2,7 +2,8 @@
 //!
 //! Read in this order: `definition` (what a relation is: OID, columns, row function), `facts` (what row functions can
 //! reach), `row` (how a row is written), then `rows/*` by theme. `builtin` holds facts of PostgreSQL that no other part
-//! of the server needs; `text` turns stored objects back into SQL; `names` finds objects for the `reg*` types.
+//! of the server needs; `text` and
+//! `partition_text` turn stored objects back into SQL; `names` finds objects for the `reg*` types.
 //!
 //! Promises: columns, their order and their types are PostgreSQL 15's; rows show the session's own view of the catalog,
 //! uncommitted DDL of its own included, and nothing of other databases except where PostgreSQL shows it. Every relation
@@ -10,10 +11,11 @@
 //! nearest one it has (see `definition`).
 //! Leaves out: rewriting rows (they cannot be written), statistics that the engine does not count (shown as zero).
 
-mod builtin;
+pub(crate) mod builtin;
 mod definition;
 mod facts;
 pub(crate) mod names;
+pub(crate) mod partition_text;
 mod row;
 mod rows;
 pub(crate) mod text;
@@ -33,6 +35,8 @@ pub(crate) use builtin::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 use definition::RowFunction;
 pub(crate) use facts::Facts;
 pub(crate) use rows::descriptions::{find as find_comment, find_shared as find_shared_comment};
+pub(crate) use rows::partitions;
+pub(crate) use rows::routines::{Shown, shown as shown_routine};
 
 /// The relations that are made by code.
 pub static TABLES: Tables = Tables;
@@ -42,6 +46,9 @@ pub struct Tables;
 impl VirtualTables for Tables {
     fn rows(&self, relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         let Some(entry) = REGISTRY.by_oid.get(&relation) else {
+            if let Some(rows) = context.session.catalog.transition_tables.rows(relation) {
+                return Ok(rows);
+            }
             let facts = Facts::new(context.session, context.database.engine());
             return rows::relations::sequence_state(&facts, relation);
         };

@@ -30,6 +30,27 @@ pub fn function_oid(name: &str) -> Option<Oid> {
         .or_else(|| support_function(name))
 }
 
+/// The OID of the function of this name with exactly these arguments.
+pub fn function_oid_of(name: &str, arguments: &[Oid]) -> Option<Oid> {
+    let scalar = FUNCTIONS
+        .iter()
+        .find(|f| f.name == name && f.arguments == arguments);
+    let aggregate = || {
+        AGGREGATES
+            .iter()
+            .find(|f| f.name == name && f.arguments == arguments)
+    };
+    let window = || {
+        WINDOWS
+            .iter()
+            .find(|f| f.name == name && f.arguments == arguments)
+    };
+    scalar
+        .map(|function| function.oid)
+        .or_else(|| aggregate().map(|function| function.oid))
+        .or_else(|| window().map(|function| function.oid))
+}
+
 /// Arguments and result of a function of any kind.
 pub fn function(oid: Oid) -> Option<FunctionFacts> {
     if let Some(id) = function_by_oid(oid) {

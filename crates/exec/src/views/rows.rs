@@ -1,7 +1,7 @@
 //! Row functions by theme.
 //!
-//! Read in this order: `relations`, `attributes`, `constraints`, `descriptions` (objects of users), `types`, `functions`
-//! (constants of the binary), `cluster`, `settings` (what all databases share), `listings` (views for people),
+//! Read in this order: `relations`, `attributes`, `constraints`, `descriptions` (objects of users), `routines` (functions of users), `types`,
+//! `functions` (constants of the binary), `cluster`, `settings` (what all databases share), `listings` (views for people),
 //! `activity` (statistics and locks), then `schema`, `schema_columns`, `schema_constraints` (information_schema).
 //!
 //! Promise: a row has exactly its relation's columns, in order; `tests` checks variants and NOT NULL for every row.
@@ -13,11 +13,15 @@ pub mod constraints;
 pub mod descriptions;
 pub mod durability;
 pub mod functions;
+pub mod inheritance;
 pub mod listings;
 pub mod objects;
+pub mod partitions;
 pub mod relations;
+pub mod routines;
 pub mod schema;
 pub mod schema_columns;
 pub mod schema_constraints;
 pub mod settings;
+pub mod triggers;
 pub mod types;

@@ -5,11 +5,17 @@
 
 use mote_common::Oid;
 use mote_sql::ast::deparse::identifier;
+use mote_sql::catalog::operator::operators_of_function;
+use mote_sql::catalog::trigger::{ConstraintTrigger, Trigger, TriggerTiming};
 use mote_sql::catalog::{
     AclItem, Constraint, ConstraintKind, ForeignKey, IndexDescription, IndexKey, IndexKeyTarget,
     ReferentialAction, Relation,
 };
 
+use mote_sql::plan::deparse::deparse;
+use mote_sql::plan::expr::Expr;
+
+use super::builtin::operator_class;
 use super::facts::{Facts, KnownIndex};
 use super::names::class_name;
 
@@ -110,29 +116,45 @@ fn is_balanced(text: &str) -> bool {
     depth == 0
 }
 
-/// Whether the text is one function call, which an index key shows without parentheses around it.
-fn is_call(text: &str) -> bool {
-    let Some(open) = text.find('(') else { return false };
-    let name = &text[..open];
-    let plain = name
-        .chars()
-        .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '"'));
-    !name.is_empty() && plain && text.ends_with(')') && is_balanced(&text[open + 1..text.len() - 1])
+/// Whether the expression is one call, which an index key shows without parentheses around it.
+fn is_call(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call { function, .. } => operators_of_function(*function).next().is_none(),
+        Expr::Coalesce { .. } | Expr::MinMax { .. } | Expr::NullIf { .. } => true,
+        _ => false,
+    }
 }
 
 /// One key of an index, without its order.
 pub fn index_key(relation: &Relation, key: &IndexKey, pretty: bool) -> String {
     match &key.target {
         IndexKeyTarget::Column(position) => column_name(relation, *position),
-        IndexKeyTarget::Expression(text, _) if is_call(text) => text.clone(),
-        IndexKeyTarget::Expression(text, _) => {
-            let bare = without_parentheses(text);
-            if pretty || bare == text {
-                format!("({bare})")
+        IndexKeyTarget::Expression(text, expr) => {
+            let shown = shown_part(relation, text, expr, pretty);
+            if is_call(expr) {
+                shown
             } else {
-                format!("({text})")
+                format!("({shown})")
             }
         }
+    }
+}
+
+/// An expression that is a key, in the pretty form.
+pub fn expression_key(expr: &Expr, names: &[String]) -> String {
+    let shown = deparse(expr, names, true);
+    if is_call(expr) {
+        shown
+    } else {
+        format!("({shown})")
+    }
+}
+
+/// An expression of an index: as it is kept, or with the parentheses left out that it can do without.
+fn shown_part(relation: &Relation, text: &str, expr: &Expr, pretty: bool) -> String {
+    match pretty {
+        true => deparse(expr, &relation.quoted_column_names(), true),
+        false => text.to_string(),
     }
 }
 
@@ -149,6 +171,28 @@ fn column_names(relation: &Relation, positions: &[u16]) -> String {
         .map(|&position| column_name(relation, position))
         .collect();
     names.join(", ")
+}
+
+/// What follows a key: collation, operator class, order.
+fn properties(key: &IndexKey) -> String {
+    let mut shown = String::new();
+    if let Some(collation) = &key.collation {
+        shown.push_str(&format!(" COLLATE {}", quoted_always(collation)));
+    }
+    if let Some(class) = key.operator_class.and_then(operator_class) {
+        shown.push_str(&format!(" {}", class.name));
+    }
+    shown.push_str(order(key));
+    shown
+}
+
+/// Collations have capitals, or are keywords.
+fn quoted_always(name: &str) -> String {
+    let shown = identifier(name);
+    match shown.starts_with('"') || name != "default" {
+        true => shown,
+        false => format!("\"{name}\""),
+    }
 }
 
 fn order(key: &IndexKey) -> &'static str {
@@ -181,6 +225,12 @@ pub fn index_definition(facts: &Facts<'_>, known: KnownIndex<'_>, pretty: bool) 
     } else {
         qualified(&table.schema, &table.name)
     };
+    // Partitions have indexes of their own.
+    let on = if table.is_partitioned() {
+        format!("ONLY {on}")
+    } else {
+        on
+    };
     create_index(known, &on, pretty)
 }
 
@@ -188,7 +238,7 @@ fn create_index(KnownIndex { table, index }: KnownIndex<'_>, on: &str, pretty: b
     let keys: Vec<String> = index
         .keys
         .iter()
-        .map(|key| index_key(table, key, pretty) + order(key))
+        .map(|key| index_key(table, key, pretty) + &properties(key))
         .collect();
     let mut text = format!(
         "CREATE {}INDEX {} ON {on} USING btree ({})",
@@ -200,14 +250,9 @@ fn create_index(KnownIndex { table, index }: KnownIndex<'_>, on: &str, pretty: b
     if index.nulls_not_distinct {
         text.push_str(" NULLS NOT DISTINCT");
     }
-    if let Some((predicate, _)) = &index.predicate {
-        let bare = without_parentheses(predicate);
-        let shown = if pretty {
-            bare.to_string()
-        } else {
-            format!("({bare})")
-        };
-        text.push_str(&format!(" WHERE {shown}"));
+    if let Some((predicate, expr)) = &index.predicate {
+        text.push_str(" WHERE ");
+        text.push_str(&shown_part(table, predicate, expr, pretty));
     }
     text
 }
@@ -217,6 +262,118 @@ fn included(table: &Relation, index: &IndexDescription) -> String {
         return String::new();
     }
     format!(" INCLUDE ({})", column_names(table, &index.include))
+}
+
+/// CREATE TRIGGER.
+pub fn trigger_definition(facts: &Facts<'_>, table: &Relation, trigger: &Trigger, pretty: bool) -> String {
+    let constraint = if trigger.constraint.is_some() {
+        "CONSTRAINT "
+    } else {
+        ""
+    };
+    let timing = match trigger.timing {
+        TriggerTiming::Before => "BEFORE",
+        TriggerTiming::After => "AFTER",
+        TriggerTiming::InsteadOf => "INSTEAD OF",
+    };
+    let mut events = Vec::new();
+    if trigger.events.insert {
+        events.push("INSERT".to_string());
+    }
+    if trigger.events.delete {
+        events.push("DELETE".to_string());
+    }
+    if trigger.events.update {
+        events.push(match trigger.columns.is_empty() {
+            true => "UPDATE".to_string(),
+            false => format!("UPDATE OF {}", column_names(table, &trigger.columns)),
+        });
+    }
+    if trigger.events.truncate {
+        events.push("TRUNCATE".to_string());
+    }
+    let on = match pretty {
+        true => visible_name(facts, table),
+        false => qualified(&table.schema, &table.name),
+    };
+    let mut text = format!(
+        "CREATE {constraint}TRIGGER {} {timing} {} ON {on} ",
+        identifier(&trigger.name),
+        events.join(" OR ")
+    );
+    if let Some(constraint) = trigger.constraint {
+        text.push_str(&deferral(facts, constraint));
+    }
+    if trigger.old_table.is_some() || trigger.new_table.is_some() {
+        text.push_str("REFERENCING ");
+    }
+    for (word, name) in [("OLD", &trigger.old_table), ("NEW", &trigger.new_table)] {
+        if let Some(name) = name {
+            text.push_str(&format!("{word} TABLE AS {} ", identifier(name)));
+        }
+    }
+    text.push_str(match trigger.for_each_row {
+        true => "FOR EACH ROW ",
+        false => "FOR EACH STATEMENT ",
+    });
+    if let Some(condition) = &trigger.condition {
+        let bare = without_parentheses(condition);
+        let shown = if pretty || bare == condition {
+            bare.to_string()
+        } else {
+            format!("({bare})")
+        };
+        text.push_str(&format!("WHEN ({shown}) "));
+    }
+    text + &trigger_call(facts, trigger)
+}
+
+/// What pg_get_constraintdef shows of a constraint trigger.
+pub fn constraint_trigger_definition(constraint: ConstraintTrigger) -> &'static str {
+    match (constraint.deferrable, constraint.initially_deferred) {
+        (_, true) => "TRIGGER DEFERRABLE INITIALLY DEFERRED",
+        (true, false) => "TRIGGER DEFERRABLE",
+        (false, false) => "TRIGGER",
+    }
+}
+
+/// What stands behind the timing of a constraint trigger.
+fn deferral(facts: &Facts<'_>, constraint: ConstraintTrigger) -> String {
+    let referenced = constraint.referenced.and_then(|oid| facts.relation(oid));
+    let from = referenced.map(|other| format!("FROM {} ", visible_name(facts, other.relation)));
+    let not = if constraint.deferrable { "" } else { "NOT " };
+    let initially = match constraint.initially_deferred {
+        true => "DEFERRED",
+        false => "IMMEDIATE",
+    };
+    format!(
+        "{}{not}DEFERRABLE INITIALLY {initially} ",
+        from.unwrap_or_default()
+    )
+}
+
+/// `EXECUTE FUNCTION f('a')`.
+pub fn trigger_call(facts: &Facts<'_>, trigger: &Trigger) -> String {
+    let function = facts
+        .catalog
+        .routine(trigger.function)
+        .map(|entry| &entry.described);
+    let name = match function {
+        Some(function) if facts.schema_is_searched(function.schema_oid) => identifier(&function.name),
+        Some(function) => qualified(&function.schema, &function.name),
+        None => trigger.function.to_string(),
+    };
+    let arguments: Vec<String> = trigger.arguments.iter().map(|text| literal(text)).collect();
+    format!("EXECUTE FUNCTION {name}({})", arguments.join(", "))
+}
+
+/// A text as a string literal.
+fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    match quoted.contains('\\') {
+        true => format!("E'{}'", quoted.replace('\\', "\\\\")),
+        false => format!("'{quoted}'"),
+    }
 }
 
 /// What follows `CONSTRAINT name` in ALTER TABLE ADD.
@@ -374,7 +531,10 @@ mod tests {
     fn key(target: IndexKeyTarget, descending: bool, nulls_first: bool) -> IndexKey {
         IndexKey {
             target,
+            name: None,
             ty: mote_types::ColumnType::TEXT,
+            collation: None,
+            operator_class: None,
             descending,
             nulls_first,
         }
@@ -382,25 +542,35 @@ mod tests {
 
     #[test]
     fn indexes_over_expressions() {
-        let bound =
-            || mote_sql::plan::expr::Expr::Constant(mote_types::Datum::Null, mote_types::ColumnType::TEXT);
-        let expression = |text: &str| IndexKeyTarget::Expression(text.into(), bound());
+        let catalog = &crate::index_expressions::Builtins;
         let table = crate::views::relation_by_name("pg_catalog", "pg_namespace").expect("exists");
+        let texts = ["lower((nspname)::text)", "((oid)::bigint + 1)"];
+        let bound =
+            crate::index_expressions::bind(&texts, Some("(oid > 5)"), &table, catalog).expect("binds");
+        let expression = |number: usize| {
+            IndexKeyTarget::Expression(texts[number].into(), bound.expressions[number].clone())
+        };
+        let mut pattern = key(IndexKeyTarget::Column(1), false, true);
+        pattern.operator_class = Some(Oid(4217));
+        pattern.collation = Some("C".into());
         let index = IndexDescription {
             oid: Oid(20_000),
             name: "An index".into(),
             index: mote_common::IndexId(1),
             keys: vec![
-                key(expression("lower(nspname)"), false, false),
-                key(expression("(oid + 1)"), true, false),
-                key(IndexKeyTarget::Column(1), false, true),
+                key(expression(0), false, false),
+                key(expression(1), true, false),
+                pattern,
             ],
             include: vec![2],
             unique: true,
+            immediate: true,
             primary: false,
             nulls_not_distinct: true,
-            predicate: Some(("(oid > 5)".into(), bound())),
+            predicate: Some(("(oid > 5)".into(), bound.predicate.clone().expect("bound"))),
             valid: true,
+            clustered: false,
+            parent: None,
         };
         let known = KnownIndex {
             table: &table,
@@ -408,23 +578,17 @@ mod tests {
         };
         assert_eq!(
             create_index(known, "s.t", false),
-            "CREATE UNIQUE INDEX \"An index\" ON s.t USING btree (lower(nspname), ((oid + 1)) DESC NULLS LAST, \
-             nspname NULLS FIRST) INCLUDE (nspowner) NULLS NOT DISTINCT WHERE (oid > 5)"
+            "CREATE UNIQUE INDEX \"An index\" ON s.t USING btree (lower((nspname)::text), (((oid)::bigint + 1)) DESC \
+             NULLS LAST, nspname COLLATE \"C\" text_pattern_ops NULLS FIRST) INCLUDE (nspowner) NULLS NOT DISTINCT \
+             WHERE (oid > 5)"
         );
         assert_eq!(
             create_index(known, "t", true),
-            "CREATE UNIQUE INDEX \"An index\" ON t USING btree (lower(nspname), (oid + 1) DESC NULLS LAST, \
-             nspname NULLS FIRST) INCLUDE (nspowner) NULLS NOT DISTINCT WHERE oid > 5"
+            "CREATE UNIQUE INDEX \"An index\" ON t USING btree (lower(nspname::text), (oid::bigint + 1) DESC NULLS LAST, \
+             nspname COLLATE \"C\" text_pattern_ops NULLS FIRST) INCLUDE (nspowner) NULLS NOT DISTINCT WHERE \
+             oid > '5'::oid"
         );
         assert_eq!(index_column(known, 4, false).as_deref(), Some("nspowner"));
         assert_eq!(index_column(known, 5, false), None);
-    }
-
-    #[test]
-    fn calls_are_told_from_expressions() {
-        assert!(is_call("lower(name)"));
-        assert!(is_call("pg_catalog.lower((a || b))"));
-        assert!(!is_call("(lower(a) || b)"));
-        assert!(!is_call("lower(a) || lower(b)"));
     }
 }

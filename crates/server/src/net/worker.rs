@@ -25,7 +25,7 @@ use crate::connection::{Connection, Served};
 use crate::server::Shared;
 
 /// Stack of a running statement, parser excluded. Memory is touched as it is used; below it lies a guard page.
-const STACK_BYTES: usize = 1 << 20;
+pub(crate) const STACK_BYTES: usize = 4 << 20;
 /// Stacks kept for the next statements.
 const STACKS_KEPT: usize = 64;
 /// Events taken from the kernel at a time.

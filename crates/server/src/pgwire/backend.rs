@@ -58,6 +58,15 @@ pub fn backend_key_data(out: &mut Vec<u8>, pid: u32, key: u32) {
     });
 }
 
+/// NotificationResponse: who said what, and where.
+pub fn notification(out: &mut Vec<u8>, pid: u32, channel: &str, payload: &str) {
+    message(out, b'A', |out| {
+        out.extend_from_slice(&(pid as i32).to_be_bytes());
+        string(out, channel);
+        string(out, payload);
+    });
+}
+
 pub fn parameter_status(out: &mut Vec<u8>, name: &str, value: &str) {
     message(out, b'S', |out| {
         string(out, name);
@@ -228,6 +237,7 @@ pub fn error_response(out: &mut Vec<u8>, error: &SqlError) {
         let optional = [
             (b'D', &fields.detail),
             (b'H', &fields.hint),
+            (b'q', &fields.internal_query),
             (b'W', &fields.context),
             (b's', &fields.schema),
             (b't', &fields.table),
@@ -245,6 +255,9 @@ pub fn error_response(out: &mut Vec<u8>, error: &SqlError) {
         }
         if let Some(position) = fields.position {
             field(b'P', &position.to_string());
+        }
+        if let Some(position) = fields.internal_position {
+            field(b'p', &position.to_string());
         }
         out.push(0);
     });

@@ -243,7 +243,13 @@ pub struct PartitionOf {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum PartitionBound {
+pub struct PartitionBound {
+    pub kind: PartitionBoundKind,
+    pub location: Location,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartitionBoundKind {
     Default,
     In(Vec<Expr>),
     Range {
@@ -394,7 +400,7 @@ pub enum AlterTableCommand {
     },
     DetachPartition {
         partition: RelationName,
-        concurrently: bool,
+        mode: DetachMode,
     },
     ReplicaIdentity(ReplicaIdentity),
     EnableRowSecurity,
@@ -402,6 +408,14 @@ pub enum AlterTableCommand {
     ForceRowSecurity,
     NoForceRowSecurity,
     Unsupported(&'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DetachMode {
+    AtOnce,
+    Concurrently,
+    /// The second half of one that was interrupted.
+    Finalize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -49,6 +49,7 @@ pub enum Statement {
     AlterSequence(Box<AlterSequence>),
     CreateView(Box<CreateView>),
     CreateFunction(Box<CreateFunction>),
+    AlterFunction(Box<AlterFunction>),
     CreateTrigger(Box<CreateTrigger>),
     CreateRole(Box<CreateRole>),
     AlterRole(Box<AlterRole>),

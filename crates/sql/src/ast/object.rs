@@ -64,6 +64,15 @@ pub struct CreateFunction {
     pub body: Option<FunctionBody>,
 }
 
+/// ALTER FUNCTION, PROCEDURE or ROUTINE with clauses of the definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterFunction {
+    pub kind: ObjectKind,
+    pub signature: ObjectSignature,
+    /// As in [`CreateFunction::options`].
+    pub options: Vec<DefinitionOption>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionBody {
     Return(Expr),
@@ -355,6 +364,8 @@ pub struct Rename {
     pub part: Option<Name>,
     pub new_name: Name,
     pub if_exists: bool,
+    /// Of this table only, not of those that inherit from it.
+    pub only: bool,
     pub behavior: DropBehavior,
 }
 

@@ -46,7 +46,11 @@ const USE_LATERAL: &str = "You might be able to move the set-returning function 
 
 impl Binder<'_> {
     pub(super) fn function_call(&mut self, call: &ast::FunctionCall) -> SqlResult<Expr> {
-        let name = self.function_name(call)?;
+        let routines = self.routines_called(call);
+        let name = match self.function_name(call) {
+            Err(_) if !routines.is_empty() => call.name.last(),
+            name => name?,
+        };
         if call.within_group {
             return self.ordered_set_aggregate(name, call);
         }
@@ -67,6 +71,9 @@ impl Binder<'_> {
             .any(|callable| matches!(callable, Callable::Window(_)));
         let plain_aggregate = is_aggregate && call.over.is_none();
         let arguments = self.call_arguments(call, plain_aggregate, is_window || call.over.is_some())?;
+        if let Some(found) = self.routine_call(call, &routines, &arguments)? {
+            return Ok(found);
+        }
         let arguments = match call.arguments.iter().any(|argument| argument.name.is_some()) {
             true => self.named_arguments(name, call, arguments)?,
             false => arguments,
@@ -296,14 +303,14 @@ impl Binder<'_> {
         })
     }
 
-    fn no_function(&self, shown: &str, inputs: &[Oid], location: Location) -> SqlError {
+    pub(super) fn no_function(&self, shown: &str, inputs: &[Oid], location: Location) -> SqlError {
         let message = format!("function {shown}({}) does not exist", type_list(inputs));
         self.error(state::UNDEFINED_FUNCTION, location, message).hint(
             "No function matches the given name and argument types. You might need to add explicit type casts.",
         )
     }
 
-    fn check_plain_call(&self, call: &ast::FunctionCall, name: &str) -> SqlResult<()> {
+    pub(super) fn check_plain_call(&self, call: &ast::FunctionCall, name: &str) -> SqlResult<()> {
         if call.over.is_some() {
             let message =
                 format!("OVER specified, but {name} is not a window function nor an aggregate function");
@@ -361,7 +368,7 @@ impl Binder<'_> {
     }
 
     /// A set-returning function: in FROM it is itself, in a target list it becomes a column of the level's set item.
-    fn set_returning(&mut self, call: Expr, location: Location) -> SqlResult<Expr> {
+    pub(super) fn set_returning(&mut self, call: Expr, location: Location) -> SqlResult<Expr> {
         let Some(level) = self.levels.last() else {
             let message = "set-returning functions are not allowed in this context";
             return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
@@ -696,7 +703,12 @@ fn count_star() -> Option<AggregateId> {
 }
 
 /// Puts variadic arguments into an array; `"any"` takes them one by one.
-fn gather_variadic(mut arguments: Vec<Expr>, from: usize, element: Oid, declared: &[Oid]) -> Vec<Expr> {
+pub(super) fn gather_variadic(
+    mut arguments: Vec<Expr>,
+    from: usize,
+    element: Oid,
+    declared: &[Oid],
+) -> Vec<Expr> {
     if element == oid::ANY {
         return arguments;
     }
@@ -740,11 +752,11 @@ fn session_call(body: &str, arguments: &[Expr], ty: ColumnType) -> Option<Expr> 
     Some(Expr::SessionValue { value, ty })
 }
 
-fn display_name(call: &ast::FunctionCall) -> String {
+pub(super) fn display_name(call: &ast::FunctionCall) -> String {
     call.name.parts.join(".")
 }
 
-fn type_list(types: &[Oid]) -> String {
+pub(super) fn type_list(types: &[Oid]) -> String {
     types
         .iter()
         .map(|ty| type_label(*ty))

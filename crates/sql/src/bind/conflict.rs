@@ -10,7 +10,9 @@ use super::query::ItemKind;
 use super::relation_expression::RelationExpression;
 use super::scope::{Clause, ScopeItem};
 use crate::ast::{self, ConflictTarget, ExprKind};
-use crate::catalog::{ConstraintKind, IndexKeyTarget, Relation};
+use crate::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation};
+use crate::optimize::implication::implied;
+use crate::optimize::simplify;
 use crate::plan::expr::Expr;
 use crate::plan::node::{ConflictAction, OnConflict};
 
@@ -118,38 +120,45 @@ impl Binder<'_> {
                 )?),
             }
         }
-        let filter = match filter {
+        let mut filter = match filter {
             Some(filter) => {
                 Some(self.relation_expression(filter, relation, RelationExpression::IndexPredicate, None)?)
             }
             None => None,
         };
-        let matches = |index: &&crate::catalog::IndexDescription| {
-            let key_matches = |key: &crate::catalog::IndexKey| match &key.target {
-                IndexKeyTarget::Column(column) => columns.contains(column),
-                IndexKeyTarget::Expression(_, expr) => exprs.iter().any(|wanted| wanted.same(expr)),
-            };
-            let covers = |column: &u16| {
+        // The catalog's expressions are folded as those of a query: so must these be.
+        let folder = self.folder;
+        exprs
+            .iter_mut()
+            .chain(&mut filter)
+            .for_each(|expr| simplify(expr, folder));
+        let filter: Vec<&Expr> = filter.iter().collect();
+        let matches = |index: &&IndexDescription| {
+            let has_column = |wanted: &u16| {
                 index
                     .keys
                     .iter()
-                    .any(|key| matches!(key.target, IndexKeyTarget::Column(c) if c == *column))
+                    .any(|key| matches!(key.target, IndexKeyTarget::Column(column) if column == *wanted))
             };
-            let expressions = index
-                .keys
-                .iter()
-                .filter(|key| matches!(key.target, IndexKeyTarget::Expression(..)));
-            let predicate = match (&index.predicate, &filter) {
-                (None, _) => true,
-                (Some((_, predicate)), Some(filter)) => predicate.same(filter),
-                (Some(_), None) => false,
+            let has_expression = |wanted: &Expr| {
+                index.keys.iter().any(
+                    |key| matches!(&key.target, IndexKeyTarget::Expression(_, expr) if expr.same(wanted)),
+                )
+            };
+            let is_named = |key: &IndexKey| match &key.target {
+                IndexKeyTarget::Column(column) => columns.contains(column),
+                IndexKeyTarget::Expression(_, expr) => exprs.iter().any(|wanted| wanted.same(expr)),
+            };
+            let covers = match &index.predicate {
+                None => true,
+                Some((_, predicate)) => implied(predicate, &filter),
             };
             index.unique
                 && index.valid
-                && predicate
-                && index.keys.iter().all(key_matches)
-                && columns.iter().all(covers)
-                && expressions.count() >= exprs.len()
+                && covers
+                && index.keys.iter().all(is_named)
+                && columns.iter().all(has_column)
+                && exprs.iter().all(has_expression)
         };
         let found = relation
             .indexes

@@ -50,6 +50,10 @@ impl Binder<'_> {
                     let message = "cannot use column reference in DEFAULT expression";
                     return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
                 }
+                if self.clause() == Some(Clause::PartitionBound) {
+                    let message = "cannot use column reference in partition bound expression";
+                    return Err(self.error(state::INVALID_COLUMN_REFERENCE, location, message));
+                }
                 self.column_reference(reference, location)
             }
             ExprKind::Indirection { base, steps } => self.indirection(base, steps, location),
@@ -163,6 +167,9 @@ impl Binder<'_> {
     }
 
     fn parameter(&mut self, number: u32, location: Location) -> SqlResult<Expr> {
+        if let Some(variable) = self.numbered_variable(number, location)? {
+            return Ok(variable);
+        }
         let missing = || format!("there is no parameter ${number}");
         let index = number.checked_sub(1).and_then(|index| u16::try_from(index).ok());
         let Some(index) = index else {
@@ -631,7 +638,7 @@ fn sql_value(function: SqlValueFunction, precision: Option<i32>, location: Locat
 
 impl ast::Expr {
     /// The leftmost place of the expression, which is where PostgreSQL points when the whole is at fault.
-    pub(super) fn start(&self) -> Location {
+    pub fn start(&self) -> Location {
         let inner = match &self.kind {
             ExprKind::Operator { left: Some(left), .. } => left,
             ExprKind::InList { operand, .. }

@@ -101,7 +101,8 @@ impl Binder<'_> {
             return self.view(&relation, shown, alias, name.location);
         }
         let columns = self.renamed_relation_columns(&relation, alias, name.location)?;
-        let item = self.add_item(shown.clone(), ItemKind::Relation(relation), columns)?;
+        let lock = RelationLock::AccessShare;
+        let item = self.relation_range_item(shown.clone(), &relation, columns, reference.only, lock)?;
         Ok((FromTree::Item(item), vec![ScopeItem::item(shown, item)]))
     }
 
@@ -164,8 +165,10 @@ impl Binder<'_> {
         let levels = std::mem::take(&mut self.levels);
         let cte_names = std::mem::take(&mut self.cte_names);
         let outer_text = std::mem::take(&mut self.text);
+        let names = self.names.take();
         let check_as = std::mem::replace(&mut self.check_as, relation.owner);
         let bound = self.query(query);
+        self.names = names;
         self.check_as = check_as;
         self.text = outer_text;
         self.cte_names = cte_names;
@@ -274,11 +277,15 @@ impl Binder<'_> {
                 false => &function.column_definitions,
             };
             for call in spread_unnest(&part.call) {
-                let bound = self.in_clause(Clause::FunctionInFrom, |this| this.settled(&call))?;
+                let mut bound = self.in_clause(Clause::FunctionInFrom, |this| this.settled(&call))?;
                 let name = function_column_name(&call);
                 let output = output_name(&bound);
-                let name = output.map_or(name, Name::from);
+                let name = output.clone().unwrap_or(name);
                 let new = self.function_columns(&bound, &name, definitions, call.location)?;
+                if let (Expr::Routine(call), false) = (&mut bound, definitions.is_empty()) {
+                    let column = |column: &ItemColumn| (column.name.to_string(), column.ty);
+                    call.columns = Some(new.iter().map(column).collect());
+                }
                 // A single scalar function's column takes the alias's name, unless its result has one.
                 let rename = single && new.len() == 1 && bound.ty().oid != oid::RECORD && output.is_none();
                 widths.push(new.iter().map(|column| column.ty).collect::<Vec<_>>());
@@ -572,13 +579,19 @@ fn spread_unnest(call: &ast::Expr) -> Vec<ast::Expr> {
 }
 
 /// The name of a function's one OUT parameter.
-fn output_name(call: &Expr) -> Option<&'static str> {
+fn output_name(call: &Expr) -> Option<Name> {
     match call {
+        Expr::Routine(call) => {
+            let mut outputs = call.routine.outputs();
+            let only = outputs.next().filter(|only| !only.name.is_empty())?;
+            outputs.next().is_none().then(|| only.name.as_str().into())
+        }
         Expr::Call { function, .. } => match function.signature().body {
             "json_array_elements"
             | "json_array_elements_text"
             | "jsonb_array_elements"
-            | "jsonb_array_elements_text" => Some("value"),
+            | "jsonb_array_elements_text" => Some("value".into()),
+            "pg_partition_ancestors" => Some("relid".into()),
             _ => None,
         },
         _ => None,

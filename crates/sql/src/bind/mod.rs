@@ -7,18 +7,25 @@
 //!  4. `coerce`, `resolve`: conversions; the choice of operators and functions, by PostgreSQL's rules.
 //!  5. `expression`, `call`, `compare`, `subquery`: one expression form after the other.
 //!  6. `from`, `select`, `group`, `window`, `set_operation`, `with`: the clauses of a query.
-//!  7. `modify`, `conflict`: INSERT, UPDATE, DELETE.
-//!  8. `relation_expression`, `type_name`: defaults, checks and index expressions; types by name.
+//!  7. `modify`, `conflict`, `updatable_view`, `merge`: INSERT, UPDATE, DELETE, MERGE.
+//!  8. `parameter_names`, `routine`: names from around the statement; calls of users' functions.
+//!  9. `relation_expression`, `type_name`: defaults, checks and index expressions; types by name.
 //!
 //! Promises: no row is read, no expression evaluated, except that literals take their type here. Errors carry
 //! PostgreSQL's SQLSTATE, wording and position. Leaves out: how to run it (`optimize`).
+
+use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
+use crate::PlanSettings;
 use crate::ast::{self, Location, Name};
+use crate::catalog::inheritance::Expansion;
+use crate::catalog::routine::Routine;
 use crate::catalog::{CatalogView, Relation};
+use crate::optimize::ConstantFolder;
 use crate::plan::expr::Expr;
 use crate::plan::{Dependency, RelationAccess, RelationLock};
 
@@ -32,25 +39,37 @@ mod conflict;
 mod expression;
 mod from;
 mod group;
+mod merge;
 mod modify;
+mod parameter_names;
 mod relation_expression;
 mod resolve;
+mod routine;
 mod scope;
 mod select;
 mod set_operation;
 mod subquery;
+mod trigger;
 mod type_name;
+mod updatable_view;
 mod window;
 mod with;
 
+pub use parameter_names::{NameConflict, ParameterNames, ParameterReference};
 pub use relation_expression::{
-    RelationExpression, bind_default, bind_expression_over_relation, bind_free_expression,
-    bind_written_expression,
+    RelationExpression, assignment_cast, bind_checks, bind_default, bind_expression_over_relation,
+    bind_free_expression, bind_free_text, bind_partition_value, bind_written_expression,
+};
+pub use routine::{BoundCall, bind_call, row_columns};
+pub use trigger::{
+    TriggerCondition, bind_insert_triggers, bind_routed_triggers, bind_stored_trigger_condition,
+    bind_trigger_condition, bind_truncate_triggers, trigger_condition_columns,
 };
 pub use type_name::{parse_type_name, resolve_type_name};
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
 use scope::Level;
+pub use select::implied_name;
 pub(crate) use select::{conjuncts, items_of};
 
 /// Query levels, views and expressions may nest this deep together before 54001.
@@ -61,9 +80,16 @@ pub(crate) fn bind_statement(
     statement: &ast::Statement,
     parameter_types: &[Oid],
     catalog: &dyn CatalogView,
-    text: &str,
+    settings: &PlanSettings<'_>,
 ) -> SqlResult<Bound> {
-    Binder::new(catalog, text, parameter_types).bind(statement)
+    let mut binder = Binder::new(catalog, settings.text, parameter_types);
+    binder.folder = settings.folder;
+    if let Some(names) = settings.names {
+        binder.parameters = names.types().to_vec();
+        binder.parameters_open = false;
+        binder.names = Some(names);
+    }
+    binder.bind(statement)
 }
 
 /// The state of binding one statement.
@@ -75,6 +101,8 @@ pub(crate) struct Binder<'a> {
     parameters: Vec<ColumnType>,
     /// Parameters that were declared may not be added to.
     parameters_open: bool,
+    /// Names from around the statement.
+    names: Option<&'a dyn ParameterNames>,
     items: Vec<RangeItem>,
     /// For each item how many levels were in sight when it was added: the last of them is the one it belongs to.
     item_levels: Vec<usize>,
@@ -88,8 +116,12 @@ pub(crate) struct Binder<'a> {
     levels: Vec<Level>,
     dependencies: Vec<Dependency>,
     accesses: Vec<RelationAccess>,
+    /// Functions of users that are called.
+    routines: Vec<Arc<Routine>>,
     /// Whose privileges count where we are: a view's owner inside the view.
     check_as: Oid,
+    /// For what is matched with expressions of the catalog, which are folded.
+    folder: Option<&'a dyn ConstantFolder>,
     depth: u32,
 }
 
@@ -107,6 +139,7 @@ impl<'a> Binder<'a> {
             text,
             parameters: parameter_types.iter().map(known).collect(),
             parameters_open: true,
+            names: None,
             items: Vec::with_capacity(4),
             item_levels: Vec::with_capacity(4),
             subqueries: Vec::new(),
@@ -116,7 +149,9 @@ impl<'a> Binder<'a> {
             levels: Vec::with_capacity(2),
             dependencies: Vec::new(),
             accesses: Vec::new(),
+            routines: Vec::new(),
             check_as: Oid::INVALID,
+            folder: None,
             depth: 0,
         }
     }
@@ -138,16 +173,17 @@ impl<'a> Binder<'a> {
             parameters: self.parameters,
             dependencies: self.dependencies,
             accesses: self.accesses,
+            routines: self.routines,
         })
     }
 
-    /// INSERT, UPDATE or DELETE, also inside WITH.
+    /// INSERT, UPDATE, DELETE, also inside WITH; MERGE.
     fn modifying_statement(&mut self, statement: &ast::Statement) -> SqlResult<query::BoundModify> {
         match statement {
             ast::Statement::Insert(insert) => self.insert(insert),
             ast::Statement::Update(update) => self.update(update),
             ast::Statement::Delete(delete) => self.delete(delete),
-            ast::Statement::Merge(_) => Err(SqlError::unsupported("MERGE")),
+            ast::Statement::Merge(merge) => self.merge(merge),
             _ => Err(SqlError::internal(
                 "only queries and modifying statements are bound",
             )),
@@ -192,9 +228,41 @@ impl<'a> Binder<'a> {
             .filter(|number| *number < 0xFFF0);
         let number = number
             .ok_or_else(|| SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many range table entries"))?;
-        self.items.push(RangeItem { alias, kind, columns });
+        self.items.push(RangeItem {
+            alias,
+            kind,
+            columns,
+            expansion: None,
+        });
         self.item_levels.push(self.levels.len());
         Ok(number)
+    }
+
+    /// An item for a table, and for all tables below it unless the statement says ONLY.
+    fn relation_range_item(
+        &mut self,
+        alias: Name,
+        relation: &Arc<Relation>,
+        columns: Vec<ItemColumn>,
+        only: bool,
+        lock: RelationLock,
+    ) -> SqlResult<u16> {
+        if only || relation.children.is_empty() {
+            return self.add_item(alias, ItemKind::Relation(Arc::clone(relation)), columns);
+        }
+        let catalog = self.catalog;
+        // Privileges are asked of the parent alone.
+        let expansion = Expansion::of(relation, catalog, &mut |table| self.access(table, lock, 0))?;
+        // What the parent's item is guessed to hold is what all of them hold.
+        let mut seen = Relation::clone(relation);
+        seen.row_estimate = expansion
+            .members
+            .iter()
+            .map(|member| member.relation.row_estimate)
+            .sum();
+        let item = self.add_item(alias, ItemKind::Relation(Arc::new(seen)), columns)?;
+        self.items[item as usize].expansion = Some(Arc::new(expansion));
+        Ok(item)
     }
 
     /// An item for rows that a query level computes.

@@ -11,25 +11,71 @@ use mote_types::{ColumnType, Datum, oid};
 
 use super::Binder;
 use super::query::{
-    BoundInsert, BoundModify, BoundQuery, BoundTarget, ItemKind, ModifyKind, QueryBody, SelectBody,
+    BoundInsert, BoundModify, BoundQuery, BoundRow, BoundTarget, ModifyKind, QueryBody, SelectBody,
 };
 use super::relation_expression::RelationExpression;
 use super::scope::{Clause, Level, ScopeItem};
 use super::select::conjuncts;
+use super::updatable_view::{Change, UpdatableView};
 use crate::ast::{self, Assignment, ExprKind, InsertSource, Location, Overriding};
 use crate::catalog::cast::CastUse;
+use crate::catalog::inheritance::Member;
+use crate::catalog::trigger::TriggerEvents;
 use crate::catalog::{Column, ConstraintKind, Identity, Relation, RelationKind};
 use crate::plan::expr::{Expr, SequenceCall, SubPlanKind};
+use crate::plan::node::FiredTrigger;
 use crate::plan::{Command, RelationLock, privilege};
 
 const GENERATED_ALWAYS: SqlState = SqlState::new("428C9");
 
+/// What a statement changes.
+struct Changed {
+    /// The table, also of a view.
+    relation: Arc<Relation>,
+    target: u16,
+    /// What the statement named, for its expressions.
+    scope: ScopeItem,
+    view: Option<(Arc<Relation>, UpdatableView)>,
+}
+
+/// What an INSERT can do to a relation, and the columns that ON CONFLICT DO UPDATE sets.
+fn inserted_events(insert: &ast::Insert, relation: &Relation) -> (TriggerEvents, Vec<u16>) {
+    let Some(ast::OnConflict {
+        action: ast::ConflictAction::Update { assignments, .. },
+        ..
+    }) = &insert.on_conflict
+    else {
+        return (TriggerEvents::INSERT, Vec::new());
+    };
+    let events = TriggerEvents {
+        update: true,
+        ..TriggerEvents::INSERT
+    };
+    (events, assigned_columns(assignments, relation))
+}
+
+/// Positions of the columns that a SET list names.
+pub(super) fn assigned_columns(assignments: &[Assignment], relation: &Relation) -> Vec<u16> {
+    let targets = assignments.iter().flat_map(|assignment| match assignment {
+        Assignment::Single { column, .. } => std::slice::from_ref(column),
+        Assignment::Multiple { columns, .. } => columns.as_slice(),
+    });
+    let position = |target: &ast::ColumnTarget| {
+        let named = |column: &Column| !column.dropped && *column.name == *target.name;
+        relation
+            .columns
+            .iter()
+            .position(named)
+            .map(|position| position as u16)
+    };
+    targets.filter_map(position).collect()
+}
+
 impl Binder<'_> {
     /// The relation a statement modifies.
-    fn modified_relation(
+    pub(super) fn modified_relation(
         &mut self,
         reference: &ast::RelationReference,
-        verb: &str,
         privileges: u32,
     ) -> SqlResult<Arc<Relation>> {
         let name = &reference.name;
@@ -43,7 +89,7 @@ impl Binder<'_> {
         let relation = self.find_relation(name)?;
         match relation.kind {
             RelationKind::Table => {}
-            RelationKind::View => return Err(SqlError::unsupported(format_args!("{verb} on a view"))),
+            RelationKind::View => return Err(SqlError::internal("a view is taken apart before")),
             RelationKind::Virtual => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
                 return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
@@ -63,7 +109,51 @@ impl Binder<'_> {
         Ok(relation)
     }
 
-    fn target_item(
+    /// What a statement changes: a table, or what is behind a view.
+    fn changed(
+        &mut self,
+        reference: &ast::RelationReference,
+        change: Change,
+        privileges: u32,
+    ) -> SqlResult<Changed> {
+        let name = &reference.name;
+        let is_cte = name.schema.is_none() && self.cte_names.iter().any(|(known, _)| *known == name.name);
+        let view = match is_cte {
+            true => None,
+            false => Some(self.find_relation(name)?).filter(|found| found.kind == RelationKind::View),
+        };
+        let Some(view) = view else {
+            let relation = self.modified_relation(reference, privileges)?;
+            // What is below a table that rows are inserted into is locked when the first row goes there.
+            let only = reference.only || matches!(change, Change::Insert);
+            let reference = ast::RelationReference {
+                only,
+                ..reference.clone()
+            };
+            let (target, alias) = self.target_item(&reference, &relation)?;
+            return Ok(Changed {
+                relation,
+                target,
+                scope: ScopeItem::item(alias, target),
+                view: None,
+            });
+        };
+        self.access(&view, RelationLock::AccessShare, privileges);
+        let taken = self.updatable_view(&view, change, privileges)?;
+        let alias = reference
+            .alias
+            .as_ref()
+            .map_or(&reference.name.name, |alias| &alias.name)
+            .clone();
+        Ok(Changed {
+            relation: taken.relation.clone(),
+            target: taken.target,
+            scope: taken.scope(alias),
+            view: Some((view, taken)),
+        })
+    }
+
+    pub(super) fn target_item(
         &mut self,
         reference: &ast::RelationReference,
         relation: &Arc<Relation>,
@@ -73,7 +163,8 @@ impl Binder<'_> {
             .as_ref()
             .map_or(&reference.name.name, |alias| &alias.name)
             .clone();
-        let item = self.add_item(alias.clone(), ItemKind::Relation(relation.clone()), Vec::new())?;
+        let lock = RelationLock::RowExclusive;
+        let item = self.relation_range_item(alias.clone(), relation, Vec::new(), reference.only, lock)?;
         Ok((item, alias))
     }
 
@@ -109,20 +200,35 @@ impl Binder<'_> {
             } else {
                 0
             };
-        let relation = self.modified_relation(&insert.table, "INSERT", privileges)?;
-        let (target, alias) = self.target_item(&insert.table, &relation)?;
-        let columns = self.insert_columns(insert, &relation)?;
+        let Changed {
+            relation,
+            target,
+            scope,
+            view,
+        } = self.changed(&insert.table, Change::Insert, privileges)?;
+        if view.is_some() && insert.on_conflict.is_some() {
+            return Err(SqlError::unsupported("ON CONFLICT of a view"));
+        }
+        let columns = match &view {
+            None => self.insert_columns(insert, &relation)?,
+            Some((_, view)) => self.insert_columns_of_view(insert, view)?,
+        };
         let mut bound = self.insert_source(insert, &relation, &columns)?;
         bound.generated = self.generated_columns(&relation, &|_| true)?;
         bound.checks = self.checks(&relation)?;
+        let (events, assigned) = inserted_events(insert, &relation);
+        let assigned = |column: u16| assigned.contains(&column);
+        bound.triggers = self.fired_triggers(&relation, events, true, &assigned)?;
+        let triggers = self.fired_triggers(&relation, events, false, &assigned)?;
         self.levels.push(Level::new(Clause::Returning));
-        self.level().items.push(ScopeItem::item(alias, target));
+        self.level().items.push(scope);
         if let Some(conflict) = &insert.on_conflict {
             let (conflict, excluded) = self.on_conflict(conflict, &relation, target)?;
             bound.on_conflict = Some(conflict);
             bound.excluded = excluded;
         }
-        let returning = self.returning(insert.returning.as_ref(), &relation)?;
+        let named = view.as_ref().map_or(&relation, |(view, _)| view);
+        let returning = self.returning(insert.returning.as_ref(), named)?;
         self.levels.pop();
         self.cte_names.truncate(known);
         let kind = ModifyKind::Insert(bound);
@@ -131,12 +237,32 @@ impl Binder<'_> {
             target,
             relation,
             kind,
+            triggers,
             returning,
         })
     }
 
+    /// Positions, in the table behind a view, of the columns that values are given for.
+    fn insert_columns_of_view(&self, insert: &ast::Insert, view: &UpdatableView) -> SqlResult<Vec<usize>> {
+        if !insert.columns.is_empty() {
+            let mut behind = insert.clone();
+            for column in &mut behind.columns {
+                column.name = view.column_behind("insert into", column, self)?;
+            }
+            return self.insert_columns(&behind, &view.relation);
+        }
+        let width = match &insert.source {
+            InsertSource::Query(query) => match &query.body {
+                ast::QueryBody::Values(rows) => rows.first().map(Vec::len),
+                _ => None,
+            },
+            InsertSource::DefaultValues => Some(0),
+        };
+        view.all_columns(width)
+    }
+
     /// Positions of the columns that values are given for.
-    fn insert_columns(&self, insert: &ast::Insert, relation: &Relation) -> SqlResult<Vec<usize>> {
+    pub(super) fn insert_columns(&self, insert: &ast::Insert, relation: &Relation) -> SqlResult<Vec<usize>> {
         if insert.columns.is_empty() {
             let live = relation
                 .columns
@@ -172,6 +298,7 @@ impl Binder<'_> {
             values: Vec::new(),
             generated: Vec::new(),
             checks: Vec::new(),
+            triggers: Vec::new(),
             on_conflict: None,
             excluded: 0,
         };
@@ -227,18 +354,19 @@ impl Binder<'_> {
     }
 
     /// One row of VALUES, converted to the columns' types, with DEFAULT replaced.
-    fn values_row(
+    pub(super) fn values_row(
         &mut self,
         row: &[ast::Expr],
         insert: &ast::Insert,
         relation: &Arc<Relation>,
         columns: &[usize],
     ) -> SqlResult<Vec<Expr>> {
+        self.levels.push(Level::new(Clause::Values));
+        let row = &*self.with_stars_expanded(row)?;
         let place = row
             .get(columns.len())
             .map_or(Location::NONE, |expr| expr.location);
         self.check_width(row.len(), insert, columns, place)?;
-        self.levels.push(Level::new(Clause::Values));
         let mut bound = Vec::with_capacity(row.len());
         for (position, expr) in columns.iter().zip(row) {
             let column = &relation.columns[*position];
@@ -267,9 +395,13 @@ impl Binder<'_> {
         given: &mut [Option<Expr>],
         bound: &mut BoundInsert,
     ) -> SqlResult<()> {
-        let width = rows[0].len();
-        let mut converted = Vec::with_capacity(rows.len());
+        let mut expanded = Vec::with_capacity(rows.len());
         for row in rows {
+            expanded.push(self.with_stars_expanded(row)?);
+        }
+        let width = expanded[0].len();
+        let mut converted = Vec::with_capacity(rows.len());
+        for row in &expanded {
             if row.len() != width {
                 let place = row.first().map_or(Location::NONE, |expr| expr.location);
                 return Err(self.error(
@@ -391,7 +523,7 @@ impl Binder<'_> {
     }
 
     /// The default of a column: identity, written default, or NULL.
-    fn default_value(&mut self, relation: &Arc<Relation>, position: usize) -> SqlResult<Expr> {
+    pub(super) fn default_value(&mut self, relation: &Arc<Relation>, position: usize) -> SqlResult<Expr> {
         let column = &relation.columns[position];
         let null = Expr::Constant(Datum::Null, column.ty);
         if column.dropped || column.generated.is_some() {
@@ -416,7 +548,7 @@ impl Binder<'_> {
     }
 
     /// Generated columns whose inputs `touched` may have changed.
-    fn generated_columns(
+    pub(super) fn generated_columns(
         &mut self,
         relation: &Arc<Relation>,
         touched: &dyn Fn(u16) -> bool,
@@ -437,7 +569,7 @@ impl Binder<'_> {
         Ok(generated)
     }
 
-    fn checks(&mut self, relation: &Arc<Relation>) -> SqlResult<Vec<(String, Expr)>> {
+    pub(super) fn checks(&mut self, relation: &Arc<Relation>) -> SqlResult<Vec<(String, Expr)>> {
         let mut checks = Vec::new();
         for constraint in &relation.constraints {
             let ConstraintKind::Check(text) = &constraint.kind else {
@@ -470,46 +602,115 @@ impl Binder<'_> {
         if let Some(with) = &update.with {
             self.with_clause(with)?;
         }
-        let relation = self.modified_relation(&update.table, "UPDATE", privilege::UPDATE)?;
-        let (target, alias) = self.target_item(&update.table, &relation)?;
+        let Changed {
+            relation,
+            target,
+            scope,
+            view,
+        } = self.changed(&update.table, Change::Update, privilege::UPDATE)?;
         self.levels.push(Level::new(Clause::Update));
-        self.level().items.push(ScopeItem::item(alias, target));
+        self.level().items.push(scope);
         let mut from = self.modify_from(target, &update.from)?;
-        let assignments = self.assignments(&update.assignments, &relation, target)?;
+        let assignments = match &view {
+            None => self.assignments(&update.assignments, &relation, target)?,
+            Some((_, view)) => {
+                let behind = view.assignments_behind(&update.assignments, self)?;
+                self.assignments(&behind, &relation, target)?
+            }
+        };
         from.filter = self.modify_filter(update.filter.as_ref())?;
+        let named = view.as_ref().map_or(&relation, |(view, _)| view).clone();
         let reads = !from.filter.is_empty()
             || assignments.iter().any(|(_, expr)| {
                 expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if *relation == target))
             });
         if reads {
-            self.access(&relation, RelationLock::RowExclusive, privilege::SELECT);
+            self.access(&named, RelationLock::RowExclusive, privilege::SELECT);
+        }
+        if let Some((_, view)) = view {
+            from.filter.extend(view.filter);
         }
         let assigned: Vec<u16> = assignments.iter().map(|(position, _)| *position).collect();
-        let mut generated = self.generated_columns(&relation, &|column| assigned.contains(&column))?;
-        generated.retain(|(position, _)| {
-            !assigned.contains(position) || relation.columns[*position as usize].generated.is_some()
-        });
         let assignments = assignments
             .into_iter()
             .filter(|(p, _)| relation.columns[*p as usize].generated.is_none())
             .collect();
-        let checks = self.checks(&relation)?;
-        let returning = self.returning(update.returning.as_ref(), &relation)?;
+        let rows = self.updated_rows(target, &relation, &assigned)?;
+        let is_assigned = |column: u16| assigned.contains(&column);
+        let triggers = self.fired_triggers(&relation, TriggerEvents::UPDATE, false, &is_assigned)?;
+        let returning = self.returning(update.returning.as_ref(), &named)?;
         self.levels.pop();
         self.cte_names.truncate(known);
         let kind = ModifyKind::Update {
             from,
             assignments,
-            generated,
-            checks,
+            rows,
         };
         Ok(BoundModify {
             command: Command::Update,
             target,
             relation,
             kind,
+            triggers,
             returning,
         })
+    }
+
+    /// What each table that an UPDATE changes computes and checks; `assigned` are columns of the relation it names.
+    pub(super) fn updated_rows(
+        &mut self,
+        target: u16,
+        relation: &Arc<Relation>,
+        assigned: &[u16],
+    ) -> SqlResult<Vec<BoundRow>> {
+        let Some(expansion) = self.items[target as usize].expansion.clone() else {
+            return Ok(vec![self.updated_row(relation, assigned)?]);
+        };
+        let row = |member: &Member| {
+            let assigned: Vec<u16> = assigned
+                .iter()
+                .filter_map(|position| member.map.get(*position))
+                .collect();
+            self.updated_row(&member.relation, &assigned)
+        };
+        expansion.members.iter().map(row).collect()
+    }
+
+    fn updated_row(&mut self, relation: &Arc<Relation>, assigned: &[u16]) -> SqlResult<BoundRow> {
+        let events = TriggerEvents::UPDATE;
+        // A trigger may change any column.
+        let any = relation.has_before_row_triggers(events);
+        let generated = self.generated_columns(relation, &|column| any || assigned.contains(&column))?;
+        // A row that moves to another partition is deleted here.
+        let fired = TriggerEvents {
+            delete: relation.is_partition(),
+            ..events
+        };
+        let changed = |column: u16| {
+            assigned.contains(&column) || generated.iter().any(|(position, _)| *position == column)
+        };
+        Ok(BoundRow {
+            checks: self.checks(relation)?,
+            triggers: self.fired_triggers(relation, fired, true, &changed)?,
+            generated,
+        })
+    }
+
+    /// The triggers of each table that a DELETE takes rows from.
+    pub(super) fn deleted_rows(
+        &mut self,
+        target: u16,
+        relation: &Arc<Relation>,
+    ) -> SqlResult<Vec<Vec<FiredTrigger>>> {
+        let members = match &self.items[target as usize].expansion {
+            None => vec![relation.clone()],
+            Some(expansion) => {
+                let members = expansion.members.iter();
+                members.map(|member| member.relation.clone()).collect()
+            }
+        };
+        let fired = |member| self.fired_triggers(member, TriggerEvents::DELETE, true, &|_| true);
+        members.iter().map(fired).collect()
     }
 
     /// The FROM items of UPDATE and DELETE: the target first.
@@ -709,24 +910,39 @@ impl Binder<'_> {
         if let Some(with) = &delete.with {
             self.with_clause(with)?;
         }
-        let relation = self.modified_relation(&delete.table, "DELETE", privilege::DELETE)?;
-        let (target, alias) = self.target_item(&delete.table, &relation)?;
+        let Changed {
+            relation,
+            target,
+            scope,
+            view,
+        } = self.changed(&delete.table, Change::Delete, privilege::DELETE)?;
+        let named = view.as_ref().map_or(&relation, |(view, _)| view).clone();
         self.levels.push(Level::new(Clause::Where));
-        self.level().items.push(ScopeItem::item(alias, target));
+        self.level().items.push(scope);
         let mut from = self.modify_from(target, &delete.using)?;
         from.filter = self.modify_filter(delete.filter.as_ref())?;
         if !from.filter.is_empty() {
-            self.access(&relation, RelationLock::RowExclusive, privilege::SELECT);
+            self.access(&named, RelationLock::RowExclusive, privilege::SELECT);
         }
-        let returning = self.returning(delete.returning.as_ref(), &relation)?;
+        if let Some((_, view)) = view {
+            from.filter.extend(view.filter);
+        }
+        let returning = self.returning(delete.returning.as_ref(), &named)?;
         self.levels.pop();
         self.cte_names.truncate(known);
-        let kind = ModifyKind::Delete { from };
+        let fired = self.deleted_rows(target, &relation)?;
+        let events = TriggerEvents::DELETE;
+        let triggers = self.fired_triggers(&relation, events, false, &|_| true)?;
+        let kind = ModifyKind::Delete {
+            from,
+            triggers: fired,
+        };
         Ok(BoundModify {
             command: Command::Delete,
             target,
             relation,
             kind,
+            triggers,
             returning,
         })
     }

@@ -15,8 +15,10 @@ use mote_types::ColumnType;
 
 use crate::ast::{Location, Name};
 use crate::catalog::Relation;
+use crate::catalog::inheritance::Expansion;
+use crate::catalog::routine::Routine;
 use crate::plan::expr::{AggregateCall, Expr, SortKey, WindowCall};
-use crate::plan::node::{LockStrength, LockWait, SetOperationKind};
+use crate::plan::node::{FiredTrigger, LockStrength, LockWait, SetOperationKind};
 use crate::plan::walk::{aggregate_call_exprs, window_call_exprs};
 use crate::plan::{Command, Dependency, RelationAccess};
 
@@ -42,6 +44,7 @@ pub struct Bound {
     pub parameters: Vec<ColumnType>,
     pub dependencies: Vec<Dependency>,
     pub accesses: Vec<RelationAccess>,
+    pub routines: Vec<Arc<Routine>>,
 }
 
 pub enum BoundStatement {
@@ -55,6 +58,8 @@ pub struct RangeItem {
     pub kind: ItemKind,
     /// Empty where the relation's own columns are meant.
     pub columns: Vec<ItemColumn>,
+    /// The tables that a parent stands for; None for everything else.
+    pub expansion: Option<Arc<Expansion>>,
 }
 
 pub struct ItemColumn {
@@ -205,12 +210,14 @@ pub struct BoundLock {
     pub wait: LockWait,
 }
 
-/// INSERT, UPDATE or DELETE.
+/// INSERT, UPDATE, DELETE or MERGE.
 pub struct BoundModify {
     pub command: Command,
     pub target: u16,
     pub relation: Arc<Relation>,
     pub kind: ModifyKind,
+    /// Triggers of the named relation that fire once for the statement.
+    pub triggers: Vec<FiredTrigger>,
     pub returning: Option<Vec<BoundTarget>>,
 }
 
@@ -220,12 +227,74 @@ pub enum ModifyKind {
         from: SelectBody,
         /// (position, value over the FROM items).
         assignments: Vec<(u16, Expr)>,
-        generated: Vec<(u16, Expr)>,
-        checks: Vec<(String, Expr)>,
+        /// For the target, or for each of its members.
+        rows: Vec<BoundRow>,
     },
     Delete {
         from: SelectBody,
+        /// For the target, or for each of its members.
+        triggers: Vec<Vec<FiredTrigger>>,
     },
+    Merge(BoundMerge),
+}
+
+/// MERGE: the source joined with the target, and what each WHEN clause does.
+pub struct BoundMerge {
+    /// The source alone.
+    pub source: FromTree,
+    /// Conjuncts of ON.
+    pub on: Vec<Expr>,
+    pub branches: Vec<BoundMergeBranch>,
+}
+
+pub struct BoundMergeBranch {
+    pub matched: bool,
+    pub condition: Option<Expr>,
+    pub action: BoundMergeAction,
+}
+
+pub enum BoundMergeAction {
+    Nothing,
+    /// As in [`ModifyKind::Delete`].
+    Delete {
+        triggers: Vec<Vec<FiredTrigger>>,
+    },
+    /// As in [`ModifyKind::Update`].
+    Update {
+        assignments: Vec<(u16, Expr)>,
+        rows: Vec<BoundRow>,
+    },
+    /// As in [`BoundInsert`], over the source's items.
+    Insert {
+        values: Vec<Expr>,
+        row: BoundRow,
+    },
+}
+
+impl BoundMerge {
+    /// Calls `visit` for each expression of the statement's own.
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.source.for_each_expr_mut(visit);
+        self.on.iter_mut().for_each(&mut *visit);
+        for branch in &mut self.branches {
+            branch.condition.iter_mut().for_each(&mut *visit);
+            match &mut branch.action {
+                BoundMergeAction::Nothing | BoundMergeAction::Delete { .. } => {}
+                BoundMergeAction::Update { assignments, .. } => {
+                    assignments.iter_mut().for_each(|(_, expr)| visit(expr));
+                }
+                BoundMergeAction::Insert { values, .. } => values.iter_mut().for_each(&mut *visit),
+            }
+        }
+    }
+}
+
+/// What a new row of one table takes besides its assigned values.
+pub struct BoundRow {
+    /// (position, expression over the row's other columns by `Expr::Column`).
+    pub generated: Vec<(u16, Expr)>,
+    pub checks: Vec<(String, Expr)>,
+    pub triggers: Vec<FiredTrigger>,
 }
 
 pub struct BoundInsert {
@@ -238,6 +307,7 @@ pub struct BoundInsert {
     /// Generated columns: (position, expression over the row's other columns by `Expr::Column`).
     pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<(String, Expr)>,
+    pub triggers: Vec<FiredTrigger>,
     /// Its expressions read the existing row as the target, and the proposed one as the item `excluded`.
     pub on_conflict: Option<crate::plan::node::OnConflict>,
     pub excluded: u16,

@@ -24,6 +24,12 @@ impl Binder<'_> {
                 let columns = record_columns(function.signature().body, &types)?;
                 Some(columns.into_iter().map(|(name, ty)| (name.into(), ty)).collect())
             }
+            // A row variable: its structure is the function's business.
+            Expr::Parameter { index, .. } => self.names?.fields(*index).ok()?,
+            Expr::Routine(call) => {
+                let columns = call.columns.as_ref()?.iter();
+                Some(columns.map(|(name, ty)| (name.as_str().into(), *ty)).collect())
+            }
             Expr::Row { fields, names, .. } => {
                 let named = |(position, field): (usize, &Expr)| match names.get(position) {
                     Some(name) => (name.clone(), field.ty()),

@@ -14,8 +14,9 @@ use super::query::{FIRST_SYSTEM_COLUMN, ItemKind};
 use super::scope::{Clause, Level, ScopeItem};
 use crate::ast;
 use crate::catalog::cast::CastUse;
-use crate::catalog::{CatalogView, Relation};
+use crate::catalog::{CatalogView, ConstraintKind, Relation};
 use crate::plan::expr::Expr;
+use crate::plan::node::Check;
 
 /// What an expression is for: decides its rules and the words of its errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +27,7 @@ pub enum RelationExpression {
     Generated,
     IndexKey,
     IndexPredicate,
+    PartitionKey,
 }
 
 /// Binds `text` over the relation's row. With `target`, the result is converted to that type by assignment.
@@ -79,6 +81,54 @@ pub fn bind_default(
     }
 }
 
+/// The CHECK constraints of a relation, for rows that no plan was made for: those routed to it, and those of COPY.
+pub fn bind_checks(relation: &Arc<Relation>, catalog: &dyn CatalogView) -> SqlResult<Vec<Check>> {
+    let checks = relation
+        .constraints
+        .iter()
+        .filter_map(|constraint| match &constraint.kind {
+            ConstraintKind::Check(text) => Some((constraint, text)),
+            _ => None,
+        });
+    checks
+        .map(|(constraint, text)| {
+            let purpose = RelationExpression::Check;
+            Ok(Check {
+                name: constraint.name.clone(),
+                condition: bind_expression_over_relation(text, relation, purpose, None, catalog)?,
+            })
+        })
+        .collect()
+}
+
+/// Binds a value of a partition bound; None where it cannot become a value of the key's type.
+pub fn bind_partition_value(
+    expr: &ast::Expr,
+    ty: ColumnType,
+    text: &str,
+    catalog: &dyn CatalogView,
+) -> SqlResult<Option<Expr>> {
+    let mut binder = Binder::new(catalog, text, &[]);
+    binder.parameters_open = false;
+    binder.levels.push(Level::new(Clause::PartitionBound));
+    let bound = binder.expression(expr)?;
+    binder.try_coerce(bound, ty, CastUse::Assignment, expr.location)
+}
+
+/// The conversion by assignment of the n-th column of a row, if there is one.
+pub fn assignment_cast(
+    column: u16,
+    from: ColumnType,
+    to: ColumnType,
+    catalog: &dyn CatalogView,
+) -> SqlResult<Option<Expr>> {
+    let value = Expr::Column {
+        index: column,
+        ty: from,
+    };
+    Binder::new(catalog, "", &[]).try_coerce(value, to, CastUse::Assignment, ast::Location::NONE)
+}
+
 /// Binds an expression without any relation: arguments of EXECUTE and CALL, and the like.
 pub fn bind_free_expression(
     expr: &ast::Expr,
@@ -101,6 +151,11 @@ pub fn bind_free_expression(
         ));
     }
     Ok(bound)
+}
+
+/// Binds the text of an expression without any relation.
+pub fn bind_free_text(text: &str, catalog: &dyn CatalogView) -> SqlResult<Expr> {
+    bind_free_expression(&parse_expression(text)?, None, "", catalog)
 }
 
 /// An expression's tree from its text.
@@ -133,7 +188,9 @@ impl Binder<'_> {
     ) -> SqlResult<Expr> {
         let parsed = parse_expression(text)?;
         let outer = std::mem::take(&mut self.text);
+        let names = self.names.take();
         let bound = self.relation_expression(&parsed, relation, purpose, target);
+        self.names = names;
         self.text = outer;
         bound
     }
@@ -152,6 +209,7 @@ impl Binder<'_> {
             RelationExpression::Generated => Clause::Generated,
             RelationExpression::IndexKey => Clause::IndexExpression,
             RelationExpression::IndexPredicate => Clause::IndexPredicate,
+            RelationExpression::PartitionKey => Clause::PartitionKey,
         };
         let levels = std::mem::take(&mut self.levels);
         self.levels.push(Level::new(clause));

@@ -29,6 +29,8 @@ pub(super) enum Clause {
     Values,
     Update,
     Returning,
+    /// WHEN .. AND of MERGE.
+    MergeWhen,
     Window,
     Filter,
     ColumnDefault,
@@ -36,6 +38,9 @@ pub(super) enum Clause {
     IndexExpression,
     IndexPredicate,
     Generated,
+    PartitionKey,
+    PartitionBound,
+    TriggerWhen,
     /// EXECUTE's arguments, ALTER .. USING and other places without a query around them.
     Other,
 }
@@ -58,6 +63,7 @@ impl Clause {
             Clause::Values => "VALUES",
             Clause::Update => "UPDATE",
             Clause::Returning => "RETURNING",
+            Clause::MergeWhen => "MERGE WHEN conditions",
             Clause::Window => "window definitions",
             Clause::Filter => "FILTER",
             Clause::ColumnDefault => "DEFAULT expressions",
@@ -65,6 +71,9 @@ impl Clause {
             Clause::IndexExpression => "index expressions",
             Clause::IndexPredicate => "index predicates",
             Clause::Generated => "column generation expressions",
+            Clause::PartitionKey => "partition key expressions",
+            Clause::PartitionBound => "partition bound",
+            Clause::TriggerWhen => "trigger WHEN conditions",
             Clause::Other => "this context",
         }
     }
@@ -75,6 +84,9 @@ impl Clause {
             Clause::ColumnDefault => "DEFAULT expression",
             Clause::Check => "check constraint",
             Clause::Generated => "column generation expression",
+            Clause::PartitionKey => "partition key expression",
+            Clause::PartitionBound => "partition bound",
+            Clause::TriggerWhen => "trigger WHEN condition",
             Clause::IndexExpression => "index expression",
             Clause::IndexPredicate => "index predicate",
             _ => return None,
@@ -103,6 +115,8 @@ impl Clause {
 /// One query level while its clauses are bound.
 pub(super) struct Level {
     pub items: Vec<ScopeItem>,
+    /// The target of MERGE where WHEN NOT MATCHED is bound: known, and out of reach.
+    pub hidden: Option<ScopeItem>,
     pub clause: Clause,
     /// Aggregates met so far: columns of `aggregate_item`.
     pub aggregates: Vec<AggregateCall>,
@@ -124,6 +138,7 @@ impl Level {
     pub fn new(clause: Clause) -> Level {
         Level {
             items: Vec::new(),
+            hidden: None,
             clause,
             aggregates: Vec::new(),
             aggregate_item: None,
@@ -354,6 +369,24 @@ impl Binder<'_> {
         reference: &ColumnReference,
         location: Location,
     ) -> SqlResult<Expr> {
+        if self.names.is_none() {
+            return self.column_or_row(reference, location);
+        }
+        let missing = [state::UNDEFINED_COLUMN, state::UNDEFINED_TABLE];
+        let (column, error) = match self.column_or_row(reference, location) {
+            Ok(column) => (Some(column), None),
+            Err(error) if missing.contains(&error.state()) => (None, Some(error)),
+            Err(error) => return Err(error),
+        };
+        let settled = self.settle_conflict(reference.parts.as_slice(), column, location)?;
+        match (settled, error) {
+            (Some(expr), _) => Ok(expr),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(SqlError::internal("a name is found or an error")),
+        }
+    }
+
+    fn column_or_row(&mut self, reference: &ColumnReference, location: Location) -> SqlResult<Expr> {
         match reference.parts.as_slice() {
             [name] => {
                 if let Some(expr) = self.unqualified_column(name, location)? {
@@ -416,7 +449,10 @@ impl Binder<'_> {
     pub(super) fn whole_row_of(&mut self, qualifier: &str, location: Location) -> SqlResult<Expr> {
         match self.qualified_item(qualifier, location)? {
             Some(item) => self.whole_row(item, location),
-            None => Err(self.missing_table(qualifier, location)),
+            None => match self.named_variable(&[qualifier.into()])? {
+                Some(row) => Ok(row),
+                None => Err(self.missing_table(qualifier, location)),
+            },
         }
     }
 
@@ -468,7 +504,10 @@ impl Binder<'_> {
         match qualifier {
             Some(name) => match self.qualified_item(name, location)? {
                 Some(item) => self.push_columns(item, location, &mut columns),
-                None => return Err(self.missing_table(name, location)),
+                None => match self.variable_columns(name, location)? {
+                    Some(fields) => columns = fields,
+                    None => return Err(self.missing_table(name, location)),
+                },
             },
             None => {
                 let level = self.levels.last().expect("a star stands inside a level");
@@ -513,10 +552,23 @@ impl Binder<'_> {
             None => format!("column \"{name}\" does not exist"),
         };
         let error = self.error(state::UNDEFINED_COLUMN, location, message);
+        if let Some(table) = self.hiding_table(name) {
+            return error.hint(format!(
+                "There is a column named \"{name}\" in table \"{table}\", but it cannot be referenced from this part of the query."
+            ));
+        }
         match self.similar_column(table, name) {
             Some(hint) => error.hint(hint),
             None => error,
         }
+    }
+
+    /// The item out of reach that has a column of this name.
+    fn hiding_table(&self, name: &str) -> Option<&str> {
+        let hidden = self.levels.iter().rev().filter_map(|level| level.hidden.as_ref());
+        let mut having =
+            hidden.filter(|item| matches!(self.column_of(item, name, Location::NONE), Ok(Some(_))));
+        having.next()?.alias.as_deref()
     }
 
     /// PostgreSQL's "Perhaps you meant": the nearest column names within a distance, at most two of them.

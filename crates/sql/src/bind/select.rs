@@ -484,6 +484,11 @@ impl Binder<'_> {
                     RelationLock::RowShare,
                     privilege::SELECT | privilege::UPDATE,
                 );
+                if let Some(expansion) = self.items[item as usize].expansion.clone() {
+                    for member in &expansion.members {
+                        self.access(&member.relation, RelationLock::RowShare, 0);
+                    }
+                }
                 match locks.iter_mut().find(|known| known.item == item) {
                     Some(known) => {
                         known.strength = known.strength.max(strength);
@@ -527,15 +532,51 @@ impl Binder<'_> {
         result
     }
 
+    /// A row of VALUES with `x.*` written out as the columns of `x`.
+    pub(super) fn with_stars_expanded<'r>(
+        &self,
+        row: &'r [ast::Expr],
+    ) -> SqlResult<std::borrow::Cow<'r, [ast::Expr]>> {
+        let qualifier = |expr: &ast::Expr| match &expr.kind {
+            ExprKind::Column(reference) if reference.star => reference.parts.last().cloned(),
+            _ => None,
+        };
+        if !row.iter().any(|expr| qualifier(expr).is_some()) {
+            return Ok(row.into());
+        }
+        let mut expanded = Vec::new();
+        for expr in row {
+            let Some(qualifier) = qualifier(expr) else {
+                expanded.push(expr.clone());
+                continue;
+            };
+            for (name, _) in self.star_columns(Some(&qualifier), expr.location)? {
+                let column = ast::ColumnReference {
+                    parts: vec![qualifier.clone(), name],
+                    star: false,
+                };
+                expanded.push(ast::Expr {
+                    kind: ExprKind::Column(column),
+                    location: expr.location,
+                });
+            }
+        }
+        Ok(expanded.into())
+    }
+
     fn values_in_level(
         &mut self,
         rows: &[Vec<ast::Expr>],
         tail: &Tail<'_>,
         settle: bool,
     ) -> SqlResult<BoundQuery> {
-        let width = rows.first().map_or(0, Vec::len);
-        let mut bound: Vec<Vec<_>> = vec![Vec::with_capacity(rows.len()); width];
+        let mut expanded = Vec::with_capacity(rows.len());
         for row in rows {
+            expanded.push(self.with_stars_expanded(row)?);
+        }
+        let width = expanded.first().map_or(0, |row| row.len());
+        let mut bound: Vec<Vec<_>> = vec![Vec::with_capacity(rows.len()); width];
+        for row in &expanded {
             if row.len() != width {
                 let place = row.first().map_or(ast::Location::NONE, |expr| expr.location);
                 return Err(self.error(
@@ -544,7 +585,7 @@ impl Binder<'_> {
                     "VALUES lists must all be the same length",
                 ));
             }
-            for (column, expr) in bound.iter_mut().zip(row) {
+            for (column, expr) in bound.iter_mut().zip(row.iter()) {
                 column.push((self.expression(expr)?, expr.location));
             }
         }
@@ -578,7 +619,7 @@ impl Binder<'_> {
                 name: format!("column{}", position + 1).into(),
                 expr: self.variable(item, position, ast::Location::NONE),
                 origin: (Oid::INVALID, 0),
-                location: rows[0][position].start(),
+                location: expanded[0][position].start(),
             })
             .collect();
         self.level()
@@ -611,7 +652,7 @@ pub(crate) fn items_of(trees: &[FromTree]) -> Vec<u16> {
 }
 
 /// The name PostgreSQL gives an output column without an alias.
-pub(super) fn implied_name(expr: &ast::Expr) -> Option<Name> {
+pub fn implied_name(expr: &ast::Expr) -> Option<Name> {
     implied_name_with_strength(expr).map(|(name, _)| name)
 }
 

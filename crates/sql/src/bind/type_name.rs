@@ -111,9 +111,14 @@ fn column_type(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnTy
     })
 }
 
-/// A type from text, as `parse_type` of the value layer but with `%TYPE` and the grammar's own spelling.
+/// A type from text, as `parse_type` of the value layer but with `%TYPE` and the grammar's own spelling. Errors of the
+/// grammar point into the text.
 pub fn parse_type_name(text: &str, catalog: &dyn CatalogView) -> SqlResult<ColumnType> {
-    let statement = crate::parser::parse(&format!("SELECT NULL::{text}"))?;
+    const BEFORE: &str = "SELECT CAST(NULL AS ";
+    let statement = crate::parser::parse(&format!("{BEFORE}{text})")).map_err(|error| {
+        let position = error.fields().position.unwrap_or(0);
+        error.moved_to(position.saturating_sub(BEFORE.len() as u32))
+    })?;
     if let [
         ast::ParsedStatement {
             statement: ast::Statement::Query(query),

@@ -54,6 +54,10 @@ impl Binder<'_> {
                 let columns = self.cte_columns(table, &bound.targets)?;
                 (BoundCteStatement::Query(Some(Box::new(bound))), columns)
             }
+            Statement::Merge(_) => {
+                let message = "MERGE not supported in WITH query";
+                return Err(self.error(state::FEATURE_NOT_SUPPORTED, table.location, message));
+            }
             modifying => {
                 if self.levels.iter().any(|level| !level.items.is_empty()) || self.levels.len() > 1 {
                     let message =

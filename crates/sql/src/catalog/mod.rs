@@ -13,9 +13,16 @@ use mote_types::ColumnType;
 
 pub mod cast;
 pub mod function;
+pub mod inheritance;
 pub mod operator;
+pub mod trigger;
+pub mod partition;
+mod partition_hash;
+pub mod partition_match;
+pub mod routine;
 
 use crate::plan::expr::Expr;
+use partition::{PartitionBound, PartitionLevel, PartitionScheme};
 
 /// What kind of relation a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,10 +51,25 @@ pub struct Relation {
     pub indexes: Vec<IndexDescription>,
     /// Checks, unique and primary keys, and foreign keys *of* this relation.
     pub constraints: Vec<Constraint>,
+    /// Tables that this one inherits from, by INHERITS or as their partition, in the order they were named.
+    pub parents: Vec<Oid>,
+    /// Tables that inherit from this one directly, in the order of their OIDs. Who expands a parent depends on every
+    /// relation it passes, so that a new child makes plans of its parent stale.
+    pub children: Vec<Oid>,
+    /// PARTITION BY: how rows go to the children. A table that has it stores no row itself.
+    pub partitioning: Option<Arc<PartitionScheme>>,
+    /// PARTITION OF: what every row must meet, from the parent upwards. Empty for other tables.
+    pub partition_levels: Vec<PartitionLevel>,
+    /// The bound of a partition among its siblings.
+    pub partition_bound: Option<PartitionBound>,
     /// Foreign keys of other relations that point here: (relation, constraint).
     pub referenced_by: Vec<(Oid, Oid)>,
     /// The text of the defining query of a view.
     pub view_query: Option<String>,
+    /// In the order of their names.
+    pub triggers: Vec<Arc<trigger::Trigger>>,
+    /// When foreign keys are looked after, at this end of them: PostgreSQL has triggers for it.
+    pub foreign_key_firing: trigger::TriggerFiring,
     /// Estimated rows when the description was made: from the engine's counters. The planner's only statistic.
     pub row_estimate: f64,
     pub temporary: bool,
@@ -57,6 +79,18 @@ pub struct Relation {
     pub options: Vec<String>,
     /// Grows with every change of this object; cached plans compare it.
     pub version: u64,
+}
+
+impl Relation {
+    /// A partitioned table: has no rows of its own.
+    pub fn is_partitioned(&self) -> bool {
+        self.partitioning.is_some()
+    }
+
+    /// A partition of a partitioned table.
+    pub fn is_partition(&self) -> bool {
+        self.partition_bound.is_some()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -73,6 +107,24 @@ pub struct Column {
     /// The sequence that DROP COLUMN takes along (serial, identity).
     pub owned_sequence: Option<Oid>,
     pub comment: Option<String>,
+    pub inheritance: Inheritance,
+}
+
+/// Where a column or a constraint comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Inheritance {
+    /// Defined by the table itself, not (only) by its parents.
+    pub local: bool,
+    /// Direct parents that have it.
+    pub parents: u16,
+}
+
+impl Inheritance {
+    /// Of a table without parents.
+    pub const LOCAL: Inheritance = Inheritance {
+        local: true,
+        parents: 0,
+    };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,18 +142,87 @@ pub struct IndexDescription {
     /// Non-key columns of INCLUDE: kept for the catalog, read from the row.
     pub include: Vec<u16>,
     pub unique: bool,
+    /// False for a deferrable key: between two checks several rows may have it.
+    pub immediate: bool,
     pub primary: bool,
     pub nulls_not_distinct: bool,
-    /// Partial index: the predicate's text and its bound form over the relation's columns (position = attribute - 1).
+    /// Partial index: the predicate's text and its bound, folded form over the relation's columns (position = attribute - 1).
     pub predicate: Option<(String, Expr)>,
-    /// False while CREATE INDEX CONCURRENTLY is under way: maintained, not read.
+    /// False while CREATE INDEX CONCURRENTLY is under way: maintained, not read; and of a partitioned table as long as
+    /// a partition has no index that is attached to it.
     pub valid: bool,
+    /// The table was last clustered on it.
+    pub clustered: bool,
+    /// The index of the parent table that this one is attached to.
+    pub parent: Option<Oid>,
+}
+
+impl Relation {
+    /// Columns and nothing else: what expressions can be bound over.
+    pub fn of_columns(name: &str, columns: Vec<Column>) -> Relation {
+        Relation {
+            oid: Oid::INVALID,
+            schema_oid: Oid::INVALID,
+            schema: String::new(),
+            name: name.to_owned(),
+            kind: RelationKind::Table,
+            owner: Oid::INVALID,
+            table: TableId(0),
+            columns,
+            indexes: Vec::new(),
+            constraints: Vec::new(),
+            parents: Vec::new(),
+            children: Vec::new(),
+            partitioning: None,
+            partition_levels: Vec::new(),
+            partition_bound: None,
+            referenced_by: Vec::new(),
+            view_query: None,
+            triggers: Vec::new(),
+            foreign_key_firing: trigger::TriggerFiring::Origin,
+            row_estimate: 0.0,
+            temporary: false,
+            acl: Vec::new(),
+            comment: None,
+            options: Vec::new(),
+            version: 0,
+        }
+    }
+
+    /// Names of the columns as SQL writes them.
+    pub fn quoted_column_names(&self) -> Vec<String> {
+        let names = self.columns.iter().map(|column| column.name.as_str());
+        names.map(crate::ast::deparse::identifier).collect()
+    }
+}
+
+impl Column {
+    /// A column that may be NULL and has no default.
+    pub fn new(name: &str, ty: ColumnType) -> Column {
+        Column {
+            name: name.to_owned(),
+            ty,
+            not_null: false,
+            dropped: false,
+            default: None,
+            identity: None,
+            generated: None,
+            owned_sequence: None,
+            comment: None,
+            inheritance: Inheritance::LOCAL,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 pub struct IndexKey {
     pub target: IndexKeyTarget,
+    /// The name in the index's own list of columns, where it is not the column's.
+    pub name: Option<String>,
     pub ty: ColumnType,
+    /// Those that were written: the order is the same with any of them.
+    pub collation: Option<String>,
+    pub operator_class: Option<Oid>,
     pub descending: bool,
     pub nulls_first: bool,
 }
@@ -110,7 +231,7 @@ pub struct IndexKey {
 pub enum IndexKeyTarget {
     /// Position of the column: attribute number - 1.
     Column(u16),
-    /// An expression: its text and its bound form over the relation's columns.
+    /// An expression: its text, and its bound form over the relation's columns, folded as the planner folds a query's.
     Expression(String, Expr),
 }
 
@@ -122,6 +243,11 @@ pub struct Constraint {
     pub deferrable: bool,
     pub initially_deferred: bool,
     pub validated: bool,
+    pub inheritance: Inheritance,
+    /// CHECK .. NO INHERIT: of this table only.
+    pub no_inherit: bool,
+    /// The constraint of the parent table that this key, or foreign key, of a partition belongs to.
+    pub parent: Option<Oid>,
 }
 
 #[derive(Clone, Debug)]
@@ -176,6 +302,21 @@ pub trait CatalogView {
     fn relation(&self, oid: Oid) -> Option<Arc<Relation>>;
     /// The relation that owns the index of this name or oid.
     fn relation_of_index(&self, oid: Oid) -> Option<Arc<Relation>>;
+    /// The functions and procedures of users with this name: of one schema, or along the search path, those of earlier
+    /// schemas first.
+    fn routines_named(&self, _schema: Option<&str>, _name: &str) -> Vec<Arc<routine::Routine>> {
+        Vec::new()
+    }
+    fn routine(&self, _oid: Oid) -> Option<Arc<routine::Routine>> {
+        None
+    }
+    /// The version of a relation or routine.
+    fn version_of(&self, object: Oid) -> Option<u64> {
+        match self.relation(object) {
+            Some(relation) => Some(relation.version),
+            None => self.routine(object).map(|routine| routine.version),
+        }
+    }
     fn schema_exists(&self, name: &str) -> bool;
     /// Effective search path, implicit pg_catalog included where PostgreSQL would search it.
     fn search_path(&self) -> Vec<String>;

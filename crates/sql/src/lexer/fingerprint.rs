@@ -17,8 +17,8 @@
 //! The caller's part: parse and bind the text of the fingerprint with the parameter types of its literals, a quoted
 //! string being of type unknown; if that fails in any way, or if a string does not convert to the type its parameter
 //! was given, run the statement as it was written, so that errors are the same as without fingerprints. Settings that
-//! change parsing belong in the cache's key beside this one. A plan made from a fingerprint cannot use a partial index
-//! whose predicate names a literal: that is the price of one plan for all.
+//! change parsing belong in the cache's key beside this one. Where a literal might have opened a
+//! partial or expression index, the plan says so (`Plan::constants_matter`) and the statement is planned as written.
 
 use super::{Lexer, Token, TokenKind};
 

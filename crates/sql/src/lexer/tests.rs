@@ -37,7 +37,7 @@ fn token_edges() {
         tokens("1.5e-3.5 .5"),
         [(Number, "1.5e-3"), (Number, ".5"), (Number, ".5")]
     );
-    assert_eq!(tokens("1..2"), [(Integer, "1"), (Dot, "."), (Number, ".2")]);
+    assert_eq!(tokens("1..2"), [(Integer, "1"), (Dot, ".."), (Integer, "2")]);
     assert_eq!(
         tokens("0x1F 1_000 1."),
         [(Number, "0x1F"), (Number, "1_000"), (Number, "1.")]

@@ -32,7 +32,8 @@ pub fn distinct_values(relation: &Relation, column: u16) -> f64 {
             .keys
             .iter()
             .any(|key| matches!(key.target, IndexKeyTarget::Column(c) if c == column));
-        (index.unique && contains).then(|| rows.powf(1.0 / index.keys.len() as f64))
+        (index.unique && index.predicate.is_none() && contains)
+            .then(|| rows.powf(1.0 / index.keys.len() as f64))
     };
     relation
         .indexes
@@ -41,9 +42,17 @@ pub fn distinct_values(relation: &Relation, column: u16) -> f64 {
         .fold(rows.min(200.0), f64::max)
 }
 
-/// Rows behind equality on the first `bound` keys of an index.
-pub fn prefix_rows(relation: &Relation, index: &IndexDescription, bound: usize) -> f64 {
+/// Rows that an index holds: a predicate leaves some out.
+pub fn index_rows(relation: &Relation, index: &IndexDescription, items: &[RangeItem]) -> f64 {
     let rows = table_rows(relation);
+    match &index.predicate {
+        None => rows,
+        Some((_, predicate)) => (rows * selectivity(predicate, items)).max(1.0),
+    }
+}
+
+/// Rows behind equality on the first `bound` keys of an index that holds `rows`.
+pub fn prefix_rows(rows: f64, index: &IndexDescription, bound: usize) -> f64 {
     let keys = index.keys.len() as f64;
     if index.unique && bound == index.keys.len() {
         return 1.0;

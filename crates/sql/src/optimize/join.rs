@@ -11,6 +11,8 @@ mod order;
 mod pair;
 mod source;
 
+pub(super) use source::ScanSource;
+
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -18,7 +20,9 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 
 use crate::bind::query::{FromJoin, FromTree, ItemKind, ROW_MARK};
+use crate::catalog::inheritance::Expansion;
 use crate::catalog::{Relation, RelationKind};
+use crate::optimize::append::MemberAccesses;
 use crate::optimize::estimate::selectivity;
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
@@ -48,6 +52,12 @@ enum Side {
         relation: Arc<Relation>,
         conditions: Vec<Expr>,
     },
+    /// A parent, read through its tables in the same way.
+    Parent {
+        item: u16,
+        expansion: Arc<Expansion>,
+        conditions: Vec<Expr>,
+    },
     Ready(Box<Joined>),
     /// Already part of the plan.
     Used,
@@ -62,6 +72,7 @@ struct Link {
 /// How two sides are put together, and what that costs.
 enum Method {
     Lookup(Access),
+    MemberLookup(MemberAccesses),
     Hash { build_left: bool },
     Loop,
 }

@@ -3,34 +3,43 @@
 //! Read in this order:
 //!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
 //!  2. `simplify`, `rewrite`: smaller and flatter queries of the same meaning.
-//!  3. `estimate`, `scan`, `join`: rows and costs; one relation; several.
-//!  4. `select`, `modify`: what stands above the joins.
+//!  3. `estimate`, `implication`, `scan`, `join`: rows and costs; when a partial index serves; one relation; several.
+//!  4. `select`, `modify`, `merge`: what stands above the joins.
 //!
 //! How positions come about: every node under construction has a *layout*, the list of (item, column) that its row
 //! holds. [`Planner::resolve`] turns variables of the layout into positions and leaves the others; a nested loop turns
 //! the variables that its right side still has and its left side provides into execution parameters, and a sub-plan does
 //! the same with all that are left. A finished plan has no variable.
 
-use mote_common::{SqlError, SqlResult};
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use crate::bind::query::{
     Bound, BoundCte, BoundCteStatement, BoundQuery, BoundStatement, CTID, ItemKind, ROW_MARK, RangeItem,
     TABLE_OID, XMIN, collect_subplans, visit_called, visit_item,
 };
+use crate::catalog::Relation;
 use crate::plan::expr::{ExecParameterId, Expr};
 use crate::plan::node::Node;
-use crate::plan::{Command, CtePlan, OutputColumn, Plan, PlanBody, QueryPlan};
+use crate::plan::{Command, CtePlan, OutputColumn, Plan, PlanBody, QueryPlan, RelationAccess};
 
+mod append;
 mod estimate;
+pub(crate) mod implication;
 mod join;
+mod merge;
 mod modify;
+mod prune;
 mod rewrite;
 mod scan;
 mod select;
 mod simplify;
 
-pub use simplify::ConstantFolder;
+pub use simplify::{ConstantFolder, simplify};
 
 /// A column of a row under construction.
 pub(super) type Slot = (u16, u16);
@@ -69,9 +78,13 @@ pub(super) struct Planner<'a> {
     folder: Option<&'a dyn ConstantFolder>,
     /// Columns wanted of each item, in the order they were first asked for.
     needed: Vec<Vec<u16>>,
+    /// The tables that a parent's item reads, by their member numbers.
+    members_read: HashMap<u16, Vec<Arc<Relation>>>,
     /// Base relations of the level being planned carry row marks.
     marks: bool,
     writes: bool,
+    /// See `Plan::constants_matter`.
+    constants_matter: Cell<bool>,
 }
 
 /// Turns a bound statement into a plan.
@@ -84,6 +97,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         parameters,
         dependencies,
         accesses,
+        routines,
     } = bound;
     let count = items.len();
     let mut planner = Planner {
@@ -98,8 +112,10 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         next_parameter: 0,
         folder,
         needed: vec![Vec::new(); count],
+        members_read: HashMap::new(),
         marks: false,
         writes: false,
+        constants_matter: Cell::new(false),
     };
     planner.note_subquery_reads();
     planner.with_queries()?;
@@ -123,6 +139,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
             )
         }
     };
+    let accesses = planner.without_pruned(accesses);
     let mut query = QueryPlan {
         root,
         command,
@@ -141,6 +158,8 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         returns_rows,
         dependencies,
         relations: accesses,
+        constants_matter: planner.constants_matter.get(),
+        routines,
     })
 }
 
@@ -172,6 +191,9 @@ fn check_finished(query: &mut QueryPlan) -> SqlResult<()> {
     }
     match left_over {
         None => Ok(()),
+        // RETURNING and ON CONFLICT read the row that is being written, which has only its columns.
+        Some((_, CTID)) => Err(SqlError::unsupported("system column \"ctid\" of an inserted row")),
+        Some((_, XMIN)) => Err(SqlError::unsupported("system column \"xmin\" of an inserted row")),
         Some((item, column)) => Err(SqlError::internal(format!(
             "variable {item}.{column} was not resolved to a position"
         ))),
@@ -179,6 +201,28 @@ fn check_finished(query: &mut QueryPlan) -> SqlResult<()> {
 }
 
 impl Planner<'_> {
+    /// Partitions that constants have left out of every FROM item are not locked.
+    fn without_pruned(&self, mut accesses: Vec<RelationAccess>) -> Vec<RelationAccess> {
+        let expansions = self.items.iter().filter_map(|item| item.expansion.as_ref());
+        let members = expansions.filter(|expansion| expansion.partitions.is_some());
+        let mut pruned: HashSet<Oid> = members
+            .flat_map(|expansion| expansion.members.iter().map(|member| member.relation.oid))
+            .collect();
+        if pruned.is_empty() {
+            return accesses;
+        }
+        for relation in self.members_read.values().flatten() {
+            pruned.remove(&relation.oid);
+        }
+        for item in &self.items {
+            if let (ItemKind::Relation(relation), None) = (&item.kind, &item.expansion) {
+                pruned.remove(&relation.oid);
+            }
+        }
+        accesses.retain(|access| access.privileges != 0 || !pruned.contains(&access.relation));
+        accesses
+    }
+
     /// Decides which WITH queries are inlined, and plans the others.
     fn with_queries(&mut self) -> SqlResult<()> {
         for number in 0..self.ctes.len() {
@@ -333,6 +377,7 @@ impl Planner<'_> {
             alias: "".into(),
             kind,
             columns: Vec::new(),
+            expansion: None,
         });
         self.needed.push(Vec::new());
         (self.items.len() - 1) as u16

@@ -1,16 +1,51 @@
 //! INSERT, UPDATE, DELETE: the rows come from a query; the node above changes them.
 
-use mote_common::{SqlError, SqlResult};
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlError, SqlResult};
 
 use super::select::row_marks;
 use super::simplify::simplify;
 use super::{Joined, Planner, Slot};
 use crate::bind::query::{
-    BoundInsert, BoundModify, BoundTarget, FIRST_SYSTEM_COLUMN, ModifyKind, ROW_MARK, SelectBody, TABLE_OID,
+    BoundInsert, BoundModify, BoundRow, BoundTarget, FIRST_SYSTEM_COLUMN, ModifyKind, ROW_MARK, SelectBody,
+    TABLE_OID,
 };
 use crate::catalog::Relation;
+use crate::catalog::inheritance::AttributeMap;
 use crate::plan::expr::Expr;
-use crate::plan::node::{Check, ConflictAction, Delete, Insert, Node, ScanId, Update};
+use crate::plan::node::{
+    Check, ConflictAction, Delete, DeleteTarget, FiredTrigger, Insert, Node, ScanId, Triggers, Update,
+    UpdateTarget,
+};
+
+/// A column of a row that no variable names.
+const NO_SLOT: Slot = (u16::MAX, 0);
+
+/// A table that a modifying statement writes: the one it names, or one below it.
+pub(super) struct WrittenTable {
+    /// Among the members of the expansion.
+    pub(super) position: usize,
+    pub relation: Arc<Relation>,
+    /// From the columns of the relation that the statement names; None where that is the table.
+    pub map: Option<AttributeMap>,
+}
+
+impl WrittenTable {
+    /// Its columns, by those of the relation that the statement names.
+    pub fn columns(&self, positions: &[u16]) -> SqlResult<Vec<u16>> {
+        positions.iter().map(|position| self.column(*position)).collect()
+    }
+
+    pub fn column(&self, position: u16) -> SqlResult<u16> {
+        match &self.map {
+            None => Ok(position),
+            Some(map) => map
+                .get(position)
+                .ok_or_else(|| SqlError::internal("a dropped column is written")),
+        }
+    }
+}
 
 impl Planner<'_> {
     pub(super) fn modify(&mut self, modify: BoundModify) -> SqlResult<Joined> {
@@ -19,69 +54,143 @@ impl Planner<'_> {
             target,
             relation,
             kind,
+            triggers,
             returning,
             ..
         } = modify;
         match kind {
-            ModifyKind::Insert(insert) => self.insert(target, relation, insert, returning),
+            ModifyKind::Insert(insert) => self.insert(target, relation, insert, triggers, returning),
             ModifyKind::Update {
                 from,
                 assignments,
-                generated,
-                checks,
-            } => {
-                let mut assignments = assignments;
-                for (_, expr) in &mut assignments {
-                    simplify(expr, self.folder);
-                    self.need(expr);
-                }
-                let input = self.modified_rows(from, returning.as_deref())?;
-                for (_, expr) in &mut assignments {
-                    self.resolve(expr, &input.layout)?;
-                }
-                let mark = mark_of(&input.layout, target)?;
-                let marks = row_marks(&input.layout);
-                let checks = checks
-                    .into_iter()
-                    .map(|(name, condition)| Check { name, condition })
-                    .collect();
-                let returning = self.returning(returning, target, &relation, &input.layout)?;
-                let update = Update {
-                    relation,
-                    scan: ScanId(target),
-                    input: input.node,
-                    mark,
-                    marks,
-                    assignments,
-                    generated,
-                    checks,
-                    returning,
-                };
-                Ok(Joined {
-                    node: Node::Update(Box::new(update)),
-                    layout: Vec::new(),
-                    ..without_node(input.rows, input.cost)
-                })
+                rows,
+            } => self.update((target, relation), from, assignments, rows, triggers, returning),
+            ModifyKind::Delete { from, triggers: rows } => {
+                self.delete((target, relation), from, rows, triggers, returning)
             }
-            ModifyKind::Delete { from } => {
-                let input = self.modified_rows(from, returning.as_deref())?;
-                let mark = mark_of(&input.layout, target)?;
-                let marks = row_marks(&input.layout);
-                let returning = self.returning(returning, target, &relation, &input.layout)?;
-                let delete = Delete {
-                    relation,
-                    scan: ScanId(target),
-                    input: input.node,
-                    mark,
-                    marks,
-                    returning,
-                };
-                Ok(Joined {
-                    node: Node::Delete(Box::new(delete)),
-                    ..without_node(input.rows, input.cost)
-                })
-            }
+            ModifyKind::Merge(merge) => self.merge(target, relation, merge, triggers),
         }
+    }
+
+    fn update(
+        &mut self,
+        (target, relation): (u16, Arc<Relation>),
+        from: SelectBody,
+        assignments: Vec<(u16, Expr)>,
+        rows: Vec<BoundRow>,
+        triggers: Vec<FiredTrigger>,
+        returning: Option<Vec<BoundTarget>>,
+    ) -> SqlResult<Joined> {
+        let (positions, mut values): (Vec<u16>, Vec<Expr>) = assignments.into_iter().unzip();
+        for value in &mut values {
+            simplify(value, self.folder);
+            self.need(value);
+        }
+        let input = self.modified_rows(from, returning.as_deref())?;
+        for value in &mut values {
+            self.resolve(value, &input.layout)?;
+        }
+        let mut targets = Vec::new();
+        for (written, row) in self.written_rows(target, &relation, rows)? {
+            targets.push(UpdateTarget {
+                assigned: written.columns(&positions)?,
+                generated: row.generated,
+                checks: named_checks(row.checks),
+                triggers: row.triggers,
+                returning: self.returning(returning.as_ref(), target, &relation, &written, &input.layout)?,
+                relation: written.relation,
+            });
+        }
+        let moved_returning = match relation.is_partitioned() {
+            true => self.moved_returning(returning.as_ref(), target, &relation, &input.layout)?,
+            false => None,
+        };
+        let update = Update {
+            moved_returning,
+            relation,
+            scan: ScanId(target),
+            mark: mark_of(&input.layout, target)?,
+            marks: row_marks(&input.layout),
+            input: input.node,
+            values,
+            triggers,
+            targets,
+        };
+        Ok(Joined {
+            node: Node::Update(Box::new(update)),
+            ..without_node(input.rows, input.cost)
+        })
+    }
+
+    fn delete(
+        &mut self,
+        (target, relation): (u16, Arc<Relation>),
+        from: SelectBody,
+        mut rows: Vec<Vec<FiredTrigger>>,
+        triggers: Vec<FiredTrigger>,
+        returning: Option<Vec<BoundTarget>>,
+    ) -> SqlResult<Joined> {
+        let input = self.modified_rows(from, returning.as_deref())?;
+        let mut targets = Vec::new();
+        for written in self.written_tables(target, &relation) {
+            targets.push(DeleteTarget {
+                triggers: std::mem::take(&mut rows[written.position]),
+                returning: self.returning(returning.as_ref(), target, &relation, &written, &input.layout)?,
+                relation: written.relation,
+            });
+        }
+        let delete = Delete {
+            relation,
+            scan: ScanId(target),
+            mark: mark_of(&input.layout, target)?,
+            marks: row_marks(&input.layout),
+            input: input.node,
+            triggers,
+            targets,
+        };
+        Ok(Joined {
+            node: Node::Delete(Box::new(delete)),
+            ..without_node(input.rows, input.cost)
+        })
+    }
+
+    /// The tables whose rows a statement changes, by the member numbers of its marks.
+    pub(super) fn written_tables(&self, target: u16, relation: &Arc<Relation>) -> Vec<WrittenTable> {
+        let Some(expansion) = &self.items[target as usize].expansion else {
+            return vec![WrittenTable {
+                position: 0,
+                relation: Arc::clone(relation),
+                map: None,
+            }];
+        };
+        let read = self.marked_relations(target, relation);
+        let written = read.into_iter().filter_map(|relation| {
+            let mut members = expansion.members.iter();
+            let position = members.position(|member| member.relation.oid == relation.oid)?;
+            Some(WrittenTable {
+                position,
+                relation,
+                map: Some(expansion.members[position].map.clone()),
+            })
+        });
+        written.collect()
+    }
+
+    /// The same, with what a new row of each takes.
+    pub(super) fn written_rows(
+        &self,
+        target: u16,
+        relation: &Arc<Relation>,
+        rows: Vec<BoundRow>,
+    ) -> SqlResult<Vec<(WrittenTable, BoundRow)>> {
+        let mut rows: Vec<Option<BoundRow>> = rows.into_iter().map(Some).collect();
+        let with_row = |written: WrittenTable| {
+            let row = rows.get_mut(written.position).and_then(Option::take);
+            let row = row.ok_or_else(|| SqlError::internal("a written table has no row"))?;
+            Ok((written, row))
+        };
+        let written = self.written_tables(target, relation).into_iter();
+        written.map(with_row).collect()
     }
 
     /// The rows to change, with marks.
@@ -102,27 +211,60 @@ impl Planner<'_> {
         joined
     }
 
-    /// RETURNING reads the target's row by attribute, and the rest of the input row behind it.
+    /// RETURNING reads the new (or the deleted) row by attribute, and the rest of the input row behind it.
     fn returning(
         &mut self,
-        returning: Option<Vec<BoundTarget>>,
+        returning: Option<&Vec<BoundTarget>>,
         target: u16,
         relation: &Relation,
+        written: &WrittenTable,
         layout: &[Slot],
     ) -> SqlResult<Option<Vec<Expr>>> {
         let Some(targets) = returning else { return Ok(None) };
-        let width = relation.columns.len();
-        let mut full: Vec<Slot> = (0..width).map(|column| (target, column as u16)).collect();
+        let mut full: Vec<Slot> = vec![NO_SLOT; written.relation.columns.len()];
+        for (column, described) in relation.columns.iter().enumerate() {
+            if !described.dropped {
+                full[written.column(column as u16)? as usize] = (target, column as u16);
+            }
+        }
         full.extend(layout.iter().map(|slot| match slot {
             // The old values behind the new row are not what RETURNING means.
-            (item, column) if *item == target && *column < FIRST_SYSTEM_COLUMN => (u16::MAX, *column),
+            (item, column) if *item == target && *column < FIRST_SYSTEM_COLUMN => NO_SLOT,
             other => *other,
         }));
         let mut exprs = Vec::with_capacity(targets.len());
         for bound in targets {
-            let mut expr = bound.expr;
+            let mut expr = bound.expr.clone();
             simplify(&mut expr, self.folder);
-            self.returned_system_columns(&mut expr, target, relation);
+            self.returned_system_columns(&mut expr, target, relation, written.relation.oid);
+            self.resolve(&mut expr, &full)?;
+            exprs.push(expr);
+        }
+        Ok(Some(exprs))
+    }
+
+    /// RETURNING for rows that move to another partition: which one, the OID behind the row tells.
+    fn moved_returning(
+        &mut self,
+        returning: Option<&Vec<BoundTarget>>,
+        target: u16,
+        relation: &Arc<Relation>,
+        layout: &[Slot],
+    ) -> SqlResult<Option<Vec<Expr>>> {
+        let Some(targets) = returning else { return Ok(None) };
+        let width = relation.columns.len() as u16;
+        let mut full: Vec<Slot> = (0..width).map(|column| (target, column)).collect();
+        full.push(NO_SLOT);
+        full.extend(layout.iter().map(|slot| match slot {
+            (item, column) if *item == target && *column < FIRST_SYSTEM_COLUMN => NO_SLOT,
+            other => *other,
+        }));
+        let mut exprs = Vec::with_capacity(targets.len());
+        for bound in targets {
+            let mut expr = bound.expr.clone();
+            simplify(&mut expr, self.folder);
+            routed_table_oid(&mut expr, target, width);
+            self.returned_system_columns(&mut expr, target, relation, relation.oid);
             self.resolve(&mut expr, &full)?;
             exprs.push(expr);
         }
@@ -130,14 +272,14 @@ impl Planner<'_> {
     }
 
     /// The table's OID is known; the whole row is made of its columns.
-    fn returned_system_columns(&self, expr: &mut Expr, target: u16, relation: &Relation) {
+    fn returned_system_columns(&self, expr: &mut Expr, target: u16, relation: &Relation, table: Oid) {
         expr.rewrite(&mut |inner| match inner {
             Expr::Variable {
                 relation: item,
                 column: TABLE_OID,
                 ty,
                 ..
-            } if *item == target => Some(Expr::Constant(mote_types::Datum::oid(relation.oid), *ty)),
+            } if *item == target => Some(Expr::Constant(mote_types::Datum::oid(table), *ty)),
             Expr::Variable {
                 relation: item,
                 column: crate::bind::query::WHOLE_ROW,
@@ -169,8 +311,9 @@ impl Planner<'_> {
     fn insert(
         &mut self,
         target: u16,
-        relation: std::sync::Arc<Relation>,
+        relation: Arc<Relation>,
         insert: BoundInsert,
+        statement: Vec<FiredTrigger>,
         returning: Option<Vec<BoundTarget>>,
     ) -> SqlResult<Joined> {
         let BoundInsert {
@@ -179,10 +322,11 @@ impl Planner<'_> {
             values,
             generated,
             checks,
+            triggers,
             on_conflict,
             excluded,
         } = insert;
-        let (mut input, layout, rows, cost) = match source {
+        let (input, layout, rows, cost) = match source {
             None => (
                 Node::Result {
                     columns: Vec::new(),
@@ -204,27 +348,11 @@ impl Planner<'_> {
             simplify(value, self.folder);
             self.resolve(value, &layout)?;
         }
-        if !generated.is_empty() {
-            // Generated columns read the row's other columns, so the row is computed first.
-            let columns = std::mem::take(&mut values);
-            let types: Vec<_> = columns.iter().map(Expr::ty).collect();
-            input = match input {
-                Node::Result {
-                    columns: inner,
-                    filter,
-                } if inner.is_empty() => Node::Result { columns, filter },
-                other => Node::Project {
-                    input: Box::new(other),
-                    columns,
-                },
-            };
-            let column = |(index, ty): (usize, &mote_types::ColumnType)| Expr::Column {
-                index: index as u16,
-                ty: *ty,
-            };
-            values = types.iter().enumerate().map(column).collect();
-            for (position, expr) in generated {
-                values[position as usize] = expr;
+        let mut returning = returning;
+        if relation.is_partitioned() {
+            let width = relation.columns.len() as u16;
+            for bound in returning.iter_mut().flatten() {
+                routed_table_oid(&mut bound.expr, target, width);
             }
         }
         let mut on_conflict = on_conflict;
@@ -238,22 +366,32 @@ impl Planner<'_> {
                 simplify(expr, self.folder);
                 // Sub-queries get what they read of the two rows before each run.
                 self.resolve(expr, &[])?;
+                if relation.is_partitioned() {
+                    routed_table_oid(expr, target, relation.columns.len() as u16);
+                }
                 for item in [target, excluded] {
-                    self.returned_system_columns(expr, item, &relation);
+                    self.returned_system_columns(expr, item, &relation, relation.oid);
                 }
                 conflicting_rows(expr, target, excluded);
             }
         }
-        let checks = checks
-            .into_iter()
-            .map(|(name, condition)| Check { name, condition })
-            .collect();
-        let returning = self.returning(returning, target, &relation, &[])?;
+        let checks = named_checks(checks);
+        let written = WrittenTable {
+            position: 0,
+            relation: Arc::clone(&relation),
+            map: None,
+        };
+        let returning = self.returning(returning.as_ref(), target, &relation, &written, &[])?;
         let node = Insert {
             relation,
             input,
             values,
+            generated,
             checks,
+            triggers: Triggers {
+                statement,
+                row: triggers,
+            },
             on_conflict,
             returning,
         };
@@ -262,6 +400,23 @@ impl Planner<'_> {
             ..without_node(rows, cost)
         })
     }
+}
+
+/// Rows of a partitioned table are inserted into its partitions: behind the columns of such a row stands the OID of its
+/// partition.
+fn routed_table_oid(expr: &mut Expr, target: u16, width: u16) {
+    expr.rewrite(&mut |inner| match inner {
+        Expr::Variable {
+            relation,
+            column: TABLE_OID,
+            ty,
+            ..
+        } if *relation == target => Some(Expr::Column {
+            index: width,
+            ty: *ty,
+        }),
+        _ => None,
+    });
 }
 
 /// In ON CONFLICT DO UPDATE the target's columns are those of the existing row.
@@ -284,8 +439,13 @@ fn conflicting_rows(expr: &mut Expr, target: u16, excluded: u16) {
     });
 }
 
+pub(super) fn named_checks(checks: Vec<(String, Expr)>) -> Vec<Check> {
+    let named = checks.into_iter();
+    named.map(|(name, condition)| Check { name, condition }).collect()
+}
+
 /// The rest of a `Joined` whose row has no layout.
-fn without_node(rows: f64, cost: f64) -> Joined {
+pub(super) fn without_node(rows: f64, cost: f64) -> Joined {
     Joined {
         node: Node::Empty { width: 0 },
         layout: Vec::new(),
@@ -296,7 +456,7 @@ fn without_node(rows: f64, cost: f64) -> Joined {
     }
 }
 
-fn mark_of(layout: &[Slot], target: u16) -> SqlResult<u16> {
+pub(super) fn mark_of(layout: &[Slot], target: u16) -> SqlResult<u16> {
     let position = layout.iter().position(|slot| *slot == (target, ROW_MARK));
     position
         .map(|position| position as u16)

@@ -7,7 +7,8 @@
 use mote_types::{ColumnType, Datum, oid};
 
 use super::Planner;
-use super::estimate::{DESCENT_COST, FETCH_COST, prefix_rows, selectivity, table_rows};
+use super::estimate::{DESCENT_COST, FETCH_COST, index_rows, prefix_rows, selectivity, table_rows};
+use super::implication::implied;
 use crate::bind::query::FIRST_SYSTEM_COLUMN;
 use crate::catalog::operator::{Comparison, comparison_of, exact_operator};
 use crate::catalog::{IndexDescription, IndexKey, IndexKeyTarget, Relation};
@@ -34,7 +35,7 @@ pub(super) struct Access {
 }
 
 /// What a condition says about one key.
-enum Binding {
+pub(super) enum Binding {
     Equal(Expr),
     IsNull,
     Any(AnyOf),
@@ -106,7 +107,7 @@ impl Planner<'_> {
     }
 
     /// Is this expression the index key?
-    fn is_key(&self, expr: &Expr, item: u16, key: &IndexKey) -> bool {
+    pub(super) fn is_key(&self, expr: &Expr, item: u16, key: &IndexKey) -> bool {
         match (&key.target, expr) {
             (
                 IndexKeyTarget::Column(column),
@@ -122,7 +123,7 @@ impl Planner<'_> {
         }
     }
 
-    fn binding(&self, condition: &Expr, item: u16, key: &IndexKey) -> Option<Binding> {
+    pub(super) fn binding(&self, condition: &Expr, item: u16, key: &IndexKey) -> Option<Binding> {
         match condition {
             Expr::Call {
                 function, arguments, ..
@@ -228,7 +229,11 @@ impl Planner<'_> {
             ordered: false,
         };
         for (position, index) in relation.indexes.iter().enumerate() {
-            if !index.valid || !self.predicate_implied(index, item, conditions) {
+            if !index.valid {
+                continue;
+            }
+            self.note_hidden(index, item, conditions);
+            if !self.predicate_implied(index, item, conditions) {
                 continue;
             }
             if let Some(access) =
@@ -302,18 +307,21 @@ impl Planner<'_> {
                 }
             }
         }
-        let single_row = index.unique && all_values && equals.len() == index.keys.len();
+        let single_row = index.unique && index.immediate && all_values && equals.len() == index.keys.len();
         let (ordered, backward) = match has_any {
             true => (false, false),
             false => self.index_order(item, index, equals.len(), single_row, sort),
         };
         let gives_order = ordered && !sort.is_empty();
-        if equals.is_empty() && lower.is_none() && upper.is_none() && !gives_order {
+        // A predicate alone makes a partial index worth reading.
+        let bound_keys = !equals.is_empty() || lower.is_some() || upper.is_some();
+        if !bound_keys && !gives_order && index.predicate.is_none() {
             return None;
         }
+        let held = index_rows(relation, index, &self.items);
         let mut visited = match equals.len() {
-            0 => table_rows(relation),
-            bound => prefix_rows(relation, index, bound) * fan_out,
+            0 => held,
+            bound => prefix_rows(held, index, bound) * fan_out,
         };
         for bound in [&lower, &upper] {
             if bound.is_some() {
@@ -321,7 +329,7 @@ impl Planner<'_> {
             }
         }
         let rest: f64 = (0..conditions.len())
-            .filter(|slot| !used.contains(slot))
+            .filter(|&slot| !used.contains(&slot) && !self.is_in_predicate(index, item, conditions[slot]))
             .map(|slot| selectivity(conditions[slot], &self.items))
             .product();
         let rows = if single_row {
@@ -427,7 +435,11 @@ impl Planner<'_> {
     ) -> Option<Access> {
         let mut best: Option<Access> = None;
         for (position, index) in relation.indexes.iter().enumerate() {
-            if !index.valid || !self.predicate_implied(index, item, conditions) {
+            if !index.valid {
+                continue;
+            }
+            self.note_hidden(index, item, conditions);
+            if !self.predicate_implied(index, item, conditions) {
                 continue;
             }
             let sort = std::slice::from_ref(sort);
@@ -445,24 +457,50 @@ impl Planner<'_> {
         best
     }
 
-    /// A partial index serves if each part of its predicate is among the conditions, or follows from one.
+    /// A partial index serves if its predicate follows from the conditions.
     fn predicate_implied(&self, index: &IndexDescription, item: u16, conditions: &[&Expr]) -> bool {
-        let Some((_, predicate)) = &index.predicate else {
-            return true;
-        };
-        let implied = |part: &Expr| {
-            conditions.iter().any(|condition| condition.same(part))
-                || match part {
-                    Expr::IsNotNull(column) => {
-                        conditions.iter().any(|condition| rejects_null(condition, column))
-                    }
-                    _ => false,
-                }
-        };
-        crate::bind::conjuncts(over_item(predicate, item))
-            .iter()
-            .all(implied)
+        match &index.predicate {
+            None => true,
+            Some((_, predicate)) => implied(&over_item(predicate, item), conditions),
+        }
     }
+
+    /// Notes if a parameter may stand where a constant would make the index useful.
+    fn note_hidden(&self, index: &IndexDescription, item: u16, conditions: &[&Expr]) {
+        if self.constants_matter.get() {
+            return;
+        }
+        let expressions = index.keys.iter().filter_map(|key| match &key.target {
+            IndexKeyTarget::Expression(_, expr) => Some(expr),
+            IndexKeyTarget::Column(_) => None,
+        });
+        let parts = expressions.chain(index.predicate.as_ref().map(|(_, predicate)| predicate));
+        for part in parts.filter(|part| part.any(&mut |inner| matches!(inner, Expr::Constant(..)))) {
+            let hidden = |condition: &&Expr| {
+                condition.any(&mut |inner| matches!(inner, Expr::Parameter { .. }))
+                    && condition.any(&mut |inner| match inner {
+                        Expr::Variable { relation, column, .. } => *relation == item && reads(part, *column),
+                        _ => false,
+                    })
+            };
+            if conditions.iter().any(hidden) {
+                self.constants_matter.set(true);
+            }
+        }
+    }
+
+    /// Do all rows of the index satisfy the condition?
+    fn is_in_predicate(&self, index: &IndexDescription, item: u16, condition: &Expr) -> bool {
+        index
+            .predicate
+            .as_ref()
+            .is_some_and(|(_, predicate)| implied(condition, &[&over_item(predicate, item)]))
+    }
+}
+
+/// Does a stored expression read this column?
+fn reads(stored: &Expr, column: u16) -> bool {
+    stored.any(&mut |inner| matches!(inner, Expr::Column { index, .. } if *index == column))
 }
 
 /// A stored expression over the relation's row as one over the item's variables.
@@ -478,19 +516,4 @@ fn over_item(stored: &Expr, item: u16) -> Expr {
         _ => None,
     });
     expr
-}
-
-/// True if the condition cannot hold where `column` is NULL: a strict comparison of it.
-fn rejects_null(condition: &Expr, column: &Expr) -> bool {
-    match condition {
-        Expr::Call {
-            function, arguments, ..
-        } => function.signature().strict && arguments.iter().any(|argument| argument.same(column)),
-        Expr::InList {
-            argument,
-            negated: false,
-            ..
-        } => argument.same(column),
-        _ => false,
-    }
 }

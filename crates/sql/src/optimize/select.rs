@@ -14,7 +14,7 @@ use crate::bind::query::{
 use crate::catalog::RelationKind;
 use crate::plan::expr::{Expr, SortKey};
 use crate::plan::node::{
-    Aggregate, Node, ProjectSetColumn, RowLock, RowMark, ScanId, SetOperationKind, Window,
+    Aggregate, Append, Node, ProjectSetColumn, RowLock, RowMark, ScanId, SetOperationKind, Window,
 };
 
 impl Planner<'_> {
@@ -87,11 +87,17 @@ impl Planner<'_> {
                 let mut inputs = Vec::new();
                 for arm in [left.node, right.node] {
                     match arm {
-                        Node::Append { inputs: more } => inputs.extend(more),
+                        Node::Append(append) if append.merge.is_empty() && append.pruning.is_none() => {
+                            inputs.extend(append.inputs)
+                        }
                         other => inputs.push(other),
                     }
                 }
-                let append = Node::Append { inputs };
+                let append = Node::Append(Box::new(Append {
+                    inputs,
+                    merge: Vec::new(),
+                    pruning: None,
+                }));
                 if all {
                     append
                 } else {
@@ -194,13 +200,26 @@ impl Planner<'_> {
             nulls_first: descending,
         };
         let borrowed: Vec<&Expr> = body.filter.iter().collect();
-        let Some(access) = self.extremum_access(item, &relation, &borrowed, &key) else {
-            return Ok(None);
+        let not_null = Expr::IsNotNull(Box::new(argument));
+        let scan = match self.items[item as usize].expansion.clone() {
+            None => {
+                let Some(access) = self.extremum_access(item, &relation, &borrowed, &key) else {
+                    return Ok(None);
+                };
+                let mut conditions = std::mem::take(&mut body.filter);
+                conditions.push(not_null);
+                self.scan(item, relation, access, conditions)?
+            }
+            Some(expansion) => {
+                let Some(members) = self.member_extremum_accesses(item, &expansion, &borrowed, &key) else {
+                    return Ok(None);
+                };
+                let mut conditions = std::mem::take(&mut body.filter);
+                conditions.push(not_null);
+                self.append(item, &expansion, members, conditions, std::slice::from_ref(&key))?
+            }
         };
-        let mut conditions = std::mem::take(&mut body.filter);
         body.from.clear();
-        conditions.push(Expr::IsNotNull(Box::new(argument)));
-        let scan = self.scan(item, relation, access, conditions)?;
         let one = Expr::Constant(Datum::Int8(1), mote_types::ColumnType::INT8);
         let node = Node::Limit {
             input: Box::new(scan.node),
@@ -473,7 +492,7 @@ impl Planner<'_> {
             };
             rows.push(RowLock {
                 scan: ScanId(lock.item),
-                relation: relation.clone(),
+                relations: self.marked_relations(lock.item, relation),
                 mark: mark as u16,
                 strength: lock.strength,
                 wait: lock.wait,

@@ -3,9 +3,9 @@
 //! Nothing is evaluated here: a [`ConstantFolder`] of the layer above computes immutable calls over constants. Folding
 //! is best effort: what fails to fold fails again, with its error, when it is executed.
 
-use mote_types::{ColumnType, Datum};
+use mote_types::{ColumnType, Datum, oid};
 
-use crate::catalog::function::Volatility;
+use crate::catalog::function::{FunctionId, Volatility};
 use crate::plan::expr::Expr;
 
 /// Evaluates immutable expressions over constants. `None`: leave it as it is (also for errors).
@@ -49,6 +49,15 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
                 list,
                 negated: !negated,
             },
+            Expr::BooleanTest {
+                argument,
+                test,
+                negated,
+            } => Expr::BooleanTest {
+                argument,
+                test,
+                negated: !negated,
+            },
             Expr::IsNull(argument) => Expr::IsNotNull(argument),
             Expr::IsNotNull(argument) => Expr::IsNull(argument),
             other => Expr::Not(Box::new(other)),
@@ -59,13 +68,39 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
         Expr::IsNotNull(inner) if constant(&inner).is_some() => {
             truth(!constant(&inner).is_some_and(Datum::is_null))
         }
+        Expr::InList {
+            function,
+            argument,
+            list,
+            negated,
+        } => Expr::InList {
+            argument: Box::new(as_declared(*argument, function, 0)),
+            function,
+            list,
+            negated,
+        },
+        Expr::ArrayComparison {
+            function,
+            argument,
+            array,
+            all,
+        } => Expr::ArrayComparison {
+            argument: Box::new(as_declared(*argument, function, 0)),
+            function,
+            array,
+            all,
+        },
         Expr::Call {
             function,
-            arguments,
+            mut arguments,
             ty,
             location,
         } => {
             let signature = function.signature();
+            for (position, argument) in arguments.iter_mut().enumerate() {
+                let taken = std::mem::replace(argument, Expr::And(Vec::new()));
+                *argument = as_declared(taken, function, position);
+            }
             let some_null =
                 signature.strict && arguments.iter().any(|a| constant(a).is_some_and(Datum::is_null));
             if some_null && !signature.returns_set && signature.volatility != Volatility::Volatile {
@@ -134,6 +169,25 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
                 foldable,
                 folder,
             )
+        }
+        other => other,
+    }
+}
+
+/// An argument without a conversion that changes nothing: strings of other types pass for text as they are. Stored
+/// expressions write such conversions out; taken away, they and those of a query look alike, and an index on the string
+/// serves both.
+fn as_declared(argument: Expr, function: FunctionId, position: usize) -> Expr {
+    let declared = function.signature().arguments.get(position);
+    match argument {
+        Expr::Cast {
+            argument, from, ty, ..
+        } if declared == Some(&oid::TEXT)
+            && ty.oid == oid::TEXT
+            && ty.typmod < 0
+            && matches!(from.oid, oid::VARCHAR | oid::NAME | oid::BPCHAR) =>
+        {
+            *argument
         }
         other => other,
     }

@@ -61,7 +61,9 @@ impl Converter<'_> {
             AT_AddInherit => Command::Inherit(self.definition_relation(node)?),
             AT_DropInherit => Command::NoInherit(self.definition_relation(node)?),
             AT_ReplicaIdentity => Command::ReplicaIdentity(self.replica_identity(node)?),
-            AT_AttachPartition | AT_DetachPartition => self.alter_partition(node)?,
+            AT_AttachPartition | AT_DetachPartition | AT_DetachPartitionFinalize => {
+                self.alter_partition(node)?
+            }
             AT_AddConstraint => match node.def() {
                 Node::Constraint(constraint) => {
                     Command::AddConstraint(Box::new(self.constraint(constraint)?))
@@ -169,7 +171,6 @@ impl Converter<'_> {
             AT_DisableRule => Command::Unsupported("DISABLE RULE"),
             AT_AddOf => Command::Unsupported("ALTER TABLE OF"),
             AT_DropOf => Command::Unsupported("ALTER TABLE NOT OF"),
-            AT_DetachPartitionFinalize => Command::Unsupported("DETACH PARTITION FINALIZE"),
             AT_DropOids => Command::Unsupported("SET WITHOUT OIDS"),
             AT_GenericOptions | AT_AlterColumnGenericOptions => Command::Unsupported("ALTER TABLE OPTIONS"),
             _ => Command::Unsupported("this form of ALTER TABLE"),
@@ -208,11 +209,14 @@ impl Converter<'_> {
             return Err(self.unexpected(node.def(), "ATTACH PARTITION"));
         };
         let partition = self.required_relation(command.name())?;
-        if node.subtype == raw::AlterTableType::AT_DetachPartition {
-            return Ok(AlterTableCommand::DetachPartition {
-                partition,
-                concurrently: command.concurrent,
-            });
+        let mode = match node.subtype {
+            raw::AlterTableType::AT_DetachPartition if command.concurrent => Some(DetachMode::Concurrently),
+            raw::AlterTableType::AT_DetachPartition => Some(DetachMode::AtOnce),
+            raw::AlterTableType::AT_DetachPartitionFinalize => Some(DetachMode::Finalize),
+            _ => None,
+        };
+        if let Some(mode) = mode {
+            return Ok(AlterTableCommand::DetachPartition { partition, mode });
         }
         let bound = match command.bound() {
             Some(bound) => Some(self.partition_bound(bound)?),

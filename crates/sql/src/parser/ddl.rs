@@ -96,11 +96,20 @@ impl Converter<'_> {
     /// constraint in front of them.
     pub(super) fn constraints(&mut self, list: &NodeList) -> SqlResult<Vec<Constraint>> {
         let mut constraints: Vec<Constraint> = Vec::with_capacity(list.len());
+        let mut immediate = false;
         for node in list {
             let Node::Constraint(node) = node else {
                 return Err(self.unexpected(node, "a list of constraints"));
             };
+            match node.contype {
+                raw::ConstrType::CONSTR_ATTR_NOT_DEFERRABLE => immediate = true,
+                raw::ConstrType::CONSTR_ATTR_DEFERRED if immediate => {
+                    return Err(self.deferred_not_deferrable(node.location));
+                }
+                _ => {}
+            }
             if !self.fold_attribute(node, constraints.last_mut())? {
+                immediate = false;
                 constraints.push(self.constraint(node)?);
             }
         }
@@ -303,19 +312,21 @@ impl Converter<'_> {
     }
 
     pub(super) fn partition_bound(&mut self, node: &nodes::PartitionBoundSpec) -> SqlResult<PartitionBound> {
-        if node.is_default {
-            return Ok(PartitionBound::Default);
-        }
-        Ok(match node.strategy as u8 {
-            b'h' => PartitionBound::Hash {
+        let kind = match node.strategy as u8 {
+            _ if node.is_default => PartitionBoundKind::Default,
+            b'h' => PartitionBoundKind::Hash {
                 modulus: node.modulus,
                 remainder: node.remainder,
             },
-            b'l' => PartitionBound::In(self.exprs(node.listdatums())?),
-            _ => PartitionBound::Range {
+            b'l' => PartitionBoundKind::In(self.exprs(node.listdatums())?),
+            _ => PartitionBoundKind::Range {
                 from: self.each(node.lowerdatums(), Self::range_datum)?,
                 to: self.each(node.upperdatums(), Self::range_datum)?,
             },
+        };
+        Ok(PartitionBound {
+            kind,
+            location: Location(node.location),
         })
     }
 

@@ -168,7 +168,17 @@ fn grammar_error(text: &str, error: &pg_raw_parse::Error) -> SqlError {
         Some(hint) => error.hint(hint),
         None => error,
     };
-    error.at(error_position(text))
+    match is_unsupported_clause(message) {
+        // PostgreSQL 15 shows no place here.
+        true => error,
+        false => error.at(error_position(text)),
+    }
+}
+
+/// "CHECK constraints cannot be marked DEFERRABLE" and its kin.
+fn is_unsupported_clause(message: &str) -> bool {
+    message.contains(" constraints cannot be marked ")
+        || message == "CREATE OR REPLACE CONSTRAINT TRIGGER is not supported"
 }
 
 /// The grammar hands out messages without their SQLSTATE: these are the ones that are not 42601.
@@ -195,7 +205,10 @@ fn state_of_message(message: &str) -> SqlState {
         ("role name \"", state::RESERVED_NAME),
         ("unrecognized row security option", state::SYNTAX_ERROR),
     ];
-    if message.ends_with("is not yet implemented") || message.ends_with("are not supported") {
+    if is_unsupported_clause(message)
+        || message.ends_with("is not yet implemented")
+        || message.ends_with("are not supported")
+    {
         return state::FEATURE_NOT_SUPPORTED;
     }
     let known = NOT_SYNTAX.iter().find(|(prefix, _)| message.starts_with(prefix));

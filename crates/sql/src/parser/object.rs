@@ -235,6 +235,7 @@ impl Converter<'_> {
             part: node.subname().filter(|_| has_container).map(Name::from),
             new_name: node.newname().unwrap_or_default().into(),
             if_exists: node.missing_ok,
+            only: node.relation().is_some_and(|relation| !relation.inh),
             behavior: self.behavior(node.behavior),
         })
     }
@@ -298,6 +299,17 @@ impl Converter<'_> {
             },
             options: self.options(uncast(node.options()))?,
             body,
+        })
+    }
+
+    pub(super) fn alter_function(&mut self, node: &nodes::AlterFunctionStmt) -> SqlResult<AlterFunction> {
+        let signature = node
+            .func()
+            .ok_or_else(|| SqlError::internal("ALTER FUNCTION names a function"))?;
+        Ok(AlterFunction {
+            kind: object_kind(node.objtype),
+            signature: self.signature(signature)?,
+            options: self.options(uncast(node.actions()))?,
         })
     }
 

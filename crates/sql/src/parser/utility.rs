@@ -100,6 +100,7 @@ impl Converter<'_> {
                 options: self.options(node.options())?,
             })),
             Node::ViewStmt(node) => Statement::CreateView(Box::new(self.create_view(node)?)),
+            Node::AlterFunctionStmt(node) => Statement::AlterFunction(Box::new(self.alter_function(node)?)),
             Node::CreateFunctionStmt(node) => {
                 Statement::CreateFunction(Box::new(self.create_function(node)?))
             }
@@ -488,7 +489,6 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
         Node::AlterTypeStmt(_) => "ALTER TYPE SET",
         Node::AlterDomainStmt(_) => "ALTER DOMAIN",
         Node::AlterCollationStmt(_) => "ALTER COLLATION",
-        Node::AlterFunctionStmt(_) => "ALTER FUNCTION",
         Node::AlterOperatorStmt(_) => "ALTER OPERATOR",
         Node::AlterDatabaseStmt(_) => "ALTER DATABASE",
         Node::AlterDatabaseRefreshCollStmt(_) => "ALTER DATABASE REFRESH COLLATION VERSION",

@@ -5,6 +5,7 @@
 //! Leaves out: the other output formats.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use mote_common::Oid;
 use mote_types::{Datum, FormatSettings};
@@ -106,17 +107,19 @@ impl Printer<'_> {
         match node {
             Node::Result { .. } | Node::Empty { .. } => "Result".to_owned(),
             Node::Values { .. } => "Values Scan on \"*VALUES*\"".to_owned(),
-            Node::SeqScan(scan) => format!("Seq Scan on {}", scan.relation.name),
+            Node::SeqScan(scan) => format!("Seq Scan on {}", scanned(&scan.relation, &scan.alias)),
             Node::VirtualScan(scan) => format!("Seq Scan on {}", scan.relation.name),
             Node::IndexScan(scan) => {
                 let direction = if scan.backward { " Backward" } else { "" };
                 let index = &scan.relation.indexes[scan.index as usize].name;
-                format!("Index Scan{direction} using {index} on {}", scan.relation.name)
+                let table = scanned(&scan.relation, &scan.alias);
+                format!("Index Scan{direction} using {index} on {table}")
             }
             Node::FunctionScan(scan) => match scan.calls.first() {
                 Some(Expr::Call { function, .. }) => {
                     format!("Function Scan on {}", function.signature().name)
                 }
+                Some(Expr::Routine(call)) => format!("Function Scan on {}", call.routine.name),
                 _ => "Function Scan".to_owned(),
             },
             Node::CteScan { cte, .. } => format!("CTE Scan on {}", self.plan.ctes[*cte as usize].name),
@@ -138,7 +141,8 @@ impl Printer<'_> {
             Node::Aggregate(aggregate) if aggregate.group_by.is_empty() => "Aggregate".to_owned(),
             Node::Aggregate(_) => "HashAggregate".to_owned(),
             Node::Window(_) => "WindowAgg".to_owned(),
-            Node::Append { .. } => "Append".to_owned(),
+            Node::Append(append) if append.merge.is_empty() => "Append".to_owned(),
+            Node::Append(_) => "Merge Append".to_owned(),
             Node::SetOperation { kind, all, .. } => {
                 let word = match kind {
                     SetOperationKind::Union => "Union",
@@ -152,6 +156,7 @@ impl Printer<'_> {
             Node::Insert(insert) => format!("Insert on {}", insert.relation.name),
             Node::Update(update) => format!("Update on {}", update.relation.name),
             Node::Delete(delete) => format!("Delete on {}", delete.relation.name),
+            Node::Merge(merge) => format!("Merge on {}", merge.relation.name),
         }
     }
 
@@ -206,6 +211,21 @@ impl Printer<'_> {
                     .for_each(|filter| add("Join Filter", top(filter, &below.concat())));
             }
             Node::Sort { keys, .. } => add("Sort Key", sort_keys(keys, input)),
+            Node::Append(append) if !append.merge.is_empty() => {
+                add("Sort Key", sort_keys(&append.merge, input));
+            }
+            Node::Update(update) if update.is_over_members() => {
+                let targets = update.targets.iter().map(|target| &target.relation);
+                details.extend(written_members("Update", &update.relation, targets));
+            }
+            Node::Delete(delete) if delete.is_over_members() => {
+                let targets = delete.targets.iter().map(|target| &target.relation);
+                details.extend(written_members("Delete", &delete.relation, targets));
+            }
+            Node::Merge(merge) if merge.is_over_members() => {
+                let targets = merge.targets.iter().map(|target| &target.relation);
+                details.extend(written_members("Merge", &merge.relation, targets));
+            }
             Node::Distinct { on: None, .. } => add("Group Key", input.join(", ")),
             Node::Aggregate(aggregate) if !aggregate.group_by.is_empty() => {
                 let keys: Vec<String> = aggregate.group_by.iter().map(|key| show(key, input)).collect();
@@ -234,6 +254,26 @@ impl Printer<'_> {
     }
 }
 
+/// A scanned table's name, and what one of a parent's tables is called besides.
+fn scanned(relation: &Relation, alias: &Option<Box<str>>) -> String {
+    match alias {
+        Some(alias) => format!("{} {alias}", relation.name),
+        None => relation.name.clone(),
+    }
+}
+
+/// The tables below a parent that a statement changes, a line each.
+fn written_members<'a>(
+    verb: &str,
+    parent: &Relation,
+    targets: impl Iterator<Item = &'a Arc<Relation>>,
+) -> Vec<String> {
+    let line = |(position, target): (usize, &Arc<Relation>)| {
+        format!("{verb} on {} {}_{}", target.name, parent.name, position + 1)
+    };
+    targets.enumerate().map(line).collect()
+}
+
 fn join_suffix(kind: JoinKind) -> &'static str {
     match kind {
         JoinKind::Inner => "",
@@ -257,7 +297,7 @@ fn index_condition(scan: &IndexScan) -> String {
     let index = &scan.relation.indexes[scan.index as usize];
     let key_name = |position: usize| match &index.keys[position].target {
         IndexKeyTarget::Column(column) => scan.relation.columns[*column as usize].name.clone(),
-        IndexKeyTarget::Expression(text, _) => format!("({text})"),
+        IndexKeyTarget::Expression(text, _) => text.clone(),
     };
     let mut parts = Vec::new();
     for (position, equality) in scan.equals.iter().enumerate() {
@@ -318,7 +358,7 @@ fn column_names(node: &Node) -> Vec<String> {
             ScanColumn::RowMark | ScanColumn::Ctid => format!("{}.ctid", relation.name),
             ScanColumn::Xmin => format!("{}.xmin", relation.name),
             ScanColumn::TableOid => format!("{}.tableoid", relation.name),
-            ScanColumn::WholeRow => format!("{}.*", relation.name),
+            ScanColumn::WholeRow | ScanColumn::WholeRowOf(_) => format!("{}.*", relation.name),
         };
         columns.iter().map(name).collect::<Vec<_>>()
     };
@@ -413,6 +453,10 @@ pub fn show(expr: &Expr, names: &[String]) -> String {
         Expr::Call {
             function, arguments, ..
         } => call_text(*function, arguments, names),
+        Expr::Routine(call) => {
+            let arguments: Vec<String> = call.arguments.iter().map(|a| top(a, names)).collect();
+            format!("{}({})", call.routine.name, arguments.join(", "))
+        }
         Expr::Cast { argument, ty, .. } => {
             let inner = sub(argument);
             let simple =

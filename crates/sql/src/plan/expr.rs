@@ -4,10 +4,13 @@
 //! node or query (`ExecParameter`), and nothing else. Every implicit cast is explicit here; every function and operator
 //! is resolved to a [`FunctionId`]. The executor compiles this form; nothing in it is mutable or tied to a session.
 
+use std::sync::Arc;
+
 use mote_types::{ColumnType, Datum};
 
 use crate::ast::Name;
 use crate::catalog::function::{AggregateId, FunctionId, WindowId};
+use crate::catalog::routine::Routine;
 
 /// Position in the statement's list of values set during execution: correlated columns, keys of inner index scans.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -46,6 +49,8 @@ pub enum Expr {
         ty: ColumnType,
         location: i32,
     },
+    /// A function of a user.
+    Routine(Box<RoutineExpr>),
     /// Conversion between types, including length and precision coercion to `ty`'s typmod.
     Cast {
         argument: Box<Expr>,
@@ -166,6 +171,19 @@ pub enum Expr {
         index: u16,
         ty: ColumnType,
     },
+}
+
+/// A call of a user's function. The plan keeps the function as it was when it was bound, and lists its version.
+#[derive(Clone, Debug)]
+pub struct RoutineExpr {
+    pub routine: Arc<Routine>,
+    /// One per input, defaults filled in, variadic ones gathered.
+    pub arguments: Vec<Expr>,
+    /// Of one row, for a set.
+    pub ty: ColumnType,
+    /// The columns of its record, where they are known.
+    pub columns: Option<Vec<(String, ColumnType)>>,
+    pub location: i32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,8 +4,10 @@
 //! A plan is keyed by statement text, parameter types, search_path and the settings that change meaning; it lists the
 //! objects it depends on with their versions, the table locks it needs and the privileges to check at execution.
 
+pub mod deparse;
 pub mod explain;
 pub mod expr;
+mod immutable;
 pub mod node;
 pub mod walk;
 
@@ -15,6 +17,7 @@ use mote_common::Oid;
 use mote_types::ColumnType;
 
 use crate::ast::Statement;
+use crate::catalog::routine::Routine;
 use node::Node;
 
 /// A statement ready to run.
@@ -29,6 +32,10 @@ pub struct Plan {
     pub returns_rows: bool,
     pub dependencies: Vec<Dependency>,
     pub relations: Vec<RelationAccess>,
+    /// A partial or expression index was out of reach that constants in place of parameters might have opened.
+    pub constants_matter: bool,
+    /// Functions of users that it calls: EXECUTE is checked each time the plan runs.
+    pub routines: Vec<Arc<Routine>>,
 }
 
 #[derive(Clone, Debug)]

@@ -14,10 +14,21 @@ use mote_types::ColumnType;
 
 use super::expr::{AggregateCall, ExecParameterId, Expr, SortKey, WindowCall};
 use crate::catalog::Relation;
+use crate::catalog::operator::Comparison;
+use crate::catalog::partition::PartitionScheme;
+use crate::catalog::trigger::{Trigger, TriggerEvents};
 
 /// Number of a base relation within the statement (PostgreSQL's range table index), unique over the whole plan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ScanId(pub u16);
+
+/// Which of a parent's tables: its place among those that the plan reads. Zero for a relation without children. All
+/// share the parent's [`ScanId`]; a row mark holds the number above the 48 bits of the row id.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MemberNumber(pub u16);
+
+/// Bits of a row mark that are the row id.
+pub const ROW_ID_BITS: u32 = 48;
 
 #[derive(Clone, Debug)]
 pub enum Node {
@@ -82,10 +93,8 @@ pub enum Node {
     },
     Aggregate(Box<Aggregate>),
     Window(Box<Window>),
-    /// UNION ALL.
-    Append {
-        inputs: Vec<Node>,
-    },
+    /// UNION ALL, and the tables of a parent.
+    Append(Box<Append>),
     SetOperation {
         kind: SetOperationKind,
         all: bool,
@@ -107,6 +116,7 @@ pub enum Node {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
+    Merge(Box<Merge>),
 }
 
 #[derive(Clone, Debug)]
@@ -122,12 +132,17 @@ pub enum ScanColumn {
     TableOid,
     /// The whole row as a record.
     WholeRow,
+    /// The row of a table as its parent has it: these columns of the table, in this order.
+    WholeRowOf(Box<[u16]>),
 }
 
 #[derive(Clone, Debug)]
 pub struct SeqScan {
     pub scan: ScanId,
+    pub member: MemberNumber,
     pub relation: Arc<Relation>,
+    /// What EXPLAIN adds to the name of one of a parent's tables.
+    pub alias: Option<Box<str>>,
     pub columns: Vec<ScanColumn>,
     /// Over the scan's own columns.
     pub filter: Option<Expr>,
@@ -136,7 +151,10 @@ pub struct SeqScan {
 #[derive(Clone, Debug)]
 pub struct IndexScan {
     pub scan: ScanId,
+    pub member: MemberNumber,
     pub relation: Arc<Relation>,
+    /// What EXPLAIN adds to the name of one of a parent's tables.
+    pub alias: Option<Box<str>>,
     /// Position in `relation.indexes`.
     pub index: u16,
     pub columns: Vec<ScanColumn>,
@@ -260,6 +278,44 @@ pub struct Window {
     pub calls: Vec<WindowCall>,
 }
 
+/// The rows of the inputs, which have the same columns: one input after the other, or merged.
+#[derive(Clone, Debug)]
+pub struct Append {
+    pub inputs: Vec<Node>,
+    /// The order that every input has and the whole keeps. Empty: one after the other.
+    pub merge: Vec<SortKey>,
+    /// Which inputs can have rows, decided when the node starts. None: all are read.
+    pub pruning: Option<Box<Pruning>>,
+}
+
+/// What conditions on a partition key say about the partitions of one table.
+#[derive(Clone, Debug)]
+pub struct Pruning {
+    pub scheme: Arc<PartitionScheme>,
+    /// Joined by AND.
+    pub conditions: Vec<PruneCondition>,
+    /// By position in the scheme.
+    pub branches: Vec<PruneBranch>,
+}
+
+#[derive(Clone, Debug)]
+pub enum PruneBranch {
+    /// Left out by the planner.
+    Absent,
+    Input(u16),
+    Level(Box<Pruning>),
+}
+
+/// [`KeyCondition`](crate::catalog::partition_match::KeyCondition) before its values are known: they read no column.
+#[derive(Clone, Debug)]
+pub enum PruneCondition {
+    Compare(u16, Comparison, Expr),
+    AnyOf(u16, AnyOf),
+    IsNull(u16),
+    IsNotNull(u16),
+    Or(Vec<Vec<PruneCondition>>),
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetOperationKind {
     Union,
@@ -285,7 +341,8 @@ pub enum LockWait {
 #[derive(Clone, Debug)]
 pub struct RowLock {
     pub scan: ScanId,
-    pub relation: Arc<Relation>,
+    /// By the member number of the mark.
+    pub relations: Vec<Arc<Relation>>,
     /// Input column that holds the row mark.
     pub mark: u16,
     pub strength: LockStrength,
@@ -304,13 +361,34 @@ pub struct Insert {
     pub relation: Arc<Relation>,
     /// Yields rows of the *inserted* columns in `targets` order.
     pub input: Node,
-    /// For each column of the relation (dropped ones: a NULL constant): an expression over the input row, casts,
-    /// defaults and generated columns resolved.
+    /// For each column of the relation (dropped and generated ones: a NULL constant): an expression over the input
+    /// row, casts and defaults resolved.
     pub values: Vec<Expr>,
+    /// Generated columns, computed over the new row (all columns by position).
+    pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<Check>,
+    pub triggers: Triggers,
     pub on_conflict: Option<OnConflict>,
-    /// Over the inserted row (all columns by position).
+    /// Over the inserted row (all columns by position; where the relation is partitioned, the OID of the row's partition
+    /// follows).
     pub returning: Option<Vec<Expr>>,
+}
+
+/// The triggers of a relation that one statement can fire, in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Triggers {
+    /// Once for the statement.
+    pub statement: Vec<FiredTrigger>,
+    pub row: Vec<FiredTrigger>,
+}
+
+#[derive(Clone, Debug)]
+pub struct FiredTrigger {
+    pub trigger: Arc<Trigger>,
+    /// What the statement may do of what the trigger waits for: UPDATE OF is decided.
+    pub events: TriggerEvents,
+    /// WHEN, over the old row with the new one behind it.
+    pub condition: Option<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -327,6 +405,12 @@ pub struct OnConflict {
     pub action: ConflictAction,
 }
 
+impl OnConflict {
+    pub fn updates(&self) -> bool {
+        matches!(self.action, ConflictAction::Update { .. })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum ConflictAction {
     Nothing,
@@ -339,29 +423,193 @@ pub enum ConflictAction {
 
 #[derive(Clone, Debug)]
 pub struct Update {
+    /// What the statement names: a table, or the parent of those in `targets`.
     pub relation: Arc<Relation>,
     pub scan: ScanId,
     /// Joined rows; the target's row mark is among them.
     pub input: Node,
     pub mark: u16,
     pub marks: Vec<RowMark>,
-    /// (position of the column, expression over the input row). The target's old columns are part of the input row
-    /// where expressions need them; unassigned columns are taken from the stored row.
-    pub assignments: Vec<(u16, Expr)>,
+    /// Assigned values, over the input row. The target's old columns are part of the input row where expressions need
+    /// them; unassigned columns are taken from the stored row.
+    pub values: Vec<Expr>,
+    /// Triggers of `relation` that fire once.
+    pub triggers: Vec<FiredTrigger>,
+    /// The tables whose rows change, by the member number of the mark.
+    pub targets: Vec<UpdateTarget>,
+    /// RETURNING of rows that move to another partition: over the new row in the named relation's columns, the OID of
+    /// the partition, and the input row.
+    pub moved_returning: Option<Vec<Expr>>,
+}
+
+/// A table that UPDATE changes. Columns are its own.
+#[derive(Clone, Debug)]
+pub struct UpdateTarget {
+    pub relation: Arc<Relation>,
+    /// For each of the values the position of its column.
+    pub assigned: Vec<u16>,
     /// Generated columns, recomputed over the new row (all columns by position).
     pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<Check>,
+    /// Those that fire for each row.
+    pub triggers: Vec<FiredTrigger>,
     /// Over the new row (all columns by position), followed by the input row.
     pub returning: Option<Vec<Expr>>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Delete {
+    /// What the statement names: a table, or the parent of those in `targets`.
     pub relation: Arc<Relation>,
     pub scan: ScanId,
     pub input: Node,
     pub mark: u16,
     pub marks: Vec<RowMark>,
+    /// Triggers of `relation` that fire once.
+    pub triggers: Vec<FiredTrigger>,
+    /// The tables whose rows go, by the member number of the mark.
+    pub targets: Vec<DeleteTarget>,
+}
+
+/// A table that DELETE takes rows from.
+#[derive(Clone, Debug)]
+pub struct DeleteTarget {
+    pub relation: Arc<Relation>,
+    /// Those that fire for each row.
+    pub triggers: Vec<FiredTrigger>,
     /// Over the old row (all columns by position), followed by the input row.
     pub returning: Option<Vec<Expr>>,
+}
+
+/// The source joined with the target, and what happens to each joined row.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    /// What the statement names: a table, or the parent of those in `targets`.
+    pub relation: Arc<Relation>,
+    /// Source rows, each with the target row it matches; without one (outer join) the target's columns are NULL.
+    pub input: Node,
+    /// The target's row mark.
+    pub mark: u16,
+    /// Where the target's columns stand in the input row: they are read again when the target row has changed.
+    pub target_positions: Vec<u16>,
+    /// The tables whose rows are changed, by the member number of the mark.
+    pub targets: Vec<MergeTarget>,
+    /// ON over the input row: whether a changed target row still matches.
+    pub on: Option<Expr>,
+    /// In the order written. The first that applies is taken.
+    pub branches: Vec<MergeBranch>,
+    /// Triggers of `relation` that fire once for each kind of action.
+    pub triggers: Vec<FiredTrigger>,
+}
+
+/// A table that MERGE changes.
+#[derive(Clone, Debug)]
+pub struct MergeTarget {
+    pub relation: Arc<Relation>,
+    /// What stands at `target_positions`.
+    pub columns: Vec<ScanColumn>,
+}
+
+#[derive(Clone, Debug)]
+pub struct MergeBranch {
+    pub matched: bool,
+    /// Over the input row.
+    pub condition: Option<Expr>,
+    pub action: MergeAction,
+}
+
+/// Actions read the input row of the MERGE: their own input is empty.
+#[derive(Clone, Debug)]
+pub enum MergeAction {
+    Nothing,
+    Insert(Insert),
+    Update(Update),
+    Delete(Delete),
+}
+
+impl Merge {
+    /// Whether the tables it changes are those below the one it names.
+    pub fn is_over_members(&self) -> bool {
+        self.targets.len() != 1 || self.targets[0].relation.oid != self.relation.oid
+    }
+
+    /// Calls `visit` for each expression, those of the actions included.
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.on.iter_mut().for_each(&mut *visit);
+        visit_conditions(&mut self.triggers, visit);
+        for branch in &mut self.branches {
+            branch.condition.iter_mut().for_each(&mut *visit);
+            match &mut branch.action {
+                MergeAction::Nothing => {}
+                MergeAction::Insert(insert) => insert.for_each_expr_mut(visit),
+                MergeAction::Update(update) => update.for_each_expr_mut(visit),
+                MergeAction::Delete(delete) => delete.for_each_expr_mut(visit),
+            }
+        }
+    }
+}
+
+fn visit_conditions(triggers: &mut [FiredTrigger], visit: &mut dyn FnMut(&mut Expr)) {
+    let conditions = triggers.iter_mut().filter_map(|fired| fired.condition.as_mut());
+    conditions.for_each(visit);
+}
+
+impl Insert {
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.values.iter_mut().for_each(&mut *visit);
+        self.generated.iter_mut().for_each(|(_, expr)| visit(expr));
+        self.checks
+            .iter_mut()
+            .for_each(|check| visit(&mut check.condition));
+        visit_conditions(&mut self.triggers.statement, visit);
+        visit_conditions(&mut self.triggers.row, visit);
+        if let Some(OnConflict {
+            action:
+                ConflictAction::Update {
+                    assignments,
+                    condition,
+                },
+            ..
+        }) = &mut self.on_conflict
+        {
+            assignments.iter_mut().for_each(|(_, expr)| visit(expr));
+            condition.iter_mut().for_each(&mut *visit);
+        }
+        self.returning.iter_mut().flatten().for_each(visit);
+    }
+}
+
+impl Update {
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        let moved = self.moved_returning.iter_mut().flatten();
+        self.values.iter_mut().chain(moved).for_each(&mut *visit);
+        visit_conditions(&mut self.triggers, visit);
+        for target in &mut self.targets {
+            target.generated.iter_mut().for_each(|(_, expr)| visit(expr));
+            let checks = target.checks.iter_mut();
+            checks.for_each(|check| visit(&mut check.condition));
+            visit_conditions(&mut target.triggers, visit);
+            target.returning.iter_mut().flatten().for_each(&mut *visit);
+        }
+    }
+
+    /// Whether the tables it changes are those below the one it names.
+    pub fn is_over_members(&self) -> bool {
+        self.targets.len() != 1 || self.targets[0].relation.oid != self.relation.oid
+    }
+}
+
+impl Delete {
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        visit_conditions(&mut self.triggers, visit);
+        for target in &mut self.targets {
+            visit_conditions(&mut target.triggers, visit);
+            target.returning.iter_mut().flatten().for_each(&mut *visit);
+        }
+    }
+
+    /// Whether the tables it takes rows from are those below the one it names.
+    pub fn is_over_members(&self) -> bool {
+        self.targets.len() != 1 || self.targets[0].relation.oid != self.relation.oid
+    }
 }

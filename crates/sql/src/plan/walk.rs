@@ -34,6 +34,7 @@ impl Expr {
             | Expr::AggregateResult { ty, .. }
             | Expr::Excluded { ty, .. } => *ty,
             Expr::SubPlan(call) => call.ty,
+            Expr::Routine(call) => call.ty,
             Expr::And(_)
             | Expr::Or(_)
             | Expr::Not(_)
@@ -64,6 +65,7 @@ impl Expr {
             | Expr::Coalesce { arguments, .. }
             | Expr::MinMax { arguments, .. }
             | Expr::Sequence { arguments, .. } => arguments.iter().for_each(visit),
+            Expr::Routine(call) => call.arguments.iter().for_each(visit),
             Expr::Cast { argument, .. }
             | Expr::Not(argument)
             | Expr::IsNull(argument)
@@ -149,6 +151,7 @@ impl Expr {
             | Expr::Coalesce { arguments, .. }
             | Expr::MinMax { arguments, .. }
             | Expr::Sequence { arguments, .. } => arguments.iter_mut().for_each(visit),
+            Expr::Routine(call) => call.arguments.iter_mut().for_each(visit),
             Expr::Cast { argument, .. }
             | Expr::Not(argument)
             | Expr::IsNull(argument)
@@ -247,6 +250,7 @@ impl Expr {
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |expr| match expr {
             Expr::Call { function, .. } => function.signature().volatility == Volatility::Volatile,
+            Expr::Routine(call) => call.routine.volatility == Volatility::Volatile,
             Expr::Sequence { .. } => true,
             Expr::SessionValue { value, .. } => *value == SessionValue::ClockTimestamp,
             _ => false,
@@ -298,6 +302,9 @@ impl Expr {
                     argument: b, ty: u, ..
                 },
             ) => t == u && a.same(b),
+            (Expr::Routine(a), Expr::Routine(b)) => {
+                a.routine.oid == b.routine.oid && a.ty == b.ty && same_list(&a.arguments, &b.arguments)
+            }
             (Expr::And(a), Expr::And(b)) | (Expr::Or(a), Expr::Or(b)) => same_list(a, b),
             (Expr::Not(a), Expr::Not(b))
             | (Expr::IsNull(a), Expr::IsNull(b))
@@ -547,7 +554,7 @@ impl Node {
             }
             Node::Aggregate(aggregate) => visit(&aggregate.input),
             Node::Window(window) => visit(&window.input),
-            Node::Append { inputs } => inputs.iter().for_each(visit),
+            Node::Append(append) => append.inputs.iter().for_each(visit),
             Node::SetOperation { left, right, .. } => {
                 visit(left);
                 visit(right);
@@ -559,6 +566,7 @@ impl Node {
             Node::Insert(insert) => visit(&insert.input),
             Node::Update(update) => visit(&update.input),
             Node::Delete(delete) => visit(&delete.input),
+            Node::Merge(merge) => visit(&merge.input),
         }
     }
 
@@ -591,7 +599,7 @@ impl Node {
             }
             Node::Aggregate(aggregate) => visit(&mut aggregate.input),
             Node::Window(window) => visit(&mut window.input),
-            Node::Append { inputs } => inputs.iter_mut().for_each(visit),
+            Node::Append(append) => append.inputs.iter_mut().for_each(visit),
             Node::SetOperation { left, right, .. } => {
                 visit(left);
                 visit(right);
@@ -603,6 +611,7 @@ impl Node {
             Node::Insert(insert) => visit(&mut insert.input),
             Node::Update(update) => visit(&mut update.input),
             Node::Delete(delete) => visit(&mut delete.input),
+            Node::Merge(merge) => visit(&mut merge.input),
         }
     }
 
@@ -610,7 +619,13 @@ impl Node {
     pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match self {
             Node::Result { columns, filter } => columns.iter_mut().chain(filter).for_each(visit),
-            Node::Empty { .. } | Node::WorkTableScan { .. } | Node::Append { .. } => {}
+            Node::Empty { .. } | Node::WorkTableScan { .. } => {}
+            Node::Append(append) => {
+                append.merge.iter_mut().for_each(|key| visit(&mut key.expr));
+                if let Some(pruning) = &mut append.pruning {
+                    pruning.for_each_expr_mut(visit);
+                }
+            }
             Node::SetOperation { .. } | Node::RecursiveUnion { .. } | Node::LockRows { .. } => {}
             Node::Values { rows } => rows.iter_mut().flatten().for_each(visit),
             Node::SeqScan(scan) => scan.filter.iter_mut().for_each(visit),
@@ -666,36 +681,10 @@ impl Node {
                     .iter_mut()
                     .for_each(|call| window_call_exprs(call, visit));
             }
-            Node::Insert(insert) => {
-                insert.values.iter_mut().for_each(&mut *visit);
-                insert
-                    .checks
-                    .iter_mut()
-                    .for_each(|check| visit(&mut check.condition));
-                if let Some(OnConflict {
-                    action:
-                        ConflictAction::Update {
-                            assignments,
-                            condition,
-                        },
-                    ..
-                }) = &mut insert.on_conflict
-                {
-                    assignments.iter_mut().for_each(|(_, expr)| visit(expr));
-                    condition.iter_mut().for_each(&mut *visit);
-                }
-                insert.returning.iter_mut().flatten().for_each(visit);
-            }
-            Node::Update(update) => {
-                let computed = update.assignments.iter_mut().chain(&mut update.generated);
-                computed.for_each(|(_, expr)| visit(expr));
-                update
-                    .checks
-                    .iter_mut()
-                    .for_each(|check| visit(&mut check.condition));
-                update.returning.iter_mut().flatten().for_each(visit);
-            }
-            Node::Delete(delete) => delete.returning.iter_mut().flatten().for_each(visit),
+            Node::Insert(insert) => insert.for_each_expr_mut(visit),
+            Node::Update(update) => update.for_each_expr_mut(visit),
+            Node::Delete(delete) => delete.for_each_expr_mut(visit),
+            Node::Merge(merge) => merge.for_each_expr_mut(visit),
         }
     }
 
@@ -703,6 +692,34 @@ impl Node {
     pub fn visit_exprs_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         self.for_each_expr_mut(visit);
         self.for_each_input_mut(&mut |input| input.visit_exprs_mut(visit));
+    }
+}
+
+impl Pruning {
+    fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        prune_condition_exprs(&mut self.conditions, visit);
+        for branch in &mut self.branches {
+            if let PruneBranch::Level(level) = branch {
+                level.for_each_expr_mut(visit);
+            }
+        }
+    }
+}
+
+pub fn prune_condition_exprs(conditions: &mut [PruneCondition], visit: &mut dyn FnMut(&mut Expr)) {
+    for condition in conditions {
+        match condition {
+            PruneCondition::Compare(_, _, value) | PruneCondition::AnyOf(_, AnyOf::Array(value)) => {
+                visit(value)
+            }
+            PruneCondition::AnyOf(_, AnyOf::List(list)) => list.iter_mut().for_each(&mut *visit),
+            PruneCondition::IsNull(_) | PruneCondition::IsNotNull(_) => {}
+            PruneCondition::Or(alternatives) => {
+                for alternative in alternatives {
+                    prune_condition_exprs(alternative, visit);
+                }
+            }
+        }
     }
 }
 

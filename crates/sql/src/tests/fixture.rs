@@ -107,7 +107,10 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
                 .expect("a column");
             IndexKey {
                 target: IndexKeyTarget::Column(position as u16),
+                name: None,
                 ty: columns[position].ty,
+                collation: None,
+                operator_class: None,
                 descending: false,
                 nulls_first: false,
             }
@@ -120,10 +123,13 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
             keys: keys.trim_end_matches(')').split(',').map(key).collect(),
             include: Vec::new(),
             unique: kind != "index",
+            immediate: true,
             primary: kind == "primary",
             nulls_not_distinct: false,
             predicate: None,
             valid: true,
+            clustered: false,
+            parent: None,
         });
         if kind == "primary" {
             constraints.push(Constraint {
@@ -133,6 +139,9 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
                 deferrable: false,
                 initially_deferred: false,
                 validated: true,
+                inheritance: Inheritance::LOCAL,
+                no_inherit: false,
+                parent: None,
             });
         }
     }
@@ -147,7 +156,14 @@ fn relation(text: &str, kind: RelationKind, schema: &str, oid: u32) -> Relation 
         columns,
         indexes,
         constraints,
+        parents: Vec::new(),
+        children: Vec::new(),
+        partitioning: None,
+        partition_levels: Vec::new(),
+        partition_bound: None,
         referenced_by: Vec::new(),
+        triggers: Vec::new(),
+        foreign_key_firing: crate::catalog::trigger::TriggerFiring::Origin,
         view_query: None,
         row_estimate: rows,
         temporary: false,
@@ -189,6 +205,7 @@ fn column(text: &str) -> Column {
         generated: None,
         owned_sequence: None,
         comment: None,
+        inheritance: Inheritance::LOCAL,
     }
 }
 

@@ -98,6 +98,8 @@ pub static BUILTIN_TYPES: &[TypeInfo] = &[
     array(1231, "_numeric", "numeric[]", 1700, b'i', 0, "numerictypmodin", "numerictypmodout"),
     array(1263, "_cstring", "cstring[]", 2275, b'i', 0, "", ""),
     base(1700, "numeric", "numeric", -1, false, b'b', b'N', false, 0, 1231, b'i', b'm', 0, ["numeric_in", "numeric_out", "numeric_recv", "numeric_send", "numerictypmodin", "numerictypmodout", ""]),
+    base(1790, "refcursor", "refcursor", -1, false, b'b', b'U', false, 0, 2201, b'i', b'x', 0, ["textin", "textout", "textrecv", "textsend", "", "", ""]),
+    array(2201, "_refcursor", "refcursor[]", 1790, b'i', 0, "", ""),
     base(2202, "regprocedure", "regprocedure", 4, true, b'b', b'N', false, 0, 2207, b'i', b'p', 0, ["regprocedurein", "regprocedureout", "regprocedurerecv", "regproceduresend", "", "", ""]),
     base(2205, "regclass", "regclass", 4, true, b'b', b'N', false, 0, 2210, b'i', b'p', 0, ["regclassin", "regclassout", "regclassrecv", "regclasssend", "", "", ""]),
     base(2206, "regtype", "regtype", 4, true, b'b', b'N', false, 0, 2211, b'i', b'p', 0, ["regtypein", "regtypeout", "regtyperecv", "regtypesend", "", "", ""]),

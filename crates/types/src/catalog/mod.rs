@@ -209,6 +209,7 @@ pub fn is_text_like(oid: Oid) -> bool {
             | oid::JSON
             | oid::CSTRING
             | oid::PG_NODE_TREE
+            | oid::REFCURSOR
             | oid::ACLITEM
     )
 }

@@ -181,7 +181,7 @@ impl Numeric {
     }
 
     /// Hands over the base-10,000 weight and digits of a finite number (none for zero) without a scale.
-    pub(crate) fn with_digits<R>(&self, take: impl FnOnce(i32, &[u16]) -> R) -> R {
+    pub fn with_digits<R>(&self, take: impl FnOnce(i32, &[u16]) -> R) -> R {
         match &self.0 {
             Repr::Big(decimal) => take(decimal.weight, &decimal.digits),
             _ => {

@@ -52,8 +52,9 @@ fn statements(script: &str) -> Vec<Statement> {
         let statement = statements.last_mut().expect("pushed above");
         statement.text.push_str(line);
         statement.text.push('\n');
-        // A line for psql itself, such as `\c - somebody`, is whole.
-        open = !line.trim_end().ends_with(';') && !line.starts_with('\\');
+        // A line for psql itself, such as `\c - somebody`, is whole; a body in dollars ends where they end.
+        let quoted = statement.text.matches("$$").count() % 2 == 1;
+        open = quoted || (!line.trim_end().ends_with(';') && !line.starts_with('\\'));
     }
     statements
 }
@@ -77,10 +78,26 @@ fn answers(server: &TestServer, statements: &[Statement]) -> Vec<String> {
             // Where in PostgreSQL's source an error was raised.
             && !line.starts_with("LOCATION:  ")
         {
-            let _ = writeln!(answers[number], "{}", line.trim_end());
+            let _ = writeln!(answers[number], "{}", without_session_number(line.trim_end()));
         }
     }
     answers
+}
+
+/// `pg_temp_7`, the schema of the seventh session, is `pg_temp_N` in every answer.
+fn without_session_number(line: &str) -> String {
+    const SCHEMA: &str = "pg_temp_";
+    let mut parts = line.split(SCHEMA);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let _ = write!(
+            out,
+            "{SCHEMA}{}{rest}",
+            if rest.len() < part.len() { "N" } else { "" }
+        );
+    }
+    out
 }
 
 /// What is wrong with a script, empty if nothing.

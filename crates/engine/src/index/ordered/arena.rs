@@ -6,12 +6,12 @@
 
 use super::node::{NODE_BYTES, Node, NodeId};
 use crate::index::{IndexError, MemoryAccount};
-use parking_lot::Mutex;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// Chunk c holds the node ids 2^c - 1 .. 2^(c+1) - 1; 32 of them hold all ids.
 const CHUNKS: usize = 32;

@@ -42,11 +42,11 @@ pub use bulk::LeafRun;
 pub use cursor::Cursor;
 
 use crate::index::{IndexError, MemoryAccount};
+use crate::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use arena::Arena;
 use node::{NODE_BYTES, NodeId};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 /// The root's node id.
 const ROOT: NodeId = 0;
@@ -105,7 +105,7 @@ impl StripedCount {
     /// Relaxed: a statistic, nothing is ordered by it.
     fn add(&self, change: i64) {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        thread_local! {
+        crate::sync::thread_local! {
             static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
         }
         let stripe = STRIPE.with(|stripe| {

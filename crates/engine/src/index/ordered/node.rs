@@ -42,10 +42,9 @@
 
 use super::latch::Latched;
 use super::search::Key;
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::{hint, thread};
 use std::cmp::Ordering as Order;
-use std::hint;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::thread;
 
 /// Size of a node.
 pub(super) const NODE_BYTES: usize = 4096;

@@ -1,6 +1,8 @@
 //! Single-threaded tests: every operation against a `BTreeSet`, over several shapes of keys, and the named edges.
-//! Concurrent tests are in `stress`.
+//! Concurrent tests are in `stress`, and in `model` for builds with the model checker.
 
+#[cfg(mote_shuttle)]
+mod model;
 mod stress;
 
 use super::node::NODE_BYTES;

@@ -126,7 +126,8 @@ impl Transaction {
             }
             Operation::Delete { row, base_ts, .. } => {
                 let base = self.base(&table, row, base_ts)?;
-                self.charge(0).and_then(|()| self.delete_charged(&table, &base))
+                self.charge(0)
+                    .and_then(|()| self.delete_charged(&table, &base, 0))
             }
         };
         // It is in the log.

@@ -392,3 +392,69 @@ fn advisory_locks_count_per_session_and_outlive_transactions() {
     assert!(!second.unlock_advisory(key, AdvisoryMode::Exclusive));
     take(&other, AdvisoryScope::Transaction).expect("free");
 }
+
+#[test]
+fn who_waits_for_a_row_that_is_moved_is_told_so() {
+    let f = Fixture::new();
+    f.load([(1, 10), (2, 20)]);
+    let (moved, deleted) = (row_of(&f, 1), row_of(&f, 2));
+    let (mover, waiter) = (f.begin(), f.begin());
+    let snapshot = mover.begin_statement(Access::Write);
+    let seen = mover.fetch(&f.table, moved, &snapshot).expect("it is there");
+    mover.delete_moved(&f.table, &seen).expect("free");
+    let seen = mover.fetch(&f.table, deleted, &snapshot).expect("it is there");
+    mover.delete(&f.table, &seen).expect("free");
+    ticket_of(lock(&f, &waiter, moved, RowLockStrength::Share));
+    drop(snapshot);
+    mover.commit().expect("nothing is in the way");
+    for (row, expected) in [(moved, true), (deleted, false)] {
+        let locked = lock(&f, &waiter, row, RowLockStrength::Share).expect("nobody holds it");
+        assert!(locked.newest.is_none());
+        assert_eq!(locked.moved, expected);
+    }
+}
+
+#[test]
+fn lockers_are_waited_for_and_newcomers_are_not() {
+    let f = Fixture::new();
+    f.load([(1, 10)]);
+    let id = f.table.id();
+    let lock = |transaction: &Transaction, mode| transaction.lock_table(id, mode, WaitPolicy::Block);
+    let (reader, writer, waiter) = (f.begin(), f.begin(), f.begin());
+    lock(&reader, TableLockMode::AccessShare).expect("free");
+    lock(&writer, TableLockMode::RowExclusive).expect("weak");
+    lock(&waiter, TableLockMode::ShareUpdateExclusive).expect("no conflict");
+    assert_eq!(
+        waiter.lockers(id, TableLockMode::Share).count(),
+        1,
+        "writers only"
+    );
+    let mut all = waiter.lockers(id, TableLockMode::AccessExclusive);
+    assert_eq!(all.count(), 2, "not itself");
+    ticket_of(waiter.wait_for_lockers(&mut all));
+    // Nobody is kept out meanwhile, and who comes now is not waited for.
+    let newcomer = f.begin();
+    lock(&newcomer, TableLockMode::RowExclusive).expect("nothing is in its way");
+    drop(reader);
+    drop(writer);
+    waiter.wait_for_lockers(&mut all).expect("both are over");
+    assert_eq!(all.count(), 0);
+}
+
+#[test]
+fn a_prepared_locker_is_waited_for() {
+    let f = Fixture::new();
+    let id = f.table.id();
+    let writer = f.begin();
+    f.add(&writer, 1, 10).expect("free");
+    writer
+        .lock_table(id, TableLockMode::RowExclusive, WaitPolicy::Block)
+        .expect("free");
+    writer.prepare("held", &[]).expect("prepared");
+    let waiter = f.begin();
+    let mut lockers = waiter.lockers(id, TableLockMode::Share);
+    ticket_of(waiter.wait_for_lockers(&mut lockers));
+    let allowed = |_: &crate::PreparedInfo| Ok::<(), ()>(());
+    f.engine.finish_prepared("held", false, allowed).expect("there");
+    waiter.wait_for_lockers(&mut lockers).expect("it is over");
+}

@@ -11,18 +11,23 @@
 //!  - `build_among_writers`: CREATE INDEX CONCURRENTLY.
 //!  - `stress`: many threads, invariants at the end.
 //!  - `serializable`: anomalies that SERIALIZABLE refuses, by name; what it must not refuse; the commit step's races.
+//!  - `model`: schedules chosen by a model checker, in builds for it.
 //!  - `history`: random SERIALIZABLE transactions, executed again one by one in commit order.
 
 mod checks;
 mod cold_start;
 mod build_among_writers;
 mod collection;
+mod expressions;
 mod history;
 mod locks;
+#[cfg(mote_shuttle)]
+mod model;
 mod objects;
 mod prepared;
 mod serializable;
 mod stress;
+mod temporary;
 mod uniqueness;
 mod visibility;
 
@@ -32,21 +37,48 @@ use crate::index::Direction;
 use crate::index::KeyRange;
 use crate::lock::{Ticket, Wake};
 use crate::log::LogConfig;
+use crate::sync::{Condvar, Mutex};
 use crate::table::{
-    ColumnStorage, IndexDefinition, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeyValue,
-    RowWriter, StorageClass, Table, TableDefinition, TableIndex,
+    ColumnStorage, IndexDefinition, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeySource,
+    KeyValue, RowView, RowWriter, StorageClass, Table, TableDefinition, TableIndex,
 };
 use mote_common::env::sim::{SimDisk, env};
 use mote_common::{IndexId, RowId, SqlError};
-use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 
-/// No test has index expressions.
-pub(super) struct NoExpressions;
+/// The one definition that tests have: half of `value`, of the rows where `value` is even.
+pub(super) const HALF_OF_EVEN: &[u8] = b"half of the even ones";
 
-impl KeyExpressionProvider for NoExpressions {
-    fn compile(&self, _definition: &[u8]) -> Result<Arc<dyn KeyExpressions>, SqlError> {
-        Err(SqlError::unsupported("index expressions"))
+pub(super) struct HalfOfEven;
+
+impl KeyExpressionProvider for HalfOfEven {
+    fn compile(&self, definition: &[u8]) -> Result<Arc<dyn KeyExpressions>, SqlError> {
+        assert_eq!(definition, HALF_OF_EVEN);
+        Ok(Arc::new(HalfOfEven))
+    }
+}
+
+impl KeyExpressions for HalfOfEven {
+    fn columns(&self) -> &[u16] {
+        &[1]
+    }
+
+    fn append(
+        &self,
+        _number: u16,
+        column: &KeyColumn,
+        row: &RowView<'_>,
+        key: &mut Vec<u8>,
+    ) -> Result<bool, SqlError> {
+        // A value that no key can be made of, as an expression that divides by zero.
+        match row.fixed8(1) {
+            0 => Err(SqlError::internal("half of nothing")),
+            value => Ok(column.append(KeyValue::Signed(value as i64 / 2), key)),
+        }
+    }
+
+    fn covers(&self, row: &RowView<'_>) -> Result<bool, SqlError> {
+        Ok(row.fixed8(1).is_multiple_of(2))
     }
 }
 
@@ -98,6 +130,7 @@ pub(super) fn config() -> EngineConfig {
             ring_bytes: 4 << 20,
             segments_ahead: 1,
             writers_max: 40,
+            ..LogConfig::default()
         },
         ..EngineConfig::default()
     }
@@ -109,7 +142,7 @@ pub(super) fn open(disk: &SimDisk) -> Arc<Engine> {
 
 pub(super) fn open_with(disk: &SimDisk, config: EngineConfig) -> Arc<Engine> {
     let (world, _) = env(disk, 1);
-    Engine::open(world, config, Arc::new(NoExpressions)).expect("the database opens")
+    Engine::open(world, config, Arc::new(HalfOfEven)).expect("the database opens")
 }
 
 pub(super) fn table_definition() -> TableDefinition {
@@ -126,8 +159,22 @@ pub(super) fn index_on(table: &Table, column: u16, class: KeyClass, unique: bool
         table: table.id(),
         columns: vec![KeyColumn::ascending(column, class, false)],
         unique,
+        deferrable: false,
         nulls_not_distinct: false,
         expressions: None,
+    }
+}
+
+/// Unique: half of `value`, where that is even.
+pub(super) fn half_index(table: &Table) -> IndexDefinition {
+    let column = KeyColumn {
+        source: KeySource::Expression(0),
+        ..KeyColumn::ascending(0, KeyClass::Signed8, false)
+    };
+    IndexDefinition {
+        columns: vec![column],
+        expressions: Some(HALF_OF_EVEN.into()),
+        ..index_on(table, 0, KeyClass::Signed8, true)
     }
 }
 

@@ -245,3 +245,44 @@ fn a_large_transaction_goes_out_in_fragments_and_comes_back_whole_or_not_at_all(
     };
     assert_eq!(f.contents().len(), 6000 - 3);
 }
+
+/// Numbers drawn together end with the bounds, and CYCLE begins a draw of its own.
+#[test]
+fn numbers_are_drawn_ahead_within_the_bounds() {
+    let f = Fixture::new();
+    let transaction = f.begin();
+    let definition = SequenceDefinition {
+        id: crate::table::SequenceId(0),
+        start: 7,
+        increment: -3,
+        minimum: -10,
+        maximum: 9,
+        cycle: true,
+    };
+    let id = transaction.create_sequence(&definition).expect("made");
+    let sequence = f.engine.sequence(id).expect("there");
+    let draw = |count| {
+        let drawn = transaction.sequence_draw(&sequence, count).expect("it cycles");
+        (drawn.first, drawn.count)
+    };
+    assert_eq!(draw(4), (7, 4));
+    assert_eq!(draw(4), (-5, 2));
+    assert_eq!(draw(1), (9, 1));
+    assert_eq!(draw(1 << 40), (6, 6));
+    assert_eq!(draw(0), (9, 1));
+    let widest = SequenceDefinition {
+        start: i64::MIN,
+        increment: 1,
+        minimum: i64::MIN,
+        maximum: i64::MAX,
+        cycle: false,
+        ..definition
+    };
+    let id = transaction.create_sequence(&widest).expect("made");
+    let sequence = f.engine.sequence(id).expect("there");
+    let drawn = transaction
+        .sequence_draw(&sequence, i64::MAX as u64)
+        .expect("plenty");
+    assert_eq!((drawn.first, drawn.count), (i64::MIN, i64::MAX as u64));
+    assert_eq!(transaction.sequence_next(&sequence), Ok(-1));
+}

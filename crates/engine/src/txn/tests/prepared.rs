@@ -14,7 +14,7 @@ fn finish(engine: &Arc<Engine>, gid: &str, commit: bool) -> Result<CommitReceipt
 }
 
 /// The engine outlives its disk for a moment: that its log fails then must not end the test.
-fn mortal() -> EngineConfig {
+pub(super) fn mortal() -> EngineConfig {
     EngineConfig {
         fail_stop: Arc::new(|_| {}),
         ..config()
@@ -22,7 +22,7 @@ fn mortal() -> EngineConfig {
 }
 
 /// The same database after a crash.
-fn crash(f: Fixture) -> Fixture {
+pub(super) fn crash(f: Fixture) -> Fixture {
     crash_into(f, mortal())
 }
 

@@ -652,3 +652,46 @@ fn a_tail_reader_waits_for_the_outcome() {
         assert_eq!(reader.join().expect("it ends well"), Some(expected));
     }
 }
+
+#[test]
+fn reads_that_no_longer_hold_are_told_before_the_first_write() {
+    let f = Fixture::new();
+    f.load([(1, 10), (2, 20)]);
+    let transaction = f.serializable();
+    assert_eq!(f.read(&transaction, 1), Some(10));
+    f.write(1, 11);
+    assert_eq!(transaction.check_before_writing(), Err(WriteError::ReadConflict));
+    drop(transaction);
+    // What it did not read may change.
+    let transaction = f.serializable();
+    assert_eq!(f.read(&transaction, 1), Some(11));
+    f.write(2, 21);
+    assert_eq!(transaction.check_before_writing(), Ok(()));
+    assert_eq!(transaction.check_after_reading(), Ok(()));
+}
+
+#[test]
+fn a_writer_that_reads_what_has_changed_is_told_at_once_and_a_reader_never() {
+    let f = Fixture::new();
+    f.load([(1, 10), (2, 20)]);
+    let (writer, reader) = (f.serializable(), f.serializable());
+    assert_eq!(f.read(&reader, 2), Some(20));
+    f.set(&writer, 2, 22).expect("free");
+    assert_eq!(writer.check_after_reading(), Ok(()));
+    f.write(1, 11);
+    for transaction in [&writer, &reader] {
+        assert_eq!(f.read(transaction, 1), Some(10));
+    }
+    assert_eq!(writer.check_after_reading(), Err(WriteError::ReadConflict));
+    assert_eq!(reader.check_after_reading(), Ok(()));
+    assert_refused(writer);
+    reader.commit().expect("it wrote nothing");
+    // A row that was not there when the snapshot was taken, met by a scan of the table.
+    let writer = f.serializable();
+    f.set(&writer, 2, 23).expect("free");
+    let other = f.begin();
+    f.add(&other, 3, 30).expect("free");
+    other.commit().expect("logged");
+    f.scan_sum(&writer);
+    assert_eq!(writer.check_after_reading(), Err(WriteError::ReadConflict));
+}

@@ -133,3 +133,77 @@ fn of_threads_that_insert_one_key_exactly_one_wins() {
     assert_eq!(f.contents().len(), 200);
     f.primary.tree.check().expect("the tree is sound");
 }
+
+/// A table of one column under a deferrable unique index.
+fn deferrable(f: &Fixture) -> (Arc<Table>, Arc<TableIndex>) {
+    let transaction = f.begin();
+    transaction.begin_statement(Access::Write);
+    let columns = vec![ColumnStorage::new(StorageClass::Fixed4, false)];
+    let id = transaction
+        .create_table(&TableDefinition::new(columns))
+        .expect("made");
+    let table = f.engine.table(id).expect("made above");
+    let definition = IndexDefinition {
+        deferrable: true,
+        ..index_on(&table, 0, KeyClass::Signed4, true)
+    };
+    let mut build = transaction.create_index(&definition).expect("made");
+    transaction.build_index(&mut build, 10).expect("empty");
+    transaction.commit().expect("logged");
+    let index = table.indexes()[0].clone();
+    (table, index)
+}
+
+fn key_row(table: &Table, key: i32) -> Vec<u8> {
+    let mut writer = RowWriter::new(table.newest_layout());
+    writer.set_fixed4(0, key as u32);
+    writer.finish().expect("small").to_vec()
+}
+
+#[test]
+fn a_deferrable_key_is_entered_and_judged_later() {
+    let f = Fixture::new();
+    let (table, index) = deferrable(&f);
+    let transaction = f.begin();
+    let first = transaction.insert(&table, &key_row(&table, 1)).expect("free");
+    assert!(transaction.take_unchecked_keys().is_empty());
+    let second = transaction
+        .insert(&table, &key_row(&table, 1))
+        .expect("not judged");
+    assert_eq!(transaction.take_unchecked_keys(), [(index.id, second)]);
+    let judged = transaction.check_key(&table, &index, second);
+    assert!(matches!(judged, Err(WriteError::Duplicate { existing, .. }) if existing == first));
+    transaction.begin_statement(Access::Write);
+    let version = transaction.fetch_newest(&table, first).expect("own");
+    transaction.delete(&table, &version).expect("own");
+    transaction
+        .check_key(&table, &index, second)
+        .expect("the only one now");
+    transaction.check_key(&table, &index, first).expect("gone");
+    transaction.commit().expect("logged");
+}
+
+#[test]
+fn of_two_writers_of_a_deferrable_key_the_later_one_waits_when_it_checks() {
+    let f = Fixture::new();
+    let (table, index) = deferrable(&f);
+    for (key, commits) in [(1, true), (2, false)] {
+        let (first, _) = f.session(1);
+        let (second, bell) = f.session(2);
+        first.insert(&table, &key_row(&table, key)).expect("free");
+        assert!(first.take_unchecked_keys().is_empty());
+        let row = second.insert(&table, &key_row(&table, key)).expect("not judged");
+        assert_eq!(second.take_unchecked_keys(), [(index.id, row)]);
+        let Err(WriteError::MustWait(ticket)) = second.check_key(&table, &index, row) else {
+            panic!("the first one has not decided");
+        };
+        match commits {
+            true => _ = first.commit().expect("logged"),
+            false => _ = first.abort(),
+        }
+        assert!(bell.has_rung(ticket));
+        let judged = second.check_key(&table, &index, row);
+        assert_eq!(judged.is_err(), commits, "{judged:?}");
+        second.abort();
+    }
+}

@@ -24,7 +24,7 @@ use super::insert::{Sink, table_of};
 use super::lines::{Input, Lines, Origin, malformed};
 use super::options::{CopyOptions, Format, Header};
 use crate::context::StatementContext;
-use crate::modify::foreign_key;
+use crate::modify::write_error;
 use crate::query::runtime::{Runtime, Values};
 
 /// Bytes of a value or a line that a message shows.
@@ -57,10 +57,15 @@ pub(super) fn run(
     let table = table_of(&relation, context)?;
     let given: Vec<usize> = targets.iter().map(|target| target.position).collect();
     let sink = internal::on_large_stack(context, |session| {
-        Sink::new(&relation, table, &given, copy.filter.as_ref(), &session.catalog)
+        let sink = Sink::new(&relation, table, &given, copy.filter.as_ref(), &session.catalog)?;
+        sink.with_triggers(&relation, &session.catalog)
     })?;
     let origin = open(&copy.target, targets.len(), options, context)?;
     // What was committed while we waited for the lock counts, for foreign keys and functions in defaults.
+    context
+        .transaction
+        .check_before_writing()
+        .map_err(write_error::refused_early("during write"))?;
     context.transaction.begin_statement(Access::Write);
     let rows = Rows {
         relation,
@@ -247,6 +252,7 @@ fn copy_lines(
     let mut values = Values::default();
     let snapshot = context.transaction.snapshot();
     let mut runtime = Runtime::new(context, &snapshot, &mut values);
+    sink.begin(&mut runtime)?;
     let count = copy_all_lines(
         &mut rows,
         &mut sink,
@@ -256,7 +262,7 @@ fn copy_lines(
         &mut runtime,
     );
     let count = count.map_err(|error| rows.in_context(error, lines.number, Some(lines.line())))?;
-    foreign_key::run_pending(&mut runtime)?;
+    sink.end(&mut runtime)?;
     Ok(count)
 }
 
@@ -335,9 +341,10 @@ fn copy_binary(
     let snapshot = context.transaction.snapshot();
     let mut runtime = Runtime::new(context, &snapshot, &mut values);
     tuples.header(runtime.context().host)?;
+    sink.begin(&mut runtime)?;
     let count = copy_all_tuples(&mut rows, &mut sink, &mut tuples, &mut runtime);
     let count = count.map_err(|error| rows.in_context(error, tuples.number, None))?;
-    foreign_key::run_pending(&mut runtime)?;
+    sink.end(&mut runtime)?;
     Ok(count)
 }
 

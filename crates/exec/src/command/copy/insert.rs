@@ -7,17 +7,19 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
-use mote_engine::{RowWriter, Table, WriteError};
+use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
 use mote_sql::ast::{self, deparse};
-use mote_sql::catalog::{CatalogView, ConstraintKind, Relation};
+use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::plan::expr::{Expr, SequenceCall};
-use mote_sql::plan::node::Check;
-use mote_sql::{RelationExpression, bind_expression_over_relation};
+use mote_sql::{RelationExpression, bind_checks, bind_expression_over_relation, bind_insert_triggers};
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::expr::{Expression, compile};
-use crate::modify::Target;
+use crate::modify::routing::{Router, Routing};
+use crate::modify::trigger::{RowTriggers, Stage, StatementTriggers};
+use crate::modify::{Target, after};
 use crate::query::runtime::Runtime;
+use crate::routine::TriggerOperation;
 
 /// What turns field values into stored rows.
 pub(in crate::command) struct Sink {
@@ -28,6 +30,13 @@ pub(in crate::command) struct Sink {
     filter: Option<Expression>,
     generated: Vec<(usize, Expression)>,
     scratch: Vec<u8>,
+    /// Of a partitioned table.
+    router: Option<Router>,
+    routed: Vec<Datum>,
+    buffers: RowBuffers,
+    statement_triggers: StatementTriggers,
+    triggers: Option<RowTriggers>,
+    stage: Stage,
 }
 
 impl Sink {
@@ -67,16 +76,7 @@ impl Sink {
                 ));
             }
         }
-        let mut checks = Vec::new();
-        for constraint in &relation.constraints {
-            if let ConstraintKind::Check(text) = &constraint.kind {
-                let condition = bind(text, RelationExpression::Check, None)?;
-                checks.push(Check {
-                    name: constraint.name.clone(),
-                    condition,
-                });
-            }
-        }
+        let checks = bind_checks(relation, catalog)?;
         let filter = match filter {
             None => None,
             Some(filter) => {
@@ -91,17 +91,46 @@ impl Sink {
             filter,
             generated,
             scratch: Vec::new(),
+            router: Routing::of(relation, None)?.as_ref().map(Router::new),
+            routed: Vec::new(),
+            buffers: RowBuffers::default(),
+            statement_triggers: StatementTriggers::compile(relation, &[], &[TriggerOperation::Insert])?,
+            triggers: None,
+            stage: Stage::default(),
         })
+    }
+
+    /// Rows fire the table's triggers: not where they are only moved.
+    pub fn with_triggers(mut self, relation: &Arc<Relation>, catalog: &dyn CatalogView) -> SqlResult<Sink> {
+        if relation.triggers.is_empty() {
+            return Ok(self);
+        }
+        let triggers = bind_insert_triggers(relation, catalog)?;
+        let operations = &[TriggerOperation::Insert];
+        self.statement_triggers = StatementTriggers::compile(relation, &triggers.statement, operations)?;
+        self.triggers = RowTriggers::compile(relation, &triggers.row)?;
+        Ok(self)
+    }
+
+    /// Before the first row.
+    pub fn begin(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        self.statement_triggers.begin(&mut self.stage, runtime)
+    }
+
+    /// After the last row: what was put off to the end of the statement is done.
+    pub fn end(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        self.statement_triggers.end(&mut self.stage, runtime)?;
+        after::end_statement(runtime)
     }
 
     pub fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
-    /// Completes, checks and stores a row. False: the WHERE condition left it out.
+    /// Completes, checks and stores a row. False: the WHERE condition, or a trigger, left it out.
     pub fn insert(
         &mut self,
-        row: &mut [Datum],
+        row: &mut Vec<Datum>,
         writer: &mut RowWriter<'_>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
@@ -113,24 +142,70 @@ impl Sink {
         {
             return Ok(false);
         }
-        for (position, value) in &self.generated {
-            row[*position] = value.evaluate(row, runtime)?;
+        if let Some(triggers) = &self.triggers
+            && !triggers.before(TriggerOperation::Insert, None, Some(row), runtime)?
+        {
+            return Ok(false);
         }
-        self.target.check_row(row, runtime)?;
-        let transaction = runtime.transaction();
-        let bytes = self.target.codec.write_row(row, writer, &mut self.scratch)?;
-        let id = loop {
-            match transaction.insert(&self.table, bytes) {
-                Ok(id) => break id,
-                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(error) => return Err(self.target.write_error(error, row, runtime)),
+        let Some(router) = &mut self.router else {
+            for (position, value) in &self.generated {
+                row[*position] = value.evaluate(row, runtime)?;
             }
+            self.target.check_row(row, runtime)?;
+            self.target.check_partition(row, runtime)?;
+            store(&self.target, &self.table, row, writer, &mut self.scratch, runtime)?;
+            if let Some(triggers) = &self.triggers {
+                triggers.after(TriggerOperation::Insert, None, Some(row), runtime)?;
+            }
+            return Ok(true);
         };
-        self.target
-            .foreign_keys
-            .row_inserted(&self.target.relation, id, row, runtime)?;
+        self.routed.clear();
+        self.routed.extend_from_slice(row);
+        let opened = router.route(&mut self.routed, runtime)?;
+        let (leaf, table) = (Arc::clone(&opened.leaf), Arc::clone(&opened.table));
+        if !leaf.complete(&mut self.routed, runtime)? {
+            return Ok(false);
+        }
+        let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+        let stored = store(
+            &leaf.target,
+            &table,
+            &self.routed,
+            &mut writer,
+            &mut self.scratch,
+            runtime,
+        );
+        self.buffers = writer.into_buffers();
+        stored?;
+        if let Some(triggers) = &leaf.triggers {
+            triggers.after(TriggerOperation::Insert, None, Some(&self.routed), runtime)?;
+        }
         Ok(true)
     }
+}
+
+/// Stores a complete row that was checked.
+fn store(
+    target: &Target,
+    table: &Arc<Table>,
+    row: &[Datum],
+    writer: &mut RowWriter<'_>,
+    scratch: &mut Vec<u8>,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<()> {
+    let transaction = runtime.transaction();
+    let bytes = target.codec.write_row(row, writer, scratch)?;
+    let id = loop {
+        match transaction.insert(table, bytes) {
+            Ok(id) => break id,
+            Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+            Err(error) => return Err(target.write_error(error, row, runtime)),
+        }
+    };
+    target.deferrable_keys.row_written(&target.relation, runtime)?;
+    target
+        .foreign_keys
+        .row_inserted(&target.relation, id, row, runtime)
 }
 
 /// nextval of an identity column's sequence, in the column's type.

@@ -46,7 +46,7 @@ pub(super) fn table(
         .map(|&p| deparse::identifier(&relation.columns[p].name))
         .collect();
     let text = format!(
-        "SELECT {} FROM {}.{}",
+        "SELECT {} FROM ONLY {}.{}",
         columns.join(", "),
         deparse::identifier(&relation.schema),
         deparse::identifier(&relation.name)
@@ -66,6 +66,7 @@ pub(super) fn query(
     match statement {
         Statement::Query(_) => {}
         Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {}
+        Statement::Merge(_) => return Err(SqlError::unsupported("COPY (MERGE)")),
         Statement::CreateTableAs(_) => return Err(SqlError::unsupported("COPY (SELECT INTO)")),
         _ => return Err(SqlError::unsupported("COPY of this kind of query")),
     }

@@ -12,9 +12,9 @@ use crate::embedded::LocalSession;
 const BLOCK_TIME: Duration = Duration::from_millis(150);
 
 /// A statement that runs on a thread of its own and is expected to wait.
-struct Waiting(JoinHandle<(LocalSession, String)>);
+pub(super) struct Waiting(JoinHandle<(LocalSession, String)>);
 
-fn start(mut session: LocalSession, text: &'static str) -> Waiting {
+pub(super) fn start(mut session: LocalSession, text: &'static str) -> Waiting {
     let handle = std::thread::spawn(move || {
         let result = shown(&mut session, text);
         (session, result)
@@ -25,7 +25,7 @@ fn start(mut session: LocalSession, text: &'static str) -> Waiting {
 }
 
 impl Waiting {
-    fn finish(self) -> (LocalSession, String) {
+    pub(super) fn finish(self) -> (LocalSession, String) {
         self.0.join().expect("the waiting thread ends well")
     }
 }
@@ -41,7 +41,7 @@ fn accounts() -> Arc<Database> {
     database
 }
 
-fn run(session: &mut LocalSession, text: &str) {
+pub(super) fn run(session: &mut LocalSession, text: &str) {
     session
         .query(text)
         .unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -305,6 +305,32 @@ fn readforss_other_tables_keep_the_rows_they_had() {
     assert_eq!(waiting.finish().1, "newTableAValue|tableBValue");
 }
 
+/// The update waits for the outer row after the sub-query has locked the inner one: the inner row is changed and
+/// committed before the outer one, so that the first run takes its newest version and EvalPlanQual's run must, too.
+#[test]
+fn recheck_evaluates_the_locking_subquery_anew() {
+    let database = accounts();
+    let (mut s1, mut s3, s2) = (session(&database), session(&database), session(&database));
+    run(
+        &mut s1,
+        "CREATE TABLE limits (accountid text PRIMARY KEY, floor int); INSERT INTO limits VALUES ('checking', 10)",
+    );
+    run(
+        &mut s1,
+        "BEGIN; UPDATE accounts SET balance = 500 WHERE accountid = 'checking'",
+    );
+    run(&mut s3, "BEGIN; UPDATE limits SET floor = 1000");
+    let waiting = start(
+        s2,
+        "UPDATE accounts SET balance = balance - 1 WHERE accountid = 'checking' AND EXISTS (
+             SELECT FROM limits WHERE limits.accountid = accounts.accountid
+             AND (limits.floor < accounts.balance OR accounts.balance = 600) FOR UPDATE) RETURNING balance",
+    );
+    run(&mut s3, "COMMIT");
+    run(&mut s1, "COMMIT");
+    assert_eq!(waiting.finish().1, "");
+}
+
 #[test]
 fn partiallock_update_from_rechecks_the_join() {
     let database = accounts();
@@ -527,4 +553,207 @@ fn violations_name_the_row() {
     assert!(s.query("UPDATE t SET a = NULL").is_err());
     assert!(s.query("UPDATE t SET a = a + 9").is_err());
     assert_eq!(shown(&mut s, "UPDATE t SET b = b || a RETURNING a, b"), "1|x1");
+}
+
+/// The referencing row that is in flight looks for its key after the delete, and finds it gone: nobody waits in a circle.
+#[test]
+fn a_deferred_child_does_not_stop_the_delete_of_its_parent() {
+    for index in ["", "CREATE INDEX ON child (p);"] {
+        for level in ["READ COMMITTED", "REPEATABLE READ"] {
+            let database = database();
+            let (mut s1, mut s2) = (session(&database), session(&database));
+            run(
+                &mut s1,
+                "CREATE TABLE parent (id int PRIMARY KEY); INSERT INTO parent VALUES (1), (2);
+                 CREATE TABLE child (p int REFERENCES parent DEFERRABLE INITIALLY DEFERRED)",
+            );
+            run(&mut s1, index);
+            run(&mut s1, "BEGIN; INSERT INTO child VALUES (1)");
+            run(&mut s2, &format!("BEGIN ISOLATION LEVEL {level}; SELECT 1"));
+            run(&mut s2, "DELETE FROM parent WHERE id = 1");
+            let waiting = start(s1, "COMMIT");
+            run(&mut s2, "COMMIT");
+            let (mut s1, result) = waiting.finish();
+            assert_eq!(
+                result,
+                "!23503 insert or update on table \"child\" violates foreign key constraint \"child_p_fkey\""
+            );
+            // The other way round: the child is checked first, and its key stays.
+            run(
+                &mut s1,
+                "BEGIN; INSERT INTO child VALUES (2); SET CONSTRAINTS ALL IMMEDIATE",
+            );
+            let waiting = start(s2, "DELETE FROM parent WHERE id = 2");
+            run(&mut s1, "COMMIT");
+            let (_, result) = waiting.finish();
+            assert_eq!(
+                result,
+                "!23503 update or delete on table \"parent\" violates foreign key constraint \"child_p_fkey\" on table \"child\""
+            );
+        }
+    }
+}
+
+#[test]
+fn of_two_deferred_equal_keys_the_second_waits_at_its_commit() {
+    let database = database();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(
+        &mut s1,
+        "CREATE TABLE k (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)",
+    );
+    for (end, expected) in [
+        ("ROLLBACK", ""),
+        (
+            "COMMIT",
+            "!23505 duplicate key value violates unique constraint \"k_pkey\"",
+        ),
+    ] {
+        run(&mut s1, "DELETE FROM k; BEGIN; INSERT INTO k VALUES (1)");
+        run(&mut s2, "BEGIN; INSERT INTO k VALUES (1)");
+        let waiting = start(s2, "COMMIT");
+        run(&mut s1, end);
+        let result;
+        (s2, result) = waiting.finish();
+        assert_eq!(result, expected);
+        assert_eq!(shown(&mut s1, "SELECT * FROM k"), "1");
+    }
+}
+
+/// What SERIALIZABLE learnt from a key that was taken has to hold at its commit.
+#[test]
+fn deferred_checks_hold_in_serializable_transactions() {
+    let database = database();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(
+        &mut s1,
+        "CREATE TABLE k (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, v int); INSERT INTO k VALUES (1, 0)",
+    );
+    run(
+        &mut s2,
+        "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM k WHERE id = 2; INSERT INTO k VALUES (1, 1)",
+    );
+    run(&mut s1, "DELETE FROM k WHERE id = 1; INSERT INTO k VALUES (2, 0)");
+    let ended = shown(&mut s2, "COMMIT");
+    assert!(ended.starts_with("!40001"), "{ended}");
+    assert_eq!(shown(&mut s1, "SELECT id FROM k"), "2");
+}
+
+#[test]
+fn deferred_checks_run_before_a_transaction_is_prepared() {
+    let database = database();
+    let mut s1 = session(&database);
+    run(
+        &mut s1,
+        "CREATE TABLE parent (id int PRIMARY KEY);
+         CREATE TABLE child (p int REFERENCES parent DEFERRABLE INITIALLY DEFERRED)",
+    );
+    run(&mut s1, "BEGIN; INSERT INTO child VALUES (1)");
+    let ended = shown(&mut s1, "PREPARE TRANSACTION 'a'");
+    assert!(ended.starts_with("!23503"), "{ended}");
+    run(
+        &mut s1,
+        "BEGIN; INSERT INTO child VALUES (1); INSERT INTO parent VALUES (1)",
+    );
+    run(&mut s1, "PREPARE TRANSACTION 'a'");
+    run(&mut s1, "COMMIT PREPARED 'a'");
+    assert_eq!(shown(&mut s1, "SELECT * FROM child"), "1");
+}
+
+#[test]
+fn what_waits_for_the_end_of_a_transaction_is_bounded() {
+    let database = database();
+    let mut s1 = session(&database);
+    run(
+        &mut s1,
+        "CREATE TABLE child (p int REFERENCES child (id) DEFERRABLE INITIALLY DEFERRED, id int UNIQUE);
+         SET work_mem = '64kB'",
+    );
+    run(&mut s1, "BEGIN");
+    let refused = shown(
+        &mut s1,
+        "INSERT INTO child SELECT n + 1, n FROM generate_series(1, 5000) n",
+    );
+    assert!(refused.starts_with("!53200"), "{refused}");
+    run(&mut s1, "ROLLBACK");
+    run(
+        &mut s1,
+        "INSERT INTO child SELECT n, n FROM generate_series(1, 100) n",
+    );
+}
+
+#[test]
+fn a_change_of_an_object_that_was_dropped_meanwhile_does_not_find_it() {
+    let cases = [
+        (
+            "CREATE SCHEMA s",
+            "DROP SCHEMA s",
+            "COMMENT ON SCHEMA s IS 'late'",
+            "!3F000 schema \"s\" does not exist",
+        ),
+        (
+            "CREATE ROLE r",
+            "DROP ROLE r",
+            "ALTER ROLE r CREATEDB",
+            "!42704 role \"r\" does not exist",
+        ),
+        (
+            "CREATE VIEW v AS SELECT 1",
+            "DROP VIEW v",
+            "COMMENT ON VIEW v IS 'late'",
+            "!42P01 relation \"v\" does not exist",
+        ),
+    ];
+    for (create, drop, change, expected) in cases {
+        let database = database();
+        let (mut s1, s2) = (session(&database), session(&database));
+        run(&mut s1, create);
+        run(&mut s1, "BEGIN");
+        run(&mut s1, drop);
+        let waiting = start(s2, change);
+        run(&mut s1, "COMMIT");
+        assert_eq!(waiting.finish().1, expected, "{change}");
+    }
+}
+
+#[test]
+fn two_changes_of_one_object_are_not_folded_into_one() {
+    let database = database();
+    let (mut s1, s2) = (session(&database), session(&database));
+    run(&mut s1, "CREATE SCHEMA s; CREATE ROLE a; CREATE ROLE b");
+    run(&mut s1, "BEGIN; GRANT USAGE ON SCHEMA s TO a");
+    let waiting = start(s2, "GRANT USAGE ON SCHEMA s TO b");
+    run(&mut s1, "COMMIT");
+    let (s2, answer) = waiting.finish();
+    assert_eq!(answer, "", "grants wait for each other");
+    run(&mut s1, "BEGIN; ALTER ROLE a CREATEDB");
+    let waiting = start(s2, "COMMENT ON ROLE a IS 'late'");
+    run(&mut s1, "COMMIT");
+    let (mut s2, answer) = waiting.finish();
+    assert_eq!(answer, "!XX000 tuple concurrently updated");
+    let facts = "SELECT has_schema_privilege('a', 's', 'USAGE'), has_schema_privilege('b', 's', 'USAGE'),
+                 (SELECT rolcreatedb FROM pg_roles WHERE rolname = 'a')";
+    assert_eq!(shown(&mut s2, facts), "t|t|t");
+}
+
+#[test]
+fn a_snapshot_older_than_an_index_is_not_answered_from_it() {
+    let database = database();
+    let (mut s1, mut s2) = (session(&database), session(&database));
+    run(
+        &mut s1,
+        "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT g, g FROM generate_series(1, 2000) g",
+    );
+    run(&mut s1, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    assert_eq!(shown(&mut s1, "SELECT v FROM t WHERE id = 1"), "1");
+    // The index holds the new key alone; the old snapshot sees the row under the old one.
+    run(&mut s2, "UPDATE t SET v = 5000 WHERE id = 7");
+    run(&mut s2, "CREATE INDEX ON t (v)");
+    let answer = shown(&mut s1, "SELECT id FROM t WHERE v = 7");
+    assert!(answer == "7" || answer.starts_with("!40001"), "{answer}");
+    run(&mut s1, "ROLLBACK");
+    run(&mut s1, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    assert_eq!(shown(&mut s1, "SELECT id FROM t WHERE v = 7"), "");
+    assert_eq!(shown(&mut s1, "SELECT id FROM t WHERE v = 5000"), "7");
+    run(&mut s1, "ROLLBACK");
 }

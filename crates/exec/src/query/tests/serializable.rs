@@ -53,8 +53,8 @@ fn the_error_is_postgresqls() {
     case.begin(&[1]);
     case.steps(&[
         (1, "SELECT sum(v) FROM t"),
-        (2, "UPDATE t SET v = 5 WHERE id = 1"),
         (1, "UPDATE t SET v = 6 WHERE id = 2"),
+        (2, "UPDATE t SET v = 5 WHERE id = 1"),
     ]);
     let error = case.sessions[0].rows("COMMIT").expect_err("the sum was changed");
     assert_eq!(error.state().to_string(), "40001");
@@ -67,6 +67,35 @@ fn the_error_is_postgresqls() {
         Some("The transaction might succeed if retried.")
     );
     assert_eq!(case.run(1, "SELECT v FROM t ORDER BY id"), "5 2");
+}
+
+#[test]
+fn who_cannot_commit_is_told_early() {
+    let setup = "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)";
+    let mut case = Case::new(setup);
+    case.begin(&[1]);
+    case.steps(&[
+        (1, "UPDATE t SET v = 6 WHERE id = 2"),
+        (2, "UPDATE t SET v = 5 WHERE id = 1"),
+        (1, "SELECT v FROM t WHERE id = 3"),
+    ]);
+    let error = case.sessions[0]
+        .rows("SELECT v FROM t WHERE id = 1")
+        .expect_err("changed since the snapshot, by somebody who cannot come later");
+    assert_eq!(error.state().to_string(), "40001");
+    assert_eq!(
+        error.fields().detail.as_deref(),
+        Some("Reason code: Canceled on identification as a pivot, during conflict out checking.")
+    );
+    // Locking a row is no write: who only locks commits.
+    let mut case = Case::new(setup);
+    case.begin(&[1]);
+    case.steps(&[
+        (1, "SELECT v FROM t WHERE id = 1"),
+        (2, "UPDATE t SET v = 5 WHERE id = 1"),
+        (1, "SELECT v FROM t WHERE id = 2 FOR UPDATE"),
+        (1, "COMMIT"),
+    ]);
 }
 
 #[test]
@@ -188,14 +217,17 @@ fn predicates_through_indexes_joins_and_aggregates() {
     ];
     for (read, concerns, harmless) in reads {
         for (change, conflict) in [(concerns, true), (harmless, false)] {
+            let write = "UPDATE dept SET name = 'x' WHERE id = 5";
             let mut case = Case::new(setup);
             case.begin(&[1]);
-            case.steps(&[
-                (1, read),
-                (2, change),
-                (1, "UPDATE dept SET name = 'x' WHERE id = 5"),
-            ]);
+            case.steps(&[(1, read), (1, write), (2, change)]);
             let outcome = case.run(1, "COMMIT");
+            assert_eq!(outcome == REFUSED, conflict, "{read}; {change}: {outcome}");
+            // Changed before the first write: that is where it is told.
+            let mut case = Case::new(setup);
+            case.begin(&[1]);
+            case.steps(&[(1, read), (2, change)]);
+            let outcome = case.run(1, write);
             assert_eq!(outcome == REFUSED, conflict, "{read}; {change}: {outcome}");
         }
     }
@@ -271,8 +303,8 @@ fn what_happened_in_a_savepoint_counts() {
         (1, "SAVEPOINT a"),
         (1, "SELECT v FROM t WHERE id = 1"),
         (1, "ROLLBACK TO a"),
-        (2, "UPDATE t SET v = 7 WHERE id = 1"),
         (1, "UPDATE t SET v = 8 WHERE id = 2"),
+        (2, "UPDATE t SET v = 7 WHERE id = 1"),
     ]);
     case.refused(1, "COMMIT");
     assert_eq!(case.run(3, "SELECT v FROM t ORDER BY id"), "7 2");

@@ -3,7 +3,7 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{schema, schema_columns, schema_constraints};
+use crate::views::rows::{routines, schema, schema_columns, schema_constraints, triggers};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -119,7 +119,7 @@ pub(super) const RELATIONS: &[Definition] = &[
     filled(13329, "key_column_usage",
         "constraint_catalog constraint_schema constraint_name table_catalog table_schema table_name \
          column_name ordinal_position:cardinal_number position_in_unique_constraint:cardinal_number", schema_constraints::key_column_usage),
-    empty(13334, "parameters",
+    filled(13334, "parameters",
         "specific_catalog specific_schema specific_name ordinal_position:cardinal_number \
          parameter_mode:character_data is_result:yes_or_no as_locator:yes_or_no parameter_name \
          data_type:character_data character_maximum_length:cardinal_number \
@@ -128,7 +128,7 @@ pub(super) const RELATIONS: &[Definition] = &[
          numeric_precision_radix:cardinal_number numeric_scale:cardinal_number \
          datetime_precision:cardinal_number interval_type:character_data interval_precision:cardinal_number \
          udt_catalog udt_schema udt_name scope_catalog scope_schema scope_name \
-         maximum_cardinality:cardinal_number dtd_identifier parameter_default:character_data"),
+         maximum_cardinality:cardinal_number dtd_identifier parameter_default:character_data", routines::parameters),
     filled(13339, "referential_constraints",
         "constraint_catalog constraint_schema constraint_name unique_constraint_catalog \
          unique_constraint_schema unique_constraint_name match_option:character_data \
@@ -226,12 +226,12 @@ pub(super) const RELATIONS: &[Definition] = &[
     empty(13435, "triggered_update_columns",
         "trigger_catalog trigger_schema trigger_name event_object_catalog event_object_schema \
          event_object_table event_object_column"),
-    empty(13440, "triggers",
+    filled(13440, "triggers",
         "trigger_catalog trigger_schema trigger_name event_manipulation:character_data event_object_catalog \
          event_object_schema event_object_table action_order:cardinal_number action_condition:character_data \
          action_statement:character_data action_orientation:character_data action_timing:character_data \
          action_reference_old_table action_reference_new_table action_reference_old_row \
-         action_reference_new_row created:time_stamp"),
+         action_reference_new_row created:time_stamp", triggers::schema_triggers),
     empty(13445, "udt_privileges",
         "grantor grantee udt_catalog udt_schema udt_name privilege_type:character_data is_grantable:yes_or_no"),
     empty(13454, "usage_privileges",

@@ -3,7 +3,10 @@
 //! See `definition` for how to read a line. Relations without a row function have no rows: mote has no such objects.
 
 use super::{Definition, empty, filled};
-use crate::views::rows::{attributes, cluster, constraints, descriptions, functions, relations, types};
+use crate::views::rows::{
+    attributes, cluster, constraints, descriptions, functions, inheritance, partitions, relations, triggers,
+    types,
+};
 
 #[rustfmt::skip]
 pub(super) const RELATIONS: &[Definition] = &[
@@ -84,7 +87,8 @@ pub(super) const RELATIONS: &[Definition] = &[
          indisclustered:bool! indisvalid:bool! indcheckxmin:bool! indisready:bool! indislive:bool! \
          indisreplident:bool! indkey:int2vector! indcollation:oidvector! indclass:oidvector! \
          indoption:int2vector! indexprs:pg_node_tree indpred:pg_node_tree", relations::index),
-    empty(2611, "pg_inherits", "inhrelid:oid! inhparent:oid! inhseqno:int4! inhdetachpending:bool!"),
+    filled(2611, "pg_inherits",
+        "inhrelid:oid! inhparent:oid! inhseqno:int4! inhdetachpending:bool!", inheritance::inherits),
     filled(3394, "pg_init_privs",
         "objoid:oid! classoid:oid! objsubid:int4! privtype:char! initprivs:_aclitem!", relations::initial_privileges),
     filled(2612, "pg_language",
@@ -103,9 +107,9 @@ pub(super) const RELATIONS: &[Definition] = &[
     filled(2753, "pg_opfamily",
         "oid:oid! opfmethod:oid! opfname:name! opfnamespace:oid! opfowner:oid!", types::opfamilies),
     empty(6243, "pg_parameter_acl", "oid:oid! parname:text! paracl:_aclitem"),
-    empty(3350, "pg_partitioned_table",
+    filled(3350, "pg_partitioned_table",
         "partrelid:oid! partstrat:char! partnatts:int2! partdefid:oid! partattrs:int2vector! \
-         partclass:oidvector! partcollation:oidvector! partexprs:pg_node_tree"),
+         partclass:oidvector! partcollation:oidvector! partexprs:pg_node_tree", partitions::partitioned_tables),
     empty(3256, "pg_policy",
         "oid:oid! polname:name! polrelid:oid! polcmd:char! polpermissive:bool! polroles:_oid! \
          polqual:pg_node_tree polwithcheck:pg_node_tree"),
@@ -158,11 +162,11 @@ pub(super) const RELATIONS: &[Definition] = &[
     filled(1213, "pg_tablespace",
         "oid:oid! spcname:name! spcowner:oid! spcacl:_aclitem spcoptions:_text", cluster::tablespaces),
     empty(3576, "pg_transform", "oid:oid! trftype:oid! trflang:oid! trffromsql:regproc! trftosql:regproc!"),
-    empty(2620, "pg_trigger",
+    filled(2620, "pg_trigger",
         "oid:oid! tgrelid:oid! tgparentid:oid! tgname:name! tgfoid:oid! tgtype:int2! tgenabled:char! \
          tgisinternal:bool! tgconstrrelid:oid! tgconstrindid:oid! tgconstraint:oid! tgdeferrable:bool! \
          tginitdeferred:bool! tgnargs:int2! tgattr:int2vector! tgargs:bytea! tgqual:pg_node_tree \
-         tgoldtable:name tgnewtable:name"),
+         tgoldtable:name tgnewtable:name", triggers::triggers),
     empty(3602, "pg_ts_config", "oid:oid! cfgname:name! cfgnamespace:oid! cfgowner:oid! cfgparser:oid!"),
     empty(3603, "pg_ts_config_map", "mapcfg:oid! maptokentype:int4! mapseqno:int4! mapdict:oid!"),
     empty(3600, "pg_ts_dict",

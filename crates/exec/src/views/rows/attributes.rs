@@ -1,7 +1,7 @@
 //! pg_attribute and pg_attrdef.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::{Column, Identity};
+use mote_sql::catalog::{Column, Identity, Inheritance};
 use mote_types::{ColumnType, Datum, TypeInfo, oid, type_info};
 
 use crate::catalog_store::stored::StoredKind;
@@ -22,6 +22,7 @@ struct Attribute<'f> {
     identity: &'static str,
     generated: &'static str,
     dropped: bool,
+    inheritance: Inheritance,
 }
 
 impl<'f> Attribute<'f> {
@@ -40,6 +41,7 @@ impl<'f> Attribute<'f> {
             },
             generated: if column.generated.is_some() { "s" } else { NONE },
             dropped: column.dropped,
+            inheritance: column.inheritance,
         }
     }
 
@@ -54,6 +56,7 @@ impl<'f> Attribute<'f> {
             identity: NONE,
             generated: NONE,
             dropped: false,
+            inheritance: Inheritance::LOCAL,
         }
     }
 
@@ -85,8 +88,8 @@ impl<'f> Attribute<'f> {
             self.identity,
             self.generated,
             self.dropped,
-            true,
-            0,
+            self.inheritance.local,
+            i32::from(self.inheritance.parents),
             info.map_or(Oid::INVALID, |info| info.collation),
             NULL,
             NULL,
@@ -147,36 +150,22 @@ fn sequence_attributes(relation: Oid) -> impl Iterator<Item = Vec<Datum>> {
 
 fn index_attributes(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Vec<Datum>> {
     let mut rows = Vec::new();
-    let mut expressions = 0;
     for (position, number) in attribute_numbers(index).enumerate() {
         let column = usize::try_from(number - 1)
             .ok()
             .and_then(|column| table.columns.get(column));
-        let name = match column {
-            Some(column) => column.name.clone(),
-            None => {
-                expressions += 1;
-                expression_name(expressions)
-            }
-        };
+        let key_name = index.keys.get(position).and_then(|key| key.name.as_deref());
+        let name = key_name.or(column.map(|column| column.name.as_str()));
+        let name = name.unwrap_or("expr");
         let ty = index
             .keys
             .get(position)
             .map(|key| key.ty)
             .or(column.map(|column| column.ty));
         let ty = ty.unwrap_or(ColumnType::TEXT);
-        rows.push(Attribute::plain(index.oid, position as i16 + 1, &name, ty, false).row());
+        rows.push(Attribute::plain(index.oid, position as i16 + 1, name, ty, false).row());
     }
     rows
-}
-
-/// As PostgreSQL names the columns of an index over expressions.
-fn expression_name(ordinal: u32) -> String {
-    if ordinal == 1 {
-        "expr".into()
-    } else {
-        format!("expr{}", ordinal - 1)
-    }
 }
 
 /// A default has no OID of its own in mote: it is known by its relation's OID and column number. psql and drivers join

@@ -2,6 +2,7 @@
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::catalog::operator::exact_operator;
+use mote_sql::catalog::trigger::Trigger;
 use mote_sql::catalog::{
     Constraint, ConstraintKind, ForeignKey, IndexKeyTarget, ReferentialAction, Relation,
 };
@@ -18,6 +19,8 @@ pub fn constraint(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         for constraint in &known.relation.constraints {
             rows.push(constraint_row(facts, known.relation, constraint));
         }
+        let triggers = known.relation.triggers.iter();
+        rows.extend(triggers.filter_map(|trigger| trigger_constraint_row(known.relation, trigger)));
     }
     Ok(rows)
 }
@@ -45,14 +48,14 @@ fn constraint_row(facts: &Facts<'_>, table: &Relation, constraint: &Constraint) 
         table.oid,
         Oid::INVALID,
         index_of(constraint),
-        Oid::INVALID,
+        constraint.parent.unwrap_or(Oid::INVALID),
         key.map_or(Oid::INVALID, |key| key.referenced),
         key.map_or(' ', |key| action_letter(key.on_update)),
         key.map_or(' ', |key| action_letter(key.on_delete)),
         key.map_or(' ', |key| if key.match_full { 'f' } else { 's' }),
-        true,
-        0,
-        check.is_none(),
+        constraint.inheritance.local,
+        i32::from(constraint.inheritance.parents),
+        constraint.no_inherit || check.is_none(),
         if columns.is_empty() {
             NULL
         } else {
@@ -66,6 +69,39 @@ fn constraint_row(facts: &Facts<'_>, table: &Relation, constraint: &Constraint) 
         NULL,
         check,
     ]
+}
+
+/// A constraint trigger is a constraint, too.
+fn trigger_constraint_row(table: &Relation, trigger: &Trigger) -> Option<Vec<Datum>> {
+    let constraint = trigger.constraint?;
+    Some(row![
+        constraint.oid,
+        &trigger.name,
+        table.schema_oid,
+        't',
+        constraint.deferrable,
+        constraint.initially_deferred,
+        true,
+        table.oid,
+        Oid::INVALID,
+        Oid::INVALID,
+        Oid::INVALID,
+        constraint.referenced.unwrap_or(Oid::INVALID),
+        ' ',
+        ' ',
+        ' ',
+        true,
+        0,
+        true,
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+    ])
 }
 
 fn numbers(positions: &[u16]) -> Datum {
@@ -178,7 +214,9 @@ fn equality_operators(facts: &Facts<'_>, table: &Relation, key: &ForeignKey) -> 
 
 const CLASS: Oid = Oid(1259);
 const CONSTRAINT: Oid = Oid(2606);
+const TRIGGER: Oid = Oid(2620);
 const REWRITE: Oid = Oid(2618);
+const PROCEDURE: Oid = Oid(1255);
 const NAMESPACE: Oid = Oid(2615);
 const DEFAULTS: Oid = Oid(2604);
 
@@ -190,6 +228,24 @@ fn depends(object: (Oid, Oid, i32), on: (Oid, Oid, i32), how: char) -> Vec<Datum
 /// What psql and pg_dump ask for: relations on schemas, indexes and constraints on tables, sequences on their columns.
 pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
+    for routine in facts.routines() {
+        let this = (PROCEDURE, routine.oid, 0);
+        rows.push(depends(this, (NAMESPACE, routine.schema_oid, 0), 'n'));
+        // PostgreSQL names the row type, which belongs to the relation.
+        let types = routine
+            .arguments
+            .iter()
+            .map(|argument| argument.ty)
+            .chain([routine.result]);
+        let mut relations: Vec<Oid> = types.filter_map(|ty| ty.row_of).collect();
+        relations.sort();
+        relations.dedup();
+        rows.extend(
+            relations
+                .into_iter()
+                .map(|relation| depends(this, (CLASS, relation, 0), 'n')),
+        );
+    }
     for known in facts.relations() {
         let table = known.relation;
         rows.push(depends(
@@ -197,8 +253,14 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             (NAMESPACE, table.schema_oid, 0),
             'n',
         ));
+        let how = if table.is_partition() { 'a' } else { 'n' };
+        let parents = table.parents.iter();
+        rows.extend(parents.map(|parent| depends((CLASS, table.oid, 0), (CLASS, *parent, 0), how)));
         for constraint in &table.constraints {
             rows.extend(constraint_dependencies(table, constraint));
+        }
+        for trigger in &table.triggers {
+            rows.extend(trigger_dependencies(table, trigger));
         }
         for index in &table.indexes {
             let owner = table.constraints.iter().find(|constraint| match constraint.kind {
@@ -207,6 +269,10 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
                 }
                 _ => false,
             });
+            if let Some(parent) = index.parent {
+                rows.push(depends((CLASS, index.oid, 0), (CLASS, parent, 0), 'P'));
+                rows.push(depends((CLASS, index.oid, 0), (CLASS, table.oid, 0), 'S'));
+            }
             rows.push(match owner {
                 Some(owner) => depends((CLASS, index.oid, 0), (CONSTRAINT, owner.oid, 0), 'i'),
                 None => depends((CLASS, index.oid, 0), (CLASS, table.oid, 0), 'a'),
@@ -222,6 +288,13 @@ pub fn depend(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             let through = |oid: u32| all.iter().any(|other| other.depends_on.contains(&oid));
             let direct = all.iter().filter(|read| !through(read.oid));
             rows.extend(direct.map(|read| depends(rule, (CLASS, Oid(read.oid), 0), 'n')));
+            let called = known
+                .stored
+                .depends_on
+                .iter()
+                .filter(|oid| facts.routine(Oid(**oid)).is_some());
+            let called = called.filter(|oid| !through(**oid));
+            rows.extend(called.map(|oid| depends(rule, (PROCEDURE, Oid(*oid), 0), 'n')));
         }
         if let (StoredKind::Sequence, Some(sequence)) = (known.stored.kind, &known.stored.sequence)
             && let Some((owner, position)) = sequence.owned_by
@@ -249,11 +322,34 @@ fn constraint_dependencies(table: &Relation, constraint: &Constraint) -> Vec<Vec
         .iter()
         .map(|&position| depends(this, (CLASS, table.oid, position as i32 + 1), 'a'))
         .collect();
+    if let Some(parent) = constraint.parent {
+        rows.push(depends(this, (CONSTRAINT, parent, 0), 'P'));
+        rows.push(depends(this, (CLASS, table.oid, 0), 'S'));
+    }
     if let ConstraintKind::ForeignKey(key) = &constraint.kind {
         let referenced = key.referenced_columns.iter();
         rows.extend(referenced.map(|&p| depends(this, (CLASS, key.referenced, p as i32 + 1), 'n')));
         rows.push(depends(this, (CLASS, key.referenced_index, 0), 'n'));
     }
+    rows
+}
+
+fn trigger_dependencies(table: &Relation, trigger: &Trigger) -> Vec<Vec<Datum>> {
+    let this = (TRIGGER, trigger.oid, 0);
+    let mut rows = vec![depends(this, (PROCEDURE, trigger.function, 0), 'n')];
+    match trigger.constraint {
+        None => rows.push(depends(this, (CLASS, table.oid, 0), 'a')),
+        Some(constraint) => {
+            rows.push(depends(this, (CONSTRAINT, constraint.oid, 0), 'i'));
+            rows.push(depends(
+                (CONSTRAINT, constraint.oid, 0),
+                (CLASS, table.oid, 0),
+                'a',
+            ));
+        }
+    }
+    let columns = trigger.columns.iter();
+    rows.extend(columns.map(|&column| depends(this, (CLASS, table.oid, column as i32 + 1), 'n')));
     rows
 }
 

@@ -10,8 +10,10 @@ const CLASS: Oid = Oid(1259);
 const NAMESPACE: Oid = Oid(2615);
 const DATABASE: Oid = Oid(1262);
 const ROLE: Oid = Oid(1260);
+const PROCEDURE: Oid = Oid(1255);
 const LANGUAGE: Oid = Oid(2612);
 const ACCESS_METHOD: Oid = Oid(2601);
+const TRIGGER: Oid = Oid(2620);
 
 /// Comments on built-in objects that clients show.
 const BUILTIN: &[(Oid, Oid, &str)] = &[
@@ -49,6 +51,16 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
             });
         }
     }
+    for routine in facts.routines() {
+        if let Some(text) = &routine.comment {
+            comments.push(Comment {
+                class: PROCEDURE,
+                object: routine.oid,
+                column: 0,
+                text,
+            });
+        }
+    }
     for known in facts.relations() {
         let object = known.relation.oid;
         if let Some(text) = &known.stored.comment {
@@ -58,6 +70,16 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
                 column: 0,
                 text,
             });
+        }
+        for trigger in &known.relation.triggers {
+            if let Some(text) = &trigger.comment {
+                comments.push(Comment {
+                    class: TRIGGER,
+                    object: trigger.oid,
+                    column: 0,
+                    text,
+                });
+            }
         }
         for (position, column) in known.stored.columns.iter().enumerate() {
             if let Some(text) = column.comment.as_ref().filter(|_| !column.dropped) {

@@ -73,7 +73,7 @@ impl Procedure<'_> {
     }
 }
 
-pub fn procs(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+pub fn procs(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows: Vec<Vec<Datum>> = FUNCTIONS.iter().map(|function| scalar(function).row()).collect();
     for aggregate in AGGREGATES {
         let arguments = aggregate.arguments.to_vec();
@@ -84,6 +84,7 @@ pub fn procs(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         rows.push(folding(window.oid, window.name, 'w', arguments, window.result).row());
     }
     rows.extend(SUPPORT_FUNCTIONS.iter().map(|function| support(function).row()));
+    rows.extend(super::routines::procs(facts));
     Ok(rows)
 }
 

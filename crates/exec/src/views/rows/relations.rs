@@ -37,9 +37,12 @@ struct Class<'f> {
     checks: i16,
     has_rules: bool,
     has_triggers: bool,
+    has_children: bool,
     temporary: bool,
     acl: Datum,
     options: Datum,
+    /// FOR VALUES of a partition; an index that is attached has none.
+    partition: Option<Datum>,
 }
 
 impl Class<'_> {
@@ -68,18 +71,18 @@ impl Class<'_> {
             self.checks,
             self.has_rules,
             self.has_triggers,
-            false,
+            self.has_children,
             false,
             false,
             true,
-            if is_table { 'd' } else { 'n' },
-            false,
+            if is_table || self.kind == 'p' { 'd' } else { 'n' },
+            self.partition.is_some(),
             Oid::INVALID,
             xid(if is_table { 3 } else { 0 }),
             xid(if is_table { 1 } else { 0 }),
             self.acl,
             self.options,
-            NULL,
+            self.partition.unwrap_or(NULL),
         ]
     }
 }
@@ -114,9 +117,11 @@ fn builtin_class(facts: &Facts<'_>, relation: &Relation) -> Vec<Datum> {
         checks: 0,
         has_rules: view,
         has_triggers: false,
+        has_children: false,
         temporary: false,
         acl: builtin_acl(facts, relation),
         options: NULL,
+        partition: None,
     };
     class.row()
 }
@@ -231,26 +236,39 @@ fn user_class(facts: &Facts<'_>, Known { relation, stored }: Known<'_>) -> Vec<D
         name: &relation.name,
         schema: relation.schema_oid,
         owner: relation.owner,
-        access_method: if is_table { HEAP } else { Oid::INVALID },
-        storage: if stored.kind == StoredKind::View {
+        access_method: if is_table && !relation.is_partitioned() {
+            HEAP
+        } else {
+            Oid::INVALID
+        },
+        storage: if stored.kind == StoredKind::View || relation.is_partitioned() {
             Oid::INVALID
         } else {
             relation.oid
         },
         rows: match stored.kind {
+            StoredKind::Table if relation.is_partitioned() => -1.0,
             StoredKind::Table => facts.rows_of(relation) as f32,
             StoredKind::View => 0.0,
             StoredKind::Sequence => 1.0,
         },
-        kind: kind_letter(relation.kind),
+        kind: if relation.is_partitioned() {
+            'p'
+        } else {
+            kind_letter(relation.kind)
+        },
         columns: relation.columns.len() as i16,
         has_index: !relation.indexes.is_empty(),
         checks: relation.constraints.iter().filter(check).count() as i16,
         has_rules: stored.kind == StoredKind::View,
-        has_triggers: relation.constraints.iter().any(foreign) || !relation.referenced_by.is_empty(),
+        has_triggers: !relation.triggers.is_empty()
+            || relation.constraints.iter().any(foreign)
+            || !relation.referenced_by.is_empty(),
+        has_children: !relation.children.is_empty(),
         temporary: relation.temporary,
         acl: acl(facts, &relation.acl),
         options: text_array_or_null(&relation.options),
+        partition: super::partitions::bound_text(facts, relation).map(Datum::from),
     };
     class.row()
 }
@@ -262,17 +280,23 @@ fn index_class(facts: &Facts<'_>, KnownIndex { table, index }: KnownIndex<'_>) -
         schema: table.schema_oid,
         owner: table.owner,
         access_method: BTREE,
-        storage: index.oid,
+        storage: if table.is_partitioned() {
+            Oid::INVALID
+        } else {
+            index.oid
+        },
         rows: facts.rows_of(table) as f32,
-        kind: 'i',
+        kind: if table.is_partitioned() { 'I' } else { 'i' },
         columns: (index.keys.len() + index.include.len()) as i16,
         has_index: false,
         checks: 0,
         has_rules: false,
         has_triggers: false,
+        has_children: false,
         temporary: table.temporary,
         acl: NULL,
         options: NULL,
+        partition: index.parent.map(|_| NULL),
     };
     class.row()
 }
@@ -282,11 +306,6 @@ pub fn index(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 fn index_row(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
-    let immediate = !table.constraints.iter().any(|constraint| {
-        constraint.deferrable
-            && matches!(constraint.kind,
-                ConstraintKind::Unique { index: of } | ConstraintKind::PrimaryKey { index: of } if of == index.oid)
-    });
     let expressions: Vec<&str> = index.keys.iter().filter_map(expression).collect();
     row![
         index.oid,
@@ -297,16 +316,16 @@ fn index_row(KnownIndex { table, index }: KnownIndex<'_>) -> Vec<Datum> {
         index.nulls_not_distinct,
         index.primary,
         false,
-        immediate,
-        false,
+        index.immediate,
+        index.clustered,
         index.valid,
         false,
         true,
         true,
         false,
         int2_vector(attribute_numbers(index)),
-        oid_vector(index.keys.iter().map(|key| collation_of(key.ty))),
-        oid_vector(index.keys.iter().map(|key| default_operator_class(key.ty.oid))),
+        oid_vector(index.keys.iter().map(collation_of_key)),
+        oid_vector(index.keys.iter().map(class_of)),
         int2_vector(index.keys.iter().map(options)),
         if expressions.is_empty() {
             NULL
@@ -322,6 +341,19 @@ fn expression(key: &IndexKey) -> Option<&str> {
         IndexKeyTarget::Column(_) => None,
         IndexKeyTarget::Expression(text, _) => Some(text),
     }
+}
+
+fn class_of(key: &IndexKey) -> Oid {
+    key.operator_class
+        .unwrap_or_else(|| default_operator_class(key.ty.oid))
+}
+
+fn collation_of_key(key: &IndexKey) -> Oid {
+    let written = key
+        .collation
+        .as_deref()
+        .and_then(crate::views::names::collation_oid);
+    written.unwrap_or_else(|| collation_of(key.ty))
 }
 
 fn options(key: &IndexKey) -> i16 {

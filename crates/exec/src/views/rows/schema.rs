@@ -303,7 +303,7 @@ pub fn routines(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         row.resize(COLUMNS, NULL);
         row
     });
-    Ok(rows.collect())
+    Ok(rows.chain(super::routines::routines(facts)).collect())
 }
 
 pub fn character_sets(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {

@@ -42,6 +42,7 @@ fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum>
         match setting.context {
             Context::Internal => "internal",
             Context::Server => "postmaster",
+            Context::Superuser => "superuser",
             Context::User => "user",
         },
         kind,

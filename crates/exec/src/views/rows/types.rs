@@ -5,6 +5,7 @@ use mote_sql::catalog::cast::{CASTS, CastUse};
 use mote_types::catalog::BUILTIN_TYPES;
 use mote_types::{Datum, TypeInfo};
 
+use super::routines::LANGUAGE_PLPGSQL;
 use crate::views::builtin::{
     BOOTSTRAP_ROLE, BTREE, CATALOG_SCHEMA, COLLATIONS, HEAP, LANGUAGE_INTERNAL, OPERATOR_CLASSES,
     support_function,
@@ -142,7 +143,7 @@ pub fn languages(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             oid,
             name,
             BOOTSTRAP_ROLE,
-            false,
+            oid == LANGUAGE_PLPGSQL,
             trusted,
             Oid::INVALID,
             Oid::INVALID,
@@ -154,5 +155,6 @@ pub fn languages(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         language(LANGUAGE_INTERNAL, "internal", false),
         language(Oid(13), "c", false),
         language(Oid(14), "sql", true),
+        language(LANGUAGE_PLPGSQL, "plpgsql", true),
     ])
 }

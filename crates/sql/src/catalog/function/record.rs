@@ -30,6 +30,12 @@ pub fn out_columns(body: &str) -> Option<&'static [(&'static str, Oid)]> {
             ("is_grantable", BOOL),
         ],
         "pg_options_to_table" => &[("option_name", TEXT), ("option_value", TEXT)],
+        "pg_partition_tree" => &[
+            ("relid", REGCLASS),
+            ("parentrelid", REGCLASS),
+            ("isleaf", BOOL),
+            ("level", INT4),
+        ],
         "_pg_expandarray" => &[("x", ANYELEMENT), ("n", INT4)],
         "pg_get_keywords" => &[
             ("word", TEXT),

@@ -43,6 +43,15 @@ impl Planner<'_> {
                     let access = self.best_access(*item, relation, &borrowed, &[], false);
                     (access.rows, access.cost)
                 }
+                Side::Parent {
+                    item,
+                    expansion,
+                    conditions,
+                } => {
+                    let borrowed: Vec<&Expr> = conditions.iter().collect();
+                    let members = self.member_accesses(*item, expansion, &borrowed, &[], false);
+                    (members.rows, members.cost)
+                }
                 Side::Ready(joined) => (joined.rows, joined.cost),
                 Side::Used => (0.0, 0.0),
             };

@@ -76,6 +76,20 @@ impl Planner<'_> {
                 }
             }
         }
+        if let Side::Parent {
+            item,
+            expansion,
+            conditions: own,
+        } = side
+            && lookup_kind
+        {
+            let all: Vec<&Expr> = own.iter().chain(conditions.iter().copied()).collect();
+            let members = self.member_accesses(*item, expansion, &all, &[], false);
+            let cost = left_rows * members.cost;
+            if members.uses_from(own.len()) && cost < best.1 {
+                best = (Method::MemberLookup(members), cost);
+            }
+        }
         (best.0, rows, best.1)
     }
 
@@ -97,6 +111,15 @@ impl Planner<'_> {
                 let borrowed: Vec<&Expr> = conditions.iter().collect();
                 let access = self.best_access(*item, relation, &borrowed, &[], false);
                 (vec![*item], access.rows, access.cost)
+            }
+            Side::Parent {
+                item,
+                expansion,
+                conditions,
+            } => {
+                let borrowed: Vec<&Expr> = conditions.iter().collect();
+                let members = self.member_accesses(*item, expansion, &borrowed, &[], false);
+                (vec![*item], members.rows, members.cost)
             }
             Side::Ready(joined) => (joined.items.clone(), joined.rows, joined.cost),
             Side::Used => return Err(SqlError::internal("a unit is joined twice")),
@@ -137,6 +160,20 @@ impl Planner<'_> {
                 let access = Access { used, ..access };
                 let right = self.scan(item, relation, access, given)?;
                 self.nested_loop(kind, left, right, rest, rows, cost)
+            }
+            Method::MemberLookup(members) => {
+                let Side::Parent {
+                    item,
+                    expansion,
+                    conditions: own,
+                } = side
+                else {
+                    return Err(SqlError::internal("only parents are looked up table by table"));
+                };
+                // What one table's index decides another one tests: all conditions go down.
+                let given = own.into_iter().chain(conditions).collect();
+                let right = self.append(item, &expansion, members, given, &[])?;
+                self.nested_loop(kind, left, right, Vec::new(), rows, cost)
             }
             Method::Loop => {
                 let right = self.alone(side, &[], false)?;

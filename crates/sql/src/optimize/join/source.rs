@@ -5,22 +5,38 @@ use std::sync::Arc;
 use mote_common::{SqlError, SqlResult};
 
 use super::Side;
-use crate::bind::query::{
-    BoundDistinct, BoundQuery, CTID, GROUP_KEY, ItemKind, QueryBody, ROW_MARK, TABLE_OID, WHOLE_ROW, XMIN,
-};
+use crate::bind::query::{BoundDistinct, BoundQuery, GROUP_KEY, ItemKind, QueryBody, ROW_MARK};
 use crate::catalog::{Relation, RelationKind};
+use crate::optimize::append::own_columns;
 use crate::optimize::estimate::{FUNCTION_ROWS, selectivity, table_rows};
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
 use crate::plan::expr::{Expr, SortKey};
 use crate::plan::node::{
-    AnyOf, FunctionScan, IndexEquality, IndexScan, Node, ScanColumn, ScanId, SeqScan, VirtualScan,
+    AnyOf, FunctionScan, IndexEquality, IndexScan, MemberNumber, Node, ScanColumn, ScanId, SeqScan,
+    VirtualScan,
 };
+
+/// A table to be scanned: itself, or one of those a parent's item stands for.
+pub(in crate::optimize) struct ScanSource {
+    pub item: u16,
+    pub member: MemberNumber,
+    pub relation: Arc<Relation>,
+    pub columns: Vec<ScanColumn>,
+    pub alias: Option<Box<str>>,
+}
 
 impl Planner<'_> {
     pub(super) fn item_side(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Side> {
         if let ItemKind::Relation(relation) = &self.items[item as usize].kind {
             let relation = relation.clone();
+            if let Some(expansion) = &self.items[item as usize].expansion {
+                return Ok(Side::Parent {
+                    item,
+                    expansion: Arc::clone(expansion),
+                    conditions,
+                });
+            }
             if relation.kind == RelationKind::Table {
                 return Ok(Side::Base {
                     item,
@@ -205,7 +221,8 @@ impl Planner<'_> {
         conditions: Vec<Expr>,
     ) -> SqlResult<Joined> {
         conditions.iter().for_each(|condition| self.need(condition));
-        let (columns, layout) = self.scan_columns(item, false);
+        let layout = self.scan_layout(item, false);
+        let columns = own_columns(&layout);
         let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
         let rows = table_rows(&relation);
         let filter = self.conjunction(conditions, &layout)?;
@@ -227,26 +244,14 @@ impl Planner<'_> {
     }
 
     /// The columns a scan yields: what was asked for, and the row mark.
-    pub(super) fn scan_columns(&self, item: u16, mark: bool) -> (Vec<ScanColumn>, Vec<Slot>) {
+    pub(in crate::optimize) fn scan_layout(&self, item: u16, mark: bool) -> Vec<Slot> {
         let needed = &self.needed[item as usize];
-        let mut columns = Vec::with_capacity(needed.len() + 1);
         let mut layout = Vec::with_capacity(needed.len() + 1);
-        for column in needed {
-            columns.push(match *column {
-                CTID => ScanColumn::Ctid,
-                XMIN => ScanColumn::Xmin,
-                TABLE_OID => ScanColumn::TableOid,
-                WHOLE_ROW => ScanColumn::WholeRow,
-                ROW_MARK => ScanColumn::RowMark,
-                attribute => ScanColumn::Attribute(attribute),
-            });
-            layout.push((item, *column));
-        }
+        layout.extend(needed.iter().map(|column| (item, *column)));
         if mark {
-            columns.push(ScanColumn::RowMark);
             layout.push((item, ROW_MARK));
         }
-        (columns, layout)
+        layout
     }
 
     /// A unit without neighbours.
@@ -261,6 +266,15 @@ impl Planner<'_> {
                 let access = self.best_access(item, &relation, &borrowed, sort, limited);
                 self.scan(item, relation, access, conditions)
             }
+            Side::Parent {
+                item,
+                expansion,
+                conditions,
+            } => {
+                let borrowed: Vec<&Expr> = conditions.iter().collect();
+                let members = self.member_accesses(item, &expansion, &borrowed, sort, limited);
+                self.append(item, &expansion, members, conditions, sort)
+            }
             Side::Ready(joined) => Ok(*joined),
             Side::Used => Err(SqlError::internal("a unit is joined twice")),
         }
@@ -274,53 +288,84 @@ impl Planner<'_> {
         access: Access,
         conditions: Vec<Expr>,
     ) -> SqlResult<Joined> {
-        let mut rest = Vec::new();
-        let mut decided = Vec::new();
-        for (position, condition) in conditions.into_iter().enumerate() {
-            if !access.used.contains(&position) {
-                self.need(&condition);
-                rest.push(condition);
-            } else if self.marks {
-                self.need(&condition);
-                decided.push(condition);
+        for (position, condition) in conditions.iter().enumerate() {
+            if self.marks || !access.used.contains(&position) {
+                self.need(condition);
             }
         }
-        let (columns, layout) = self.scan_columns(item, self.marks);
-        let filter = self.conjunction(rest, &layout)?;
-        let node = match access.index {
-            None => Node::SeqScan(Box::new(SeqScan {
-                scan: ScanId(item),
-                relation,
-                columns,
-                filter,
-            })),
-            Some(index) => {
-                let recheck = self.conjunction(decided, &layout)?;
-                let mut scan = IndexScan {
-                    scan: ScanId(item),
-                    relation,
-                    index,
-                    columns,
-                    equals: access.equals,
-                    lower: access.lower,
-                    upper: access.upper,
-                    backward: access.backward,
-                    filter,
-                    single_row: access.single_row,
-                    recheck,
-                };
-                self.resolve_keys(&mut scan)?;
-                Node::IndexScan(Box::new(scan))
-            }
+        let layout = self.scan_layout(item, self.marks);
+        let source = ScanSource {
+            item,
+            member: MemberNumber::default(),
+            relation,
+            columns: own_columns(&layout),
+            alias: None,
         };
+        let (rows, cost, ordered) = (access.rows, access.cost, access.ordered);
+        let node = self.scan_node(source, access, conditions, &layout)?;
         Ok(Joined {
             node,
             layout,
             items: vec![item],
-            rows: access.rows,
-            cost: access.cost,
-            ordered: access.ordered,
+            rows,
+            cost,
+            ordered,
         })
+    }
+
+    /// The scan of one table that yields `layout`.
+    pub(in crate::optimize) fn scan_node(
+        &mut self,
+        source: ScanSource,
+        access: Access,
+        conditions: Vec<Expr>,
+        layout: &[Slot],
+    ) -> SqlResult<Node> {
+        let ScanSource {
+            item,
+            member,
+            relation,
+            columns,
+            alias,
+        } = source;
+        let mut rest = Vec::new();
+        let mut decided = Vec::new();
+        for (position, condition) in conditions.into_iter().enumerate() {
+            if !access.used.contains(&position) {
+                rest.push(condition);
+            } else if self.marks {
+                decided.push(condition);
+            }
+        }
+        let filter = self.conjunction(rest, layout)?;
+        let Some(index) = access.index else {
+            return Ok(Node::SeqScan(Box::new(SeqScan {
+                scan: ScanId(item),
+                member,
+                relation,
+                alias,
+                columns,
+                filter,
+            })));
+        };
+        let recheck = self.conjunction(decided, layout)?;
+        let mut scan = IndexScan {
+            scan: ScanId(item),
+            member,
+            relation,
+            alias,
+            index,
+            columns,
+            equals: access.equals,
+            lower: access.lower,
+            upper: access.upper,
+            backward: access.backward,
+            filter,
+            single_row: access.single_row,
+            recheck,
+        };
+        self.resolve_keys(&mut scan)?;
+        Ok(Node::IndexScan(Box::new(scan)))
     }
 
     /// Key values may hold sub-queries of their own.

@@ -46,3 +46,10 @@ insert into s values (1, 1) returning v, v as v2, k || '-' || v;
 truncate t restart identity;
 insert into t (a) values (1) returning id;
 insert into t (a) overriding system value values (5) returning id;
+create table located (a int);
+insert into located select g from generate_series(1, 3) g returning a;
+select ctid, a from located where ctid >= '(0,0)' and ctid < '(0,3)';
+select a from located where ctid between '(0,0)' and '(1,0)' order by ctid desc;
+-- differs: not supported: ctid of an inserted row
+insert into located values (4) returning ctid;
+delete from located where a = 1 returning ctid, a;

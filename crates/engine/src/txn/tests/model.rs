@@ -1,0 +1,291 @@
+//! Transactions under the model checker: the commit step, the queues of locks, unique keys, pruning. The real code, in
+//! schedules that a seed chooses (`sync`); `make model-check` runs them.
+
+use super::*;
+use crate::lock::{LockTag, RowLockStrength, TableLockMode, WaitPolicy};
+use crate::sync::model::{explore, in_one_step, spawn};
+use mote_common::Lsn;
+// The tests' own: no steps.
+use parking_lot::Mutex as Record;
+
+const ACCOUNTS: i32 = 3;
+const BALANCE: i64 = 100;
+
+fn bank() -> Arc<Fixture> {
+    in_one_step(|| {
+        let fixture = Fixture::with(super::prepared::mortal());
+        fixture.load((0..ACCOUNTS).map(|id| (id, BALANCE)));
+        Arc::new(fixture)
+    })
+}
+
+/// Calls again until nobody is in the way; a deadlock is answered to the caller.
+fn patiently<T>(bell: &Bell, mut request: impl FnMut() -> Result<T, WriteError>) -> Result<T, WriteError> {
+    loop {
+        match request() {
+            Err(WriteError::MustWait(ticket)) => bell.wait(ticket),
+            decided => return decided,
+        }
+    }
+}
+
+/// UPDATE .. SET value = value + by WHERE id = id, at READ COMMITTED.
+fn change(f: &Fixture, transaction: &Transaction, bell: &Bell, id: i32, by: i64) -> Result<(), WriteError> {
+    let snapshot = transaction.begin_statement(Access::Write);
+    let seen = f.find(transaction, &snapshot, id).expect("accounts stay");
+    let locked = patiently(bell, || {
+        transaction.lock_row(
+            &f.table,
+            seen.row(),
+            Some(&seen),
+            RowLockStrength::NoKeyUpdate,
+            WaitPolicy::Block,
+        )
+    })?;
+    let newest = locked.newest.expect("accounts stay");
+    let row = f.row(id, f.value(&newest) + by);
+    transaction.update(&f.table, &newest, &row)
+}
+
+fn transfer(f: &Fixture, session: u32, from: i32, to: i32) {
+    let (transaction, bell) = f.session(session);
+    let done = change(f, &transaction, &bell, from, -1).and_then(|()| change(f, &transaction, &bell, to, 1));
+    match done {
+        Ok(()) => _ = transaction.commit().expect("the log takes it"),
+        Err(WriteError::Deadlock(_)) => _ = transaction.abort(),
+        Err(error) => panic!("a transfer cannot fail: {error:?}"),
+    }
+}
+
+/// Transfers in opposite directions, a reader, and who flushes and collects beside them.
+#[test]
+fn money_is_neither_made_nor_lost() {
+    explore(400, || {
+        let f = bank();
+        let mut threads = Vec::new();
+        for (session, from, to) in [(1, 0, 1), (2, 1, 0), (3, 1, 2)] {
+            let f = f.clone();
+            threads.push(spawn(move || transfer(&f, session, from, to)));
+        }
+        let reader = f.clone();
+        threads.push(spawn(move || {
+            let transaction = reader.begin();
+            let snapshot = transaction.begin_statement(Access::Write);
+            let sum = || {
+                (0..ACCOUNTS)
+                    .map(|id| reader.find(&transaction, &snapshot, id))
+                    .map(|row| reader.value(&row.expect("accounts stay")))
+            };
+            assert_eq!(sum().sum::<i64>(), ACCOUNTS as i64 * BALANCE);
+            assert_eq!(sum().sum::<i64>(), ACCOUNTS as i64 * BALANCE);
+        }));
+        let background = f.clone();
+        threads.push(spawn(move || {
+            background.engine.log().flush_step();
+            background.engine.collect(100);
+        }));
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().expect("no panic"));
+        let contents = f.contents();
+        assert_eq!(
+            contents.iter().map(|(_, value)| value).sum::<i64>(),
+            ACCOUNTS as i64 * BALANCE
+        );
+        assert!(f.engine.locks().is_empty());
+    });
+}
+
+/// A snapshot sees a commit if and only if the commit's timestamp is not above its own, and goes on seeing the same.
+#[test]
+fn what_is_visible_is_what_the_log_says() {
+    explore(600, || {
+        let f = bank();
+        let committed: Arc<Record<Vec<(i32, Lsn)>>> = Arc::default();
+        let seen: Arc<Record<Vec<(Lsn, Vec<i32>)>>> = Arc::default();
+        let mut threads = Vec::new();
+        for id in 0..2 {
+            let (f, committed) = (f.clone(), committed.clone());
+            threads.push(spawn(move || {
+                let transaction = f.begin();
+                f.set(&transaction, id, BALANCE + 1).expect("a row of its own");
+                let receipt = transaction.commit().expect("the log takes it");
+                committed.lock().push((id, receipt.commit_ts.expect("it wrote")));
+            }));
+        }
+        for _ in 0..2 {
+            let (f, seen) = (f.clone(), seen.clone());
+            threads.push(spawn(move || {
+                let transaction = f.begin();
+                let snapshot = transaction.begin_statement(Access::Write);
+                let look = || {
+                    let changed = (0..2).filter(|&id| {
+                        let row = f.find(&transaction, &snapshot, id).expect("rows stay");
+                        f.value(&row) != BALANCE
+                    });
+                    changed.collect::<Vec<i32>>()
+                };
+                let first = look();
+                assert_eq!(first, look());
+                seen.lock().push((snapshot.timestamp(), first));
+            }));
+        }
+        let background = f.clone();
+        threads.push(spawn(move || _ = background.engine.collect(100)));
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().expect("no panic"));
+        let committed = committed.lock();
+        for (at, seen) in seen.lock().iter() {
+            for (id, ts) in committed.iter() {
+                assert_eq!(seen.contains(id), ts <= at, "row {id} of {ts:?}, snapshot {at:?}");
+            }
+        }
+    });
+}
+
+/// Nothing is acknowledged as durable that a crash would take.
+#[test]
+fn what_the_stable_horizon_has_passed_survives() {
+    explore(200, || {
+        let f = bank();
+        let mut threads = Vec::new();
+        for id in 0..2 {
+            let f = f.clone();
+            threads.push(spawn(move || {
+                let transaction = f.begin();
+                f.set(&transaction, id, BALANCE + 1).expect("a row of its own");
+                let receipt = transaction.commit().expect("the log takes it");
+                f.engine.log().horizons().stable >= receipt.gate()
+            }));
+        }
+        let background = f.clone();
+        let flusher = spawn(move || {
+            background.engine.log().flush_step();
+            background.engine.log().flush_step();
+        });
+        let stable: Vec<bool> = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic"))
+            .collect();
+        flusher.join().expect("no panic");
+        in_one_step(|| {
+            let f = Arc::into_inner(f).expect("the threads are gone");
+            for (id, value) in super::prepared::crash(f).contents() {
+                let promised = usize::try_from(id).is_ok_and(|id| stable.get(id) == Some(&true));
+                assert!(!promised || value == BALANCE + 1, "row {id} was durable");
+            }
+        });
+    });
+}
+
+/// Of several that insert one key, one commits; the others learn of it, whatever the order.
+#[test]
+fn one_of_equal_keys_wins() {
+    explore(400, || {
+        let f = bank();
+        let winners: Arc<Record<u32>> = Arc::default();
+        let threads = [1, 2, 3].map(|session| {
+            let (f, winners) = (f.clone(), winners.clone());
+            spawn(move || {
+                let (transaction, bell) = f.session(session);
+                transaction.begin_statement(Access::Write);
+                let row = f.row(77, session.into());
+                match patiently(&bell, || transaction.insert(&f.table, &row)) {
+                    Ok(_) if session == 3 => _ = transaction.abort(),
+                    Ok(_) => {
+                        transaction.commit().expect("the log takes it");
+                        *winners.lock() += 1;
+                    }
+                    Err(WriteError::Duplicate { .. }) => _ = transaction.abort(),
+                    Err(error) => panic!("an insert cannot fail so: {error:?}"),
+                }
+            })
+        });
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().expect("no panic"));
+        assert_eq!(*winners.lock(), 1);
+        assert_eq!(f.contents().iter().filter(|(id, _)| *id == 77).count(), 1);
+    });
+}
+
+/// Table locks, strong and weak, by the lock table and past it: who conflicts is never inside at once, and nobody is
+/// forgotten in a queue (who waits for ever exceeds the checker's steps).
+#[test]
+fn locks_exclude_each_other_and_wake_everybody() {
+    const WISHES: [[TableLockMode; 2]; 3] = [
+        [TableLockMode::RowExclusive, TableLockMode::AccessShare],
+        [TableLockMode::ShareRowExclusive, TableLockMode::RowExclusive],
+        [TableLockMode::RowExclusive, TableLockMode::AccessExclusive],
+    ];
+    explore(600, || {
+        let f = bank();
+        let inside: Arc<Record<Vec<(usize, TableLockMode)>>> = Arc::default();
+        let threads = [0, 1, 2].map(|number| {
+            let (f, inside) = (f.clone(), inside.clone());
+            spawn(move || {
+                for mode in WISHES[number] {
+                    let (transaction, bell) = f.session(number as u32 + 1);
+                    patiently(&bell, || {
+                        transaction.lock_table(f.table.id(), mode, WaitPolicy::Block)
+                    })
+                    .expect("one lock each: no deadlock");
+                    for (other, held) in inside.lock().iter() {
+                        assert!(
+                            held.bit() & mode.conflicts() == 0,
+                            "{number} {mode:?}, {other} {held:?}"
+                        );
+                    }
+                    inside.lock().push((number, mode));
+                    crate::sync::thread::yield_now();
+                    inside.lock().retain(|(owner, _)| *owner != number);
+                    transaction.commit().expect("nothing to log");
+                }
+            })
+        });
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().expect("no panic"));
+        let left: Vec<LockTag> = f.engine.locks().iter().map(|lock| lock.tag).collect();
+        assert!(left.is_empty(), "{left:?}");
+    });
+}
+
+/// Row locks move from the version into the lock table when they are contended; nobody slips in between.
+#[test]
+fn row_locks_are_handed_over_one_by_one() {
+    use crate::lock::RowLockStrength::*;
+    explore(600, || {
+        let f = bank();
+        let row = in_one_step(|| f.primary.tree.get_first(&f.key(0)).expect("loaded"));
+        let inside: Arc<Record<Vec<(u32, RowLockStrength)>>> = Arc::default();
+        let threads = [(1, Update), (2, KeyShare), (3, NoKeyUpdate)].map(|(session, strength)| {
+            let (f, inside) = (f.clone(), inside.clone());
+            spawn(move || {
+                let (transaction, bell) = f.session(session);
+                transaction.begin_statement(Access::Write);
+                let lock = || {
+                    transaction
+                        .lock_row(&f.table, row, None, strength, WaitPolicy::Block)
+                        .map(drop)
+                };
+                patiently(&bell, lock).expect("one lock each: no deadlock");
+                for (other, held) in inside.lock().iter() {
+                    assert!(
+                        !held.conflicts_with(strength),
+                        "{session} {strength:?}, {other} {held:?}"
+                    );
+                }
+                inside.lock().push((session, strength));
+                crate::sync::thread::yield_now();
+                inside.lock().retain(|(owner, _)| *owner != session);
+                transaction.commit().expect("nothing to log");
+            })
+        });
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().expect("no panic"));
+        assert!(f.engine.locks().is_empty());
+    });
+}

@@ -1,0 +1,194 @@
+//! ALTER FUNCTION, PROCEDURE, ROUTINE: clauses of the definition, RENAME, OWNER TO, SET SCHEMA; COMMENT.
+//!
+//! Views, defaults and checks name routines by text: a routine that one of them calls cannot be renamed or moved (0A000).
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::ast::{AlterFunction, AlterObjectSchema, AlterOwner, ObjectKind, ObjectReference, Rename};
+use mote_sql::plan::privilege;
+
+use super::super::{acl, privileges, schema};
+use super::create::Options;
+use super::dependents::{change, dependents};
+use super::find::{find, require_owner, signature_of};
+use crate::catalog_store::RoutineEntry;
+use crate::catalog_store::stored::StoredRoutine;
+use crate::context::StatementContext;
+use crate::routine::text;
+use crate::session::CommandTag;
+
+pub(in super::super) fn tag(kind: ObjectKind) -> CommandTag {
+    CommandTag::Word(match kind {
+        ObjectKind::Procedure => "ALTER PROCEDURE",
+        ObjectKind::Routine => "ALTER ROUTINE",
+        _ => "ALTER FUNCTION",
+    })
+}
+
+pub(in super::super) fn is_routine(kind: ObjectKind) -> bool {
+    matches!(
+        kind,
+        ObjectKind::Function | ObjectKind::Procedure | ObjectKind::Routine
+    )
+}
+
+fn find_own(
+    reference: &ObjectReference,
+    kind: ObjectKind,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Arc<RoutineEntry>> {
+    let entry = find(signature_of(reference)?, kind, context)?;
+    require_owner(&entry.stored, context)?;
+    Ok(entry)
+}
+
+/// ALTER FUNCTION f .. clauses.
+pub(in super::super) fn alter(
+    alter: &AlterFunction,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let entry = find(&alter.signature, alter.kind, context)?;
+    require_owner(&entry.stored, context)?;
+    let options = Options::from_list(&alter.options, entry.stored.procedure, context)?;
+    if options.rows.is_some() && !entry.stored.returns_set {
+        return Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            "ROWS is not applicable when function does not return a set",
+        ));
+    }
+    change(&entry, context, |routine| options.apply_to(routine))?;
+    Ok(tag(alter.kind))
+}
+
+impl Options {
+    fn apply_to(self, routine: &mut StoredRoutine) {
+        fn put<T>(slot: &mut T, new: Option<T>) {
+            if let Some(new) = new {
+                *slot = new;
+            }
+        }
+        put(&mut routine.volatility, self.volatility);
+        put(&mut routine.strict, self.strict);
+        put(&mut routine.security_definer, self.security_definer);
+        put(&mut routine.leakproof, self.leakproof);
+        put(&mut routine.parallel, self.parallel);
+        put(&mut routine.cost, self.cost);
+        put(&mut routine.rows, self.rows);
+        for (name, value) in self.settings {
+            match value {
+                None if name == "all" => routine.settings.clear(),
+                None => routine.settings.retain(|(known, _)| *known != name),
+                Some(value) => match routine.settings.iter_mut().find(|(known, _)| *known == name) {
+                    Some(known) => known.1 = value,
+                    None => routine.settings.push((name, value)),
+                },
+            }
+        }
+    }
+}
+
+/// Refuses what would leave texts behind that name the routine as it was.
+fn refuse_dependents(
+    entry: &Arc<RoutineEntry>,
+    what: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let found = dependents(std::slice::from_ref(entry), context)?;
+    match found.first() {
+        None => Ok(()),
+        Some((dependent, _)) => Err(SqlError::unsupported(format_args!(
+            "{what} of a function that {} calls",
+            dependent.described(context)
+        ))),
+    }
+}
+
+/// Refuses a name that another routine with the same arguments has.
+fn check_free(
+    entry: &RoutineEntry,
+    schema_oid: Oid,
+    name: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let types = entry.described.input_types();
+    schema::reserve_name(schema_oid, &format!("{name}({types:?})"), context)?;
+    let catalog = context.session.catalog.current();
+    let taken = catalog.routines_named(name).any(|other| {
+        other.stored.schema == schema_oid.0
+            && other.stored.oid != entry.stored.oid
+            && other.described.input_types() == types
+    });
+    if !taken {
+        return Ok(());
+    }
+    let mut shown = (*entry.described).clone();
+    shown.name = name.to_string();
+    let signature = text::plain_signature(&shown, &context.session.catalog);
+    let schema = catalog
+        .schemas
+        .get(&schema_oid)
+        .map(|schema| schema.object.name.clone());
+    Err(SqlError::new(
+        state::DUPLICATE_FUNCTION,
+        format!(
+            "function {signature} already exists in schema \"{}\"",
+            schema.unwrap_or_default()
+        ),
+    ))
+}
+
+pub(in super::super) fn rename(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let entry = find_own(&rename.object, rename.kind, context)?;
+    check_free(&entry, Oid(entry.stored.schema), &rename.new_name, context)?;
+    refuse_dependents(&entry, "RENAME", context)?;
+    change(&entry, context, |routine| {
+        routine.name = rename.new_name.to_string()
+    })?;
+    Ok(tag(rename.kind))
+}
+
+pub(in super::super) fn owner(
+    alter: &AlterOwner,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let entry = find_own(&alter.object, alter.kind, context)?;
+    let new = schema::role_oid(&alter.owner, context)?;
+    privileges::require_member(context.session, new)?;
+    change(&entry, context, |routine| {
+        acl::change_owner(&mut routine.acl, routine.owner, new.0);
+        routine.owner = new.0;
+    })?;
+    Ok(tag(alter.kind))
+}
+
+pub(in super::super) fn set_schema(
+    alter: &AlterObjectSchema,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let entry = find_own(&alter.object, alter.kind, context)?;
+    let target = context.session.catalog.schema_oid(&alter.schema).ok_or_else(|| {
+        SqlError::new(
+            state::INVALID_SCHEMA_NAME,
+            format!("schema \"{}\" does not exist", alter.schema),
+        )
+    })?;
+    privileges::require_schema(context.session, target, privilege::CREATE)?;
+    if entry.stored.schema != target.0 {
+        check_free(&entry, target, &entry.stored.name, context)?;
+        refuse_dependents(&entry, "SET SCHEMA", context)?;
+        change(&entry, context, |routine| routine.schema = target.0)?;
+    }
+    Ok(tag(alter.kind))
+}
+
+pub(in super::super) fn comment(
+    reference: &ObjectReference,
+    kind: ObjectKind,
+    text: Option<String>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let entry = find_own(reference, kind, context)?;
+    change(&entry, context, |routine| routine.comment = text)
+}

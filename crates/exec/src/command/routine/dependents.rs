@@ -1,0 +1,284 @@
+//! What depends on a routine: views, defaults, checks, generated columns, defaults of other routines' arguments. And
+//! what a routine depends on: the relations whose rows it takes or returns.
+//!
+//! Expressions are kept as text: whether one calls a routine is found by binding it again. DROP is rare enough.
+//! Leaves out: what stands in bodies, which PostgreSQL looks into for SQL-standard bodies only.
+
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::TableLockMode;
+use mote_sql::RelationExpression;
+use mote_sql::catalog::routine::RoutineKind;
+use mote_sql::plan::expr::Expr;
+
+use super::super::{drop as drop_object, internal, schema, trigger_clones};
+use crate::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRoutine};
+use crate::catalog_store::{RelationEntry, RoutineEntry, write};
+use crate::context::StatementContext;
+use crate::routine::text;
+
+/// An object that uses a routine.
+pub(super) enum Dependent {
+    View(Arc<RelationEntry>),
+    Default(Arc<RelationEntry>, usize),
+    Generated(Arc<RelationEntry>, usize),
+    Check(Arc<RelationEntry>, String),
+    Trigger(Arc<RelationEntry>, String),
+    Routine(Arc<RoutineEntry>),
+}
+
+/// `function f(integer)`, as messages about dependencies name it.
+pub(in super::super) fn described(entry: &RoutineEntry, context: &StatementContext<'_>) -> String {
+    let word = match entry.described.kind {
+        RoutineKind::Function => "function",
+        RoutineKind::Procedure => "procedure",
+    };
+    format!(
+        "{word} {}",
+        text::signature(&entry.described, &context.session.catalog)
+    )
+}
+
+impl Dependent {
+    pub fn described(&self, context: &StatementContext<'_>) -> String {
+        let table = |entry: &RelationEntry| drop_object::described(&entry.stored, context);
+        match self {
+            Dependent::View(entry) => table(entry),
+            Dependent::Default(entry, position) | Dependent::Generated(entry, position) => {
+                let column = &entry.stored.columns[*position].name;
+                match self {
+                    Dependent::Default(..) => {
+                        format!("default value for column {column} of {}", table(entry))
+                    }
+                    _ => format!("column {column} of {}", table(entry)),
+                }
+            }
+            Dependent::Check(entry, name) => format!("constraint {name} on {}", table(entry)),
+            Dependent::Trigger(entry, name) => format!("trigger {name} on {}", table(entry)),
+            Dependent::Routine(entry) => described(entry, context),
+        }
+    }
+
+    /// Takes it away, as CASCADE does.
+    pub fn remove(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
+        match self {
+            Dependent::View(entry) => drop_object::remove_view(Oid(entry.stored.oid), context),
+            Dependent::Routine(entry) => write::remove(Oid(entry.stored.oid), context),
+            Dependent::Generated(..) => Err(SqlError::unsupported(
+                "DROP FUNCTION .. CASCADE of a function that a generated column calls",
+            )),
+            Dependent::Default(entry, position) => {
+                schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+                drop_object::change(&entry, context, |relation| {
+                    relation.columns[position].default = None
+                })
+            }
+            Dependent::Trigger(entry, name) => {
+                schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+                drop_object::change(&entry, context, |relation| {
+                    relation.triggers.retain(|trigger| trigger.name != name)
+                })?;
+                let mut triggers = entry.described.triggers.iter();
+                let dropped = triggers.find(|trigger| trigger.name == name);
+                let dropped: Vec<u32> = dropped.map(|trigger| trigger.oid.0).into_iter().collect();
+                trigger_clones::drop(&dropped, entry.stored.oid, context)
+            }
+            Dependent::Check(entry, name) => {
+                schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+                drop_object::change(&entry, context, |relation| {
+                    relation.constraints.retain(|constraint| constraint.name != name)
+                })
+            }
+        }
+    }
+}
+
+/// What uses one of the routines, in order of making.
+pub(super) fn dependents(
+    dropped: &[Arc<RoutineEntry>],
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Vec<(Dependent, Arc<RoutineEntry>)>> {
+    let catalog = context.session.catalog.current();
+    let mut relations: Vec<&Arc<RelationEntry>> = catalog.relations().collect();
+    relations.sort_by_key(|entry| entry.stored.oid);
+    let mut found = Vec::new();
+    for entry in relations {
+        for routine in dropped {
+            if entry.stored.depends_on.contains(&routine.stored.oid) {
+                found.push((Dependent::View(entry.clone()), routine.clone()));
+                break;
+            }
+        }
+        in_columns(entry, dropped, &mut found, context)?;
+        in_checks(entry, dropped, &mut found, context)?;
+        in_triggers(entry, dropped, &mut found, context)?;
+    }
+    let mut others: Vec<&Arc<RoutineEntry>> = catalog.routines().collect();
+    others.sort_by_key(|entry| entry.stored.oid);
+    for other in others {
+        if dropped
+            .iter()
+            .any(|routine| routine.stored.oid == other.stored.oid)
+        {
+            continue;
+        }
+        for argument in &other.stored.arguments {
+            let Some(text) = &argument.default else { continue };
+            if let Some(routine) = called(text, dropped, context, free)? {
+                found.push((Dependent::Routine(other.clone()), routine));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn in_columns(
+    entry: &Arc<RelationEntry>,
+    dropped: &[Arc<RoutineEntry>],
+    found: &mut Vec<(Dependent, Arc<RoutineEntry>)>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    for (position, column) in entry
+        .stored
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| !column.dropped)
+    {
+        if let Some(text) = &column.default
+            && let Some(routine) = called(text, dropped, context, over(entry, RelationExpression::Default))?
+        {
+            found.push((Dependent::Default(entry.clone(), position), routine));
+        }
+        if let Some(text) = &column.generated
+            && let Some(routine) = called(text, dropped, context, over(entry, RelationExpression::Generated))?
+        {
+            found.push((Dependent::Generated(entry.clone(), position), routine));
+        }
+    }
+    Ok(())
+}
+
+fn in_checks(
+    entry: &Arc<RelationEntry>,
+    dropped: &[Arc<RoutineEntry>],
+    found: &mut Vec<(Dependent, Arc<RoutineEntry>)>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    for constraint in &entry.stored.constraints {
+        if let StoredConstraintKind::Check { expression } = &constraint.kind
+            && let Some(routine) = called(
+                expression,
+                dropped,
+                context,
+                over(entry, RelationExpression::Check),
+            )?
+        {
+            found.push((Dependent::Check(entry.clone(), constraint.name.clone()), routine));
+        }
+    }
+    Ok(())
+}
+
+fn in_triggers(
+    entry: &Arc<RelationEntry>,
+    dropped: &[Arc<RoutineEntry>],
+    found: &mut Vec<(Dependent, Arc<RoutineEntry>)>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let relation = &entry.described;
+    // A clone goes with the trigger above it.
+    for trigger in relation
+        .triggers
+        .iter()
+        .filter(|trigger| trigger.parent.is_none())
+    {
+        let mut routine = dropped
+            .iter()
+            .find(|routine| routine.stored.oid == trigger.function.0)
+            .cloned();
+        if let (None, Some(text)) = (&routine, &trigger.condition) {
+            routine = called(text, dropped, context, |text, catalog| {
+                mote_sql::bind_stored_trigger_condition(text, relation, catalog)
+            })?;
+        }
+        if let Some(routine) = routine {
+            found.push((Dependent::Trigger(entry.clone(), trigger.name.clone()), routine));
+        }
+    }
+    Ok(())
+}
+
+type Bind = dyn Fn(&str, &crate::catalog_store::SessionCatalog) -> SqlResult<Expr>;
+
+fn over(entry: &Arc<RelationEntry>, purpose: RelationExpression) -> Box<Bind> {
+    let relation = entry.described.clone();
+    Box::new(move |text, catalog| {
+        mote_sql::bind_expression_over_relation(text, &relation, purpose, None, catalog)
+    })
+}
+
+fn free(text: &str, catalog: &crate::catalog_store::SessionCatalog) -> SqlResult<Expr> {
+    mote_sql::bind::bind_free_text(text, catalog)
+}
+
+/// Which of the routines an expression calls, if any. Only a text with the name of one is bound.
+fn called(
+    text: &str,
+    routines: &[Arc<RoutineEntry>],
+    context: &mut StatementContext<'_>,
+    bind: impl Fn(&str, &crate::catalog_store::SessionCatalog) -> SqlResult<Expr>,
+) -> SqlResult<Option<Arc<RoutineEntry>>> {
+    if !routines.iter().any(|routine| text.contains(&routine.stored.name)) {
+        return Ok(None);
+    }
+    let bound = internal::on_large_stack(context, |session| Ok(bind(text, &session.catalog)))?;
+    // What does not bind any more calls nothing.
+    let Ok(bound) = bound else { return Ok(None) };
+    let mut oids = Vec::new();
+    bound.visit(&mut |expr| {
+        if let Expr::Routine(call) = expr {
+            oids.push(call.routine.oid.0);
+        }
+    });
+    Ok(routines
+        .iter()
+        .find(|routine| oids.contains(&routine.stored.oid))
+        .cloned())
+}
+
+/// Routines that take or return rows of one of these relations, in order of making.
+pub(in super::super) fn users_of_rows(
+    relations: &[u32],
+    context: &StatementContext<'_>,
+) -> Vec<(Arc<RoutineEntry>, u32)> {
+    let row_of = |routine: &StoredRoutine| {
+        let types = routine
+            .arguments
+            .iter()
+            .map(|argument| argument.ty)
+            .chain([routine.result]);
+        types
+            .filter_map(|ty| ty.row_of)
+            .find(|relation| relations.contains(relation))
+    };
+    let catalog = context.session.catalog.current();
+    let mut users: Vec<_> = catalog
+        .routines()
+        .filter_map(|entry| Some((entry.clone(), row_of(&entry.stored)?)))
+        .collect();
+    users.sort_by_key(|(entry, _)| entry.stored.oid);
+    users
+}
+
+/// Writes a routine changed.
+pub(super) fn change(
+    entry: &RoutineEntry,
+    context: &mut StatementContext<'_>,
+    work: impl FnOnce(&mut StoredRoutine),
+) -> SqlResult<()> {
+    let mut routine = entry.stored.clone();
+    work(&mut routine);
+    write::put(StoredObject::Routine(routine), context)
+}

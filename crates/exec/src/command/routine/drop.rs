@@ -1,0 +1,68 @@
+//! DROP FUNCTION, PROCEDURE, ROUTINE.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlResult};
+use mote_sql::ast::{Drop, DropBehavior};
+
+use super::super::{drop as drop_object, schema};
+use super::dependents::{dependents, described};
+use super::find::{look_up, missing, require_owner, shown, signature_of, word};
+use crate::catalog_store::{RoutineEntry, write};
+use crate::context::StatementContext;
+use crate::session::CommandTag;
+
+pub(in super::super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let mut dropped: Vec<Arc<RoutineEntry>> = Vec::with_capacity(drop.objects.len());
+    for object in &drop.objects {
+        let signature = signature_of(object)?;
+        let Some(entry) = look_up(signature, drop.kind, context)? else {
+            if !drop.if_exists {
+                return Err(missing(signature, drop.kind, context));
+            }
+            let message = format!(
+                "{} {} does not exist, skipping",
+                word(drop.kind),
+                shown(signature, context)
+            );
+            schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+            continue;
+        };
+        require_owner(&entry.stored, context)?;
+        dropped.push(entry);
+    }
+    if let [first, rest @ ..] = dropped.as_slice() {
+        let subject = match rest {
+            [] => described(first, context),
+            _ => "desired object(s)".to_string(),
+        };
+        drop_all(&dropped, &subject, drop.behavior, context)?;
+    }
+    Ok(CommandTag::Word(drop_object::command_name(drop.kind)))
+}
+
+/// Drops routines and, with CASCADE, what uses them.
+pub(in super::super) fn drop_all(
+    dropped: &[Arc<RoutineEntry>],
+    subject: &str,
+    behavior: DropBehavior,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let found = dependents(dropped, context)?;
+    let descriptions: Vec<(String, String)> = found
+        .iter()
+        .map(|(dependent, on)| (dependent.described(context), described(on, context)))
+        .collect();
+    if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
+        return Err(drop_object::refused(subject, &descriptions));
+    }
+    drop_object::cascade_notice(&descriptions, context);
+    for (dependent, _) in found {
+        dependent.remove(context)?;
+    }
+    for entry in dropped {
+        write::remove(Oid(entry.stored.oid), context)?;
+    }
+    Ok(())
+}

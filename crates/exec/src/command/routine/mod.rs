@@ -1,0 +1,20 @@
+//! Functions and procedures: CREATE, ALTER, DROP, CALL, DO.
+//!
+//! Read in this order: `create`, `find` (which routine a signature means), `alter`, `dependents`, `drop`, `run` (CALL and
+//! DO).
+
+mod alter;
+mod create;
+mod dependents;
+mod drop;
+mod find;
+mod qualify;
+mod run;
+
+pub(super) use alter::{alter, comment, is_routine, owner, rename, set_schema};
+pub(super) use create::create;
+pub(super) use dependents::{described, users_of_rows};
+pub(super) use drop::{drop, drop_all};
+pub(super) use find::{find, signature_of};
+pub(super) use qualify::{Calls, kept_text, qualify_call};
+pub(super) use run::{call, describe_call, execute_block};

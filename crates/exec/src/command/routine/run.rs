@@ -1,0 +1,94 @@
+//! CALL and DO.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_sql::ast::{Do, FunctionCall};
+use mote_sql::bind::BoundCall;
+use mote_sql::plan::OutputColumn;
+use mote_types::Datum;
+
+use super::super::{internal, privileges};
+use crate::context::StatementContext;
+use crate::expr::{compile, type_of};
+use crate::query::runtime::{Runtime, Values};
+use crate::routine::{self, Returned, RoutineCall};
+use crate::session::{CommandTag, SessionState};
+
+/// DO. The language is PL/pgSQL unless it is named.
+pub(in super::super) fn execute_block(
+    block: &Do,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let language = block.language.as_deref().unwrap_or("plpgsql").to_lowercase();
+    routine::run_block(&language, &block.code, context)?;
+    Ok(CommandTag::Word("DO"))
+}
+
+fn bind(call: &FunctionCall, session: &SessionState) -> SqlResult<BoundCall> {
+    mote_sql::bind::bind_call(call, &session.statement_text, &session.catalog, None)
+}
+
+/// The columns that a CALL yields: the procedure's OUT and INOUT arguments.
+pub(in super::super) fn describe_call(
+    call: &FunctionCall,
+    session: &SessionState,
+) -> SqlResult<Option<Vec<OutputColumn>>> {
+    let bound = mote_sql::bind::bind_call(call, "", &session.catalog, None)?;
+    Ok(output(&bound))
+}
+
+fn output(bound: &BoundCall) -> Option<Vec<OutputColumn>> {
+    let columns = bound.columns.as_ref()?.iter().map(|(name, ty)| OutputColumn {
+        name: name.clone(),
+        ty: *ty,
+        table: mote_common::Oid::INVALID,
+        attribute: 0,
+    });
+    Some(columns.collect())
+}
+
+/// CALL.
+pub(in super::super) fn call(
+    call: &FunctionCall,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let bound = internal::on_large_stack(context, |session| bind(call, session))?;
+    privileges::check_routine(context.session, &bound.routine)?;
+    let types: Vec<_> = bound.arguments.iter().map(type_of).collect();
+    let mut arguments = Vec::with_capacity(bound.arguments.len());
+    let snapshot = context.transaction.snapshot();
+    let mut values = Values::default();
+    for argument in &bound.arguments {
+        let expression = compile(argument)?;
+        let mut runtime = Runtime::new(context, &snapshot, &mut values);
+        arguments.push(expression.evaluate(&[], &mut runtime)?);
+    }
+    let returned = routine::call(
+        &RoutineCall {
+            routine: &bound.routine,
+            arguments: &arguments,
+            types: &types,
+            result: bound.ty,
+            columns: bound.columns.as_deref(),
+            trigger: None,
+        },
+        &snapshot,
+        context,
+    )?;
+    if let Some(columns) = output(&bound) {
+        let row = match returned {
+            Returned::Value(Datum::Record(record)) => record.fields,
+            Returned::Value(Datum::Null) => vec![Datum::Null; columns.len()],
+            _ => {
+                return Err(SqlError::new(
+                    state::INTERNAL_ERROR,
+                    "a procedure returned no row",
+                ));
+            }
+        };
+        context.host.start_rows(&columns)?;
+        let format = context.session.settings.effective.format.clone();
+        context.host.row(&row, &format)?;
+    }
+    Ok(CommandTag::Word("CALL"))
+}

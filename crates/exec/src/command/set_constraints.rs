@@ -1,0 +1,92 @@
+//! SET CONSTRAINTS: when the deferrable constraints of this transaction are checked.
+
+use mote_common::error::{Severity, state};
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::ast::{RelationName, SetConstraints};
+use mote_sql::catalog::CatalogView;
+
+use super::schema;
+use crate::context::StatementContext;
+use crate::modify::after;
+use crate::session::CommandTag;
+
+const NAME: &str = "SET CONSTRAINTS";
+
+pub(super) fn run(
+    set: &SetConstraints,
+    in_block: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    if !in_block {
+        let message = format!("{NAME} can only be used in transaction blocks");
+        let warning = SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message);
+        context.host.notice(warning.severity(Severity::Warning));
+    }
+    let depth = context.session.savepoint_depth;
+    if set.constraints.is_empty() {
+        context.session.deferred.set_all(set.deferred, depth);
+    } else {
+        let mut found = Vec::new();
+        for name in &set.constraints {
+            found.extend(deferrable(name, set.deferred, context)?);
+        }
+        for constraint in found {
+            context.session.deferred.set(constraint, set.deferred, depth);
+        }
+    }
+    if !set.deferred {
+        after::fire_deferred(false, context)?;
+    }
+    Ok(CommandTag::Word(NAME))
+}
+
+/// The deferrable constraints of this name in its schema, or in the first schema of the search path that has one.
+fn deferrable(name: &RelationName, deferred: bool, context: &StatementContext<'_>) -> SqlResult<Vec<Oid>> {
+    let catalog = &context.session.catalog;
+    let schemas: Vec<Oid> = match &name.schema {
+        Some(schema) => vec![catalog.schema_oid(schema).ok_or_else(|| {
+            SqlError::new(
+                state::INVALID_SCHEMA_NAME,
+                format!("schema \"{schema}\" does not exist"),
+            )
+        })?],
+        None => {
+            let path = catalog.search_path();
+            path.iter()
+                .filter_map(|schema| catalog.schema_oid(schema))
+                .collect()
+        }
+    };
+    let current = catalog.current();
+    for schema in schemas {
+        let relations = current
+            .relations()
+            .filter(|relation| relation.described.schema_oid == schema);
+        // (constraint, whether it is deferrable).
+        let mut named: Vec<(Oid, bool)> = Vec::new();
+        for relation in relations {
+            let constraints = relation.described.constraints.iter();
+            let constraints = constraints.filter(|constraint| *constraint.name == *name.name);
+            named.extend(constraints.map(|constraint| (constraint.oid, constraint.deferrable)));
+            let triggers = relation.described.triggers.iter();
+            let triggers = triggers.filter(|trigger| *trigger.name == *name.name);
+            let constraints = triggers.filter_map(|trigger| trigger.constraint);
+            named.extend(constraints.map(|constraint| (constraint.oid, constraint.deferrable)));
+        }
+        if named.is_empty() {
+            continue;
+        }
+        if deferred && named.iter().any(|(_, deferrable)| !deferrable) {
+            return Err(SqlError::new(
+                state::WRONG_OBJECT_TYPE,
+                format!("constraint \"{}\" is not deferrable", name.name),
+            ));
+        }
+        let deferrable = named.iter().filter(|(_, deferrable)| *deferrable);
+        return Ok(deferrable.map(|(constraint, _)| *constraint).collect());
+    }
+    Err(SqlError::new(
+        state::UNDEFINED_OBJECT,
+        format!("constraint \"{}\" does not exist", schema::shown_name(name)),
+    ))
+}

@@ -1,0 +1,239 @@
+//! VACUUM and ANALYZE: there is nothing to vacuum (writers prune) and nothing to analyze (the engine counts). What they
+//! promise to others they keep: who may run them, the locks they take, what they skip and say about it.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult, SqlState};
+use mote_engine::{TableLockMode, WaitPolicy, WriteError};
+use mote_sql::ast::{Name, Vacuum, VacuumTable};
+
+use super::{flag, privileges, refuse_block, schema, unrecognized_option};
+use crate::catalog_store::RelationEntry;
+use crate::catalog_store::stored::StoredKind;
+use crate::context::StatementContext;
+use crate::modify::write_error;
+use crate::session::Steps;
+
+#[derive(Clone, Copy, Default)]
+struct Options {
+    vacuum: bool,
+    analyze: bool,
+    full: bool,
+    skip_locked: bool,
+}
+
+impl Options {
+    fn read(vacuum: &Vacuum, text: &str) -> SqlResult<Options> {
+        let mut options = Options {
+            vacuum: !vacuum.analyze_only,
+            analyze: vacuum.analyze_only,
+            ..Options::default()
+        };
+        for option in &vacuum.options {
+            match (&*option.name, vacuum.analyze_only) {
+                ("verbose", _) => {
+                    flag(option)?;
+                }
+                ("skip_locked", _) => options.skip_locked = flag(option)?,
+                ("analyze", false) => options.analyze = flag(option)?,
+                ("full", false) => options.full = flag(option)?,
+                ("freeze" | "disable_page_skipping" | "process_toast" | "truncate", false) => {
+                    flag(option)?;
+                }
+                // How many processes, and whether indexes are looked at: there is nothing to do.
+                ("parallel" | "index_cleanup", false) => {}
+                (_, true) => return Err(unrecognized_option("ANALYZE", option, text)),
+                (_, false) => return Err(unrecognized_option("VACUUM", option, text)),
+            }
+        }
+        if !options.analyze && vacuum.tables.iter().any(|table| !table.columns.is_empty()) {
+            let message = "ANALYZE option must be specified when a column list is provided";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        Ok(options)
+    }
+}
+
+/// A table to look at, in a transaction of its own.
+struct Target {
+    oid: Oid,
+    /// As the statement names it; None for those found behind another or for want of a name.
+    name: Option<String>,
+    columns: Vec<Name>,
+}
+
+pub(super) fn steps(vacuum: &Vacuum, text: &str, in_block: bool) -> SqlResult<Steps> {
+    let options = Options::read(vacuum, text)?;
+    if options.vacuum {
+        refuse_block("VACUUM", in_block)?;
+    }
+    let named = vacuum.tables.clone();
+    Ok(Steps::first(move |steps, context| {
+        let mut targets = Vec::new();
+        for table in &named {
+            expand(table, options, &mut targets, context)?;
+        }
+        if named.is_empty() {
+            for entry in schema::all_tables(context) {
+                if may_run(&entry, options.vacuum, context) {
+                    targets.push(Target {
+                        oid: Oid(entry.stored.oid),
+                        name: None,
+                        columns: Vec::new(),
+                    });
+                }
+            }
+        }
+        for target in targets {
+            steps.add(move |_, context| run(&target, options, context));
+        }
+        Ok(())
+    }))
+}
+
+/// A named table, and its partitions.
+fn expand(
+    table: &VacuumTable,
+    options: Options,
+    targets: &mut Vec<Target>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let name = &table.table.name;
+    let entry = schema::find_relation(name, context)?.ok_or_else(|| schema::undefined_table(name))?;
+    if !lock(&entry, true, TableLockMode::AccessShare, options, context)? {
+        return Ok(());
+    }
+    if !may_run(&entry, options.vacuum, context) {
+        return Ok(());
+    }
+    let oid = Oid(entry.stored.oid);
+    targets.push(Target {
+        oid,
+        name: Some(entry.stored.name.clone()),
+        columns: table.columns.clone(),
+    });
+    for partition in schema::partitions_of(oid, context) {
+        targets.push(Target {
+            oid: partition,
+            name: None,
+            columns: table.columns.clone(),
+        });
+    }
+    Ok(())
+}
+
+/// Owners of the table or the database may; others are told.
+fn may_run(entry: &RelationEntry, vacuum: bool, context: &mut StatementContext<'_>) -> bool {
+    let owner = Oid(entry.stored.owner);
+    if privileges::is_member(context.session, owner) || schema::owns_database(context) {
+        return true;
+    }
+    let word = if vacuum { "vacuum" } else { "analyze" };
+    let message = format!(
+        "skipping \"{}\" --- only table or database owner can {word} it",
+        entry.stored.name
+    );
+    schema::warning(state::WARNING, message, context);
+    false
+}
+
+/// False: skipped, since somebody else has it; that is said of tables that the statement names.
+fn lock(
+    entry: &RelationEntry,
+    named: bool,
+    mode: TableLockMode,
+    options: Options,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<bool> {
+    if !options.skip_locked || entry.stored.kind != StoredKind::Table {
+        schema::lock_entry(entry, mode, context)?;
+        return Ok(true);
+    }
+    let table = entry.described.table;
+    match context.transaction.lock_table(table, mode, WaitPolicy::NoWait) {
+        Ok(()) => Ok(true),
+        Err(WriteError::WouldBlock) => {
+            if named {
+                let (name, code) = (&entry.stored.name, state::LOCK_NOT_AVAILABLE);
+                skipping(options, name, "lock not available", code, context);
+            }
+            Ok(false)
+        }
+        Err(error) => Err(write_error::lock_error(error)),
+    }
+}
+
+fn skipping(options: Options, name: &str, reason: &str, code: SqlState, context: &mut StatementContext<'_>) {
+    let word = if options.vacuum { "vacuum" } else { "analyze" };
+    schema::warning(
+        code,
+        format!("skipping {word} of \"{name}\" --- {reason}"),
+        context,
+    );
+}
+
+fn run(target: &Target, options: Options, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let gone = |context: &mut StatementContext<'_>| {
+        if let Some(name) = &target.name {
+            let reason = "relation no longer exists";
+            skipping(options, name, reason, state::UNDEFINED_TABLE, context);
+        }
+        Ok(())
+    };
+    let Some(entry) = context.session.catalog.entry(target.oid) else {
+        return gone(context);
+    };
+    let mode = match options.full {
+        true => TableLockMode::AccessExclusive,
+        false => TableLockMode::ShareUpdateExclusive,
+    };
+    if !lock(&entry, target.name.is_some(), mode, options, context)? {
+        return Ok(());
+    }
+    // It may have been dropped, or given to somebody else, while we waited.
+    let Some(entry) = context.session.catalog.entry(target.oid) else {
+        return gone(context);
+    };
+    if !may_run(&entry, options.vacuum, context) {
+        return Ok(());
+    }
+    if entry.stored.kind != StoredKind::Table {
+        let word = if options.vacuum { "vacuum" } else { "analyze" };
+        let message = format!(
+            "skipping \"{}\" --- cannot {word} non-tables or special system tables",
+            entry.stored.name
+        );
+        schema::warning(state::WARNING, message, context);
+        return Ok(());
+    }
+    if options.analyze {
+        // A sample of the parent is one of its tables too: these are waited for, whatever is to be skipped.
+        for oid in schema::partitions_of(target.oid, context) {
+            if let Some(partition) = context.session.catalog.entry(oid) {
+                schema::lock_entry(&partition, TableLockMode::AccessShare, context)?;
+            }
+        }
+    }
+    check_columns(target, &entry)
+}
+
+fn check_columns(target: &Target, entry: &RelationEntry) -> SqlResult<()> {
+    for (position, name) in target.columns.iter().enumerate() {
+        let table = &entry.stored;
+        if !table.columns.iter().any(|c| !c.dropped && c.name == **name) {
+            return Err(SqlError::new(
+                state::UNDEFINED_COLUMN,
+                format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+            ));
+        }
+        if target.columns[..position].contains(name) {
+            return Err(SqlError::new(
+                state::DUPLICATE_COLUMN,
+                format!(
+                    "column \"{name}\" of relation \"{}\" appears more than once",
+                    table.name
+                ),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! CALL inside of a body: variables are arguments, and take what OUT and INOUT arguments give back.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_engine::Access;
+use mote_sql::ast::{self, ExprKind, FunctionCall};
+use mote_sql::bind::{BoundCall, bind_call};
+use mote_types::{ColumnType, Datum};
+
+use super::code::*;
+use super::expression::Expression;
+use super::frame::Frame;
+use crate::command::privileges;
+use crate::context::StatementContext;
+use crate::expr::{compile, type_of};
+use crate::query::runtime::Runtime;
+use crate::routine::{self, Returned, RoutineCall, nested};
+
+impl<'c> Frame<'c> {
+    pub fn call(&mut self, expression: &'c Expression, context: &mut StatementContext<'_>) -> SqlResult<()> {
+        let parsed = expression
+            .parsed(context)
+            .map_err(|error| expression.failed(error))?;
+        let ast::Statement::Call(call) = &parsed.statement else {
+            // DO: a block of its own, without the variables of this one.
+            let planned = self.planned(expression, context)?;
+            let done = nested::run(
+                &planned.statement,
+                Vec::new(),
+                self.volatile,
+                0,
+                context,
+                &mut |_, _| Ok(()),
+            );
+            return done.map(|_| ()).map_err(|error| expression.failed(error));
+        };
+        if !self.volatile {
+            let error = SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "CALL is not allowed in a non-volatile function",
+            );
+            return Err(expression.failed(error));
+        }
+        self.call_procedure(expression, call, context)
+    }
+
+    fn call_procedure(
+        &mut self,
+        expression: &'c Expression,
+        call: &FunctionCall,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<()> {
+        let bound = self.bind_call(expression, call, context);
+        let bound = bound.map_err(|error| expression.failed(error))?;
+        let targets = self.output_targets(expression, call, &bound)?;
+        let returned = self.run_procedure(&bound, context);
+        let row = match returned.map_err(|error| expression.failed(error))? {
+            Returned::Value(Datum::Record(record)) => record.fields,
+            _ => vec![Datum::Null; targets.len()],
+        };
+        let types: Vec<ColumnType> = bound.columns.iter().flatten().map(|(_, ty)| *ty).collect();
+        for ((target, value), ty) in targets.iter().zip(row).zip(types) {
+            self.assign(target, value, ty, context)?;
+        }
+        Ok(())
+    }
+
+    fn bind_call(
+        &mut self,
+        expression: &Expression,
+        call: &FunctionCall,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<BoundCall> {
+        let names = self.names(expression);
+        let catalog = &context.session.catalog;
+        let mut bound = None;
+        context.host.on_large_stack(&mut || {
+            bound = Some(bind_call(call, expression.text(), catalog, Some(&names)));
+        });
+        let bound = bound.expect("the host runs the work")?;
+        privileges::check_routine(context.session, &bound.routine)?;
+        Ok(bound)
+    }
+
+    fn run_procedure(
+        &mut self,
+        bound: &BoundCall,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Returned> {
+        context.transaction.begin_statement(Access::Read);
+        let snapshot = context.transaction.snapshot();
+        let types: Vec<_> = bound.arguments.iter().map(type_of).collect();
+        let mut arguments = Vec::with_capacity(bound.arguments.len());
+        for argument in &bound.arguments {
+            let compiled = compile(argument)?;
+            let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
+            arguments.push(compiled.evaluate(&[], &mut runtime)?);
+        }
+        let call = RoutineCall {
+            routine: &bound.routine,
+            arguments: &arguments,
+            types: &types,
+            result: bound.ty,
+            columns: bound.columns.as_deref(),
+            trigger: None,
+        };
+        routine::call(&call, &snapshot, context)
+    }
+
+    /// The variables in the places of OUT and INOUT arguments, in the procedure's order.
+    fn output_targets(
+        &self,
+        expression: &Expression,
+        call: &FunctionCall,
+        bound: &BoundCall,
+    ) -> SqlResult<Vec<Target>> {
+        let mut targets = Vec::new();
+        for (position, parameter) in bound.routine.arguments.iter().enumerate() {
+            if !parameter.mode.is_output() {
+                continue;
+            }
+            let named = call
+                .arguments
+                .iter()
+                .find(|argument| argument.name.as_deref() == Some(&parameter.name));
+            let given = named.or_else(|| {
+                call.arguments
+                    .get(position)
+                    .filter(|argument| argument.name.is_none())
+            });
+            let target = given.and_then(|argument| self.variable_named(expression, &argument.value));
+            match target {
+                Some(target) => targets.push(target),
+                None => {
+                    let message = format!(
+                        "procedure parameter \"{}\" is an output parameter but corresponding argument is not writable",
+                        parameter.name
+                    );
+                    return Err(SqlError::new(state::SYNTAX_ERROR, message));
+                }
+            }
+        }
+        Ok(targets)
+    }
+
+    /// The variable, or the field of one, that an expression is.
+    fn variable_named(&self, expression: &Expression, value: &ast::Expr) -> Option<Target> {
+        let ExprKind::Column(reference) = &value.kind else {
+            return None;
+        };
+        let parts: Vec<&str> = reference.parts.iter().map(|part| &**part).collect();
+        let (variable, taken) = self.code.arena.find(expression.scope, &parts)?;
+        if self.variable(variable).constant {
+            return None;
+        }
+        let steps = parts[taken..].iter().map(|field| Step::Field(field.to_string()));
+        Some(Target {
+            variable,
+            steps: steps.collect(),
+        })
+    }
+}

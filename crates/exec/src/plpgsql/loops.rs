@@ -1,0 +1,274 @@
+//! Loops: over conditions, integers, rows, cursors and arrays.
+
+use std::collections::VecDeque;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::{Array, ColumnType, Datum, Dimension};
+
+use super::code::*;
+use super::expression::Expression;
+use super::frame::{Frame, NULL_NOT_ALLOWED};
+use super::run::Flow;
+use crate::context::StatementContext;
+
+/// Rows that a loop takes from its query at first, and then at a time.
+pub const ROWS_AT_FIRST: u64 = 10;
+pub const ROWS_AT_A_TIME: u64 = 50;
+
+/// What a loop does after a turn.
+enum Turn<'c> {
+    Again,
+    Leave(Flow<'c>),
+}
+
+/// What the outcome of a loop's statements means for the loop.
+fn turn<'c>(flow: Flow<'c>, label: Option<&str>) -> Turn<'c> {
+    let is_mine = |wanted: Option<&str>| wanted.is_none() || wanted == label;
+    match flow {
+        Flow::Next => Turn::Again,
+        Flow::Continue(wanted) if is_mine(wanted) => Turn::Again,
+        Flow::Exit(wanted) if is_mine(wanted) => Turn::Leave(Flow::Next),
+        other => Turn::Leave(other),
+    }
+}
+
+impl<'c> Frame<'c> {
+    pub fn run_loop(&mut self, body: &'c Loop, context: &mut StatementContext<'_>) -> SqlResult<Flow<'c>> {
+        match &body.kind {
+            LoopKind::Endless => loop {
+                context.burn(1)?;
+                if let Turn::Leave(flow) = self.turn(body, context)? {
+                    return Ok(flow);
+                }
+            },
+            LoopKind::While(condition) => {
+                while self.truth(condition, context)? == Some(true) {
+                    context.burn(1)?;
+                    if let Turn::Leave(flow) = self.turn(body, context)? {
+                        return Ok(flow);
+                    }
+                }
+                Ok(Flow::Next)
+            }
+            LoopKind::Integer {
+                variable,
+                reverse,
+                low,
+                high,
+                step,
+            } => self.integers(body, *variable, *reverse, (low, high, step.as_ref()), context),
+            LoopKind::Query { targets, query } => self.rows(body, targets, query, context),
+            LoopKind::Cursor {
+                row,
+                cursor,
+                arguments,
+            } => self.cursor_rows(body, *row, *cursor, arguments.as_ref(), context),
+            LoopKind::Array {
+                targets,
+                slice,
+                array,
+            } => self.elements(body, targets, *slice, array, context),
+        }
+    }
+
+    fn turn(&mut self, body: &'c Loop, context: &mut StatementContext<'_>) -> SqlResult<Turn<'c>> {
+        let flow = self.statements(&body.statements, context)?;
+        Ok(turn(flow, body.label.as_deref()))
+    }
+
+    fn bound(
+        &mut self,
+        what: &str,
+        bound: &'c Expression,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<i32> {
+        match self.evaluate_as(bound, ColumnType::INT4, context)? {
+            Datum::Int4(value) => Ok(value),
+            _ => {
+                let message = format!("{what} of FOR loop cannot be null");
+                Err(SqlError::new(NULL_NOT_ALLOWED, message))
+            }
+        }
+    }
+
+    fn integers(
+        &mut self,
+        body: &'c Loop,
+        variable: VariableId,
+        reverse: bool,
+        (low, high, step): (&'c Expression, &'c Expression, Option<&'c Expression>),
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Flow<'c>> {
+        let mut value = self.bound("lower bound", low, context)?;
+        let last = self.bound("upper bound", high, context)?;
+        let step = match step {
+            Some(step) => self.bound("BY value", step, context)?,
+            None => 1,
+        };
+        if step <= 0 {
+            let message = "BY value of FOR loop must be greater than zero";
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+        }
+        let mut found = false;
+        let mut flow = Flow::Next;
+        while if reverse { value >= last } else { value <= last } {
+            found = true;
+            context.burn(1)?;
+            self.set(variable, Datum::Int4(value));
+            if let Turn::Leave(left) = self.turn(body, context)? {
+                flow = left;
+                break;
+            }
+            let next = match reverse {
+                true => value.checked_sub(step),
+                false => value.checked_add(step),
+            };
+            match next {
+                Some(next) => value = next,
+                None => break,
+            }
+        }
+        self.set_found(found);
+        Ok(flow)
+    }
+
+    fn rows(
+        &mut self,
+        body: &'c Loop,
+        targets: &'c [Target],
+        query: &'c Query,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Flow<'c>> {
+        let mut running = self.open_query(query, context)?;
+        let mut found = false;
+        let mut flow = Flow::Next;
+        let mut batch = VecDeque::new();
+        let mut finished = false;
+        let mut count = self.rows_at_a_time;
+        loop {
+            if batch.is_empty() {
+                if finished {
+                    break;
+                }
+                finished = running.fetch(count, &mut batch, context)?;
+                count = if count == 1 { 1 } else { ROWS_AT_A_TIME };
+                continue;
+            }
+            let row = batch.pop_front();
+            found = true;
+            self.assign_row(targets, row, &running.row, context)?;
+            if let Turn::Leave(left) = self.turn(body, context)? {
+                flow = left;
+                break;
+            }
+        }
+        if !found {
+            self.assign_row(targets, None, &running.row, context)?;
+        }
+        running.close(context);
+        self.set_found(found);
+        Ok(flow)
+    }
+
+    fn cursor_rows(
+        &mut self,
+        body: &'c Loop,
+        row: VariableId,
+        cursor: VariableId,
+        arguments: Option<&'c Expression>,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Flow<'c>> {
+        let name = self.open_bound(cursor, arguments, context)?;
+        let target = Target {
+            variable: row,
+            steps: Vec::new(),
+        };
+        let targets = std::slice::from_ref(&target);
+        let mut found = false;
+        let mut flow = Flow::Next;
+        loop {
+            let (fetched, ty) = self.fetch_one(&name, context)?;
+            let Some(fetched) = fetched else {
+                break;
+            };
+            found = true;
+            self.assign_row(targets, Some(fetched), &ty, context)?;
+            if let Turn::Leave(left) = self.turn(body, context)? {
+                flow = left;
+                break;
+            }
+        }
+        self.close_named(&name, context)?;
+        self.set_found(found);
+        Ok(flow)
+    }
+
+    fn elements(
+        &mut self,
+        body: &'c Loop,
+        targets: &'c [Target],
+        slice: u32,
+        array: &'c Expression,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Flow<'c>> {
+        let (value, ty) = self.evaluate(array, context)?;
+        let array = match value {
+            Datum::Null => {
+                return Err(SqlError::new(
+                    NULL_NOT_ALLOWED,
+                    "FOREACH expression must not be null",
+                ));
+            }
+            Datum::Array(array) => *array,
+            _ => {
+                let message = format!("FOREACH expression must yield an array, not type {}", ty.name());
+                return Err(SqlError::new(state::DATATYPE_MISMATCH, message));
+            }
+        };
+        let dims = array.dims.len() as u32;
+        if slice > dims {
+            let message = format!("slice dimension ({slice}) is out of the valid range 0..{dims}");
+            return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message));
+        }
+        let element = ty.element().unwrap_or(ColumnType::TEXT);
+        let piece_ty = if slice == 0 { element } else { ty };
+        let mut found = false;
+        let mut flow = Flow::Next;
+        for piece in pieces(array, slice as usize) {
+            found = true;
+            context.burn(1)?;
+            match (targets, piece) {
+                ([target], piece) => self.assign(target, piece, piece_ty, context)?,
+                (targets, Datum::Record(record)) => {
+                    self.assign_row(targets, Some(record.fields), &record.ty, context)?;
+                }
+                _ => return Err(SqlError::unsupported("FOREACH over several variables")),
+            }
+            if let Turn::Leave(left) = self.turn(body, context)? {
+                flow = left;
+                break;
+            }
+        }
+        self.set_found(found);
+        Ok(flow)
+    }
+}
+
+/// The elements of an array, or its slices of so many dimensions.
+fn pieces(array: Array, slice: usize) -> Vec<Datum> {
+    if slice == 0 {
+        return array.elements;
+    }
+    let inner: Vec<Dimension> = array.dims[array.dims.len() - slice..].to_vec();
+    let length: usize = inner.iter().map(|dim| dim.length as usize).product();
+    let chunks = array.elements.chunks(length.max(1));
+    let piece = |elements: &[Datum]| {
+        Datum::Array(Box::new(Array {
+            element: array.element,
+            dims: inner.clone(),
+            elements: elements.to_vec(),
+        }))
+    };
+    chunks.map(piece).collect()
+}

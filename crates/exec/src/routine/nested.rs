@@ -1,0 +1,352 @@
+//! SQL statements inside of a running statement: what bodies of routines are made of.
+//!
+//! A language keeps a [`Statement`] as long as its compiled body; the plan inside follows the catalog, the user and the
+//! settings. [`run`] and [`open`] lock, check privileges and READ ONLY, and choose the snapshot: a statement of a
+//! volatile routine begins one of its own, any other sees what the caller sees.
+//!
+//! Leaves out: transaction control and statements that act on the session itself (0A000 by name).
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_engine::{Access, WaitPolicy, WriteError};
+use mote_sql::ParameterNames;
+use mote_sql::ast::{self, ParsedStatement};
+use mote_sql::catalog::function::Volatility;
+use mote_sql::plan::{Command, OutputColumn, PlanBody, QueryPlan};
+use mote_types::Datum;
+use parking_lot::Mutex;
+
+use crate::command;
+use crate::context::StatementContext;
+use crate::modify::write_error::{self, read_only_error};
+use crate::query::Execution;
+use crate::query::runtime::Emit;
+use crate::session::cursor::Cursor;
+use crate::session::partition_locks::PartitionLocks;
+use crate::session::planning::parse_text;
+use crate::session::portal::{CachedPlan, Portal, PortalState, Prepared};
+use crate::session::run::query_tag;
+use crate::session::{CommandTag, SPARE_EXECUTIONS};
+
+/// A statement of a body, planned when it is first run.
+pub struct Statement {
+    pub text: Arc<str>,
+    pub parsed: Arc<ParsedStatement>,
+    names: Arc<dyn ParameterNames>,
+    prepared: Mutex<Option<Arc<Prepared>>>,
+}
+
+/// How a statement ended.
+#[derive(Debug)]
+pub struct Done {
+    pub tag: CommandTag,
+    /// Rows emitted by this call of a query, or written by a statement that writes.
+    pub rows: u64,
+    /// False where `max_rows` stopped it.
+    pub finished: bool,
+}
+
+/// A query under way: what FOR loops and cursors of a language pull from.
+pub struct Running {
+    plan: Arc<CachedPlan>,
+    execution: Option<Box<Execution>>,
+}
+
+/// Parses a text of any number of statements.
+pub fn parse(text: &str, context: &mut StatementContext<'_>) -> SqlResult<Vec<ParsedStatement>> {
+    parse_text(text, context.host)
+}
+
+impl Statement {
+    pub fn new(text: Arc<str>, parsed: ParsedStatement, names: Arc<dyn ParameterNames>) -> Statement {
+        Statement {
+            text,
+            parsed: Arc::new(parsed),
+            names,
+            prepared: Mutex::new(None),
+        }
+    }
+
+    /// The statement's plan of now. Its `plan.output` tells the columns, its `plan.parameters` how many values a run
+    /// wants.
+    pub fn plan(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
+        let prepared = self.prepared(context)?;
+        context.session.validate(&prepared, context.host)
+    }
+
+    fn prepared(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<Prepared>> {
+        let known = self.prepared.lock().clone();
+        if let Some(prepared) = known
+            && prepared.user == context.session.user_oid
+            && prepared.plan_key == context.session.settings.plan_key()
+        {
+            return Ok(prepared);
+        }
+        let prepared = context.session.plan_nested(
+            self.text.clone(),
+            self.parsed.clone(),
+            self.names.clone(),
+            context.host,
+        )?;
+        *self.prepared.lock() = Some(prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Takes the plan's locks; the plan is current when they are held.
+    fn locked(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
+        let prepared = self.prepared(context)?;
+        let mut plan = context.session.validate(&prepared, context.host)?;
+        loop {
+            command::privileges::check_plan(context.session, &plan.plan)?;
+            let partitions = plan.partition_locks.iter().flat_map(PartitionLocks::all);
+            for (table, mode) in plan.locks.iter().copied().chain(partitions) {
+                loop {
+                    match context.transaction.lock_table(table, mode, WaitPolicy::Block) {
+                        Ok(()) => break,
+                        Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
+                        Err(error) => return Err(write_error::lock_error(error)),
+                    }
+                }
+            }
+            if context.session.is_up_to_date(&prepared, &plan) {
+                return Ok(plan);
+            }
+            let current = context.session.validate(&prepared, context.host)?;
+            if Arc::ptr_eq(&current.plan, &plan.plan) {
+                return Ok(plan);
+            }
+            plan = current;
+        }
+    }
+}
+
+/// Runs a statement to its end, or until `max_rows` rows were emitted (0: all). `volatile` is the routine's: anything
+/// else may neither write nor see more than its caller.
+pub fn run(
+    statement: &Statement,
+    parameters: Vec<Datum>,
+    volatile: bool,
+    max_rows: u64,
+    context: &mut StatementContext<'_>,
+    emit: &mut Emit<'_>,
+) -> SqlResult<Done> {
+    let plan = statement.locked(context)?;
+    if let PlanBody::Utility(utility) = &plan.plan.body {
+        let tag = run_utility(utility, &statement.text, volatile, context)?;
+        return Ok(Done {
+            tag,
+            rows: 0,
+            finished: true,
+        });
+    }
+    let mut running = start(plan, parameters, volatile, context)?;
+    let done = running.fetch(max_rows, context, emit)?;
+    running.close(context);
+    Ok(done)
+}
+
+/// Starts a query whose rows are pulled piecemeal. It keeps the snapshot it began with.
+pub fn open(
+    statement: &Statement,
+    parameters: Vec<Datum>,
+    volatile: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Running> {
+    let plan = statement.locked(context)?;
+    start(plan, parameters, volatile, context)
+}
+
+/// Starts a query as a cursor of the session: what OPEN of a language makes.
+pub fn open_portal(
+    statement: &Statement,
+    parameters: Vec<Datum>,
+    volatile: bool,
+    scroll: Option<bool>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Portal> {
+    let plan = statement.locked(context)?;
+    let prepared = statement.prepared(context)?;
+    let running = start(plan, parameters, volatile, context)?;
+    let cursor = Cursor::new(scroll, false, false, running.plan.query()?);
+    Ok(Portal {
+        prepared,
+        plan: running.plan,
+        parameters: Vec::new(),
+        // Values as they are: text is the client's wish.
+        result_formats: vec![1],
+        state: PortalState::Ready,
+        execution: running.execution,
+        savepoint_depth: context.session.savepoint_depth,
+        cursor: Some(Box::new(cursor)),
+        made_us: context.session.statement_start_us,
+    })
+}
+
+fn start(
+    plan: Arc<CachedPlan>,
+    mut parameters: Vec<Datum>,
+    volatile: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Running> {
+    let query = plan.query()?;
+    let writes_permanent = context.session.note_temporary(&plan.plan);
+    check_may_run(
+        query,
+        volatile,
+        writes_permanent && context.transaction.is_read_only(),
+    )?;
+    // Names that the statement does not use leave gaps behind the last one that it does.
+    if parameters.len() < plan.plan.parameters.len() {
+        parameters.resize(plan.plan.parameters.len(), Datum::Null);
+    }
+    if volatile {
+        let access = if query.writes { Access::Write } else { Access::Read };
+        context.transaction.begin_statement(access);
+    }
+    let program = plan
+        .program
+        .as_ref()
+        .ok_or_else(|| SqlError::internal("a query without a program"))?;
+    let spare = &mut context.session.spare;
+    let mut execution = match spare.iter().rposition(|e| Arc::ptr_eq(e.program(), program)) {
+        Some(at) => spare.swap_remove(at),
+        None => Box::new(Execution::new(program.clone())),
+    };
+    execution.start(&mut parameters, context)?;
+    Ok(Running {
+        plan,
+        execution: Some(execution),
+    })
+}
+
+impl Running {
+    pub fn output(&self) -> &[OutputColumn] {
+        &self.plan.plan.output
+    }
+
+    /// Goes on until `max_rows` more rows were emitted (0: to the end).
+    pub fn fetch(
+        &mut self,
+        max_rows: u64,
+        context: &mut StatementContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> SqlResult<Done> {
+        let command = self.plan.query()?.command;
+        let execution = self
+            .execution
+            .as_mut()
+            .ok_or_else(|| SqlError::internal("a closed query was fetched from"))?;
+        let outcome = execution.run(context, max_rows, emit)?;
+        Ok(Done {
+            tag: query_tag(command, outcome.rows),
+            rows: outcome.rows,
+            finished: outcome.finished,
+        })
+    }
+
+    /// Keeps the operators for the next run of the same statement.
+    pub fn close(mut self, context: &mut StatementContext<'_>) {
+        if let Some(mut execution) = self.execution.take()
+            && context.session.spare.len() < SPARE_EXECUTIONS
+        {
+            execution.reset();
+            context.session.spare.push(execution);
+        }
+    }
+}
+
+fn check_may_run(query: &QueryPlan, volatile: bool, read_only: bool) -> SqlResult<()> {
+    let word = match query.command {
+        Command::Select => "SELECT",
+        Command::Insert => "INSERT",
+        Command::Update => "UPDATE",
+        Command::Delete => "DELETE",
+        Command::Merge => "MERGE",
+    };
+    let writes = query.command != Command::Select || query.ctes.iter().any(|cte| cte.modifies);
+    if !volatile && (writes || query.writes) {
+        let word = if query.command == Command::Select && !writes {
+            "SELECT FOR UPDATE"
+        } else {
+            word
+        };
+        return Err(not_volatile(word));
+    }
+    if read_only && (writes || query.writes) {
+        let locks = query.command == Command::Select && !writes;
+        return Err(read_only_error(if locks { "SELECT FOR UPDATE" } else { word }));
+    }
+    Ok(())
+}
+
+/// What a routine that is not volatile may run is told by the kind of the statement.
+pub fn check_allowed(statement: &ast::Statement, volatility: Volatility) -> SqlResult<()> {
+    match statement {
+        _ if volatility == Volatility::Volatile => Ok(()),
+        ast::Statement::Query(_) => Ok(()),
+        other => Err(not_volatile(word_of(other))),
+    }
+}
+
+fn word_of(statement: &ast::Statement) -> &'static str {
+    match statement {
+        ast::Statement::Insert(_) => "INSERT",
+        ast::Statement::Update(_) => "UPDATE",
+        ast::Statement::Delete(_) => "DELETE",
+        other => command::name(other),
+    }
+}
+
+#[cold]
+fn not_volatile(word: &str) -> SqlError {
+    SqlError::new(
+        state::FEATURE_NOT_SUPPORTED,
+        format!("{word} is not allowed in a non-volatile function"),
+    )
+}
+
+fn run_utility(
+    statement: &ast::Statement,
+    text: &Arc<str>,
+    volatile: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let name = command::name(statement);
+    if !volatile {
+        return Err(not_volatile(name));
+    }
+    if let Some(refused) = acts_on_session(statement) {
+        return Err(SqlError::unsupported(format_args!("{refused} in a function")));
+    }
+    if context.transaction.is_read_only() && !command::allowed_read_only(statement) {
+        return Err(read_only_error(name));
+    }
+    if !matches!(statement, ast::Statement::Lock(_)) {
+        context.transaction.begin_statement(Access::Write);
+    }
+    // In a function no command can be the only one of its transaction.
+    let outer_text = std::mem::replace(&mut context.session.statement_text, text.clone());
+    let result = command::run(statement, text, true, context);
+    context.session.statement_text = outer_text;
+    result
+}
+
+/// Statements that need more than a statement can reach.
+fn acts_on_session(statement: &ast::Statement) -> Option<&'static str> {
+    use ast::Statement::*;
+    Some(match statement {
+        Transaction(_) => "transaction control",
+        Show(_) => "SHOW",
+        Prepare(_) => "PREPARE",
+        Execute(_) => "EXECUTE",
+        Deallocate(_) => "DEALLOCATE",
+        DeclareCursor(_) => "DECLARE CURSOR",
+        Fetch(_) => "FETCH",
+        ClosePortal(_) => "CLOSE",
+        Explain(_) => "EXPLAIN",
+        Discard(_) => "DISCARD",
+        _ => return None,
+    })
+}

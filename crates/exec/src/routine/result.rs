@@ -1,0 +1,201 @@
+//! From the rows of a body's last statement to what the routine is declared to return.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_sql::plan::OutputColumn;
+use mote_types::{ColumnType, Datum, Record, RowType, oid};
+
+use super::RoutineCall;
+use crate::context::StatementContext;
+use crate::expr::{Expression, compile};
+use crate::query::runtime::{Runtime, Values};
+
+/// How a row of the last statement becomes a row of the result.
+#[derive(Default)]
+pub(super) struct Conversion {
+    /// The row's only column is a record, whose fields are the columns.
+    unpack: bool,
+    /// A conversion per column; None passes it as it is. Empty: all pass.
+    casts: Vec<Option<Expression>>,
+    /// The columns make one record that nobody described.
+    pack: Option<Arc<RowType>>,
+}
+
+impl Conversion {
+    /// Compares the columns of a statement with what the routine returns.
+    pub fn plan(
+        output: &[OutputColumn],
+        call: &RoutineCall<'_>,
+        context: &StatementContext<'_>,
+    ) -> SqlResult<Conversion> {
+        let one_record = matches!(output, [only] if only.ty.oid == oid::RECORD);
+        let wanted: Vec<ColumnType> = match call.columns {
+            Some(columns) => columns.iter().map(|(_, ty)| *ty).collect(),
+            None if call.result.oid == oid::RECORD => {
+                let pack = (!one_record).then(|| row_type(output));
+                return Ok(Conversion {
+                    pack: pack.map(Arc::new),
+                    ..Conversion::default()
+                });
+            }
+            None => vec![call.result],
+        };
+        let is_row = call.columns.is_some();
+        if is_row && one_record && !matches!(wanted.as_slice(), [only] if only.oid == oid::RECORD) {
+            return Ok(Conversion {
+                unpack: true,
+                ..Conversion::default()
+            });
+        }
+        check_count(output.len(), wanted.len(), is_row, call)?;
+        let mut casts = Vec::with_capacity(wanted.len());
+        for (position, (have, want)) in output.iter().zip(&wanted).enumerate() {
+            if have.ty.oid == want.oid {
+                casts.push(None);
+                continue;
+            }
+            let catalog = &context.session.catalog;
+            let Some(cast) = mote_sql::bind::assignment_cast(position as u16, have.ty, *want, catalog)?
+            else {
+                return Err(wrong_column(position, have.ty, *want, is_row, call));
+            };
+            casts.push(Some(compile(&cast)?));
+        }
+        if casts.iter().all(Option::is_none) {
+            casts.clear();
+        }
+        Ok(Conversion {
+            casts,
+            ..Conversion::default()
+        })
+    }
+
+    pub fn convert(&self, row: &[Datum], context: &mut StatementContext<'_>) -> SqlResult<Vec<Datum>> {
+        if let Some(ty) = &self.pack {
+            let record = Record {
+                ty: ty.clone(),
+                fields: row.to_vec(),
+            };
+            return Ok(vec![Datum::Record(Box::new(record))]);
+        }
+        if self.unpack {
+            return Ok(match row {
+                [Datum::Record(record)] => record.fields.clone(),
+                _ => Vec::new(),
+            });
+        }
+        if self.casts.is_empty() {
+            return Ok(row.to_vec());
+        }
+        let snapshot = context.transaction.snapshot();
+        let mut values = Values::default();
+        let mut runtime = Runtime::new(context, &snapshot, &mut values);
+        let convert = |(value, cast): (&Datum, &Option<Expression>)| match cast {
+            None => Ok(value.clone()),
+            Some(cast) => cast.evaluate(row, &mut runtime),
+        };
+        row.iter().zip(&self.casts).map(convert).collect()
+    }
+}
+
+/// A result row as one value.
+pub(super) fn one_value(mut row: Vec<Datum>, columns: Option<&[(String, ColumnType)]>) -> Datum {
+    match columns {
+        // A row that was taken apart from a null record.
+        Some(_) if row.is_empty() => Datum::Null,
+        Some(columns) => Datum::Record(Box::new(Record {
+            ty: Arc::new(RowType {
+                types: columns.iter().map(|(_, ty)| *ty).collect(),
+                names: columns.iter().map(|(name, _)| name.as_str().into()).collect(),
+            }),
+            fields: row,
+        })),
+        None => row.pop().unwrap_or_default(),
+    }
+}
+
+fn row_type(output: &[OutputColumn]) -> RowType {
+    RowType {
+        types: output.iter().map(|column| column.ty).collect(),
+        names: output.iter().map(|column| column.name.as_str().into()).collect(),
+    }
+}
+
+fn mismatch(call: &RoutineCall<'_>, detail: impl Into<String>) -> SqlError {
+    let declared = match call.routine.result.row_of {
+        _ if !super::is_polymorphic(call.routine.result.ty.oid) => {
+            super::text::type_text(call.routine.result)
+        }
+        _ => call.result.name(),
+    };
+    SqlError::new(
+        state::INVALID_FUNCTION_DEFINITION,
+        format!("return type mismatch in function declared to return {declared}"),
+    )
+    .detail(detail)
+}
+
+pub(super) fn no_final_query(call: &RoutineCall<'_>) -> SqlError {
+    mismatch(
+        call,
+        "Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.",
+    )
+}
+
+fn check_count(have: usize, want: usize, is_row: bool, call: &RoutineCall<'_>) -> SqlResult<()> {
+    let detail = match have.cmp(&want) {
+        std::cmp::Ordering::Equal => return Ok(()),
+        _ if !is_row => "Final statement must return exactly one column.",
+        std::cmp::Ordering::Greater => "Final statement returns too many columns.",
+        std::cmp::Ordering::Less => "Final statement returns too few columns.",
+    };
+    Err(mismatch(call, detail))
+}
+
+fn wrong_column(
+    position: usize,
+    have: ColumnType,
+    want: ColumnType,
+    is_row: bool,
+    call: &RoutineCall<'_>,
+) -> SqlError {
+    let (have, want) = (ColumnType::new(have.oid).name(), ColumnType::new(want.oid).name());
+    let detail = match is_row {
+        true => format!(
+            "Final statement returns {have} instead of {want} at column {}.",
+            position + 1
+        ),
+        false => format!("Actual return type is {have}."),
+    };
+    mismatch(call, detail)
+}
+
+/// How much memory the rows of a set may still take.
+pub struct Room {
+    left_bytes: usize,
+}
+
+impl Room {
+    /// As much as work_mem allows one operator.
+    pub fn new(context: &StatementContext<'_>) -> Room {
+        Room {
+            left_bytes: context.session.settings.effective.work_mem_bytes,
+        }
+    }
+
+    pub fn take(&mut self, row: &[Datum]) -> SqlResult<()> {
+        let heap: usize = row.iter().map(Datum::heap_bytes).sum();
+        let bytes = size_of::<Vec<Datum>>() + size_of_val(row) + heap;
+        self.left_bytes = self.left_bytes.checked_sub(bytes).ok_or_else(no_room)?;
+        Ok(())
+    }
+}
+
+#[cold]
+fn no_room() -> SqlError {
+    SqlError::new(state::OUT_OF_MEMORY, "out of memory")
+        .detail("The rows that a function returns need more than work_mem.")
+        .hint("Increase work_mem.")
+}

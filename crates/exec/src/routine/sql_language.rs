@@ -1,0 +1,311 @@
+//! LANGUAGE sql: statements run one after the other; the last one's rows are the result.
+//!
+//! Promises: parameters go by number and by name, columns first; the result is what the last statement yields,
+//! converted by assignment; errors carry CONTEXT as PostgreSQL's do. Leaves out: inlining.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_sql::ParameterNames;
+use mote_sql::ast::{self, Name};
+use mote_sql::bind::{NameConflict, ParameterReference};
+use mote_sql::catalog::routine::Routine;
+use mote_sql::plan::{Command, PlanBody};
+use mote_types::{ColumnType, Datum, oid};
+use parking_lot::Mutex;
+
+use super::nested::{self, Statement};
+use super::result::Conversion;
+use super::state::CompiledKey;
+use super::{Language, Returned, RoutineCall, is_polymorphic};
+use crate::context::StatementContext;
+use crate::session::portal::CachedPlan;
+
+pub(super) struct Sql;
+
+/// A body's statements.
+struct Compiled {
+    statements: Vec<Statement>,
+    /// How the last statement's rows become the result, for the plan it was made for.
+    conversion: Mutex<Option<(Arc<CachedPlan>, Arc<Conversion>)>>,
+}
+
+impl Language for Sql {
+    fn validate(&self, routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+        // An error with a place in the body needs no further word.
+        check(routine, context).map_err(|error| match error.fields().position {
+            Some(_) => error,
+            None => error.context(format!("SQL function \"{}\"", routine.name)),
+        })
+    }
+
+    fn call(&self, call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<Returned> {
+        let name = &call.routine.name;
+        let compiled = compiled_for(call, context).map_err(|error| {
+            error
+                .moved_to(0)
+                .context(format!("SQL function \"{name}\" during startup"))
+        })?;
+        let last = compiled.statements.len().wrapping_sub(1);
+        let mut returned = Vec::new();
+        for (number, statement) in compiled.statements.iter().enumerate() {
+            let result = run_one(statement, number == last, &compiled, call, context, &mut returned);
+            result.map_err(|error| {
+                let line = format!("SQL function \"{name}\" statement {}", number + 1);
+                error.moved_to(0).context(line)
+            })?;
+        }
+        if call.routine.returns_set {
+            return Ok(Returned::Rows(returned));
+        }
+        let Some(row) = returned.into_iter().next() else {
+            return Ok(Returned::Value(Datum::Null));
+        };
+        Ok(Returned::Value(super::result::one_value(row, call.columns)))
+    }
+
+    fn run_block(&self, _: &str, _: &mut StatementContext<'_>) -> SqlResult<()> {
+        Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "language \"sql\" does not support inline code execution",
+        ))
+    }
+}
+
+/// CREATE FUNCTION: plans all statements, and compares the last one with the declared result.
+fn check(routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let polymorphic = routine
+        .arguments
+        .iter()
+        .any(|argument| is_polymorphic(argument.ty.ty.oid));
+    let types: Vec<ColumnType> = routine.inputs().map(|input| input.ty.ty).collect();
+    let compiled = compile(routine, &types, context)?;
+    if polymorphic {
+        return Ok(());
+    }
+    for statement in &compiled.statements {
+        statement.plan(context)?;
+    }
+    let columns = super::result_columns(routine, context);
+    let call = RoutineCall {
+        routine,
+        arguments: &[],
+        types: &types,
+        result: routine.result.ty,
+        columns: columns.as_deref(),
+        trigger: None,
+    };
+    conversion(&compiled, &call, context).map(|_| ())
+}
+
+fn run_one(
+    statement: &Statement,
+    is_last: bool,
+    compiled: &Compiled,
+    call: &RoutineCall<'_>,
+    context: &mut StatementContext<'_>,
+    returned: &mut Vec<Vec<Datum>>,
+) -> SqlResult<()> {
+    use mote_sql::catalog::function::Volatility;
+    let volatile = call.routine.volatility == Volatility::Volatile;
+    let parameters = call.arguments.to_vec();
+    if !is_last || call.result.oid == oid::VOID {
+        nested::run(statement, parameters, volatile, 0, context, &mut |_, _| Ok(()))?;
+        return Ok(());
+    }
+    let (conversion, is_select) = conversion(compiled, call, context)?;
+    let set = call.routine.returns_set;
+    // Of a query for one value no more than the first row is computed.
+    let max_rows = if set || !is_select { 0 } else { 1 };
+    let mut room = super::result::Room::new(context);
+    nested::run(
+        statement,
+        parameters,
+        volatile,
+        max_rows,
+        context,
+        &mut |context, row| {
+            if set || returned.is_empty() {
+                let row = conversion.convert(row, context)?;
+                room.take(&row)?;
+                returned.push(row);
+            }
+            Ok(())
+        },
+    )?;
+    Ok(())
+}
+
+/// How the last statement's rows become the result; whether it is a plain query.
+fn conversion(
+    compiled: &Compiled,
+    call: &RoutineCall<'_>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<(Arc<Conversion>, bool)> {
+    let Some(last) = compiled.statements.last() else {
+        if call.result.oid == oid::VOID {
+            return Ok((Arc::new(Conversion::default()), false));
+        }
+        return Err(super::result::no_final_query(call));
+    };
+    if call.result.oid == oid::VOID {
+        return Ok((Arc::new(Conversion::default()), false));
+    }
+    let plan = last.plan(context)?;
+    let is_select = matches!(&plan.plan.body, PlanBody::Query(query) if query.command == Command::Select);
+    if let Some((known, conversion)) = &*compiled.conversion.lock()
+        && Arc::ptr_eq(known, &plan)
+    {
+        return Ok((conversion.clone(), is_select));
+    }
+    if !plan.plan.returns_rows || matches!(plan.plan.body, PlanBody::Utility(_)) {
+        return Err(super::result::no_final_query(call));
+    }
+    let made = Arc::new(Conversion::plan(&plan.plan.output, call, context)?);
+    *compiled.conversion.lock() = Some((plan, made.clone()));
+    Ok((made, is_select))
+}
+
+fn refuse_transaction_control(statement: &ast::Statement) -> SqlResult<()> {
+    use ast::TransactionStatement::*;
+    let ast::Statement::Transaction(control) = statement else {
+        return Ok(());
+    };
+    let word = match control {
+        Begin { .. } => "BEGIN",
+        Commit { .. } => "COMMIT",
+        Rollback { .. } => "ROLLBACK",
+        Savepoint { .. } => "SAVEPOINT",
+        Release { .. } => "RELEASE SAVEPOINT",
+        RollbackTo { .. } => "ROLLBACK TO SAVEPOINT",
+        PrepareTransaction { .. } => "PREPARE TRANSACTION",
+        CommitPrepared { .. } => "COMMIT PREPARED",
+        RollbackPrepared { .. } => "ROLLBACK PREPARED",
+    };
+    Err(SqlError::new(
+        state::FEATURE_NOT_SUPPORTED,
+        format!("{word} is not allowed in an SQL function"),
+    ))
+}
+
+fn compiled_for(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<Arc<Compiled>> {
+    let key = CompiledKey {
+        routine: call.routine.oid,
+        version: call.routine.version,
+        types: call.types.into(),
+        relation: None,
+    };
+    if let Some(compiled) = context.session.routines.compiled::<Compiled>(&key) {
+        return Ok(compiled);
+    }
+    let compiled = Arc::new(compile(call.routine, call.types, context)?);
+    for statement in &compiled.statements {
+        refuse_transaction_control(&statement.parsed.statement)?;
+        nested::check_allowed(&statement.parsed.statement, call.routine.volatility)?;
+    }
+    context.session.routines.keep(key, compiled.clone());
+    Ok(compiled)
+}
+
+fn compile(
+    routine: &Arc<Routine>,
+    types: &[ColumnType],
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Compiled> {
+    let text = super::standard_body::executable(routine);
+    let parsed = nested::parse(&text, context)?;
+    let text: Arc<str> = text.into();
+    let names: Arc<dyn ParameterNames> = Arc::new(Names::new(routine, types, context));
+    let statement = |parsed| Statement::new(text.clone(), parsed, names.clone());
+    Ok(Compiled {
+        statements: parsed.into_iter().map(statement).collect(),
+        conversion: Mutex::new(None),
+    })
+}
+
+/// Arguments by name: `a`, `f.a`, and fields of arguments that are rows: `a.field`, `f.a.field`.
+struct Names {
+    routine: String,
+    types: Vec<ColumnType>,
+    /// One per input; empty where it has none.
+    names: Vec<String>,
+    /// The columns of inputs that are rows.
+    columns: Vec<Option<Vec<(Name, ColumnType)>>>,
+}
+
+impl Names {
+    fn new(routine: &Routine, types: &[ColumnType], context: &StatementContext<'_>) -> Names {
+        let catalog = &context.session.catalog;
+        let columns = routine.inputs().map(|input| {
+            let columns = mote_sql::bind::row_columns(input.ty.row_of?, catalog)?.into_iter();
+            Some(
+                columns
+                    .map(|(name, ty)| (Name::from(name.as_str()), ty))
+                    .collect(),
+            )
+        });
+        Names {
+            routine: routine.name.clone(),
+            types: types.to_vec(),
+            names: routine.inputs().map(|input| input.name.clone()).collect(),
+            columns: columns.collect(),
+        }
+    }
+
+    fn argument(&self, name: &str) -> Option<ParameterReference> {
+        let index = self
+            .names
+            .iter()
+            .position(|known| !known.is_empty() && known == name)?;
+        Some(ParameterReference {
+            index: index as u16,
+            field: None,
+        })
+    }
+
+    fn field(&self, argument: &str, field: &str) -> Option<ParameterReference> {
+        let found = self.argument(argument)?;
+        let columns = self.columns[found.index as usize].as_ref()?;
+        let position = columns.iter().position(|(name, _)| **name == *field)?;
+        Some(ParameterReference {
+            field: Some((position as u16, columns[position].1)),
+            ..found
+        })
+    }
+}
+
+impl ParameterNames for Names {
+    fn types(&self) -> &[ColumnType] {
+        &self.types
+    }
+
+    fn resolve(&self, parts: &[Name]) -> SqlResult<Option<ParameterReference>> {
+        Ok(match parts {
+            [name] => self.argument(name),
+            [first, second] if **first == *self.routine => {
+                self.argument(second).or_else(|| self.field(first, second))
+            }
+            [first, second] => self.field(first, second),
+            [routine, argument, field] if **routine == *self.routine => self.field(argument, field),
+            _ => None,
+        })
+    }
+
+    fn numbered(&self, number: u32) -> Option<u16> {
+        let index = u16::try_from(number.checked_sub(1)?).ok()?;
+        (usize::from(index) < self.types.len()).then_some(index)
+    }
+
+    fn fields(&self, index: u16) -> SqlResult<Option<Vec<(Name, ColumnType)>>> {
+        Ok(self.columns.get(usize::from(index)).cloned().flatten())
+    }
+
+    fn conflict(&self) -> NameConflict {
+        NameConflict::Column
+    }
+
+    fn kind(&self) -> &'static str {
+        "function argument"
+    }
+}

@@ -1,0 +1,97 @@
+//! ALTER TABLE .. DETACH PARTITION .. CONCURRENTLY: two transactions, and a wait between them.
+//!
+//! The first one marks the partition, so that no statement that begins then uses it through its parent. When every
+//! transaction that held a lock on the parent at that moment has ended, nobody else does; the second one takes the
+//! partition away. Between the two the partition is "pending detach": FINALIZE completes what was interrupted.
+
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlResult};
+use mote_engine::{Access, TransactionId, WriteError};
+use mote_sql::ast::{AlterTable, AlterTableCommand, DetachMode};
+
+use super::{CommandTag, Session};
+use crate::command::attach_partition::{begin_detach, finish_detach};
+use crate::context::{FUEL_SLICE, StatementContext};
+use crate::host::Host;
+use crate::modify::write_error::{self, read_only_error};
+
+impl Session {
+    /// None: not such a statement, or inside a block, where it is refused like any other.
+    pub(crate) fn detach_concurrently(
+        &mut self,
+        alter: &AlterTable,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<Option<CommandTag>> {
+        let [
+            AlterTableCommand::DetachPartition {
+                partition,
+                mode: DetachMode::Concurrently,
+            },
+        ] = alter.commands.as_slice()
+        else {
+            return Ok(None);
+        };
+        if self.in_block() {
+            return Ok(None);
+        }
+        let (parent, partition) = self.in_transaction(text, host, |context| {
+            begin_detach(&alter.name, partition, context)
+        })?;
+        self.commit_transaction(host)?;
+        self.ensure_transaction()?;
+        self.wait_for_lockers(parent, host)?;
+        self.in_transaction(text, host, |context| finish_detach(parent, partition, context))?;
+        Ok(Some(CommandTag::Word("ALTER TABLE")))
+    }
+
+    /// Runs a part of the statement in the session's transaction, begun if there is none.
+    fn in_transaction<T>(
+        &mut self,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+        work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        self.ensure_transaction()?;
+        self.block.started = true;
+        if self.block.characteristics.read_only {
+            return Err(read_only_error("ALTER TABLE"));
+        }
+        let transaction = self.transaction.as_ref().expect("ensured above");
+        transaction.begin_statement(Access::Write);
+        self.state.statement_text = text.clone();
+        let mut context = StatementContext {
+            transaction,
+            session: &mut self.state,
+            database: &self.database,
+            host,
+            fuel: FUEL_SLICE,
+        };
+        let result = work(&mut context)?;
+        context.transaction.end_statement();
+        Ok(result)
+    }
+
+    /// Waits for all who have a lock on a table now; who takes one later is not waited for.
+    fn wait_for_lockers(&mut self, table: Oid, host: &mut dyn Host) -> SqlResult<()> {
+        let Some(entry) = self.state.catalog.entry(table) else {
+            return Ok(());
+        };
+        let lockers: Vec<TransactionId> = self.database.engine().lockers_of(entry.described.table);
+        let transaction = self.transaction.as_ref().expect("a transaction has begun");
+        for locker in lockers {
+            loop {
+                match transaction.wait_for_end(locker) {
+                    Ok(()) => break,
+                    Err(WriteError::MustWait(ticket)) => {
+                        let deadline = self.state.wait_deadline_ns();
+                        crate::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
+                    }
+                    Err(error) => return Err(write_error::lock_error(error)),
+                }
+            }
+        }
+        Ok(())
+    }
+}

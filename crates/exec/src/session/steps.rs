@@ -1,0 +1,81 @@
+//! Statements that run in several transactions: VACUUM and REINDEX of many tables, CLUSTER, what is CONCURRENTLY.
+//!
+//! Each step runs in a transaction of its own, which is committed before the next one begins; locks last as long as a
+//! step. Inside a transaction block, where the statement allows one, all steps run in the block's transaction. What a
+//! failing statement has committed stays. Leaves out: what the steps do (`command`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mote_common::SqlResult;
+use mote_engine::Access;
+
+use super::Session;
+use crate::context::{FUEL_SLICE, StatementContext};
+use crate::host::Host;
+
+type Step = Box<dyn FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()>>;
+
+/// What is still to be done. A step may add others.
+#[derive(Default)]
+pub(crate) struct Steps {
+    queue: VecDeque<Step>,
+}
+
+impl Steps {
+    pub fn first(
+        step: impl FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()> + 'static,
+    ) -> Steps {
+        let mut steps = Steps::default();
+        steps.add(step);
+        steps
+    }
+
+    /// Behind all others.
+    pub fn add(
+        &mut self,
+        step: impl FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()> + 'static,
+    ) {
+        self.queue.push_back(Box::new(step));
+    }
+
+    /// Before all others.
+    pub fn add_next(
+        &mut self,
+        step: impl FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()> + 'static,
+    ) {
+        self.queue.push_front(Box::new(step));
+    }
+}
+
+impl Session {
+    /// Runs all steps. The transaction of the last one is left to the end of the statement.
+    pub(super) fn run_steps(
+        &mut self,
+        mut steps: Steps,
+        text: &Arc<str>,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        let in_block = self.in_block();
+        while let Some(step) = steps.queue.pop_front() {
+            self.ensure_transaction()?;
+            self.block.started = true;
+            let transaction = self.transaction.as_ref().expect("ensured above");
+            transaction.begin_statement(Access::Write);
+            self.state.statement_text = text.clone();
+            let mut context = StatementContext {
+                transaction,
+                session: &mut self.state,
+                database: &self.database,
+                host,
+                fuel: FUEL_SLICE,
+            };
+            step(&mut steps, &mut context)?;
+            context.transaction.end_statement();
+            if !in_block && !steps.queue.is_empty() {
+                self.commit_transaction(host)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,523 @@
+//! Calls of users' functions: which one is meant, and its arguments in the order that it wants.
+//!
+//! Overloads compete with the built-in functions of the name by PostgreSQL's rules (`resolve`). Where two functions take
+//! the same arguments, the one whose schema comes first in the search path wins; built-ins stand first of all.
+//! Leaves out: built-in functions that win (`call`), the body (`exec::routine`).
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::{ColumnType, oid};
+
+use super::call::{display_name, gather_variadic, type_list};
+use super::coerce::implicitly_coercible;
+use super::compare::Placed;
+use super::resolve::{Choice, polymorphic_fits, resolve_polymorphic, select_candidate};
+use super::scope::Clause;
+use super::{Binder, relation_expression};
+use crate::ast::{self, Location, Name};
+use crate::catalog::function::{Callable, callables_named};
+use crate::catalog::routine::{Routine, RoutineKind, RoutineMode, RoutineType};
+use crate::plan::Dependency;
+use crate::plan::expr::{Expr, RoutineExpr};
+
+/// One way in which a call can be understood.
+struct Prototype<'r> {
+    /// None: a built-in function.
+    routine: Option<&'r Arc<Routine>>,
+    /// Declared types, one per argument of the call.
+    types: Vec<Oid>,
+    /// Which input each argument of the call is for.
+    slots: Vec<usize>,
+    /// The arguments from the last input on are gathered into an array.
+    spread: bool,
+}
+
+/// A routine that was chosen, with its arguments converted.
+pub(super) struct ChosenRoutine {
+    pub routine: Arc<Routine>,
+    pub arguments: Vec<Expr>,
+    pub ty: ColumnType,
+    pub columns: Option<Vec<(String, ColumnType)>>,
+}
+
+impl Binder<'_> {
+    /// The users' functions that bear a call's name.
+    pub(super) fn routines_called(&self, call: &ast::FunctionCall) -> Vec<Arc<Routine>> {
+        self.catalog
+            .routines_named(call.name.qualifier(), call.name.last())
+    }
+
+    /// The call, if it means one of `routines`. None: a built-in function fits better, or nothing fits.
+    pub(super) fn routine_call(
+        &mut self,
+        call: &ast::FunctionCall,
+        routines: &[Arc<Routine>],
+        arguments: &[Placed],
+    ) -> SqlResult<Option<Expr>> {
+        if routines.is_empty() {
+            return Ok(None);
+        }
+        let Some(chosen) = self.choose_routine(call, routines, arguments)? else {
+            return Ok(None);
+        };
+        if chosen.routine.kind == RoutineKind::Procedure {
+            let types: Vec<Oid> = arguments.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
+            let message = format!("{}({}) is a procedure", display_name(call), type_list(&types));
+            return Err(self
+                .error(state::WRONG_OBJECT_TYPE, call.location, message)
+                .hint("To call a procedure, use CALL."));
+        }
+        self.check_plain_call(call, &chosen.routine.name)?;
+        if chosen.routine.is_trigger() {
+            let message = "trigger functions can only be called as triggers";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        self.note_routine(&chosen.routine);
+        let returns_set = chosen.routine.returns_set;
+        let expr = Expr::Routine(Box::new(RoutineExpr {
+            routine: chosen.routine,
+            arguments: chosen.arguments,
+            ty: chosen.ty,
+            columns: chosen.columns,
+            location: call.location.0,
+        }));
+        if returns_set {
+            return self.set_returning(expr, call.location).map(Some);
+        }
+        Ok(Some(expr))
+    }
+
+    /// Notes that the statement depends on a routine and needs the right to execute it.
+    pub(super) fn note_routine(&mut self, routine: &Arc<Routine>) {
+        if self.routines.iter().any(|known| known.oid == routine.oid) {
+            return;
+        }
+        self.dependencies.push(Dependency {
+            object: routine.oid,
+            version: routine.version,
+        });
+        // Rows of tables that it takes or gives.
+        let rows = routine.arguments.iter().filter_map(|argument| argument.ty.row_of);
+        for object in rows.chain(routine.result.row_of) {
+            if let Some(relation) = self.catalog.relation(object) {
+                self.dependencies.push(Dependency {
+                    object,
+                    version: relation.version,
+                });
+            }
+        }
+        self.routines.push(routine.clone());
+    }
+
+    /// Chooses among routines (and the built-in functions of the name) and converts the arguments.
+    pub(super) fn choose_routine(
+        &mut self,
+        call: &ast::FunctionCall,
+        routines: &[Arc<Routine>],
+        arguments: &[Placed],
+    ) -> SqlResult<Option<ChosenRoutine>> {
+        let inputs: Vec<Oid> = arguments.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
+        let names: Vec<Option<&Name>> = call.arguments.iter().map(|a| a.name.as_ref()).collect();
+        let mut prototypes = builtin_prototypes(call, &inputs, &names);
+        for routine in routines {
+            for candidate in prototypes_of(routine, &names, call.variadic) {
+                // The same types in an earlier schema hide this one; spreading a variadic comes second.
+                if !prototypes.iter().any(|known| known.types == candidate.types) {
+                    prototypes.push(candidate);
+                }
+            }
+        }
+        let chosen = match choose(&prototypes, &inputs) {
+            Choice::One(position) => &prototypes[position],
+            Choice::None => return Ok(None),
+            Choice::Ambiguous => {
+                let shown = display_name(call);
+                let message = format!("function {shown}({}) is not unique", type_list(&inputs));
+                return Err(self.error(state::AMBIGUOUS_FUNCTION, call.location, message).hint(
+                    "Could not choose a best candidate function. You might need to add explicit type casts.",
+                ));
+            }
+        };
+        let Some(routine) = chosen.routine else {
+            return Ok(None);
+        };
+        if !self.rows_fit(routine, chosen, arguments) {
+            return Ok(None);
+        }
+        let Some((declared, ty)) = resolve_polymorphic(&chosen.types, &inputs, routine.result.ty.oid) else {
+            return Ok(None);
+        };
+        let mut outputs = Vec::new();
+        for output in routine.outputs() {
+            let resolved = resolve_polymorphic(&chosen.types, &inputs, output.ty.ty.oid);
+            outputs.push((
+                output.name.clone(),
+                ColumnType::new(resolved.map_or(oid::TEXT, |(_, ty)| ty)),
+            ));
+        }
+        let converted =
+            self.place_arguments(routine, chosen, &declared, arguments.to_vec(), call.location)?;
+        let ty = ColumnType::new(ty);
+        let columns = self.result_columns(routine, outputs, ty);
+        Ok(Some(ChosenRoutine {
+            routine: routine.clone(),
+            arguments: converted,
+            ty,
+            columns,
+        }))
+    }
+
+    /// Arguments in the order of the inputs, defaults where none was given.
+    fn place_arguments(
+        &mut self,
+        routine: &Arc<Routine>,
+        chosen: &Prototype<'_>,
+        declared: &[Oid],
+        arguments: Vec<Placed>,
+        location: Location,
+    ) -> SqlResult<Vec<Expr>> {
+        let inputs: Vec<_> = routine.inputs().collect();
+        let mut placed: Vec<Option<Expr>> = vec![None; inputs.len()];
+        let mut gathered = Vec::new();
+        for (((expr, place), ty), slot) in arguments.into_iter().zip(declared).zip(&chosen.slots) {
+            let converted = self.coerce_argument(expr, *ty, place)?;
+            if chosen.spread && *slot + 1 == inputs.len() {
+                gathered.push(converted);
+            } else {
+                placed[*slot] = Some(converted);
+            }
+        }
+        if chosen.spread {
+            let element = declared.last().copied().unwrap_or(oid::TEXT);
+            let array = gather_variadic(gathered, 0, element, &[element]);
+            *placed.last_mut().expect("a variadic routine has an input") = array.into_iter().next();
+        }
+        let mut all = Vec::with_capacity(placed.len());
+        for (input, expr) in inputs.iter().zip(placed) {
+            all.push(match (expr, &input.default) {
+                (Some(expr), _) => expr,
+                (None, Some(text)) => self.argument_default(text, input.ty.ty, location)?,
+                (None, None) => return Err(SqlError::internal("a chosen routine lacks an argument")),
+            });
+        }
+        Ok(all)
+    }
+
+    /// The default of an argument, bound anew: it names no columns.
+    fn argument_default(&mut self, text: &str, ty: ColumnType, location: Location) -> SqlResult<Expr> {
+        let parsed = relation_expression::parse_expression(text)?;
+        let outer_text = std::mem::take(&mut self.text);
+        let outer_names = self.names.take();
+        let levels = std::mem::take(&mut self.levels);
+        self.levels.push(super::scope::Level::new(Clause::ColumnDefault));
+        let bound = self.expression(&parsed);
+        let polymorphic = polymorphic_fits(&[ty.oid], &[oid::INT4]) && ty.oid != oid::INT4;
+        let bound = bound.and_then(|bound| match polymorphic {
+            true => self.settle_unknown(bound, location),
+            false => self.coerce_assignment(bound, "", ty, location),
+        });
+        self.levels = levels;
+        self.names = outer_names;
+        self.text = outer_text;
+        bound
+    }
+
+    /// The columns of one result row, where the definition tells them.
+    fn result_columns(
+        &self,
+        routine: &Routine,
+        outputs: Vec<(String, ColumnType)>,
+        ty: ColumnType,
+    ) -> Option<Vec<(String, ColumnType)>> {
+        if ty.oid != oid::RECORD {
+            return None;
+        }
+        if let Some(relation) = routine.result.row_of {
+            return row_columns(relation, self.catalog);
+        }
+        if outputs.is_empty() {
+            return None;
+        }
+        let named = |(position, (name, ty)): (usize, (String, ColumnType))| match name.is_empty() {
+            true => (format!("column{}", position + 1), ty),
+            false => (name, ty),
+        };
+        Some(outputs.into_iter().enumerate().map(named).collect())
+    }
+
+    /// Arguments that are rows of a table must be of that table's row type.
+    fn rows_fit(&self, routine: &Routine, chosen: &Prototype<'_>, arguments: &[Placed]) -> bool {
+        let inputs: Vec<RoutineType> = routine.inputs().map(|input| input.ty).collect();
+        arguments.iter().zip(&chosen.slots).all(|((expr, _), slot)| {
+            let Some(relation) = inputs[*slot].row_of else {
+                return true;
+            };
+            match (self.record_columns(expr), row_columns(relation, self.catalog)) {
+                (Some(have), Some(want)) => {
+                    have.len() == want.len()
+                        && have
+                            .iter()
+                            .zip(&want)
+                            .all(|(have, want)| have.1.oid == want.1.oid)
+                }
+                _ => true,
+            }
+        })
+    }
+}
+
+/// The live columns of a relation.
+pub fn row_columns(
+    relation: Oid,
+    catalog: &dyn crate::catalog::CatalogView,
+) -> Option<Vec<(String, ColumnType)>> {
+    let relation = catalog.relation(relation)?;
+    let live = relation.columns.iter().filter(|column| !column.dropped);
+    Some(live.map(|column| (column.name.clone(), column.ty)).collect())
+}
+
+/// The best of the prototypes: an exact match, else PostgreSQL's choice.
+fn choose(prototypes: &[Prototype<'_>], inputs: &[Oid]) -> Choice<usize> {
+    let exact = prototypes.iter().position(|prototype| prototype.types == inputs);
+    if let Some(position) = exact {
+        return Choice::One(position);
+    }
+    let fits = |position: &usize| {
+        let declared = &prototypes[*position].types;
+        inputs
+            .iter()
+            .zip(declared)
+            .all(|(have, want)| implicitly_coercible(*have, *want))
+            && polymorphic_fits(declared, inputs)
+    };
+    let candidates: Vec<usize> = (0..prototypes.len()).filter(fits).collect();
+    select_candidate(candidates, inputs, &|candidate: usize, position| {
+        prototypes[candidate].types[position]
+    })
+}
+
+/// The built-in functions of the name that take so many arguments.
+fn builtin_prototypes(
+    call: &ast::FunctionCall,
+    inputs: &[Oid],
+    names: &[Option<&Name>],
+) -> Vec<Prototype<'static>> {
+    let mut prototypes = Vec::new();
+    if !matches!(call.name.qualifier(), None | Some("pg_catalog")) || names.iter().any(Option::is_some) {
+        return prototypes;
+    }
+    for callable in callables_named(call.name.last()) {
+        let (declared, variadic, defaults) = match callable {
+            Callable::Function(id) => {
+                let signature = id.signature();
+                (
+                    signature.arguments,
+                    signature.variadic,
+                    signature.defaults as usize,
+                )
+            }
+            Callable::Aggregate(id) => (id.signature().arguments, None, 0),
+            Callable::Window(id) => (id.signature().arguments, None, 0),
+        };
+        let types = match variadic {
+            Some(element) if !call.variadic => {
+                if inputs.len() < declared.len() {
+                    continue;
+                }
+                let fixed = declared.len() - 1;
+                let mut types = declared[..fixed].to_vec();
+                types.resize(inputs.len(), element);
+                types
+            }
+            _ if inputs.len() <= declared.len() && inputs.len() + defaults >= declared.len() => {
+                declared[..inputs.len()].to_vec()
+            }
+            _ => continue,
+        };
+        prototypes.push(Prototype {
+            routine: None,
+            types,
+            slots: Vec::new(),
+            spread: false,
+        });
+    }
+    prototypes
+}
+
+/// How a routine can take a call with these (possibly named) arguments.
+fn prototypes_of<'r>(
+    routine: &'r Arc<Routine>,
+    names: &[Option<&Name>],
+    variadic: bool,
+) -> Vec<Prototype<'r>> {
+    let inputs: Vec<_> = routine.inputs().collect();
+    let mut found = Vec::new();
+    let mut slots = Vec::with_capacity(names.len());
+    let mut taken = vec![false; inputs.len()];
+    for (position, name) in names.iter().enumerate() {
+        let slot = match name {
+            None => Some(position),
+            Some(name) => inputs.iter().position(|input| input.name == ***name),
+        };
+        match slot {
+            Some(slot) if slot < inputs.len() && !taken[slot] => {
+                taken[slot] = true;
+                slots.push(slot);
+            }
+            _ => {
+                slots.clear();
+                break;
+            }
+        }
+    }
+    let has_variadic = inputs
+        .last()
+        .is_some_and(|last| last.mode == RoutineMode::Variadic);
+    let complete = slots.len() == names.len()
+        && inputs
+            .iter()
+            .zip(&taken)
+            .all(|(input, taken)| *taken || input.default.is_some());
+    let any_named = names.iter().any(Option::is_some);
+    if complete && (!variadic || has_variadic) {
+        found.push(Prototype {
+            routine: Some(routine),
+            types: slots.iter().map(|slot| inputs[*slot].ty.ty.oid).collect(),
+            slots: slots.clone(),
+            spread: false,
+        });
+    }
+    // `f(1, 2, 3)` for a variadic f: not with named arguments, and not where the call says VARIADIC itself.
+    if has_variadic && !variadic && !any_named && names.len() >= inputs.len() {
+        let last = inputs.len() - 1;
+        let element = match inputs[last].ty.ty.oid {
+            oid::ANYARRAY => oid::ANYELEMENT,
+            oid::ANYCOMPATIBLEARRAY => oid::ANYCOMPATIBLE,
+            array => ColumnType::new(array)
+                .element()
+                .map_or(oid::TEXT, |element| element.oid),
+        };
+        let mut types: Vec<Oid> = inputs[..last].iter().map(|input| input.ty.ty.oid).collect();
+        types.resize(names.len(), element);
+        let slots = (0..names.len()).map(|position| position.min(last)).collect();
+        // Only the spread form takes elements; the plain one stays for `f(VARIADIC array)`.
+        found.clear();
+        found.push(Prototype {
+            routine: Some(routine),
+            types,
+            slots,
+            spread: true,
+        });
+    } else if has_variadic && !variadic && !any_named {
+        // Too few for one element: a default may stand for the array.
+        found.retain(|prototype| prototype.slots.len() < inputs.len());
+    }
+    found
+}
+
+/// A CALL, bound.
+pub struct BoundCall {
+    pub routine: Arc<Routine>,
+    pub arguments: Vec<Expr>,
+    pub ty: ColumnType,
+    /// The columns of OUT and INOUT arguments; None where there are none.
+    pub columns: Option<Vec<(String, ColumnType)>>,
+}
+
+/// Binds CALL. Every OUT argument has a place in the call, whose value is not looked at. `names` are those around it.
+pub fn bind_call(
+    call: &ast::FunctionCall,
+    text: &str,
+    catalog: &dyn crate::catalog::CatalogView,
+    names: Option<&dyn super::ParameterNames>,
+) -> SqlResult<BoundCall> {
+    let mut binder = Binder::new(catalog, text, &[]);
+    binder.parameters_open = false;
+    if let Some(names) = names {
+        binder.parameters = names.types().to_vec();
+        binder.names = Some(names);
+    }
+    binder.levels.push(super::scope::Level::new(Clause::Other));
+    binder.call_statement(call)
+}
+
+impl Binder<'_> {
+    fn call_statement(&mut self, call: &ast::FunctionCall) -> SqlResult<BoundCall> {
+        let routines = self.routines_called(call);
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            arguments.push((self.expression(&argument.value)?, argument.value.location));
+        }
+        let inputs: Vec<Oid> = arguments.iter().map(|(expr, _)| self.type_of(expr).oid).collect();
+        let mut chosen = None;
+        for routine in &routines {
+            // The places of OUT arguments are left out before the choice.
+            let is_out = |position: usize| {
+                let argument = match call.arguments[position].name.as_deref() {
+                    Some(name) => routine.arguments.iter().find(|argument| argument.name == *name),
+                    None => routine.arguments.get(position),
+                };
+                argument.is_some_and(|argument| argument.mode == RoutineMode::Out)
+            };
+            let outs = routine
+                .arguments
+                .iter()
+                .filter(|a| a.mode == RoutineMode::Out)
+                .count();
+            let given = (0..arguments.len()).filter(|position| is_out(*position)).count();
+            if routine.kind == RoutineKind::Procedure && given != outs {
+                continue;
+            }
+            let kept: Vec<usize> = (0..arguments.len())
+                .filter(|position| !is_out(*position))
+                .collect();
+            let mut reduced = call.clone();
+            reduced.arguments = kept
+                .iter()
+                .map(|position| call.arguments[*position].clone())
+                .collect();
+            let placed: Vec<Placed> = kept.iter().map(|position| arguments[*position].clone()).collect();
+            let one = std::slice::from_ref(routine);
+            if let Some(found) = self.choose_routine(&reduced, one, &placed)? {
+                let exact = found.arguments.len() == kept.len()
+                    && routine
+                        .inputs()
+                        .zip(&kept)
+                        .all(|(input, kept)| input.ty.ty.oid == inputs[*kept]);
+                if chosen.is_none() || exact {
+                    chosen = Some(found);
+                }
+                if exact {
+                    break;
+                }
+            }
+        }
+        let shown = display_name(call);
+        let Some(chosen) = chosen else {
+            let message = format!("procedure {shown}({}) does not exist", type_list(&inputs));
+            return Err(self.error(state::UNDEFINED_FUNCTION, call.location, message).hint(
+                "No procedure matches the given name and argument types. You might need to add explicit type casts.",
+            ));
+        };
+        if chosen.routine.kind == RoutineKind::Function {
+            let message = format!("{shown}({}) is not a procedure", type_list(&inputs));
+            return Err(self
+                .error(state::WRONG_OBJECT_TYPE, call.location, message)
+                .hint("To call a function, use SELECT."));
+        }
+        if chosen.arguments.iter().any(Expr::contains_subplan) {
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "cannot use subquery in CALL argument",
+            ));
+        }
+        Ok(BoundCall {
+            routine: chosen.routine,
+            arguments: chosen.arguments,
+            ty: chosen.ty,
+            columns: chosen.columns,
+        })
+    }
+}

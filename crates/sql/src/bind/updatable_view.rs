@@ -1,0 +1,299 @@
+//! Views that INSERT, UPDATE and DELETE may name: each row of such a view is one row of one table.
+//!
+//! The statement is bound against that table. The view stands in scope under its own name, its columns being expressions
+//! over the table's row; its WHERE becomes the statement's. A view over a view is taken apart level by level.
+//! Leaves out: WITH CHECK OPTION, ON CONFLICT, views with sub-queries among their columns (0A000).
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+
+use super::Binder;
+use super::query::FIRST_SYSTEM_COLUMN;
+use super::scope::{Clause, Level, ScopeItem, ScopeSource};
+use super::select::conjuncts;
+use crate::ast::{self, Assignment, FromItem, Name, QueryBody};
+use crate::catalog::{Relation, RelationKind};
+use crate::plan::expr::Expr;
+use crate::plan::{RelationLock, privilege};
+
+/// A view that a statement writes through.
+pub(super) struct UpdatableView {
+    name: String,
+    /// The table behind it, as the statement's target.
+    pub relation: Arc<Relation>,
+    pub target: u16,
+    columns: Vec<ViewColumn>,
+    /// What the rows of the view meet.
+    pub filter: Vec<Expr>,
+}
+
+struct ViewColumn {
+    name: Name,
+    value: Expr,
+    /// The table's column that it is.
+    position: Option<u16>,
+}
+
+/// What a statement does to a view, in the words of its errors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Insert,
+    Update,
+    Delete,
+}
+
+impl Change {
+    fn refused(self, view: &str, why: &str) -> SqlError {
+        let (verb, doing, event) = match self {
+            Change::Insert => ("insert into", "inserting into", "INSERT"),
+            Change::Update => ("update", "updating", "UPDATE"),
+            Change::Delete => ("delete from", "deleting from", "DELETE"),
+        };
+        let hint = format!(
+            "To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD rule."
+        );
+        SqlError::new(
+            state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("cannot {verb} view \"{view}\""),
+        )
+        .detail(format!("{why} are not automatically updatable."))
+        .hint(hint)
+    }
+}
+
+impl Binder<'_> {
+    /// Takes a view apart. `reads`: the statement also reads rows of it.
+    pub(super) fn updatable_view(
+        &mut self,
+        view: &Arc<Relation>,
+        change: Change,
+        privileges: u32,
+    ) -> SqlResult<UpdatableView> {
+        let text = view
+            .view_query
+            .as_deref()
+            .ok_or_else(|| SqlError::internal(format!("view \"{}\" has no query", view.name)))?;
+        let parsed = crate::parser::parse(text)?;
+        let Some(ast::Statement::Query(query)) = parsed.first().map(|parsed| &parsed.statement) else {
+            return Err(SqlError::internal(format!(
+                "view \"{}\" does not hold a query",
+                view.name
+            )));
+        };
+        let levels = std::mem::take(&mut self.levels);
+        let cte_names = std::mem::take(&mut self.cte_names);
+        let outer_text = std::mem::take(&mut self.text);
+        let names = self.names.take();
+        let check_as = std::mem::replace(&mut self.check_as, view.owner);
+        let taken = self.taken_apart(view, query, change, privileges);
+        self.check_as = check_as;
+        self.names = names;
+        self.text = outer_text;
+        self.cte_names = cte_names;
+        self.levels = levels;
+        taken
+    }
+
+    fn taken_apart(
+        &mut self,
+        view: &Arc<Relation>,
+        query: &ast::Query,
+        change: Change,
+        privileges: u32,
+    ) -> SqlResult<UpdatableView> {
+        let refuse = |why: &str| change.refused(&view.name, why);
+        let select = simple_select(query).map_err(refuse)?;
+        let [FromItem::Relation(reference)] = select.from.as_slice() else {
+            return Err(refuse("Views that do not select from a single table or view"));
+        };
+        let base = self.find_relation(&reference.name)?;
+        // Whoever reads through the view needs the owner's leave to read what is behind it.
+        let privileges = privileges | privilege::SELECT;
+        let alias = reference
+            .alias
+            .as_ref()
+            .map_or(&reference.name.name, |alias| &alias.name)
+            .clone();
+        if reference
+            .alias
+            .as_ref()
+            .is_some_and(|alias| !alias.columns.is_empty())
+        {
+            return Err(SqlError::unsupported(
+                "writing through a view with column aliases",
+            ));
+        }
+        self.access(&base, RelationLock::RowExclusive, privileges);
+        let (mut behind, scope) = match base.kind {
+            RelationKind::Table => {
+                let (target, _) = self.target_item(reference, &base)?;
+                let behind = UpdatableView {
+                    name: view.name.clone(),
+                    relation: base,
+                    target,
+                    columns: Vec::new(),
+                    filter: Vec::new(),
+                };
+                (behind, ScopeItem::item(alias, target))
+            }
+            RelationKind::View => {
+                let behind = self.updatable_view(&base, change, privileges)?;
+                let scope = behind.scope(alias);
+                (behind, scope)
+            }
+            _ => return Err(refuse("Views that do not select from a single table or view")),
+        };
+        self.levels.push(Level::new(Clause::Select));
+        self.level().items.push(scope);
+        let targets = self.targets(&select.targets, true)?;
+        let level = self.level();
+        let why = if !level.aggregates.is_empty() {
+            Some("Views that return aggregate functions")
+        } else if !level.windows.is_empty() {
+            Some("Views that return window functions")
+        } else if !level.sets.is_empty() {
+            Some("Views that return set-returning functions")
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            return Err(refuse(why));
+        }
+        if let Some(filter) = &select.filter {
+            let filter = self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?;
+            behind.filter.extend(conjuncts(filter));
+        }
+        self.levels.pop();
+        let live = view.columns.iter().filter(|column| !column.dropped);
+        let mut columns = Vec::with_capacity(targets.len());
+        for (target, column) in targets.into_iter().zip(live) {
+            if target.expr.contains_subplan() {
+                return Err(SqlError::unsupported(
+                    "writing through a view with sub-queries among its columns",
+                ));
+            }
+            let position = match &target.expr {
+                Expr::Variable { relation, column, .. }
+                    if *relation == behind.target && *column < FIRST_SYSTEM_COLUMN =>
+                {
+                    Some(*column)
+                }
+                _ => None,
+            };
+            columns.push(ViewColumn {
+                name: column.name.as_str().into(),
+                value: target.expr,
+                position,
+            });
+        }
+        if change != Change::Delete && columns.iter().all(|column| column.position.is_none()) {
+            return Err(refuse("Views that have no updatable columns"));
+        }
+        behind.columns = columns;
+        behind.name.clone_from(&view.name);
+        Ok(behind)
+    }
+}
+
+/// The SELECT of a view whose rows are rows of what it reads; Err: what stands in the way.
+fn simple_select(query: &ast::Query) -> Result<&ast::Select, &'static str> {
+    let select = match &query.body {
+        QueryBody::Select(select) => select,
+        QueryBody::SetOperation { .. } => return Err("Views containing UNION, INTERSECT, or EXCEPT"),
+        QueryBody::Values(_) => return Err("Views that do not select from a single table or view"),
+    };
+    if select.distinct.is_some() {
+        return Err("Views containing DISTINCT");
+    }
+    if !select.group_by.is_empty() {
+        return Err("Views containing GROUP BY");
+    }
+    if select.having.is_some() {
+        return Err("Views containing HAVING");
+    }
+    if query.with.is_some() {
+        return Err("Views containing WITH");
+    }
+    if query.limit.is_some() || query.offset.is_some() {
+        return Err("Views containing LIMIT or OFFSET");
+    }
+    Ok(select)
+}
+
+impl UpdatableView {
+    /// The view under its name in the statement.
+    pub fn scope(&self, alias: Name) -> ScopeItem {
+        let columns = self.columns.iter();
+        ScopeItem {
+            source: ScopeSource::Join(
+                columns
+                    .map(|column| (column.name.clone(), column.value.clone()))
+                    .collect(),
+            ),
+            ..ScopeItem::item(alias, self.target)
+        }
+    }
+
+    /// The table's columns that an INSERT without a list of columns gives values for; `width` of them, where that is known.
+    pub fn all_columns(&self, width: Option<usize>) -> SqlResult<Vec<usize>> {
+        let mut positions = Vec::with_capacity(self.columns.len());
+        for column in self.columns.iter().take(width.unwrap_or(self.columns.len())) {
+            match column.position {
+                Some(position) => positions.push(position as usize),
+                // A query may well have fewer columns than the view.
+                None if width.is_none() => break,
+                None => return Err(self.not_a_column("insert into", &column.name)),
+            }
+        }
+        Ok(positions)
+    }
+
+    /// The name that a column of the view has in the table.
+    pub fn column_behind(
+        &self,
+        verb: &str,
+        column: &ast::ColumnTarget,
+        binder: &Binder<'_>,
+    ) -> SqlResult<Name> {
+        let name = &column.name;
+        let found = self.columns.iter().find(|known| known.name == *name);
+        let Some(found) = found else {
+            let message = format!("column \"{name}\" of relation \"{}\" does not exist", self.name);
+            return Err(binder.error(state::UNDEFINED_COLUMN, column.location, message));
+        };
+        match found.position {
+            Some(position) => Ok(self.relation.columns[position as usize].name.as_str().into()),
+            None => Err(self.not_a_column(verb, name)),
+        }
+    }
+
+    /// A SET list in the table's names.
+    pub fn assignments_behind(
+        &self,
+        assignments: &[Assignment],
+        binder: &Binder<'_>,
+    ) -> SqlResult<Vec<Assignment>> {
+        let mut assignments = assignments.to_vec();
+        for assignment in &mut assignments {
+            let columns = match assignment {
+                Assignment::Single { column, .. } => std::slice::from_mut(column),
+                Assignment::Multiple { columns, .. } => columns.as_mut_slice(),
+            };
+            for column in columns {
+                column.name = self.column_behind("update", column, binder)?;
+            }
+        }
+        Ok(assignments)
+    }
+
+    #[cold]
+    fn not_a_column(&self, verb: &str, column: &str) -> SqlError {
+        SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            format!("cannot {verb} column \"{column}\" of view \"{}\"", self.name),
+        )
+        .detail("View columns that are not columns of their base relation are not updatable.")
+    }
+}

@@ -1,0 +1,252 @@
+//! A disk that fails or hangs under the real server, and what each level of `synchronous_commit` promises then.
+//!
+//! The faults come from a library of the test's own between server and C library (`disk_faults.c`, compiled here).
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use mote_it::TestServer;
+use mote_it::clients::{program, psql, psql_strict};
+use mote_it::server::TemporaryDirectory;
+use mote_it::wire::*;
+
+/// How long an answer that must not come is waited for.
+const SILENCE: Duration = Duration::from_millis(500);
+const SIGABRT: i32 = 6;
+
+struct FaultyDisk {
+    directory: TemporaryDirectory,
+}
+
+impl FaultyDisk {
+    fn new(name: &str) -> FaultyDisk {
+        let disk = FaultyDisk {
+            directory: TemporaryDirectory::new(name),
+        };
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/disk_faults.c");
+        let library = disk.library().display().to_string();
+        let line = [
+            "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", &library, source, "-ldl",
+        ];
+        let said = program("cc", &line, disk.directory.path(), "install a C compiler");
+        assert!(said.ok, "{}", said.err);
+        disk
+    }
+
+    fn library(&self) -> PathBuf {
+        self.directory.path().join("disk_faults.so")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    fn switch(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn server(&self, options: &[&str]) -> TestServer {
+        let (library, fail, hold) = (self.library(), self.switch("fail"), self.switch("hold"));
+        let environment: [(&str, &Path); 3] = [
+            ("LD_PRELOAD", &library),
+            ("MOTE_FAULT_SYNC", &fail),
+            ("MOTE_FAULT_HOLD", &hold),
+        ];
+        TestServer::open_in(&self.data(), options, &environment).expect("it starts")
+    }
+
+    fn set(&self, name: &str) {
+        std::fs::write(self.switch(name), "").expect("writable");
+    }
+
+    fn clear(&self, name: &str) {
+        std::fs::remove_file(self.switch(name)).expect("set before");
+    }
+}
+
+/// Answers of a session that inserts one row after the other, until one is not acknowledged.
+fn insert_until_failure(client: &mut RawClient, from: u32, set_fault: impl FnOnce()) -> u32 {
+    let mut set_fault = Some(set_fault);
+    let mut acknowledged = from;
+    loop {
+        if acknowledged == from + 20
+            && let Some(set) = set_fault.take()
+        {
+            set();
+        }
+        client.try_raw(&query(&format!("insert into t values ({acknowledged})")));
+        let mut done = false;
+        while let Some(message) = client.receive() {
+            done |= message.kind == b'C';
+            if message.kind == b'Z' || message.kind == b'E' {
+                break;
+            }
+        }
+        if !done {
+            return acknowledged;
+        }
+        acknowledged += 1;
+    }
+}
+
+#[test]
+fn a_failed_sync_stops_the_server_and_nothing_acknowledged_is_lost() {
+    let disk = FaultyDisk::new("failed-sync");
+    let mut server = disk.server(&[]);
+    psql_strict(&server, "create table t (id int primary key)").good();
+    for round in 0..3 {
+        let mut client = RawClient::connect(&server);
+        let from = round * 1000;
+        let end = insert_until_failure(&mut client, from, || disk.set("fail"));
+        assert_eq!(
+            end,
+            from + 20,
+            "an insert was acknowledged though its sync failed"
+        );
+        let status = server.await_failure();
+        assert_eq!(status.signal(), Some(SIGABRT), "{status}");
+        server.await_log("the log could not be written at");
+        server.await_log("Input/output error");
+        server.await_log("the state of the disk is unknown; start again to recover from the log");
+        drop(server);
+        // While the disk goes on failing there is no start that pretends.
+        let refused = TestServer::open_in(
+            &disk.data(),
+            &[],
+            &[
+                ("LD_PRELOAD", &disk.library()),
+                ("MOTE_FAULT_SYNC", &disk.switch("fail")),
+            ],
+        );
+        let said = refused
+            .err()
+            .expect("a server does not start on a disk that does not sync");
+        assert!(said.contains("Input/output error"), "{said}");
+        disk.clear("fail");
+        server = disk.server(&[]);
+        let kept = psql(
+            &server,
+            &format!("select count(*) from t where id between {from} and {from} + 19"),
+        )
+        .good();
+        assert_eq!(kept.trim(), "20");
+        // The one without an answer may be there or not, and nothing that was never sent.
+        let others = psql(&server, &format!("select count(*) from t where id > {end}")).good();
+        assert_eq!(others.trim(), "0");
+    }
+    // A checkpoint's sync fails alike: the log is what stops the server, the image is only given up.
+    server.assert_unharmed();
+    server.stop();
+}
+
+#[test]
+fn each_level_of_synchronous_commit_waits_for_what_it_says() {
+    let disk = FaultyDisk::new("levels");
+    let server = disk.server(&[]);
+    psql_strict(&server, "create table t (id int primary key, level text)").good();
+    let durable = ["on", "local", "remote_write", "remote_apply"];
+    let mut waiting: Vec<RawClient> = durable.iter().map(|level| session(&server, level)).collect();
+    let [mut off, mut reader] = [session(&server, "off"), session(&server, "off")];
+    let mut careful = session(&server, "on");
+    disk.set("hold");
+    for (at, (client, level)) in waiting.iter_mut().zip(durable).enumerate() {
+        client.raw(&query(&format!(
+            "insert into t values ({}, '{level}')",
+            100_000 + at
+        )));
+    }
+    // Two rows to a transaction, so that half of one would be seen.
+    let began = Instant::now();
+    for id in 0..200 {
+        let text = format!(
+            "begin; insert into t values ({}, 'off'); insert into t values ({}, 'off'); commit",
+            2 * id,
+            2 * id + 1
+        );
+        let answer = off.query(&text);
+        assert_eq!(error(&answer), None);
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "off waits for the disk"
+    );
+    // Another session at this level sees what was acknowledged. One that reads at `on` is not told of what a crash could
+    // take back; and who writes at a durable level has no answer.
+    assert_eq!(reader.rows("select count(*) from t where level = 'off'"), ["400"]);
+    careful.raw(&query("select count(*) from t where level = 'off'"));
+    std::thread::sleep(SILENCE);
+    assert!(
+        careful.is_silent(),
+        "a session at on was told of what is not flushed"
+    );
+    for (client, level) in waiting.iter_mut().zip(durable) {
+        assert!(
+            client.is_silent(),
+            "{level} was answered before anything was flushed"
+        );
+    }
+    drop(server.kill());
+    disk.clear("hold");
+    let server = disk.server(&[]);
+    let whole =
+        "select count(*) from (select id / 2 from t where level = 'off' group by 1 having count(*) <> 2) h";
+    assert_eq!(
+        psql(&server, whole).good().trim(),
+        "0",
+        "half a transaction survived"
+    );
+    let left: u32 = psql(&server, "select count(*) from t")
+        .good()
+        .trim()
+        .parse()
+        .expect("a number");
+    assert!(
+        left < 400,
+        "the log was held, and yet {left} rows were kept: the test holds nothing"
+    );
+    // Released, everybody is answered, and everything is there after the next crash.
+    let mut waiting: Vec<RawClient> = durable.iter().map(|level| session(&server, level)).collect();
+    disk.set("hold");
+    for (at, client) in waiting.iter_mut().enumerate() {
+        client.raw(&query(&format!(
+            "insert into t values ({}, 'again')",
+            200_000 + at
+        )));
+    }
+    std::thread::sleep(SILENCE);
+    disk.clear("hold");
+    for client in &mut waiting {
+        assert_eq!(tags(&client.until(b'Z')), ["INSERT 0 1"]);
+    }
+    drop(server.kill());
+    let server = disk.server(&[]);
+    assert_eq!(
+        psql(&server, "select count(*) from t where level = 'again'")
+            .good()
+            .trim(),
+        "4"
+    );
+    // An orderly end flushes what off has acknowledged.
+    let mut off = session(&server, "off");
+    assert_eq!(error(&off.query("insert into t values (300000, 'last')")), None);
+    drop(off);
+    server.stop();
+    let server = disk.server(&[]);
+    assert_eq!(
+        psql(&server, "select count(*) from t where level = 'last'")
+            .good()
+            .trim(),
+        "1"
+    );
+}
+
+fn session(server: &TestServer, level: &str) -> RawClient {
+    let mut client = RawClient::connect(server);
+    assert_eq!(
+        error(&client.query(&format!("set synchronous_commit = {level}"))),
+        None
+    );
+    assert_eq!(client.rows("show synchronous_commit"), [level]);
+    client
+}
