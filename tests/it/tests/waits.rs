@@ -1,5 +1,6 @@
 //! Waiting for each kind of lock, and every way to stop: cancel, statement_timeout, lock_timeout, termination, the holder's
-//! idle_in_transaction_session_timeout. Whoever stops leaves the queue: the next one is served at once.
+//! idle_in_transaction_session_timeout. Whoever stops leaves the queue: the next one is served at once. And whoever waited
+//! for a table that changed meanwhile holds the lock of what it is now.
 //! Every expectation holds for PostgreSQL 15 too (`MOTE_IT_TARGET`).
 
 use std::time::Duration;
@@ -173,4 +174,50 @@ fn a_holder_that_idles_too_long_is_ended_and_those_behind_it_go_on() {
     holder.rows("begin");
     holder.query("select 1/0");
     assert_eq!(sqlstate(&holder.until_closed()).as_deref(), Some("25P03"));
+}
+
+/// TRUNCATE gives a table new storage, DROP and CREATE give its name to another table: the waiter's lock must be that of
+/// what it then works on, or somebody else would write there at the same time.
+#[test]
+fn who_waited_for_a_table_has_the_lock_of_what_it_became() {
+    let replacing = [
+        "truncate t",
+        "alter table t rename to t_before; create table t (id int primary key, v int)",
+    ];
+    let wanted = [
+        "lock table t in access exclusive mode",
+        "truncate t",
+        "alter table t add column w int",
+        "create index on t (v)",
+    ];
+    for (case, (replaced, wanted)) in replacing
+        .iter()
+        .flat_map(|replaced| wanted.map(|wanted| (replaced, wanted)))
+        .enumerate()
+    {
+        let World {
+            server,
+            mut holder,
+            mut waiter,
+        } = start(&format!("waits-replaced-{case}"));
+        let waiter_pid = pid(&mut waiter);
+        assert_eq!(error(&holder.query(&format!("begin; {replaced}"))), None);
+        waiter.rows("begin");
+        waiter.raw(&query(wanted));
+        let mut observer = RawClient::connect(&server);
+        await_waiting(&mut observer, &waiter_pid);
+        holder.rows("commit");
+        assert_eq!(error(&waiter.until(b'Z')), None, "{replaced}; {wanted}");
+        observer.rows("set lock_timeout = '200ms'");
+        assert_eq!(
+            sqlstate(&observer.query("insert into t values (9, 9)")).as_deref(),
+            Some("55P03"),
+            "{replaced}; {wanted}: somebody else may write meanwhile"
+        );
+        waiter.rows("commit");
+        assert_eq!(
+            error(&observer.query("insert into t (id, v) values (9, 9)")),
+            None
+        );
+    }
 }

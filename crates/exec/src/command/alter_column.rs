@@ -207,8 +207,8 @@ pub(super) fn drop_column(
     for column in generated.into_iter().chain([position]) {
         if let Some(sequence) = table.columns[column as usize].owned_sequence
             && let Some(entry) = context.session.catalog.entry(Oid(sequence))
+            && let Some(entry) = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?
         {
-            schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
             sequence::remove(&entry.stored, context)?;
         }
         forget(&mut table.columns[column as usize], column);
@@ -468,12 +468,18 @@ fn check_foreign_keys(
             let target = target.ok_or_else(|| SqlError::internal("a foreign key has its table"))?;
             let (columns, referenced) = (&key.columns, &key.referenced_columns);
             constraint::check_comparable(&found.name, &entry.stored, columns, &target.stored, referenced)?;
-            schema::lock_entry(
-                if own { target } else { entry },
-                TableLockMode::ShareRowExclusive,
+            let other = if own { target } else { entry };
+            let Some(other) = schema::lock_entry(other, TableLockMode::ShareRowExclusive, context)? else {
+                continue;
+            };
+            let (referencing, target) = if own { (entry, &other) } else { (&other, target) };
+            row_checks::check_foreign_key_rows(
+                &referencing.stored,
+                &found.name,
+                key,
+                &target.stored,
                 context,
             )?;
-            row_checks::check_foreign_key_rows(&entry.stored, &found.name, key, &target.stored, context)?;
         }
     }
     Ok(())

@@ -279,7 +279,8 @@ fn validate_constraint(
         StoredConstraintKind::ForeignKey(key) => {
             let target = context.session.catalog.entry(Oid(key.referenced));
             let target = target.ok_or_else(|| SqlError::internal("a foreign key has its table"))?;
-            schema::lock_entry(&target, TableLockMode::RowShare, context)?;
+            let target = schema::lock_entry(&target, TableLockMode::RowShare, context)?;
+            let target = target.ok_or_else(|| SqlError::internal("a foreign key keeps its table"))?;
             row_checks::check_foreign_key_rows(table, name, &key, &target.stored, context)?;
         }
         _ => {

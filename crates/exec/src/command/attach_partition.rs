@@ -204,8 +204,7 @@ fn check_not_referenced(
         let Some(entry) = context.session.catalog.entry(referencing) else {
             continue;
         };
-        schema::lock_entry(&entry, TableLockMode::Share, context)?;
-        let entry = context.session.catalog.entry(referencing).ok_or_else(lost)?;
+        let entry = schema::lock_entry(&entry, TableLockMode::Share, context)?.ok_or_else(lost)?;
         let found = entry.stored.constraints.iter().find(|c| c.oid == constraint.0);
         if let Some(constraint) = found.filter(|constraint| constraint.parent.is_none()) {
             row_checks::check_partition_not_referenced(
@@ -429,15 +428,9 @@ pub(super) fn attach_index(
     }
     let child = context.session.catalog.entry(below).ok_or_else(lost)?;
     schema::lock_entry(&parent, TableLockMode::ShareUpdateExclusive, context)?;
-    schema::lock_entry(&child, TableLockMode::ShareUpdateExclusive, context)?;
+    let child = schema::lock_entry(&child, TableLockMode::ShareUpdateExclusive, context)?;
     let parent = context.session.catalog.entry(above).ok_or_else(lost)?;
-    let mut table = context
-        .session
-        .catalog
-        .entry(below)
-        .ok_or_else(lost)?
-        .stored
-        .clone();
+    let mut table = child.ok_or_else(lost)?.stored.clone();
     let position = table
         .indexes
         .iter()

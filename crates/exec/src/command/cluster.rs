@@ -165,8 +165,7 @@ fn cluster_known(table: Oid, index: u32, context: &mut StatementContext<'_>) -> 
     let Some(entry) = context.session.catalog.entry(table) else {
         return Ok(());
     };
-    schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
-    let Some(entry) = context.session.catalog.entry(table) else {
+    let Some(entry) = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)? else {
         return Ok(());
     };
     let mut table = entry.stored.clone();

@@ -144,8 +144,8 @@ fn on_index(name: &QualifiedName, text: Option<String>, context: &mut StatementC
     let (table, index) = drop::find_index(name, context).ok_or_else(undefined)?;
     let entry = context.session.catalog.entry(table).ok_or_else(undefined)?;
     schema::require_owner(&entry.stored, context)?;
-    schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
-    let entry = context.session.catalog.entry(table).ok_or_else(undefined)?;
+    let entry = schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
+    let entry = entry.ok_or_else(undefined)?;
     let mut relation = entry.stored.clone();
     let stored = relation
         .indexes

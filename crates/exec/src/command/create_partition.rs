@@ -169,7 +169,8 @@ pub(super) fn inherit_foreign_keys(
             .catalog
             .entry(Oid(key.referenced))
             .ok_or_else(lost)?;
-        schema::lock_entry(&target, TableLockMode::ShareRowExclusive, context)?;
+        let target = schema::lock_entry(&target, TableLockMode::ShareRowExclusive, context)?;
+        let target = target.ok_or_else(lost)?;
         let below = context
             .session
             .catalog
@@ -180,11 +181,6 @@ pub(super) fn inherit_foreign_keys(
                 schema::lock_entry(&partition, TableLockMode::ShareRowExclusive, context)?;
             }
         }
-        let target = context
-            .session
-            .catalog
-            .entry(Oid(key.referenced))
-            .ok_or_else(lost)?;
         if constraint.validated && table.partitioning.is_none() {
             super::row_checks::check_foreign_key_rows(
                 &table,

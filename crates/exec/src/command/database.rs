@@ -208,8 +208,9 @@ pub(super) fn drop(
             .relations()
             .filter(|relation| relation.stored.schema == schema.object.oid)
         {
-            schema::lock_entry(relation, TableLockMode::AccessExclusive, context)?;
-            drop::remove_relation(&relation.stored, context)?;
+            if let Some(relation) = schema::lock_entry(relation, TableLockMode::AccessExclusive, context)? {
+                drop::remove_relation(&relation.stored, context)?;
+            }
         }
         for routine in catalog
             .routines()

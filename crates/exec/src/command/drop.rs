@@ -79,7 +79,9 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
 
 /// Drops a relation with all that depends on it, and does not tell.
 pub(super) fn quietly(entry: &RelationEntry, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+    let Some(entry) = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)? else {
+        return Ok(());
+    };
     let subject = described(&entry.stored, context);
     let relations = vec![entry.stored.clone()];
     drop_all(relations, &subject, None, DropBehavior::Cascade, context)
@@ -179,8 +181,11 @@ fn lock_parent(name: &RelationName, context: &mut StatementContext<'_>) -> SqlRe
         return Ok(());
     };
     schema::require_owner(&entry.stored, context)?;
-    schema::lock_entry(&parent, TableLockMode::AccessExclusive, context)?;
-    if let Some(scheme) = &parent.described.partitioning {
+    let parent = schema::lock_entry(&parent, TableLockMode::AccessExclusive, context)?;
+    if let Some(scheme) = parent
+        .as_ref()
+        .and_then(|parent| parent.described.partitioning.as_ref())
+    {
         partition::lock_default(scheme, context)?;
     }
     Ok(())
@@ -369,8 +374,9 @@ fn drop_all(
         })?;
     }
     for (entry, _) in &dependents.views {
-        schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
-        remove_relation(&entry.stored, context)?;
+        if let Some(view) = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)? {
+            remove_relation(&view.stored, context)?;
+        }
     }
     let routines: Vec<_> = dependents
         .routines
@@ -427,15 +433,9 @@ fn pending_partitions(
         .filter(|oid| !attached.contains(oid))
     {
         if let Some(entry) = context.session.catalog.entry(oid) {
-            schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+            let locked = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+            pending.extend(locked.map(|entry| entry.stored.clone()));
         }
-        pending.extend(
-            context
-                .session
-                .catalog
-                .entry(oid)
-                .map(|entry| entry.stored.clone()),
-        );
     }
     Ok(pending)
 }
@@ -545,8 +545,10 @@ pub(super) fn remove_view(view: Oid, context: &mut StatementContext<'_>) -> SqlR
     let Some(entry) = context.session.catalog.entry(view) else {
         return Ok(());
     };
-    schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
-    remove_relation(&entry.stored, context)
+    match schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)? {
+        Some(entry) => remove_relation(&entry.stored, context),
+        None => Ok(()),
+    }
 }
 
 /// The sequence of an identity column goes with the column only.
@@ -700,10 +702,11 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     if !descriptions.is_empty() && drop.behavior == DropBehavior::Restrict {
         return Err(refused(&subject, &descriptions));
     }
+    let mut relations = Vec::with_capacity(inside.len());
     for entry in &inside {
-        schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+        let locked = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+        relations.extend(locked.map(|entry| entry.stored.clone()));
     }
-    let relations = inside.iter().map(|entry| entry.stored.clone()).collect();
     drop_all(
         relations,
         &subject,

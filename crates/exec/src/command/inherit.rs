@@ -489,9 +489,8 @@ pub(super) fn locked_children(
         let Some(entry) = context.session.catalog.entry(child) else {
             continue;
         };
-        schema::lock_entry(&entry, mode, context)?;
         // It may have gone, or have left its parent, while we waited.
-        if let Some(entry) = context.session.catalog.entry(child)
+        if let Some(entry) = schema::lock_entry(&entry, mode, context)?
             && entry.stored.parents.contains(&parent)
         {
             locked.push(entry.stored.clone());

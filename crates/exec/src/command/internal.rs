@@ -10,7 +10,6 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Access, Isolation, TableLockMode};
 use mote_sql::PlanSettings;
 use mote_sql::ast::ParsedStatement;
-use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
 use mote_types::Datum;
 
@@ -50,11 +49,7 @@ impl Query {
                 lock(access.relation, access.lock, context)?;
             }
             // A table may have changed while we waited for its lock.
-            let current = plan.dependencies.iter().all(|dependency| {
-                let relation = context.session.catalog.relation(dependency.object);
-                relation.is_some_and(|relation| relation.version == dependency.version)
-            });
-            if current {
+            if context.session.dependencies_hold(&plan) {
                 return Ok(Query { plan, writes });
             }
         }
@@ -129,7 +124,8 @@ fn lock(relation: Oid, lock: RelationLock, context: &mut StatementContext<'_>) -
         RelationLock::RowShare => TableLockMode::RowShare,
         RelationLock::RowExclusive => TableLockMode::RowExclusive,
     };
-    schema::lock_entry(&entry, mode, context)
+    schema::lock_entry(&entry, mode, context)?;
+    Ok(())
 }
 
 /// The only statement of a text that this layer wrote itself.

@@ -2,14 +2,13 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{TableLockMode, WaitPolicy, WriteError};
+use mote_engine::{TableLockMode, WaitPolicy};
 use mote_sql::ast::{self, Lock};
 
 use super::schema;
 use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::StoredKind;
 use crate::context::StatementContext;
-use crate::modify::write_error;
 use crate::session::CommandTag;
 
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
@@ -48,41 +47,28 @@ pub(super) fn lock(lock: &Lock, in_block: bool, context: &mut StatementContext<'
             "LOCK TABLE can only be used in transaction blocks",
         ));
     }
+    let policy = match lock.no_wait {
+        true => WaitPolicy::NoWait,
+        false => WaitPolicy::Block,
+    };
     for table in &lock.tables {
-        let entry = schema::find_relation(&table.name, context)?
-            .ok_or_else(|| schema::undefined_table(&table.name))?;
-        if entry.stored.kind != StoredKind::Table {
-            return Err(SqlError::new(
-                state::WRONG_OBJECT_TYPE,
-                format!("\"{}\" is not a table", entry.stored.name),
-            ));
-        }
         let mode = table_lock_mode(lock.mode);
-        lock_one(&entry, mode, lock.no_wait, context)?;
+        let entry = schema::lock_named(&table.name, mode, policy, require_table, context)?
+            .ok_or_else(|| schema::undefined_table(&table.name))?;
         if !table.only {
-            lock_below(entry.stored.oid, mode, lock.no_wait, context)?;
+            lock_below(entry.stored.oid, mode, policy, context)?;
         }
     }
     Ok(CommandTag::Word("LOCK TABLE"))
 }
 
-fn lock_one(
-    entry: &RelationEntry,
-    mode: TableLockMode,
-    no_wait: bool,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
-    if !no_wait {
-        return schema::lock_entry(entry, mode, context);
-    }
-    let table = entry.described.table;
-    match context.transaction.lock_table(table, mode, WaitPolicy::NoWait) {
-        Ok(()) => Ok(()),
-        Err(WriteError::WouldBlock) => Err(SqlError::new(
-            state::LOCK_NOT_AVAILABLE,
-            format!("could not obtain lock on relation \"{}\"", entry.stored.name),
+fn require_table(entry: &RelationEntry) -> SqlResult<()> {
+    match entry.stored.kind {
+        StoredKind::Table => Ok(()),
+        _ => Err(SqlError::new(
+            state::WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a table", entry.stored.name),
         )),
-        Err(error) => Err(write_error::lock_error(error)),
     }
 }
 
@@ -90,7 +76,7 @@ fn lock_one(
 fn lock_below(
     parent: u32,
     mode: TableLockMode,
-    no_wait: bool,
+    policy: WaitPolicy,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let mut parents = vec![Oid(parent)];
@@ -101,7 +87,7 @@ fn lock_below(
             if let Some(entry) = context.session.catalog.entry(child)
                 && !parents.contains(&child)
             {
-                lock_one(&entry, mode, no_wait, context)?;
+                schema::lock_entry_with(&entry, mode, policy, context)?;
                 parents.push(child);
             }
         }

@@ -411,10 +411,10 @@ pub(super) fn lock_default(
         return Ok(None);
     };
     let oid = scheme.partitions[position].oid;
-    if let Some(entry) = context.session.catalog.entry(oid) {
-        schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+    match context.session.catalog.entry(oid) {
+        Some(entry) => schema::lock_entry(&entry, TableLockMode::AccessExclusive, context),
+        None => Ok(None),
     }
-    Ok(context.session.catalog.entry(oid))
 }
 
 /// Which table the error names where the default partition is partitioned itself.
@@ -502,14 +502,8 @@ fn leaves_of(
         let Some(entry) = context.session.catalog.entry(oid) else {
             continue;
         };
-        schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
-        leaves.extend(
-            context
-                .session
-                .catalog
-                .entry(oid)
-                .filter(|entry| entry.stored.partitioning.is_none()),
-        );
+        let locked = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+        leaves.extend(locked.filter(|entry| entry.stored.partitioning.is_none()));
     }
     Ok(leaves)
 }

@@ -92,14 +92,8 @@ pub(super) fn provide(
     let lost = || SqlError::internal("a partitioned table and its partitions are in the catalog");
     let parent = catalog.entry(parent).ok_or_else(lost)?;
     let entry = catalog.entry(child).ok_or_else(lost)?;
-    schema::lock_entry(&entry, TableLockMode::ShareRowExclusive, context)?;
-    let mut table = context
-        .session
-        .catalog
-        .entry(child)
-        .ok_or_else(lost)?
-        .stored
-        .clone();
+    let entry = schema::lock_entry(&entry, TableLockMode::ShareRowExclusive, context)?;
+    let mut table = entry.ok_or_else(lost)?.stored.clone();
     let wanted = parent
         .stored
         .indexes

@@ -281,8 +281,7 @@ fn locked(
     let Some(entry) = context.session.catalog.entry(oid) else {
         return Ok(None);
     };
-    schema::lock_entry(&entry, mode, context)?;
-    Ok(context.session.catalog.entry(oid))
+    schema::lock_entry(&entry, mode, context)
 }
 
 /// The new indexes take the places of the old ones, which nobody reads any more once we have the table to ourselves.

@@ -174,14 +174,8 @@ fn rename_index(name: &QualifiedName, rename: &Rename, context: &mut StatementCo
     let gone = || schema::undefined_table(&schema::relation_name(name));
     let entry = context.session.catalog.entry(table).ok_or_else(gone)?;
     schema::require_owner(&entry.stored, context)?;
-    schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
-    let mut relation = context
-        .session
-        .catalog
-        .entry(table)
-        .ok_or_else(gone)?
-        .stored
-        .clone();
+    let entry = schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
+    let mut relation = entry.ok_or_else(gone)?.stored.clone();
     rename_index_of(&mut relation, index.0, &rename.new_name, context)?;
     write::put(StoredObject::Relation(relation), context)
 }

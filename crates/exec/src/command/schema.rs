@@ -384,15 +384,22 @@ pub(super) fn find_relation(
         )));
     }
     let catalog = &context.session.catalog;
-    let Some(relation) = catalog.relation_by_name(name.schema.as_deref(), &name.name) else {
-        return Ok(None);
-    };
-    catalog.entry(relation.oid).map(Some).ok_or_else(|| {
-        SqlError::new(
-            state::INSUFFICIENT_PRIVILEGE,
-            format!("permission denied: \"{}\" is a system catalog", name.name),
-        )
-    })
+    loop {
+        let Some(relation) = catalog.relation_by_name(name.schema.as_deref(), &name.name) else {
+            return Ok(None);
+        };
+        match catalog.entry(relation.oid) {
+            Some(entry) => return Ok(Some(entry)),
+            // Dropped between the two looks: the name may belong to another relation by now.
+            None if relation.oid >= Oid::FIRST_USER => {}
+            None => {
+                return Err(SqlError::new(
+                    state::INSUFFICIENT_PRIVILEGE,
+                    format!("permission denied: \"{}\" is a system catalog", name.name),
+                ));
+            }
+        }
+    }
 }
 
 /// Locks a table of the given name and returns its description as of *after* the lock.
@@ -401,31 +408,100 @@ pub(super) fn lock_relation(
     mode: TableLockMode,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<Arc<RelationEntry>>> {
-    let Some(entry) = find_relation(name, context)? else {
-        return Ok(None);
-    };
-    lock_entry(&entry, mode, context)?;
-    // The table may have been changed, dropped or replaced while we waited.
-    find_relation(name, context)
+    lock_named(name, mode, WaitPolicy::Block, |_| Ok(()), context)
 }
 
+/// The same, after a look at what the name stands for; 55P03 where `policy` says not to wait.
+pub(super) fn lock_named(
+    name: &RelationName,
+    mode: TableLockMode,
+    policy: WaitPolicy,
+    check: impl Fn(&RelationEntry) -> SqlResult<()>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Option<Arc<RelationEntry>>> {
+    let oid = |entry: &Arc<RelationEntry>| entry.stored.oid;
+    let mut found = find_relation(name, context)?;
+    while let Some(entry) = &found {
+        check(entry)?;
+        let locked = lock_entry_with(entry, mode, policy, context)?;
+        // The name may belong to another relation since.
+        let named = find_relation(name, context)?;
+        if named.as_ref().map(oid) == locked.as_ref().map(oid) {
+            return Ok(named);
+        }
+        found = named;
+    }
+    Ok(None)
+}
+
+/// Locks a relation and returns its description as of *after* the lock; None: it was dropped while we waited.
 pub(super) fn lock_entry(
     entry: &RelationEntry,
     mode: TableLockMode,
     context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
+) -> SqlResult<Option<Arc<RelationEntry>>> {
+    lock_entry_with(entry, mode, WaitPolicy::Block, context)
+}
+
+/// The same; 55P03 where `policy` says not to wait.
+///
+/// The engine's lock of a table belongs to its storage, and TRUNCATE gives it another one: who waited for the old one
+/// has to take the new one, too, or would change a table that others read.
+pub(super) fn lock_entry_with(
+    entry: &RelationEntry,
+    mode: TableLockMode,
+    policy: WaitPolicy,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Option<Arc<RelationEntry>>> {
     if entry.stored.temporary {
         context.session.catalog.note_temporary_use();
     }
-    let table = match (entry.described.table, entry.stored.kind) {
-        (_, StoredKind::Sequence) => sequence_lock(Oid(entry.stored.oid)),
-        // Views have no storage of rows: their name stands for them.
-        (TableId(0), _) => return reserve_name(Oid(entry.stored.oid), "", context),
-        (table, _) => table,
-    };
-    engine_call(context, |transaction| {
-        transaction.lock_table(table, mode, WaitPolicy::Block)
-    })
+    let oid = Oid(entry.stored.oid);
+    let mut tag = lock_tag(entry);
+    loop {
+        match tag {
+            Some(table) => lock_storage(table, entry, mode, policy, context)?,
+            // Views have no storage of rows: their name stands for them.
+            None => reserve_name(oid, "", context)?,
+        }
+        let current = context.session.catalog.entry(oid);
+        match current.as_deref().map(lock_tag) {
+            Some(other) if other != tag => tag = other,
+            _ => return Ok(current),
+        }
+    }
+}
+
+fn lock_storage(
+    table: TableId,
+    entry: &RelationEntry,
+    mode: TableLockMode,
+    policy: WaitPolicy,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    if policy == WaitPolicy::Block {
+        return engine_call(context, |transaction| {
+            transaction.lock_table(table, mode, WaitPolicy::Block)
+        });
+    }
+    context
+        .transaction
+        .lock_table(table, mode, policy)
+        .map_err(|error| match error {
+            WriteError::WouldBlock => SqlError::new(
+                state::LOCK_NOT_AVAILABLE,
+                format!("could not obtain lock on relation \"{}\"", entry.stored.name),
+            ),
+            error => write_error::lock_error(error),
+        })
+}
+
+fn lock_tag(entry: &RelationEntry) -> Option<TableId> {
+    match (entry.described.table, entry.stored.kind) {
+        (_, StoredKind::Sequence) => Some(sequence_lock(Oid(entry.stored.oid))),
+        (TableId(0), _) => None,
+        (table, _) => Some(table),
+    }
 }
 
 /// A table locked for a change of its definition; errors for views and owners' privileges included.

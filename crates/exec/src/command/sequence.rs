@@ -127,7 +127,9 @@ pub(super) fn alter_owned(
     let Some(entry) = context.session.catalog.entry(sequence) else {
         return Ok(());
     };
-    schema::lock_entry(&entry, TableLockMode::ShareRowExclusive, context)?;
+    let Some(entry) = schema::lock_entry(&entry, TableLockMode::ShareRowExclusive, context)? else {
+        return Ok(());
+    };
     let mut relation = entry.stored.clone();
     let options = read_options(options, context)?;
     change(&mut relation, &options, context)?;
@@ -137,7 +139,9 @@ pub(super) fn alter_owned(
 /// TRUNCATE RESTART IDENTITY: all sequences that columns of the table own begin anew, with the transaction.
 pub(super) fn restart_owned(table: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
     for entry in owned_by_table(table, context) {
-        schema::lock_entry(&entry, TableLockMode::ShareRowExclusive, context)?;
+        let Some(entry) = schema::lock_entry(&entry, TableLockMode::ShareRowExclusive, context)? else {
+            continue;
+        };
         let mut relation = entry.stored.clone();
         let options = Options {
             restart: Some(None),

@@ -49,8 +49,10 @@ fn delete_rows(entry: &RelationEntry, context: &mut StatementContext<'_>) -> Sql
         return Ok(());
     }
     refuse_references(entry, context)?;
-    schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
-    truncate::renew(entry.stored.clone(), context)
+    match schema::lock_entry(entry, TableLockMode::AccessExclusive, context)? {
+        Some(entry) => truncate::renew(entry.stored.clone(), context),
+        None => Ok(()),
+    }
 }
 
 /// Rows that stay cannot lean on rows that go.

@@ -35,8 +35,7 @@ fn locked_partitions(
         let Some(entry) = context.session.catalog.entry(child) else {
             continue;
         };
-        schema::lock_entry(&entry, mode, context)?;
-        if let Some(entry) = context.session.catalog.entry(child)
+        if let Some(entry) = schema::lock_entry(&entry, mode, context)?
             && entry.stored.parents.contains(&table)
         {
             locked.push(entry.stored.clone());

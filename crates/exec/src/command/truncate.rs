@@ -171,8 +171,7 @@ fn add_referencing(tables: &mut Vec<StoredRelation>, context: &mut StatementCont
             .collect();
         found.sort_by_key(|entry| entry.stored.oid);
         for entry in found {
-            schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
-            let Some(entry) = context.session.catalog.entry(Oid(entry.stored.oid)) else {
+            let Some(entry) = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)? else {
                 continue;
             };
             check_allowed(&entry.stored, context)?;

@@ -3,14 +3,13 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
-use mote_engine::{TableLockMode, WaitPolicy, WriteError};
+use mote_engine::{TableLockMode, WaitPolicy};
 use mote_sql::ast::{Name, Vacuum, VacuumTable};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
 use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::StoredKind;
 use crate::context::StatementContext;
-use crate::modify::write_error;
 use crate::session::Steps;
 
 #[derive(Clone, Copy, Default)]
@@ -144,21 +143,20 @@ fn lock(
     options: Options,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<bool> {
-    if !options.skip_locked || entry.stored.kind != StoredKind::Table {
-        schema::lock_entry(entry, mode, context)?;
-        return Ok(true);
-    }
-    let table = entry.described.table;
-    match context.transaction.lock_table(table, mode, WaitPolicy::NoWait) {
-        Ok(()) => Ok(true),
-        Err(WriteError::WouldBlock) => {
+    let policy = match options.skip_locked && entry.stored.kind == StoredKind::Table {
+        true => WaitPolicy::NoWait,
+        false => WaitPolicy::Block,
+    };
+    match schema::lock_entry_with(entry, mode, policy, context) {
+        Ok(_) => Ok(true),
+        Err(error) if policy == WaitPolicy::NoWait && error.state() == state::LOCK_NOT_AVAILABLE => {
             if named {
                 let (name, code) = (&entry.stored.name, state::LOCK_NOT_AVAILABLE);
                 skipping(options, name, "lock not available", code, context);
             }
             Ok(false)
         }
-        Err(error) => Err(write_error::lock_error(error)),
+        Err(error) => Err(error),
     }
 }
 

@@ -90,7 +90,8 @@ pub(super) fn create(
         return Err(not_a_view());
     }
     schema::require_owner(&entry.stored, context)?;
-    schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+    let entry = schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+    let entry = entry.ok_or_else(|| schema::undefined_table(&create.name))?;
     check_replacement(&entry.stored.columns, &columns)?;
     if depends_on.contains(&existing.0) {
         return Err(SqlError::new(
@@ -424,7 +425,9 @@ pub(super) fn follow_rename(
             new_name,
         };
         rewrite::query(&mut query, &mut names);
-        schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)?;
+        let Some(entry) = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)? else {
+            continue;
+        };
         let view = StoredRelation {
             view_query: Some(deparse::query(&query)?),
             ..entry.stored.clone()
