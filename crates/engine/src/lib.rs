@@ -42,7 +42,7 @@ pub use memory::MemoryReport;
 pub use sequence::{DrawnNumbers, Sequence, SequenceError};
 pub use table::prune::Collected;
 pub use table::{
-    CATALOG_TABLE, COLUMNS_MAX, ColumnStorage, Definition, DefinitionCorrupt, FIRST_USER_TABLE,
+    CATALOG_TABLE, COLUMNS_MAX, ColumnSet, ColumnStorage, Definition, DefinitionCorrupt, FIRST_USER_TABLE,
     IndexDefinition, IndexList, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeyOutcome,
     KeyProgram, KeySource, KeyValue, Layout, ROW_BYTES_MAX, RowBuffers, RowTooLarge, RowView, RowWriter,
     SLOTS_AHEAD, SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table, TableDefinition,
@@ -51,6 +51,6 @@ pub use table::{
 pub use txn::{
     Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, FinishError, GID_BYTES_MAX,
     IndexBuild, Isolation, LockedRow, Lockers, LogUnavailable, PrepareError, PrepareFailure, PreparedInfo,
-    RevocationListener, RowVersion, SavepointId, Snapshot, SuspendedStatement, TrackingPause, Transaction,
-    TruncatedTable, WriteError,
+    RevocationListener, RowVersion, SavepointId, Snapshot, StatementStart, SuspendedStatement, TrackingPause,
+    Transaction, TruncatedTable, WriteError,
 };

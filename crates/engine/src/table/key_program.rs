@@ -15,6 +15,7 @@
 //!
 //! Leaves out: decoding. A key is compared and never read back.
 
+use super::columns::ColumnSet;
 use super::row::RowView;
 use mote_common::SqlError;
 use std::fmt;
@@ -315,6 +316,21 @@ impl KeyProgram {
     /// Does `row` have exactly this key? A row whose expressions fail has no key: it never got into the index.
     pub fn matches(&self, row: &RowView<'_>, key: &[u8], scratch: &mut Vec<u8>) -> bool {
         matches!(self.key(row, scratch), Ok(KeyOutcome::Key { .. })) && scratch == key
+    }
+
+    /// The columns that keys are made of, and those that decide whether there is one.
+    pub(crate) fn columns_read(&self) -> ColumnSet {
+        let plain = self.columns.iter().filter_map(|column| match column.source {
+            KeySource::Column(number) => Some(number as usize),
+            KeySource::Expression(_) => None,
+        });
+        let expressions = self.expressions.iter().flat_map(|made| made.columns());
+        plain.chain(expressions.map(|&number| number as usize)).collect()
+    }
+
+    /// Is a column of the key nullable?
+    pub(crate) fn may_be_null(&self) -> bool {
+        self.columns.iter().any(|column| column.nullable)
     }
 
     /// Has the index expressions or a predicate?

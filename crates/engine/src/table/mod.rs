@@ -1,7 +1,7 @@
 //! Tables: rows by row id, each a chain of versions, newest first.
 //!
 //! Read in this order:
-//!  1. `layout`, `row`: columns and row bytes;
+//!  1. `layout`, `row`, `columns`: columns, row bytes, sets of columns;
 //!  2. `version`, `segment`: a version's header, the slots that hold the newest ones, the row latch;
 //!  3. `visibility`: which version a reader sees;
 //!  4. `store`: the table: layouts, segments, row ids, indexes;
@@ -16,6 +16,7 @@
 
 mod layout;
 mod row;
+mod columns;
 pub(crate) mod version;
 pub(crate) mod segment;
 pub(crate) mod visibility;
@@ -28,6 +29,7 @@ mod apply;
 mod load;
 mod definition;
 
+pub use columns::ColumnSet;
 pub use definition::{
     CATALOG_TABLE, Definition, DefinitionCorrupt, FIRST_USER_TABLE, IndexDefinition, SQL_CATALOG_TABLE,
     SequenceDefinition, SequenceId, TableDefinition,

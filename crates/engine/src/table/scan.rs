@@ -1,5 +1,6 @@
 //! All rows of a table, in row-id order.
 
+use super::columns::ColumnSet;
 use super::store::{Table, row_of_ordinal};
 use crate::epoch;
 use crate::txn::{RowVersion, Snapshot, Transaction};
@@ -9,15 +10,23 @@ use crate::txn::{RowVersion, Snapshot, Transaction};
 pub struct TableScan {
     next: u64,
     end: u64,
+    /// What the caller looks at of each row.
+    columns: ColumnSet,
 }
 
 impl Table {
     /// From the first row id to the last one given out now: rows inserted later are of no interest to a snapshot
     /// taken before.
     pub fn scan(&self) -> TableScan {
+        self.scan_columns(ColumnSet::WHOLE)
+    }
+
+    /// The same for a caller that looks at these columns only.
+    pub fn scan_columns(&self, columns: ColumnSet) -> TableScan {
         TableScan {
             next: 0,
             end: self.ordinals_end(),
+            columns,
         }
     }
 }
@@ -36,15 +45,15 @@ impl TableScan {
         while self.next < self.end {
             let row = row_of_ordinal(self.next);
             self.next += 1;
-            if let Some(version) = transaction.look_up(table, row, snapshot) {
+            if let Some(version) = transaction.look_up(table, row, snapshot, self.columns) {
                 if tracking {
-                    transaction.note_scan(table, self.next, false);
+                    transaction.note_scan(table, Some(self.next), self.columns);
                 }
                 return Some(version);
             }
         }
         if tracking {
-            transaction.note_scan(table, self.end, true);
+            transaction.note_scan(table, None, self.columns);
         }
         None
     }

@@ -9,6 +9,7 @@
 //!
 //! Leaves out: chains (`version`), pruning (`prune`), writing (`txn/write.rs`).
 
+use super::columns::ColumnSet;
 use super::definition::{IndexDefinition, TableDefinition};
 use super::key_program::KeyProgram;
 use super::layout::Layout;
@@ -75,6 +76,8 @@ pub struct TableIndex {
     pub id: IndexId,
     pub definition: IndexDefinition,
     pub key_program: KeyProgram,
+    /// What keys are made of, the predicate's columns included.
+    columns: ColumnSet,
     pub unique: bool,
     pub tree: OrderedIndex,
     /// Snapshots older than this must not use the index: entries for what they see may be missing. `Lsn::MAX` until
@@ -102,12 +105,19 @@ impl TableIndex {
         TableIndex {
             id: definition.id,
             unique: definition.unique,
+            columns: key_program.columns_read(),
             key_program,
             definition,
             tree,
             valid_from: AtomicU64::new(0),
             built: AtomicBool::new(false),
         }
+    }
+
+    /// What tells whether, and where, a row stands in the index.
+    #[inline]
+    pub fn columns(&self) -> ColumnSet {
+        self.columns
     }
 
     pub(crate) fn valid_from(&self) -> Lsn {

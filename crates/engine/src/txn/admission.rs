@@ -224,7 +224,7 @@ impl Transaction {
             return Ok(());
         }
         Err(if self.isolation() != Isolation::ReadCommitted {
-            WriteError::Serialization
+            self.refuse_changed()
         } else if admitted.head.is_tombstone() {
             WriteError::Deleted
         } else {

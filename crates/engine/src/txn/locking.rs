@@ -58,7 +58,7 @@ impl Transaction {
         let changed = seen.is_some_and(|seen| !std::ptr::eq(seen.version.as_ptr(), head)) && !keeps_key;
         match admitted.ts {
             Some(_) if changed && self.isolation() != Isolation::ReadCommitted => {
-                return Err(WriteError::Serialization);
+                return Err(self.refuse_changed());
             }
             None if head.stamp().command() >= self.command().0 => return Err(WriteError::SelfModified),
             _ => {}

@@ -12,7 +12,8 @@
 //!  8. `savepoint`, `undo`: taking writes and locks back;
 //!  9. `commit`: the end, either way;
 //! 10. `prepared`: PREPARE TRANSACTION, and what comes of it;
-//! 11. `tracking`, `reads`, `validate`: what SERIALIZABLE notes, and whether it still holds at commit;
+//! 11. `tracking`, `reads`, `validate`: what SERIALIZABLE notes, and whether it still holds at commit; `later_snapshot`:
+//!     and whether the transaction may go on with a newer snapshot;
 //! 12. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
 //!
 //! Promises: whatever can fail or wait does so before the commit step; an outcome that is not an error leaves nothing
@@ -24,6 +25,7 @@ mod ddl;
 mod deferred_keys;
 mod error;
 pub(crate) mod horizon;
+mod later_snapshot;
 mod lockers;
 mod locking;
 mod prepared;
@@ -44,6 +46,7 @@ pub use commit::CommitReceipt;
 pub(crate) use ddl::ObjectKey;
 pub use ddl::{BuildProgress, IndexBuild, TruncatedTable};
 pub use error::{BeginError, CommitError, LogUnavailable, WriteError};
+pub use later_snapshot::StatementStart;
 pub use lockers::Lockers;
 pub(crate) use prepared::PreparedTransactions;
 pub use prepared::{FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo};

@@ -1,55 +1,95 @@
 //! What a SERIALIZABLE transaction has read, in the form in which it can be asked again at commit.
 //!
-//! Three kinds of reads, by table:
-//!  - *rows*: every slot that was looked at, whether or not a version was visible or passed a filter;
+//! Three kinds of reads:
+//!  - *rows*: every slot that was looked at, whether or not a version was visible or passed a filter, with the columns
+//!    that were read of it;
 //!  - *pieces* of index ranges: a key range, and the leaf it was read from at a version. They stand for the gaps: rows that
 //!    are not there;
-//!  - a *scan*: all row ids below a mark. A whole table is the highest mark.
+//!  - *scans*: all row ids of a table below a mark. A whole table is the highest mark.
 //!
-//! Bound: [`READS_MAX`] rows and pieces together. At the bound the table with the most of them counts as scanned whole,
-//! which forgets its rows and pieces: memory stays bounded, and the transaction conflicts with every change of that table.
+//! Notes are appended, in the order in which things were read, so that those of a statement that begins again can be cut
+//! off (`split_off`). A row read again soon widens its note instead, unless the note belongs to an earlier statement.
 //!
-//! Reads are never taken back: ROLLBACK TO undoes writes, not what the client has seen.
+//! Bound: [`READS_MAX`] rows and pieces together. At the bound, rows noted several times are put together; if that is not
+//! enough, the table with the most rows and pieces counts as scanned whole, which forgets its rows and pieces: memory
+//! stays bounded, and the transaction conflicts with every change of that table.
+//!
+//! Reads are not taken back by ROLLBACK TO, which undoes writes, not what the client has seen.
 //! Leaves out: deciding whether the reads still hold (`validate`).
 
 use crate::index::{KeyRange, PieceRead};
 use crate::table::store::ordinal_of_row;
-use crate::table::{FIRST_USER_TABLE, Table, TableIndex};
-use hashbrown::HashSet;
+use crate::table::{ColumnSet, FIRST_USER_TABLE, Table, TableIndex};
 use mote_common::RowId;
 use std::ops::Bound;
 use std::sync::Arc;
 
 /// Rows and pieces a transaction remembers one by one.
 pub(super) const READS_MAX: usize = 65_536;
+/// So many must be free after rows were put together, or a table is promoted: else the next would be due too soon.
+const FREE_AFTER_MERGE: usize = READS_MAX / 4;
 /// Every row id there is or will be.
 const WHOLE_TABLE: u64 = u64::MAX;
-/// Rows that a pooled set keeps room for.
-const ROWS_KEEP: usize = 1024;
+/// Notes that a pooled list keeps room for.
+const NOTES_KEEP: usize = 1024;
+/// Rows noted lately that are found again; a power of two.
+const RECENT: usize = 256;
+
+/// Place of a table in [`ReadSet::tables`].
+type TableNumber = u32;
 
 /// The reads of one transaction.
 #[derive(Default)]
 pub(crate) struct ReadSet {
-    pub(super) tables: Vec<TableReads>,
-    /// Rows and pieces of all tables.
-    count: usize,
-    /// Emptied sets, for the next transaction.
-    spare: Vec<HashSet<RowId>>,
+    /// The transaction began before any of them can have been dropped, so they outlive the transaction (`objects`).
+    tables: Vec<*const Table>,
+    indexes: Vec<IndexReads>,
+    pub(super) rows: Vec<RowRead>,
+    pieces: Vec<NotedPiece>,
+    pub(super) scans: Vec<ScanRead>,
+    /// By hash of the row: where in `rows` it was noted, if it still stands there.
+    recent: Vec<u32>,
+    /// Notes below are those of earlier statements and stay as they are.
+    statement: ReadMark,
 }
 
-/// The reads of one table.
-pub(super) struct TableReads {
-    /// The transaction began before the table can have been dropped, so it outlives the transaction (`objects`).
-    pub(super) table: *const Table,
-    pub(super) rows: HashSet<RowId>,
-    /// All rows of ordinals below this.
-    pub(super) scanned_to: u64,
-    pub(super) indexes: Vec<IndexReads>,
+/// A row that was looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowRead {
+    pub(super) row: RowId,
+    pub(super) columns: ColumnSet,
+    table: TableNumber,
 }
 
-pub(super) struct IndexReads {
-    pub(super) index: Arc<TableIndex>,
-    pub(super) pieces: Vec<PieceRead>,
+/// All row ids of ordinals below `end` were looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScanRead {
+    pub(super) end: u64,
+    pub(super) columns: ColumnSet,
+    table: TableNumber,
+}
+
+struct IndexReads {
+    index: Arc<TableIndex>,
+    table: TableNumber,
+    /// Its piece noted last, if that still stands there.
+    last: usize,
+}
+
+pub(super) struct NotedPiece {
+    /// Place in [`ReadSet::indexes`].
+    index: u32,
+    read: PieceRead,
+}
+
+/// How much there was of everything when a statement began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ReadMark {
+    rows: usize,
+    pieces: usize,
+    scans: usize,
+    /// Notes were put together so often; marks set before mean nothing.
+    merges: u32,
 }
 
 // SAFETY: the raw pointers name tables, which the engine keeps for as long as the transaction has its slot, whatever
@@ -58,157 +98,302 @@ unsafe impl Send for ReadSet {}
 
 impl ReadSet {
     pub(super) fn is_empty(&self) -> bool {
-        self.tables.is_empty()
+        self.rows.is_empty() && self.pieces.is_empty() && self.scans.is_empty()
     }
 
     /// Rows and pieces remembered one by one.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.count
+        self.rows.len() + self.pieces.len()
     }
 
-    pub(super) fn note_row(&mut self, table: &Table, row: RowId) {
-        let Some(reads) = self.reads_of(table) else { return };
-        if ordinal_of_row(row) >= reads.scanned_to && reads.rows.insert(row) {
-            self.counted();
+    pub(super) fn note_row(&mut self, table: &Table, row: RowId, columns: ColumnSet) {
+        let Some(table) = self.number_of(table) else {
+            return;
+        };
+        if !self.scans.is_empty() && self.is_scanned(table, row, columns) {
+            return;
         }
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, 0);
+        }
+        let place = (row.0 ^ row.0 >> 16 ^ u64::from(table) << 5) as usize % RECENT;
+        let at = self.recent[place] as usize;
+        if let Some(known) = self.rows.get_mut(at)
+            && known.row == row
+            && known.table == table
+        {
+            if known.columns.contains(columns) {
+                return;
+            }
+            if at >= self.statement.rows {
+                known.columns = known.columns.union(columns);
+                return;
+            }
+        }
+        self.recent[place] = self.rows.len() as u32;
+        self.rows.push(RowRead { row, columns, table });
+        self.bound();
+    }
+
+    fn is_scanned(&self, table: TableNumber, row: RowId, columns: ColumnSet) -> bool {
+        let ordinal = ordinal_of_row(row);
+        let mut scans = self.scans.iter();
+        scans.any(|scan| scan.table == table && ordinal < scan.end && scan.columns.contains(columns))
     }
 
     /// All row ids of ordinals below `end` were looked at.
-    pub(super) fn note_scan(&mut self, table: &Table, end: u64) {
-        if let Some(reads) = self.reads_of(table) {
-            reads.scanned_to = reads.scanned_to.max(end);
+    pub(super) fn note_scan(&mut self, table: &Table, end: u64, columns: ColumnSet) {
+        let Some(table) = self.number_of(table) else {
+            return;
+        };
+        let earlier = self.statement.scans;
+        let mut own = self.scans.iter_mut().skip(earlier);
+        match own.find(|scan| scan.table == table && scan.columns == columns) {
+            Some(known) => known.end = known.end.max(end),
+            None => self.scans.push(ScanRead { end, columns, table }),
         }
     }
 
-    pub(super) fn note_whole(&mut self, table: &Table) {
-        self.note_scan(table, WHOLE_TABLE);
+    pub(super) fn note_whole(&mut self, table: &Table, columns: ColumnSet) {
+        self.note_scan(table, WHOLE_TABLE, columns);
     }
 
     pub(super) fn note_piece(&mut self, table: &Table, index: &Arc<TableIndex>, piece: PieceRead) {
-        let Some(reads) = self.reads_of(table) else { return };
-        if reads.scanned_to == WHOLE_TABLE {
+        let Some(table) = self.number_of(table) else {
+            return;
+        };
+        if self.is_whole(table) {
             return;
         }
-        let known = reads
+        let known = self
             .indexes
-            .iter_mut()
+            .iter()
             .position(|known| Arc::ptr_eq(&known.index, index));
-        let at = known.unwrap_or_else(|| {
-            reads.indexes.push(IndexReads {
+        let number = known.unwrap_or_else(|| {
+            self.indexes.push(IndexReads {
                 index: index.clone(),
-                pieces: Vec::new(),
+                table,
+                last: usize::MAX,
             });
-            reads.indexes.len() - 1
+            self.indexes.len() - 1
         });
-        let pieces = &mut reads.indexes[at].pieces;
-        if let Some(last) = pieces.last_mut().filter(|last| last.visit == piece.visit) {
+        let last = self.indexes[number].last;
+        if let Some(known) = self.pieces.get_mut(last)
+            && known.index == number as u32
+            && known.read.visit == piece.visit
+        {
             // A look-up repeated, as on the inner side of a join, or the next batch of one leaf.
-            if last.range == piece.range {
+            let (known, piece) = (&mut known.read.range, &piece.range);
+            if known == piece {
                 return;
             }
-            if meet(&last.range.upper, &piece.range.lower) {
-                last.range.upper = piece.range.upper;
-                return;
-            }
-            if meet(&piece.range.upper, &last.range.lower) {
-                last.range.lower = piece.range.lower;
-                return;
+            if last >= self.statement.pieces {
+                if meet(&known.upper, &piece.lower) {
+                    known.upper.clone_from(&piece.upper);
+                    return;
+                }
+                if meet(&piece.upper, &known.lower) {
+                    known.lower.clone_from(&piece.lower);
+                    return;
+                }
             }
         }
-        pieces.push(piece);
-        self.counted();
+        self.indexes[number].last = self.pieces.len();
+        self.pieces.push(NotedPiece {
+            index: number as u32,
+            read: piece,
+        });
+        self.bound();
     }
 
     /// The engine's and the SQL layer's catalogs are no user data: they are read at the latest commit and guarded by locks.
-    fn reads_of(&mut self, table: &Table) -> Option<&mut TableReads> {
+    #[inline]
+    fn number_of(&mut self, table: &Table) -> Option<TableNumber> {
         if table.id().0 < FIRST_USER_TABLE.0 {
             return None;
         }
-        let known = self
-            .tables
-            .iter()
-            .position(|reads| std::ptr::eq(reads.table, table));
-        let at = known.unwrap_or_else(|| {
-            self.tables.push(TableReads {
-                table,
-                rows: self.spare.pop().unwrap_or_default(),
-                scanned_to: 0,
-                indexes: Vec::new(),
-            });
+        let known = self.tables.iter().position(|known| std::ptr::eq(*known, table));
+        let number = known.unwrap_or_else(|| {
+            self.tables.push(table);
             self.tables.len() - 1
         });
-        Some(&mut self.tables[at])
+        Some(number as TableNumber)
     }
 
+    /// Is every change of the table a conflict already?
     pub(super) fn has_whole(&self, table: &Table) -> bool {
-        let mut known = self.tables.iter();
-        known.any(|reads| std::ptr::eq(reads.table, table) && reads.scanned_to == WHOLE_TABLE)
+        let known = self.tables.iter().position(|known| std::ptr::eq(*known, table));
+        known.is_some_and(|number| self.is_whole(number as TableNumber))
     }
 
-    /// Takes out the pieces whose leaf is no longer as it was.
-    pub(super) fn take_stale(&mut self) -> Vec<(*const Table, Arc<TableIndex>, KeyRange)> {
-        let mut stale = Vec::new();
-        for reads in &mut self.tables {
-            let table = reads.table;
-            for IndexReads { index, pieces } in &mut reads.indexes {
-                let changed = pieces.extract_if(.., |piece| {
-                    index.tree.leaf_version(piece.visit.leaf) != piece.visit.version
-                });
-                stale.extend(changed.map(|piece| (table, index.clone(), piece.range)));
-            }
+    fn is_whole(&self, table: TableNumber) -> bool {
+        let mut scans = self.scans.iter();
+        scans.any(|scan| scan.table == table && scan.end == WHOLE_TABLE && scan.columns.is_whole())
+    }
+
+    pub(super) fn table_of_row(&self, read: &RowRead) -> &Table {
+        self.table(read.table)
+    }
+
+    pub(super) fn table_of_scan(&self, read: &ScanRead) -> &Table {
+        self.table(read.table)
+    }
+
+    #[inline]
+    fn table(&self, number: TableNumber) -> &Table {
+        // SAFETY: see the field.
+        unsafe { &*self.tables[number as usize] }
+    }
+
+    /// Are the leaves of all pieces as they were?
+    pub(super) fn pieces_unchanged(&self) -> bool {
+        let mut pieces = self.pieces.iter();
+        pieces.all(|piece| !is_stale(&self.indexes, piece))
+    }
+
+    /// Takes out the pieces whose leaf is no longer as it was. Marks set before mean nothing after.
+    pub(super) fn take_stale(&mut self) -> Vec<NotedPiece> {
+        if self.pieces_unchanged() {
+            return Vec::new();
         }
-        self.count -= stale.len();
-        stale
+        self.forget_marks();
+        let indexes = &self.indexes;
+        let stale = self.pieces.extract_if(.., |piece| is_stale(indexes, piece));
+        stale.collect()
     }
 
-    fn counted(&mut self) {
-        self.count += 1;
-        if self.count > READS_MAX {
+    /// Puts pieces back that were taken out: they are as stale as they were.
+    pub(super) fn put_back(&mut self, pieces: impl IntoIterator<Item = NotedPiece>) {
+        self.pieces.extend(pieces);
+    }
+
+    /// Where a piece was read, and what.
+    pub(super) fn place_of(&self, piece: &NotedPiece) -> (*const Table, Arc<TableIndex>, KeyRange) {
+        let IndexReads { index, table, .. } = &self.indexes[piece.index as usize];
+        (
+            self.tables[*table as usize],
+            index.clone(),
+            piece.read.range.clone(),
+        )
+    }
+
+    // Statements
+
+    /// A statement begins: what was noted so far stays as it is.
+    pub(super) fn begin_statement(&mut self) -> ReadMark {
+        self.statement = ReadMark {
+            rows: self.rows.len(),
+            pieces: self.pieces.len(),
+            scans: self.scans.len(),
+            merges: self.statement.merges,
+        };
+        self.statement
+    }
+
+    /// Takes out what was noted since the mark. `None`: that cannot be told apart any more.
+    pub(super) fn split_off(&mut self, mark: ReadMark) -> Option<LaterReads> {
+        (mark.merges == self.statement.merges).then(|| LaterReads {
+            rows: self.rows.split_off(mark.rows),
+            pieces: self.pieces.split_off(mark.pieces),
+            scans: self.scans.split_off(mark.scans),
+        })
+    }
+
+    /// Puts back what was taken out.
+    pub(super) fn append(&mut self, later: LaterReads) {
+        self.rows.extend(later.rows);
+        self.pieces.extend(later.pieces);
+        self.scans.extend(later.scans);
+    }
+
+    fn forget_marks(&mut self) {
+        self.statement = ReadMark {
+            merges: self.statement.merges.wrapping_add(1),
+            ..ReadMark::default()
+        };
+    }
+
+    // The bound
+
+    #[inline]
+    fn bound(&mut self) {
+        if self.len() > READS_MAX {
+            self.make_room();
+        }
+    }
+
+    /// Puts together what was noted of one row; if that makes too little room, the table with the most rows and pieces
+    /// counts as read whole from now on.
+    #[cold]
+    fn make_room(&mut self) {
+        self.forget_marks();
+        self.rows.sort_unstable_by_key(|read| (read.table, read.row));
+        self.rows.dedup_by(|later, kept| {
+            let same = later.table == kept.table && later.row == kept.row;
+            if same {
+                kept.columns = kept.columns.union(later.columns);
+            }
+            same
+        });
+        if self.len() > READS_MAX - FREE_AFTER_MERGE {
             self.promote();
         }
     }
 
-    /// The table with the most rows and pieces counts as read whole from now on.
-    #[cold]
     fn promote(&mut self) {
-        let Some(reads) = self.tables.iter_mut().max_by_key(|reads| reads.len()) else {
+        let mut counts = vec![0usize; self.tables.len()];
+        for read in &self.rows {
+            counts[read.table as usize] += 1;
+        }
+        for piece in &self.pieces {
+            counts[self.indexes[piece.index as usize].table as usize] += 1;
+        }
+        let Some((table, _)) = counts.iter().enumerate().max_by_key(|(_, count)| **count) else {
             return;
         };
-        self.count -= reads.len();
-        reads.scanned_to = WHOLE_TABLE;
-        reads.rows = HashSet::new();
-        reads.indexes.clear();
+        let table = table as TableNumber;
+        self.rows.retain(|read| read.table != table);
+        let indexes = &self.indexes;
+        self.pieces
+            .retain(|piece| indexes[piece.index as usize].table != table);
+        self.scans.retain(|scan| scan.table != table);
+        self.scans.push(ScanRead {
+            end: WHOLE_TABLE,
+            columns: ColumnSet::WHOLE,
+            table,
+        });
     }
 
     /// Makes the set fit for the next transaction.
     pub(super) fn reset(&mut self) {
-        self.count = 0;
-        for mut reads in self.tables.drain(..) {
-            reads.rows.clear();
-            reads.rows.shrink_to(ROWS_KEEP);
-            self.spare.push(reads.rows);
+        if self.tables.is_empty() {
+            return;
         }
-        self.spare.truncate(SPARE_SETS);
+        self.tables.clear();
+        self.indexes.clear();
+        self.rows.clear();
+        self.pieces.clear();
+        self.scans.clear();
+        self.statement = ReadMark::default();
+        self.rows.shrink_to(NOTES_KEEP);
+        self.pieces.shrink_to(NOTES_KEEP);
     }
+}
+
+/// Notes taken out of a set.
+pub(super) struct LaterReads {
+    rows: Vec<RowRead>,
+    pieces: Vec<NotedPiece>,
+    scans: Vec<ScanRead>,
+}
+
+fn is_stale(indexes: &[IndexReads], piece: &NotedPiece) -> bool {
+    let visit = piece.read.visit;
+    let tree = &indexes[piece.index as usize].index.tree;
+    tree.leaf_version(visit.leaf) != visit.version
 }
 
 /// Does a range with this upper end go on in one with this lower end?
 fn meet(upper: &Bound<Vec<u8>>, lower: &Bound<Vec<u8>>) -> bool {
     matches!((upper, lower), (Bound::Included(upper), Bound::Included(lower)) if upper == lower)
-}
-
-/// More tables than a transaction usually reads.
-const SPARE_SETS: usize = 16;
-
-impl TableReads {
-    fn len(&self) -> usize {
-        let pieces: usize = self.indexes.iter().map(|reads| reads.pieces.len()).sum();
-        self.rows.len() + pieces
-    }
-
-    pub(super) fn table(&self) -> &Table {
-        // SAFETY: see the field.
-        unsafe { &*self.table }
-    }
 }

@@ -99,6 +99,11 @@ impl SnapshotEntry {
         self.references.load(Ordering::SeqCst) == 0
     }
 
+    /// More than one clone.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.references.load(Ordering::SeqCst) > 1
+    }
+
     pub(crate) fn acquire(&self) {
         self.references.fetch_add(1, Ordering::Relaxed);
     }

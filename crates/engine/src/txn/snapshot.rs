@@ -52,6 +52,11 @@ impl Snapshot {
         snapshot
     }
 
+    /// Does anybody else read through it?
+    pub(super) fn is_shared(&self) -> bool {
+        self.registered().is_shared()
+    }
+
     fn registered(&self) -> &'static SnapshotEntry {
         &self.slots.get(self.slot).snapshots[self.entry as usize]
     }

@@ -4,7 +4,8 @@
 //! are how everybody reads indexes; for those others they are the index's own look-ups.
 //!
 //! What is noted, and what need not be:
-//!  - a unique key that is found: the row alone. No other row can have the key unless that row changes first;
+//!  - of a row: the columns that the caller looks at, and those that led to it through an index;
+//!  - a unique key that is found: the row alone. No other row can have the key unless that row's key changes first;
 //!  - a key or range otherwise: the pieces of the index that were read, hence the gaps, and every row met;
 //!  - a scan of the table: the row ids passed so far; at its end, the table;
 //!  - a row that is locked until the end (a foreign key's parent): nothing, the lock says that it stays. A lock that
@@ -18,7 +19,7 @@ use super::transaction::Transaction;
 use super::undo::{Write, WriteKind};
 use crate::index::{Cursor, Direction, KeyRange};
 use crate::table::version::{KEY_CHANGED, Version};
-use crate::table::{KeyOutcome, Table, TableIndex};
+use crate::table::{ColumnSet, KeyOutcome, Table, TableIndex};
 use mote_common::RowId;
 use std::sync::Arc;
 
@@ -50,15 +51,15 @@ impl Transaction {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn note_row(&self, table: &Table, row: RowId) {
-        self.reads.borrow_mut().note_row(table, row);
+    pub(super) fn note_row(&self, table: &Table, row: RowId, columns: ColumnSet) {
+        self.reads.borrow_mut().note_row(table, row, columns);
     }
 
     /// A read has found something else than the newest version of a row.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_stale(&self, table: &Table, row: RowId) {
-        if !self.read_stale.get() && self.changed_since_snapshot(table, row) {
+    pub(super) fn note_stale(&self, table: &Table, row: RowId, columns: ColumnSet) {
+        if !self.read_stale.get() && self.columns_changed(table, row, columns) {
             self.read_stale.set(true);
         }
     }
@@ -81,14 +82,14 @@ impl Transaction {
         Ok(())
     }
 
-    /// A scan has passed all ordinals below `passed`; at its end, the table.
+    /// A scan has passed all ordinals below `passed`; at its end (`None`), the table.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_scan(&self, table: &Table, passed: u64, at_end: bool) {
+    pub(crate) fn note_scan(&self, table: &Table, passed: Option<u64>, columns: ColumnSet) {
         let mut reads = self.reads.borrow_mut();
-        match at_end {
-            true => reads.note_whole(table),
-            false => reads.note_scan(table, passed),
+        match passed {
+            Some(passed) => reads.note_scan(table, passed, columns),
+            None => reads.note_whole(table, columns),
         }
     }
 
@@ -121,30 +122,37 @@ impl Transaction {
         let before = rows.len();
         if index.unique && !index.definition.deferrable {
             index.tree.get_all(key, rows);
-            if self.is_sole_row_visible(table, index, key, snapshot, &rows[before..]) {
+            if let Some(row) = self.sole_row_visible(table, index, key, snapshot, &rows[before..]) {
+                self.note_row(table, row, index.columns());
                 return;
             }
             rows.truncate(before);
         }
         self.note_key(table, index, key, rows);
         let mut reads = self.reads.borrow_mut();
-        rows[before..].iter().for_each(|&row| reads.note_row(table, row));
+        for &row in &rows[before..] {
+            reads.note_row(table, row, index.columns());
+        }
     }
 
-    /// Does the snapshot see a row with this key, in an index that holds no second one?
-    fn is_sole_row_visible(
+    /// The row with this key that the snapshot sees, in an index that holds no second one.
+    fn sole_row_visible(
         &self,
         table: &Table,
         index: &TableIndex,
         key: &[u8],
         snapshot: &Snapshot,
         rows: &[RowId],
-    ) -> bool {
+    ) -> Option<RowId> {
         let mut own_key = Vec::new();
-        rows.iter().any(|&row| {
-            let Some(version) = self.look_up(table, row, snapshot) else {
+        let mut rows = rows.iter().copied();
+        rows.find(|&row| {
+            let Some(version) = self.look_up(table, row, snapshot, index.columns()) else {
                 return false;
             };
+            if !version.needs_key_check() && !index.key_program.may_be_null() {
+                return true;
+            }
             let view = table.view(version.layout(), version.bytes());
             match index.key_program.key(&view, &mut own_key) {
                 Ok(KeyOutcome::Key { has_null }) => own_key == key && index.checks(has_null),
@@ -194,9 +202,20 @@ impl Transaction {
     pub fn next_entry(&self, table: &Table, index: &Arc<TableIndex>, cursor: &mut Cursor) -> Option<RowId> {
         let found = cursor.next_row(&index.tree);
         if self.tracking.get() {
-            self.note_pieces(table, index, cursor);
+            self.note_entry(table, index, cursor, found);
         }
         found
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_entry(&self, table: &Table, index: &Arc<TableIndex>, cursor: &mut Cursor, found: Option<RowId>) {
+        if cursor.has_pieces() {
+            self.note_pieces(table, index, cursor);
+        }
+        if let Some(row) = found {
+            self.note_row(table, row, index.columns());
+        }
     }
 
     /// The client is about to be told of the newest version of a row, which may be younger than its snapshot. If so, all
@@ -209,7 +228,7 @@ impl Transaction {
         if self.changed_since_snapshot(table, row) {
             self.check_reads().map_err(|_| WriteError::ReadConflict)?;
         }
-        self.note_row(table, row);
+        self.note_row(table, row, ColumnSet::WHOLE);
         Ok(())
     }
 
@@ -225,16 +244,18 @@ impl Transaction {
         self.validate_without_writes.set(true);
         for held in &work.rows[rows..] {
             // SAFETY: tables outlive the transactions that locked their rows.
-            self.note_row(unsafe { &*held.table }, held.row);
+            self.note_row(unsafe { &*held.table }, held.row, ColumnSet::WHOLE);
         }
         for write in &work.writes[writes..] {
-            self.note_unique_keys(write);
+            self.note_undone_write(write);
         }
     }
 
-    fn note_unique_keys(&self, write: &Write) {
+    fn note_undone_write(&self, write: &Write) {
         // SAFETY: tables outlive the transactions that wrote them; the version is still on its chain.
         let (table, version) = unsafe { (&*write.table, write.version.as_ref()) };
+        // What was written over was the row as it was read, which nobody guards any more.
+        self.note_row(table, write.row, ColumnSet::WHOLE);
         let new_key = write.kind == WriteKind::Insert || version.flags() & KEY_CHANGED != 0;
         if version.is_tombstone() || !new_key || self.reads.borrow().has_whole(table) {
             return;

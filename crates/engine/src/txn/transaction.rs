@@ -15,9 +15,9 @@ use crate::lock::manager::Owner;
 use crate::lock::{RowLockStrength, TableLockMode, Ticket, TransactionId, Wake};
 use crate::log::RedoBuffer;
 use crate::sync::atomic::{Ordering, fence};
-use crate::table::Table;
 use crate::table::version::{KEY_CHANGED, Version};
 use crate::table::visibility::{self, Eye};
+use crate::table::{ColumnSet, Table};
 use mote_common::{CommandId, IndexId, Lsn, RowId, TableId};
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -142,7 +142,7 @@ pub struct Transaction {
     command: Cell<u32>,
     /// The highest command so far: above `command` while a statement goes on after others that ran inside of it.
     last_command: Cell<u32>,
-    current: RefCell<Option<Snapshot>>,
+    pub(super) current: RefCell<Option<Snapshot>>,
     /// Highest timestamp met: rows, tombstones, conflicts, sequences; at first the session's.
     seen: Cell<Lsn>,
     pub(super) work: RefCell<Work>,
@@ -152,8 +152,11 @@ pub struct Transaction {
     pub(super) reads: RefCell<ReadSet>,
     /// The client was told of more than its snapshot: a commit that wrote nothing must validate, too.
     pub(super) validate_without_writes: Cell<bool>,
-    /// A read met a row that somebody has changed since the snapshot: this transaction cannot commit writes.
+    /// A read met a row of which somebody has changed what was read since the snapshot: this transaction cannot commit
+    /// writes.
     pub(super) read_stale: Cell<bool>,
+    /// The running statement was refused a row that somebody has changed since the snapshot.
+    pub(super) row_changed: Cell<bool>,
     /// Scratch for keys.
     pub(super) key: Cell<Vec<u8>>,
     pub(super) over: Cell<bool>,
@@ -224,6 +227,7 @@ impl Transaction {
             reads: RefCell::new(reads),
             validate_without_writes: Cell::new(false),
             read_stale: Cell::new(false),
+            row_changed: Cell::new(false),
             wake: RefCell::new(NO_WAKE.with(Arc::clone)),
             key: Cell::new(Vec::new()),
             over: Cell::new(false),
@@ -395,7 +399,7 @@ impl Transaction {
     }
 
     /// Registers a snapshot; the protocol is argued in `horizon`.
-    fn register(&self, at_tail: bool, command: u32) -> Snapshot {
+    pub(super) fn register(&self, at_tail: bool, command: u32) -> Snapshot {
         let (slots, log) = (self.engine.slots, &self.engine.log);
         let entries = &self.slot().snapshots;
         let (exact, shared) = entries.split_at(SNAPSHOTS - 1);
@@ -429,10 +433,22 @@ impl Transaction {
     /// The row as `snapshot` sees it.
     #[inline]
     pub fn fetch<'s>(&self, table: &Table, row: RowId, snapshot: &'s Snapshot) -> Option<RowVersion<'s>> {
+        self.fetch_columns(table, row, snapshot, ColumnSet::WHOLE)
+    }
+
+    /// The same for a caller that looks at these columns only: SERIALIZABLE lets others change the rest.
+    #[inline]
+    pub fn fetch_columns<'s>(
+        &self,
+        table: &Table,
+        row: RowId,
+        snapshot: &'s Snapshot,
+        columns: ColumnSet,
+    ) -> Option<RowVersion<'s>> {
         if self.tracking.get() {
-            self.note_row(table, row);
+            self.note_row(table, row, columns);
         }
-        self.look_up(table, row, snapshot)
+        self.look_up(table, row, snapshot, columns)
     }
 
     /// `fetch` for a caller that notes the read itself.
@@ -442,6 +458,7 @@ impl Transaction {
         table: &Table,
         row: RowId,
         snapshot: &'s Snapshot,
+        columns: ColumnSet,
     ) -> Option<RowVersion<'s>> {
         let slot = table.slot(row)?;
         let _guard = epoch::pin();
@@ -453,7 +470,7 @@ impl Transaction {
                 .as_ref()
                 .is_none_or(|sight| !std::ptr::eq(sight.version, head))
         {
-            self.note_stale(table, row);
+            self.note_stale(table, row, columns);
         }
         let sight = sight?;
         if let Some(ts) = sight.ts {

@@ -325,7 +325,8 @@ impl State {
                 }
                 Position::NotStarted | Position::Done => return Ok(false),
             };
-            let Some(version) = transaction.fetch(table, id, runtime.snapshot()) else {
+            let columns = self.program.columns.set();
+            let Some(version) = transaction.fetch_columns(table, id, runtime.snapshot(), columns) else {
                 continue;
             };
             let view = table.view(version.layout(), version.bytes());

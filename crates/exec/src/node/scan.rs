@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::RowId;
-use mote_engine::{RowVersion, RowView, Table};
+use mote_engine::{ColumnSet, RowVersion, RowView, Table};
 use mote_sql::catalog::Relation;
 use mote_sql::plan::node::{MemberNumber, ROW_ID_BITS, ScanColumn, ScanId};
 use mote_types::{Datum, Record, RowType};
@@ -27,6 +27,8 @@ pub(crate) struct ScanColumns {
     oid: u32,
     /// The member number, in its place above the row id of a mark.
     member_bits: u64,
+    /// What of a row the outputs depend on.
+    read: ColumnSet,
     /// For whole-row references only: the columns, and their type.
     whole: Option<(Box<[ColumnCodec]>, Arc<RowType>)>,
 }
@@ -49,7 +51,21 @@ impl ScanColumns {
             ScanColumn::TableOid => Output::TableOid,
             ScanColumn::WholeRow | ScanColumn::WholeRowOf(_) => Output::WholeRow,
         });
+        let mut read = ColumnSet::NONE;
+        for column in columns {
+            read = match column {
+                ScanColumn::Attribute(position) => read.with(*position as usize),
+                // It tells one version from another.
+                ScanColumn::Xmin => ColumnSet::WHOLE,
+                ScanColumn::RowMark | ScanColumn::Ctid | ScanColumn::TableOid => read,
+                ScanColumn::WholeRow | ScanColumn::WholeRowOf(_) => {
+                    let positions = whole.iter().flatten().map(|position| *position as usize);
+                    read.union(positions.collect())
+                }
+            };
+        }
         ScanColumns {
+            read,
             outputs: outputs.collect(),
             oid: relation.oid.0,
             member_bits: u64::from(member.0) << ROW_ID_BITS,
@@ -59,6 +75,11 @@ impl ScanColumns {
                 (read.collect(), Arc::new(type_of_columns(relation, &positions)))
             }),
         }
+    }
+
+    /// The columns that are read of each row, filters included: they see nothing else of it.
+    pub fn set(&self) -> ColumnSet {
+        self.read
     }
 
     /// Reads the scan's row out of a version.

@@ -79,7 +79,8 @@ impl Operator for State {
         loop {
             runtime.burn(1)?;
             let transaction = runtime.transaction();
-            let scan = self.scan.get_or_insert_with(|| table.scan());
+            let columns = self.program.columns.set();
+            let scan = self.scan.get_or_insert_with(|| table.scan_columns(columns));
             let Some(version) = scan.next(table, transaction, runtime.snapshot()) else {
                 return Ok(false);
             };

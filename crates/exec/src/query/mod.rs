@@ -272,6 +272,17 @@ impl Execution {
         self.values.parameters = parameters;
     }
 
+    /// After a run that failed: lets go of its snapshot.
+    pub fn release_snapshot(&mut self) {
+        self.snapshot = None;
+    }
+
+    /// Begins a failed run again at the transaction's current statement snapshot: same parameters.
+    pub fn start_again(&mut self, context: &StatementContext<'_>) {
+        self.rewind();
+        self.snapshot = Some(context.transaction.snapshot());
+    }
+
     /// Drops what the run held (snapshot, rows, parameters) and keeps the buffers for the next one.
     pub fn reset(&mut self) {
         self.root.reset();

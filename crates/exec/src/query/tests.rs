@@ -4,6 +4,7 @@ mod concurrency;
 mod joins;
 mod merge;
 mod serializable;
+mod serializable_columns;
 
 use std::sync::Arc;
 

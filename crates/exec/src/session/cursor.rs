@@ -497,7 +497,7 @@ fn pull(portal: &mut Portal, count: i64, context: &mut StatementContext<'_>) -> 
         return Ok(0);
     }
     let max_rows = if count == ALL { 0 } else { count as u64 };
-    let (outcome, _) = run_started(portal, max_rows, context)?;
+    let (outcome, _) = run_started(portal, max_rows, None, context)?;
     let cursor = cursor(portal);
     cursor.produced += outcome.rows as i64;
     if outcome.finished {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{Access, TableLockMode, WaitPolicy, WriteError};
+use mote_engine::{Access, StatementStart, TableLockMode, WaitPolicy, WriteError};
 use mote_sql::ast::{ParsedStatement, Statement};
 use mote_sql::plan::{Command, PlanBody, QueryPlan};
 use mote_types::Datum;
@@ -149,11 +149,16 @@ impl Session {
         max_rows: u64,
         host: &mut dyn Host,
     ) -> SqlResult<(RunOutcome, Command)> {
-        if portal.execution.is_none() {
+        let is_new = portal.execution.is_none();
+        if is_new {
             self.start_query(portal, host)?;
         }
         let mut context = self.context(host);
-        let (outcome, command) = run_started(portal, max_rows, &mut context)?;
+        let start = match is_new && portal.plan.query()?.restartable {
+            true => context.transaction.statement_start(),
+            false => None,
+        };
+        let (outcome, command) = run_started(portal, max_rows, start, &mut context)?;
         if outcome.finished {
             // An open block holds no version between its statements (READ COMMITTED).
             context.transaction.end_statement();
@@ -400,10 +405,17 @@ fn modifies(query: &QueryPlan) -> bool {
     query.command != Command::Select || query.ctes.iter().any(|cte| cte.modifies)
 }
 
-/// Runs a portal's query from where it stands, its rows to the host. Answers with the command too.
+/// Attempts at a statement that may begin again at a later snapshot. Each needs somebody else's commit, and has one row
+/// locked more than the one before.
+const ATTEMPTS_MAX: u32 = 16;
+
+/// Runs a portal's query from where it stands, its rows to the host. Answers with the command too. With a `start`, a
+/// SERIALIZABLE statement that meets a changed row before it has written or answered anything begins again at a later
+/// snapshot, if what the transaction read before still holds there.
 pub(crate) fn run_started(
     portal: &mut Portal,
     max_rows: u64,
+    mut start: Option<StatementStart>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<(RunOutcome, Command)> {
     let execution = portal.execution.take();
@@ -414,15 +426,30 @@ pub(crate) fn run_started(
         context.host.start_rows(&plan.plan.output)?;
     }
     let formats = &portal.result_formats;
-    let outcome = execution.run(context, max_rows, &mut |context, row| {
-        if !plan.named_columns.is_empty() {
-            let named = with_names(row, plan, formats, context);
-            return context
-                .host
-                .row(&named, &context.session.settings.effective.format);
+    let (mut attempts, mut answered) = (1, false);
+    let outcome = loop {
+        let result = execution.run(context, max_rows, &mut |context, row| {
+            answered = true;
+            if !plan.named_columns.is_empty() {
+                let named = with_names(row, plan, formats, context);
+                return context
+                    .host
+                    .row(&named, &context.session.settings.effective.format);
+            }
+            context.host.row(row, &context.session.settings.effective.format)
+        });
+        match (result, &start) {
+            (Err(error), Some(since))
+                if !answered
+                    && attempts < ATTEMPTS_MAX
+                    && begins_again(&error, since, &mut execution, context) =>
+            {
+                attempts += 1;
+                start = context.transaction.statement_start();
+            }
+            (result, _) => break result?,
         }
-        context.host.row(row, &context.session.settings.effective.format)
-    })?;
+    };
     if outcome.finished {
         let checked = context.transaction.check_after_reading();
         checked.map_err(write_error::refused_early("during conflict out checking"))?;
@@ -436,6 +463,26 @@ pub(crate) fn run_started(
         portal.execution = Some(execution);
     }
     Ok((outcome, portal.plan.query()?.command))
+}
+
+/// Whether a statement that failed stands at its beginning again, with a later snapshot.
+#[cold]
+fn begins_again(
+    error: &SqlError,
+    start: &StatementStart,
+    execution: &mut Execution,
+    context: &mut StatementContext<'_>,
+) -> bool {
+    if error.fields().state != state::SERIALIZATION_FAILURE {
+        return false;
+    }
+    execution.release_snapshot();
+    if !context.transaction.take_later_snapshot(start) {
+        return false;
+    }
+    context.transaction.begin_statement(Access::Write);
+    execution.start_again(context);
+    true
 }
 
 /// The row with regclass values and their kin as names, where the client wants text.

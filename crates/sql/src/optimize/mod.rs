@@ -144,13 +144,14 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         root,
         command,
         writes: planner.writes,
+        restartable: false,
         subplans: planner.subplans,
         ctes: planner.cte_plans,
         exec_parameters: planner.next_parameter,
         visible_columns: output.len() as u16,
         estimated_rows: rows,
     };
-    check_finished(&mut query)?;
+    finish(&mut query)?;
     Ok(Plan {
         body: PlanBody::Query(Box::new(query)),
         parameters,
@@ -173,15 +174,18 @@ fn output_columns(targets: &[crate::bind::query::BoundTarget]) -> Vec<OutputColu
     targets.iter().map(column).collect()
 }
 
-/// A variable that is left over is a bug here; it must not reach the executor.
-fn check_finished(query: &mut QueryPlan) -> SqlResult<()> {
+/// Finds out what only the whole plan tells. A variable that is left over is a bug here; it must not reach the executor.
+fn finish(query: &mut QueryPlan) -> SqlResult<()> {
     let mut left_over = None;
+    let mut restartable = true;
     let nodes = query
         .subplans
         .iter_mut()
         .chain(query.ctes.iter_mut().map(|cte| &mut cte.node));
     for node in nodes.chain([&mut query.root]) {
+        restartable &= !node.fires_triggers();
         node.visit_exprs_mut(&mut |root| {
+            restartable &= !root.is_volatile();
             root.visit(&mut |expr| {
                 if let Expr::Variable { relation, column, .. } = expr {
                     left_over = Some((*relation, *column));
@@ -189,6 +193,7 @@ fn check_finished(query: &mut QueryPlan) -> SqlResult<()> {
             });
         });
     }
+    query.restartable = restartable;
     match left_over {
         None => Ok(()),
         // RETURNING and ON CONFLICT read the row that is being written, which has only its columns.

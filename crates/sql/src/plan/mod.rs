@@ -51,6 +51,8 @@ pub struct QueryPlan {
     pub command: Command,
     /// Takes the tail snapshot (writes or locks rows) instead of the acknowledged one.
     pub writes: bool,
+    /// As long as it has written and answered nothing it can begin again: it calls nothing volatile, fires no triggers.
+    pub restartable: bool,
     pub subplans: Vec<Node>,
     /// WITH queries by number. Data-modifying ones run to completion even if nobody reads them.
     pub ctes: Vec<CtePlan>,

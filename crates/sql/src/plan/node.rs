@@ -527,7 +527,36 @@ pub enum MergeAction {
     Delete(Delete),
 }
 
+impl Insert {
+    pub fn fires_triggers(&self) -> bool {
+        !self.triggers.statement.is_empty() || !self.triggers.row.is_empty()
+    }
+}
+
+impl Update {
+    pub fn fires_triggers(&self) -> bool {
+        !self.triggers.is_empty() || self.targets.iter().any(|target| !target.triggers.is_empty())
+    }
+}
+
+impl Delete {
+    pub fn fires_triggers(&self) -> bool {
+        !self.triggers.is_empty() || self.targets.iter().any(|target| !target.triggers.is_empty())
+    }
+}
+
 impl Merge {
+    pub fn fires_triggers(&self) -> bool {
+        let branches = || self.branches.iter().map(|branch| &branch.action);
+        !self.triggers.is_empty()
+            || branches().any(|action| match action {
+                MergeAction::Nothing => false,
+                MergeAction::Insert(insert) => insert.fires_triggers(),
+                MergeAction::Update(update) => update.fires_triggers(),
+                MergeAction::Delete(delete) => delete.fires_triggers(),
+            })
+    }
+
     /// Whether the tables it changes are those below the one it names.
     pub fn is_over_members(&self) -> bool {
         self.targets.len() != 1 || self.targets[0].relation.oid != self.relation.oid

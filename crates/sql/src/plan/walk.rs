@@ -688,6 +688,19 @@ impl Node {
         }
     }
 
+    /// Does this node, or one below it, fire triggers?
+    pub fn fires_triggers(&self) -> bool {
+        let mut found = match self {
+            Node::Insert(insert) => insert.fires_triggers(),
+            Node::Update(update) => update.fires_triggers(),
+            Node::Delete(delete) => delete.fires_triggers(),
+            Node::Merge(merge) => merge.fires_triggers(),
+            _ => false,
+        };
+        self.for_each_input(&mut |input| found = found || input.fires_triggers());
+        found
+    }
+
     /// Visits the expressions of this node and of everything below it.
     pub fn visit_exprs_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         self.for_each_expr_mut(visit);

@@ -196,7 +196,16 @@ impl Cursor {
     /// Notes pieces from now on, or no longer; what was noted before is forgotten.
     #[inline]
     pub fn set_recording(&mut self, on: bool) {
-        self.pieces = on.then(Vec::new);
+        match &mut self.pieces {
+            Some(pieces) if on => pieces.clear(),
+            pieces => *pieces = on.then(Vec::new),
+        }
+    }
+
+    /// Is there anything for `take_pieces`?
+    #[inline]
+    pub(crate) fn has_pieces(&self) -> bool {
+        self.pieces.as_ref().is_some_and(|pieces| !pieces.is_empty())
     }
 
     /// The pieces read since the last call. Together they cover what the cursor has handed out, what it has read ahead,

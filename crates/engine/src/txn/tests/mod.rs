@@ -11,6 +11,7 @@
 //!  - `build_among_writers`: CREATE INDEX CONCURRENTLY.
 //!  - `stress`: many threads, invariants at the end.
 //!  - `serializable`: anomalies that SERIALIZABLE refuses, by name; what it must not refuse; the commit step's races.
+//!  - `read_columns`: and what it compares of a row; `later_snapshot`: and when it goes on with a newer snapshot.
 //!  - `model`: schedules chosen by a model checker, in builds for it.
 //!  - `history`: random SERIALIZABLE transactions, executed again one by one in commit order.
 
@@ -20,11 +21,13 @@ mod build_among_writers;
 mod collection;
 mod expressions;
 mod history;
+mod later_snapshot;
 mod locks;
 #[cfg(mote_shuttle)]
 mod model;
 mod objects;
 mod prepared;
+mod read_columns;
 mod serializable;
 mod stress;
 mod temporary;

@@ -2,7 +2,7 @@
 //! foreign observations, bounds; the races of the commit step; VOID frames and recovery.
 
 use super::*;
-use crate::table::Table;
+use crate::table::{ColumnSet, Table};
 use crate::txn::reads::{READS_MAX, ReadSet};
 
 impl Fixture {
@@ -17,6 +17,17 @@ impl Fixture {
         range: std::ops::Range<i32>,
         limit: usize,
     ) -> Vec<(i32, i64)> {
+        self.range_columns(transaction, range, limit, ColumnSet::WHOLE)
+    }
+
+    /// The same for a reader that looks at these columns only.
+    pub(super) fn range_columns(
+        &self,
+        transaction: &Transaction,
+        range: std::ops::Range<i32>,
+        limit: usize,
+        columns: ColumnSet,
+    ) -> Vec<(i32, i64)> {
         let snapshot = transaction.begin_statement(Access::Read);
         let range = KeyRange {
             lower: std::ops::Bound::Included(self.key(range.start)),
@@ -27,7 +38,7 @@ impl Fixture {
         while rows.len() < limit
             && let Some(row) = transaction.next_entry(&self.table, &self.primary, &mut cursor)
         {
-            let Some(version) = transaction.fetch(&self.table, row, &snapshot) else {
+            let Some(version) = transaction.fetch_columns(&self.table, row, &snapshot, columns) else {
                 continue;
             };
             let view = self.table.view(version.layout(), version.bytes());
@@ -62,7 +73,7 @@ impl Fixture {
     }
 }
 
-fn assert_refused(transaction: Transaction) {
+pub(super) fn assert_refused(transaction: Transaction) {
     let outcome = transaction.commit();
     assert!(
         matches!(outcome, Err(CommitError::ReadConflict { .. })),
@@ -454,13 +465,17 @@ fn at_the_bound_the_table_read_most_counts_as_read_whole() {
     let row = f.find(&transaction, &snapshot, 0).expect("there").row();
     let mut reads = ReadSet::default();
     for offset in 0..READS_MAX as u64 {
-        reads.note_row(&f.table, crate::table::store::row_of_ordinal(offset + 10));
+        reads.note_row(
+            &f.table,
+            crate::table::store::row_of_ordinal(offset + 10),
+            ColumnSet::WHOLE,
+        );
     }
     assert!(!reads.has_whole(&f.table));
-    reads.note_row(&f.table, row);
+    reads.note_row(&f.table, row, ColumnSet::WHOLE);
     assert!(reads.has_whole(&f.table));
     assert_eq!(reads.len(), 0);
-    reads.note_row(&f.table, row);
+    reads.note_row(&f.table, row, ColumnSet::WHOLE);
     assert_eq!(reads.len(), 0, "a table that was read whole needs no rows");
 }
 
@@ -489,7 +504,7 @@ fn a_transaction_at_the_bound_conflicts_with_any_change_of_the_table() {
 // The commit step
 
 /// A commit on another connection, from inside the commit under test.
-fn from_elsewhere(
+pub(super) fn from_elsewhere(
     engine: &Arc<Engine>,
     table: &Arc<Table>,
     row: Vec<u8>,
@@ -519,7 +534,7 @@ fn from_elsewhere(
 }
 
 impl Fixture {
-    fn row_id(&self, id: i32) -> RowId {
+    pub(super) fn row_id(&self, id: i32) -> RowId {
         let transaction = self.begin();
         let snapshot = transaction.begin_statement(Access::Write);
         self.find(&transaction, &snapshot, id).expect("there").row()

@@ -7,15 +7,16 @@ use super::{database, session, shown};
 use crate::database::Database;
 use crate::embedded::LocalSession;
 
-const REFUSED: &str = "!40001 could not serialize access due to read/write dependencies among transactions";
+pub(super) const REFUSED: &str =
+    "!40001 could not serialize access due to read/write dependencies among transactions";
 
-struct Case {
+pub(super) struct Case {
     database: Arc<Database>,
-    sessions: Vec<LocalSession>,
+    pub(super) sessions: Vec<LocalSession>,
 }
 
 impl Case {
-    fn new(setup: &str) -> Case {
+    pub(super) fn new(setup: &str) -> Case {
         let database = database();
         session(&database).query(setup).expect("the set-up works");
         let sessions = (0..3).map(|_| session(&database)).collect();
@@ -23,18 +24,18 @@ impl Case {
     }
 
     /// Runs a statement of session `number` (from 1) and answers what it shows.
-    fn run(&mut self, number: usize, text: &str) -> String {
+    pub(super) fn run(&mut self, number: usize, text: &str) -> String {
         shown(&mut self.sessions[number - 1], text)
     }
 
-    fn begin(&mut self, numbers: &[usize]) {
+    pub(super) fn begin(&mut self, numbers: &[usize]) {
         for &number in numbers {
             assert_eq!(self.run(number, "BEGIN ISOLATION LEVEL SERIALIZABLE"), "");
         }
     }
 
     /// Steps that show nothing, or not what matters here.
-    fn steps(&mut self, steps: &[(usize, &str)]) {
+    pub(super) fn steps(&mut self, steps: &[(usize, &str)]) {
         for &(number, text) in steps {
             let answer = self.run(number, text);
             assert!(!answer.starts_with('!'), "session {number}, {text}: {answer}");
