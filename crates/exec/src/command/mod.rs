@@ -63,7 +63,7 @@ use mote_types::{ColumnType, oid};
 
 use crate::context::StatementContext;
 use crate::host::Host;
-use crate::session::{CommandTag, Session, Steps};
+use crate::session::{BodyContext, CommandTag, Session, Steps};
 
 /// Statements that act on the session itself rather than within its transaction. None: not one of them.
 pub(crate) fn run_on_session(
@@ -163,8 +163,7 @@ pub(crate) fn run(
         Statement::CreateView(create) => view::create(create, text, context),
         Statement::CreateFunction(create) => routine::create(create, context),
         Statement::AlterFunction(alter) => routine::alter(alter, context),
-        Statement::Call(call) => routine::call(call, context),
-        Statement::Do(block) => routine::execute_block(block, context),
+        Statement::Call(_) | Statement::Do(_) => run_body(statement, &mut BodyContext::Statement(context)),
         Statement::CreateRole(create) => role::create(create, context),
         Statement::AlterRole(alter) => role::alter(alter, context),
         Statement::AlterRoleSet(alter) => role::alter_settings(alter, context),
@@ -188,6 +187,15 @@ pub(crate) fn run(
         Statement::Lock(lock) => maintenance::lock(lock, in_block, context),
         Statement::Checkpoint => maintenance::checkpoint(context),
         Statement::Unsupported(name) => Err(SqlError::unsupported(name)),
+        other => Err(SqlError::unsupported(name(other))),
+    }
+}
+
+/// CALL and DO, which may end the transaction of what they run in.
+pub(crate) fn run_body(statement: &Statement, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
+    match statement {
+        Statement::Call(call) => routine::call(call, body),
+        Statement::Do(block) => routine::execute_block(block, body),
         other => Err(SqlError::unsupported(name(other))),
     }
 }

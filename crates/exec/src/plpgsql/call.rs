@@ -10,29 +10,20 @@ use mote_types::{ColumnType, Datum};
 use super::code::*;
 use super::expression::Expression;
 use super::frame::Frame;
-use crate::command::privileges;
+use crate::command::{self, privileges};
 use crate::context::StatementContext;
 use crate::expr::{compile, type_of};
 use crate::query::runtime::Runtime;
 use crate::routine::{self, Returned, RoutineCall, nested};
+use crate::session::BodyContext;
 
 impl<'c> Frame<'c> {
-    pub fn call(&mut self, expression: &'c Expression, context: &mut StatementContext<'_>) -> SqlResult<()> {
-        let parsed = expression
-            .parsed(context)
+    pub fn call(&mut self, expression: &'c Expression, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {
+        let parsed = body
+            .with(|context| expression.parsed(context))
             .map_err(|error| expression.failed(error))?;
         let ast::Statement::Call(call) = &parsed.statement else {
-            // DO: a block of its own, without the variables of this one.
-            let planned = self.planned(expression, context)?;
-            let done = nested::run(
-                &planned.statement,
-                Vec::new(),
-                self.volatile,
-                0,
-                context,
-                &mut |_, _| Ok(()),
-            );
-            return done.map(|_| ()).map_err(|error| expression.failed(error));
+            return self.inner_block(expression, &parsed.statement, body);
         };
         if !self.volatile {
             let error = SqlError::new(
@@ -41,26 +32,58 @@ impl<'c> Frame<'c> {
             );
             return Err(expression.failed(error));
         }
-        self.call_procedure(expression, call, context)
+        self.call_procedure(expression, call, body)
+    }
+
+    /// DO: a block of its own, without the variables of this one.
+    fn inner_block(
+        &mut self,
+        expression: &'c Expression,
+        statement: &ast::Statement,
+        body: &mut BodyContext<'_, '_>,
+    ) -> SqlResult<()> {
+        let done = if body.is_atomic() {
+            body.with(|context| {
+                let planned = self.planned(expression, context)?;
+                let statement = &planned.statement;
+                nested::run(statement, Vec::new(), self.volatile, 0, context, &mut |_, _| {
+                    Ok(())
+                })
+                .map(|_| ())
+            })
+        } else {
+            self.snapshot = None;
+            let outer = body.with(|context| {
+                let text = expression.text().into();
+                Ok(std::mem::replace(&mut context.session.statement_text, text))
+            })?;
+            let done = command::run_body(statement, body).map(|_| ());
+            body.with(|context| {
+                context.session.statement_text = outer;
+                Ok(())
+            })?;
+            done
+        };
+        done.map_err(|error| expression.failed(error))
     }
 
     fn call_procedure(
         &mut self,
         expression: &'c Expression,
         call: &FunctionCall,
-        context: &mut StatementContext<'_>,
+        body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<()> {
-        let bound = self.bind_call(expression, call, context);
+        let bound = body.with(|context| self.bind_call(expression, call, context));
         let bound = bound.map_err(|error| expression.failed(error))?;
         let targets = self.output_targets(expression, call, &bound)?;
-        let returned = self.run_procedure(&bound, context);
+        let returned = self.run_procedure(&bound, body);
         let row = match returned.map_err(|error| expression.failed(error))? {
             Returned::Value(Datum::Record(record)) => record.fields,
             _ => vec![Datum::Null; targets.len()],
         };
         let types: Vec<ColumnType> = bound.columns.iter().flatten().map(|(_, ty)| *ty).collect();
         for ((target, value), ty) in targets.iter().zip(row).zip(types) {
-            self.assign(target, value, ty, context)?;
+            body.with(|context| self.assign(target, value, ty, context))?;
         }
         Ok(())
     }
@@ -82,19 +105,22 @@ impl<'c> Frame<'c> {
         Ok(bound)
     }
 
-    fn run_procedure(
-        &mut self,
-        bound: &BoundCall,
-        context: &mut StatementContext<'_>,
-    ) -> SqlResult<Returned> {
-        context.transaction.begin_statement(Access::Read);
-        let snapshot = context.transaction.snapshot();
+    fn run_procedure(&mut self, bound: &BoundCall, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned> {
         let types: Vec<_> = bound.arguments.iter().map(type_of).collect();
-        let mut arguments = Vec::with_capacity(bound.arguments.len());
-        for argument in &bound.arguments {
-            let compiled = compile(argument)?;
-            let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
-            arguments.push(compiled.evaluate(&[], &mut runtime)?);
+        let arguments = body.with(|context| {
+            context.transaction.begin_statement(Access::Read);
+            let snapshot = context.transaction.snapshot();
+            let mut arguments = Vec::with_capacity(bound.arguments.len());
+            for argument in &bound.arguments {
+                let compiled = compile(argument)?;
+                let mut runtime = Runtime::new(context, &snapshot, &mut self.values);
+                arguments.push(compiled.evaluate(&[], &mut runtime)?);
+            }
+            Ok(arguments)
+        })?;
+        if !body.is_atomic() {
+            // The procedure may end the transaction.
+            self.snapshot = None;
         }
         let call = RoutineCall {
             routine: &bound.routine,
@@ -104,7 +130,7 @@ impl<'c> Frame<'c> {
             columns: bound.columns.as_deref(),
             trigger: None,
         };
-        routine::call(&call, &snapshot, context)
+        routine::call_procedure(&call, body)
     }
 
     /// The variables in the places of OUT and INOUT arguments, in the procedure's order.

@@ -206,6 +206,7 @@ pub enum StatementKind {
     Null,
     Transaction {
         commit: bool,
+        chain: bool,
     },
 }
 

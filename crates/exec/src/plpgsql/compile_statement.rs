@@ -107,7 +107,10 @@ impl Compiler<'_> {
             },
             Tree::Close(cursor) => StatementKind::Close(self.cursor_variable(cursor)?),
             Tree::Null => StatementKind::Null,
-            Tree::Transaction { commit, .. } => StatementKind::Transaction { commit: *commit },
+            Tree::Transaction { commit, chain } => StatementKind::Transaction {
+                commit: *commit,
+                chain: *chain,
+            },
         })
     }
 

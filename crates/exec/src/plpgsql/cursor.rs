@@ -16,6 +16,14 @@ use crate::context::StatementContext;
 use crate::routine::nested;
 use crate::session::cursor::{collect, fetch_from, require_cursor};
 
+/// A loop reads from this cursor from now on.
+pub fn pin(name: &str, context: &mut StatementContext<'_>) {
+    let portal = context.session.portals.get_mut(name);
+    if let Some(cursor) = portal.and_then(|portal| portal.cursor.as_mut()) {
+        cursor.pinned = true;
+    }
+}
+
 impl<'c> Frame<'c> {
     pub fn open(
         &mut self,

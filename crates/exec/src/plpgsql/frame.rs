@@ -27,8 +27,8 @@ pub struct Frame<'c> {
     /// The variables are the parameters of all expressions.
     pub values: Values,
     pub types: Vec<ColumnType>,
-    /// What expressions see that are evaluated here: the caller's.
-    pub snapshot: Snapshot,
+    /// What expressions see that are evaluated here: the caller's; taken anew after the end of a transaction.
+    pub snapshot: Option<Snapshot>,
     pub volatile: bool,
     pub row_count: u64,
     /// Errors whose handlers are running, innermost last.
@@ -48,7 +48,7 @@ pub struct Frame<'c> {
 }
 
 impl<'c> Frame<'c> {
-    pub fn new(code: &'c Code, volatile: bool, context: &StatementContext<'_>) -> Frame<'c> {
+    pub fn new(code: &'c Code, volatile: bool) -> Frame<'c> {
         let values = Values {
             parameters: vec![Datum::Null; code.variables.len()],
             ..Values::default()
@@ -57,7 +57,7 @@ impl<'c> Frame<'c> {
             code,
             values,
             types: code.variables.iter().map(initial_type).collect(),
-            snapshot: context.transaction.snapshot(),
+            snapshot: None,
             volatile,
             row_count: 0,
             errors: Vec::new(),
@@ -178,7 +178,10 @@ impl<'c> Frame<'c> {
     ) -> SqlResult<(Datum, ColumnType)> {
         let planned = self.planned(expression, context)?;
         if let Form::Simple(compiled, ty) = &planned.form {
-            let mut runtime = Runtime::new(context, &self.snapshot, &mut self.values);
+            let snapshot = self
+                .snapshot
+                .get_or_insert_with(|| context.transaction.snapshot());
+            let mut runtime = Runtime::new(context, snapshot, &mut self.values);
             return match compiled.evaluate(&[], &mut runtime) {
                 Ok(value) => Ok((value, *ty)),
                 // PostgreSQL meets errors of constants while it plans, and then tells the text.
@@ -265,12 +268,18 @@ impl<'c> Frame<'c> {
         let castable =
             cast::can_cast(from.oid, to.oid).is_some_and(|needs| needs <= cast::CastContext::Assignment);
         if castable && from.oid != oid::UNKNOWN && from.oid != oid::RECORD {
-            let mut runtime = Runtime::new(context, &self.snapshot, &mut self.values);
+            let snapshot = self
+                .snapshot
+                .get_or_insert_with(|| context.transaction.snapshot());
+            let mut runtime = Runtime::new(context, snapshot, &mut self.values);
             return expr::convert(&mut runtime, &value, from, to, false);
         }
         let text = self.text_of(&value, from, context);
         if mote_types::catalog::is_reg_type(to.oid) {
-            let mut runtime = Runtime::new(context, &self.snapshot, &mut self.values);
+            let snapshot = self
+                .snapshot
+                .get_or_insert_with(|| context.transaction.snapshot());
+            let mut runtime = Runtime::new(context, snapshot, &mut self.values);
             return expr::convert(&mut runtime, &Datum::from(text), ColumnType::TEXT, to, false);
         }
         input_text(to, &text, &context.session.settings.effective.format)

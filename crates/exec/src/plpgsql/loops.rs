@@ -7,10 +7,13 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{Array, ColumnType, Datum, Dimension};
 
 use super::code::*;
+use super::cursor::pin;
 use super::expression::Expression;
 use super::frame::{Frame, NULL_NOT_ALLOWED};
+use super::query::LoopRows;
 use super::run::Flow;
 use crate::context::StatementContext;
+use crate::session::BodyContext;
 
 /// Rows that a loop takes from its query at first, and then at a time.
 pub const ROWS_AT_FIRST: u64 = 10;
@@ -34,18 +37,18 @@ fn turn<'c>(flow: Flow<'c>, label: Option<&str>) -> Turn<'c> {
 }
 
 impl<'c> Frame<'c> {
-    pub fn run_loop(&mut self, body: &'c Loop, context: &mut StatementContext<'_>) -> SqlResult<Flow<'c>> {
-        match &body.kind {
+    pub fn run_loop(&mut self, of: &'c Loop, body: &mut BodyContext<'_, '_>) -> SqlResult<Flow<'c>> {
+        match &of.kind {
             LoopKind::Endless => loop {
-                context.burn(1)?;
-                if let Turn::Leave(flow) = self.turn(body, context)? {
+                body.with(|context| context.burn(1))?;
+                if let Turn::Leave(flow) = self.turn(of, body)? {
                     return Ok(flow);
                 }
             },
             LoopKind::While(condition) => {
-                while self.truth(condition, context)? == Some(true) {
-                    context.burn(1)?;
-                    if let Turn::Leave(flow) = self.turn(body, context)? {
+                while body.with(|context| self.truth(condition, context))? == Some(true) {
+                    body.with(|context| context.burn(1))?;
+                    if let Turn::Leave(flow) = self.turn(of, body)? {
                         return Ok(flow);
                     }
                 }
@@ -57,24 +60,24 @@ impl<'c> Frame<'c> {
                 low,
                 high,
                 step,
-            } => self.integers(body, *variable, *reverse, (low, high, step.as_ref()), context),
-            LoopKind::Query { targets, query } => self.rows(body, targets, query, context),
+            } => self.integers(of, *variable, *reverse, (low, high, step.as_ref()), body),
+            LoopKind::Query { targets, query } => self.query_loop(of, targets, query, body),
             LoopKind::Cursor {
                 row,
                 cursor,
                 arguments,
-            } => self.cursor_rows(body, *row, *cursor, arguments.as_ref(), context),
+            } => self.cursor_loop(of, *row, *cursor, arguments.as_ref(), body),
             LoopKind::Array {
                 targets,
                 slice,
                 array,
-            } => self.elements(body, targets, *slice, array, context),
+            } => self.elements(of, targets, *slice, array, body),
         }
     }
 
-    fn turn(&mut self, body: &'c Loop, context: &mut StatementContext<'_>) -> SqlResult<Turn<'c>> {
-        let flow = self.statements(&body.statements, context)?;
-        Ok(turn(flow, body.label.as_deref()))
+    fn turn(&mut self, of: &'c Loop, body: &mut BodyContext<'_, '_>) -> SqlResult<Turn<'c>> {
+        let flow = self.statements(&of.statements, body)?;
+        Ok(turn(flow, of.label.as_deref()))
     }
 
     fn bound(
@@ -94,16 +97,16 @@ impl<'c> Frame<'c> {
 
     fn integers(
         &mut self,
-        body: &'c Loop,
+        of: &'c Loop,
         variable: VariableId,
         reverse: bool,
         (low, high, step): (&'c Expression, &'c Expression, Option<&'c Expression>),
-        context: &mut StatementContext<'_>,
+        body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
-        let mut value = self.bound("lower bound", low, context)?;
-        let last = self.bound("upper bound", high, context)?;
+        let mut value = body.with(|context| self.bound("lower bound", low, context))?;
+        let last = body.with(|context| self.bound("upper bound", high, context))?;
         let step = match step {
-            Some(step) => self.bound("BY value", step, context)?,
+            Some(step) => body.with(|context| self.bound("BY value", step, context))?,
             None => 1,
         };
         if step <= 0 {
@@ -114,9 +117,9 @@ impl<'c> Frame<'c> {
         let mut flow = Flow::Next;
         while if reverse { value >= last } else { value <= last } {
             found = true;
-            context.burn(1)?;
+            body.with(|context| context.burn(1))?;
             self.set(variable, Datum::Int4(value));
-            if let Turn::Leave(left) = self.turn(body, context)? {
+            if let Turn::Leave(left) = self.turn(of, body)? {
                 flow = left;
                 break;
             }
@@ -133,14 +136,29 @@ impl<'c> Frame<'c> {
         Ok(flow)
     }
 
-    fn rows(
+    fn query_loop(
         &mut self,
-        body: &'c Loop,
+        of: &'c Loop,
         targets: &'c [Target],
         query: &'c Query,
-        context: &mut StatementContext<'_>,
+        body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
-        let mut running = self.open_query(query, context)?;
+        let rows = body.with(|context| self.open_loop(query, context))?;
+        let flow = self.rows(of, targets, &rows, body);
+        body.with(|context| {
+            rows.close(flow.is_ok(), context);
+            Ok(())
+        })?;
+        flow
+    }
+
+    fn rows(
+        &mut self,
+        of: &'c Loop,
+        targets: &'c [Target],
+        rows: &LoopRows,
+        body: &mut BodyContext<'_, '_>,
+    ) -> SqlResult<Flow<'c>> {
         let mut found = false;
         let mut flow = Flow::Next;
         let mut batch = VecDeque::new();
@@ -151,68 +169,96 @@ impl<'c> Frame<'c> {
                 if finished {
                     break;
                 }
-                finished = running.fetch(count, &mut batch, context)?;
+                finished = body.with(|context| rows.fetch(count, &mut batch, context))?;
                 count = if count == 1 { 1 } else { ROWS_AT_A_TIME };
                 continue;
             }
             let row = batch.pop_front();
             found = true;
-            self.assign_row(targets, row, &running.row, context)?;
-            if let Turn::Leave(left) = self.turn(body, context)? {
+            body.with(|context| self.assign_row(targets, row, &rows.row, context))?;
+            if let Turn::Leave(left) = self.turn(of, body)? {
                 flow = left;
                 break;
             }
         }
         if !found {
-            self.assign_row(targets, None, &running.row, context)?;
+            body.with(|context| self.assign_row(targets, None, &rows.row, context))?;
         }
-        running.close(context);
         self.set_found(found);
+        Ok(flow)
+    }
+
+    fn cursor_loop(
+        &mut self,
+        of: &'c Loop,
+        row: VariableId,
+        cursor: VariableId,
+        arguments: Option<&'c Expression>,
+        body: &mut BodyContext<'_, '_>,
+    ) -> SqlResult<Flow<'c>> {
+        let name = body.with(|context| {
+            let name = self.open_bound(cursor, arguments, context)?;
+            pin(&name, context);
+            Ok(name)
+        })?;
+        let target = Target {
+            variable: row,
+            steps: Vec::new(),
+        };
+        let flow = self.cursor_rows(of, &target, &name, body);
+        let closed = body.with(|context| match flow.is_ok() {
+            true => self.close_named(&name, context),
+            false => {
+                // One that a procedure's COMMIT held would outlive the failure.
+                context.session.portals.take(&name);
+                Ok(())
+            }
+        });
+        let flow = flow?;
+        closed?;
         Ok(flow)
     }
 
     fn cursor_rows(
         &mut self,
-        body: &'c Loop,
-        row: VariableId,
-        cursor: VariableId,
-        arguments: Option<&'c Expression>,
-        context: &mut StatementContext<'_>,
+        of: &'c Loop,
+        target: &Target,
+        name: &str,
+        body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
-        let name = self.open_bound(cursor, arguments, context)?;
-        let target = Target {
-            variable: row,
-            steps: Vec::new(),
-        };
-        let targets = std::slice::from_ref(&target);
+        let targets = std::slice::from_ref(target);
         let mut found = false;
         let mut flow = Flow::Next;
         loop {
-            let (fetched, ty) = self.fetch_one(&name, context)?;
-            let Some(fetched) = fetched else {
+            let more = body.with(|context| {
+                let (fetched, ty) = self.fetch_one(name, context)?;
+                match fetched {
+                    None => Ok(false),
+                    row => self.assign_row(targets, row, &ty, context).map(|()| true),
+                }
+            })?;
+            if !more {
                 break;
-            };
+            }
             found = true;
-            self.assign_row(targets, Some(fetched), &ty, context)?;
-            if let Turn::Leave(left) = self.turn(body, context)? {
+            if let Turn::Leave(left) = self.turn(of, body)? {
                 flow = left;
                 break;
             }
         }
-        self.close_named(&name, context)?;
         self.set_found(found);
         Ok(flow)
     }
 
     fn elements(
         &mut self,
-        body: &'c Loop,
+        of: &'c Loop,
         targets: &'c [Target],
         slice: u32,
         array: &'c Expression,
-        context: &mut StatementContext<'_>,
+        body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
-        let (value, ty) = self.evaluate(array, context)?;
+        let (value, ty) = body.with(|context| self.evaluate(array, context))?;
         let array = match value {
             Datum::Null => {
                 return Err(SqlError::new(
@@ -237,15 +283,16 @@ impl<'c> Frame<'c> {
         let mut flow = Flow::Next;
         for piece in pieces(array, slice as usize) {
             found = true;
-            context.burn(1)?;
+            body.with(|context| context.burn(1))?;
             match (targets, piece) {
-                ([target], piece) => self.assign(target, piece, piece_ty, context)?,
+                ([target], piece) => body.with(|context| self.assign(target, piece, piece_ty, context))?,
                 (targets, Datum::Record(record)) => {
-                    self.assign_row(targets, Some(record.fields), &record.ty, context)?;
+                    let row = Some(record.fields);
+                    body.with(|context| self.assign_row(targets, row, &record.ty, context))?;
                 }
                 _ => return Err(SqlError::unsupported("FOREACH over several variables")),
             }
-            if let Turn::Leave(left) = self.turn(body, context)? {
+            if let Turn::Leave(left) = self.turn(of, body)? {
                 flow = left;
                 break;
             }

@@ -5,8 +5,8 @@
 //! `cursor`, `returning`, `raise`, `trigger`; `conditions` is a table. The parser is `mote_sql::plpgsql`.
 //!
 //! Promises: SQL inside of a body goes through the ordinary binder, planner and executor (`routine::nested`); an endless
-//! loop yields and can be cancelled; errors tell function, line and statement as PostgreSQL does.
-//! Leaves out: COMMIT and ROLLBACK in bodies.
+//! loop yields and can be cancelled; errors tell function, line and statement as PostgreSQL does; between two statements
+//! of a body nothing of its transaction is held, so that a procedure can end it (`session::procedure`).
 
 mod call;
 mod code;
@@ -37,6 +37,7 @@ use mote_types::{ColumnType, Datum, RowType, format_type, oid};
 
 use crate::context::StatementContext;
 use crate::routine::{CompiledKey, Language, Returned, RoutineCall, TriggerCall};
+use crate::session::BodyContext;
 use code::{Code, Returns, VariableKind};
 use compile::{Argument, Source, row_type};
 use frame::{Frame, record};
@@ -60,7 +61,7 @@ impl Language for PlPgSql {
             })
     }
 
-    fn call(&self, call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<Returned> {
+    fn call(&self, call: &RoutineCall<'_>, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned> {
         if call.routine.is_trigger() && call.trigger.is_none() {
             let message = "trigger functions can only be called as triggers";
             let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message);
@@ -71,9 +72,9 @@ impl Language for PlPgSql {
                 None,
             ));
         }
-        let code = code_of(call, context)?;
+        let code = body.with(|context| code_of(call, context))?;
         let volatile = call.routine.volatility == Volatility::Volatile;
-        let mut frame = Frame::new(&code, volatile, context);
+        let mut frame = Frame::new(&code, volatile);
         if let Some(columns) = call.columns {
             let (names, types) = columns
                 .iter()
@@ -81,14 +82,18 @@ impl Language for PlPgSql {
                 .unzip();
             frame.columns = Some(Arc::new(RowType { names, types }));
         }
-        let result = run(&mut frame, call, context);
+        body.with(|context| {
+            frame.snapshot = Some(context.transaction.snapshot());
+            Ok(())
+        })?;
+        let result = run(&mut frame, call, body);
         result.map_err(|error| match frame.raised_again {
             true => error,
             false => error.context(frame.place()),
         })
     }
 
-    fn run_block(&self, text: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    fn run_block(&self, text: &str, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {
         let source = Source {
             signature: INLINE.into(),
             label: None,
@@ -99,12 +104,14 @@ impl Language for PlPgSql {
             procedure: false,
             trigger: None,
         };
-        let statement = context.session.statement_text.clone();
-        let code = compiled(&source, true, context);
-        let code = code.map_err(|error| place::in_statement(error, INLINE, text, Some(&statement)))?;
-        let mut frame = Frame::new(&code, true, context);
+        let code = body.with(|context| {
+            let statement = context.session.statement_text.clone();
+            let code = compiled(&source, true, context);
+            code.map_err(|error| place::in_statement(error, INLINE, text, Some(&statement)))
+        })?;
+        let mut frame = Frame::new(&code, true);
         frame.rows_at_a_time = 1;
-        let result = frame.block(&code.block, context);
+        let result = frame.block(&code.block, body);
         result.map(|_| ()).map_err(|error| match frame.raised_again {
             true => error,
             false => error.context(frame.place()),
@@ -233,8 +240,26 @@ fn signature(routine: &Routine, catalog: &dyn CatalogView) -> String {
 fn run<'c>(
     frame: &mut Frame<'c>,
     call: &RoutineCall<'_>,
-    context: &mut StatementContext<'_>,
+    body: &mut BodyContext<'_, '_>,
 ) -> SqlResult<Returned> {
+    let code = frame.code;
+    body.with(|context| enter(frame, call, context))?;
+    frame.block(&code.block, body)?;
+    if code.returns.is_set() {
+        return Ok(Returned::Rows(std::mem::take(&mut frame.result.rows)));
+    }
+    let value = body.with(|context| frame.returned(context))?;
+    match call.trigger {
+        Some(trigger) => Ok(Returned::Trigger(match value {
+            Datum::Record(row) => Some(whole_row(row.fields, trigger.relation)),
+            _ => None,
+        })),
+        None => Ok(Returned::Value(value)),
+    }
+}
+
+/// Gives the variables that the caller fills their values.
+fn enter(frame: &mut Frame<'_>, call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let code = frame.code;
     frame.phase = "while storing call arguments into local variables";
     for ((&id, value), ty) in code.arguments.iter().zip(call.arguments).zip(call.types) {
@@ -256,18 +281,7 @@ fn run<'c>(
     }
     frame.set_found(false);
     frame.phase = "";
-    frame.block(&code.block, context)?;
-    if code.returns.is_set() {
-        return Ok(Returned::Rows(std::mem::take(&mut frame.result.rows)));
-    }
-    let value = frame.returned(context)?;
-    match call.trigger {
-        Some(trigger) => Ok(Returned::Trigger(match value {
-            Datum::Record(row) => Some(whole_row(row.fields, trigger.relation)),
-            _ => None,
-        })),
-        None => Ok(Returned::Value(value)),
-    }
+    Ok(())
 }
 
 /// A stored row without its dropped columns.

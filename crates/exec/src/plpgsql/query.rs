@@ -55,6 +55,40 @@ impl Rows {
     }
 }
 
+/// The query of a loop. It stands in the session while the loop runs, where the end of a transaction finds it.
+pub struct LoopRows {
+    number: usize,
+    pub row: Arc<RowType>,
+}
+
+impl LoopRows {
+    /// Appends at most so many rows; true at the end.
+    pub fn fetch(
+        &self,
+        count: u64,
+        rows: &mut VecDeque<Vec<Datum>>,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<bool> {
+        let running = context.session.routines.loops[self.number].take();
+        let mut running = running.ok_or_else(|| SqlError::internal("a loop's query is read twice"))?;
+        let done = running.fetch(count, context, &mut |_, row| {
+            rows.push_back(row.to_vec());
+            Ok(())
+        });
+        context.session.routines.loops[self.number] = Some(running);
+        Ok(done?.finished)
+    }
+
+    /// The loop is over; `whole` where no error ended it.
+    pub fn close(self, whole: bool, context: &mut StatementContext<'_>) {
+        let running = context.session.routines.loops.pop().flatten();
+        debug_assert_eq!(context.session.routines.loops.len(), self.number);
+        if let Some(running) = running.filter(|_| whole) {
+            running.close(context);
+        }
+    }
+}
+
 /// A computed statement, ready to run.
 pub struct Computed {
     pub text: String,
@@ -238,7 +272,7 @@ impl<'c> Frame<'c> {
         let count = computed.len();
         self.row_count = 0;
         for (number, computed) in computed.into_iter().enumerate() {
-            refuse_transaction_control(&computed.statement.parsed.statement)?;
+            refuse_computed(&computed.statement.parsed.statement)?;
             if matches!(
                 computed.statement.parsed.statement,
                 ast::Statement::CreateTableAs(_)
@@ -331,6 +365,16 @@ impl<'c> Frame<'c> {
         })
     }
 
+    pub fn open_loop(&mut self, query: &'c Query, context: &mut StatementContext<'_>) -> SqlResult<LoopRows> {
+        let Rows { running, row } = self.open_query(query, context)?;
+        let loops = &mut context.session.routines.loops;
+        loops.push(Some(running));
+        Ok(LoopRows {
+            number: loops.len() - 1,
+            row,
+        })
+    }
+
     pub fn only_statement(
         &mut self,
         text: &'c Expression,
@@ -368,6 +412,16 @@ pub fn check_returns_rows(statement: &nested::Statement, plan: &CachedPlan) -> S
 /// Tags that tell how many rows there were.
 fn counts(tag: CommandTag) -> bool {
     !matches!(tag, CommandTag::Word(_) | CommandTag::Copy(_))
+}
+
+fn refuse_computed(statement: &ast::Statement) -> SqlResult<()> {
+    match statement {
+        ast::Statement::Transaction(_) => Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "EXECUTE of transaction commands is not implemented",
+        )),
+        other => refuse_transaction_control(other),
+    }
 }
 
 fn refuse_transaction_control(statement: &ast::Statement) -> SqlResult<()> {

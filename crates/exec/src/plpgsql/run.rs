@@ -9,6 +9,7 @@ use super::code::*;
 use super::conditions;
 use super::frame::Frame;
 use crate::context::StatementContext;
+use crate::session::BodyContext;
 
 /// Where to go after a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,13 +28,13 @@ impl<'c> Frame<'c> {
     pub fn statements(
         &mut self,
         statements: &'c [Statement],
-        context: &mut StatementContext<'_>,
+        body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
         let outer = self.at;
         for statement in statements {
             self.at = Some(statement);
-            context.burn(1)?;
-            let flow = self.statement(statement, context)?;
+            body.with(|context| context.burn(1))?;
+            let flow = self.statement(statement, body)?;
             if flow != Flow::Next {
                 self.at = outer;
                 return Ok(flow);
@@ -43,23 +44,16 @@ impl<'c> Frame<'c> {
         Ok(Flow::Next)
     }
 
-    fn statement(
-        &mut self,
-        statement: &'c Statement,
-        context: &mut StatementContext<'_>,
-    ) -> SqlResult<Flow<'c>> {
+    fn statement(&mut self, statement: &'c Statement, body: &mut BodyContext<'_, '_>) -> SqlResult<Flow<'c>> {
         match &statement.kind {
-            StatementKind::Block(block) => return self.block(block, context),
-            StatementKind::Assign { target, value } => {
-                self.assignment(target, value, context)?;
-            }
+            StatementKind::Block(block) => return self.block(block, body),
             StatementKind::If { branches, otherwise } => {
                 for (condition, statements) in branches {
-                    if self.truth(condition, context)? == Some(true) {
-                        return self.statements(statements, context);
+                    if body.with(|context| self.truth(condition, context))? == Some(true) {
+                        return self.statements(statements, body);
                     }
                 }
-                return self.statements(otherwise, context);
+                return self.statements(otherwise, body);
             }
             StatementKind::Case {
                 operand,
@@ -67,30 +61,23 @@ impl<'c> Frame<'c> {
                 otherwise,
             } => {
                 if let Some((id, operand)) = operand {
-                    let (value, ty) = self.evaluate(operand, context)?;
-                    // A literal is a text here.
-                    let ty = if ty == ColumnType::UNKNOWN {
-                        ColumnType::TEXT
-                    } else {
-                        ty
-                    };
-                    self.assign_variable(*id, value, ty, context)?;
+                    body.with(|context| self.case_operand(*id, operand, context))?;
                 }
                 return self.case(
                     operand.as_ref().map(|(id, _)| *id),
                     branches,
                     otherwise.as_deref(),
-                    context,
+                    body,
                 );
             }
-            StatementKind::Loop(body) => return self.run_loop(body, context),
+            StatementKind::Loop(of) => return self.run_loop(of, body),
             StatementKind::Exit {
                 leaves,
                 label,
                 condition,
             } => {
                 let taken = match condition {
-                    Some(condition) => self.truth(condition, context)? == Some(true),
+                    Some(condition) => body.with(|context| self.truth(condition, context))? == Some(true),
                     None => true,
                 };
                 return Ok(match (taken, leaves) {
@@ -100,38 +87,66 @@ impl<'c> Frame<'c> {
                 });
             }
             StatementKind::Return(value) => {
-                self.return_value(value.as_ref(), context)?;
+                body.with(|context| self.return_value(value.as_ref(), context))?;
                 return Ok(Flow::Return);
             }
-            StatementKind::ReturnNext(value) => self.return_next(value.as_ref(), context)?,
-            StatementKind::ReturnQuery(query) => self.return_query(query, context)?,
-            StatementKind::Raise(raise) => self.raise(raise, context)?,
-            StatementKind::Assert { condition, message } => {
-                self.assert(condition, message.as_ref(), context)?;
+            StatementKind::Call(call) => self.call(call, body)?,
+            StatementKind::Transaction { commit, chain } => {
+                // With the snapshot goes the hold on what the transaction saw.
+                self.snapshot = None;
+                body.end_transaction(*commit, *chain)?;
             }
-            StatementKind::Sql { query, into } => self.sql(query, into.as_ref(), context)?,
-            StatementKind::Perform(query) => self.perform(query, context)?,
-            StatementKind::Call(call) => self.call(call, context)?,
+            other => body.with(|context| self.simple_statement(other, context))?,
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Statements that go on with the next one, in the same transaction.
+    fn simple_statement(
+        &mut self,
+        statement: &'c StatementKind,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<()> {
+        match statement {
+            StatementKind::Assign { target, value } => self.assignment(target, value, context),
+            StatementKind::ReturnNext(value) => self.return_next(value.as_ref(), context),
+            StatementKind::ReturnQuery(query) => self.return_query(query, context),
+            StatementKind::Raise(raise) => self.raise(raise, context),
+            StatementKind::Assert { condition, message } => self.assert(condition, message.as_ref(), context),
+            StatementKind::Sql { query, into } => self.sql(query, into.as_ref(), context),
+            StatementKind::Perform(query) => self.perform(query, context),
             StatementKind::Execute { query, using, into } => {
-                self.execute(query, using, into.as_ref(), context)?;
+                self.execute(query, using, into.as_ref(), context)
             }
             StatementKind::GetDiagnostics { stacked, items } => {
-                self.get_diagnostics(*stacked, items, context)?;
+                self.get_diagnostics(*stacked, items, context)
             }
-            StatementKind::Open { cursor, how } => self.open(*cursor, how, context)?,
+            StatementKind::Open { cursor, how } => self.open(*cursor, how, context),
             StatementKind::Fetch {
                 cursor,
                 direction,
                 into,
-            } => self.fetch(*cursor, direction, into.as_ref(), context)?,
-            StatementKind::Close(cursor) => self.close(*cursor, context)?,
-            StatementKind::Null => {}
-            StatementKind::Transaction { commit } => {
-                let what = if *commit { "COMMIT" } else { "ROLLBACK" };
-                return Err(SqlError::unsupported(format_args!("{what} in PL/pgSQL")));
-            }
+            } => self.fetch(*cursor, direction, into.as_ref(), context),
+            StatementKind::Close(cursor) => self.close(*cursor, context),
+            StatementKind::Null => Ok(()),
+            _ => Err(SqlError::internal("a statement with a flow of its own")),
         }
-        Ok(Flow::Next)
+    }
+
+    fn case_operand(
+        &mut self,
+        id: VariableId,
+        operand: &'c super::expression::Expression,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<()> {
+        let (value, ty) = self.evaluate(operand, context)?;
+        // A literal is a text here.
+        let ty = if ty == ColumnType::UNKNOWN {
+            ColumnType::TEXT
+        } else {
+            ty
+        };
+        self.assign_variable(id, value, ty, context)
     }
 
     fn assignment(
@@ -155,11 +170,11 @@ impl<'c> Frame<'c> {
         operand: Option<VariableId>,
         branches: &'c [(super::expression::Expression, Vec<Statement>)],
         otherwise: Option<&'c [Statement]>,
-        context: &mut StatementContext<'_>,
+        body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
         let mut taken = otherwise;
         for (condition, statements) in branches {
-            if self.truth(condition, context)? == Some(true) {
+            if body.with(|context| self.truth(condition, context))? == Some(true) {
                 taken = Some(statements);
                 break;
             }
@@ -169,7 +184,7 @@ impl<'c> Frame<'c> {
             self.set(id, Datum::Null);
         }
         match taken {
-            Some(statements) => self.statements(statements, context),
+            Some(statements) => self.statements(statements, body),
             None => {
                 Err(SqlError::new(CASE_NOT_FOUND, "case not found")
                     .hint("CASE statement is missing ELSE part."))
@@ -199,13 +214,13 @@ impl<'c> Frame<'c> {
 
     // Blocks
 
-    pub fn block(&mut self, block: &'c Block, context: &mut StatementContext<'_>) -> SqlResult<Flow<'c>> {
+    pub fn block(&mut self, block: &'c Block, body: &mut BodyContext<'_, '_>) -> SqlResult<Flow<'c>> {
         let flow = match &block.exceptions {
             None => {
-                self.initialise(block, context)?;
-                self.statements(&block.statements, context)?
+                body.with(|context| self.initialise(block, context))?;
+                self.statements(&block.statements, body)?
             }
-            Some(exceptions) => self.guarded(block, exceptions, context)?,
+            Some(exceptions) => self.guarded(block, exceptions, body)?,
         };
         Ok(match flow {
             Flow::Exit(Some(label)) if block.label.as_deref() == Some(label) => Flow::Next,
@@ -239,22 +254,25 @@ impl<'c> Frame<'c> {
         &mut self,
         block: &'c Block,
         exceptions: &'c Exceptions,
-        context: &mut StatementContext<'_>,
+        body: &mut BodyContext<'_, '_>,
     ) -> SqlResult<Flow<'c>> {
         // As in PostgreSQL the declarations run inside, too.
         let (outer, phase) = (self.at, self.phase);
-        let subtransaction = Subtransaction::begin(context);
-        let result = self
-            .initialise(block, context)
-            .and_then(|()| self.statements(&block.statements, context));
+        let subtransaction = body.with(|context| Ok(Subtransaction::begin(context)))?;
+        let result = body
+            .with(|context| self.initialise(block, context))
+            .and_then(|()| self.statements(&block.statements, body));
         let error = match result {
             Ok(flow) => {
-                subtransaction.release(context);
+                body.with(|context| {
+                    subtransaction.release(context);
+                    Ok(())
+                })?;
                 return Ok(flow);
             }
             Err(error) => error,
         };
-        subtransaction.roll_back(context)?;
+        body.with(|context| subtransaction.roll_back(context))?;
         let Some(handler) = exceptions
             .handlers
             .iter()
@@ -270,7 +288,7 @@ impl<'c> Frame<'c> {
         self.set(exceptions.state, Datum::from(error.state().as_str()));
         self.set(exceptions.message, Datum::from(error.message()));
         self.errors.push(error);
-        let flow = self.statements(&handler.statements, context);
+        let flow = self.statements(&handler.statements, body);
         self.errors.pop();
         flow
     }

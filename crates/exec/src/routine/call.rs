@@ -9,6 +9,7 @@ use mote_sql::catalog::routine::Routine;
 use super::state::{check_stack, stack_position};
 use super::{Returned, RoutineCall, language};
 use crate::context::StatementContext;
+use crate::session::BodyContext;
 
 /// Runs a routine for a caller whose own statement reads through `snapshot`. EXECUTE has been checked.
 pub fn call(
@@ -19,28 +20,57 @@ pub fn call(
     let runner = language(&call.routine.language)?;
     within(snapshot, context, |context| {
         let routine = call.routine;
-        if !routine.security_definer && routine.settings.is_empty() {
-            return runner.call(call, context);
+        if !has_surroundings(routine) {
+            return runner.call(call, &mut BodyContext::Statement(context));
         }
         changed(routine, routine.security_definer, context, |context| {
-            runner.call(call, context)
+            runner.call(call, &mut BodyContext::Statement(context))
         })
     })
 }
 
-/// DO: runs a block of a language.
-pub fn run_block(name: &str, text: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    let runner = language(name)?;
-    let snapshot = context.transaction.snapshot();
-    within(&snapshot, context, |context| runner.run_block(text, context))
+/// Identity or settings to put back: such a routine cannot end its transaction.
+fn has_surroundings(routine: &Routine) -> bool {
+    routine.security_definer || !routine.settings.is_empty()
 }
 
-/// Bounds the depth, and keeps the caller's statement aside while others run.
-fn within<T>(
-    snapshot: &Snapshot,
-    context: &mut StatementContext<'_>,
-    work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
+/// CALL, which may allow the body to end its transaction. EXECUTE has been checked.
+pub fn call_procedure(call: &RoutineCall<'_>, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned> {
+    if body.is_atomic() || has_surroundings(call.routine) {
+        return body.with(|context| {
+            let snapshot = context.transaction.snapshot();
+            self::call(call, &snapshot, context)
+        });
+    }
+    let runner = language(&call.routine.language)?;
+    alone(body, |body| runner.call(call, body))
+}
+
+/// DO: runs a block of a language.
+pub fn run_block(name: &str, text: &str, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {
+    let runner = language(name)?;
+    if !body.is_atomic() {
+        return alone(body, |body| runner.run_block(text, body));
+    }
+    body.with(|context| {
+        let snapshot = context.transaction.snapshot();
+        within(&snapshot, context, |context| {
+            runner.run_block(text, &mut BodyContext::Statement(context))
+        })
+    })
+}
+
+/// Bounds the depth. No statement waits for the body's end; the session knows when the outermost is over.
+fn alone<T>(
+    body: &mut BodyContext<'_, '_>,
+    work: impl FnOnce(&mut BodyContext<'_, '_>) -> SqlResult<T>,
 ) -> SqlResult<T> {
+    body.with(enter)?;
+    work(body)
+}
+
+/// One body more within the session; true for the outermost.
+fn enter(context: &mut StatementContext<'_>) -> SqlResult<bool> {
     context.burn(1)?;
     let outermost = context.session.routines.stack_base == 0;
     if outermost {
@@ -49,6 +79,16 @@ fn within<T>(
         let limit = context.host.routine_stack_bytes();
         check_stack(context.session.routines.stack_base, limit)?;
     }
+    Ok(outermost)
+}
+
+/// Bounds the depth, and keeps the caller's statement aside while others run.
+fn within<T>(
+    snapshot: &Snapshot,
+    context: &mut StatementContext<'_>,
+    work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
+) -> SqlResult<T> {
+    let outermost = enter(context)?;
     let suspended = context.transaction.suspend_statement(snapshot);
     let result = work(context);
     context.transaction.resume_statement(suspended);

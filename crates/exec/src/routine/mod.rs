@@ -29,7 +29,8 @@ use mote_sql::catalog::routine::Routine;
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::context::StatementContext;
-pub use call::{call, run_block, validate};
+use crate::session::BodyContext;
+pub use call::{call, call_procedure, run_block, validate};
 pub use result::Room;
 pub use state::{CompiledKey, RoutineState};
 
@@ -99,13 +100,13 @@ pub trait Language: Sync {
     /// CREATE FUNCTION, unless check_function_bodies is off: refuses what can be refused before the first call.
     fn validate(&self, routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<()>;
 
-    /// Runs the body once. Called with identity, settings and `context.transaction`'s current snapshot set up: a
-    /// statement of a volatile routine begins a snapshot of its own, one of a stable routine uses that one (`nested`
-    /// does either).
-    fn call(&self, call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<Returned>;
+    /// Runs the body once. Called with identity, settings and, within a statement, the transaction's current snapshot
+    /// set up: a statement of a volatile routine begins a snapshot of its own, one of a stable routine uses that one
+    /// (`nested` does either).
+    fn call(&self, call: &RoutineCall<'_>, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned>;
 
     /// DO: an anonymous block.
-    fn run_block(&self, text: &str, context: &mut StatementContext<'_>) -> SqlResult<()>;
+    fn run_block(&self, text: &str, body: &mut BodyContext<'_, '_>) -> SqlResult<()>;
 }
 
 /// The language of this name.

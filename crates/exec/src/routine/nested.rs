@@ -4,8 +4,9 @@
 //! settings. [`run`] and [`open`] lock, check privileges and READ ONLY, and choose the snapshot: a statement of a
 //! volatile routine begins one of its own, any other sees what the caller sees.
 //!
-//! Leaves out: transaction control and statements that act on the session itself (0A000 by name).
+//! Leaves out: transaction control (`session::procedure`) and statements that act on the session itself (0A000 by name).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -18,6 +19,7 @@ use mote_sql::plan::{Command, OutputColumn, PlanBody, QueryPlan};
 use mote_types::Datum;
 use parking_lot::Mutex;
 
+use super::Room;
 use crate::command;
 use crate::context::StatementContext;
 use crate::modify::write_error::{self, read_only_error};
@@ -27,7 +29,8 @@ use crate::session::cursor::Cursor;
 use crate::session::partition_locks::PartitionLocks;
 use crate::session::planning::parse_text;
 use crate::session::portal::{CachedPlan, Portal, PortalState, Prepared};
-use crate::session::run::query_tag;
+use crate::session::procedure::loop_writes;
+use crate::session::run::{modifies, query_tag};
 use crate::session::{CommandTag, SPARE_EXECUTIONS};
 
 /// A statement of a body, planned when it is first run.
@@ -52,6 +55,8 @@ pub struct Done {
 pub struct Running {
     plan: Arc<CachedPlan>,
     execution: Option<Box<Execution>>,
+    /// What is left of the rows, once its transaction has ended.
+    held: Option<VecDeque<Vec<Datum>>>,
 }
 
 /// Parses a text of any number of statements.
@@ -218,6 +223,7 @@ fn start(
     Ok(Running {
         plan,
         execution: Some(execution),
+        held: None,
     })
 }
 
@@ -234,6 +240,21 @@ impl Running {
         emit: &mut Emit<'_>,
     ) -> SqlResult<Done> {
         let command = self.plan.query()?.command;
+        if let Some(held) = &mut self.held {
+            let wanted = if max_rows == 0 { u64::MAX } else { max_rows };
+            let mut rows = 0;
+            while rows < wanted
+                && let Some(row) = held.pop_front()
+            {
+                emit(context, &row)?;
+                rows += 1;
+            }
+            return Ok(Done {
+                tag: query_tag(command, rows),
+                rows,
+                finished: held.is_empty(),
+            });
+        }
         let execution = self
             .execution
             .as_mut()
@@ -244,6 +265,29 @@ impl Running {
             rows: outcome.rows,
             finished: outcome.finished,
         })
+    }
+
+    /// Runs the query to its end and keeps the rows, within work_mem: its transaction is about to end.
+    pub(crate) fn hold(&mut self, context: &mut StatementContext<'_>) -> SqlResult<()> {
+        if self.held.is_some() {
+            return Ok(());
+        }
+        if modifies(self.plan.query()?) {
+            return Err(loop_writes());
+        }
+        let mut room = Room::new(context);
+        let mut held = VecDeque::new();
+        self.fetch(0, context, &mut |_, row| {
+            room.take(row)?;
+            held.push_back(row.to_vec());
+            Ok(())
+        })?;
+        self.held = Some(held);
+        // With it goes the snapshot.
+        if let Some(mut execution) = self.execution.take() {
+            execution.reset();
+        }
+        Ok(())
     }
 
     /// Keeps the operators for the next run of the same statement.

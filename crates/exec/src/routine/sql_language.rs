@@ -20,6 +20,7 @@ use super::result::Conversion;
 use super::state::CompiledKey;
 use super::{Language, Returned, RoutineCall, is_polymorphic};
 use crate::context::StatementContext;
+use crate::session::BodyContext;
 use crate::session::portal::CachedPlan;
 
 pub(super) struct Sql;
@@ -40,37 +41,41 @@ impl Language for Sql {
         })
     }
 
-    fn call(&self, call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<Returned> {
-        let name = &call.routine.name;
-        let compiled = compiled_for(call, context).map_err(|error| {
-            error
-                .moved_to(0)
-                .context(format!("SQL function \"{name}\" during startup"))
-        })?;
-        let last = compiled.statements.len().wrapping_sub(1);
-        let mut returned = Vec::new();
-        for (number, statement) in compiled.statements.iter().enumerate() {
-            let result = run_one(statement, number == last, &compiled, call, context, &mut returned);
-            result.map_err(|error| {
-                let line = format!("SQL function \"{name}\" statement {}", number + 1);
-                error.moved_to(0).context(line)
-            })?;
-        }
-        if call.routine.returns_set {
-            return Ok(Returned::Rows(returned));
-        }
-        let Some(row) = returned.into_iter().next() else {
-            return Ok(Returned::Value(Datum::Null));
-        };
-        Ok(Returned::Value(super::result::one_value(row, call.columns)))
+    fn call(&self, call: &RoutineCall<'_>, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned> {
+        body.with(|context| run(call, context))
     }
 
-    fn run_block(&self, _: &str, _: &mut StatementContext<'_>) -> SqlResult<()> {
+    fn run_block(&self, _: &str, _: &mut BodyContext<'_, '_>) -> SqlResult<()> {
         Err(SqlError::new(
             state::FEATURE_NOT_SUPPORTED,
             "language \"sql\" does not support inline code execution",
         ))
     }
+}
+
+fn run(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<Returned> {
+    let name = &call.routine.name;
+    let compiled = compiled_for(call, context).map_err(|error| {
+        error
+            .moved_to(0)
+            .context(format!("SQL function \"{name}\" during startup"))
+    })?;
+    let last = compiled.statements.len().wrapping_sub(1);
+    let mut returned = Vec::new();
+    for (number, statement) in compiled.statements.iter().enumerate() {
+        let result = run_one(statement, number == last, &compiled, call, context, &mut returned);
+        result.map_err(|error| {
+            let line = format!("SQL function \"{name}\" statement {}", number + 1);
+            error.moved_to(0).context(line)
+        })?;
+    }
+    if call.routine.returns_set {
+        return Ok(Returned::Rows(returned));
+    }
+    let Some(row) = returned.into_iter().next() else {
+        return Ok(Returned::Value(Datum::Null));
+    };
+    Ok(Returned::Value(super::result::one_value(row, call.columns)))
 }
 
 /// CREATE FUNCTION: plans all statements, and compares the last one with the declared result.

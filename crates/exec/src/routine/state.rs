@@ -7,6 +7,8 @@ use std::sync::Arc;
 use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_types::ColumnType;
 
+use super::nested::Running;
+
 /// Bodies that a session keeps compiled. At the bound all are dropped, and compiled again as they are called.
 const COMPILED_MAX: usize = 1024;
 
@@ -26,6 +28,8 @@ pub struct RoutineState {
     compiled: HashMap<CompiledKey, Arc<dyn Any + Send + Sync>>,
     /// Where the stack stood when the outermost of the running routines was called; 0: none runs.
     pub(super) stack_base: usize,
+    /// Queries that loops of running bodies read from, outermost first; None while one is read.
+    pub(crate) loops: Vec<Option<Running>>,
     /// How many of the running routines are SECURITY DEFINER: the current user is then not what settings say.
     pub(crate) definers: u32,
 }
@@ -34,6 +38,12 @@ impl RoutineState {
     /// What a language compiled a body to.
     pub fn compiled<T: Any + Send + Sync>(&self, key: &CompiledKey) -> Option<Arc<T>> {
         self.compiled.get(key)?.clone().downcast().ok()
+    }
+
+    /// No body runs any more, however the last one ended.
+    pub(crate) fn all_ended(&mut self) {
+        self.loops.clear();
+        self.stack_base = 0;
     }
 
     pub fn keep(&mut self, key: CompiledKey, compiled: Arc<dyn Any + Send + Sync>) {

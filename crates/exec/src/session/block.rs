@@ -43,6 +43,8 @@ pub struct TransactionBlock {
     pub savepoints: Vec<Savepoint>,
     /// A query ran: SET TRANSACTION ISOLATION LEVEL comes too late.
     pub started: bool,
+    /// One of several statements of a simple Query runs: they are one transaction, which no procedure may end.
+    pub several: bool,
 }
 
 impl TransactionBlock {

@@ -16,7 +16,8 @@ use mote_sql::plan::node::Node;
 use mote_sql::plan::{Command, OutputColumn, PlanBody, QueryPlan};
 use mote_types::Datum;
 
-use super::run::run_started;
+use super::procedure::loop_writes;
+use super::run::{modifies, run_started};
 use super::state::SessionState;
 use super::statements::{Collect, new_portal};
 use super::{CommandTag, Portal, PortalState, Session};
@@ -40,6 +41,8 @@ enum Scroll {
 pub struct Cursor {
     scroll: Scroll,
     pub hold: bool,
+    /// A loop of PL/pgSQL reads from it: held when a procedure ends its transaction.
+    pub pinned: bool,
     pub binary: bool,
     /// Rows `kept_from + 1 ..`, where rows are kept.
     kept: Option<Vec<Vec<Datum>>>,
@@ -210,12 +213,15 @@ impl Session {
         }
     }
 
-    /// Before a commit: cursors WITH HOLD run to their end and keep what they find.
-    pub(super) fn hold_cursors(&mut self, host: &mut dyn Host) -> SqlResult<()> {
-        for name in self.state.portals.to_hold() {
+    /// Before a commit: cursors WITH HOLD run to their end and keep what they find. `pinned`: those that loops read from.
+    pub(super) fn hold_cursors(&mut self, pinned: bool, host: &mut dyn Host) -> SqlResult<()> {
+        for name in self.state.portals.to_hold(pinned) {
             let Some(mut portal) = self.state.portals.take(&name) else {
                 continue;
             };
+            if pinned && modifies(portal.plan.query()?) {
+                return Err(loop_writes());
+            }
             let at = cursor(&mut portal).at;
             if cursor(&mut portal).kept.is_none() {
                 let cursor = cursor(&mut portal);
@@ -250,6 +256,7 @@ impl Cursor {
         Cursor {
             scroll,
             hold,
+            pinned: false,
             binary,
             kept: (scroll == Scroll::Kept).then(Vec::new),
             kept_from: 0,
@@ -265,6 +272,7 @@ impl Cursor {
         Cursor {
             scroll: Scroll::Never,
             hold: false,
+            pinned: false,
             binary: false,
             kept: None,
             kept_from: 0,

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `state` (what statements may read and change), `block` (the transaction block), `portal`
 //! (prepared statements and portals), `planning` (text to cached plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit), `revocation` (when memory runs out),
-//! `run` (executing a portal), then this file: the calls that a host makes.
+//! `procedure` (bodies that end their transaction), `run` (executing a portal), then this file: the calls that a host makes.
 //!
 //! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
 //! nothing here blocks except through the host. Leaves out: framing, value formats, authentication.
@@ -19,6 +19,7 @@ pub(crate) mod planning;
 pub(crate) mod portal;
 pub(crate) mod portals;
 mod prepared;
+pub(crate) mod procedure;
 mod revocation;
 pub(crate) mod run;
 pub mod state;
@@ -53,6 +54,7 @@ pub use objects::SessionObjects;
 pub use portal::{BindTarget, Portal, PortalState, Prepared};
 use portals::Portals;
 pub(crate) use prepared::PreparedNote;
+pub use procedure::BodyContext;
 pub(crate) use revocation::Revoker;
 pub use state::{SequenceValues, SessionSignals, SessionState};
 pub(crate) use steps::Steps;
@@ -183,6 +185,7 @@ impl Session {
                 characteristics,
                 savepoints: Vec::new(),
                 started: false,
+                several: false,
             },
             given_up: None,
             seen: Lsn::ZERO,

@@ -78,13 +78,20 @@ impl Portals {
         unnamed.chain(self.named.iter().map(|(name, portal)| (name.as_str(), portal)))
     }
 
-    /// Names of cursors WITH HOLD whose transaction is about to commit.
-    pub fn to_hold(&self) -> Vec<String> {
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Portal> {
+        if name.is_empty() {
+            return self.unnamed.as_mut();
+        }
+        self.named.get_mut(name)
+    }
+
+    /// Names of cursors WITH HOLD whose transaction is about to commit, or of those that loops read from.
+    pub fn to_hold(&self, pinned: bool) -> Vec<String> {
         let waits = |portal: &Portal| {
             portal
                 .cursor
                 .as_ref()
-                .is_some_and(|cursor| cursor.hold && !cursor.held)
+                .is_some_and(|cursor| (if pinned { cursor.pinned } else { cursor.hold }) && !cursor.held)
         };
         let names = self.named.iter().filter(|(_, portal)| waits(portal));
         names.map(|(name, _)| name.clone()).collect()

@@ -68,7 +68,7 @@ impl Session {
             self.rollback_transaction(host);
             return Err(error);
         }
-        if !self.state.portals.to_hold().is_empty() {
+        if !self.state.portals.to_hold(false).is_empty() {
             self.rollback_transaction(host);
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,

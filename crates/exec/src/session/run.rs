@@ -285,6 +285,9 @@ impl Session {
             self.run_steps(steps, text, host)?;
             return Ok(tag);
         }
+        if let Some(tag) = self.run_procedure(statement, text, host)? {
+            return Ok(tag);
+        }
         self.ensure_transaction()?;
         // LOCK TABLE takes no snapshot: what it waited for is seen by the first query, at every isolation level.
         let takes_snapshot = !matches!(**statement, Statement::Lock(_));
@@ -328,12 +331,26 @@ impl Session {
                 return self.query_prepared(prepared, Vec::new(), true, host);
             }
             count => {
-                let source: Arc<str> = text.into();
-                for (i, statement) in statements.into_iter().enumerate() {
-                    self.state.start_statement();
-                    self.query_one(&source, statement, i + 1 == count, host)?;
-                }
+                self.block.several = true;
+                let result = self.query_several(text, statements, count, host);
+                self.block.several = false;
+                return result;
             }
+        }
+        Ok(())
+    }
+
+    fn query_several(
+        &mut self,
+        text: &str,
+        statements: Vec<ParsedStatement>,
+        count: usize,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        let source: Arc<str> = text.into();
+        for (i, statement) in statements.into_iter().enumerate() {
+            self.state.start_statement();
+            self.query_one(&source, statement, i + 1 == count, host)?;
         }
         Ok(())
     }
@@ -401,7 +418,7 @@ impl Session {
 }
 
 /// Does it write rows, and not only lock them?
-fn modifies(query: &QueryPlan) -> bool {
+pub(crate) fn modifies(query: &QueryPlan) -> bool {
     query.command != Command::Select || query.ctes.iter().any(|cte| cte.modifies)
 }
 

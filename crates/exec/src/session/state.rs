@@ -187,6 +187,13 @@ impl SessionState {
         self.settings.effective.format.now_us = self.transaction_start_us;
     }
 
+    /// The same for a transaction that a procedure begins: its statement goes on, now() does not.
+    pub fn start_transaction_within(&mut self) {
+        self.transaction_start_us = self.clock_us();
+        self.settings.effective.format.now_us = self.transaction_start_us;
+        self.activity.doing().transaction_start_us = Some(self.transaction_start_us);
+    }
+
     /// Refreshes what is derived from settings.
     pub fn settings_changed(&mut self) {
         self.follow_identity();

@@ -67,7 +67,7 @@ impl Session {
         Ok(())
     }
 
-    fn default_characteristics(&self) -> Characteristics {
+    pub(super) fn default_characteristics(&self) -> Characteristics {
         let effective = &self.state.settings.effective;
         Characteristics {
             isolation: effective.default_isolation,
@@ -238,7 +238,7 @@ impl Session {
     /// SHOW transaction_isolation and its kin tell of the current transaction.
     pub(crate) fn note_characteristics_for_show(&mut self) {
         let chosen = match self.block.state {
-            BlockState::Idle | BlockState::Implicit => self.default_characteristics(),
+            BlockState::Idle => self.default_characteristics(),
             _ => self.block.characteristics,
         };
         let flag = |on: bool| if on { "on" } else { "off" };
@@ -335,7 +335,7 @@ impl Session {
     pub(super) fn commit_transaction(&mut self, host: &mut dyn Host) -> SqlResult<()> {
         // Holding a cursor runs its query to the end, and what that queues is checked, too.
         let prepared = self.fire_deferred(host);
-        let prepared = prepared.and_then(|()| self.hold_cursors(host));
+        let prepared = prepared.and_then(|()| self.hold_cursors(false, host));
         let prepared = prepared.and_then(|()| self.fire_deferred(host));
         if let Err(error) = prepared.and_then(|()| self.on_commit(host)) {
             self.rollback_transaction(host);

@@ -12,15 +12,12 @@ use crate::context::StatementContext;
 use crate::expr::{compile, type_of};
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::{self, Returned, RoutineCall};
-use crate::session::{CommandTag, SessionState};
+use crate::session::{BodyContext, CommandTag, SessionState};
 
 /// DO. The language is PL/pgSQL unless it is named.
-pub(in super::super) fn execute_block(
-    block: &Do,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<CommandTag> {
+pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
     let language = block.language.as_deref().unwrap_or("plpgsql").to_lowercase();
-    routine::run_block(&language, &block.code, context)?;
+    routine::run_block(&language, &block.code, body)?;
     Ok(CommandTag::Word("DO"))
 }
 
@@ -48,22 +45,10 @@ fn output(bound: &BoundCall) -> Option<Vec<OutputColumn>> {
 }
 
 /// CALL.
-pub(in super::super) fn call(
-    call: &FunctionCall,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<CommandTag> {
-    let bound = internal::on_large_stack(context, |session| bind(call, session))?;
-    privileges::check_routine(context.session, &bound.routine)?;
+pub(in super::super) fn call(call: &FunctionCall, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
+    let (bound, arguments) = body.with(|context| bound_with_arguments(call, context))?;
     let types: Vec<_> = bound.arguments.iter().map(type_of).collect();
-    let mut arguments = Vec::with_capacity(bound.arguments.len());
-    let snapshot = context.transaction.snapshot();
-    let mut values = Values::default();
-    for argument in &bound.arguments {
-        let expression = compile(argument)?;
-        let mut runtime = Runtime::new(context, &snapshot, &mut values);
-        arguments.push(expression.evaluate(&[], &mut runtime)?);
-    }
-    let returned = routine::call(
+    let returned = routine::call_procedure(
         &RoutineCall {
             routine: &bound.routine,
             arguments: &arguments,
@@ -72,8 +57,7 @@ pub(in super::super) fn call(
             columns: bound.columns.as_deref(),
             trigger: None,
         },
-        &snapshot,
-        context,
+        body,
     )?;
     if let Some(columns) = output(&bound) {
         let row = match returned {
@@ -86,9 +70,28 @@ pub(in super::super) fn call(
                 ));
             }
         };
-        context.host.start_rows(&columns)?;
-        let format = context.session.settings.effective.format.clone();
-        context.host.row(&row, &format)?;
+        body.with(|context| {
+            context.host.start_rows(&columns)?;
+            context.host.row(&row, &context.session.settings.effective.format)
+        })?;
     }
     Ok(CommandTag::Word("CALL"))
+}
+
+/// The procedure that a CALL means, and the values of its arguments.
+fn bound_with_arguments(
+    call: &FunctionCall,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<(BoundCall, Vec<Datum>)> {
+    let bound = internal::on_large_stack(context, |session| bind(call, session))?;
+    privileges::check_routine(context.session, &bound.routine)?;
+    let mut arguments = Vec::with_capacity(bound.arguments.len());
+    let snapshot = context.transaction.snapshot();
+    let mut values = Values::default();
+    for argument in &bound.arguments {
+        let expression = compile(argument)?;
+        let mut runtime = Runtime::new(context, &snapshot, &mut values);
+        arguments.push(expression.evaluate(&[], &mut runtime)?);
+    }
+    Ok((bound, arguments))
 }
