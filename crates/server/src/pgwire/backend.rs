@@ -6,7 +6,8 @@ use mote_common::SqlError;
 use mote_common::error::Severity;
 use mote_exec::session::CommandTag;
 use mote_sql::plan::OutputColumn;
-use mote_types::{ColumnType, Datum, FormatSettings, output_binary, output_text, type_info};
+use mote_types::format::text::{INTEGER_BYTES, integer_text};
+use mote_types::{ColumnType, Datum, FormatSettings, oid, output_binary, output_text, type_info};
 
 /// Appends one message: `body` writes what follows the length.
 #[inline]
@@ -21,7 +22,10 @@ pub fn message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
 
 fn string(out: &mut Vec<u8>, text: &str) {
     // A zero byte would end the string early; it cannot come from valid text, only from a bug.
-    out.extend(text.bytes().map(|b| if b == 0 { b'?' } else { b }));
+    match text.as_bytes().contains(&0) {
+        false => out.extend_from_slice(text.as_bytes()),
+        true => out.extend(text.bytes().map(|b| if b == 0 { b'?' } else { b })),
+    }
     out.push(0);
 }
 
@@ -158,6 +162,16 @@ pub fn format_of(formats: &[i16], i: usize) -> i16 {
     }
 }
 
+/// An `int4` as text with its length in front, in one piece.
+#[inline]
+fn text_integer(out: &mut Vec<u8>, value: i32) {
+    let mut buffer = [0u8; INTEGER_BYTES];
+    let start = integer_text(value as i64, &mut buffer);
+    let length = (buffer.len() - start) as u32;
+    buffer[start - 4..start].copy_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(&buffer[start - 4..]);
+}
+
 /// One row, each value in its column's format.
 #[inline]
 pub fn data_row(
@@ -177,6 +191,11 @@ pub fn data_row(
             Datum::Int4(value) if binary => {
                 let [a, b, c, d] = value.to_be_bytes();
                 out.extend_from_slice(&[0, 0, 0, 4, a, b, c, d]);
+            }
+            Datum::Int4(value) => text_integer(out, *value),
+            Datum::Text(value) if !binary && ty.oid != oid::BPCHAR => {
+                out.extend_from_slice(&(value.len() as u32).to_be_bytes());
+                out.extend_from_slice(value.as_bytes());
             }
             _ => {
                 let at = out.len();

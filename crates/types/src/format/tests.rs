@@ -226,3 +226,26 @@ fn arbitrary_text_input_is_survived() {
         }
     }
 }
+
+#[test]
+fn integers_are_written_as_rust_writes_them() {
+    let seed = 0x696e7465;
+    let mut prng = Prng::new(seed);
+    let edges = (0..=18).flat_map(|zeros| {
+        let power = 10i64.pow(zeros);
+        [power - 1, power, power + 1, 1 - power, -power, -1 - power]
+    });
+    let mut numbers: Vec<i64> = edges
+        .chain([0, i64::MIN, i64::MAX, i32::MIN as i64, i32::MAX as i64])
+        .collect();
+    numbers.extend((0..10_000).map(|_| prng.next_u64() as i64 >> prng.below(64)));
+    for number in numbers {
+        let mut buffer = [b'x'; text::INTEGER_BYTES];
+        let start = text::integer_text(number, &mut buffer);
+        assert_eq!(&buffer[start..], number.to_string().as_bytes(), "seed {seed:#x}");
+        assert!(start >= 4 && buffer[..start].iter().all(|&byte| byte == b'x'));
+        let mut out = b"a".to_vec();
+        text::write_int(number, &mut out);
+        assert_eq!(out[1..], buffer[start..]);
+    }
+}
