@@ -7,7 +7,7 @@
 //! time is met exactly once.
 
 use super::OrderedIndex;
-use super::node::{Backoff, Node, NodeId};
+use super::node::{Backoff, HEAD_BYTES, Node, NodeId};
 use super::search::{Cut, Key, OwnedCut, Side};
 use crate::index::{Direction, KeyRange, LeafId, LeafVersion, LeafVisit, MAX_ROW_ID, PieceRead, RowId};
 use std::ops::Bound;
@@ -16,9 +16,6 @@ use std::ops::Bound;
 const FIRST_BATCH: usize = 16;
 /// up to this: more than a leaf holds.
 const LARGEST_BATCH: usize = 512;
-
-/// What a batch reserves per key.
-const TYPICAL_SUFFIX_BYTES: usize = 16;
 
 impl OrderedIndex {
     /// The first row id with exactly this key.
@@ -109,11 +106,14 @@ impl OrderedIndex {
     }
 }
 
-/// An entry copied out: where the cursor's key buffer has what its key adds to the batch's common prefix.
+/// An entry copied out. Its key is the batch's common prefix, the head, and so much of the cursor's key buffer: most keys
+/// end within the head, so that a batch of them is a few words each.
 struct Copied {
-    start: u32,
-    end: u32,
     row: u64,
+    head: u32,
+    /// Of head and rest.
+    suffix_bytes: u32,
+    rest_at: u32,
 }
 
 /// A place in a leaf, good as long as the leaf is unchanged.
@@ -132,8 +132,8 @@ pub struct Cursor {
     high: OwnedCut,
     /// The end of the current leaf's range in walking direction.
     fence: OwnedCut,
-    /// The prefix that all keys of the batch begin with, then the rest of each. Most readers want rows only: whole keys
-    /// are put together when they are asked for.
+    /// The prefix that all keys of the batch begin with, then of each what its head does not hold. Most readers want rows
+    /// only: whole keys are put together when they are asked for.
     keys: Vec<u8>,
     prefix_bytes: usize,
     /// A key put together.
@@ -245,8 +245,12 @@ impl Cursor {
         self.key.clear();
         if let Some(copied) = entry.and_then(|entry| self.batch.get(entry)) {
             self.key.extend_from_slice(&self.keys[..self.prefix_bytes]);
+            let suffix_bytes = copied.suffix_bytes as usize;
+            let head_bytes = suffix_bytes.min(HEAD_BYTES);
             self.key
-                .extend_from_slice(&self.keys[copied.start as usize..copied.end as usize]);
+                .extend_from_slice(&copied.head.to_be_bytes()[..head_bytes]);
+            let rest = &self.keys[copied.rest_at as usize..][..suffix_bytes - head_bytes];
+            self.key.extend_from_slice(rest);
         }
     }
 
@@ -314,24 +318,24 @@ impl Cursor {
             }
         };
         let take = end.saturating_sub(start).min(self.batch_limit);
-        // A torn header must not make a large reservation; further growth is the vector's business.
-        self.batch.reserve(take);
-        self.keys.reserve(take * TYPICAL_SUFFIX_BYTES);
         node.copy_prefix(header, &mut self.keys);
         self.prefix_bytes = self.keys.len();
-        let mut copy = |position| {
+        let keys = &mut self.keys;
+        let copy = |position| {
             let slot = node.slot(header, position);
-            let start = self.keys.len() as u32;
-            node.copy_suffix(header, slot, &mut self.keys);
-            self.batch.push(Copied {
-                start,
-                end: self.keys.len() as u32,
+            let rest_at = keys.len() as u32;
+            node.copy_rest(header, slot, keys);
+            Copied {
                 row: node.row(slot),
-            });
+                head: slot.head(),
+                suffix_bytes: slot.suffix_bytes() as u32,
+                rest_at,
+            }
         };
+        // `take` is at most the batch's limit, so that a torn header cannot make a large reservation.
         match self.direction {
-            Direction::Forward => (start..start + take).for_each(&mut copy),
-            Direction::Backward => (end.saturating_sub(take)..end).rev().for_each(&mut copy),
+            Direction::Forward => self.batch.extend((start..start + take).map(copy)),
+            Direction::Backward => self.batch.extend((end.saturating_sub(take)..end).rev().map(copy)),
         }
         let leaf_version = node.leaf_version();
         if !node.validate(version) {

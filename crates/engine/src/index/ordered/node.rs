@@ -380,7 +380,16 @@ impl Node {
         let end = out.len() + slot.suffix_bytes().min(HEAD_BYTES);
         out.extend_from_slice(&slot.head().to_be_bytes());
         out.truncate(end);
-        self.copy_bytes(slot.offset() + header.cell_head(), slot.rest_bytes(), out);
+        self.copy_rest(header, slot, out);
+    }
+
+    /// Appends what the key of a slot has beyond the node's prefix and the slot's head to `out`.
+    #[inline]
+    pub(super) fn copy_rest(&self, header: Header, slot: Slot, out: &mut Vec<u8>) {
+        let length = slot.rest_bytes();
+        if length > 0 {
+            self.copy_bytes(slot.offset() + header.cell_head(), length, out);
+        }
     }
 
     /// The version of the node while nobody holds its latch. [C] of the module head.
