@@ -41,6 +41,18 @@ impl ColumnCodec {
         }
     }
 
+    /// The position and the type of the column.
+    pub fn column(&self) -> (usize, ColumnType) {
+        (self.position, self.ty)
+    }
+
+    /// The same as `read`, for a column of type `int4`.
+    #[inline]
+    pub fn read_int4(&self, row: &RowView<'_>) -> Datum {
+        let bytes = row.read_fixed(self.position);
+        bytes.map_or(Datum::Null, |bytes| Datum::Int4(i32::from_le_bytes(bytes)))
+    }
+
     #[inline]
     pub fn read(&self, row: &RowView<'_>) -> Datum {
         let position = self.position;

@@ -39,6 +39,17 @@ impl Operation {
         }
     }
 
+    /// The operation with its sides changed over.
+    pub(crate) fn flipped(self) -> Operation {
+        match self {
+            Operation::Equal | Operation::NotEqual => self,
+            Operation::Less => Operation::Greater,
+            Operation::LessOrEqual => Operation::GreaterOrEqual,
+            Operation::Greater => Operation::Less,
+            Operation::GreaterOrEqual => Operation::LessOrEqual,
+        }
+    }
+
     #[inline]
     pub(crate) fn holds(self, left: &Datum, right: &Datum) -> bool {
         match self {

@@ -20,6 +20,7 @@ use mote_types::{ColumnType, Datum, Numeric};
 
 use super::Operator;
 use super::scan::{ScanColumns, read_replacement, replacement};
+use super::stored_filter::{BoundFilter, StoredFilter};
 use crate::expr::{Expression, compile, compile_all, compile_option, equal, order};
 use crate::query::runtime::{Runtime, find_index};
 use crate::row_codec::append_key;
@@ -47,7 +48,7 @@ pub struct Program {
     lower: Option<Limit>,
     upper: Option<Limit>,
     direction: Direction,
-    filter: Option<Expression>,
+    filter: StoredFilter,
     recheck: Option<Expression>,
     single_row: bool,
 }
@@ -74,11 +75,13 @@ impl Program {
             }))
         };
         let index = &node.relation.indexes[node.index as usize];
+        let columns = ScanColumns::compile(&node.relation, node.member, &node.columns);
         Ok(Arc::new(Program {
             scan: node.scan,
             member: node.member,
             index: node.index as usize,
-            columns: ScanColumns::compile(&node.relation, node.member, &node.columns),
+            filter: StoredFilter::compile(&node.filter, &columns)?,
+            columns,
             key_types: index.keys.iter().map(|key| key.ty).collect(),
             equals,
             lower: limit(&node.lower)?,
@@ -88,7 +91,6 @@ impl Program {
             } else {
                 Direction::Forward
             },
-            filter: compile_option(&node.filter)?,
             recheck: compile_option(&node.recheck)?,
             single_row: node.single_row,
             relation: Arc::clone(&node.relation),
@@ -171,6 +173,7 @@ pub struct State {
     rows: Vec<RowId>,
     /// Elements of `= ANY` still to be looked up, last one first.
     elements: Vec<Datum>,
+    filter: BoundFilter,
     row: Vec<Datum>,
     replaced: bool,
 }
@@ -187,6 +190,7 @@ impl State {
             scratch: Vec::new(),
             rows: Vec::new(),
             elements: Vec::new(),
+            filter: BoundFilter::default(),
             replaced: false,
         }
     }
@@ -200,8 +204,10 @@ impl State {
         Ok(())
     }
 
-    /// Evaluates the elements of `= ANY`, sorted so that rows come in key order; none left makes the scan empty.
+    /// Reads what the filter compares with, and evaluates the elements of `= ANY`, sorted so that rows come in key order;
+    /// none left makes the scan empty.
     fn start(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        self.program.filter.bind(&mut self.filter, runtime);
         self.elements.clear();
         let mut has_list = false;
         for (number, equality) in self.program.equals.iter().enumerate() {
@@ -300,7 +306,7 @@ impl State {
         Ok(())
     }
 
-    /// The next row of the current key or range, read into `self.row`.
+    /// The next row of the current key or range that passes the filter's leading terms, read into `self.row`.
     fn advance(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         let (table, index) = self.source.as_ref().expect("resolved before the start");
         let transaction = runtime.transaction();
@@ -339,15 +345,11 @@ impl State {
                     continue;
                 }
             }
+            if !self.filter.passes(&view) {
+                continue;
+            }
             self.program.columns.read(&version, &view, &mut self.row);
             return Ok(true);
-        }
-    }
-
-    fn passes(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        match &self.program.filter {
-            Some(filter) => filter.holds(&self.row, runtime),
-            None => Ok(true),
         }
     }
 }
@@ -394,14 +396,14 @@ impl Operator for State {
                 Some(recheck) => recheck.holds(&self.row, runtime)?,
                 None => true,
             };
-            return Ok(found && self.passes(runtime)?);
+            return Ok(found && self.program.filter.holds_whole(&self.row, runtime)?);
         }
         if matches!(self.position, Position::NotStarted) {
             self.start(runtime)?;
         }
         loop {
             while self.advance(runtime)? {
-                if self.passes(runtime)? {
+                if self.program.filter.holds(&self.filter, &self.row, runtime)? {
                     if self.program.single_row {
                         self.position = Position::Done;
                     }

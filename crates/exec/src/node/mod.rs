@@ -33,6 +33,7 @@ mod set_operation;
 pub(crate) mod sort;
 mod values;
 pub mod virtual_scan;
+mod stored_filter;
 mod window;
 
 use std::sync::Arc;

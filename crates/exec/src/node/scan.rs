@@ -6,13 +6,15 @@ use mote_common::RowId;
 use mote_engine::{ColumnSet, RowVersion, RowView, Table};
 use mote_sql::catalog::Relation;
 use mote_sql::plan::node::{MemberNumber, ROW_ID_BITS, ScanColumn, ScanId};
-use mote_types::{Datum, Record, RowType};
+use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
 use crate::query::runtime::{RecheckRow, Runtime};
 use crate::row_codec::{ColumnCodec, RowCodec};
 
 /// One column of a scan's row.
 enum Output {
+    /// An `int4`, the commonest of all.
+    Integer(ColumnCodec),
     Attribute(ColumnCodec),
     RowMark,
     Ctid,
@@ -43,7 +45,12 @@ impl ScanColumns {
         let outputs = columns.iter().map(|column| match column {
             ScanColumn::Attribute(position) => {
                 let position = *position as usize;
-                Output::Attribute(ColumnCodec::new(position, relation.columns[position].ty))
+                let ty = relation.columns[position].ty;
+                let codec = ColumnCodec::new(position, ty);
+                match ty.oid {
+                    oid::INT4 => Output::Integer(codec),
+                    _ => Output::Attribute(codec),
+                }
             }
             ScanColumn::RowMark => Output::RowMark,
             ScanColumn::Ctid => Output::Ctid,
@@ -82,12 +89,22 @@ impl ScanColumns {
         self.read
     }
 
+    /// The position and type of the table's column that is this column of the scan's row, if it is one.
+    pub fn attribute(&self, column: usize) -> Option<(usize, ColumnType)> {
+        match self.outputs.get(column)? {
+            Output::Integer(codec) | Output::Attribute(codec) => Some(codec.column()),
+            _ => None,
+        }
+    }
+
     /// Reads the scan's row out of a version.
     #[inline]
     pub fn read(&self, version: &RowVersion<'_>, view: &RowView<'_>, row: &mut Vec<Datum>) {
-        row.clear();
-        for output in &self.outputs {
-            row.push(match output {
+        // Value for value in its old place: nothing grows, and numbers need no destructor.
+        row.resize(self.outputs.len(), Datum::Null);
+        for (output, place) in self.outputs.iter().zip(row) {
+            place.put(match output {
+                Output::Integer(column) => column.read_int4(view),
                 Output::Attribute(column) => column.read(view),
                 Output::RowMark => Datum::Int8((version.row().0 | self.member_bits) as i64),
                 Output::Ctid => ctid(version.row().0),

@@ -10,7 +10,7 @@ use mote_types::Datum;
 
 use super::Operator;
 use super::scan::{ScanColumns, read_replacement, replacement};
-use crate::expr::{Expression, compile_option};
+use super::stored_filter::{BoundFilter, StoredFilter};
 use crate::query::runtime::Runtime;
 
 pub struct Program {
@@ -18,17 +18,18 @@ pub struct Program {
     member: MemberNumber,
     relation: Arc<Relation>,
     columns: ScanColumns,
-    filter: Option<Expression>,
+    filter: StoredFilter,
 }
 
 impl Program {
     pub fn compile(node: &node::SeqScan) -> SqlResult<Arc<Program>> {
+        let columns = ScanColumns::compile(&node.relation, node.member, &node.columns);
         Ok(Arc::new(Program {
             scan: node.scan,
             member: node.member,
             relation: Arc::clone(&node.relation),
-            columns: ScanColumns::compile(&node.relation, node.member, &node.columns),
-            filter: compile_option(&node.filter)?,
+            filter: StoredFilter::compile(&node.filter, &columns)?,
+            columns,
         }))
     }
 }
@@ -38,6 +39,7 @@ pub struct State {
     /// Kept from one execution to the next; a plan does not outlive its tables.
     table: Option<Arc<Table>>,
     scan: Option<TableScan>,
+    filter: BoundFilter,
     row: Vec<Datum>,
     replaced: bool,
 }
@@ -48,15 +50,9 @@ impl State {
             program,
             table: None,
             scan: None,
+            filter: BoundFilter::default(),
             row: Vec::new(),
             replaced: false,
-        }
-    }
-
-    fn passes(&self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        match &self.program.filter {
-            Some(filter) => filter.holds(&self.row, runtime),
-            None => Ok(true),
         }
     }
 }
@@ -73,25 +69,27 @@ impl Operator for State {
             }
             return Ok(
                 read_replacement(&self.program.columns, table, replacement, runtime, &mut self.row)
-                    && self.passes(runtime)?,
+                    && self.program.filter.holds_whole(&self.row, runtime)?,
             );
         }
+        let filter = &self.program.filter;
+        let scan = self.scan.get_or_insert_with(|| {
+            filter.bind(&mut self.filter, runtime);
+            table.scan_columns(self.program.columns.set())
+        });
         loop {
             runtime.burn(1)?;
             let transaction = runtime.transaction();
-            let columns = self.program.columns.set();
-            let scan = self.scan.get_or_insert_with(|| table.scan_columns(columns));
             let Some(version) = scan.next(table, transaction, runtime.snapshot()) else {
                 return Ok(false);
             };
-            self.program.columns.read(
-                &version,
-                &table.view(version.layout(), version.bytes()),
-                &mut self.row,
-            );
-            match &self.program.filter {
-                Some(filter) if !filter.holds(&self.row, runtime)? => {}
-                _ => return Ok(true),
+            let view = table.view(version.layout(), version.bytes());
+            if !self.filter.passes(&view) {
+                continue;
+            }
+            self.program.columns.read(&version, &view, &mut self.row);
+            if filter.holds(&self.filter, &self.row, runtime)? {
+                return Ok(true);
             }
         }
     }
