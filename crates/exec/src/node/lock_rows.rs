@@ -13,7 +13,7 @@ use mote_sql::plan::node::{LockStrength, LockWait, Node, RowLock, RowMark, ScanI
 use mote_types::Datum;
 
 use super::scan::{Mark, mark_of};
-use super::{NodeProgram, Operator, compile_node, copy_row};
+use super::{NodeProgram, Operator, compile_node};
 use crate::modify::recheck::{Locked, Rechecker, lock};
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
@@ -50,7 +50,8 @@ pub struct State {
     /// For each lock its tables, by member number.
     tables: Vec<Vec<Arc<Table>>>,
     rechecker: Rechecker,
-    row: Vec<Datum>,
+    /// The row as EvalPlanQual made it anew; None: it is the input's.
+    changed: Option<Vec<Datum>>,
 }
 
 impl State {
@@ -61,7 +62,7 @@ impl State {
             input,
             tables: Vec::new(),
             rechecker: Rechecker::default(),
-            row: Vec::new(),
+            changed: None,
         }
     }
 
@@ -73,10 +74,10 @@ impl State {
 
     /// Locks what the current row names. Answers whether the row goes out.
     fn lock_all(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
-        let program = Arc::clone(&self.program);
+        let program = &*self.program;
         let mut changed: Vec<ScanId> = Vec::new();
         for (request, tables) in program.locks.iter().zip(&self.tables) {
-            let Some(Mark { member, row: id }) = mark_of(&self.row[request.mark as usize]) else {
+            let Some(Mark { member, row: id }) = mark_of(&self.input.row()[request.mark as usize]) else {
                 continue;
             };
             let member = member.0 as usize;
@@ -105,8 +106,9 @@ impl State {
             return Ok(true);
         }
         let locked = |scan| program.locks.iter().any(|lock| lock.scan == scan);
+        let row = self.changed.insert(self.input.row().to_vec());
         self.rechecker
-            .run(&program.input, &program.marks, &locked, &mut self.row, runtime)
+            .run(&program.input, &program.marks, &locked, row, runtime)
     }
 }
 
@@ -144,7 +146,7 @@ impl Operator for State {
             if !self.input.next(runtime)? {
                 return Ok(false);
             }
-            copy_row(self.input.row(), &mut self.row);
+            self.changed = None;
             if self.held(runtime) || self.lock_all(runtime)? {
                 return Ok(true);
             }
@@ -152,11 +154,12 @@ impl Operator for State {
     }
 
     fn row(&self) -> &[Datum] {
-        &self.row
+        self.changed.as_deref().unwrap_or_else(|| self.input.row())
     }
 
     fn reset(&mut self) {
         self.input.reset();
+        self.changed = None;
         self.rechecker.reset();
     }
 }

@@ -14,13 +14,18 @@ use crate::query::runtime::Runtime;
 pub struct Program {
     input: NodeProgram,
     columns: Box<[Expression]>,
+    /// They are the input's own, from the first on: nothing has to be made.
+    is_prefix: bool,
 }
 
 impl Program {
     pub fn compile(input: &Node, columns: &[Expr]) -> SqlResult<Arc<Program>> {
+        let columns = compile_all(columns)?;
+        let mut numbered = columns.iter().enumerate();
         Ok(Arc::new(Program {
             input: compile_node(input)?,
-            columns: compile_all(columns)?,
+            is_prefix: numbered.all(|(at, column)| matches!(column, Expression::Column(from) if *from == at)),
+            columns,
         }))
     }
 }
@@ -46,6 +51,9 @@ impl Operator for State {
         if !self.input.next(runtime)? {
             return Ok(false);
         }
+        if self.program.is_prefix {
+            return Ok(true);
+        }
         self.row.clear();
         for column in &self.program.columns {
             self.row.push(column.evaluate(self.input.row(), runtime)?);
@@ -54,6 +62,9 @@ impl Operator for State {
     }
 
     fn row(&self) -> &[Datum] {
+        if self.program.is_prefix {
+            return &self.input.row()[..self.program.columns.len()];
+        }
         &self.row
     }
 

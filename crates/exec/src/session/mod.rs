@@ -30,9 +30,9 @@ mod stripped;
 mod tag;
 mod transaction;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
 use mote_engine::{Isolation, Transaction, Wake};
 use mote_sql::plan::OutputColumn;
