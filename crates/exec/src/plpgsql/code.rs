@@ -34,6 +34,8 @@ pub struct Code {
     pub trigger: Option<TriggerVariables>,
     /// The tables whose rows variables are made of, with their versions: another one needs another code.
     pub relations: Vec<(Oid, u64)>,
+    /// How many expressions there are; they are numbered from 0.
+    pub expressions: usize,
 }
 
 pub struct TriggerVariables {

@@ -66,6 +66,7 @@ pub fn compile(
         has_outputs: source.arguments.iter().any(|argument| argument.output),
         cases: 0,
         relations: RefCell::new(source.relations.clone()),
+        expressions: 0,
     };
     compiler.function(source, body)
 }
@@ -83,6 +84,8 @@ pub(super) struct Compiler<'c> {
     /// CASE statements with an operand so far: each has a variable of its own.
     pub cases: u32,
     relations: RefCell<Vec<(Oid, u64)>>,
+    /// How many there are so far.
+    expressions: usize,
 }
 
 impl Compiler<'_> {
@@ -123,6 +126,7 @@ impl Compiler<'_> {
             returns: source.returns,
             trigger,
             relations: self.relations.take(),
+            expressions: self.expressions,
         })
     }
 
@@ -203,7 +207,8 @@ impl Compiler<'_> {
     // Expressions
 
     pub fn expression(&mut self, fragment: &tree::Fragment) -> SqlResult<Expression> {
-        let expression = Expression::new(fragment, self.scope);
+        let expression = Expression::new(fragment, self.scope, self.expressions);
+        self.expressions += 1;
         if self.check {
             expression
                 .parse()

@@ -25,6 +25,8 @@ use crate::session::portal::CachedPlan;
 
 pub struct Expression {
     fragment: Fragment,
+    /// Within its body.
+    pub number: usize,
     pub scope: Scope,
     parsed: OnceLock<ParsedStatement>,
     planned: Mutex<Option<Arc<Planned>>>,
@@ -58,8 +60,9 @@ impl Planned {
 }
 
 impl Expression {
-    pub fn new(fragment: &Fragment, scope: Scope) -> Expression {
+    pub fn new(fragment: &Fragment, scope: Scope, number: usize) -> Expression {
         Expression {
+            number,
             fragment: fragment.clone(),
             scope,
             parsed: OnceLock::new(),

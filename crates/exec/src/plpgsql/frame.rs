@@ -18,8 +18,16 @@ use crate::context::StatementContext;
 use crate::expr;
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::nested;
+use crate::session::portal::Prepared;
 
 pub const NULL_NOT_ALLOWED: SqlState = state::NULL_VALUE_NOT_ALLOWED;
+
+/// The plan of a simple expression as this run met it last. Whether it still holds is seen without a lock or a shared
+/// counter: a loop evaluates the same few expressions millions of times.
+struct Met {
+    planned: Arc<Planned>,
+    prepared: Arc<Prepared>,
+}
 
 /// The state of a run.
 pub struct Frame<'c> {
@@ -45,6 +53,8 @@ pub struct Frame<'c> {
     pub result: super::returning::Collected,
     /// The columns of the result where the caller knows them.
     pub columns: Option<Arc<RowType>>,
+    /// By the numbers of the expressions; empty until the first one is met.
+    met: Vec<Option<Met>>,
 }
 
 impl<'c> Frame<'c> {
@@ -68,6 +78,7 @@ impl<'c> Frame<'c> {
             raised_again: false,
             result: Default::default(),
             columns: None,
+            met: Vec::new(),
         }
     }
 
@@ -176,18 +187,31 @@ impl<'c> Frame<'c> {
         expression: &Expression,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<(Datum, ColumnType)> {
-        let planned = self.planned(expression, context)?;
-        if let Form::Simple(compiled, ty) = &planned.form {
+        if let Some(Some(met)) = self.met.get(expression.number)
+            && context.session.is_up_to_date(&met.prepared, &met.planned.plan)
+            && self.holds(&met.planned)
+            && let Form::Simple(compiled, ty) = &met.planned.form
+        {
             let snapshot = self
                 .snapshot
                 .get_or_insert_with(|| context.transaction.snapshot());
             let mut runtime = Runtime::new(context, snapshot, &mut self.values);
             return match compiled.evaluate(&[], &mut runtime) {
                 Ok(value) => Ok((value, *ty)),
-                // PostgreSQL meets errors of constants while it plans, and then tells the text.
-                Err(error) if planned.used.is_empty() => Err(expression.failed(error)),
-                Err(error) => Err(error),
+                Err(error) => Err(simple_failed(expression, &met.planned, error)),
             };
+        }
+        let planned = self.planned(expression, context)?;
+        if let Form::Simple(compiled, ty) = &planned.form {
+            let snapshot = self
+                .snapshot
+                .get_or_insert_with(|| context.transaction.snapshot());
+            let mut runtime = Runtime::new(context, snapshot, &mut self.values);
+            let result = compiled.evaluate(&[], &mut runtime);
+            let value = result.map_err(|error| simple_failed(expression, &planned, error))?;
+            let ty = *ty;
+            self.meet(expression, planned);
+            return Ok((value, ty));
         }
         let columns = planned.plan.plan.output.len();
         if columns != 1 {
@@ -217,6 +241,14 @@ impl<'c> Frame<'c> {
             return Err(error.context(format!("query: {}", expression.text())));
         }
         Ok((found.unwrap_or_default(), ty))
+    }
+
+    /// Keeps the plan of a simple expression for its next evaluation.
+    fn meet(&mut self, expression: &Expression, planned: Arc<Planned>) {
+        if let Some(prepared) = planned.statement.known() {
+            self.met.resize_with(self.code.expressions, || None);
+            self.met[expression.number] = Some(Met { planned, prepared });
+        }
     }
 
     pub fn evaluate_as(
@@ -254,6 +286,7 @@ impl<'c> Frame<'c> {
     }
 
     /// A value as one of another type: by the cast of an assignment, else by its text.
+    #[inline]
     pub fn coerce(
         &mut self,
         value: Datum,
@@ -265,6 +298,16 @@ impl<'c> Frame<'c> {
         if same || value.is_null() || to.oid == oid::UNKNOWN {
             return Ok(value);
         }
+        self.convert(value, from, to, context)
+    }
+
+    fn convert(
+        &mut self,
+        value: Datum,
+        from: ColumnType,
+        to: ColumnType,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Datum> {
         let castable =
             cast::can_cast(from.oid, to.oid).is_some_and(|needs| needs <= cast::CastContext::Assignment);
         if castable && from.oid != oid::UNKNOWN && from.oid != oid::RECORD {
@@ -508,6 +551,15 @@ impl<'c> Frame<'c> {
             self.assign(target, value, ty, context)?;
         }
         Ok(())
+    }
+}
+
+/// PostgreSQL meets errors of constants while it plans, and then tells the text.
+#[cold]
+fn simple_failed(expression: &Expression, planned: &Planned, error: SqlError) -> SqlError {
+    match planned.used.is_empty() {
+        true => expression.failed(error),
+        false => error,
     }
 }
 

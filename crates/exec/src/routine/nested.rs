@@ -81,6 +81,12 @@ impl Statement {
         context.session.validate(&prepared, context.host)
     }
 
+    /// What the last plan was made from: for a caller who keeps both, and asks by itself whether they still hold
+    /// (`SessionState::is_up_to_date`).
+    pub fn known(&self) -> Option<Arc<Prepared>> {
+        self.prepared.lock().clone()
+    }
+
     fn prepared(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<Prepared>> {
         let known = self.prepared.lock().clone();
         if let Some(prepared) = known

@@ -106,3 +106,49 @@ set statement_timeout = '200ms';
 do $$ begin loop null; end loop; end $$;
 do $$ begin begin loop null; end loop; exception when others then raise notice 'not this'; end; end $$;
 reset statement_timeout;
+-- The same expressions again and again, while what they mean changes under them.
+create schema one;
+create schema two;
+create function one.f(int) returns int language sql immutable as 'select $1 + 1';
+create function two.f(int) returns int language sql immutable as 'select $1 + 2';
+do $$
+declare s int := 0; t text := '';
+begin
+  for i in 1..4 loop
+    execute format('set search_path = %s', case when i % 2 = 1 then 'one' else 'two' end);
+    s := f(s) * i;
+    t := t || s || ' ';
+  end loop;
+  raise notice '%', t;
+end $$;
+reset search_path;
+do $$
+declare s int := 0;
+begin
+  for i in 1..3 loop
+    s := s + i;
+    execute 'create table made_' || i || ' (a int)';
+    s := s + i;
+    if i = 2 then execute 'drop table made_1'; end if;
+    s := s * 2;
+  end loop;
+  raise notice '%', s;
+end $$;
+create function overflow(n int) returns int language plpgsql as $$
+declare s smallint := 32760;
+begin
+  for i in 1..n loop s := s + i; end loop;
+  return s;
+end $$;
+select overflow(3);
+select overflow(5);
+select overflow(3);
+create function twice(n int) returns int language plpgsql as $$
+begin
+  if n = 0 then return 0; end if;
+  return 2 + twice(n - 1);
+end $$;
+select twice(5), twice(2);
+do $$ declare x int := 0; begin loop x := x + 1; if x / (3 - x) > 5 then exit; end if; end loop; end $$;
+drop schema one cascade;
+drop schema two cascade;
