@@ -4,8 +4,9 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{TableLockMode, WaitPolicy};
 use mote_sql::ast::{self, Lock};
+use mote_sql::plan::privilege;
 
-use super::schema;
+use super::{privileges, schema};
 use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::StoredKind;
 use crate::context::StatementContext;
@@ -53,7 +54,8 @@ pub(super) fn lock(lock: &Lock, in_block: bool, context: &mut StatementContext<'
     };
     for table in &lock.tables {
         let mode = table_lock_mode(lock.mode);
-        let entry = schema::lock_named(&table.name, mode, policy, require_table, context)?
+        let check = |entry: &RelationEntry, context: &StatementContext<'_>| may_lock(entry, mode, context);
+        let entry = schema::lock_named(&table.name, mode, policy, check, context)?
             .ok_or_else(|| schema::undefined_table(&table.name))?;
         if !table.only {
             lock_below(entry.stored.oid, mode, policy, context)?;
@@ -62,13 +64,25 @@ pub(super) fn lock(lock: &Lock, in_block: bool, context: &mut StatementContext<'
     Ok(CommandTag::Word("LOCK TABLE"))
 }
 
-fn require_table(entry: &RelationEntry) -> SqlResult<()> {
-    match entry.stored.kind {
-        StoredKind::Table => Ok(()),
-        _ => Err(SqlError::new(
+/// Whoever may read the rows may take the weakest lock, whoever may write them any.
+fn may_lock(entry: &RelationEntry, mode: TableLockMode, context: &StatementContext<'_>) -> SqlResult<()> {
+    if entry.stored.kind != StoredKind::Table {
+        return Err(SqlError::new(
             state::WRONG_OBJECT_TYPE,
             format!("\"{}\" is not a table", entry.stored.name),
-        )),
+        ));
+    }
+    let changing = [privilege::UPDATE, privilege::DELETE, privilege::TRUNCATE];
+    let any_of: &[u32] = match mode {
+        TableLockMode::AccessShare => &[privilege::SELECT],
+        TableLockMode::RowExclusive => &[privilege::INSERT, changing[0], changing[1], changing[2]],
+        _ => &changing,
+    };
+    let (session, role) = (&*context.session, context.session.user_oid);
+    let holds = |&wanted: &u32| privileges::has_privileges(session, &entry.described, role, wanted);
+    match any_of.iter().any(holds) {
+        true => Ok(()),
+        false => Err(privileges::denied("table", &entry.stored.name)),
     }
 }
 

@@ -408,25 +408,29 @@ pub(super) fn lock_relation(
     mode: TableLockMode,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<Arc<RelationEntry>>> {
-    lock_named(name, mode, WaitPolicy::Block, |_| Ok(()), context)
+    lock_named(name, mode, WaitPolicy::Block, |_, _| Ok(()), context)
 }
 
-/// The same, after a look at what the name stands for; 55P03 where `policy` says not to wait.
+/// The same, if `check` has nothing against it: whoever may not have the lock shall not make others wait behind him, and
+/// what the name stands for after the lock may be something else. 55P03 where `policy` says not to wait.
 pub(super) fn lock_named(
     name: &RelationName,
     mode: TableLockMode,
     policy: WaitPolicy,
-    check: impl Fn(&RelationEntry) -> SqlResult<()>,
+    check: impl Fn(&RelationEntry, &StatementContext<'_>) -> SqlResult<()>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Option<Arc<RelationEntry>>> {
     let oid = |entry: &Arc<RelationEntry>| entry.stored.oid;
     let mut found = find_relation(name, context)?;
     while let Some(entry) = &found {
-        check(entry)?;
+        check(entry, context)?;
         let locked = lock_entry_with(entry, mode, policy, context)?;
         // The name may belong to another relation since.
         let named = find_relation(name, context)?;
         if named.as_ref().map(oid) == locked.as_ref().map(oid) {
+            if let Some(entry) = &named {
+                check(entry, context)?;
+            }
             return Ok(named);
         }
         found = named;

@@ -2,14 +2,14 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
-use mote_engine::TableLockMode;
+use mote_engine::{TableLockMode, WaitPolicy};
 use mote_sql::ast::{DropBehavior, RelationName, Truncate};
 use mote_sql::bind_truncate_triggers;
 use mote_sql::plan::privilege;
 
 use super::{inherit, internal, privileges, schema, sequence};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::write;
+use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::modify::after;
 use crate::modify::trigger::{Stage, StatementTriggers};
@@ -128,13 +128,10 @@ pub(super) fn renew(mut table: StoredRelation, context: &mut StatementContext<'_
 }
 
 fn lock(name: &RelationName, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {
-    // Whoever may not truncate shall not make others wait behind him; after the lock the table may be another one.
-    if let Some(entry) = schema::find_relation(name, context)? {
-        check_allowed(&entry.stored, context)?;
-    }
-    let entry = schema::lock_relation(name, TableLockMode::AccessExclusive, context)?
+    let check = |entry: &RelationEntry, context: &StatementContext<'_>| check_allowed(&entry.stored, context);
+    let mode = TableLockMode::AccessExclusive;
+    let entry = schema::lock_named(name, mode, WaitPolicy::Block, check, context)?
         .ok_or_else(|| schema::undefined_table(name))?;
-    check_allowed(&entry.stored, context)?;
     Ok(entry.stored.clone())
 }
 

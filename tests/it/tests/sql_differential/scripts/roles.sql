@@ -13,6 +13,15 @@ show role;
 create table secret (id int primary key, v text);
 insert into secret values (1, 'x');
 grant select on secret to it_reader;
+set role it_reader;
+begin;
+lock table secret in access share mode;
+lock table secret in row share mode;
+rollback;
+begin;
+lock table secret;
+rollback;
+reset role;
 -- differs: privileges on columns are 0A000 for now
 grant update (v) on secret to it_group;
 grant select, insert, update on secret to it_group;
