@@ -2,6 +2,10 @@
 //!
 //! Two blocking sessions on two threads. Times are a client's, so they hold a round trip; the median round trip of an
 //! empty statement, measured between the same rounds, is reported beside them and taken off.
+//!
+//! Like with like: before the COMMIT that hands over everybody has slept for [`SETTLE`], processors and caches too, and
+//! waking them up is no part of the hand-over. So the round trip that is taken off begins after the same rest; a warm
+//! one, straight after another statement, is reported beside it.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -17,8 +21,10 @@ const HOLD_OTHER: &str = "UPDATE bench_hot_row SET v = v WHERE k = 2";
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Latency {
     pub rounds: usize,
-    /// An empty statement.
+    /// An empty statement after as long a rest as a hand-over has.
     pub round_trip_us: f64,
+    /// An empty statement straight after another.
+    pub warm_round_trip_us: f64,
     /// From the holder's COMMIT leaving its client to the waiter's answer reaching its own.
     pub handover_us: f64,
     /// From the statement that closes the cycle to its 40P01.
@@ -38,11 +44,11 @@ impl Latency {
 /// `deadlocks` is a number of its own: PostgreSQL takes a second for each.
 pub fn run(target: &Target, rounds: usize, deadlocks: usize) -> DriverResult<Latency> {
     let (mut holder, mut waiter) = (Admin::connect(target)?, Admin::connect(target)?);
-    let (mut trips, mut handovers) = (Vec::new(), Vec::new());
+    let (mut warm_trips, mut trips, mut handovers) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
-        let start = Instant::now();
-        holder.execute("")?;
-        trips.push(start.elapsed());
+        warm_trips.push(round_trip(&mut holder)?);
+        std::thread::sleep(SETTLE);
+        trips.push(round_trip(&mut holder)?);
         handovers.push(hand_over(&mut holder, &mut waiter)?);
     }
     let mut found = Vec::new();
@@ -52,9 +58,16 @@ pub fn run(target: &Target, rounds: usize, deadlocks: usize) -> DriverResult<Lat
     Ok(Latency {
         rounds,
         round_trip_us: median_us(trips),
+        warm_round_trip_us: median_us(warm_trips),
         handover_us: median_us(handovers),
         deadlock_us: median_us(found),
     })
+}
+
+fn round_trip(session: &mut Admin) -> DriverResult<Duration> {
+    let start = Instant::now();
+    session.execute("")?;
+    Ok(start.elapsed())
 }
 
 fn hand_over(holder: &mut Admin, waiter: &mut Admin) -> DriverResult<Duration> {
@@ -129,6 +142,7 @@ mod tests {
         let latency = Latency {
             rounds: 3,
             round_trip_us: 10.0,
+            warm_round_trip_us: 7.0,
             handover_us: 25.0,
             deadlock_us: 8.0,
         };
