@@ -8,9 +8,9 @@ use mote_types::ColumnType;
 
 use super::{
     alter_children, alter_column, attach_partition, cluster, constraint, create_table, drop, partition_index,
-    rename, row_checks, schema,
+    rename, row_checks, schema, view,
 };
-use crate::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRelation};
+use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::session::CommandTag;
@@ -25,6 +25,10 @@ pub(super) fn run(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sql
         alter.commands.as_slice()
     {
         return alter_partition(alter, context);
+    }
+    if let (ObjectKind::View, [command]) = (alter.kind, alter.commands.as_slice()) {
+        alter_view(alter, command, context)?;
+        return Ok(CommandTag::Word("ALTER VIEW"));
     }
     if alter.kind != ObjectKind::Table {
         return Err(SqlError::unsupported("ALTER of this kind of relation"));
@@ -104,6 +108,57 @@ fn alter_partition(alter: &AlterTable, context: &mut StatementContext<'_>) -> Sq
         }
         _ => Err(SqlError::unsupported("ALTER of this kind of relation")),
     }
+}
+
+/// SET and RESET of a view's options.
+fn alter_view(
+    alter: &AlterTable,
+    command: &AlterTableCommand,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    if !matches!(
+        command,
+        AlterTableCommand::SetOptions(_) | AlterTableCommand::ResetOptions(_)
+    ) {
+        return Err(SqlError::unsupported("this form of ALTER VIEW"));
+    }
+    let Some(entry) = schema::lock_relation(&alter.name, TableLockMode::AccessExclusive, context)? else {
+        if alter.if_exists {
+            let message = format!("relation \"{}\" does not exist, skipping", alter.name.name);
+            schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+            return Ok(());
+        }
+        return Err(schema::undefined_table(&alter.name));
+    };
+    schema::require_owner(&entry.stored, context)?;
+    if entry.stored.kind != StoredKind::View {
+        let message = format!("\"{}\" is not a view", entry.stored.name);
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+    }
+    let mut stored = entry.stored.clone();
+    let oid = Oid(stored.oid);
+    match command {
+        AlterTableCommand::SetOptions(options) => {
+            // There is one option: what is set takes its place.
+            let options = view::view_options(options)?;
+            if !options.is_empty() {
+                stored.options = options;
+            }
+        }
+        AlterTableCommand::ResetOptions(options) => {
+            for option in options {
+                let name = format!("{}=", option.name);
+                stored.options.retain(|kept| !kept.starts_with(&name));
+            }
+        }
+        _ => {}
+    }
+    let checks = !stored.options.is_empty();
+    write::put(StoredObject::Relation(stored), context)?;
+    if checks {
+        view::check_updatable(oid, context)?;
+    }
+    Ok(())
 }
 
 /// OWNER TO, which tables share with views and sequences.

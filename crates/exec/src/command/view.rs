@@ -9,9 +9,9 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{
-    Alias, ColumnReference, CreateView, Expr, ExprKind, FromItem, JoinCondition, Location, Name,
-    ParsedStatement, Persistence, Query, QueryBody, RelationReference, Select, Statement, Target,
-    ViewCheckOption, With, deparse,
+    Alias, ColumnReference, CreateView, DefinitionOption, Expr, ExprKind, FromItem, JoinCondition, Location,
+    Name, OptionValue, ParsedStatement, Persistence, Query, QueryBody, RelationReference, Select, Statement,
+    Target, ViewCheckOption, With, deparse,
 };
 use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan};
@@ -32,7 +32,7 @@ pub(super) fn create(
     text: &str,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
-    refuse_unsupported(create)?;
+    let options = options(create)?;
     let mut query = create.query.clone();
     let catalog = &context.session.catalog;
     rewrite::query(&mut query, &mut Qualify { catalog });
@@ -73,8 +73,8 @@ pub(super) fn create(
         );
         view.view_query = Some(query_text);
         view.depends_on = depends_on;
-        write::put(StoredObject::Relation(view), context)?;
-        return Ok(TAG);
+        view.options = options;
+        return store(view, context);
     };
     if !create.or_replace {
         return Err(schema::already_exists(&create.name.name));
@@ -106,18 +106,91 @@ pub(super) fn create(
     view.columns = columns;
     view.view_query = Some(query_text);
     view.depends_on = depends_on;
+    view.options = options;
+    store(view, context)
+}
+
+fn store(view: StoredRelation, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let oid = Oid(view.oid);
+    let checks = view.options.iter().any(|option| option.starts_with(CHECK_OPTION));
     write::put(StoredObject::Relation(view), context)?;
+    if checks {
+        check_updatable(oid, context)?;
+    }
     Ok(TAG)
 }
 
-fn refuse_unsupported(create: &CreateView) -> SqlResult<()> {
-    if create.check_option != ViewCheckOption::None {
-        return Err(SqlError::unsupported("WITH CHECK OPTION"));
+/// What a view with a check option must be.
+pub(super) fn check_updatable(view: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let Some(view) = context.session.catalog.relation(view) else {
+        return Ok(());
+    };
+    let columns = internal::on_large_stack(context, |session| {
+        mote_sql::bind::updatable_columns(&view, &session.catalog)
+    });
+    let why = match columns {
+        Ok(columns) if columns.contains(&true) => return Ok(()),
+        Ok(_) => "Views that have no updatable columns are not automatically updatable.".to_string(),
+        Err(error) => match &error.fields().detail {
+            Some(why) => why.to_string(),
+            None => return Err(error),
+        },
+    };
+    let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+    Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).hint(why))
+}
+
+const CHECK_OPTION: &str = "check_option=";
+
+fn options(create: &CreateView) -> SqlResult<Vec<String>> {
+    let mut options = view_options(&create.options)?;
+    let option = match create.check_option {
+        ViewCheckOption::None => return Ok(options),
+        ViewCheckOption::Local => "local",
+        ViewCheckOption::Cascaded => "cascaded",
+    };
+    if !options.is_empty() {
+        let message = "parameter \"check_option\" specified more than once";
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     }
-    if !create.options.is_empty() {
-        return Err(SqlError::unsupported("options of CREATE VIEW"));
+    options.push(format!("{CHECK_OPTION}{option}"));
+    Ok(options)
+}
+
+/// Options of a view as they are kept: there is one.
+pub(super) fn view_options(options: &[DefinitionOption]) -> SqlResult<Vec<String>> {
+    let mut kept: Vec<String> = Vec::new();
+    for option in options {
+        match &*option.name {
+            "check_option" => {}
+            "security_barrier" | "security_invoker" => {
+                return Err(SqlError::unsupported(format_args!(
+                    "the view option \"{}\"",
+                    option.name
+                )));
+            }
+            other => {
+                let message = format!("unrecognized parameter \"{other}\"");
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+        }
+        if !kept.is_empty() {
+            let message = "parameter \"check_option\" specified more than once";
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+        }
+        let value = match &option.value {
+            Some(OptionValue::String(value)) => value.to_string(),
+            Some(OptionValue::Boolean(value)) => value.to_string(),
+            _ => "true".to_string(),
+        };
+        if !["local", "cascaded"].contains(&&*value) {
+            let message = format!("invalid value for enum option \"check_option\": {value}");
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+                .detail("Valid values are \"local\" and \"cascaded\"."));
+        }
+        kept.push(format!("{CHECK_OPTION}{value}"));
     }
-    Ok(())
+    Ok(kept)
 }
 
 /// Columns of a view or of CREATE TABLE AS: the query's, renamed as far as names are given.

@@ -5,13 +5,14 @@ use mote_sql::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
 use mote_types::{Datum, format_type, oid, type_info};
 
-use super::{Body, boolean, int4, oid as oid_value, text};
+use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
 use crate::catalog_store::stored::StoredRelation;
 use crate::expr::{reg_input, split_name};
 use crate::query::runtime::Runtime;
 use crate::routine::text as routine_text;
 use crate::views::{
     Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
+    updatable,
 };
 
 pub fn body(name: &str) -> Option<Body> {
@@ -50,6 +51,7 @@ pub fn body(name: &str) -> Option<Body> {
         | "pg_ts_template_is_visible"
         | "pg_collation_is_visible"
         | "pg_opfamily_is_visible" => Body::Pure(|_| Ok(Datum::Bool(true))),
+        "pg_relation_is_updatable" | "pg_column_is_updatable" => Body::Runtime(is_updatable),
         "obj_description" | "obj_description_oid_name" => Body::Runtime(comment),
         "shobj_description" => Body::Runtime(shared_comment),
         "col_description" => Body::Runtime(|runtime, _, a| {
@@ -145,6 +147,27 @@ fn routine_shown(runtime: &Runtime<'_, '_>, a: &[Datum], what: Shown) -> Option<
 fn builtin_arguments(a: &[Datum]) -> Datum {
     let function = names::function(Oid(oid_value(&a[0])));
     function.map_or(Datum::Null, |function| Datum::from(function.argument_list()))
+}
+
+/// pg_relation_is_updatable and pg_column_is_updatable. There are no INSTEAD OF triggers to ask about.
+fn is_updatable(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
+    let relation = Oid(oid_value(&a[0]));
+    let context = runtime.context();
+    let mut events = updatable::Events::default();
+    let session = &*context.session;
+    context
+        .host
+        .on_large_stack(&mut || events = updatable::of(relation, session));
+    Ok(match site.name {
+        "pg_column_is_updatable" => {
+            let number = match &a[1] {
+                Datum::Int2(number) => *number,
+                _ => 0,
+            };
+            Datum::Bool(number > 0 && events.column(number as usize - 1))
+        }
+        _ => Datum::Int4(events.mask()),
+    })
 }
 
 fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {

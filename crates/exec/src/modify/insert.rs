@@ -12,7 +12,7 @@ use super::on_conflict::{Conflict, Resolution};
 use super::routing::{Router, Routing};
 use super::trigger::{RowTriggers, Stage, StatementTriggers};
 use super::update::compile_assignments;
-use super::{Target, compile_returning, project, resolve};
+use super::{Target, ViewChecks, compile_returning, project, resolve};
 use crate::expr::{Expression, compile_all};
 use crate::node::{NodeProgram, Operator, compile_node};
 use crate::query::runtime::Runtime;
@@ -27,6 +27,7 @@ pub struct Program {
     /// Of a partitioned table: where its rows go.
     routing: Option<Arc<Routing>>,
     returning: Option<Box<[Expression]>>,
+    view_checks: ViewChecks,
     statement_triggers: StatementTriggers,
     triggers: Option<RowTriggers>,
     /// Before a row is written it is shown to triggers.
@@ -63,6 +64,7 @@ impl Program {
             on_conflict,
             routing,
             returning: compile_returning(&node.returning)?,
+            view_checks: ViewChecks::compile(&node.view_checks)?,
             counted: false,
         }))
     }
@@ -176,6 +178,11 @@ impl State {
 
     /// What is done with a row that was written: true if it has to be handed up.
     fn written(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if !self.program.view_checks.is_empty() {
+            let program = Arc::clone(&self.program);
+            let root = &program.target.relation;
+            program.view_checks.check(&self.new, root, root, runtime)?;
+        }
         if self.program.counted {
             runtime.values.affected += 1;
         }
@@ -260,7 +267,7 @@ impl State {
         );
         self.buffers = writer.into_buffers();
         if inserted? {
-            if self.program.returning.is_some() {
+            if self.program.returning.is_some() || !self.program.view_checks.is_empty() {
                 leaf.to_root(&mut self.new, self.program.target.relation.columns.len());
                 self.new.push(Datum::oid(leaf.target.relation.oid));
             }

@@ -29,9 +29,9 @@ pub mod write_error;
 use std::sync::Arc;
 
 use mote_common::error::state;
-use mote_common::{IndexId, SqlError, SqlResult};
+use mote_common::{IndexId, SqlError, SqlResult, SqlState};
 use mote_engine::{Table, WriteError};
-use mote_sql::catalog::{IndexKeyTarget, Relation};
+use mote_sql::catalog::{Column, IndexKeyTarget, Relation};
 use mote_sql::plan::node::Check;
 use mote_types::format::output_to_string;
 use mote_types::{Datum, FormatSettings};
@@ -150,16 +150,7 @@ impl Target {
     }
 
     fn failing_row(&self, row: &[Datum], format: &FormatSettings) -> String {
-        let live = self
-            .relation
-            .columns
-            .iter()
-            .zip(row)
-            .filter(|(column, _)| !column.dropped);
-        let values: Vec<String> = live
-            .map(|(column, value)| shown(value, column.ty, format))
-            .collect();
-        format!("Failing row contains ({}).", values.join(", "))
+        failing_row(&self.relation, row, format)
     }
 
     /// Turns the engine's refusal of a write into the statement's error.
@@ -170,6 +161,18 @@ impl Target {
             other => write_error::sql_error(other, &self.relation),
         }
     }
+}
+
+fn failing_row(relation: &Relation, row: &[Datum], format: &FormatSettings) -> String {
+    let live = relation
+        .columns
+        .iter()
+        .zip(row)
+        .filter(|(column, _)| !column.dropped);
+    let values: Vec<String> = live
+        .map(|(column, value)| shown(value, column.ty, format))
+        .collect();
+    format!("Failing row contains ({}).", values.join(", "))
 }
 
 /// The row's key in this index is another row's already.
@@ -216,6 +219,8 @@ pub(crate) fn unique_violation(
     .constraint(description.name.as_str())
 }
 
+const CHECK_OPTION_VIOLATION: SqlState = SqlState::new("44000");
+
 /// Bytes of a value that "Failing row contains" shows.
 const SHOWN_BYTES_MAX: usize = 64;
 
@@ -238,6 +243,58 @@ pub(crate) fn full_text(value: &Datum, ty: mote_types::ColumnType, format: &Form
     } else {
         output_to_string(value, ty, format)
     }
+}
+
+/// WITH CHECK OPTION of the views that a statement names.
+pub(crate) struct ViewChecks(Vec<(String, Expression)>);
+
+impl ViewChecks {
+    pub fn compile(checks: &[Check]) -> SqlResult<ViewChecks> {
+        let compiled = checks
+            .iter()
+            .map(|check| Ok((check.name.clone(), compile(&check.condition)?)));
+        Ok(ViewChecks(compiled.collect::<SqlResult<_>>()?))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A row written to `relation` must be one of the views', which are views of `root`: that table or one above it.
+    pub fn check(
+        &self,
+        row: &[Datum],
+        relation: &Relation,
+        root: &Relation,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        for (view, condition) in &self.0 {
+            if condition.truth(row, runtime)? != Some(true) {
+                let message = format!("new row violates check option for view \"{view}\"");
+                let row = in_root(row, relation, root);
+                return Err(SqlError::new(CHECK_OPTION_VIOLATION, message).detail(failing_row(
+                    root,
+                    &row,
+                    runtime.format(),
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row in the columns of a table above its own: they have the same names.
+#[cold]
+fn in_root(row: &[Datum], relation: &Relation, root: &Relation) -> Vec<Datum> {
+    if relation.oid == root.oid {
+        return row.to_vec();
+    }
+    let named = |wanted: &Column| {
+        let mut own = relation.columns.iter().zip(row);
+        let found = own.find(|(column, _)| !column.dropped && column.name == wanted.name);
+        found.map_or(Datum::Null, |(_, value)| value.clone())
+    };
+    root.columns.iter().map(named).collect()
 }
 
 /// RETURNING lists.

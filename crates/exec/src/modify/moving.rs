@@ -17,9 +17,9 @@ use mote_sql::plan::expr::Expr;
 use mote_sql::plan::node;
 use mote_types::Datum;
 
-use super::compile_returning;
 use super::insert::insert_into;
 use super::routing::{Router, Routing};
+use super::{ViewChecks, compile_returning};
 use crate::expr::Expression;
 use crate::query::runtime::Runtime;
 
@@ -31,6 +31,8 @@ pub(super) struct Moving {
     to_root: Mutex<HashMap<Oid, Arc<AttributeMap>>>,
     /// RETURNING over the new row in the root's columns, the OID of its table, and the joined row.
     pub returning: Option<Box<[Expression]>>,
+    /// WITH CHECK OPTION, over the same.
+    pub view_checks: ViewChecks,
 }
 
 /// Whether an UPDATE of these columns may take a row out of the partition.
@@ -57,11 +59,17 @@ impl Moving {
             root: Arc::clone(&node.relation),
             to_root: Mutex::new(HashMap::new()),
             returning: compile_returning(&node.moved_returning)?,
+            view_checks: ViewChecks::compile(&node.moved_view_checks)?,
         }))
     }
 
     pub fn router(&self) -> Router {
         Router::new(&self.routing)
+    }
+
+    /// The columns in which rows that moved are left.
+    pub fn root(&self) -> &Relation {
+        &self.root
     }
 
     fn map(&self, from: &Relation) -> SqlResult<Arc<AttributeMap>> {

@@ -12,6 +12,7 @@ use mote_common::{RowId, SqlResult};
 use mote_engine::{
     Isolation, RowBuffers, RowLockStrength, RowVersion, RowWriter, Table, WaitPolicy, WriteError,
 };
+use mote_sql::catalog::Relation;
 use mote_sql::plan::expr::Expr;
 use mote_sql::plan::node::{self, MemberNumber, RowMark, ScanId};
 use mote_types::Datum;
@@ -21,7 +22,7 @@ use super::moving::{self, Moving};
 use super::recheck::{Locked, Rechecker, Written, lock, self_modified, serialization_error, target_row};
 use super::routing::Router;
 use super::trigger::{RowTriggers, Stage, StatementTriggers};
-use super::{Target, compile_returning, project, resolve, write_error};
+use super::{Target, ViewChecks, compile_returning, project, resolve, write_error};
 use crate::expr::{Expression, compile, compile_all};
 use crate::node::scan::Mark;
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
@@ -31,6 +32,8 @@ use crate::routine::TriggerOperation;
 pub struct Program {
     /// By the member number of the mark.
     targets: Box<[TargetProgram]>,
+    /// What the statement names.
+    root: Arc<Relation>,
     scan: ScanId,
     input: NodeProgram,
     mark: usize,
@@ -50,6 +53,7 @@ struct TargetProgram {
     assigned: Box<[usize]>,
     generated: Box<[(usize, Expression)]>,
     returning: Option<Box<[Expression]>>,
+    view_checks: ViewChecks,
     /// The whole row is needed as datums.
     needs_row: bool,
     /// A key column of a unique index is assigned: the lock must keep KEY SHARE out.
@@ -86,6 +90,7 @@ impl Program {
                 .iter()
                 .map(TargetProgram::compile)
                 .collect::<SqlResult<_>>()?,
+            root: Arc::clone(&node.relation),
             scan: node.scan,
             input: compile_node(&node.input)?,
             mark: node.mark as usize,
@@ -118,6 +123,7 @@ impl TargetProgram {
             || may_leave
             || !node.generated.is_empty()
             || node.returning.is_some()
+            || !node.view_checks.is_empty()
             || triggers.is_some()
             || target.foreign_keys.concern(&changed, &node.relation);
         let before_delete = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Delete);
@@ -132,6 +138,7 @@ impl TargetProgram {
             assigned: node.assigned.iter().map(|&position| position as usize).collect(),
             generated: compile_assignments(&node.generated)?,
             returning: compile_returning(&node.returning)?,
+            view_checks: ViewChecks::compile(&node.view_checks)?,
         })
     }
 }
@@ -528,6 +535,11 @@ impl State {
                     runtime.values.affected += 1;
                 }
                 let moved = program.moving.as_ref().filter(|_| self.moved);
+                let (checks, relation) = match moved {
+                    Some(moving) => (&moving.view_checks, moving.root()),
+                    None => (&written.view_checks, &*written.target.relation),
+                };
+                checks.check(&self.new, relation, &program.root, runtime)?;
                 let returning = match moved {
                     Some(moving) => moving.returning.as_deref(),
                     None => written.returning.as_deref(),

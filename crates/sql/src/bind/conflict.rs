@@ -9,6 +9,7 @@ use super::Binder;
 use super::query::ItemKind;
 use super::relation_expression::RelationExpression;
 use super::scope::{Clause, ScopeItem};
+use super::updatable_view::UpdatableView;
 use crate::ast::{self, ConflictTarget, ExprKind};
 use crate::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation};
 use crate::optimize::implication::implied;
@@ -23,7 +24,16 @@ impl Binder<'_> {
         conflict: &ast::OnConflict,
         relation: &Arc<Relation>,
         target: u16,
+        view: Option<&UpdatableView>,
     ) -> SqlResult<(OnConflict, u16)> {
+        let behind;
+        let conflict = match view {
+            None => conflict,
+            Some(view) => {
+                behind = view.conflict_behind(conflict, self)?;
+                &behind
+            }
+        };
         let mut excluded = target;
         let arbiters = match &conflict.target {
             None => Vec::new(),
@@ -46,7 +56,10 @@ impl Binder<'_> {
                 let name: ast::Name = "excluded".into();
                 let kind = ItemKind::Relation(relation.clone());
                 excluded = self.add_item(name.clone(), kind, Vec::new())?;
-                self.level().items.push(ScopeItem::item(name, excluded));
+                self.level().items.push(match view {
+                    None => ScopeItem::item(name, excluded),
+                    Some(view) => view.scope_of(name, excluded),
+                });
                 let assignments = self.in_clause(Clause::Update, |this| {
                     this.assignments(assignments, relation, target)
                 })?;

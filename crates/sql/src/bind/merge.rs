@@ -68,6 +68,7 @@ impl Binder<'_> {
             kind: ModifyKind::Merge(bound),
             triggers,
             returning: None,
+            view_checks: Vec::new(),
         })
     }
 

@@ -66,6 +66,7 @@ pub use trigger::{
     bind_trigger_condition, bind_truncate_triggers, trigger_condition_columns,
 };
 pub use type_name::{parse_type_name, resolve_type_name};
+pub use updatable_view::updatable_columns;
 
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
 use scope::Level;

@@ -139,7 +139,7 @@ impl Binder<'_> {
             });
         };
         self.access(&view, RelationLock::AccessShare, privileges);
-        let taken = self.updatable_view(&view, change, privileges)?;
+        let taken = self.updatable_view(&view, change, privileges, false)?;
         let alias = reference
             .alias
             .as_ref()
@@ -206,9 +206,6 @@ impl Binder<'_> {
             scope,
             view,
         } = self.changed(&insert.table, Change::Insert, privileges)?;
-        if view.is_some() && insert.on_conflict.is_some() {
-            return Err(SqlError::unsupported("ON CONFLICT of a view"));
-        }
         let columns = match &view {
             None => self.insert_columns(insert, &relation)?,
             Some((_, view)) => self.insert_columns_of_view(insert, view)?,
@@ -216,14 +213,18 @@ impl Binder<'_> {
         let mut bound = self.insert_source(insert, &relation, &columns)?;
         bound.generated = self.generated_columns(&relation, &|_| true)?;
         bound.checks = self.checks(&relation)?;
-        let (events, assigned) = inserted_events(insert, &relation);
+        let (events, assigned) = match &view {
+            None => inserted_events(insert, &relation),
+            Some((_, view)) => inserted_events(&view.insert_behind(insert, self)?, &relation),
+        };
         let assigned = |column: u16| assigned.contains(&column);
         bound.triggers = self.fired_triggers(&relation, events, true, &assigned)?;
         let triggers = self.fired_triggers(&relation, events, false, &assigned)?;
         self.levels.push(Level::new(Clause::Returning));
         self.level().items.push(scope);
         if let Some(conflict) = &insert.on_conflict {
-            let (conflict, excluded) = self.on_conflict(conflict, &relation, target)?;
+            let behind = view.as_ref().map(|(_, view)| view);
+            let (conflict, excluded) = self.on_conflict(conflict, &relation, target, behind)?;
             bound.on_conflict = Some(conflict);
             bound.excluded = excluded;
         }
@@ -239,6 +240,7 @@ impl Binder<'_> {
             kind,
             triggers,
             returning,
+            view_checks: view.map(|(_, view)| view.checks).unwrap_or_default(),
         })
     }
 
@@ -614,7 +616,7 @@ impl Binder<'_> {
         let assignments = match &view {
             None => self.assignments(&update.assignments, &relation, target)?,
             Some((_, view)) => {
-                let behind = view.assignments_behind(&update.assignments, self)?;
+                let behind = view.assignments_behind("update", &update.assignments, self)?;
                 self.assignments(&behind, &relation, target)?
             }
         };
@@ -627,8 +629,10 @@ impl Binder<'_> {
         if reads {
             self.access(&named, RelationLock::RowExclusive, privilege::SELECT);
         }
+        let mut view_checks = Vec::new();
         if let Some((_, view)) = view {
             from.filter.extend(view.filter);
+            view_checks = view.checks;
         }
         let assigned: Vec<u16> = assignments.iter().map(|(position, _)| *position).collect();
         let assignments = assignments
@@ -653,6 +657,7 @@ impl Binder<'_> {
             kind,
             triggers,
             returning,
+            view_checks,
         })
     }
 
@@ -944,6 +949,7 @@ impl Binder<'_> {
             kind,
             triggers,
             returning,
+            view_checks: Vec::new(),
         })
     }
 }

@@ -219,6 +219,9 @@ pub struct BoundModify {
     /// Triggers of the named relation that fire once for the statement.
     pub triggers: Vec<FiredTrigger>,
     pub returning: Option<Vec<BoundTarget>>,
+    /// What new rows must meet to be rows of the views that the statement names: the views' names, and conditions over
+    /// the target. Those of the views further in come first.
+    pub view_checks: Vec<(String, Expr)>,
 }
 
 pub enum ModifyKind {

@@ -2,7 +2,8 @@
 //!
 //! The statement is bound against that table. The view stands in scope under its own name, its columns being expressions
 //! over the table's row; its WHERE becomes the statement's. A view over a view is taken apart level by level.
-//! Leaves out: WITH CHECK OPTION, ON CONFLICT, views with sub-queries among their columns (0A000).
+//! A view WITH CHECK OPTION adds its condition to what new rows must meet; CASCADED speaks for the views behind it, too.
+//! Leaves out: views with sub-queries among their columns, expressions and conditions of indexes in ON CONFLICT (0A000).
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::query::FIRST_SYSTEM_COLUMN;
 use super::scope::{Clause, Level, ScopeItem, ScopeSource};
 use super::select::conjuncts;
 use crate::ast::{self, Assignment, FromItem, Name, QueryBody};
-use crate::catalog::{Relation, RelationKind};
+use crate::catalog::{CatalogView, CheckOption, Relation, RelationKind};
 use crate::plan::expr::Expr;
 use crate::plan::{RelationLock, privilege};
 
@@ -27,6 +28,8 @@ pub(super) struct UpdatableView {
     columns: Vec<ViewColumn>,
     /// What the rows of the view meet.
     pub filter: Vec<Expr>,
+    /// What new rows must meet: WITH CHECK OPTION, by the names of the views.
+    pub checks: Vec<(String, Expr)>,
 }
 
 struct ViewColumn {
@@ -64,12 +67,13 @@ impl Change {
 }
 
 impl Binder<'_> {
-    /// Takes a view apart. `reads`: the statement also reads rows of it.
+    /// Takes a view apart. `cascaded`: a view before it checks for this one, too.
     pub(super) fn updatable_view(
         &mut self,
         view: &Arc<Relation>,
         change: Change,
         privileges: u32,
+        cascaded: bool,
     ) -> SqlResult<UpdatableView> {
         let text = view
             .view_query
@@ -87,7 +91,7 @@ impl Binder<'_> {
         let outer_text = std::mem::take(&mut self.text);
         let names = self.names.take();
         let check_as = std::mem::replace(&mut self.check_as, view.owner);
-        let taken = self.taken_apart(view, query, change, privileges);
+        let taken = self.taken_apart(view, query, change, privileges, cascaded);
         self.check_as = check_as;
         self.names = names;
         self.text = outer_text;
@@ -102,7 +106,11 @@ impl Binder<'_> {
         query: &ast::Query,
         change: Change,
         privileges: u32,
+        cascaded: bool,
     ) -> SqlResult<UpdatableView> {
+        let option = view.check_option();
+        let checks = cascaded || option.is_some();
+        let cascaded = cascaded || option == Some(CheckOption::Cascaded);
         let refuse = |why: &str| change.refused(&view.name, why);
         let select = simple_select(query).map_err(refuse)?;
         let [FromItem::Relation(reference)] = select.from.as_slice() else {
@@ -135,11 +143,12 @@ impl Binder<'_> {
                     target,
                     columns: Vec::new(),
                     filter: Vec::new(),
+                    checks: Vec::new(),
                 };
                 (behind, ScopeItem::item(alias, target))
             }
             RelationKind::View => {
-                let behind = self.updatable_view(&base, change, privileges)?;
+                let behind = self.updatable_view(&base, change, privileges, cascaded)?;
                 let scope = behind.scope(alias);
                 (behind, scope)
             }
@@ -162,6 +171,11 @@ impl Binder<'_> {
             return Err(refuse(why));
         }
         if let Some(filter) = &select.filter {
+            if checks && change != Change::Delete {
+                // Bound for itself: a sub-query is planned where it stands.
+                let condition = self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?;
+                behind.checks.push((view.name.clone(), condition));
+            }
             let filter = self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?;
             behind.filter.extend(conjuncts(filter));
         }
@@ -195,6 +209,15 @@ impl Binder<'_> {
         behind.name.clone_from(&view.name);
         Ok(behind)
     }
+}
+
+/// Which columns of a view can be written, by their order; Err tells why rows of it cannot be written at all.
+pub fn updatable_columns(view: &Arc<Relation>, catalog: &dyn CatalogView) -> Result<Vec<bool>, SqlError> {
+    let mut binder = Binder::new(catalog, "", &[]);
+    // DELETE asks for no column.
+    let taken = binder.updatable_view(view, Change::Delete, 0, false)?;
+    let writable = |column: &ViewColumn| column.position.is_some();
+    Ok(taken.columns.iter().map(writable).collect())
 }
 
 /// The SELECT of a view whose rows are rows of what it reads; Err: what stands in the way.
@@ -236,6 +259,96 @@ impl UpdatableView {
         }
     }
 
+    /// The view's columns over another row of the table.
+    pub fn scope_of(&self, alias: Name, item: u16) -> ScopeItem {
+        let columns = self.columns.iter().map(|column| {
+            let mut value = column.value.clone();
+            value.rewrite(&mut |inner| match inner {
+                Expr::Variable {
+                    relation,
+                    column,
+                    ty,
+                    location,
+                } if *relation == self.target => Some(Expr::Variable {
+                    relation: item,
+                    column: *column,
+                    ty: *ty,
+                    location: *location,
+                }),
+                _ => None,
+            });
+            (column.name.clone(), value)
+        });
+        ScopeItem {
+            source: ScopeSource::Join(columns.collect()),
+            ..ScopeItem::item(alias, item)
+        }
+    }
+
+    /// An ON CONFLICT clause in the table's names, as far as it names columns to find an index by and to set.
+    pub fn conflict_behind(
+        &self,
+        conflict: &ast::OnConflict,
+        binder: &Binder<'_>,
+    ) -> SqlResult<ast::OnConflict> {
+        let mut conflict = conflict.clone();
+        if let Some(ast::ConflictTarget::Constraint(name)) = &conflict.target {
+            let message = format!("constraint \"{name}\" for table \"{}\" does not exist", self.name);
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+        }
+        if let Some(ast::ConflictTarget::Index {
+            elements,
+            filter,
+            location,
+        }) = &mut conflict.target
+        {
+            if filter.is_some() {
+                return Err(SqlError::unsupported(
+                    "the condition of an index in ON CONFLICT of a view",
+                ));
+            }
+            for element in elements {
+                self.element_behind(&mut element.value, *location, binder)?;
+            }
+        }
+        if let ast::ConflictAction::Update { assignments, .. } = &mut conflict.action {
+            *assignments = self.assignments_behind("insert into", assignments, binder)?;
+        }
+        Ok(conflict)
+    }
+
+    fn element_behind(
+        &self,
+        element: &mut ast::Expr,
+        location: ast::Location,
+        binder: &Binder<'_>,
+    ) -> SqlResult<()> {
+        let ast::ExprKind::Column(reference) = &mut element.kind else {
+            return Err(SqlError::unsupported("an expression in ON CONFLICT of a view"));
+        };
+        let Some(name) = reference.parts.last_mut() else {
+            return Ok(());
+        };
+        let Some(found) = self.columns.iter().find(|column| column.name == *name) else {
+            let message = format!("column \"{name}\" does not exist");
+            return Err(binder.error(state::UNDEFINED_COLUMN, location, message));
+        };
+        match found.position {
+            Some(position) => *name = self.relation.columns[position as usize].name.as_str().into(),
+            None => return Err(SqlError::unsupported("an expression in ON CONFLICT of a view")),
+        }
+        Ok(())
+    }
+
+    /// An INSERT whose ON CONFLICT is in the table's names.
+    pub fn insert_behind(&self, insert: &ast::Insert, binder: &Binder<'_>) -> SqlResult<ast::Insert> {
+        let mut behind = insert.clone();
+        if let Some(conflict) = &insert.on_conflict {
+            behind.on_conflict = Some(self.conflict_behind(conflict, binder)?);
+        }
+        Ok(behind)
+    }
+
     /// The table's columns that an INSERT without a list of columns gives values for; `width` of them, where that is known.
     pub fn all_columns(&self, width: Option<usize>) -> SqlResult<Vec<usize>> {
         let mut positions = Vec::with_capacity(self.columns.len());
@@ -272,6 +385,7 @@ impl UpdatableView {
     /// A SET list in the table's names.
     pub fn assignments_behind(
         &self,
+        verb: &str,
         assignments: &[Assignment],
         binder: &Binder<'_>,
     ) -> SqlResult<Vec<Assignment>> {
@@ -282,7 +396,7 @@ impl UpdatableView {
                 Assignment::Multiple { columns, .. } => columns.as_mut_slice(),
             };
             for column in columns {
-                column.name = self.column_behind("update", column, binder)?;
+                column.name = self.column_behind(verb, column, binder)?;
             }
         }
         Ok(assignments)

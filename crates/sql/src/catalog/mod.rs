@@ -87,10 +87,31 @@ impl Relation {
         self.partitioning.is_some()
     }
 
+    /// WITH CHECK OPTION of a view.
+    pub fn check_option(&self) -> Option<CheckOption> {
+        let value = self
+            .options
+            .iter()
+            .find_map(|option| option.strip_prefix("check_option="))?;
+        Some(match value {
+            "local" => CheckOption::Local,
+            _ => CheckOption::Cascaded,
+        })
+    }
+
     /// A partition of a partitioned table.
     pub fn is_partition(&self) -> bool {
         self.partition_bound.is_some()
     }
+}
+
+/// Whose conditions rows written through a view must meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CheckOption {
+    /// The view's own.
+    Local,
+    /// And those of the views it reads.
+    Cascaded,
 }
 
 #[derive(Clone, Debug)]

@@ -119,11 +119,13 @@ impl Planner<'_> {
                         checks: named_checks(row.checks),
                         triggers: row.triggers,
                         returning: None,
+                        view_checks: Vec::new(),
                         relation: written.relation,
                     });
                 }
                 MergeAction::Update(Update {
                     moved_returning: None,
+                    moved_view_checks: Vec::new(),
                     relation: relation.clone(),
                     scan: ScanId(target),
                     input: nothing(),
@@ -150,6 +152,7 @@ impl Planner<'_> {
                     checks: named_checks(row.checks),
                     on_conflict: None,
                     returning: None,
+                    view_checks: Vec::new(),
                 })
             }
         };

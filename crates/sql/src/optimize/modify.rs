@@ -56,15 +56,21 @@ impl Planner<'_> {
             kind,
             triggers,
             returning,
+            view_checks,
             ..
         } = modify;
         match kind {
-            ModifyKind::Insert(insert) => self.insert(target, relation, insert, triggers, returning),
+            ModifyKind::Insert(insert) => {
+                self.insert(target, relation, insert, triggers, (returning, view_checks))
+            }
             ModifyKind::Update {
                 from,
                 assignments,
                 rows,
-            } => self.update((target, relation), from, assignments, rows, triggers, returning),
+            } => {
+                let seen = (returning, view_checks);
+                self.update((target, relation), from, assignments, rows, triggers, seen)
+            }
             ModifyKind::Delete { from, triggers: rows } => {
                 self.delete((target, relation), from, rows, triggers, returning)
             }
@@ -79,7 +85,7 @@ impl Planner<'_> {
         assignments: Vec<(u16, Expr)>,
         rows: Vec<BoundRow>,
         triggers: Vec<FiredTrigger>,
-        returning: Option<Vec<BoundTarget>>,
+        (returning, view_checks): (Option<Vec<BoundTarget>>, Vec<(String, Expr)>),
     ) -> SqlResult<Joined> {
         let (positions, mut values): (Vec<u16>, Vec<Expr>) = assignments.into_iter().unzip();
         for value in &mut values {
@@ -90,6 +96,13 @@ impl Planner<'_> {
         for value in &mut values {
             self.resolve(value, &input.layout)?;
         }
+        // A sub-query is planned once.
+        let with_query = view_checks.iter().any(|(_, check)| check.contains_subplan());
+        if with_query && (rows.len() > 1 || relation.is_partitioned()) {
+            return Err(SqlError::unsupported(
+                "WITH CHECK OPTION with a sub-query over a table with children",
+            ));
+        }
         let mut targets = Vec::new();
         for (written, row) in self.written_rows(target, &relation, rows)? {
             targets.push(UpdateTarget {
@@ -98,6 +111,7 @@ impl Planner<'_> {
                 checks: named_checks(row.checks),
                 triggers: row.triggers,
                 returning: self.returning(returning.as_ref(), target, &relation, &written, &input.layout)?,
+                view_checks: self.view_checks(&view_checks, target, &relation, &written)?,
                 relation: written.relation,
             });
         }
@@ -105,8 +119,20 @@ impl Planner<'_> {
             true => self.moved_returning(returning.as_ref(), target, &relation, &input.layout)?,
             false => None,
         };
+        let moved_view_checks = match relation.is_partitioned() {
+            true => {
+                let root = WrittenTable {
+                    position: 0,
+                    relation: Arc::clone(&relation),
+                    map: None,
+                };
+                self.view_checks(&view_checks, target, &relation, &root)?
+            }
+            false => Vec::new(),
+        };
         let update = Update {
             moved_returning,
+            moved_view_checks,
             relation,
             scan: ScanId(target),
             mark: mark_of(&input.layout, target)?,
@@ -243,6 +269,37 @@ impl Planner<'_> {
         Ok(Some(exprs))
     }
 
+    /// WITH CHECK OPTION reads the new row by attribute.
+    fn view_checks(
+        &mut self,
+        checks: &[(String, Expr)],
+        target: u16,
+        relation: &Relation,
+        written: &WrittenTable,
+    ) -> SqlResult<Vec<Check>> {
+        if checks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut row: Vec<Slot> = vec![NO_SLOT; written.relation.columns.len()];
+        for (column, described) in relation.columns.iter().enumerate() {
+            if !described.dropped {
+                row[written.column(column as u16)? as usize] = (target, column as u16);
+            }
+        }
+        let mut resolved = Vec::with_capacity(checks.len());
+        for (name, condition) in checks {
+            let mut condition = condition.clone();
+            simplify(&mut condition, self.folder);
+            self.returned_system_columns(&mut condition, target, relation, written.relation.oid);
+            self.resolve(&mut condition, &row)?;
+            resolved.push(Check {
+                name: name.clone(),
+                condition,
+            });
+        }
+        Ok(resolved)
+    }
+
     /// RETURNING for rows that move to another partition: which one, the OID behind the row tells.
     fn moved_returning(
         &mut self,
@@ -314,7 +371,7 @@ impl Planner<'_> {
         relation: Arc<Relation>,
         insert: BoundInsert,
         statement: Vec<FiredTrigger>,
-        returning: Option<Vec<BoundTarget>>,
+        (returning, view_checks): (Option<Vec<BoundTarget>>, Vec<(String, Expr)>),
     ) -> SqlResult<Joined> {
         let BoundInsert {
             source,
@@ -382,6 +439,7 @@ impl Planner<'_> {
             map: None,
         };
         let returning = self.returning(returning.as_ref(), target, &relation, &written, &[])?;
+        let view_checks = self.view_checks(&view_checks, target, &relation, &written)?;
         let node = Insert {
             relation,
             input,
@@ -394,6 +452,7 @@ impl Planner<'_> {
             },
             on_conflict,
             returning,
+            view_checks,
         };
         Ok(Joined {
             node: Node::Insert(Box::new(node)),

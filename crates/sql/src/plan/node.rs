@@ -372,6 +372,8 @@ pub struct Insert {
     /// Over the inserted row (all columns by position; where the relation is partitioned, the OID of the row's partition
     /// follows).
     pub returning: Option<Vec<Expr>>,
+    /// WITH CHECK OPTION of the views that the statement names, over the same. NULL fails.
+    pub view_checks: Vec<Check>,
 }
 
 /// The triggers of a relation that one statement can fire, in their order.
@@ -440,6 +442,8 @@ pub struct Update {
     /// RETURNING of rows that move to another partition: over the new row in the named relation's columns, the OID of
     /// the partition, and the input row.
     pub moved_returning: Option<Vec<Expr>>,
+    /// WITH CHECK OPTION for these rows, over the same.
+    pub moved_view_checks: Vec<Check>,
 }
 
 /// A table that UPDATE changes. Columns are its own.
@@ -455,6 +459,8 @@ pub struct UpdateTarget {
     pub triggers: Vec<FiredTrigger>,
     /// Over the new row (all columns by position), followed by the input row.
     pub returning: Option<Vec<Expr>>,
+    /// WITH CHECK OPTION of the views that the statement names, over the same. NULL fails.
+    pub view_checks: Vec<Check>,
 }
 
 #[derive(Clone, Debug)]
@@ -604,7 +610,10 @@ impl Insert {
             assignments.iter_mut().for_each(|(_, expr)| visit(expr));
             condition.iter_mut().for_each(&mut *visit);
         }
-        self.returning.iter_mut().flatten().for_each(visit);
+        self.returning.iter_mut().flatten().for_each(&mut *visit);
+        self.view_checks
+            .iter_mut()
+            .for_each(|check| visit(&mut check.condition));
     }
 }
 
@@ -612,10 +621,12 @@ impl Update {
     pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         let moved = self.moved_returning.iter_mut().flatten();
         self.values.iter_mut().chain(moved).for_each(&mut *visit);
+        let moved = self.moved_view_checks.iter_mut();
+        moved.for_each(|check| visit(&mut check.condition));
         visit_conditions(&mut self.triggers, visit);
         for target in &mut self.targets {
             target.generated.iter_mut().for_each(|(_, expr)| visit(expr));
-            let checks = target.checks.iter_mut();
+            let checks = target.checks.iter_mut().chain(&mut target.view_checks);
             checks.for_each(|check| visit(&mut check.condition));
             visit_conditions(&mut target.triggers, visit);
             target.returning.iter_mut().flatten().for_each(&mut *visit);

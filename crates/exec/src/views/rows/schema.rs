@@ -3,8 +3,8 @@
 //! As the standard wants, only what the current user may use is shown: what the user owns or was granted something on.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::Relation;
 use mote_sql::catalog::function::FUNCTIONS;
+use mote_sql::catalog::{CheckOption, Relation};
 use mote_types::catalog::numeric_precision_scale;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
@@ -14,7 +14,7 @@ use crate::views::builtin::COLLATIONS;
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row};
 use crate::views::text::view_definition;
-use crate::views::{all_relations, shown_as_view};
+use crate::views::{all_relations, shown_as_view, updatable};
 
 pub fn yes_or_no(value: bool) -> &'static str {
     if value { "YES" } else { "NO" }
@@ -73,7 +73,7 @@ pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             &relation.schema,
             &relation.name,
             kind,
-            stored.kind == StoredKind::Table,
+            updatable::of(relation.oid, facts.session).is_insertable(),
         ));
     }
     Ok(rows)
@@ -84,14 +84,19 @@ pub fn views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         .filter(|known| known.stored.kind == StoredKind::View)
         .map(|known| {
             let view = known.relation;
+            let events = updatable::of(view.oid, facts.session);
             row![
                 facts.database_name(),
                 &view.schema,
                 &view.name,
                 view_definition(view),
-                "NONE",
-                "NO",
-                "NO",
+                match view.check_option() {
+                    None => "NONE",
+                    Some(CheckOption::Local) => "LOCAL",
+                    Some(CheckOption::Cascaded) => "CASCADED",
+                },
+                yes_or_no(events.is_updatable()),
+                yes_or_no(events.is_insertable()),
                 "NO",
                 "NO",
                 "NO",

@@ -5,11 +5,11 @@ use mote_sql::catalog::{Column, Identity, Relation};
 use mote_types::Datum;
 
 use super::schema::{TypeDescription, accessible, yes_or_no};
-use crate::catalog_store::stored::{StoredKind, StoredSequence};
-use crate::views::all_relations;
+use crate::catalog_store::stored::StoredSequence;
 use crate::views::facts::{Facts, live_columns};
 use crate::views::row::{NULL, row};
 use crate::views::text::shown_expression;
+use crate::views::{all_relations, updatable};
 
 pub fn columns(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
@@ -19,8 +19,9 @@ pub fn columns(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         }
     }
     for known in accessible(facts) {
+        let events = updatable::of(known.relation.oid, facts.session);
         for (number, column) in live_columns(known.relation) {
-            let updatable = known.stored.kind == StoredKind::Table && column.generated.is_none();
+            let updatable = events.column(number as usize - 1) && column.generated.is_none();
             rows.push(column_row(facts, known.relation, number, column, updatable));
         }
     }

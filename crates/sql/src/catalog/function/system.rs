@@ -140,6 +140,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(2998, "pg_indexes_size", "pg_indexes_size", &[REGCLASS], INT8).volatile(),
     function(2999, "pg_relation_filenode", "pg_relation_filenode", &[REGCLASS], OID).stable(),
     function(3012, "has_column_privilege", "has_column_privilege_name_name_name", &[NAME, TEXT, TEXT, TEXT], BOOL).stable(),
+    function(3842, "pg_relation_is_updatable", "pg_relation_is_updatable", &[REGCLASS, BOOL], INT4).stable(),
+    function(3843, "pg_column_is_updatable", "pg_column_is_updatable", &[REGCLASS, INT2, BOOL], BOOL).stable(),
     function(3013, "has_column_privilege", "has_column_privilege_name_name_attnum", &[NAME, TEXT, INT2, TEXT], BOOL).stable(),
     function(3014, "has_column_privilege", "has_column_privilege_name_id_name", &[NAME, OID, TEXT, TEXT], BOOL).stable(),
     function(3015, "has_column_privilege", "has_column_privilege_name_id_attnum", &[NAME, OID, INT2, TEXT], BOOL).stable(),
