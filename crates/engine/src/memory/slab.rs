@@ -2,7 +2,8 @@
 //!
 //! Pages of 64 KiB are cut from 4 MiB mappings and belong to one class for ever. Each thread keeps a free list and a
 //! page to cut from per class; a list that grows beyond a page's worth hands half of itself to the class's depot, from
-//! which threads refill. A block carries no header: whoever frees it knows its size (a version's header tells).
+//! which threads refill. What a thread has not cut when it ends goes to the depot as it is: memory that nobody touched
+//! costs nothing. A block carries no header: whoever frees it knows its size (a version's header tells).
 //!
 //! Invariant: a block is in exactly one of {in use, one thread's list or page, the depot}. The allocator is one per
 //! process, shared by all engines, so that blocks may be freed by any thread at any later time.
@@ -10,6 +11,7 @@
 //! Leaves out: giving pages back to the system or to another class; the budget (`budget`); blocks above
 //! [`SLAB_BYTES_MAX`], which go to the global allocator.
 
+use super::mapping::{self, Pages};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -29,7 +31,7 @@ static CHUNK: Mutex<Chunk> = Mutex::new(Chunk {
     next: ptr::null_mut(),
     left: 0,
 });
-static DEPOTS: [Mutex<Depot>; CLASSES] = [const { Mutex::new(Depot(Vec::new())) }; CLASSES];
+static DEPOTS: [Mutex<Depot>; CLASSES] = [const { Mutex::new(Depot::EMPTY) }; CLASSES];
 
 struct Chunk {
     next: *mut u8,
@@ -39,8 +41,36 @@ struct Chunk {
 // SAFETY: the pointer names memory that nobody else has; it moves between threads under the mutex.
 unsafe impl Send for Chunk {}
 
-/// Lists of free blocks of one class, to be taken whole.
-struct Depot(Vec<List>);
+/// Free blocks of one class that no thread has.
+struct Depot {
+    /// To be taken whole.
+    lists: Vec<List>,
+    /// Pages that were not cut to their end.
+    rests: Vec<Rest>,
+}
+
+impl Depot {
+    const EMPTY: Depot = Depot {
+        lists: Vec::new(),
+        rests: Vec::new(),
+    };
+}
+
+/// Where the next block of a page is cut, and how many are left.
+struct Rest {
+    next: *mut u8,
+    left: u32,
+}
+
+// SAFETY: the blocks of a rest belong to whoever has the rest.
+unsafe impl Send for Rest {}
+
+impl Rest {
+    const EMPTY: Rest = Rest {
+        next: ptr::null_mut(),
+        left: 0,
+    };
+}
 
 /// Free blocks linked through their first word.
 struct List {
@@ -80,9 +110,7 @@ impl List {
 /// One thread's stock of one class.
 struct Stock {
     free: List,
-    /// Where the next block is cut, and how many are left in the page.
-    next: *mut u8,
-    left: u32,
+    rest: Rest,
 }
 
 struct Cache {
@@ -93,8 +121,7 @@ impl Cache {
     fn new() -> Cache {
         let stock = || Stock {
             free: List::EMPTY,
-            next: ptr::null_mut(),
-            left: 0,
+            rest: Rest::EMPTY,
         };
         Cache {
             stocks: (0..CLASSES).map(|_| stock()).collect(),
@@ -113,18 +140,23 @@ impl Cache {
     fn take_slow(&mut self, class: usize) -> NonNull<u8> {
         let size = class * GRAIN;
         let stock = &mut self.stocks[class];
-        if stock.left == 0 {
-            if let Some(list) = DEPOTS[class].lock().0.pop() {
+        if stock.rest.left == 0 {
+            let mut depot = DEPOTS[class].lock();
+            if let Some(list) = depot.lists.pop() {
                 stock.free = list;
                 return stock.free.pop().expect("lists in a depot are not empty");
             }
-            stock.next = new_page().as_ptr();
-            stock.left = (PAGE_BYTES / size) as u32;
+            let rest = depot.rests.pop();
+            drop(depot);
+            stock.rest = rest.unwrap_or_else(|| Rest {
+                next: new_page().as_ptr(),
+                left: (PAGE_BYTES / size) as u32,
+            });
         }
-        let block = stock.next;
-        stock.left -= 1;
+        let block = stock.rest.next;
+        stock.rest.left -= 1;
         // SAFETY: `left` counted this block inside the page, so the next one begins inside it or at its end.
-        stock.next = unsafe { block.add(size) };
+        stock.rest.next = unsafe { block.add(size) };
         NonNull::new(block).expect("pages are not at address zero")
     }
 
@@ -150,7 +182,7 @@ impl Cache {
             unsafe { half.push(block.as_ptr()) };
         }
         if half.count > 0 {
-            DEPOTS[class].lock().0.push(half);
+            DEPOTS[class].lock().lists.push(half);
         }
     }
 }
@@ -158,16 +190,17 @@ impl Cache {
 impl Drop for Cache {
     fn drop(&mut self) {
         for (class, stock) in self.stocks.iter_mut().enumerate() {
-            let mut list = std::mem::replace(&mut stock.free, List::EMPTY);
-            for _ in 0..std::mem::take(&mut stock.left) {
-                // SAFETY: blocks not yet cut from this thread's page belong to it.
-                unsafe {
-                    list.push(stock.next);
-                    stock.next = stock.next.add(class * GRAIN);
-                }
+            let list = std::mem::replace(&mut stock.free, List::EMPTY);
+            let rest = std::mem::replace(&mut stock.rest, Rest::EMPTY);
+            if list.count == 0 && rest.left == 0 {
+                continue;
             }
+            let mut depot = DEPOTS[class].lock();
             if list.count > 0 {
-                DEPOTS[class].lock().0.push(list);
+                depot.lists.push(list);
+            }
+            if rest.left > 0 {
+                depot.rests.push(rest);
             }
         }
     }
@@ -180,18 +213,9 @@ crate::sync::thread_local! {
 fn new_page() -> NonNull<u8> {
     let mut chunk = CHUNK.lock();
     if chunk.left == 0 {
-        // SAFETY: an anonymous private mapping at an address of the kernel's choice touches nothing that exists.
-        let mapping = unsafe {
-            rustix::mm::mmap_anonymous(
-                ptr::null_mut(),
-                CHUNK_BYTES,
-                rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE,
-                rustix::mm::MapFlags::PRIVATE,
-            )
-        };
-        match mapping {
-            Ok(address) => chunk.next = address.cast(),
-            Err(_) => handle_alloc_error(Layout::new::<[u8; CHUNK_BYTES]>()),
+        match mapping::map(CHUNK_BYTES, Pages::Small) {
+            Some(address) => chunk.next = address.as_ptr(),
+            None => handle_alloc_error(Layout::new::<[u8; CHUNK_BYTES]>()),
         }
         chunk.left = CHUNK_BYTES;
         MAPPED_BYTES.fetch_add(CHUNK_BYTES as u64, Ordering::Relaxed);
@@ -249,7 +273,7 @@ pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
         let mut list = List::EMPTY;
         // SAFETY: the block is the caller's to give.
         unsafe { list.push(block.as_ptr()) };
-        DEPOTS[class].lock().0.push(list);
+        DEPOTS[class].lock().lists.push(list);
     }
 }
 
@@ -283,6 +307,16 @@ mod tests {
             // SAFETY: allocated above, not freed yet.
             unsafe { free(block, bytes) };
         }
+    }
+
+    /// Each thread takes one block and ends, and the next one goes on where it stopped. Other tests may come between.
+    #[test]
+    fn what_a_thread_did_not_cut_is_cut_by_the_next() {
+        const BYTES: usize = SLAB_BYTES_MAX - 8;
+        let thread = || std::thread::spawn(|| allocate(BYTES).as_ptr() as usize).join();
+        let blocks: Vec<usize> = (0..64).map(|_| thread().expect("no panic")).collect();
+        let neighbours = blocks.windows(2).filter(|pair| pair[1] == pair[0] + BYTES);
+        assert!(neighbours.count() > 32, "{blocks:x?}");
     }
 
     #[test]

@@ -6,11 +6,11 @@
 
 use super::node::{NODE_BYTES, Node, NodeId};
 use crate::index::{IndexError, MemoryAccount};
+use crate::memory::mapping::{self, Pages};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// Chunk c holds the node ids 2^c - 1 .. 2^(c+1) - 1; 32 of them hold all ids.
@@ -138,39 +138,28 @@ fn allocate_chunk(chunk: usize) -> Option<*mut Node> {
         let base = unsafe { alloc_zeroed(layout) }.cast::<Node>();
         return (!base.is_null()).then_some(base);
     }
-    // SAFETY: a fresh private mapping; nothing else refers to the address.
-    let base = unsafe {
-        mmap_anonymous(
-            ptr::null_mut(),
-            layout.size(),
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE,
-        )
+    let pages = if layout.size() >= HUGE_PAGES_FROM_BYTES {
+        Pages::Huge
+    } else {
+        Pages::Small
     };
-    let base = base.ok()?;
-    if layout.size() >= HUGE_PAGES_FROM_BYTES {
-        // A hint: on refusal the mapping works as it is.
-        // SAFETY: exactly the mapping made above; this advice does not change contents.
-        let _ = unsafe { rustix::mm::madvise(base, layout.size(), rustix::mm::Advice::LinuxHugepage) };
-    }
-    Some(base.cast())
+    Some(mapping::map(layout.size(), pages)?.as_ptr().cast())
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
         for (chunk, base) in self.chunks.iter().enumerate() {
-            let base = base.load(Ordering::Relaxed); // `&mut self`: nobody else is left
-            if base.is_null() {
+            // Relaxed: `&mut self`, nobody else is left.
+            let Some(base) = NonNull::new(base.load(Ordering::Relaxed)) else {
                 continue;
-            }
+            };
             let layout = chunk_layout(chunk);
             if is_mapped(chunk) {
                 // SAFETY: mapped with this size by `allocate_chunk`; no borrow of a node outlives the arena.
-                let unmapped = unsafe { munmap(base.cast(), layout.size()) };
-                debug_assert!(unmapped.is_ok());
+                unsafe { mapping::unmap(base.cast(), layout.size()) };
             } else {
                 // SAFETY: allocated with this layout by `allocate_chunk`; no borrow of a node outlives the arena.
-                unsafe { dealloc(base.cast(), layout) };
+                unsafe { dealloc(base.as_ptr().cast(), layout) };
             }
         }
         self.memory.release(self.nodes_in_use() * NODE_BYTES);

@@ -1,0 +1,101 @@
+//! Memory from the system in large pieces, on huge pages where that is asked for.
+//!
+//! Huge pages are for what is searched at random: a look-up misses the TLB less often. They do not make a start cheaper
+//! where it was measured (docs/performance.md): what is saved on faults is lost on clearing memory that the host has to
+//! find first.
+//!
+//! Promises: what is mapped for huge pages begins and ends at their borders, so that the advice reaches all of it. Leaves
+//! out: who shares a mapping (`slab`, `scratch`, the arenas of indexes), and the budget.
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::ptr::{self, NonNull};
+
+/// Size and alignment of a huge page; where they are larger, the advice is refused and nothing is lost.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// What a mapping is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pages {
+    /// Resident only where touched: for what may stay nearly empty.
+    Small,
+    /// The mapping's size is a multiple of [`HUGE_PAGE_BYTES`]. A touched byte makes 2 MiB resident.
+    Huge,
+}
+
+/// Fresh zeroed memory of `bytes`, a multiple of 4 KiB. `None`: the system has none.
+pub(crate) fn map(bytes: usize, pages: Pages) -> Option<NonNull<u8>> {
+    if pages == Pages::Small {
+        return map_anywhere(bytes);
+    }
+    debug_assert!(bytes.is_multiple_of(HUGE_PAGE_BYTES));
+    // Newer kernels align large mappings themselves; here what stands out at both ends is cut off.
+    let from = map_anywhere(bytes + HUGE_PAGE_BYTES)?.as_ptr();
+    let before = from.align_offset(HUGE_PAGE_BYTES);
+    // SAFETY: the mapping has `HUGE_PAGE_BYTES` more than `bytes`, and `before` is less than those: the address is
+    // inside it, and both cuts are page-aligned parts of it that nobody uses yet.
+    unsafe {
+        let address = from.add(before);
+        if before > 0 {
+            unmap_range(from, before);
+        }
+        unmap_range(address.add(bytes), HUGE_PAGE_BYTES - before);
+        // A hint: on refusal the mapping works as it is.
+        let _ = madvise(address.cast(), bytes, Advice::LinuxHugepage);
+        NonNull::new(address)
+    }
+}
+
+/// Gives a mapping back.
+///
+/// # Safety
+/// `map` answered `address` for `bytes`, and nobody uses the memory any more.
+pub(crate) unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
+    // SAFETY: by the contract.
+    unsafe { unmap_range(address.as_ptr(), bytes) };
+}
+
+fn map_anywhere(bytes: usize) -> Option<NonNull<u8>> {
+    // SAFETY: an anonymous private mapping at an address of the kernel's choice touches nothing that exists.
+    let mapping = unsafe {
+        mmap_anonymous(
+            ptr::null_mut(),
+            bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE,
+        )
+    };
+    NonNull::new(mapping.ok()?.cast())
+}
+
+/// # Safety
+/// The range is page-aligned, mapped by `map_anywhere`, and nobody uses it any more.
+unsafe fn unmap_range(address: *mut u8, bytes: usize) {
+    // SAFETY: by the contract.
+    let unmapped = unsafe { munmap(address.cast(), bytes) };
+    debug_assert!(unmapped.is_ok());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_are_zeroed_and_whole() {
+        for (bytes, pages) in [
+            (1 << 20, Pages::Small),
+            (HUGE_PAGE_BYTES, Pages::Huge),
+            (3 * HUGE_PAGE_BYTES, Pages::Huge),
+        ] {
+            let address = map(bytes, pages).expect("the system has memory");
+            let aligned = address.as_ptr().align_offset(HUGE_PAGE_BYTES) == 0;
+            assert!(aligned || pages == Pages::Small);
+            // SAFETY: mapped above with `bytes` bytes, used by nobody else, given back once.
+            unsafe {
+                let memory = std::slice::from_raw_parts_mut(address.as_ptr(), bytes);
+                assert!(memory.iter().all(|&byte| byte == 0));
+                memory.fill(7);
+                unmap(address, bytes);
+            }
+        }
+    }
+}
