@@ -13,6 +13,7 @@ use crate::recovery::{ApplyError, PreparedTransaction, TableTarget, Target};
 use crate::sequence::Sequence;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{Mutex, RwLock};
+use crate::table::load::LoadMemory;
 use crate::table::store::{ordinal_of_row, row_of_ordinal};
 use crate::table::version::Version;
 use crate::table::{
@@ -224,6 +225,7 @@ impl Objects {
     fn load_index(
         &self,
         definition: IndexDefinition,
+        memory: &LoadMemory,
         threads: usize,
         loaded: &(dyn Fn(u64) + Sync),
         between: &mut dyn FnMut(),
@@ -235,7 +237,7 @@ impl Objects {
             .key_program(&definition)
             .map_err(|error| ApplyError::Other(error.message().to_string()))?;
         let id = definition.id;
-        let index = table.load_index(definition, program, threads, loaded, between)?;
+        let index = table.load_index(definition, program, memory, threads, loaded, between)?;
         table.add_index(index);
         self.note_index(id, table.id());
         Ok(())
@@ -317,12 +319,13 @@ impl Target for Objects {
         let loaded = |entries: u64| _ = done.fetch_add(entries, Ordering::Relaxed);
         let mut between = || progress(done.load(Ordering::Relaxed).min(total), total);
         between();
+        let memory = LoadMemory::default();
         let load_small = |(): &mut (), definition: &IndexDefinition| {
-            self.load_index(definition.clone(), 1, &loaded, &mut || {})
+            self.load_index(definition.clone(), &memory, 1, &loaded, &mut || {})
         };
         parallel::share(threads, &small, || (), load_small, &mut between)?;
         for definition in large {
-            self.load_index(definition, threads, &loaded, &mut between)?;
+            self.load_index(definition, &memory, threads, &loaded, &mut between)?;
         }
         between();
         Ok(())

@@ -26,7 +26,7 @@ mod scan;
 mod prefetch;
 pub(crate) mod prune;
 mod apply;
-mod load;
+pub(crate) mod load;
 mod definition;
 
 pub use columns::ColumnSet;

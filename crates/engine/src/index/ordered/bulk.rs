@@ -8,6 +8,7 @@ use super::node::{CAPACITY, NodeId};
 use super::search::Key;
 use super::{OrderedIndex, ROOT};
 use crate::index::{IndexError, MAX_KEY_BYTES, MAX_ROW_ID, MemoryAccount, RowId};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Nodes are filled so far: room for a few inserts before the first splits.
@@ -77,9 +78,9 @@ impl LeafRun<'_> {
             });
         }
         let key = Key { bytes, row: row.0 };
-        match self.last() {
-            Some(last) if last == key => return Ok(()),
-            Some(last) => assert!(last < key, "bulk load wants sorted entries"),
+        match self.last().map(|last| last.cmp(&key)) {
+            Some(Ordering::Equal) => return Ok(()),
+            Some(order) => assert!(order == Ordering::Less, "bulk load wants sorted entries"),
             None => self.first = (bytes.to_vec(), row.0),
         }
         self.entries += 1;
