@@ -47,7 +47,7 @@ model-check: ## the engine's threads under a model checker: SCHEDULES= for each 
 
 fuzz: ## one libFuzzer target under AddressSanitizer (nightly, cargo-fuzz): TARGET=log|image|manifest|label|frontend SECONDS=
 	@mkdir -p fuzz/corpus/$(TARGET)
-	@$(CARGO) +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS) -detect_leaks=0
+	@export ASAN_OPTIONS=detect_leaks=0 && $(CARGO) +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS) -detect_leaks=0
 
 lint: ## formatting and clippy
 	@$(CARGO) fmt --all -- --check

@@ -243,6 +243,17 @@ impl TestServer {
         format!("postgres://{}@{}/{}", self.user, self.address, self.database)
     }
 
+    /// For tokio-postgres.
+    pub fn config(&self) -> tokio_postgres::Config {
+        let mut config = tokio_postgres::Config::new();
+        config
+            .host(self.address.ip().to_string())
+            .port(self.address.port())
+            .user(&self.user)
+            .dbname(&self.database);
+        config
+    }
+
     /// What the server wrote to its standard error so far.
     pub fn log(&self) -> String {
         self.log.lock().expect("no panic while logging").join("\n")

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::TestServer;
 
 /// A server that says nothing for so long hangs, and the test fails.
-const READ_TIMEOUT: Duration = Duration::from_secs(20);
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A message from the server.
 #[derive(Clone, Debug, PartialEq)]

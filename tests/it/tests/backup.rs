@@ -5,96 +5,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
-use mote_it::clients::{Said, mote, psql, psql_strict};
-use mote_it::server::{TemporaryDirectory, mote_binary};
+use mote_it::clients::{mote, psql, psql_strict};
+use mote_it::server::mote_binary;
+use mote_it::site::{Site, text};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("test paths are UTF-8")
-}
-
-/// A server with an archive, and the places beside it.
-struct Site {
-    directory: TemporaryDirectory,
-    server: TestServer,
-}
-
-impl Site {
-    fn new(name: &str) -> Site {
-        let directory = TemporaryDirectory::new(name);
-        let archive = directory.path().join("archive");
-        let options = ["--archive-dir", text(&archive), "--archive-timeout", "0"];
-        let server = TestServer::open(&directory.path().join("data"), &options).expect("it starts");
-        Site { directory, server }
-    }
-
-    fn place(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    #[track_caller]
-    fn value(&self, sql: &str) -> String {
-        psql_strict(&self.server, sql).good().trim().to_string()
-    }
-
-    #[track_caller]
-    fn backup(&self, name: &str) -> PathBuf {
-        let to = self.place(name);
-        let said = mote(&[
-            "backup",
-            "--target",
-            &self.server.url(),
-            "--to",
-            text(&to),
-            "--quiet",
-        ]);
-        assert!(said.ok, "{}\n{}", said.out, said.err);
-        let said = mote(&["backup", "verify", text(&to)]);
-        assert!(
-            said.ok && said.out.contains("sound"),
-            "{}\n{}",
-            said.out,
-            said.err
-        );
-        to
-    }
-
-    /// Has everything archived that was committed before.
-    fn archive_all(&self) {
-        let lsn = self.value("select pg_switch_wal()");
-        let deadline = Instant::now() + TIMEOUT;
-        while self.value(&format!("select mote_archived_lsn() >= '{lsn}'")) != "t" {
-            assert!(Instant::now() < deadline, "nothing was archived");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn restore(&self, backup: &Path, name: &str, options: &[&str]) -> (PathBuf, Said) {
-        let (data, archive) = (self.place(name), self.place("archive"));
-        let mut arguments = vec![
-            "restore",
-            "--backup",
-            text(backup),
-            "--archive",
-            text(&archive),
-            "--data",
-            text(&data),
-        ];
-        arguments.extend_from_slice(options);
-        let said = mote(&arguments);
-        (data, said)
-    }
-
-    /// Restores, starts a server on the result and asks it.
-    #[track_caller]
-    fn restored_value(&self, backup: &Path, name: &str, options: &[&str], sql: &str) -> String {
-        let (data, said) = self.restore(backup, name, options);
-        assert!(said.ok, "{options:?}: {}\n{}", said.out, said.err);
-        let server = TestServer::open(&data, &[]).expect("a restored database starts");
-        psql_strict(&server, sql).good().trim().to_string()
-    }
-}
 
 #[test]
 fn every_moment_comes_back_exactly() {

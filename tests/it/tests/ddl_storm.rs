@@ -5,32 +5,27 @@
 //! not is not. `pile` is filled and truncated together with its counter. Statements that read while others change the
 //! table may fail only as PostgreSQL's would.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mote_common::prng::Prng;
 use mote_it::TestServer;
 use mote_it::clients::{psql, psql_strict};
 use mote_it::server::TemporaryDirectory;
-use tokio_postgres::{Client, NoTls};
+use mote_it::storm::Storm;
+use tokio_postgres::Client;
+use tokio_postgres::error::DbError;
 
 const LIVES: u64 = 5;
 const SESSIONS: u64 = 4;
 const SLOTS: u64 = 4;
+/// In each life, at least.
+const COMMITS: u64 = 25;
 /// What somebody may be told whose statement met a change: the object exists already or not (any more), a deadlock, a
 /// plan that went stale, a wait that took too long, a catalog row that somebody else deleted meanwhile, and the bound on
 /// the layouts of one table (COMPAT.md), which a long run of ADD COLUMN reaches.
 const EXPECTED: [&str; 10] = [
     "42P07", "42P01", "42701", "42703", "42704", "40P01", "0A000", "55P03", "40001", "54000",
 ];
-
-#[derive(Default)]
-struct Storm {
-    stop: AtomicBool,
-    committed: Mutex<u64>,
-    surprises: Mutex<Vec<String>>,
-}
 
 #[test]
 fn the_catalog_is_what_the_rows_say() {
@@ -56,31 +51,16 @@ fn the_catalog_is_what_the_rows_say() {
     let storm = Storm::default();
     let mut prng = Prng::new(seed);
     for life in 0..LIVES {
-        storm.stop.store(false, Ordering::SeqCst);
-        let address = format!(
-            "host={} port={} user={} dbname={}",
-            server.address.ip(),
-            server.address.port(),
-            server.user(),
-            server.database()
-        );
-        let running = server;
-        std::thread::scope(|scope| {
-            for session in 0..SESSIONS {
-                let (storm, address) = (&storm, &address);
-                let prng = Prng::fork(seed, life * SESSIONS + session);
-                scope.spawn(move || run_session(storm, address, prng));
-            }
-            std::thread::sleep(Duration::from_millis(700 + prng.below(500)));
-            drop(running.kill());
-            storm.stop.store(true, Ordering::SeqCst);
+        let lasts = Duration::from_millis(700 + prng.below(500));
+        storm.until_killed(server, SESSIONS, lasts, COMMITS, async |session, client| {
+            let mut prng = Prng::fork(seed, life * SESSIONS + session);
+            storm_until_killed(&storm, &client, &mut prng).await
         });
         server = open();
         check(&server);
-        let surprises = storm.surprises.lock().expect("no panic while held");
-        assert!(surprises.is_empty(), "seed {seed}: {surprises:?}");
+        storm.assert_no_surprise(seed);
     }
-    let committed = *storm.committed.lock().expect("no panic while held");
+    let committed = storm.committed();
     assert!(committed > 100, "only {committed} transactions committed");
 }
 
@@ -118,53 +98,30 @@ fn check(server: &TestServer) {
     }
 }
 
-fn run_session(storm: &Storm, address: &str, mut prng: Prng) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    // Ends when the server is gone.
-    let _ = runtime.block_on(storm_until_killed(storm, address, &mut prng));
-}
-
 async fn storm_until_killed(
     storm: &Storm,
-    address: &str,
+    client: &Client,
     prng: &mut Prng,
 ) -> Result<(), tokio_postgres::Error> {
-    let (client, connection) = tokio_postgres::connect(address, NoTls).await?;
-    tokio::spawn(connection);
+    let may_fail = |told: &DbError| EXPECTED.contains(&told.code().code());
     client.batch_execute("set lock_timeout = '2s'").await?;
     // A plan of long standing, which must follow every change.
     let cached = client.prepare("select * from base where id = $1").await?;
-    while !storm.stop.load(Ordering::SeqCst) {
+    while !storm.is_over() {
         if prng.chance(1, 4) {
             let id = 1 + prng.below(100) as i32;
             let outcome = client.query(&cached, &[&id]).await.map(|_| ());
-            note(storm, outcome)?;
+            storm.note(outcome, may_fail)?;
             continue;
         }
-        let done = transaction(&client, prng).await;
-        if note(storm, done)? {
-            *storm.committed.lock().expect("no panic while held") += 1;
+        let done = transaction(client, prng).await;
+        if storm.note(done, may_fail)? {
+            storm.count_commit();
         } else {
             client.batch_execute("rollback").await?;
         }
     }
     Ok(())
-}
-
-/// False: it failed as it may. An error: the server is gone.
-fn note(storm: &Storm, outcome: Result<(), tokio_postgres::Error>) -> Result<bool, tokio_postgres::Error> {
-    let Err(error) = outcome else { return Ok(true) };
-    let Some(told) = error.as_db_error() else {
-        return Err(error);
-    };
-    if !EXPECTED.contains(&told.code().code()) {
-        let mut surprises = storm.surprises.lock().expect("no panic while held");
-        surprises.push(format!("{} {}", told.code().code(), told.message()));
-    }
-    Ok(false)
 }
 
 /// Some changes, each with its mark, and then COMMIT or ROLLBACK.

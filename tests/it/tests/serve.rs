@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use mote_it::TestServer;
@@ -10,6 +11,9 @@ use mote_it::clients::{mote, psql, psql_as, psql_strict};
 use mote_it::server::{TemporaryDirectory, mote_binary};
 use mote_it::wire::*;
 use rustix::process::Signal;
+
+/// How long a writer may wait for its first answer.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What `mote serve` says when it refuses to start.
 #[track_caller]
@@ -82,23 +86,8 @@ fn sessions_are_told_of_a_stop() {
 fn stop_of_a_loaded_server_loses_nothing() {
     let server = TestServer::start_with("busy-stop", &[]);
     psql_strict(&server, "create table t (id bigint primary key, w int)").good();
-    let stopping = AtomicBool::new(false);
-    let acknowledged: Vec<u64> = std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..4)
-            .map(|w| {
-                scope.spawn({
-                    let (server, stopping) = (&server, &stopping);
-                    move || insert_until_hung_up(server, w, stopping)
-                })
-            })
-            .collect();
-        std::thread::sleep(Duration::from_millis(500));
-        stopping.store(true, Ordering::Relaxed);
-        server.signal(Signal::TERM);
-        writers
-            .into_iter()
-            .map(|w| w.join().expect("writers do not panic"))
-            .collect()
+    let acknowledged = insert_until(&server, Duration::from_millis(500), || {
+        server.signal(Signal::TERM)
     });
     let mut server = server;
     server.await_end();
@@ -109,9 +98,40 @@ fn stop_of_a_loaded_server_loses_nothing() {
     );
 }
 
+/// Four writers insert; `end` ends their connections when each of them has had an answer and `work` is over. How many
+/// rows each of them was told are in.
+fn insert_until(server: &TestServer, work: Duration, end: impl FnOnce()) -> Vec<u64> {
+    let ending = AtomicBool::new(false);
+    let (started, starts) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4)
+            .map(|w| {
+                let (client, started, ending) = (RawClient::connect(server), started.clone(), &ending);
+                scope.spawn(move || insert_until_hung_up(client, w, started, ending))
+            })
+            .collect();
+        // On a busy machine a writer may come to its first row after everybody else is done.
+        for _ in 0..4 {
+            starts.recv_timeout(TIMEOUT).expect("every writer gets an answer");
+        }
+        std::thread::sleep(work);
+        // Relaxed: the writers look at it only once the server has gone, which `end` causes.
+        ending.store(true, Ordering::Relaxed);
+        end();
+        writers
+            .into_iter()
+            .map(|w| w.join().expect("writers do not panic"))
+            .collect()
+    })
+}
+
 /// Inserts w, w+10, .. one by one until the connection ends; how many were acknowledged.
-fn insert_until_hung_up(server: &TestServer, w: u64, ended_on_purpose: &AtomicBool) -> u64 {
-    let mut client = RawClient::connect(server);
+fn insert_until_hung_up(
+    mut client: RawClient,
+    w: u64,
+    started: mpsc::Sender<()>,
+    ended_on_purpose: &AtomicBool,
+) -> u64 {
     let mut done = 0;
     client.exchange(&[parse("i", "insert into t values ($1, $2)", &[20, 23]), sync()]);
     loop {
@@ -121,6 +141,9 @@ fn insert_until_hung_up(server: &TestServer, w: u64, ended_on_purpose: &AtomicBo
         if tags(&messages) != ["INSERT 0 1"] || messages.last().map(|m| m.kind) != Some(b'Z') {
             assert!(ended_on_purpose.load(Ordering::Relaxed), "{messages:?}");
             return done;
+        }
+        if done == 0 {
+            started.send(()).expect("the test waits for it");
         }
         done += 1;
     }
@@ -156,27 +179,8 @@ fn kill_loses_nothing_that_was_acknowledged() {
             "drop table if exists t; create table t (id bigint primary key, w int); create index on t (w)",
         )
         .good();
-        let killing = AtomicBool::new(false);
-        let pid = server.pid().to_string();
-        let acknowledged: Vec<u64> = std::thread::scope(|scope| {
-            let writers: Vec<_> = (0..4)
-                .map(|w| {
-                    scope.spawn({
-                        let (server, killing) = (&server, &killing);
-                        move || insert_until_hung_up(server, w, killing)
-                    })
-                })
-                .collect();
-            std::thread::sleep(Duration::from_millis(200 + 70 * round));
-            killing.store(true, Ordering::Relaxed);
-            Command::new("kill")
-                .args(["-9", &pid])
-                .status()
-                .expect("kill exists");
-            writers
-                .into_iter()
-                .map(|w| w.join().expect("writers do not panic"))
-                .collect()
+        let acknowledged = insert_until(&server, Duration::from_millis(100 + 70 * round), || {
+            server.signal(Signal::KILL)
         });
         drop(server);
         let again = TestServer::open(&data, &[]).expect("it recovers");

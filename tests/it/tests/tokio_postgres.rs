@@ -29,14 +29,8 @@ fn run<F: Future<Output = ()>>(test: F) {
 }
 
 fn config(server: &TestServer) -> Config {
-    let mut config = Config::new();
-    config
-        .host(server.address.ip().to_string())
-        .port(server.address.port());
-    config
-        .user(server.user())
-        .dbname(server.database())
-        .application_name("mote-it");
+    let mut config = server.config();
+    config.application_name("mote-it");
     config
 }
 

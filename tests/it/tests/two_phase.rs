@@ -6,17 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mote_common::prng::Prng;
 use mote_it::TestServer;
 use mote_it::clients::{psql, psql_strict};
 use mote_it::server::TemporaryDirectory;
-use tokio_postgres::{NoTls, SimpleQueryMessage};
+use mote_it::storm::Storm;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 const KILLS: u64 = 8;
 const CLIENTS: u64 = 4;
+/// Commits and rollbacks that are answered in each life, at least.
+const DECISIONS: u64 = 25;
 const ACCOUNTS: u64 = 200;
 const BALANCE: i64 = 1000;
 
@@ -35,7 +37,6 @@ enum Known {
 #[derive(Default)]
 struct Ledger {
     known: Mutex<BTreeMap<u64, Known>>,
-    stop: AtomicBool,
 }
 
 impl Ledger {
@@ -66,28 +67,15 @@ fn kills_between_prepare_and_decision() {
         ),
     )
     .good();
-    let ledger = Ledger::default();
+    let (ledger, storm) = (Ledger::default(), Storm::default());
     let mut prng = Prng::new(seed);
     let mut answered = 0;
     for kill in 0..KILLS {
-        ledger.stop.store(false, Ordering::SeqCst);
-        let address = format!(
-            "host={} port={} user={} dbname={}",
-            server.address.ip(),
-            server.address.port(),
-            server.user(),
-            server.database()
-        );
-        let killed = server;
-        std::thread::scope(|scope| {
-            for client in 0..CLIENTS {
-                let (ledger, address) = (&ledger, &address);
-                let first = (kill * CLIENTS + client) * 1_000_000;
-                scope.spawn(move || run_client(address, ledger, first, Prng::new(seed ^ first)));
-            }
-            std::thread::sleep(Duration::from_millis(300 + prng.below(500)));
-            drop(killed.kill());
-            ledger.stop.store(true, Ordering::SeqCst);
+        let life = Duration::from_millis(300 + prng.below(500));
+        storm.until_killed(server, CLIENTS, life, DECISIONS, async |client, connection| {
+            let first = (kill * CLIENTS + client) * 1_000_000;
+            let prng = Prng::new(seed ^ first);
+            transfer_until_killed(&connection, &storm, &ledger, first, prng).await
         });
         server = open();
         answered = check(&server, &ledger);
@@ -153,23 +141,13 @@ fn check(server: &TestServer, ledger: &Ledger) -> usize {
     known.values().filter(|state| **state == Known::Committed).count()
 }
 
-fn run_client(address: &str, ledger: &Ledger, first: u64, mut prng: Prng) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    // Ends when the server is gone.
-    let _ = runtime.block_on(transfer_until_killed(address, ledger, first, &mut prng));
-}
-
 async fn transfer_until_killed(
-    address: &str,
+    client: &Client,
+    storm: &Storm,
     ledger: &Ledger,
     first: u64,
-    prng: &mut Prng,
+    mut prng: Prng,
 ) -> Result<(), tokio_postgres::Error> {
-    let (client, connection) = tokio_postgres::connect(address, NoTls).await?;
-    tokio::spawn(connection);
     // Whoever is prepared and undecided keeps its rows: others must not wait for them for ever. Also where commits need
     // not be durable, two-phase commit is.
     let off = if first.is_multiple_of(2_000_000) {
@@ -183,7 +161,7 @@ async fn transfer_until_killed(
         ))
         .await?;
     for number in first.. {
-        if ledger.stop.load(Ordering::SeqCst) {
+        if storm.is_over() {
             break;
         }
         let (from, to) = (1 + prng.below(ACCOUNTS), 1 + prng.below(ACCOUNTS));
@@ -214,6 +192,7 @@ async fn transfer_until_killed(
             .await?;
         assert!(matches!(said[..], [SimpleQueryMessage::CommandComplete(_)]));
         ledger.note(number, outcome);
+        storm.count_commit();
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! whether a unique index holds a key twice.
 //!
 //! For a database that was just recovered and that nobody writes to: then each index has exactly one entry for each row
-//! that it covers.
+//! that it covers, and one for each version that a prepared transaction may still make the row.
 
 use std::sync::Arc;
 
@@ -10,8 +10,9 @@ use mote_common::{RowId, SqlError};
 
 use super::Fault;
 use crate::engine::Engine;
+use crate::epoch;
 use crate::index::{Direction, KeyRange};
-use crate::table::{KeyOutcome, Table, TableIndex};
+use crate::table::{KeyOutcome, Table, TableIndex, visibility};
 use crate::txn::{Access, BeginError, BeginOptions, Snapshot, Transaction};
 
 /// Faults that are told of one index; more of them say nothing new.
@@ -44,6 +45,7 @@ pub fn check_indexes(
         report.rows += rows;
         for index in table.indexes() {
             let mut check = IndexCheck {
+                engine,
                 table,
                 index: &index,
                 transaction: &transaction,
@@ -73,6 +75,7 @@ fn count_rows(table: &Table, transaction: &Transaction, snapshot: &Snapshot) -> 
 }
 
 struct IndexCheck<'a> {
+    engine: &'a Engine,
     table: &'a Table,
     index: &'a TableIndex,
     transaction: &'a Transaction,
@@ -88,6 +91,9 @@ impl IndexCheck<'_> {
         }
         self.entries_against_rows();
         self.rows_against_entries();
+        if !self.engine.prepared().is_empty() {
+            self.prepared_against_entries();
+        }
     }
 
     fn fault(&mut self, row: Option<RowId>, what: String) {
@@ -116,27 +122,12 @@ impl IndexCheck<'_> {
         let (mut key, mut last) = (Vec::new(), None::<(Vec<u8>, RowId)>);
         while let Some((entry, row)) = cursor.next(&self.index.tree) {
             self.entries += 1;
-            let Some(version) = self.transaction.fetch(self.table, row, self.snapshot) else {
-                self.fault(
-                    Some(row),
-                    "the index has an entry for a row that is not there".into(),
-                );
-                continue;
-            };
-            let has_null = match self.key_of(version.layout(), version.bytes(), &mut key) {
-                Ok(Some(has_null)) if key == entry => has_null,
-                Ok(Some(_)) => {
-                    self.fault(Some(row), "the index has the row under another key".into());
-                    continue;
-                }
-                Ok(None) => {
-                    let what = "the index has an entry for a row that its predicate leaves out";
-                    self.fault(Some(row), what.into());
-                    continue;
-                }
-                Err(error) => {
-                    let what = format!("the row's key cannot be computed: {}", error.message());
-                    self.fault(Some(row), what);
+            let has_null = match self.judge(&entry, row, &mut key) {
+                Ok(has_null) => has_null,
+                Err(what) => {
+                    if !self.is_prepared(&entry, row, &mut key) {
+                        self.fault(Some(row), what);
+                    }
                     continue;
                 }
             };
@@ -149,6 +140,49 @@ impl IndexCheck<'_> {
                 self.fault(Some(row), what);
             }
             last = Some((entry.to_vec(), row));
+        }
+    }
+
+    /// Whether the visible row is what the entry says; with whether its key has a NULL.
+    fn judge(&self, entry: &[u8], row: RowId, key: &mut Vec<u8>) -> Result<bool, String> {
+        let Some(version) = self.transaction.fetch(self.table, row, self.snapshot) else {
+            return Err("the index has an entry for a row that is not there".into());
+        };
+        match self.key_of(version.layout(), version.bytes(), key) {
+            Ok(Some(has_null)) if key == entry => Ok(has_null),
+            Ok(Some(_)) => Err("the index has the row under another key".into()),
+            Ok(None) => Err("the index has an entry for a row that its predicate leaves out".into()),
+            Err(error) => Err(format!("the row's key cannot be computed: {}", error.message())),
+        }
+    }
+
+    /// Whether the entry is that of a version which a prepared transaction wrote.
+    fn is_prepared(&self, entry: &[u8], row: RowId, key: &mut Vec<u8>) -> bool {
+        let guard = epoch::pin();
+        let versions = visibility::in_flight(self.table, row, self.engine.slots, &guard);
+        versions
+            .iter()
+            .any(|(layout, bytes)| matches!(self.key_of(*layout, bytes, key), Ok(Some(_))) && key == entry)
+    }
+
+    /// What a prepared transaction wrote is found by its key as soon as it commits.
+    fn prepared_against_entries(&mut self) {
+        let (mut key, mut found) = (Vec::new(), Vec::new());
+        for segment in 0..self.table.segment_count() {
+            for offset in 0..RowId::SEGMENT_ROWS as u16 {
+                let row = RowId::new(segment, offset);
+                let guard = epoch::pin();
+                for (layout, bytes) in visibility::in_flight(self.table, row, self.engine.slots, &guard) {
+                    if matches!(self.key_of(layout, bytes, &mut key), Ok(Some(_))) {
+                        found.clear();
+                        self.index.tree.get_all(&key, &mut found);
+                        if !found.contains(&row) {
+                            let what = "the row, as a prepared transaction wrote it, is missing in the index";
+                            self.fault(Some(row), what.into());
+                        }
+                    }
+                }
+            }
         }
     }
 

@@ -12,7 +12,7 @@
 use super::key_program::KeyOutcome;
 use super::store::{Table, TableIndex, retire};
 use super::version::{KEY_CHANGED, QUEUED, TOMBSTONE, Version};
-use super::visibility::{Standing, standing};
+use super::visibility::{NOBODY, Standing, standing};
 use crate::epoch::{self, Guard};
 use crate::lock::row::RowLockWord;
 use crate::sync::Mutex;
@@ -23,9 +23,6 @@ use mote_common::{Lsn, RowId, TableId};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
-
-/// No transaction has this slot: every uncommitted version is somebody else's.
-const NOBODY: u32 = u32::MAX;
 
 /// Removes the index entries of a version that is unlinked but not yet retired, unless another version of the chain has
 /// the same key.

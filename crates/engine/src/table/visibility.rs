@@ -8,9 +8,15 @@
 //! for it (the one exception to "readers never wait"; microseconds of another thread's work); to everybody else it is
 //! in flight.
 
+use super::store::Table;
 use super::version::{Stamp, Version};
+use crate::epoch::Guard;
 use crate::txn::slot::{SlotTable, TransactionState};
-use mote_common::Lsn;
+use mote_common::{Lsn, RowId};
+use std::ptr::NonNull;
+
+/// No transaction has this slot: every uncommitted version is somebody else's.
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// What a version is to one transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +87,27 @@ fn standing_of_other(version: &Version, slots: &SlotTable, mut stamp: Stamp, as_
             }
         }
     }
+}
+
+/// The versions of a row whose transaction may still commit, newest first, without tombstones: layout and bytes.
+pub(crate) fn in_flight<'g>(
+    table: &Table,
+    row: RowId,
+    slots: &SlotTable,
+    _pinned: &'g Guard,
+) -> Vec<(u8, &'g [u8])> {
+    let mut found = Vec::new();
+    let mut at = table.slot(row).map_or(std::ptr::null(), |slot| slot.head());
+    while let Some(version) = NonNull::new(at.cast_mut()) {
+        // SAFETY: reached from the head under the guard, which also keeps the bytes.
+        let (header, bytes) = unsafe { (version.as_ref(), Version::payload(version)) };
+        let undecided = matches!(standing(header, slots, NOBODY), Standing::InFlight(_));
+        if undecided && !header.is_tombstone() {
+            found.push((header.layout(), bytes));
+        }
+        at = header.previous();
+    }
+    found
 }
 
 /// Who looks.

@@ -34,3 +34,38 @@ fn indexes_are_compared_with_their_tables_both_ways() {
             .all(|fault| fault.row == Some(gone) && fault.table == Some(fixture.table.id()))
     );
 }
+
+#[test]
+fn a_prepared_row_must_have_its_entry_and_only_that() {
+    let f = Fixture::new();
+    f.load([(1, 10)]);
+    let writer = f.begin();
+    let row = f.add(&writer, 2, 20).expect("a new key");
+    writer.prepare("g", b"").expect("prepared");
+    let said = || {
+        let report = check_indexes(&f.engine, &mut |_, _| {}).expect("it runs");
+        report
+            .faults
+            .iter()
+            .map(|fault| fault.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert!(said().is_empty(), "{:?}", said());
+    f.primary.tree.insert(&f.key(3), row).expect("there is memory");
+    assert!(
+        said()
+            .iter()
+            .any(|fault| fault.contains("a row that is not there")),
+        "{:?}",
+        said()
+    );
+    f.primary.tree.remove(&f.key(3), row);
+    f.primary.tree.remove(&f.key(2), row);
+    assert!(
+        said()
+            .iter()
+            .any(|fault| fault.contains("as a prepared transaction wrote it")),
+        "{:?}",
+        said()
+    );
+}

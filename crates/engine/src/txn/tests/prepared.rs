@@ -1,6 +1,7 @@
 //! Two-phase commit: what a prepared transaction keeps, over crashes and checkpoints, and how it ends.
 
 use super::*;
+use crate::check::check_indexes;
 use crate::lock::{AdvisoryKey, AdvisoryMode, AdvisoryScope, RowLockStrength, TableLockMode, WaitPolicy};
 
 const KEY: AdvisoryKey = AdvisoryKey {
@@ -77,6 +78,8 @@ fn prepare_everything(f: &Fixture) -> CommitReceipt {
 /// Nobody sees what is prepared, and nobody gets past its locks, the session that made it included.
 fn expect_prepared(f: &Fixture) {
     assert_eq!(f.contents(), [(1, 10), (2, 20), (3, 30)]);
+    let checked = check_indexes(&f.engine, &mut |_, _| {}).expect("it runs");
+    assert_eq!(checked.faults, []);
     let prepared = f.engine.prepared();
     assert_eq!(prepared.len(), 1);
     assert_eq!(
