@@ -308,13 +308,20 @@ fn a_backup_under_load_is_consistent_and_with_the_archive_loses_nothing() {
     let site = Site::new("tpcc");
     let loaded = tpcc(&site, "1", None).wait().expect("a child can be waited for");
     assert!(loaded.success());
-    let ledger = site.place("ledger.txt");
-    let mut load = tpcc(&site, "8", Some(&ledger));
-    std::thread::sleep(Duration::from_secs(2));
-    site.value("checkpoint");
-    let backup = site.backup("under-load");
-    // The moment is somewhere in the load: the backup alone must be consistent as of its end.
-    assert!(load.try_wait().expect("a child can be waited for").is_none());
+    // The moment lies in the load, which on a busy machine must be a longer one: the backup alone is consistent as of its end.
+    let under_load = |seconds: &str| {
+        let ledger = site.place(&format!("ledger-{seconds}.txt"));
+        let mut load = tpcc(&site, seconds, Some(&ledger));
+        std::thread::sleep(Duration::from_secs(2));
+        site.value("checkpoint");
+        let backup = site.backup(&format!("under-load-{seconds}"));
+        let ended = load.try_wait().expect("a child can be waited for");
+        ended.is_none().then_some((load, backup, ledger))
+    };
+    let (mut load, backup, ledger) = ["8", "32", "128"]
+        .into_iter()
+        .find_map(under_load)
+        .expect("the load outlasts the backup");
     let (data, said) = site.restore(&backup, "own", &["--to-lsn", &end_of(&backup)]);
     assert!(said.ok, "{}", said.err);
     verify(&data, None);

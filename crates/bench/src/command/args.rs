@@ -78,6 +78,23 @@ pub struct TargetArgs {
     pub serve_option: Vec<String>,
 }
 
+/// How long an experiment of one statement runs, and from what.
+#[derive(Args, Debug, Clone)]
+pub struct MeasuredArgs {
+    /// Seconds before counting begins
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    pub warmup: f64,
+    /// Seconds that count
+    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
+    pub duration: f64,
+    /// Decides keys and payloads
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Threads that drive the connections; default: half of the processors
+    #[arg(long, value_name = "N")]
+    pub driver_threads: Option<usize>,
+}
+
 #[derive(Args, Debug, Clone)]
 pub struct OutputArgs {
     /// Write everything that was found out, with every setting, as JSON
@@ -208,18 +225,8 @@ pub struct PointArgs {
     /// Use the table as it is (always for a canned-bytes server)
     #[arg(long)]
     pub no_load: bool,
-    /// Seconds before counting begins
-    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
-    pub warmup: f64,
-    /// Seconds that count
-    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
-    pub duration: f64,
-    /// Decides the keys
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Threads that drive the connections; default: half of the processors
-    #[arg(long, value_name = "N")]
-    pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub measured: MeasuredArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -237,18 +244,8 @@ pub struct IngestArgs {
     /// Rows of one INSERT
     #[arg(long, default_value_t = 10)]
     pub rows: usize,
-    /// Seconds before counting begins
-    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
-    pub warmup: f64,
-    /// Seconds that count
-    #[arg(long, short, default_value_t = 10.0, value_name = "SECONDS")]
-    pub duration: f64,
-    /// Decides the payloads
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Threads that drive the connections; default: half of the processors
-    #[arg(long, value_name = "N")]
-    pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub measured: MeasuredArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }

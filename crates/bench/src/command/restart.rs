@@ -88,38 +88,24 @@ impl RecoveryFigures {
         let rows = admin
             .query(&format!("SELECT {columns} FROM mote_stat_recovery"))
             .map_err(|error| format!("cannot read mote_stat_recovery: {error}"))?;
-        let row: Vec<f64> = rows
+        let mut row = rows
             .first()
             .into_iter()
             .flatten()
-            .map(|value| value.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0.0))
-            .collect();
-        let [
-            threads,
-            image_bytes,
-            image_rows,
-            log_bytes,
-            log_changes,
-            index_entries,
-            read_log_s,
-            load_images_s,
-            replay_s,
-            build_indexes_s,
-        ] = row[..]
-        else {
-            return Err("mote_stat_recovery has other columns".into());
-        };
+            .map(|value| value.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0.0));
+        let mut figure = || row.next().ok_or("mote_stat_recovery has other columns");
+        // In the order of `columns`.
         Ok(RecoveryFigures {
-            threads,
-            image_bytes,
-            image_rows,
-            log_bytes,
-            log_changes,
-            index_entries,
-            read_log_s,
-            load_images_s,
-            replay_s,
-            build_indexes_s,
+            threads: figure()?,
+            image_bytes: figure()?,
+            image_rows: figure()?,
+            log_bytes: figure()?,
+            log_changes: figure()?,
+            index_entries: figure()?,
+            read_log_s: figure()?,
+            load_images_s: figure()?,
+            replay_s: figure()?,
+            build_indexes_s: figure()?,
         })
     }
 }

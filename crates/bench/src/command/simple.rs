@@ -1,11 +1,13 @@
 //! `mote bench point`, `ingest` and `canned`: experiments of one statement.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 
-use super::args::{CannedArgs, IngestArgs, OutputArgs, PointArgs};
+use super::args::{CannedArgs, IngestArgs, MeasuredArgs, OutputArgs, PointArgs};
 use super::{Subject, default_driver_threads};
+use crate::driver::StatementSet;
 use crate::measure::RunOutcome;
 use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
@@ -21,23 +23,20 @@ pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         point::set_up(&subject.target, args.rows)
             .map_err(|error| format!("cannot set up the table: {error}"))?;
     }
-    let plan = LoopPlan {
-        target: &subject.target,
-        server: subject.processes,
-        connections: args.connections.max(1),
-        driver_threads: args
-            .driver_threads
-            .unwrap_or_else(default_driver_threads)
-            .clamp(1, args.connections.max(1)),
-        warmup_s: args.warmup,
-        duration_s: args.duration,
-        kinds: point::KINDS,
-        statements: point::shared_statements(),
-    };
+    let plan = closed_loop(
+        &subject,
+        args.connections,
+        &args.measured,
+        point::KINDS,
+        point::shared_statements(),
+    );
     let live = Live::new("per min", args.output.progress, args.output.quiet);
-    let outcome = point::run(&plan, args.rows, args.seed, &mut |second: &SeriesPoint| {
-        live.second(second)
-    })?;
+    let outcome = point::run(
+        &plan,
+        args.rows,
+        args.measured.seed,
+        &mut |second: &SeriesPoint| live.second(second),
+    )?;
     let summary = Summary::new(&outcome, point::KINDS, None, None);
     print!("{}", table::latency_table(&summary));
     println!(
@@ -45,8 +44,8 @@ pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         "selects per second",
         table::grouped(summary.transactions_per_s)
     );
-    let settings = json!({"connections": args.connections, "rows": args.rows, "seed": args.seed,
-        "warmup_s": args.warmup, "duration_s": args.duration, "driver_threads": plan.driver_threads});
+    let settings = json!({"connections": args.connections, "rows": args.rows, "seed": args.measured.seed,
+        "warmup_s": plan.warmup_s, "duration_s": plan.duration_s, "driver_threads": plan.driver_threads});
     finish("point", subject, &args.output, &summary, &outcome, settings, true)
 }
 
@@ -56,23 +55,20 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
     }
     let subject = Subject::new(&args.target, embedded)?;
     ingest::set_up(&subject.target).map_err(|error| format!("cannot create the table: {error}"))?;
-    let plan = LoopPlan {
-        target: &subject.target,
-        server: subject.processes,
-        connections: args.connections.max(1),
-        driver_threads: args
-            .driver_threads
-            .unwrap_or_else(default_driver_threads)
-            .clamp(1, args.connections.max(1)),
-        warmup_s: args.warmup,
-        duration_s: args.duration,
-        kinds: ingest::KINDS,
-        statements: ingest::shared_statements(args.rows),
-    };
+    let plan = closed_loop(
+        &subject,
+        args.connections,
+        &args.measured,
+        ingest::KINDS,
+        ingest::shared_statements(args.rows),
+    );
     let live = Live::new("per min", args.output.progress, args.output.quiet);
-    let outcome = ingest::run(&plan, args.rows, args.seed, &mut |second: &SeriesPoint| {
-        live.second(second)
-    })?;
+    let outcome = ingest::run(
+        &plan,
+        args.rows,
+        args.measured.seed,
+        &mut |second: &SeriesPoint| live.second(second),
+    )?;
     let summary = Summary::new(&outcome, ingest::KINDS, None, None);
     let acknowledged = summary.kinds[0].count * args.rows as u64;
     let stored = ingest::count(&subject.target).map_err(|error| format!("cannot count the rows: {error}"))?;
@@ -84,8 +80,8 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
         "{} {stored} rows stored, {acknowledged} acknowledged in the measured time",
         table::pass(complete)
     );
-    let settings = json!({"connections": args.connections, "rows_per_insert": args.rows, "seed": args.seed,
-        "warmup_s": args.warmup, "duration_s": args.duration, "driver_threads": plan.driver_threads});
+    let settings = json!({"connections": args.connections, "rows_per_insert": args.rows, "seed": args.measured.seed,
+        "warmup_s": plan.warmup_s, "duration_s": plan.duration_s, "driver_threads": plan.driver_threads});
     finish(
         "ingest",
         subject,
@@ -95,6 +91,29 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
         settings,
         complete,
     )
+}
+
+fn closed_loop<'a>(
+    subject: &'a Subject,
+    connections: usize,
+    measured: &MeasuredArgs,
+    kinds: &'static [&'static str],
+    statements: Arc<StatementSet>,
+) -> LoopPlan<'a> {
+    let connections = connections.max(1);
+    LoopPlan {
+        target: &subject.target,
+        server: subject.processes,
+        connections,
+        driver_threads: measured
+            .driver_threads
+            .unwrap_or_else(default_driver_threads)
+            .clamp(1, connections),
+        warmup_s: measured.warmup,
+        duration_s: measured.duration,
+        kinds,
+        statements,
+    }
 }
 
 /// The common end: errors, resources, JSON, stopping the server.

@@ -122,10 +122,10 @@ impl IndexCheck<'_> {
         let (mut key, mut last) = (Vec::new(), None::<(Vec<u8>, RowId)>);
         while let Some((entry, row)) = cursor.next(&self.index.tree) {
             self.entries += 1;
-            let has_null = match self.judge(&entry, row, &mut key) {
+            let has_null = match self.judge(entry, row, &mut key) {
                 Ok(has_null) => has_null,
                 Err(what) => {
-                    if !self.is_prepared(&entry, row, &mut key) {
+                    if !self.is_prepared(entry, row, &mut key) {
                         self.fault(Some(row), what);
                     }
                     continue;
