@@ -15,7 +15,6 @@ select tablename, tableowner, hasindexes, hasrules, hastriggers from pg_tables w
 select indexname, indexdef from pg_indexes where schemaname = 'public' order by 1;
 -- differs: known defect: views are shown with the schema and without the table at columns
 select viewname, definition from pg_views where schemaname = 'public';
--- differs: known defect: views are shown as read-only
 select table_name, table_type, is_insertable_into from information_schema.tables where table_schema = 'public' order by 1;
 -- differs: known defect: defaults are shown as written, without their cast
 select table_name, column_name, ordinal_position, column_default, is_nullable, data_type, character_maximum_length, numeric_precision, numeric_scale, datetime_precision, udt_name, is_identity from information_schema.columns where table_schema = 'public' order by 1, 3;
