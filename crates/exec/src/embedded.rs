@@ -90,6 +90,7 @@ impl LocalSession {
 
     /// Runs a text of any number of statements; returns when what it committed is safe.
     pub fn query(&mut self, text: &str) -> SqlResult<Vec<Outcome>> {
+        let _types = self.session.state.catalog.enter_types();
         self.host.outcomes.clear();
         self.host.current = Outcome::default();
         let result = self.session.query(text, &mut self.host);
@@ -110,6 +111,7 @@ impl LocalSession {
     /// The rows of a single query in text form, NULL as None.
     pub fn rows(&mut self, text: &str) -> SqlResult<Vec<Vec<Option<String>>>> {
         let outcomes = self.query(text)?;
+        let _types = self.session.state.catalog.enter_types();
         let format = self.session.state.settings.effective.format.clone();
         let outcome = outcomes.into_iter().next_back().unwrap_or_default();
         let shown = outcome.rows.iter().map(|row| {

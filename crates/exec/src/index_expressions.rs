@@ -15,8 +15,10 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{KeyColumn, KeyExpressionProvider, KeyExpressions, RowView};
 use mote_sql::catalog::{CatalogView, Column, Relation};
 use mote_sql::optimize::simplify;
+use mote_sql::plan::deparse::deparse;
 use mote_sql::plan::expr::Expr;
 use mote_sql::{RelationExpression, bind_expression_over_relation};
+use mote_types::catalog::user::without;
 use mote_types::{ColumnType, Datum};
 use serde::{Deserialize, Serialize};
 
@@ -118,8 +120,18 @@ pub fn bind(
         })
     };
     let mut bound = None;
-    run_on_large_stack(&mut || bound = Some(all()));
+    run_on_large_stack(&mut || bound = Some(without(all)));
     bound.expect("the work was run")
+}
+
+/// The canonical text of an expression: types of users stand in it by OID and their values by key, which outlive renames.
+pub fn stored_text(expr: &Expr, names: &[String]) -> String {
+    without(|| deparse(expr, names, false))
+}
+
+/// Does a canonical text mention a type of users? Then it is not what users are shown.
+pub fn mentions_user_type(text: &str) -> bool {
+    text.contains("::\"type ")
 }
 
 /// What the engine keeps of an index's expressions: JSON, so that a later release can add fields.

@@ -181,6 +181,7 @@ pub fn append_key(
         }
         (_, Datum::Float4(value)) => KeyValue::Float(*value as f64),
         (_, Datum::Float8(value)) => KeyValue::Float(*value),
+        (_, Datum::Enum(key)) => KeyValue::Signed(*key),
         (_, Datum::Uuid(value)) => KeyValue::Raw16(*value),
         (_, Datum::Text(value)) => KeyValue::Bytes(value.as_bytes()),
         (_, Datum::Bytea(value)) => KeyValue::Bytes(value),

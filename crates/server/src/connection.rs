@@ -16,7 +16,7 @@ use mote_types::{ColumnType, Datum, input_binary, input_text};
 use crate::auth::{AuthMethod, scram};
 use crate::host::{WireHost, connection_lost, terminated};
 use crate::net::waker::SessionWaker;
-use crate::net::worker::{Reason, Suspend};
+use crate::net::worker::{Reason, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{
     self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, ReadBuffer, STARTUP_BYTES_MAX, protocol_violation,
@@ -244,6 +244,8 @@ impl Connection {
             self.closing = true;
             return Ok(());
         }
+        let session = self.session.as_ref();
+        let _types = session.map(|session| session.state.catalog.enter_types());
         loop {
             while !self.closing && self.next_message()? {
                 self.handle(yielder)?;
@@ -290,11 +292,14 @@ impl Connection {
     fn pause(&mut self, yielder: &Yielder<(), Suspend>, deadline_ns: Option<u64>) {
         self.wire.flush();
         let gate = self.wire.pending_gate();
-        yielder.suspend(Suspend {
-            reason: Reason::Wait,
-            gate,
-            deadline_ns,
-        });
+        suspend(
+            yielder,
+            Suspend {
+                reason: Reason::Wait,
+                gate,
+                deadline_ns,
+            },
+        );
         self.wire.drained = false;
     }
 

@@ -10,7 +10,7 @@ use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
 use crate::connection::Wire;
-use crate::net::worker::{Reason, STACK_BYTES, Suspend};
+use crate::net::worker::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
 
@@ -42,11 +42,14 @@ impl WireHost<'_> {
         // What is not due is not sent when its horizon comes: no reason to run again.
         self.wire.settle_gate();
         let gate = self.wire.pending_gate().max(until);
-        self.yielder.suspend(Suspend {
-            reason,
-            gate,
-            deadline_ns,
-        });
+        suspend(
+            self.yielder,
+            Suspend {
+                reason,
+                gate,
+                deadline_ns,
+            },
+        );
         self.wire.drained = false;
     }
 

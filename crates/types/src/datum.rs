@@ -44,6 +44,8 @@ pub enum Datum {
     TimestampTz(i64),
     Interval(Box<Interval>),
     Uuid([u8; 16]),
+    /// A value of an enum, by its key: the keys of a type sort as its values do.
+    Enum(i64),
     Jsonb(Box<Json>),
     /// Every array type; also `int2vector` and `oidvector`.
     Array(Box<Array>),
@@ -227,6 +229,7 @@ impl Datum {
             Datum::TimestampTz(_) => "TimestampTz",
             Datum::Interval(_) => "Interval",
             Datum::Uuid(_) => "Uuid",
+            Datum::Enum(_) => "Enum",
             Datum::Jsonb(_) => "Jsonb",
             Datum::Array(_) => "Array",
             Datum::Record(_) => "Record",

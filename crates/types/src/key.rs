@@ -80,9 +80,11 @@ fn write_value(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
         Datum::Int8(value) if key_encoding(ty) == Some(KeyEncoding::Unsigned) => {
             out.extend_from_slice(&value.to_be_bytes())
         }
-        Datum::Int8(value) | Datum::Time(value) | Datum::Timestamp(value) | Datum::TimestampTz(value) => {
-            out.extend_from_slice(&flip_i64(*value))
-        }
+        Datum::Int8(value)
+        | Datum::Enum(value)
+        | Datum::Time(value)
+        | Datum::Timestamp(value)
+        | Datum::TimestampTz(value) => out.extend_from_slice(&flip_i64(*value)),
         Datum::Text(value) => write_escaped(value.as_bytes(), out),
         Datum::Bytea(value) => write_escaped(value, out),
         Datum::Numeric(value) => match fixed_numeric_scale(ty) {

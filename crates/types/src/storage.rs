@@ -11,6 +11,7 @@
 //! | oid, reg*, xid             | Fixed4   | unsigned                                             | Unsigned     |
 //! | float4, float8             | Fixed4/8 | IEEE bits                                            | Float        |
 //! | numeric(p<=18, 0<=s<=18)   | Fixed8   | value * 10^s; NaN is i64::MAX                        | Signed       |
+//! | enums                      | Fixed8   | the value's key, signed                              | Signed       |
 //! | uuid                       | Fixed16  | as is                                                | Raw16        |
 //! | text, varchar, bpchar, ... | Variable | UTF-8 (bpchar without trailing blanks)               | Escaped      |
 //! | bytea                      | Variable | as is                                                | Escaped      |
@@ -18,6 +19,7 @@
 //! | json, jsonb, arrays, record| Variable | own formats                                          | none         |
 
 use crate::catalog::ColumnType;
+use crate::catalog::user::is_enum;
 use std::sync::Arc;
 
 use crate::datum::{Array, Datum, Dimension, Interval, Record, RowType};
@@ -85,6 +87,7 @@ pub fn storage_class(ty: ColumnType) -> StorageClass {
         oid::UUID => StorageClass::Fixed16,
         oid::NUMERIC if fixed_numeric_scale(ty).is_some() => StorageClass::Fixed8,
         other if crate::catalog::is_oid_like(other) => StorageClass::Fixed4,
+        other if is_enum(other) => StorageClass::Fixed8,
         _ => StorageClass::Variable,
     }
 }
@@ -103,6 +106,7 @@ pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
         oid::JSON => None,
         other if crate::catalog::is_oid_like(other) => Some(KeyEncoding::Unsigned),
         other if crate::catalog::is_text_like(other) => Some(KeyEncoding::Escaped),
+        other if is_enum(other) => Some(KeyEncoding::Signed),
         _ => None,
     }
 }
@@ -119,9 +123,11 @@ const FIXED_NUMERIC_NAN: i64 = i64::MAX;
 pub fn encode_storage(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
     match datum {
         Datum::Int4(value) | Datum::Date(value) => out.extend_from_slice(&value.to_le_bytes()),
-        Datum::Int8(value) | Datum::Timestamp(value) | Datum::TimestampTz(value) | Datum::Time(value) => {
-            out.extend_from_slice(&value.to_le_bytes())
-        }
+        Datum::Int8(value)
+        | Datum::Enum(value)
+        | Datum::Timestamp(value)
+        | Datum::TimestampTz(value)
+        | Datum::Time(value) => out.extend_from_slice(&value.to_le_bytes()),
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Numeric(value) => encode_numeric(value, ty, out),
         Datum::Bool(value) => out.push(*value as u8),
@@ -231,6 +237,7 @@ pub fn decode_storage(ty: ColumnType, bytes: &[u8]) -> Datum {
         oid::JSONB => Datum::Jsonb(Box::new(Json::read_storage(bytes))),
         oid::RECORD => Datum::Record(Box::new(decode_record(bytes))),
         other if crate::catalog::is_oid_like(other) => Datum::Oid(u32::from_le_bytes(fixed(bytes))),
+        other if is_enum(other) => Datum::Enum(i64::from_le_bytes(fixed(bytes))),
         _ if ty.is_array() => Datum::Array(Box::new(decode_array(bytes))),
         _ => Datum::Text(stored_text(bytes)),
     }

@@ -19,6 +19,18 @@ const SCHEMA: &str = r#"
 create schema app;
 create schema "Odd Schema";
 comment on schema app is 'the application''s';
+create type app.stage as enum ('new', 'it''s', 'Done');
+create type public.level as enum ('low', 'high');
+alter type public.level add value 'middle' before 'high';
+comment on type app.stage is 'type';
+alter type app.stage owner to dump_writer;
+create table app.staged (
+    id int primary key, at app.stage default 'new'::app.stage not null, before app.stage[], l public.level default 'low',
+    constraint not_done check (at <> 'Done')
+);
+create index staged_new on app.staged (at) where at = 'new';
+create function app.next(app.stage) returns app.stage language sql as 'select min(s) from unnest(enum_range(null::app.stage)) s where s > $1';
+create view app.levels as select id, l, at from app.staged where l > 'low'::public.level;
 create table app.customer (
     id serial primary key,
     name text not null,
@@ -117,6 +129,7 @@ insert into app.customer (name, email, credit, born, created, flags, doc, plain,
      null, null),
     ('', '''quoted"', 0, '4713-01-01 BC', 'infinity', '{}', '[]', '[ ]', '', null, -0.0, 1e-30, -3, '-1 mon', '00:00', null);
 insert into app.calls (b) values (1), (7);
+insert into app.staged values (1, 'it''s', '{new,Done,"it''s"}', 'high'), (2, default, null, 'middle'), (3, 'new', '{}', 'low');
 insert into app.orders (customer, total) values (1, 10), (1, 20), (2, 30);
 insert into app.tree values (1, null), (2, 1), (3, 3);
 insert into calc (a, b) values (1, 2), (3, 4);
@@ -134,6 +147,9 @@ select * from app.customer order by id;
 select * from app.orders order by id;
 select * from app.tree order by id;
 select * from calc order by b;
+select * from app.staged order by at, l;
+select * from app.levels order by l;
+select enum_range(null::public.level), app.next('new');
 select * from "Odd Schema"."Odd Table" order by 1;
 select * from app.rich;
 select * from names order by 1;

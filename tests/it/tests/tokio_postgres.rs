@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use futures_util::{SinkExt, StreamExt, TryStreamExt};
 use mote_it::TestServer;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::types::{FromSql, IsNull, Kind, ToSql, Type, to_sql_checked};
 use tokio_postgres::{AsyncMessage, Client, Config, IsolationLevel, NoTls, SimpleQueryMessage};
 
 /// A test that takes longer hangs.
@@ -229,6 +229,96 @@ fn other_types_in_binary() {
         assert!(
             apart < Duration::from_secs(60),
             "the server's clock is {apart:?} away"
+        );
+    });
+}
+
+/// A value of an enum: the driver knows the type's labels from pg_enum.
+#[derive(Debug, PartialEq, Clone)]
+struct Label(String);
+
+impl<'a> FromSql<'a> for Label {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Label, Box<dyn std::error::Error + Sync + Send>> {
+        let Kind::Enum(labels) = ty.kind() else {
+            return Err("it is no enum".into());
+        };
+        let label = String::from_utf8(raw.to_vec())?;
+        match labels.contains(&label) {
+            true => Ok(Label(label)),
+            false => Err(format!("{label} is none of {labels:?}").into()),
+        }
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        matches!(ty.kind(), Kind::Enum(_))
+    }
+}
+
+impl ToSql for Label {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(self.0.as_bytes());
+        Ok(IsNull::No)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        matches!(ty.kind(), Kind::Enum(_))
+    }
+
+    to_sql_checked!();
+}
+
+#[test]
+fn enums_and_their_arrays() {
+    let server = TestServer::start("tokio-enums");
+    run(async {
+        let client = connect(&server).await;
+        let label = |label: &str| Label(label.to_string());
+        let made = "create type mood as enum ('sad', 'ok', 'happy'); \
+                    create table person (id int primary key, m mood, all_of mood[]); \
+                    create index on person (m); create unique index on person (id) where m = 'ok'";
+        client.batch_execute(made).await.expect("an enum and a table");
+        let insert = "insert into person values ($1, $2, $3)";
+        for (id, m) in [(1, "happy"), (2, "sad"), (3, "ok")] {
+            let parameters: [&(dyn ToSql + Sync); 3] = [&id, &label(m), &vec![label(m), label("ok")]];
+            client.execute(insert, &parameters).await.expect("a row");
+        }
+        let refused = client
+            .execute(insert, &[&4, &label("glum"), &Vec::<Label>::new()])
+            .await
+            .expect_err("no such label");
+        assert_eq!(refused.code(), Some(&SqlState::INVALID_TEXT_REPRESENTATION));
+        let changed =
+            "alter type mood add value 'glum' before 'sad'; alter type mood rename value 'ok' to 'fine'";
+        client.batch_execute(changed).await.expect("other labels");
+    });
+    // What was committed is there after a crash, in the order that the labels have now.
+    let (data, _directory) = server.kill();
+    let server = TestServer::open(&data, &[]).expect("it starts again");
+    run(async {
+        let client = connect(&server).await;
+        let label = |label: &str| Label(label.to_string());
+        client
+            .execute("insert into person values (4, 'glum', '{}')", &[])
+            .await
+            .expect("the new label");
+        let text = "select m, all_of from person where m >= $1 order by m";
+        let rows = client.query(text, &[&label("glum")]).await.expect("rows");
+        let found: Vec<(Label, Vec<Label>)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let expect = [
+            ("glum", vec![]),
+            ("sad", vec!["sad", "fine"]),
+            ("fine", vec!["fine", "fine"]),
+            ("happy", vec!["happy", "fine"]),
+        ];
+        let expect = expect.map(|(m, all)| (label(m), all.into_iter().map(label).collect()));
+        assert_eq!(found, expect);
+        assert_eq!(
+            one::<i64>(&client, "select count(*) from person where m = 'fine' and id > 0").await,
+            1
         );
     });
 }

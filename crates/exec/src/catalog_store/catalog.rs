@@ -13,17 +13,18 @@ use mote_sql::catalog::{
     Column, Constraint, ConstraintKind, ForeignKey, Identity, IndexDescription, IndexKey, IndexKeyTarget,
     Inheritance, ReferentialAction, Relation, RelationKind,
 };
-use mote_sql::plan::deparse::deparse;
 use mote_sql::plan::expr::Expr;
 use mote_types::ColumnType;
+use mote_types::catalog::user::{UserType, number_of};
 
 use super::routine::describe_routine;
-use crate::index_expressions::{self, Builtins, folded};
+use crate::index_expressions::{self, Builtins, folded, stored_text};
 
 use super::stored::{
     StoredAction, StoredBound, StoredConstraintKind, StoredDatabase, StoredIndex, StoredInheritance,
-    StoredKind, StoredObject, StoredRelation, StoredRole, StoredRoutine, StoredSchema,
+    StoredKind, StoredObject, StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
 };
+use super::types::describe_type;
 
 /// Rows that a table is assumed to have before anything is known: PostgreSQL's guess of ten pages.
 const UNKNOWN_ROWS: f64 = 1000.0;
@@ -49,6 +50,13 @@ pub struct RoutineEntry {
     pub row: RowId,
 }
 
+/// A type that a user made: its stored form and the description that the binder uses.
+pub struct TypeEntry {
+    pub stored: StoredUserType,
+    pub described: Arc<UserType>,
+    pub row: RowId,
+}
+
 #[derive(Clone, Default)]
 pub struct Catalog {
     pub databases: HashMap<Oid, Entry<StoredDatabase>>,
@@ -64,6 +72,9 @@ pub struct Catalog {
     routines: HashMap<Oid, Arc<RoutineEntry>>,
     /// Name -> functions and procedures of that name in any schema.
     routine_names: HashMap<String, Vec<Oid>>,
+    types: HashMap<Oid, Arc<TypeEntry>>,
+    /// (schema, name) -> type.
+    type_names: HashMap<(Oid, String), Oid>,
 }
 
 impl Catalog {
@@ -97,6 +108,18 @@ impl Catalog {
     pub fn routines_named(&self, name: &str) -> impl Iterator<Item = &Arc<RoutineEntry>> {
         let oids = self.routine_names.get(name).map_or(&[][..], Vec::as_slice);
         oids.iter().filter_map(|oid| self.routines.get(oid))
+    }
+
+    pub fn user_type(&self, oid: Oid) -> Option<&Arc<TypeEntry>> {
+        self.types.get(&oid)
+    }
+
+    pub fn user_types(&self) -> impl Iterator<Item = &Arc<TypeEntry>> {
+        self.types.values()
+    }
+
+    pub fn user_type_named(&self, schema: Oid, name: &str) -> Option<&Arc<TypeEntry>> {
+        self.types.get(self.type_names.get(&(schema, name.to_string()))?)
     }
 
     pub fn schema_by_name(&self, database: Oid, name: &str) -> Option<&Entry<StoredSchema>> {
@@ -135,7 +158,12 @@ impl Catalog {
             .chain(self.roles.keys())
             .chain(self.routines.keys())
             .map(|oid| oid.0);
-        relations.chain(others).max().unwrap_or(0)
+        // A type's own number is in the lower bits of its OID.
+        let types = self.types.values().flat_map(|ty| {
+            let labels = ty.stored.labels.iter().map(|label| label.oid);
+            labels.chain([number_of(Oid(ty.stored.oid)).0])
+        });
+        relations.chain(others).chain(types).max().unwrap_or(0)
     }
 
     /// Adds or replaces an object. Relations are described afterwards by [`Catalog::describe`].
@@ -152,6 +180,7 @@ impl Catalog {
             }
             StoredObject::Relation(stored) => self.put_relation(stored, row),
             StoredObject::Routine(stored) => self.put_routine(stored, row),
+            StoredObject::Type(stored) => self.put_type(stored, row),
         }
         Ok(())
     }
@@ -203,8 +232,30 @@ impl Catalog {
         }
     }
 
+    fn put_type(&mut self, stored: StoredUserType, row: RowId) {
+        let oid = Oid(stored.oid);
+        self.forget_type(oid);
+        self.type_names
+            .insert((Oid(stored.schema), stored.name.clone()), oid);
+        let described = Arc::new(describe_type(&stored, "", 0));
+        let entry = TypeEntry {
+            stored,
+            described,
+            row,
+        };
+        self.types.insert(oid, Arc::new(entry));
+    }
+
+    fn forget_type(&mut self, oid: Oid) {
+        if let Some(old) = self.types.remove(&oid) {
+            self.type_names
+                .remove(&(Oid(old.stored.schema), old.stored.name.clone()));
+        }
+    }
+
     pub fn remove(&mut self, oid: Oid) {
         self.forget_routine(oid);
+        self.forget_type(oid);
         self.databases.remove(&oid);
         self.schemas.remove(&oid);
         self.roles.remove(&oid);
@@ -311,6 +362,17 @@ impl Catalog {
                 row: entry.row,
             };
             self.routines.insert(oid, Arc::new(entry));
+            return Ok(());
+        }
+        if let Some(entry) = self.types.get(&oid) {
+            let schema = self.schemas.get(&Oid(entry.stored.schema));
+            let schema = schema.map_or("", |schema| &schema.object.name);
+            let entry = TypeEntry {
+                described: Arc::new(describe_type(&entry.stored, schema, version)),
+                stored: entry.stored.clone(),
+                row: entry.row,
+            };
+            self.types.insert(oid, Arc::new(entry));
             return Ok(());
         }
         let Some(entry) = self.relations.get(&oid) else {
@@ -531,7 +593,7 @@ fn describe_index(stored: &StoredIndex, relation: &Relation) -> SqlResult<IndexD
         ))
     };
     let names = relation.quoted_column_names();
-    let shown = |expr: &Expr| (deparse(expr, &names, false), folded(expr));
+    let shown = |expr: &Expr| (stored_text(expr, &names), folded(expr));
     let mut expressions = stored.bound.expressions.iter();
     let mut keys = Vec::with_capacity(stored.keys.len());
     for key in &stored.keys {

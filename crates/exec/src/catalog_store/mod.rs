@@ -18,10 +18,11 @@ mod store;
 mod temporary;
 pub(crate) mod transition;
 mod triggers;
+mod types;
 pub(crate) mod write;
 pub mod stored;
 
-pub use catalog::{Catalog, RelationEntry, RoutineEntry};
+pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
 pub use session::SessionCatalog;
 pub use store::CatalogStore;
 pub use temporary::PG_TEMP;

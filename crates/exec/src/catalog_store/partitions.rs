@@ -12,6 +12,7 @@ use mote_sql::catalog::partition::{
 use mote_sql::catalog::{CatalogView, IndexKeyTarget, Relation};
 use mote_sql::plan::expr::Expr;
 use mote_sql::{RelationExpression, bind_expression_over_relation};
+use mote_types::catalog::user::without;
 use mote_types::format::output_to_string;
 use mote_types::{ColumnType, Datum, FormatSettings, input_text};
 
@@ -140,13 +141,8 @@ fn describe_key(stored: &StoredPartitionKey, relation: &Relation) -> SqlResult<P
         (Some(column), _) => IndexKeyTarget::Column(column),
         (None, Some(text)) => {
             let over = Arc::new(relation.clone());
-            let expr = bind_expression_over_relation(
-                text,
-                &over,
-                RelationExpression::IndexKey,
-                None,
-                &BuiltinsOnly,
-            )?;
+            let purpose = RelationExpression::IndexKey;
+            let expr = without(|| bind_expression_over_relation(text, &over, purpose, None, &BuiltinsOnly))?;
             IndexKeyTarget::Expression(text.clone(), expr)
         }
         (None, None) => {
@@ -214,7 +210,7 @@ pub(crate) fn describe_bound(stored: &StoredBound, keys: &[PartitionKey]) -> Sql
     let settings = FormatSettings::default();
     let value = |text: &str, key: Option<&PartitionKey>| {
         let key = key.ok_or_else(|| SqlError::internal("a partition bound has more values than keys"))?;
-        input_text(key.ty, text, &settings)
+        without(|| input_text(key.ty, text, &settings))
     };
     let range = |datums: &[StoredRangeDatum]| {
         let datums = datums.iter().enumerate().map(|(position, datum)| {
@@ -249,11 +245,12 @@ pub(crate) fn describe_bound(stored: &StoredBound, keys: &[PartitionKey]) -> Sql
 /// The form that is stored.
 pub(crate) fn store_bound(bound: &PartitionBound, keys: &[PartitionKey]) -> StoredBound {
     let settings = FormatSettings::default();
+    let stored = |value: &Datum, ty| without(|| output_to_string(value, ty, &settings));
     let range = |datums: &[RangeDatum]| {
         let datums = datums.iter().zip(keys).map(|(datum, key)| match datum {
             RangeDatum::MinValue => StoredRangeDatum::MinValue,
             RangeDatum::MaxValue => StoredRangeDatum::MaxValue,
-            RangeDatum::Value(value) => StoredRangeDatum::Value(output_to_string(value, key.ty, &settings)),
+            RangeDatum::Value(value) => StoredRangeDatum::Value(stored(value, key.ty)),
         });
         datums.collect()
     };
@@ -262,7 +259,7 @@ pub(crate) fn store_bound(bound: &PartitionBound, keys: &[PartitionKey]) -> Stor
         PartitionBound::List(values) => StoredBound::List(
             values
                 .iter()
-                .map(|value| (!value.is_null()).then(|| output_to_string(value, keys[0].ty, &settings)))
+                .map(|value| (!value.is_null()).then(|| stored(value, keys[0].ty)))
                 .collect(),
         ),
         PartitionBound::Range { from, to } => StoredBound::Range {

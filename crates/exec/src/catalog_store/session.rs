@@ -14,11 +14,13 @@ use mote_common::{Oid, RowId, SqlResult};
 use mote_engine::Engine;
 use mote_sql::catalog::routine::Routine;
 use mote_sql::catalog::{CatalogView, Relation};
+use mote_types::catalog::user::{Entered, UserType, is_user_type, without};
 
 use super::catalog::{Catalog, RelationEntry};
 use super::store::CatalogStore;
 use super::stored::StoredObject;
 use super::temporary::{PG_TEMP, Temporary};
+use super::types::SessionTypes;
 use crate::views;
 
 /// One change of the running transaction.
@@ -55,6 +57,8 @@ pub struct SessionCatalog {
     temporary: Temporary,
     /// See `note_temporary_use`.
     used_temporary: bool,
+    /// Names and labels of users' types, for the values that the session reads and writes.
+    types: Arc<SessionTypes>,
 }
 
 /// No generation has this number: what is kept under it is made anew.
@@ -64,7 +68,9 @@ impl SessionCatalog {
     pub fn new(store: Arc<CatalogStore>, engine: Arc<Engine>) -> SessionCatalog {
         let generation = store.generation();
         let cached = RefCell::new((generation, store.committed()));
+        let types = Arc::new(SessionTypes::new(store.clone()));
         SessionCatalog {
+            types,
             store,
             engine,
             database: Oid::INVALID,
@@ -83,6 +89,27 @@ impl SessionCatalog {
 
     pub fn store(&self) -> &Arc<CatalogStore> {
         &self.store
+    }
+
+    /// Makes names and labels of users' types known to what this thread does until the guard is dropped.
+    pub fn enter_types(&self) -> Entered {
+        mote_types::catalog::user::enter(self.types.clone())
+    }
+
+    /// The search path is another one.
+    pub fn search_path_changed(&self) {
+        self.types.look_in(self.database, self.effective_path());
+    }
+
+    /// Tells the dictionary which types the transaction has changed.
+    fn follow_types(&self) {
+        let changes = self.overlay.iter().flat_map(|overlay| &overlay.changes);
+        let mut changed = changes.filter(|change| is_user_type(change.oid)).peekable();
+        if changed.peek().is_none() {
+            return self.types.set_own(None);
+        }
+        let oids = changed.map(|change| change.oid).collect();
+        self.types.set_own(Some((self.current(), oids)));
     }
 
     /// The state this session sees now.
@@ -239,6 +266,9 @@ impl SessionCatalog {
                 })
             }
         }
+        if is_user_type(oid) {
+            self.follow_types();
+        }
         Ok(())
     }
 
@@ -262,6 +292,7 @@ impl SessionCatalog {
                 changes: kept,
             });
         }
+        self.follow_types();
         Ok(())
     }
 
@@ -275,6 +306,7 @@ impl SessionCatalog {
     /// ROLLBACK.
     pub fn discard_changes(&mut self) {
         self.overlay = None;
+        self.follow_types();
     }
 
     /// Runs the engine's commit, and publishes the changes if it succeeds.
@@ -282,6 +314,7 @@ impl SessionCatalog {
         let Some(overlay) = self.overlay.take() else {
             return commit();
         };
+        self.follow_types();
         let (temporary, permanent): (Vec<Change>, Vec<Change>) =
             overlay.changes.into_iter().partition(|change| change.temporary);
         let result = match permanent.is_empty() {
@@ -307,7 +340,8 @@ impl SessionCatalog {
         let publication = self.store.begin_publication();
         let result = commit()?;
         let mut catalog = (*publication.base()).clone();
-        apply(&mut catalog, &self.store, &self.engine, changes)
+        // The dictionary would wait for the publication to end.
+        without(|| apply(&mut catalog, &self.store, &self.engine, changes))
             .expect("changes that applied to the transaction's own view apply to the committed state");
         publication.finish(catalog);
         Ok(result)
@@ -468,6 +502,23 @@ impl CatalogView for SessionCatalog {
 
     fn routine(&self, oid: Oid) -> Option<Arc<Routine>> {
         Some(self.current().routine(oid)?.described.clone())
+    }
+
+    fn user_type_named(&self, schema: Option<&str>, name: &str) -> Option<Arc<UserType>> {
+        let catalog = self.current();
+        let in_schema = |schema: &str| {
+            let schema = catalog.schema_by_name(self.database, schema)?;
+            let found = catalog.user_type_named(Oid(schema.object.oid), name)?;
+            Some(found.described.clone())
+        };
+        match schema {
+            Some(schema) => in_schema(schema),
+            None => self.effective_path().iter().find_map(|schema| in_schema(schema)),
+        }
+    }
+
+    fn user_type(&self, oid: Oid) -> Option<Arc<UserType>> {
+        Some(self.current().user_type(oid)?.described.clone())
     }
 
     fn schema_exists(&self, name: &str) -> bool {

@@ -18,6 +18,7 @@ pub enum StoredObject {
     Role(StoredRole),
     Relation(StoredRelation),
     Routine(StoredRoutine),
+    Type(StoredUserType),
 }
 
 impl StoredObject {
@@ -36,6 +37,7 @@ impl StoredObject {
             StoredObject::Role(o) => o.oid,
             StoredObject::Relation(o) => o.oid,
             StoredObject::Routine(o) => o.oid,
+            StoredObject::Type(o) => o.oid,
         })
     }
 }
@@ -513,6 +515,33 @@ pub struct StoredType {
     /// The relation whose row type it is; `oid` is then that of record.
     #[serde(default)]
     pub row_of: Option<u32>,
+}
+
+/// A type that a user made: an enum.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredUserType {
+    pub oid: u32,
+    pub schema: u32,
+    pub name: String,
+    pub owner: u32,
+    /// In their order.
+    pub labels: Vec<StoredLabel>,
+    #[serde(default)]
+    pub acl: Vec<StoredAcl>,
+    #[serde(default)]
+    pub comment: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredLabel {
+    pub oid: u32,
+    /// What rows and indexes hold; never changes, and grows along the list.
+    pub key: i64,
+    pub label: String,
+    pub sort_order: f32,
+    /// By ALTER TYPE, in the transaction that made this very object; rows of the catalog do not say.
+    #[serde(skip)]
+    pub added: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

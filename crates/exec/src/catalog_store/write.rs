@@ -3,14 +3,17 @@
 use mote_common::error::state;
 use mote_common::{Oid, RowId, SqlError, SqlResult, TableId};
 use mote_engine::{
-    Access, BeginOptions, Engine, RowLockStrength, RowWriter, SQL_CATALOG_TABLE, Transaction, WaitPolicy,
-    WriteError,
+    Access, AdvisoryMode, BeginOptions, Engine, RowLockStrength, RowWriter, SQL_CATALOG_TABLE, Transaction,
+    WaitPolicy, WriteError,
 };
+use mote_types::ColumnType;
+use mote_types::catalog::user::is_user_type;
 use std::sync::Arc;
 
 use super::catalog::Catalog;
 use super::stored::StoredObject;
 use super::temporary::NO_ROW;
+use crate::command::schema;
 use crate::context::StatementContext;
 use crate::modify::write_error;
 
@@ -60,7 +63,10 @@ pub(crate) fn build(engine: &Engine, objects: Vec<(StoredObject, RowId)>) -> Sql
     let mut catalog = Catalog::default();
     let mut described = Vec::new();
     for (object, row) in objects {
-        if matches!(object, StoredObject::Relation(_) | StoredObject::Routine(_)) {
+        if matches!(
+            object,
+            StoredObject::Relation(_) | StoredObject::Routine(_) | StoredObject::Type(_)
+        ) {
             described.push(object.oid());
         }
         catalog.put(object, row)?;
@@ -95,6 +101,7 @@ fn insert(
 pub(crate) fn put(object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let oid = object.oid();
     let depth = context.session.savepoint_depth;
+    hold_types(&object, context)?;
     if matches!(&object, StoredObject::Relation(relation) if relation.temporary) {
         return context.session.catalog.record(oid, Some((object, NO_ROW)), depth);
     }
@@ -119,6 +126,34 @@ pub(crate) fn put(object: StoredObject, context: &mut StatementContext<'_>) -> S
         }
     };
     context.session.catalog.record(oid, Some((object, row)), depth)
+}
+
+/// Nobody drops a type while there is about to be something of it.
+fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let types: Vec<u32> = match object {
+        StoredObject::Relation(relation) => {
+            let columns = relation.columns.iter().filter(|column| !column.dropped);
+            columns.map(|column| column.type_oid).collect()
+        }
+        StoredObject::Routine(routine) => {
+            let arguments = routine.arguments.iter().map(|argument| argument.ty.oid);
+            arguments.chain([routine.result.oid]).collect()
+        }
+        _ => Vec::new(),
+    };
+    for ty in types {
+        let ty = Oid(ty);
+        if !is_user_type(ty) {
+            continue;
+        }
+        let ty = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
+        schema::lock_type(ty, AdvisoryMode::Shared, context)?;
+        if context.session.catalog.current().user_type(ty).is_none() {
+            let message = format!("type with OID {ty} does not exist");
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+        }
+    }
+    Ok(())
 }
 
 /// Deletes an object.
@@ -196,6 +231,7 @@ fn gone(object: &StoredObject) -> SqlError {
         StoredObject::Role(role) => (state::UNDEFINED_OBJECT, "role", &role.name),
         StoredObject::Relation(relation) => (state::UNDEFINED_TABLE, "relation", &relation.name),
         StoredObject::Routine(routine) => (state::UNDEFINED_FUNCTION, "function", &routine.name),
+        StoredObject::Type(ty) => (state::UNDEFINED_OBJECT, "type", &ty.name),
     };
     SqlError::new(state, format!("{noun} \"{name}\" does not exist"))
 }
@@ -207,6 +243,7 @@ fn known(oid: Oid, context: &StatementContext<'_>) -> Option<StoredObject> {
         .relation(oid)
         .map(|r| StoredObject::Relation(r.stored.clone()));
     relation
+        .or_else(|| Some(StoredObject::Type(catalog.user_type(oid)?.stored.clone())))
         .or_else(|| Some(StoredObject::Schema(catalog.schemas.get(&oid)?.object.clone())))
         .or_else(|| Some(StoredObject::Role(catalog.roles.get(&oid)?.object.clone())))
         .or_else(|| {
@@ -222,6 +259,7 @@ fn row_of(oid: Oid, context: &StatementContext<'_>) -> Option<RowId> {
         .relation(oid)
         .map(|r| r.row)
         .or_else(|| catalog.routine(oid).map(|r| r.row))
+        .or_else(|| catalog.user_type(oid).map(|t| t.row))
         .or_else(|| catalog.schemas.get(&oid).map(|e| e.row))
         .or_else(|| catalog.roles.get(&oid).map(|e| e.row))
         .or_else(|| catalog.databases.get(&oid).map(|e| e.row))

@@ -5,7 +5,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
-use super::{drop, privileges, role, routine, schema};
+use super::{drop, privileges, role, routine, schema, user_type};
 use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -20,6 +20,10 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
         .map(str::to_string);
     if routine::is_routine(comment.kind) {
         routine::comment(&comment.object, comment.kind, text, context)?;
+        return Ok(CommandTag::Word("COMMENT"));
+    }
+    if comment.kind == ObjectKind::Type {
+        user_type::comment(&comment.object, text, context)?;
         return Ok(CommandTag::Word("COMMENT"));
     }
     let ObjectReference::Name(name) = &comment.object else {

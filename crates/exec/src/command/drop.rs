@@ -8,14 +8,14 @@ use mote_engine::TableLockMode;
 use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, RelationName, deparse};
 use mote_sql::catalog::CatalogView;
 
-use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, view};
+use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::{RelationEntry, RoutineEntry, write};
 use crate::context::StatementContext;
 use crate::session::{CommandTag, Steps};
 
 /// What PostgreSQL calls the objects of a DROP that names more than one.
-const SEVERAL: &str = "desired object(s)";
+pub(super) const SEVERAL: &str = "desired object(s)";
 
 pub(super) fn command_name(kind: ObjectKind) -> &'static str {
     match kind {
@@ -28,6 +28,7 @@ pub(super) fn command_name(kind: ObjectKind) -> &'static str {
         ObjectKind::Procedure => "DROP PROCEDURE",
         ObjectKind::Routine => "DROP ROUTINE",
         ObjectKind::Trigger => "DROP TRIGGER",
+        ObjectKind::Type => "DROP TYPE",
         _ => "DROP",
     }
 }
@@ -38,6 +39,9 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
         ObjectKind::Function | ObjectKind::Procedure | ObjectKind::Routine
     ) {
         return routine::drop(drop, context);
+    }
+    if drop.kind == ObjectKind::Type {
+        return user_type::drop(drop, context);
     }
     let tag = command_name(drop.kind);
     let word = match drop.kind {
@@ -699,6 +703,11 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
         .iter()
         .map(|entry| (routine::described(entry, context), subject.clone()));
     descriptions.extend(named);
+    let mut types = user_type::in_schema(stored.oid, context);
+    let named = types
+        .iter()
+        .map(|entry| (user_type::described(entry), subject.clone()));
+    descriptions.extend(named);
     if !descriptions.is_empty() && drop.behavior == DropBehavior::Restrict {
         return Err(refused(&subject, &descriptions));
     }
@@ -717,5 +726,8 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     let current = context.session.catalog.current();
     routines.retain(|entry| current.routine(Oid(entry.stored.oid)).is_some());
     routine::drop_all(&routines, &subject, DropBehavior::Cascade, context)?;
+    let current = context.session.catalog.current();
+    types.retain(|entry| current.user_type(Oid(entry.stored.oid)).is_some());
+    user_type::drop_all(&types, &subject, DropBehavior::Cascade, context)?;
     write::remove(Oid(stored.oid), context)
 }

@@ -12,16 +12,16 @@ use mote_sql::bind::implied_name;
 use mote_sql::bind::query::WHOLE_ROW;
 use mote_sql::catalog::Relation;
 use mote_sql::catalog::function::Volatility;
-use mote_sql::plan::deparse::deparse;
 use mote_sql::plan::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_written_expression};
 use mote_types::catalog::is_text_like;
+use mote_types::catalog::user::is_enum;
 use mote_types::{ColumnType, oid};
 
 use super::internal;
 use crate::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredRelation};
 use crate::context::StatementContext;
-use crate::index_expressions::{self, BoundIndex, fix_literals, key_type};
+use crate::index_expressions::{self, BoundIndex, fix_literals, key_type, stored_text};
 use crate::query::runtime::{Runtime, Values};
 use crate::views::builtin;
 
@@ -99,7 +99,7 @@ pub(super) fn resolve(
         keys.push(with_unused_name(key, &keys, table));
     }
     Ok(IndexKeys {
-        predicate: bound.predicate.as_ref().map(|expr| deparse(expr, &names, false)),
+        predicate: bound.predicate.as_ref().map(|expr| stored_text(expr, &names)),
         keys,
         bound: Arc::new(bound),
     })
@@ -197,7 +197,7 @@ fn quoted_names(table: &StoredRelation) -> Vec<String> {
 
 /// Canonical texts of the expressions, and of the predicate.
 fn texts(bound: &BoundIndex, names: &[String]) -> (Vec<String>, Option<String>) {
-    let text = |expr: &Bound| deparse(expr, names, false);
+    let text = |expr: &Bound| stored_text(expr, names);
     (
         bound.expressions.iter().map(text).collect(),
         bound.predicate.as_ref().map(text),
@@ -308,7 +308,7 @@ fn key_of_expression(element: &IndexElement, expr: &Bound, names: &[String]) -> 
     };
     Ok(StoredIndexKey {
         column: None,
-        expression: Some(deparse(expr, names, false)),
+        expression: Some(stored_text(expr, names)),
         name: Some(implied.as_deref().unwrap_or("expr").to_string()),
         type_oid,
         typmod,
@@ -435,6 +435,7 @@ fn class_of(written: &QualifiedName, ty: ColumnType) -> SqlResult<Option<Oid>> {
 fn require_class(class: &builtin::OperatorClass, ty: ColumnType) -> SqlResult<()> {
     let takes = match class.input {
         oid::ANYARRAY => ty.is_array(),
+        oid::ANYENUM => is_enum(ty.oid),
         oid::TEXT => matches!(ty.oid, oid::TEXT | oid::VARCHAR),
         input => input == ty.oid || input == oid::OID && mote_types::catalog::is_oid_like(ty.oid),
     };

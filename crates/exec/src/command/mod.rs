@@ -21,6 +21,7 @@ mod create_table;
 mod create_table_as;
 mod database;
 mod drop;
+mod enum_type;
 mod grant;
 mod index_keys;
 mod internal;
@@ -38,7 +39,7 @@ mod rewrite;
 mod role;
 mod routine;
 mod row_checks;
-mod schema;
+pub(crate) mod schema;
 mod sequence;
 mod set;
 mod set_constraints;
@@ -50,6 +51,7 @@ pub(crate) mod temporary;
 mod trigger;
 mod trigger_clones;
 mod truncate;
+mod user_type;
 mod vacuum;
 mod view;
 
@@ -164,6 +166,8 @@ pub(crate) fn run(
         Statement::CreateFunction(create) => routine::create(create, context),
         Statement::AlterFunction(alter) => routine::alter(alter, context),
         Statement::Call(_) | Statement::Do(_) => run_body(statement, &mut BodyContext::Statement(context)),
+        Statement::CreateEnum(create) => enum_type::create(create, context),
+        Statement::AlterEnum(alter) => enum_type::alter(alter, context),
         Statement::CreateRole(create) => role::create(create, context),
         Statement::AlterRole(alter) => role::alter(alter, context),
         Statement::AlterRoleSet(alter) => role::alter_settings(alter, context),
@@ -268,6 +272,7 @@ pub(crate) fn name(statement: &Statement) -> &'static str {
         Statement::AlterDatabaseSet(_) => "ALTER DATABASE",
         Statement::CreateExtension(_) => "CREATE EXTENSION",
         Statement::CreateEnum(_) | Statement::CreateCompositeType(_) => "CREATE TYPE",
+        Statement::AlterEnum(_) => "ALTER TYPE",
         Statement::CreateDomain(_) => "CREATE DOMAIN",
         Statement::Drop(drop) => drop::command_name(drop.kind),
         Statement::Truncate(_) => "TRUNCATE TABLE",

@@ -12,7 +12,8 @@ use mote_sql::plan::privilege;
 use super::acl;
 use super::alter_children::passes_down;
 use super::{
-    drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema, sequence, trigger, view,
+    drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema, sequence, trigger,
+    user_type, view,
 };
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::catalog_store::write;
@@ -22,6 +23,9 @@ use crate::session::CommandTag;
 pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if routine::is_routine(rename.kind) {
         return routine::rename(rename, context);
+    }
+    if rename.kind == ObjectKind::Type {
+        return user_type::rename(rename, context);
     }
     let ObjectReference::Name(name) = &rename.object else {
         return Err(SqlError::unsupported("RENAME of this kind of object"));
@@ -395,14 +399,19 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
         .filter(|relation| relation.stored.schema == stored.oid)
         .map(|relation| relation.stored.clone())
         .collect();
+    user_type::refuse_renamed_schema(stored.oid, context)?;
     for relation in &inside {
         view::follow_rename(relation, new, &relation.name, context)?;
     }
     let old: Vec<String> = (inside.iter())
         .map(|relation| sequence::constant(relation, context))
         .collect();
+    let types = user_type::in_schema(stored.oid, context);
     stored.name = new.to_string();
     write::put(StoredObject::Schema(stored), context)?;
+    for entry in types {
+        write::put(StoredObject::Type(entry.stored.clone()), context)?;
+    }
     for (relation, old) in inside.iter().zip(&old) {
         // The descriptions of relations hold their schema's name.
         let current = context
@@ -480,6 +489,9 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
     if routine::is_routine(alter.kind) {
         return routine::owner(alter, context);
     }
+    if alter.kind == ObjectKind::Type {
+        return user_type::owner(alter, context);
+    }
     let ObjectReference::Name(name) = &alter.object else {
         return Err(SqlError::unsupported("ALTER OWNER of this kind of object"));
     };
@@ -549,6 +561,9 @@ pub(super) fn set_schema(
 ) -> SqlResult<CommandTag> {
     if routine::is_routine(alter.kind) {
         return routine::set_schema(alter, context);
+    }
+    if alter.kind == ObjectKind::Type {
+        return user_type::set_schema(alter, context);
     }
     let tag = tag_of(alter.kind)?;
     let ObjectReference::Name(name) = &alter.object else {

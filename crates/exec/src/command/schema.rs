@@ -102,6 +102,20 @@ fn named_schema_for_creation(
 
 /// Takes a name for the rest of the transaction: whoever else wants to make an object of this name waits.
 pub(super) fn reserve_name(schema: Oid, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    lock_name(schema, name, AdvisoryMode::Exclusive, context)
+}
+
+/// Keeps a type of users from being dropped, or waits for those who keep it, until the end of the transaction.
+pub(crate) fn lock_type(ty: Oid, mode: AdvisoryMode, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    lock_name(ty, "", mode, context)
+}
+
+fn lock_name(
+    schema: Oid,
+    name: &str,
+    mode: AdvisoryMode,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
     // FNV-1a; a collision merely makes two names wait for each other.
     let seed = 0xcbf2_9ce4_8422_2325u64 ^ schema.0 as u64;
     let key = name
@@ -113,12 +127,10 @@ pub(super) fn reserve_name(schema: Oid, name: &str, context: &mut StatementConte
         two_parts: false,
     };
     loop {
-        let taken = context.transaction.lock_advisory(
-            key,
-            AdvisoryMode::Exclusive,
-            AdvisoryScope::Transaction,
-            WaitPolicy::Block,
-        );
+        let taken =
+            context
+                .transaction
+                .lock_advisory(key, mode, AdvisoryScope::Transaction, WaitPolicy::Block);
         match taken {
             Ok(()) => return Ok(()),
             Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,

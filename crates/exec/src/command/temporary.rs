@@ -111,7 +111,13 @@ pub(crate) fn refuse_permanent_dependent(
                 return unsupported("a default of a permanent table that reads a temporary sequence");
             }
         }
-        StoredObject::Database(_) | StoredObject::Schema(_) | StoredObject::Role(_) => {}
+        StoredObject::Type(ty) if catalog.is_temporary_schema(Oid(ty.schema)) => {
+            return unsupported("a type in a temporary schema");
+        }
+        StoredObject::Type(_)
+        | StoredObject::Database(_)
+        | StoredObject::Schema(_)
+        | StoredObject::Role(_) => {}
     }
     Ok(())
 }

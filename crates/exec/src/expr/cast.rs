@@ -6,10 +6,11 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Engine;
 use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::function::function_by_oid;
-use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like};
+use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
 
 use super::Expression;
+use crate::catalog_store::SessionCatalog;
 use crate::query::runtime::Runtime;
 use crate::routine::text as routine_text;
 use crate::session::SessionState;
@@ -152,7 +153,7 @@ pub(crate) fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> S
         return Ok(Oid(number));
     }
     if ty == oid::REGTYPE {
-        return parse_type(text).map(|ty| ty.oid);
+        return regtype_input(text, &runtime.session().catalog);
     }
     let found = reg_lookup(runtime, text, ty);
     found.ok_or_else(|| {
@@ -167,6 +168,25 @@ pub(crate) fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> S
     })
 }
 
+fn regtype_input(text: &str, catalog: &SessionCatalog) -> SqlResult<Oid> {
+    let refused = match parse_type(text) {
+        Ok(ty) => return Ok(ty.oid),
+        Err(error) => error,
+    };
+    // Built-in names come first, as pg_catalog does in the search path.
+    let (name, is_array) = match text.trim().strip_suffix("[]") {
+        Some(element) => (element, true),
+        None => (text, false),
+    };
+    let (schema, name) = split_name(name);
+    let Some(found) = catalog.user_type_named(schema.as_deref(), &name) else {
+        return Err(refused);
+    };
+    let ty = ColumnType::new(found.oid);
+    let array = ty.array_of().map_or(ty.oid, |array| array.oid);
+    Ok(if is_array { array } else { ty.oid })
+}
+
 /// The object a `reg*` text names, if there is one.
 pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> Option<Oid> {
     let (schema, name) = split_name(text);
@@ -178,7 +198,7 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
                 .map(|relation| relation.oid)
                 .or_else(|| catalog.index_oid(schema.as_deref(), &name))
         }
-        oid::REGTYPE => parse_type(text).ok().map(|ty| ty.oid),
+        oid::REGTYPE => regtype_input(text, catalog).ok(),
         oid::REGNAMESPACE => crate::views::schema_oid(&name).or_else(|| catalog.schema_oid(&name)),
         oid::REGROLE => catalog
             .current()
@@ -239,7 +259,7 @@ pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty
     let name = match ty {
         oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
         // A modifier of -1 would print `bpchar` for `character`.
-        oid::REGTYPE => mote_types::type_info(value).map(|_| format_type(value, -2)),
+        oid::REGTYPE => type_shape(value).map(|_| format_type(value, -2)),
         oid::REGNAMESPACE => crate::views::schema_name(value).map(str::to_string).or_else(|| {
             catalog
                 .current()

@@ -29,6 +29,7 @@ impl ConstantFolder for Folder {
 fn depends_on_session(ty: ColumnType) -> bool {
     let ty = ty.element().map_or(ty.oid, |element| element.oid);
     mote_types::catalog::is_reg_type(ty)
+        || mote_types::catalog::user::is_enum(ty)
         || matches!(
             ty,
             oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::INTERVAL | oid::RECORD

@@ -3,7 +3,7 @@
 use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_sql::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
-use mote_types::{Datum, format_type, oid, type_info};
+use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
 use crate::catalog_store::stored::StoredRelation;
@@ -14,6 +14,19 @@ use crate::views::{
     Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
     updatable,
 };
+
+fn is_type_visible(runtime: &mut Runtime<'_, '_>, ty: Oid) -> Datum {
+    if type_info(ty).is_some() {
+        return Datum::Bool(true);
+    }
+    let catalog = &runtime.session().catalog;
+    let element = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
+    let Some(known) = catalog.user_type(element) else {
+        return Datum::Null;
+    };
+    let found = catalog.user_type_named(None, &known.name);
+    Datum::Bool(found.is_some_and(|found| found.oid == known.oid))
+}
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -31,7 +44,7 @@ pub fn body(name: &str) -> Option<Body> {
             Body::Runtime(|runtime, _, a| Ok(is_visible(runtime, Oid(oid_value(&a[0])))))
         }
         "pg_type_is_visible" => {
-            Body::Pure(|a| Ok(type_info(Oid(oid_value(&a[0]))).map_or(Datum::Null, |_| Datum::Bool(true))))
+            Body::Runtime(|runtime, _, a| Ok(is_type_visible(runtime, Oid(oid_value(&a[0])))))
         }
         "pg_function_is_visible" => Body::Runtime(|runtime, _, a| {
             let oid = Oid(oid_value(&a[0]));

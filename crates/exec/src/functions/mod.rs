@@ -17,6 +17,7 @@ mod snapshot;
 pub mod bytes;
 mod catalog_text;
 pub mod datetime;
+mod enums;
 mod degrees;
 pub mod formatting;
 mod hash;
@@ -96,6 +97,7 @@ pub fn scalar_body(name: &str) -> Option<Body> {
         .or_else(|| formatting::body(name))
         .or_else(|| datetime::body(name))
         .or_else(|| array::body(name))
+        .or_else(|| enums::body(name))
         .or_else(|| json::body(name))
         .or_else(|| backup::body(name))
         .or_else(|| snapshot::body(name))
@@ -118,6 +120,7 @@ const COMPARED: &[&str] = &[
     "char",
     "cid",
     "date",
+    "enum",
     "float4",
     "float48",
     "float8",

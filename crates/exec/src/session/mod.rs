@@ -138,6 +138,7 @@ impl Session {
             settings.set_initial(name, value)?;
         }
         catalog.search_path = settings.effective.search_path.clone();
+        catalog.search_path_changed();
         {
             let mut doing = identity.activity.doing();
             doing.database = Oid(target.object.oid);

@@ -17,7 +17,7 @@ use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
 use mote_sql::{ParameterNames, PlanSettings};
 use mote_types::catalog::is_reg_type;
-use mote_types::type_info;
+use mote_types::{ColumnType, type_info};
 use parking_lot::Mutex;
 
 use super::Session;
@@ -69,7 +69,7 @@ impl Session {
         }
         if let Some(unknown) = types
             .iter()
-            .find(|&&ty| ty != Oid::INVALID && type_info(ty).is_none())
+            .find(|&&ty| ty != Oid::INVALID && !self.state.is_type(ty))
         {
             return Err(SqlError::new(
                 state::UNDEFINED_OBJECT,
@@ -114,6 +114,11 @@ impl Session {
 }
 
 impl SessionState {
+    fn is_type(&self, ty: Oid) -> bool {
+        let element = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
+        type_info(ty).is_some() || self.catalog.user_type(element).is_some()
+    }
+
     /// The statement of exactly this text, if this worker planned it (or failed to) before.
     pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
         let key = self.cache_key(text, types)?;

@@ -201,6 +201,7 @@ impl SessionState {
         self.catalog
             .search_path
             .clone_from(&self.settings.effective.search_path);
+        self.catalog.search_path_changed();
         let application = self.settings.get("application_name").unwrap_or_default();
         self.activity.doing().application = application.to_string();
     }

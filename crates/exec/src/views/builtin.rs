@@ -2,6 +2,7 @@
 //! collations. Numbers and names are PostgreSQL 15's; clients look some of them up (`'array_in'::regproc`).
 
 use mote_common::Oid;
+use mote_types::catalog::user::is_enum;
 
 pub const CATALOG_SCHEMA: Oid = Oid(11);
 pub const INFORMATION_SCHEMA: Oid = Oid(13207);
@@ -91,6 +92,7 @@ pub fn default_operator_class(ty: Oid) -> Oid {
         || match ty {
             mote_types::oid::VARCHAR => Oid(3126),
             _ if mote_types::ColumnType::new(ty).is_array() => Oid(10000),
+            _ if is_enum(ty) => Oid(10069),
             _ if mote_types::catalog::is_oid_like(ty) => Oid(1981),
             _ => Oid::INVALID,
         },
@@ -169,6 +171,7 @@ pub const OPERATOR_CLASSES: &[OperatorClass] = &[
     class(10000, "array_ops", 397, 2277, true, 0, "array_ops"),
     class(10065, "uuid_ops", 2968, 2950, true, 0, "uuid_ops"),
     class(10067, "pg_lsn_ops", 3253, 3220, true, 0, "pg_lsn_ops"),
+    class(10069, "enum_ops", 3522, 3500, true, 0, "enum_ops"),
     class(10088, "jsonb_ops", 4033, 3802, true, 0, "jsonb_ops"),
     class(10053, "xid8_ops", 5067, 5069, true, 0, "xid8_ops"),
 ];
@@ -358,6 +361,10 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(3239, "pg_lsn_send", &[3220], 17, false),
     support(3504, "anyenum_in", &[2275], 3500, false),
     support(3505, "anyenum_out", &[3500], 2275, true),
+    support(3506, "enum_in", &[2275, 26], 3500, true),
+    support(3507, "enum_out", &[3500], 2275, true),
+    support(3532, "enum_recv", &[2281, 26], 3500, true),
+    support(3533, "enum_send", &[3500], 17, true),
     support(3803, "jsonb_send", &[3802], 17, false),
     support(3804, "jsonb_out", &[3802], 2275, false),
     support(3805, "jsonb_recv", &[2281], 3802, false),

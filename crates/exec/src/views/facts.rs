@@ -9,8 +9,8 @@ use mote_sql::catalog::{Column, IndexDescription, Relation};
 use mote_types::ColumnType;
 
 use super::builtin::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
-use crate::catalog_store::Catalog;
 use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, StoredSchema};
+use crate::catalog_store::{Catalog, TypeEntry};
 use crate::session::{Activity, SessionState};
 
 pub struct Facts<'a> {
@@ -112,6 +112,19 @@ impl<'a> Facts<'a> {
             .collect();
         routines.sort_by_key(|routine| routine.oid);
         routines
+    }
+
+    /// Types that users made in this database, in order of OIDs.
+    pub fn user_types(&self) -> Vec<&TypeEntry> {
+        let database = self.database().0;
+        let here = |schema: u32| {
+            let entry = self.catalog.schemas.get(&Oid(schema));
+            entry.is_some_and(|entry| entry.object.database == database)
+        };
+        let types = self.catalog.user_types().map(|entry| &**entry);
+        let mut types: Vec<&TypeEntry> = types.filter(|entry| here(entry.stored.schema)).collect();
+        types.sort_by_key(|entry| entry.stored.oid);
+        types
     }
 
     pub fn routine(&self, oid: Oid) -> Option<&Routine> {

@@ -18,6 +18,7 @@ use mote_sql::plan::expr::Expr;
 use super::builtin::operator_class;
 use super::facts::{Facts, KnownIndex};
 use super::names::class_name;
+use crate::index_expressions::mentions_user_type;
 
 /// `schema.name`, quoted where needed.
 pub fn qualified(schema: &str, name: &str) -> String {
@@ -150,11 +151,11 @@ pub fn expression_key(expr: &Expr, names: &[String]) -> String {
     }
 }
 
-/// An expression of an index: as it is kept, or with the parentheses left out that it can do without.
+/// An expression of an index: as it is kept, with the names that its types and values have now; or with the parentheses left out that it can do without.
 fn shown_part(relation: &Relation, text: &str, expr: &Expr, pretty: bool) -> String {
     match pretty {
-        true => deparse(expr, &relation.quoted_column_names(), true),
-        false => text.to_string(),
+        false if !mentions_user_type(text) => text.to_string(),
+        _ => deparse(expr, &relation.quoted_column_names(), pretty),
     }
 }
 

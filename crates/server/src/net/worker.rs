@@ -14,11 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use corosensei::Yielder;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use mote_common::Lsn;
+use mote_types::catalog::user::without;
 
 use super::waker::{Inbox, Message, Place, SessionWaker};
 use crate::connection::{Connection, Served};
@@ -43,6 +45,11 @@ pub struct Suspend {
     pub gate: Option<Lsn>,
     /// Run again at this monotonic time at the latest.
     pub deadline_ns: Option<u64>,
+}
+
+/// Gives the thread to others. The dictionary of the session's types stays with the session.
+pub fn suspend(yielder: &Yielder<(), Suspend>, why: Suspend) {
+    without(|| yielder.suspend(why));
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,8 +6,9 @@ use mote_common::SqlError;
 use mote_common::error::Severity;
 use mote_exec::session::CommandTag;
 use mote_sql::plan::OutputColumn;
+use mote_types::catalog::type_shape;
 use mote_types::format::text::{INTEGER_BYTES, integer_text};
-use mote_types::{ColumnType, Datum, FormatSettings, oid, output_binary, output_text, type_info};
+use mote_types::{ColumnType, Datum, FormatSettings, oid, output_binary, output_text};
 
 /// Appends one message: `body` writes what follows the length.
 #[inline]
@@ -146,7 +147,7 @@ pub fn row_description(out: &mut Vec<u8>, columns: &[OutputColumn], formats: &[i
             out.extend_from_slice(&column.table.0.to_be_bytes());
             out.extend_from_slice(&column.attribute.to_be_bytes());
             out.extend_from_slice(&column.ty.oid.0.to_be_bytes());
-            let length = type_info(column.ty.oid).map_or(-1, |info| info.len);
+            let length = type_shape(column.ty.oid).map_or(-1, |info| info.len);
             out.extend_from_slice(&length.to_be_bytes());
             out.extend_from_slice(&column.ty.typmod.to_be_bytes());
             out.extend_from_slice(&format_of(formats, i).to_be_bytes());

@@ -60,6 +60,7 @@ pub enum Statement {
     AlterDatabaseSet(Box<AlterDatabaseSet>),
     CreateExtension(Box<CreateExtension>),
     CreateEnum(Box<CreateEnum>),
+    AlterEnum(Box<AlterEnum>),
     CreateCompositeType(Box<CreateCompositeType>),
     CreateDomain(Box<CreateDomain>),
     Drop(Box<Drop>),

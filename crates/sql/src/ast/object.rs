@@ -200,6 +200,33 @@ pub struct CreateEnum {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+pub struct AlterEnum {
+    pub name: QualifiedName,
+    pub change: EnumChange,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum EnumChange {
+    Add {
+        label: Box<str>,
+        if_not_exists: bool,
+        /// None: behind all others.
+        place: Option<EnumPlace>,
+    },
+    Rename {
+        old: Box<str>,
+        new: Box<str>,
+    },
+}
+
+/// BEFORE or AFTER another value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnumPlace {
+    pub neighbor: Box<str>,
+    pub after: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct CreateCompositeType {
     pub name: RelationName,
     pub columns: Vec<ColumnDefinition>,

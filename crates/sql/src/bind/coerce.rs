@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::catalog::user::is_enum;
 use mote_types::catalog::{category, category_of, is_oid_like, is_preferred, is_reg_type};
 use mote_types::settings::DateOrder;
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
@@ -29,6 +30,7 @@ pub(super) fn implicitly_coercible(from: Oid, to: Oid) -> bool {
         oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE => true,
         oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !ColumnType::new(from).is_array(),
         oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => ColumnType::new(from).is_array(),
+        oid::ANYENUM => is_enum(from),
         oid::RECORD => false,
         _ => cast_context(from, to) == Some(CastUse::Implicit),
     }
@@ -61,12 +63,13 @@ impl Binder<'_> {
 
     /// Gives a quoted literal its type.
     fn literal(
-        &self,
+        &mut self,
         text: &str,
         target: ColumnType,
         context: CastUse,
         location: Location,
     ) -> SqlResult<Expr> {
+        self.depend_on_type(target);
         // What a number without a unit means in an interval is said by the modifier.
         let base = match target.oid {
             oid::INTERVAL => target,

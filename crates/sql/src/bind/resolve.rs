@@ -9,6 +9,7 @@
 //! Leaves out: building the call (`call`, `compare`).
 
 use mote_common::Oid;
+use mote_types::catalog::user::is_enum;
 use mote_types::catalog::{category, category_of, is_preferred};
 use mote_types::{ColumnType, oid};
 
@@ -172,7 +173,10 @@ pub(super) fn polymorphic_fits(declared: &[Oid], actual: &[Oid]) -> bool {
 }
 
 fn is_any_family(ty: Oid) -> bool {
-    matches!(ty, oid::ANYELEMENT | oid::ANYARRAY | oid::ANYNONARRAY)
+    matches!(
+        ty,
+        oid::ANYELEMENT | oid::ANYARRAY | oid::ANYNONARRAY | oid::ANYENUM
+    )
 }
 
 fn is_compatible_family(ty: Oid) -> bool {
@@ -200,6 +204,9 @@ pub(super) fn resolve_polymorphic(declared: &[Oid], actual: &[Oid], result: Oid)
         if matches!(*want, oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY) && element_of(*have).is_some() {
             return None;
         }
+        if *want == oid::ANYENUM && !is_enum(*have) {
+            return None;
+        }
         if is_any_family(*want) {
             match any {
                 Some(known) if known != element => return None,
@@ -212,6 +219,9 @@ pub(super) fn resolve_polymorphic(declared: &[Oid], actual: &[Oid], result: Oid)
             });
         }
     }
+    if declared.contains(&oid::ANYENUM) && any.is_none() {
+        return None;
+    }
     let any = any.or_else(|| declared.iter().any(|ty| is_any_family(*ty)).then_some(oid::TEXT));
     let compatible = compatible.or_else(|| {
         declared
@@ -222,7 +232,7 @@ pub(super) fn resolve_polymorphic(declared: &[Oid], actual: &[Oid], result: Oid)
     let array_of = |ty: Oid| ColumnType::new(ty).array_of().map(|array| array.oid);
     let replace = |ty: Oid| -> Option<Oid> {
         match ty {
-            oid::ANYELEMENT | oid::ANYNONARRAY => any,
+            oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => any,
             oid::ANYARRAY => array_of(any?),
             oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => compatible,
             oid::ANYCOMPATIBLEARRAY => array_of(compatible?),

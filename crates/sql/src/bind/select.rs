@@ -277,6 +277,7 @@ impl Binder<'_> {
         let ordered = ty.is_array()
             || matches!(ty.oid, oid::RECORD | oid::VARCHAR)
             || mote_types::catalog::is_reg_type(ty.oid)
+            || mote_types::catalog::user::is_enum(ty.oid)
             || exact_operator("<", ty.oid, ty.oid).is_some();
         if ordered {
             return Ok(());

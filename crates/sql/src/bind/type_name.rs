@@ -1,17 +1,34 @@
 //! Types by name: what stands behind `::`, in column definitions, in CREATE FUNCTION.
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::catalog::user::{is_user_type, type_of_stored_name};
 use mote_types::catalog::{typmod_from_args, unsupported_type_name};
 use mote_types::{ColumnType, oid, type_by_name};
 
 use super::Binder;
 use crate::ast::{self, ExprKind, TypeName};
 use crate::catalog::CatalogView;
+use crate::plan::Dependency;
 
 impl Binder<'_> {
-    pub(super) fn type_name(&self, name: &TypeName) -> SqlResult<ColumnType> {
-        resolve_type_name(name, self.catalog).map_err(|error| error.at(self.position(name.location)))
+    pub(super) fn type_name(&mut self, name: &TypeName) -> SqlResult<ColumnType> {
+        let resolved = resolve_type_name(name, self.catalog);
+        let ty = resolved.map_err(|error| error.at(self.position(name.location)))?;
+        self.depend_on_type(ty);
+        Ok(ty)
+    }
+
+    /// A type of users may be dropped, or have other labels, while the plan is kept.
+    pub(super) fn depend_on_type(&mut self, ty: ColumnType) {
+        let ty = ty.element().unwrap_or(ty).oid;
+        if !is_user_type(ty) || self.dependencies.iter().any(|known| known.object == ty) {
+            return;
+        }
+        if let Some(version) = self.catalog.version_of(ty) {
+            let dependency = Dependency { object: ty, version };
+            self.dependencies.push(dependency);
+        }
     }
 }
 
@@ -26,9 +43,6 @@ pub fn resolve_type_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResul
     let written = name.name.parts.join(".");
     let known_schema = matches!(name.name.qualifier(), None | Some("pg_catalog"));
     let bare = name.name.last();
-    if known_schema && unsupported_type_name(bare) {
-        return Err(SqlError::unsupported(format_args!("type {bare}")));
-    }
     // The grammar has turned keyword types into catalog names; what is still `char` was quoted.
     let found = match bare {
         _ if !known_schema => None,
@@ -38,6 +52,10 @@ pub fn resolve_type_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResul
         "smallserial" | "serial2" => Some(oid::INT2),
         _ => type_by_name(bare),
     };
+    let found = found.or_else(|| user_type(name.name.qualifier(), bare, catalog));
+    if found.is_none() && known_schema && unsupported_type_name(bare) {
+        return Err(SqlError::unsupported(format_args!("type {bare}")));
+    }
     let Some(base) = found else {
         return Err(SqlError::new(
             state::UNDEFINED_OBJECT,
@@ -74,6 +92,19 @@ pub fn resolve_type_name(name: &TypeName, catalog: &dyn CatalogView) -> SqlResul
             format!("type \"{written}[]\" does not exist"),
         )
     })
+}
+
+/// A type that a user made, the array over one (`_name`), or one that a stored definition names by its OID.
+fn user_type(schema: Option<&str>, name: &str, catalog: &dyn CatalogView) -> Option<Oid> {
+    if let Some(found) = catalog.user_type_named(schema, name) {
+        return Some(found.oid);
+    }
+    if let Some(element) = name.strip_prefix('_')
+        && let Some(found) = catalog.user_type_named(schema, element)
+    {
+        return ColumnType::new(found.oid).array_of().map(|array| array.oid);
+    }
+    type_of_stored_name(name).filter(|_| schema.is_none())
 }
 
 fn bad_modifier() -> SqlError {

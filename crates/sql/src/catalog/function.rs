@@ -13,6 +13,7 @@ mod aggregate;
 mod array;
 mod comparison;
 mod datetime;
+mod enums;
 mod integer;
 mod json;
 mod numeric;
@@ -209,6 +210,7 @@ const FAMILIES: &[&[FunctionSignature]] = &[
     comparison::SIGNATURES,
     text::SIGNATURES,
     datetime::SIGNATURES,
+    enums::SIGNATURES,
     array::SIGNATURES,
     json::SIGNATURES,
     set_returning::SIGNATURES,

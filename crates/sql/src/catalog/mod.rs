@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, TableId};
 use mote_types::ColumnType;
+use mote_types::catalog::user::{UserType, is_user_type};
 
 pub mod cast;
 pub mod function;
@@ -331,8 +332,18 @@ pub trait CatalogView {
     fn routine(&self, _oid: Oid) -> Option<Arc<routine::Routine>> {
         None
     }
-    /// The version of a relation or routine.
+    /// The type of users with this name: of one schema, or the first along the search path. Arrays have no names here.
+    fn user_type_named(&self, _schema: Option<&str>, _name: &str) -> Option<Arc<UserType>> {
+        None
+    }
+    fn user_type(&self, _oid: Oid) -> Option<Arc<UserType>> {
+        None
+    }
+    /// The version of a relation, routine or type.
     fn version_of(&self, object: Oid) -> Option<u64> {
+        if is_user_type(object) {
+            return self.user_type(object).map(|ty| ty.version);
+        }
         match self.relation(object) {
             Some(relation) => Some(relation.version),
             None => self.routine(object).map(|routine| routine.version),

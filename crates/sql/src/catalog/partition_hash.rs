@@ -5,6 +5,7 @@
 //! a little-endian machine.
 //! Leaves out: types whose hash needs more than their own bytes (arrays, records, jsonb): 0A000 when the table is made.
 
+use mote_types::catalog::user::is_enum;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::partition::PartitionKey;
@@ -49,7 +50,7 @@ pub(super) fn supports_hash(ty: ColumnType) -> bool {
         oid::BYTEA,
         oid::UUID,
     ];
-    numbers.contains(&ty.oid) || times.contains(&ty.oid) || strings.contains(&ty.oid)
+    is_enum(ty.oid) || numbers.contains(&ty.oid) || times.contains(&ty.oid) || strings.contains(&ty.oid)
 }
 
 fn combine(a: u64, b: u64) -> u64 {
@@ -66,9 +67,11 @@ fn hash_datum(datum: &Datum, ty: ColumnType, seed: u64) -> u64 {
         Datum::Int4(value) => hash_u32(*value as u32, seed),
         Datum::Date(value) => hash_u32(*value as u32, seed),
         Datum::Oid(value) => hash_u32(*value, seed),
-        Datum::Int8(value) | Datum::Time(value) | Datum::Timestamp(value) | Datum::TimestampTz(value) => {
-            hash_i64(*value, seed)
-        }
+        Datum::Int8(value)
+        | Datum::Enum(value)
+        | Datum::Time(value)
+        | Datum::Timestamp(value)
+        | Datum::TimestampTz(value) => hash_i64(*value, seed),
         Datum::Float4(value) => hash_f64(*value as f64, seed),
         Datum::Float8(value) => hash_f64(*value, seed),
         Datum::Text(value) if ty.oid == oid::BPCHAR => {

@@ -4,6 +4,7 @@
 //! the relation. Equality binds a prefix of the keys; the key behind it may be bounded; what is left is a filter.
 //! Leaves out: joins, which ask again with the outer side's columns as values (`join`).
 
+use mote_types::catalog::user::is_enum;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::Planner;
@@ -144,6 +145,7 @@ impl Planner<'_> {
                 let own = declared == key.ty.oid
                     || (is_text_family(declared) && is_text_family(key.ty.oid))
                     || (key.ty.is_array() && declared == oid::ANYARRAY)
+                    || (is_enum(key.ty.oid) && declared == oid::ANYENUM)
                     || mote_types::catalog::is_oid_like(key.ty.oid) && declared == oid::OID;
                 if !own || self.is_unstable(value) {
                     return None;

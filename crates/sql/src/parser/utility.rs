@@ -138,6 +138,10 @@ impl Converter<'_> {
                 name: self.qualified_name(uncast(node.type_name()), -1)?,
                 labels: self.names(uncast(node.vals()))?,
             })),
+            Node::AlterEnumStmt(node) => Statement::AlterEnum(Box::new(AlterEnum {
+                name: self.qualified_name(uncast(node.type_name()), -1)?,
+                change: enum_change(node),
+            })),
             Node::CompositeTypeStmt(node) => {
                 Statement::CreateCompositeType(Box::new(self.create_composite_type(node)?))
             }
@@ -474,6 +478,21 @@ fn fetch(node: &nodes::FetchStmt) -> Fetch {
     }
 }
 
+fn enum_change(node: &nodes::AlterEnumStmt) -> EnumChange {
+    let new: Box<str> = node.new_val().unwrap_or_default().into();
+    if let Some(old) = node.old_val() {
+        return EnumChange::Rename { old: old.into(), new };
+    }
+    EnumChange::Add {
+        label: new,
+        if_not_exists: node.skip_if_new_val_exists,
+        place: node.new_val_neighbor().map(|neighbor| EnumPlace {
+            neighbor: neighbor.into(),
+            after: node.new_val_is_after,
+        }),
+    }
+}
+
 /// Commands that mote does not have at all.
 fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
     Some(match node {
@@ -485,7 +504,6 @@ fn unsupported_command(node: Node<'_>) -> Option<&'static str> {
             _ => "CREATE TEXT SEARCH",
         },
         Node::CreateRangeStmt(_) => "CREATE TYPE AS RANGE",
-        Node::AlterEnumStmt(_) => "ALTER TYPE ADD VALUE",
         Node::AlterTypeStmt(_) => "ALTER TYPE SET",
         Node::AlterDomainStmt(_) => "ALTER DOMAIN",
         Node::AlterCollationStmt(_) => "ALTER COLLATION",

@@ -4,6 +4,7 @@
 //! style or the catalog are not, and text forms of numbers are, though a setting may shorten them.
 
 use mote_common::Oid;
+use mote_types::catalog::user::is_enum;
 use mote_types::catalog::{category, category_of, is_reg_type};
 use mote_types::{ColumnType, oid::*};
 
@@ -66,11 +67,15 @@ fn is_stable_function(from: Oid, to: Oid) -> bool {
 fn has_stable_input(ty: ColumnType) -> bool {
     ty.is_array()
         || is_reg_type(ty.oid)
+        || is_enum(ty.oid)
         || matches!(ty.oid, DATE | TIME | TIMESTAMP | TIMESTAMPTZ | INTERVAL | RECORD)
 }
 
 fn has_stable_output(ty: ColumnType) -> bool {
-    ty.is_array() || is_reg_type(ty.oid) || matches!(ty.oid, DATE | TIMESTAMP | TIMESTAMPTZ | RECORD)
+    ty.is_array()
+        || is_reg_type(ty.oid)
+        || is_enum(ty.oid)
+        || matches!(ty.oid, DATE | TIMESTAMP | TIMESTAMPTZ | RECORD)
 }
 
 #[cfg(test)]

@@ -37,6 +37,14 @@ const fn array(
     }
 }
 
+/// What `pg_type` shows of every enum; OID, names and array are each one's own.
+#[rustfmt::skip]
+pub static ENUM_SHAPE: TypeInfo =
+    base(0, "", "", 4, true, b'e', b'E', false, 0, 0, b'i', b'p', 0, ["enum_in", "enum_out", "enum_recv", "enum_send", "", "", ""]);
+
+/// The same of the arrays over them.
+pub static ENUM_ARRAY_SHAPE: TypeInfo = array(0, "", "", 0, b'i', 0, "", "");
+
 /// Every built-in type, ordered by OID so that look-ups can search by halves.
 #[rustfmt::skip]
 pub static BUILTIN_TYPES: &[TypeInfo] = &[

@@ -2,10 +2,11 @@
 //!
 //! Read `ColumnType` here first, then `names` (SQL spellings in and out), then `builtin` (the table itself).
 //! Promises: a type is two integers and `Copy`; everything about it is found by OID in constant tables.
-//! Leaves out: user-made types, which belong to the catalog of the database.
+//! Types that users made are told by their OID (`user`); what else there is to know of them, a dictionary knows.
 
 mod builtin;
 mod names;
+pub mod user;
 
 pub use builtin::BUILTIN_TYPES;
 pub use names::{
@@ -102,7 +103,10 @@ impl ColumnType {
 
     /// The array type over this type.
     pub fn array_of(self) -> Option<ColumnType> {
-        let array = type_info(self.oid)?.array;
+        let array = match type_info(self.oid) {
+            Some(info) => info.array,
+            None => user::user_array(self.oid)?,
+        };
         (array != Oid::INVALID).then_some(ColumnType {
             oid: array,
             typmod: self.typmod,
@@ -166,6 +170,7 @@ pub mod category {
     pub const ARRAY: u8 = b'A';
     pub const BOOLEAN: u8 = b'B';
     pub const DATETIME: u8 = b'D';
+    pub const ENUM: u8 = b'E';
     pub const NUMERIC: u8 = b'N';
     pub const PSEUDO: u8 = b'P';
     pub const STRING: u8 = b'S';
@@ -182,14 +187,30 @@ pub fn type_info(oid: Oid) -> Option<&'static TypeInfo> {
         .map(|slot| &BUILTIN_TYPES[slot])
 }
 
+/// As `type_info`; for types that users made, what all of a kind have in common.
+pub fn type_shape(oid: Oid) -> Option<&'static TypeInfo> {
+    match type_info(oid) {
+        None if user::is_enum(oid) => Some(&builtin::ENUM_SHAPE),
+        None if user::is_user_type(oid) => Some(&builtin::ENUM_ARRAY_SHAPE),
+        known => known,
+    }
+}
+
 /// The element type of a true array type or of the two vector types; `name`, though subscriptable, is neither.
 pub fn element_type(oid: Oid) -> Option<Oid> {
-    let info = type_info(oid)?;
+    let Some(info) = type_info(oid) else {
+        return user::user_element(oid);
+    };
     (info.category == category::ARRAY || info.oid == oid::RECORD_ARRAY).then_some(info.elem)
 }
 
 pub fn category_of(oid: Oid) -> u8 {
-    type_info(oid).map_or(category::USER, |info| info.category)
+    match type_info(oid) {
+        Some(info) => info.category,
+        None if user::is_enum(oid) => category::ENUM,
+        None if user::is_user_type(oid) => category::ARRAY,
+        None => category::USER,
+    }
 }
 
 pub fn is_preferred(oid: Oid) -> bool {

@@ -96,7 +96,11 @@ pub fn format_type(oid: Oid, typmod: i32) -> String {
         return "-".to_owned();
     }
     let Some(info) = type_info(oid) else {
-        return "???".to_owned();
+        return match user::user_element(oid) {
+            Some(element) => format!("{}[]", user::user_type_name(element)),
+            None if user::is_user_type(oid) => user::user_type_name(oid),
+            None => "???".to_owned(),
+        };
     };
     if info.category == category::ARRAY && info.input == "array_in" {
         return format!("{}[]", format_type(info.elem, typmod));

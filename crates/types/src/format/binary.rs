@@ -3,6 +3,7 @@
 use super::array::too_many_dimensions;
 use super::utf8;
 use crate::cast::coerce_typmod;
+use crate::catalog::user::{is_enum, read_label, write_label};
 use crate::catalog::{ColumnType, is_oid_like, is_text_like};
 use crate::datetime;
 use std::sync::Arc;
@@ -109,6 +110,7 @@ fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         oid::RECORD => read_record(reader)?,
         other if is_oid_like(other) => Datum::Oid(reader.i32()? as u32),
         other if is_text_like(other) => Datum::Text(CompactString::new(utf8(reader.rest())?)),
+        other if is_enum(other) => Datum::Enum(read_label(other, utf8(reader.rest())?)?),
         _ if ty.is_array() => read_array(ty, reader)?,
         _ => {
             let message = format!("no binary input function available for type {}", ty.name());
@@ -268,6 +270,7 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
             out.extend_from_slice(&value.days.to_be_bytes());
             out.extend_from_slice(&value.months.to_be_bytes());
         }
+        Datum::Enum(key) => write_label(ty.oid, *key, out),
         Datum::Uuid(value) => out.extend_from_slice(value),
         Datum::Jsonb(value) => {
             out.push(JSONB_VERSION);

@@ -2,6 +2,7 @@
 
 use super::{array, bytea, float, invalid_syntax, out_of_range};
 use crate::cast::coerce_typmod;
+use crate::catalog::user::{is_enum, read_label, write_label};
 use crate::catalog::{ColumnType, is_oid_like, is_reg_type, is_text_like, parse_type};
 use crate::datetime;
 use crate::datum::Datum;
@@ -70,6 +71,7 @@ pub fn input_text_with_length_check(
         other if is_reg_type(other) => return parse_reg(ty, text),
         other if is_oid_like(other) => return parse_oid(text, ty).map(Datum::Oid),
         other if is_text_like(other) => return Ok(Datum::Text(CompactString::new(text))),
+        other if is_enum(other) => return read_label(other, text).map(Datum::Enum),
         _ if ty.is_array() => return array::parse(ty, text, settings),
         oid::RECORD => {
             return Err(SqlError::new(
@@ -123,6 +125,7 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
             IntervalStyle::Postgres => datetime::write_interval(value, out),
             IntervalStyle::Iso8601 => datetime::write_interval_iso8601(value, out),
         },
+        Datum::Enum(key) => write_label(ty.oid, *key, out),
         Datum::Uuid(value) => write_uuid(value, out),
         Datum::Jsonb(value) => value.write(out),
         Datum::Array(value) => array::write(value, ty, settings, out),

@@ -18,8 +18,8 @@ use crate::catalog_store::{RelationEntry, RoutineEntry, write};
 use crate::context::StatementContext;
 use crate::routine::text;
 
-/// An object that uses a routine.
-pub(super) enum Dependent {
+/// An object that uses a routine, or a type of users.
+pub(in super::super) enum Dependent {
     View(Arc<RelationEntry>),
     Default(Arc<RelationEntry>, usize),
     Generated(Arc<RelationEntry>, usize),
@@ -94,49 +94,107 @@ impl Dependent {
     }
 }
 
+/// What is looked for in stored expressions.
+pub(in super::super) struct Search<'a, T> {
+    /// Only texts that may name it are bound.
+    pub may_name: &'a dyn Fn(&str) -> bool,
+    pub find: &'a dyn Fn(&Expr) -> Option<T>,
+}
+
+type Found<T> = Vec<(Dependent, T)>;
+
 /// What uses one of the routines, in order of making.
 pub(super) fn dependents(
     dropped: &[Arc<RoutineEntry>],
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<(Dependent, Arc<RoutineEntry>)>> {
+    let may_name = |text: &str| dropped.iter().any(|routine| text.contains(&routine.stored.name));
+    let find = |bound: &Expr| {
+        let mut oids = Vec::new();
+        bound.visit(&mut |expr| {
+            if let Expr::Routine(call) = expr {
+                oids.push(call.routine.oid.0);
+            }
+        });
+        let mut routines = dropped.iter();
+        routines
+            .find(|routine| oids.contains(&routine.stored.oid))
+            .cloned()
+    };
+    let search = Search {
+        may_name: &may_name,
+        find: &find,
+    };
+    let called = |function: Oid| {
+        dropped
+            .iter()
+            .find(|routine| routine.stored.oid == function.0)
+            .cloned()
+    };
     let catalog = context.session.catalog.current();
     let mut relations: Vec<&Arc<RelationEntry>> = catalog.relations().collect();
     relations.sort_by_key(|entry| entry.stored.oid);
     let mut found = Vec::new();
     for entry in relations {
-        for routine in dropped {
-            if entry.stored.depends_on.contains(&routine.stored.oid) {
-                found.push((Dependent::View(entry.clone()), routine.clone()));
-                break;
-            }
+        let mut routines = dropped.iter();
+        if let Some(routine) = routines.find(|routine| entry.stored.depends_on.contains(&routine.stored.oid))
+        {
+            found.push((Dependent::View(entry.clone()), routine.clone()));
         }
-        in_columns(entry, dropped, &mut found, context)?;
-        in_checks(entry, dropped, &mut found, context)?;
-        in_triggers(entry, dropped, &mut found, context)?;
+        in_columns(entry, &search, &mut found, context)?;
+        in_checks(entry, &search, &mut found, context)?;
+        in_triggers(entry, &called, &search, &mut found, context)?;
     }
+    let gone: Vec<u32> = dropped.iter().map(|routine| routine.stored.oid).collect();
+    in_routines(&gone, &search, &mut found, context)?;
+    Ok(found)
+}
+
+/// Defaults, generated columns, checks, conditions of triggers and defaults of arguments in which something is found.
+pub(in super::super) fn in_expressions<T>(
+    search: &Search<'_, T>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Found<T>> {
+    let catalog = context.session.catalog.current();
+    let mut relations: Vec<&Arc<RelationEntry>> = catalog.relations().collect();
+    relations.sort_by_key(|entry| entry.stored.oid);
+    let mut found = Vec::new();
+    for entry in relations {
+        in_columns(entry, search, &mut found, context)?;
+        in_checks(entry, search, &mut found, context)?;
+        in_triggers(entry, &|_| None, search, &mut found, context)?;
+    }
+    in_routines(&[], search, &mut found, context)?;
+    Ok(found)
+}
+
+fn in_routines<T>(
+    dropped: &[u32],
+    search: &Search<'_, T>,
+    found: &mut Found<T>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let catalog = context.session.catalog.current();
     let mut others: Vec<&Arc<RoutineEntry>> = catalog.routines().collect();
     others.sort_by_key(|entry| entry.stored.oid);
     for other in others {
-        if dropped
-            .iter()
-            .any(|routine| routine.stored.oid == other.stored.oid)
-        {
+        if dropped.contains(&other.stored.oid) {
             continue;
         }
         for argument in &other.stored.arguments {
             let Some(text) = &argument.default else { continue };
-            if let Some(routine) = called(text, dropped, context, free)? {
-                found.push((Dependent::Routine(other.clone()), routine));
+            if let Some(what) = found_in(text, search, context, free)? {
+                found.push((Dependent::Routine(other.clone()), what));
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
-fn in_columns(
+fn in_columns<T>(
     entry: &Arc<RelationEntry>,
-    dropped: &[Arc<RoutineEntry>],
-    found: &mut Vec<(Dependent, Arc<RoutineEntry>)>,
+    search: &Search<'_, T>,
+    found: &mut Found<T>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     for (position, column) in entry
@@ -146,45 +204,58 @@ fn in_columns(
         .enumerate()
         .filter(|(_, column)| !column.dropped)
     {
-        if let Some(text) = &column.default
-            && let Some(routine) = called(text, dropped, context, over(entry, RelationExpression::Default))?
-        {
-            found.push((Dependent::Default(entry.clone(), position), routine));
+        if let Some(text) = &column.default {
+            let target = entry.described.columns[position].ty;
+            let bind = over(
+                entry,
+                RelationExpression::Default,
+                Some((column.name.clone(), target)),
+            );
+            if let Some(what) = found_in(text, search, context, bind)? {
+                found.push((Dependent::Default(entry.clone(), position), what));
+            }
         }
-        if let Some(text) = &column.generated
-            && let Some(routine) = called(text, dropped, context, over(entry, RelationExpression::Generated))?
-        {
-            found.push((Dependent::Generated(entry.clone(), position), routine));
+        if let Some(text) = &column.generated {
+            let target = entry.described.columns[position].ty;
+            let bind = over(
+                entry,
+                RelationExpression::Generated,
+                Some((column.name.clone(), target)),
+            );
+            if let Some(what) = found_in(text, search, context, bind)? {
+                found.push((Dependent::Generated(entry.clone(), position), what));
+            }
         }
     }
     Ok(())
 }
 
-fn in_checks(
+fn in_checks<T>(
     entry: &Arc<RelationEntry>,
-    dropped: &[Arc<RoutineEntry>],
-    found: &mut Vec<(Dependent, Arc<RoutineEntry>)>,
+    search: &Search<'_, T>,
+    found: &mut Found<T>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     for constraint in &entry.stored.constraints {
         if let StoredConstraintKind::Check { expression } = &constraint.kind
-            && let Some(routine) = called(
+            && let Some(what) = found_in(
                 expression,
-                dropped,
+                search,
                 context,
-                over(entry, RelationExpression::Check),
+                over(entry, RelationExpression::Check, None),
             )?
         {
-            found.push((Dependent::Check(entry.clone(), constraint.name.clone()), routine));
+            found.push((Dependent::Check(entry.clone(), constraint.name.clone()), what));
         }
     }
     Ok(())
 }
 
-fn in_triggers(
+fn in_triggers<T>(
     entry: &Arc<RelationEntry>,
-    dropped: &[Arc<RoutineEntry>],
-    found: &mut Vec<(Dependent, Arc<RoutineEntry>)>,
+    called: &dyn Fn(Oid) -> Option<T>,
+    search: &Search<'_, T>,
+    found: &mut Found<T>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let relation = &entry.described;
@@ -194,17 +265,14 @@ fn in_triggers(
         .iter()
         .filter(|trigger| trigger.parent.is_none())
     {
-        let mut routine = dropped
-            .iter()
-            .find(|routine| routine.stored.oid == trigger.function.0)
-            .cloned();
-        if let (None, Some(text)) = (&routine, &trigger.condition) {
-            routine = called(text, dropped, context, |text, catalog| {
+        let mut what = called(trigger.function);
+        if let (None, Some(text)) = (&what, &trigger.condition) {
+            what = found_in(text, search, context, |text, catalog| {
                 mote_sql::bind_stored_trigger_condition(text, relation, catalog)
             })?;
         }
-        if let Some(routine) = routine {
-            found.push((Dependent::Trigger(entry.clone(), trigger.name.clone()), routine));
+        if let Some(what) = what {
+            found.push((Dependent::Trigger(entry.clone(), trigger.name.clone()), what));
         }
     }
     Ok(())
@@ -212,10 +280,15 @@ fn in_triggers(
 
 type Bind = dyn Fn(&str, &crate::catalog_store::SessionCatalog) -> SqlResult<Expr>;
 
-fn over(entry: &Arc<RelationEntry>, purpose: RelationExpression) -> Box<Bind> {
+fn over(
+    entry: &Arc<RelationEntry>,
+    purpose: RelationExpression,
+    target: Option<(String, mote_types::ColumnType)>,
+) -> Box<Bind> {
     let relation = entry.described.clone();
     Box::new(move |text, catalog| {
-        mote_sql::bind_expression_over_relation(text, &relation, purpose, None, catalog)
+        let target = target.as_ref().map(|(name, ty)| (name.as_str(), *ty));
+        mote_sql::bind_expression_over_relation(text, &relation, purpose, target, catalog)
     })
 }
 
@@ -223,29 +296,19 @@ fn free(text: &str, catalog: &crate::catalog_store::SessionCatalog) -> SqlResult
     mote_sql::bind::bind_free_text(text, catalog)
 }
 
-/// Which of the routines an expression calls, if any. Only a text with the name of one is bound.
-fn called(
+/// What the search finds in an expression.
+fn found_in<T>(
     text: &str,
-    routines: &[Arc<RoutineEntry>],
+    search: &Search<'_, T>,
     context: &mut StatementContext<'_>,
     bind: impl Fn(&str, &crate::catalog_store::SessionCatalog) -> SqlResult<Expr>,
-) -> SqlResult<Option<Arc<RoutineEntry>>> {
-    if !routines.iter().any(|routine| text.contains(&routine.stored.name)) {
+) -> SqlResult<Option<T>> {
+    if !(search.may_name)(text) {
         return Ok(None);
     }
     let bound = internal::on_large_stack(context, |session| Ok(bind(text, &session.catalog)))?;
-    // What does not bind any more calls nothing.
-    let Ok(bound) = bound else { return Ok(None) };
-    let mut oids = Vec::new();
-    bound.visit(&mut |expr| {
-        if let Expr::Routine(call) = expr {
-            oids.push(call.routine.oid.0);
-        }
-    });
-    Ok(routines
-        .iter()
-        .find(|routine| oids.contains(&routine.stored.oid))
-        .cloned())
+    // What does not bind any more uses nothing.
+    Ok(bound.ok().and_then(|bound| (search.find)(&bound)))
 }
 
 /// Routines that take or return rows of one of these relations, in order of making.

@@ -1,16 +1,20 @@
-//! Schemas for calls of users' functions in texts that are kept: they must mean the same under any search path.
+//! Schemas for calls of users' functions and names of their types in texts that are kept: they must mean the same under any search path.
 //!
 //! Leaves out: a name that built-in functions bear as well, which stays as it was written.
 
-use mote_sql::ast::{Expr, ExprKind};
+use mote_sql::ast::{Expr, ExprKind, TypeName};
 use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::function::callables_named;
+use mote_types::type_by_name;
 
 use super::super::rewrite;
 use crate::catalog_store::SessionCatalog;
 
-/// Gives a call the schema in which its function is found now.
+/// Gives a call or a cast the schema in which its function or type is found now.
 pub(in super::super) fn qualify_call(expr: &mut Expr, catalog: &SessionCatalog) {
+    if let ExprKind::Cast { target, .. } = &mut expr.kind {
+        return qualify_type(target, catalog);
+    }
     let ExprKind::Function(call) = &mut expr.kind else {
         return;
     };
@@ -25,7 +29,19 @@ pub(in super::super) fn qualify_call(expr: &mut Expr, catalog: &SessionCatalog) 
     }
 }
 
-/// The same for all calls in an expression.
+fn qualify_type(target: &mut TypeName, catalog: &SessionCatalog) {
+    let [name] = target.name.parts.as_slice() else {
+        return;
+    };
+    if target.percent_type || type_by_name(name).is_some() {
+        return;
+    }
+    if let Some(found) = catalog.user_type_named(None, name) {
+        target.name.parts.insert(0, found.schema.as_str().into());
+    }
+}
+
+/// The same for all calls and casts in an expression.
 pub(in super::super) struct Calls<'a> {
     pub catalog: &'a SessionCatalog,
 }

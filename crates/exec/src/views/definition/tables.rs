@@ -68,7 +68,7 @@ pub(super) const RELATIONS: &[Definition] = &[
         "classid:oid! objid:oid! objsubid:int4! refclassid:oid! refobjid:oid! refobjsubid:int4! deptype:char!", constraints::depend),
     filled(2609, "pg_description",
         "objoid:oid! classoid:oid! objsubid:int4! description:text!", descriptions::description),
-    empty(3501, "pg_enum", "oid:oid! enumtypid:oid! enumsortorder:float4! enumlabel:name!"),
+    filled(3501, "pg_enum", "oid:oid! enumtypid:oid! enumsortorder:float4! enumlabel:name!", types::enums),
     empty(3466, "pg_event_trigger",
         "oid:oid! evtname:name! evtevent:name! evtowner:oid! evtfoid:oid! evtenabled:char! evttags:_text"),
     empty(3079, "pg_extension",

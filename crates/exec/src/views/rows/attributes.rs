@@ -2,7 +2,8 @@
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::catalog::{Column, Identity, Inheritance};
-use mote_types::{ColumnType, Datum, TypeInfo, oid, type_info};
+use mote_types::catalog::type_shape;
+use mote_types::{ColumnType, Datum, TypeInfo, oid};
 
 use crate::catalog_store::stored::StoredKind;
 use crate::views::all_relations;
@@ -61,7 +62,7 @@ impl<'f> Attribute<'f> {
     }
 
     fn row(self) -> Vec<Datum> {
-        let info: Option<&TypeInfo> = type_info(self.ty.oid);
+        let info: Option<&TypeInfo> = type_shape(self.ty.oid);
         let is_array = info.is_some_and(|info| info.input == "array_in");
         let dropped_name = format!("........pg.dropped.{}........", self.number);
         row![

@@ -11,6 +11,7 @@ const NAMESPACE: Oid = Oid(2615);
 const DATABASE: Oid = Oid(1262);
 const ROLE: Oid = Oid(1260);
 const PROCEDURE: Oid = Oid(1255);
+const TYPE: Oid = Oid(1247);
 const LANGUAGE: Oid = Oid(2612);
 const ACCESS_METHOD: Oid = Oid(2601);
 const TRIGGER: Oid = Oid(2620);
@@ -56,6 +57,16 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
             comments.push(Comment {
                 class: PROCEDURE,
                 object: routine.oid,
+                column: 0,
+                text,
+            });
+        }
+    }
+    for entry in facts.user_types() {
+        if let Some(text) = &entry.stored.comment {
+            comments.push(Comment {
+                class: TYPE,
+                object: Oid(entry.stored.oid),
                 column: 0,
                 text,
             });

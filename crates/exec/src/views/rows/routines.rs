@@ -136,7 +136,7 @@ pub fn routines(facts: &Facts<'_>) -> Vec<Vec<Datum>> {
     const COLUMNS: usize = 82;
     let catalog = facts.database_name();
     let rows = accessible(facts).map(|routine| {
-        let result = TypeDescription::of(routine.result.ty);
+        let result = TypeDescription::of(routine.result.ty, facts);
         let is_function = routine.kind == RoutineKind::Function;
         let (kind, data_type) = match is_function {
             true => ("FUNCTION", Some(result.data_type)),
@@ -161,7 +161,7 @@ pub fn routines(facts: &Facts<'_>) -> Vec<Vec<Datum>> {
         row.extend(std::iter::repeat_n(NULL, 14));
         row.extend(row![
             is_function.then_some(catalog),
-            is_function.then_some("pg_catalog"),
+            is_function.then_some(result.udt_schema),
             is_function.then_some(result.udt_name),
             NULL,
             NULL,
@@ -214,7 +214,7 @@ pub fn parameters(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
     for routine in accessible(facts) {
         for (position, argument) in routine.arguments.iter().enumerate() {
-            let ty = TypeDescription::of(ColumnType::new(argument.ty.ty.oid));
+            let ty = TypeDescription::of(ColumnType::new(argument.ty.ty.oid), facts);
             let mode = match argument.mode {
                 RoutineMode::In | RoutineMode::Variadic => "IN",
                 RoutineMode::Out | RoutineMode::Table => "OUT",
@@ -234,7 +234,7 @@ pub fn parameters(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             row.extend(std::iter::repeat_n(NULL, 14));
             row.extend(row![
                 catalog,
-                "pg_catalog",
+                ty.udt_schema,
                 ty.udt_name,
                 NULL,
                 NULL,

@@ -6,6 +6,7 @@ use mote_common::{Oid, SqlResult};
 use mote_sql::catalog::function::FUNCTIONS;
 use mote_sql::catalog::{CheckOption, Relation};
 use mote_types::catalog::numeric_precision_scale;
+use mote_types::catalog::user::is_user_type;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use crate::catalog_store::stored::StoredKind;
@@ -179,7 +180,8 @@ pub struct TypeDescription {
     pub numeric_scale: Option<i32>,
     pub datetime_precision: Option<i32>,
     pub interval_type: Option<String>,
-    pub udt_name: &'static str,
+    pub udt_schema: String,
+    pub udt_name: String,
 }
 
 /// Bytes that PostgreSQL allows a string without a length.
@@ -187,7 +189,7 @@ const STRING_OCTETS: i32 = 1 << 30;
 const UTF8_BYTES_MAX: i32 = 4;
 
 impl TypeDescription {
-    pub fn of(ty: ColumnType) -> TypeDescription {
+    pub fn of(ty: ColumnType, facts: &Facts<'_>) -> TypeDescription {
         let length = ty.max_length().map(|length| length as i32);
         let is_string = matches!(ty.oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR);
         let (precision, radix, scale) = match ty.oid {
@@ -202,12 +204,17 @@ impl TypeDescription {
                 (bits, bits.map(|_| 2), bits.map(|_| 0))
             }
         };
+        let (udt_schema, udt_name) = names_of(ty, facts);
         TypeDescription {
             data_type: if ty.is_array() {
                 "ARRAY".into()
+            } else if is_user_type(ty.oid) {
+                "USER-DEFINED".into()
             } else {
                 bare_name(ty.oid)
             },
+            udt_schema,
+            udt_name,
             character_maximum_length: length,
             character_octet_length: is_string
                 .then(|| length.map_or(STRING_OCTETS, |length| length.saturating_mul(UTF8_BYTES_MAX))),
@@ -216,9 +223,23 @@ impl TypeDescription {
             numeric_scale: scale,
             datetime_precision: datetime_precision(ty),
             interval_type: interval_fields(ty),
-            udt_name: type_info(ty.oid).map_or("", |info| info.name),
         }
     }
+}
+
+/// Schema and name of a type, as pg_type has them.
+fn names_of(ty: ColumnType, facts: &Facts<'_>) -> (String, String) {
+    if let Some(info) = type_info(ty.oid) {
+        return ("pg_catalog".into(), info.name.into());
+    }
+    let (prefix, base) = match ty.element() {
+        Some(element) => ("_", element.oid),
+        None => ("", ty.oid),
+    };
+    let found = facts.catalog.user_type(base).map(|entry| &entry.described);
+    found.map_or_else(Default::default, |found| {
+        (found.schema.clone(), format!("{prefix}{}", found.name))
+    })
 }
 
 /// `bpchar` is `character` here, whatever its length.
@@ -257,7 +278,7 @@ pub fn routines(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     const COLUMNS: usize = 82;
     let catalog = facts.database_name();
     let rows = FUNCTIONS.iter().map(|function| {
-        let result = TypeDescription::of(ColumnType::new(function.result));
+        let result = TypeDescription::of(ColumnType::new(function.result), facts);
         let mut row = row![
             catalog,
             "pg_catalog",
@@ -277,7 +298,7 @@ pub fn routines(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         row.extend(std::iter::repeat_n(NULL, 14));
         row.extend(row![
             catalog,
-            "pg_catalog",
+            result.udt_schema,
             result.udt_name,
             NULL,
             NULL,

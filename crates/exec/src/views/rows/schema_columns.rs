@@ -36,7 +36,7 @@ fn column_row(
     updatable: bool,
 ) -> Vec<Datum> {
     let catalog = facts.database_name();
-    let described = TypeDescription::of(column.ty);
+    let described = TypeDescription::of(column.ty, facts);
     let default = column.default.as_deref().filter(|_| column.identity.is_none());
     let default = default.map(|text| shown_expression(facts, text));
     let mut row = row![
@@ -61,7 +61,7 @@ fn column_row(
     row.extend(std::iter::repeat_n(NULL, 9));
     row.extend(row![
         catalog,
-        "pg_catalog",
+        described.udt_schema,
         described.udt_name,
         NULL,
         NULL,

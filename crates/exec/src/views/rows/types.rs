@@ -1,9 +1,9 @@
-//! pg_type, pg_cast, pg_am, pg_opclass, pg_opfamily, pg_collation, pg_language: constants of the binary.
+//! pg_type and pg_enum; pg_cast, pg_am, pg_opclass, pg_opfamily, pg_collation, pg_language: constants of the binary.
 
 use mote_common::{Oid, SqlResult};
 use mote_sql::catalog::cast::{CASTS, CastUse};
-use mote_types::catalog::BUILTIN_TYPES;
-use mote_types::{Datum, TypeInfo};
+use mote_types::catalog::{BUILTIN_TYPES, type_shape};
+use mote_types::{ColumnType, Datum, TypeInfo};
 
 use super::routines::LANGUAGE_PLPGSQL;
 use crate::views::builtin::{
@@ -13,8 +13,68 @@ use crate::views::builtin::{
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
 
-pub fn types(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    Ok(BUILTIN_TYPES.iter().map(type_row).collect())
+pub fn types(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let place = |info: &TypeInfo| Place {
+        oid: info.oid,
+        name: info.name.to_string(),
+        schema: CATALOG_SCHEMA,
+        owner: BOOTSTRAP_ROLE,
+        element: info.elem,
+        array: info.array,
+        acl: NULL,
+    };
+    let mut rows: Vec<_> = BUILTIN_TYPES
+        .iter()
+        .map(|info| type_row(info, place(info)))
+        .collect();
+    for entry in facts.user_types() {
+        let stored = &entry.stored;
+        let ty = ColumnType::new(Oid(stored.oid));
+        let array = ty.array_of().map_or(Oid::INVALID, |array| array.oid);
+        let own = |oid: Oid, prefix: &str, element, array| Place {
+            oid,
+            name: format!("{prefix}{}", stored.name),
+            schema: Oid(stored.schema),
+            owner: Oid(stored.owner),
+            element,
+            array,
+            acl: NULL,
+        };
+        for place in [
+            own(ty.oid, "", Oid::INVALID, array),
+            own(array, "_", ty.oid, Oid::INVALID),
+        ] {
+            rows.extend(type_shape(place.oid).map(|shape| type_row(shape, place)));
+        }
+    }
+    Ok(rows)
+}
+
+/// pg_enum.
+pub fn enums(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
+    for entry in facts.user_types() {
+        for label in &entry.stored.labels {
+            rows.push(row![
+                Oid(label.oid),
+                Oid(entry.stored.oid),
+                label.sort_order,
+                &label.label
+            ]);
+        }
+    }
+    Ok(rows)
+}
+
+/// What a type has for itself, whatever its kind.
+struct Place {
+    oid: Oid,
+    name: String,
+    schema: Oid,
+    owner: Oid,
+    element: Oid,
+    array: Oid,
+    acl: Datum,
 }
 
 /// The OID of a support function; `-` is shown for none.
@@ -22,13 +82,13 @@ fn support(name: &str) -> Oid {
     support_function(name).unwrap_or(Oid::INVALID)
 }
 
-fn type_row(info: &TypeInfo) -> Vec<Datum> {
+fn type_row(info: &TypeInfo, place: Place) -> Vec<Datum> {
     let is_array = info.input == "array_in";
     row![
-        info.oid,
-        info.name,
-        CATALOG_SCHEMA,
-        BOOTSTRAP_ROLE,
+        place.oid,
+        place.name,
+        place.schema,
+        place.owner,
         info.len,
         info.by_value,
         info.kind as char,
@@ -38,8 +98,8 @@ fn type_row(info: &TypeInfo) -> Vec<Datum> {
         info.delim as char,
         Oid::INVALID,
         support(info.subscript),
-        info.elem,
-        info.array,
+        place.element,
+        place.array,
         support(info.input),
         support(info.output),
         support(info.receive),
@@ -60,7 +120,7 @@ fn type_row(info: &TypeInfo) -> Vec<Datum> {
         info.collation,
         NULL,
         NULL,
-        NULL,
+        place.acl,
     ]
 }
 

@@ -117,6 +117,8 @@ pub(super) const AGGREGATE_TABLE: &[AggregateSignature] = &[
     aggregate(3197, "json_object_agg", "json_object_agg_any_any", &[ANY, ANY], JSON),
     aggregate(3267, "jsonb_agg", "jsonb_agg_anyelement", &[ANYELEMENT], JSONB),
     aggregate(3270, "jsonb_object_agg", "jsonb_object_agg_any_any", &[ANY, ANY], JSONB),
+    aggregate(3526, "max", "max_anyenum", &[ANYENUM], ANYENUM),
+    aggregate(3527, "min", "min_anyenum", &[ANYENUM], ANYENUM),
     aggregate(3538, "string_agg", "string_agg_text_text", &[TEXT, TEXT], TEXT),
     aggregate(3545, "string_agg", "string_agg_bytea_bytea", &[BYTEA, BYTEA], BYTEA),
     ordered(3972, "percentile_disc", "percentile_disc", &[FLOAT8, ANYELEMENT], ANYELEMENT, 1),

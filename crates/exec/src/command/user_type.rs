@@ -1,0 +1,483 @@
+//! Types of users as objects: their names, owners and comments, what depends on them, and DROP.
+//!
+//! A type is locked by its OID (`schema::lock_type`): shared by who makes something of it, exclusively by DROP. Columns,
+//! arguments and results depend on a type by OID; expressions are kept as text and bound again to see (`routine`).
+//! Leaves out: what is inside of a type (`enum_type`).
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::AdvisoryMode;
+use mote_sql::ast::{
+    AlterObjectSchema, AlterOwner, Drop, DropBehavior, ObjectReference, QualifiedName, Rename, TypeName,
+    deparse,
+};
+use mote_sql::catalog::CatalogView;
+use mote_sql::plan::expr::Expr;
+use mote_sql::plan::privilege;
+use mote_types::{ColumnType, Datum, format_type, type_by_name};
+
+use super::routine::{Dependent, Search};
+use super::{acl, drop as drop_object, internal, privileges, routine, schema, view};
+use crate::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
+use crate::catalog_store::{RelationEntry, RoutineEntry, TypeEntry, write};
+use crate::context::StatementContext;
+use crate::session::CommandTag;
+
+const ALTER_TYPE: CommandTag = CommandTag::Word("ALTER TYPE");
+
+/// Reserves the name of a new type. Tables share the name space: their rows have types too.
+pub(super) fn claim_name(schema: Oid, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    schema::reserve_name(schema, name, context)?;
+    if is_taken(schema, name, context) {
+        let message = format!("type \"{name}\" already exists");
+        return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
+    }
+    Ok(())
+}
+
+fn is_taken(schema: Oid, name: &str, context: &StatementContext<'_>) -> bool {
+    let catalog = context.session.catalog.current();
+    let has_rows = |relation: &Arc<RelationEntry>| relation.stored.kind != StoredKind::Sequence;
+    let relation = catalog.name(schema, name).and_then(|oid| catalog.relation(oid));
+    let array_of = name.strip_prefix('_');
+    relation.is_some_and(has_rows)
+        || catalog.user_type_named(schema, name).is_some()
+        || array_of.is_some_and(|element| catalog.user_type_named(schema, element).is_some())
+}
+
+fn find(name: &QualifiedName, context: &StatementContext<'_>) -> Option<Arc<TypeEntry>> {
+    let catalog = &context.session.catalog;
+    let found = catalog.user_type_named(name.qualifier(), name.last())?;
+    catalog.current().user_type(found.oid).cloned()
+}
+
+fn missing(name: &QualifiedName) -> SqlError {
+    SqlError::new(
+        state::UNDEFINED_OBJECT,
+        format!("type \"{}\" does not exist", name.parts.join(".")),
+    )
+}
+
+/// The type of this name, for its owner, locked against other changes.
+pub(super) fn to_change(
+    name: &QualifiedName,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<StoredUserType> {
+    let Some(entry) = find(name, context) else {
+        let builtin = match name.qualifier() {
+            None | Some("pg_catalog") => type_by_name(name.last()),
+            Some(_) => None,
+        };
+        return Err(match builtin {
+            Some(ty) => SqlError::new(
+                state::WRONG_OBJECT_TYPE,
+                format!("{} is not an enum", format_type(ty, -1)),
+            ),
+            None => missing(name),
+        });
+    };
+    let oid = Oid(entry.stored.oid);
+    // Whoever changes it after us must see what we made of it.
+    schema::reserve_name(oid, "change", context)?;
+    let catalog = context.session.catalog.current();
+    let entry = catalog.user_type(oid).ok_or_else(|| missing(name))?;
+    require_owner(&entry.stored, context)?;
+    Ok(entry.stored.clone())
+}
+
+fn require_owner(ty: &StoredUserType, context: &StatementContext<'_>) -> SqlResult<()> {
+    if privileges::is_member(context.session, Oid(ty.owner)) {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("must be owner of type {}", format_type(Oid(ty.oid), -1)),
+    ))
+}
+
+/// The name in a statement about a type.
+fn named(object: &ObjectReference) -> SqlResult<&QualifiedName> {
+    match object {
+        ObjectReference::Name(name) => Ok(name),
+        ObjectReference::Type(TypeName { name, .. }) => Ok(name),
+        _ => Err(SqlError::internal("a type has a name")),
+    }
+}
+
+pub(super) fn rename(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let mut ty = to_change(named(&rename.object)?, context)?;
+    claim_name(Oid(ty.schema), &rename.new_name, context)?;
+    refuse_named_users(&ty, "RENAME", context)?;
+    ty.name = rename.new_name.to_string();
+    write::put(StoredObject::Type(ty), context)?;
+    Ok(ALTER_TYPE)
+}
+
+pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let mut ty = to_change(named(&alter.object)?, context)?;
+    let new = schema::role_oid(&alter.owner, context)?;
+    if ty.owner != new.0 {
+        privileges::require_member(context.session, new)?;
+        acl::change_owner(&mut ty.acl, ty.owner, new.0);
+        ty.owner = new.0;
+        write::put(StoredObject::Type(ty), context)?;
+    }
+    Ok(ALTER_TYPE)
+}
+
+pub(super) fn set_schema(
+    alter: &AlterObjectSchema,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<CommandTag> {
+    let mut ty = to_change(named(&alter.object)?, context)?;
+    let target = context.session.catalog.schema_oid(&alter.schema).ok_or_else(|| {
+        SqlError::new(
+            state::INVALID_SCHEMA_NAME,
+            format!("schema \"{}\" does not exist", alter.schema),
+        )
+    })?;
+    privileges::require_schema(context.session, target, privilege::CREATE)?;
+    if ty.schema == target.0 {
+        return Ok(ALTER_TYPE);
+    }
+    schema::reserve_name(target, &ty.name, context)?;
+    if is_taken(target, &ty.name, context) {
+        let message = format!(
+            "type \"{}\" already exists in schema \"{}\"",
+            ty.name, alter.schema
+        );
+        return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
+    }
+    refuse_named_users(&ty, "SET SCHEMA", context)?;
+    ty.schema = target.0;
+    write::put(StoredObject::Type(ty), context)?;
+    Ok(ALTER_TYPE)
+}
+
+pub(super) fn comment(
+    object: &ObjectReference,
+    text: Option<String>,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut ty = to_change(named(object)?, context)?;
+    ty.comment = text;
+    write::put(StoredObject::Type(ty), context)
+}
+
+// What depends on a type
+
+fn is_or_holds(ty: Oid, wanted: &[u32]) -> bool {
+    let element = ColumnType::new(ty).element();
+    wanted.contains(&element.map_or(ty, |element| element.oid).0)
+}
+
+/// Does any part of the expression have one of the types?
+fn part_of(expr: &Expr, wanted: &[u32]) -> bool {
+    let mut found = false;
+    expr.visit(&mut |part| {
+        // What a bound expression shows of an element's type.
+        let constant =
+            matches!(part, Expr::Constant(Datum::Array(array), _) if is_or_holds(array.element, wanted));
+        found |= constant || is_or_holds(part.ty().oid, wanted);
+    });
+    found
+}
+
+/// Refuses a change after which texts that are kept would name the type in vain.
+fn refuse_named_users(ty: &StoredUserType, what: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let quoted = deparse::identifier(&ty.name);
+    let names = |text: &str| text.contains(&quoted);
+    let oid = ty.oid;
+    let found = routine::in_expressions(
+        &Search {
+            may_name: &names,
+            find: &|expr| part_of(expr, &[oid]).then_some(()),
+        },
+        context,
+    )?;
+    let refused = |user: String| {
+        Err(SqlError::unsupported(format_args!(
+            "{what} of type {} that {user} names",
+            ty.name
+        )))
+    };
+    if let Some((dependent, ())) = found.first() {
+        return refused(dependent.described(context));
+    }
+    let catalog = context.session.catalog.current();
+    for entry in view::dependents(Oid(ty.oid), context) {
+        if entry.stored.view_query.as_deref().is_some_and(names) {
+            return refused(drop_object::described(&entry.stored, context));
+        }
+    }
+    for entry in catalog.routines() {
+        if entry.stored.standard_body && names(&entry.stored.body) {
+            return refused(routine::described(entry, context));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to rename a value whose label stands in a text that is kept.
+pub(super) fn refuse_users_of_value(
+    ty: &StoredUserType,
+    value: &StoredLabel,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let literal = value.label.replace('\'', "''");
+    let names = |text: &str| text.contains(&literal);
+    let (oid, key) = (ty.oid, value.key);
+    let is_value = |datum: &Datum| matches!(datum, Datum::Enum(known) if *known == key);
+    let find = |expr: &Expr| {
+        let mut found = false;
+        expr.visit(&mut |part| {
+            found |= match part {
+                Expr::Constant(Datum::Array(array), _) => {
+                    array.element.0 == oid && array.elements.iter().any(is_value)
+                }
+                Expr::Constant(datum, known) => known.oid.0 == oid && is_value(datum),
+                // A text that is read as a value when it runs.
+                Expr::Cast { ty, .. } => is_or_holds(ty.oid, &[oid]),
+                _ => false,
+            };
+        });
+        found.then_some(())
+    };
+    let search = Search {
+        may_name: &names,
+        find: &find,
+    };
+    let refused = |user: String| {
+        Err(SqlError::unsupported(format_args!(
+            "RENAME VALUE of \"{}\", which {user} names",
+            value.label
+        )))
+    };
+    if let Some((dependent, ())) = routine::in_expressions(&search, context)?.first() {
+        return refused(dependent.described(context));
+    }
+    // A view depends on every type whose values it names.
+    for entry in view::dependents(Oid(oid), context) {
+        if entry.stored.view_query.as_deref().is_some_and(names) {
+            return refused(drop_object::described(&entry.stored, context));
+        }
+    }
+    Ok(())
+}
+
+/// Something that cannot do without a type.
+enum User {
+    Column(Arc<RelationEntry>, usize),
+    View(Arc<RelationEntry>),
+    Routine(Arc<RoutineEntry>),
+    Expression(Dependent),
+}
+
+impl User {
+    fn described(&self, context: &StatementContext<'_>) -> String {
+        match self {
+            User::Column(entry, position) => format!(
+                "column {} of {}",
+                entry.stored.columns[*position].name,
+                drop_object::described(&entry.stored, context)
+            ),
+            User::View(entry) => drop_object::described(&entry.stored, context),
+            User::Routine(entry) => routine::described(entry, context),
+            User::Expression(dependent) => dependent.described(context),
+        }
+    }
+
+    /// Takes it away, as CASCADE does, unless it went with something else.
+    fn remove(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
+        let current = context.session.catalog.current();
+        match self {
+            User::Column(entry, position) => {
+                let Some(now) = current.relation(Oid(entry.stored.oid)) else {
+                    return Ok(());
+                };
+                if now.stored.columns[position].dropped {
+                    return Ok(());
+                }
+                let text = format!(
+                    "ALTER TABLE {} DROP COLUMN {} CASCADE",
+                    schema::qualified_name(&now.stored, context),
+                    deparse::identifier(&now.stored.columns[position].name)
+                );
+                let parsed = internal::parse(&text, context)?;
+                super::run(&parsed.statement, &text.into(), true, context).map(|_| ())
+            }
+            User::View(entry) => match current.relation(Oid(entry.stored.oid)) {
+                Some(_) => drop_object::remove_view(Oid(entry.stored.oid), context),
+                None => Ok(()),
+            },
+            User::Routine(entry) => match current.routine(Oid(entry.stored.oid)).cloned() {
+                Some(entry) => {
+                    let subject = routine::described(&entry, context);
+                    routine::drop_all(&[entry], &subject, DropBehavior::Cascade, context)
+                }
+                None => Ok(()),
+            },
+            User::Expression(dependent) => dependent.remove(context),
+        }
+    }
+}
+
+/// What uses the types, with the type it uses.
+fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(User, u32)>> {
+    let used = |ty: u32| {
+        let element = ColumnType::new(Oid(ty)).element();
+        let base = element.map_or(ty, |element| element.oid.0);
+        types.contains(&base).then_some(ty)
+    };
+    let catalog = context.session.catalog.current();
+    let mut relations: Vec<&Arc<RelationEntry>> = catalog.relations().collect();
+    relations.sort_by_key(|entry| entry.stored.oid);
+    let mut found = Vec::new();
+    for entry in relations {
+        if entry.stored.kind == StoredKind::View {
+            let types = entry.stored.columns.iter().map(|column| column.type_oid);
+            let depends = entry.stored.depends_on.iter().copied();
+            if let Some(ty) = types.chain(depends).find_map(used) {
+                found.push((User::View(entry.clone()), ty));
+            }
+            continue;
+        }
+        for (position, column) in entry.stored.columns.iter().enumerate() {
+            if let Some(ty) = used(column.type_oid).filter(|_| !column.dropped) {
+                found.push((User::Column(entry.clone(), position), ty));
+            }
+        }
+    }
+    let mut routines: Vec<&Arc<RoutineEntry>> = catalog.routines().collect();
+    routines.sort_by_key(|entry| entry.stored.oid);
+    for entry in routines {
+        let arguments = entry.stored.arguments.iter().map(|argument| argument.ty.oid);
+        if let Some(ty) = arguments.chain([entry.stored.result.oid]).find_map(used) {
+            found.push((User::Routine(entry.clone()), ty));
+        }
+    }
+    let expressions = routine::in_expressions(
+        &Search {
+            may_name: &|_| true,
+            find: &|expr| {
+                let of = |ty: &&u32| part_of(expr, &[**ty]);
+                types.iter().find(of).copied()
+            },
+        },
+        context,
+    )?;
+    for (dependent, ty) in expressions {
+        if !goes_along(&dependent, types) {
+            found.push((User::Expression(dependent), ty));
+        }
+    }
+    Ok(found)
+}
+
+/// An expression over columns of the types goes with the columns.
+fn goes_along(dependent: &Dependent, types: &[u32]) -> bool {
+    match dependent {
+        Dependent::Default(entry, position) | Dependent::Generated(entry, position) => {
+            is_or_holds(Oid(entry.stored.columns[*position].type_oid), types)
+        }
+        Dependent::Check(entry, _) | Dependent::Trigger(entry, _) => {
+            let mut columns = entry.stored.columns.iter().filter(|column| !column.dropped);
+            columns.any(|column| is_or_holds(Oid(column.type_oid), types))
+        }
+        Dependent::View(_) | Dependent::Routine(_) => false,
+    }
+}
+
+pub(super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
+    let mut types = Vec::with_capacity(drop.objects.len());
+    for object in &drop.objects {
+        let name = named(object)?;
+        let Some(entry) = find(name, context) else {
+            if !drop.if_exists {
+                return Err(missing(name));
+            }
+            let message = match name.qualifier() {
+                Some(schema) if !context.session.catalog.schema_exists(schema) => {
+                    format!("schema \"{schema}\" does not exist, skipping")
+                }
+                _ => format!("{}, skipping", missing(name).message()),
+            };
+            schema::notice(state::SUCCESSFUL_COMPLETION, message, context);
+            continue;
+        };
+        require_owner(&entry.stored, context)?;
+        types.push(entry);
+    }
+    if let [first, rest @ ..] = types.as_slice() {
+        let subject = match rest {
+            [] => described(first),
+            _ => drop_object::SEVERAL.to_string(),
+        };
+        drop_all(&types, &subject, drop.behavior, context)?;
+    }
+    Ok(CommandTag::Word("DROP TYPE"))
+}
+
+/// `type mood`, as messages about dependencies name it.
+pub(super) fn described(entry: &TypeEntry) -> String {
+    format!("type {}", format_type(Oid(entry.stored.oid), -1))
+}
+
+/// Drops types and, with CASCADE, what uses them.
+pub(super) fn drop_all(
+    types: &[Arc<TypeEntry>],
+    subject: &str,
+    behavior: DropBehavior,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let oids: Vec<u32> = types.iter().map(|entry| entry.stored.oid).collect();
+    for &oid in &oids {
+        schema::lock_type(Oid(oid), AdvisoryMode::Exclusive, context)?;
+        schema::reserve_name(Oid(oid), "change", context)?;
+        if context.session.catalog.current().user_type(Oid(oid)).is_none() {
+            let message = format!("type with OID {oid} does not exist");
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+        }
+    }
+    let found = users(&oids, context)?;
+    let descriptions: Vec<(String, String)> = found
+        .iter()
+        .map(|(user, ty)| {
+            let on = format!("type {}", format_type(Oid(*ty), -1));
+            (user.described(context), on)
+        })
+        .collect();
+    if !descriptions.is_empty() && behavior == DropBehavior::Restrict {
+        return Err(drop_object::refused(subject, &descriptions));
+    }
+    drop_object::cascade_notice(&descriptions, context);
+    for (user, _) in found {
+        user.remove(context)?;
+    }
+    for oid in oids {
+        write::remove(Oid(oid), context)?;
+    }
+    Ok(())
+}
+
+/// The types of a schema, in order of making.
+pub(super) fn in_schema(schema: u32, context: &StatementContext<'_>) -> Vec<Arc<TypeEntry>> {
+    let catalog = context.session.catalog.current();
+    let mut types: Vec<_> = catalog
+        .user_types()
+        .filter(|entry| entry.stored.schema == schema)
+        .cloned()
+        .collect();
+    types.sort_by_key(|entry| entry.stored.oid);
+    types
+}
+
+/// Views name types with their schema.
+pub(super) fn refuse_renamed_schema(schema: u32, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    for entry in in_schema(schema, context) {
+        refuse_named_users(&entry.stored, "RENAME of the schema", context)?;
+    }
+    Ok(())
+}

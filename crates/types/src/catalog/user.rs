@@ -1,0 +1,183 @@
+//! Types that users made: what their OID says, and the dictionary that knows the rest.
+//!
+//! The number of an object stands in the lower bits of its type's OID, the kind in the upper ones. Storage, keys, order and
+//! arrays need no more than that, so layers without a catalog (recovery, `mote check`) handle values of such types.
+//! Names and labels are asked of the [`TypeDictionary`] of the session that the thread runs for. Where there is none, an
+//! enum's value is written as its key and a type is named after its OID: that is the form definitions are stored in.
+//!
+//! Leaves out: who makes, changes and keeps types (`exec::catalog_store`).
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+
+use super::ColumnType;
+
+const ENUM: u32 = 1 << 28;
+const ARRAY: u32 = 1 << 29;
+const NUMBER: u32 = ENUM - 1;
+
+/// The OID of an enum whose object has this number; `None` if there are no such numbers left.
+pub fn enum_oid(number: Oid) -> Option<Oid> {
+    (number.0 <= NUMBER).then_some(Oid(ENUM | number.0))
+}
+
+/// The object's number in the OID of a user's type.
+pub fn number_of(ty: Oid) -> Oid {
+    Oid(ty.0 & NUMBER)
+}
+
+#[inline]
+pub fn is_enum(ty: Oid) -> bool {
+    ty.0 & !NUMBER == ENUM
+}
+
+/// A type that a user made, or the array over one.
+#[inline]
+pub fn is_user_type(ty: Oid) -> bool {
+    ty.0 & !(NUMBER | ARRAY) == ENUM
+}
+
+/// The element type of an array over a user's type.
+pub(super) fn user_element(ty: Oid) -> Option<Oid> {
+    (ty.0 & !NUMBER == ENUM | ARRAY).then_some(Oid(ty.0 & !ARRAY))
+}
+
+/// The array type over a user's type.
+pub(super) fn user_array(ty: Oid) -> Option<Oid> {
+    is_enum(ty).then_some(Oid(ty.0 | ARRAY))
+}
+
+/// A user's type as its catalog describes it.
+#[derive(Clone, Debug)]
+pub struct UserType {
+    pub oid: Oid,
+    pub schema: String,
+    pub name: String,
+    /// In their order.
+    pub labels: Vec<EnumLabel>,
+    /// Grows with every change; plans compare it.
+    pub version: u64,
+}
+
+/// A value of an enum.
+#[derive(Clone, Debug)]
+pub struct EnumLabel {
+    pub oid: Oid,
+    /// What rows and indexes hold: never changes, and sorts as the values do.
+    pub key: i64,
+    pub label: String,
+    /// `pg_enum.enumsortorder`.
+    pub sort_order: f32,
+}
+
+impl UserType {
+    /// The label of a key.
+    pub fn label(&self, key: i64) -> Option<&EnumLabel> {
+        let found = self.labels.binary_search_by_key(&key, |label| label.key);
+        found.ok().map(|position| &self.labels[position])
+    }
+}
+
+/// What a session knows about users' types.
+pub trait TypeDictionary {
+    /// The type's name as SQL writes it in this session, with its schema where the search path does not find it.
+    fn name(&self, ty: Oid) -> Option<String>;
+    /// Calls `work` with the label of an enum's value; false if there is no such value.
+    fn label(&self, ty: Oid, key: i64, work: &mut dyn FnMut(&str)) -> bool;
+    /// The key of a label; `None` if the enum has no such label.
+    fn key(&self, ty: Oid, label: &str) -> Option<i64>;
+    /// The keys of an enum in their order, those that may not be used yet included.
+    fn keys(&self, ty: Oid) -> Vec<i64>;
+    /// Refuses a value that the transaction itself has added (55P04).
+    fn check_usable(&self, ty: Oid, key: i64) -> SqlResult<()>;
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<dyn TypeDictionary>>> = const { RefCell::new(None) };
+}
+
+/// Puts the former dictionary back.
+pub struct Entered(Option<Arc<dyn TypeDictionary>>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+/// Makes a session's dictionary the thread's until the guard is dropped.
+#[must_use]
+pub fn enter(dictionary: Arc<dyn TypeDictionary>) -> Entered {
+    Entered(CURRENT.replace(Some(dictionary)))
+}
+
+/// Runs `work` without a dictionary: what others do on this thread while a session is suspended, and texts that are
+/// stored.
+pub fn without<T>(work: impl FnOnce() -> T) -> T {
+    let _former = Entered(CURRENT.take());
+    work()
+}
+
+/// Cloned out, so that the dictionary may be asked again while it answers.
+fn current() -> Option<Arc<dyn TypeDictionary>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// The name of a user's type, not that of an array.
+pub(super) fn user_type_name(ty: Oid) -> String {
+    match current() {
+        Some(dictionary) => dictionary.name(ty).unwrap_or_else(|| "???".to_owned()),
+        None => stored_name(ty),
+    }
+}
+
+/// How definitions name a type: by its OID.
+fn stored_name(ty: Oid) -> String {
+    format!("\"type {}\"", ty.0)
+}
+
+/// The type that a definition names so.
+pub fn type_of_stored_name(name: &str) -> Option<Oid> {
+    let oid = Oid(name.strip_prefix("type ")?.parse().ok()?);
+    is_user_type(oid).then_some(oid)
+}
+
+/// Reads a value of an enum.
+pub(crate) fn read_label(ty: Oid, text: &str) -> SqlResult<i64> {
+    let key = match current() {
+        Some(dictionary) => dictionary.key(ty, text),
+        None => text.parse().ok(),
+    };
+    let key = key.ok_or_else(|| {
+        let name = ColumnType::new(ty).name();
+        SqlError::new(
+            state::INVALID_TEXT_REPRESENTATION,
+            format!("invalid input value for enum {name}: \"{text}\""),
+        )
+    })?;
+    check_usable(ty, key)?;
+    Ok(key)
+}
+
+/// Appends the label of a value.
+pub(crate) fn write_label(ty: Oid, key: i64, out: &mut Vec<u8>) {
+    let known = current().is_some_and(|dictionary| {
+        dictionary.label(ty, key, &mut |label| out.extend_from_slice(label.as_bytes()))
+    });
+    if !known {
+        out.extend_from_slice(key.to_string().as_bytes());
+    }
+}
+
+/// The keys of an enum in their order.
+pub fn enum_keys(ty: Oid) -> Vec<i64> {
+    current().map_or(Vec::new(), |dictionary| dictionary.keys(ty))
+}
+
+/// Refuses a value that the transaction itself has added (55P04).
+pub fn check_usable(ty: Oid, key: i64) -> SqlResult<()> {
+    current().map_or(Ok(()), |dictionary| dictionary.check_usable(ty, key))
+}
