@@ -174,6 +174,21 @@ pub struct Engine {
     _directory: Box<dyn Send + Sync>,
 }
 
+/// A slot table that is handed on if there comes to be no engine to do that.
+struct ObtainedSlots(&'static SlotTable);
+
+impl ObtainedSlots {
+    fn new(count: usize) -> ObtainedSlots {
+        ObtainedSlots(SlotTable::obtain(count))
+    }
+}
+
+impl Drop for ObtainedSlots {
+    fn drop(&mut self) {
+        self.0.retire();
+    }
+}
+
 #[derive(Default)]
 struct WeakAcknowledgement {
     slot: Option<u32>,
@@ -198,7 +213,8 @@ impl Engine {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Arc<Engine>, OpenError> {
         let directory = env.disk.lock_exclusive(LOCK_FILE).map_err(OpenError::Locked)?;
-        let slots = SlotTable::obtain(config.transactions_max.max(64));
+        let obtained = ObtainedSlots::new(config.transactions_max.max(64));
+        let slots = obtained.0;
         let budget = Arc::new(MemoryBudget::new(config.memory_limit_bytes));
         let objects = Arc::new(Objects::new(slots, budget.clone(), expressions));
         let manifest = open_manifest(&env, config.log.segment_bytes).map_err(OpenError::Recovery)?;
@@ -263,6 +279,8 @@ impl Engine {
             quit: Arc::new(AtomicBool::new(false)),
             _directory: directory,
         });
+        // The engine hands them on from here.
+        std::mem::forget(obtained);
         let undecided = engine.objects.take_prepared();
         engine
             .restore_prepared(undecided)

@@ -246,6 +246,14 @@ impl SlotTable {
         }
     }
 
+    /// Tables of `count` slots that wait for an engine.
+    #[cfg(test)]
+    pub(crate) fn retired(count: usize) -> usize {
+        let words = count.div_ceil(64);
+        let retired = RETIRED.lock();
+        retired.iter().filter(|table| table.taken.len() == words).count()
+    }
+
     pub(crate) fn capacity(&self) -> usize {
         self.slots.len()
     }

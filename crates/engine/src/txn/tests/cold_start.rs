@@ -1,6 +1,7 @@
 //! Recovery of tables that are large enough to be worth several threads: the same with one and with many.
 
 use super::*;
+use crate::txn::slot::SlotTable;
 use mote_common::prng::Prng;
 
 /// Everything in an index, in order.
@@ -107,5 +108,24 @@ fn threads_change_nothing() {
         f.add(&transaction, -1, 1).expect("free");
         transaction.abort();
         f.engine.stop();
+    }
+}
+
+#[test]
+fn a_start_that_fails_hands_its_slots_on() {
+    // As many as no other test has.
+    let config = EngineConfig {
+        transactions_max: 64 * 91,
+        ..config()
+    };
+    let slots = config.transactions_max;
+    let disk = SimDisk::new(1);
+    drop(open_with(&disk, config.clone()));
+    assert_eq!(SlotTable::retired(slots), 1);
+    disk.flip_bit("MANIFEST", 0, 0);
+    for _ in 0..3 {
+        let (world, _) = env(&disk, 1);
+        assert!(Engine::open(world, config.clone(), Arc::new(HalfOfEven)).is_err());
+        assert_eq!(SlotTable::retired(slots), 1);
     }
 }
