@@ -21,19 +21,28 @@ struct Exported {
     snapshot: Snapshot,
 }
 
-/// The exports of one database directory, by identifier.
+#[derive(Default)]
+struct Shared {
+    /// By identifier.
+    exported: HashMap<String, Exported>,
+    /// Sessions that read through an imported snapshot, and under which session that is registered: both must give it up
+    /// when it is revoked.
+    imported: HashMap<u32, u32>,
+}
+
+/// The exports of one database directory, and who has imported them.
 #[derive(Default)]
 pub struct ExportedSnapshots {
-    exported: Mutex<HashMap<String, Exported>>,
-    /// How many there are: the end of a transaction takes no lock where nobody exports.
+    shared: Mutex<Shared>,
+    /// How many entries there are: the end of a transaction takes no lock where nobody exports.
     count: AtomicUsize,
 }
 
 impl ExportedSnapshots {
     /// Answers the identifier that others name.
     pub fn export(&self, pid: u32, database: Oid, transaction: &Transaction, snapshot: &Snapshot) -> String {
-        let mut exported = self.exported.lock();
-        let earlier = exported.values().filter(|other| other.pid == pid).count();
+        let mut shared = self.shared.lock();
+        let earlier = shared.exported.values().filter(|other| other.pid == pid).count();
         // As PostgreSQL's: the transaction, then a number.
         let id = format!("{pid:08X}-{:08X}-{}", transaction.id().0, earlier + 1);
         let entry = Exported {
@@ -43,17 +52,16 @@ impl ExportedSnapshots {
             read_only: transaction.is_read_only(),
             snapshot: snapshot.clone(),
         };
-        exported.insert(id.clone(), entry);
-        // Relaxed: a session asks for its own exports, which it has made itself.
-        self.count.store(exported.len(), Ordering::Relaxed);
+        shared.exported.insert(id.clone(), entry);
+        self.count_entries(&shared);
         id
     }
 
-    /// Has `transaction`, which has read nothing yet, read through the snapshot `id`.
-    pub fn import(&self, id: &str, database: Oid, transaction: &Transaction) -> SqlResult<()> {
+    /// Has `transaction` of session `pid`, which has read nothing yet, read through the snapshot `id`.
+    pub fn import(&self, id: &str, pid: u32, database: Oid, transaction: &Transaction) -> SqlResult<()> {
         // Under the lock: the exporter's registration covers the versions until ours is there.
-        let exported = self.exported.lock();
-        let Some(source) = exported.get(id) else {
+        let mut shared = self.shared.lock();
+        let Some(source) = shared.exported.get(id) else {
             return Err(SqlError::new(
                 state::INVALID_PARAMETER_VALUE,
                 format!("invalid snapshot identifier: \"{id}\""),
@@ -81,12 +89,23 @@ impl ExportedSnapshots {
             return refuse("cannot import a snapshot from a different database");
         }
         transaction.import_snapshot(&source.snapshot);
+        let registered_for = source.snapshot.session();
+        shared.imported.insert(pid, registered_for);
+        self.count_entries(&shared);
         Ok(())
+    }
+
+    /// Sessions that read through a snapshot which is registered under session `pid`.
+    pub fn importers(&self, pid: u32) -> Vec<u32> {
+        let shared = self.shared.lock();
+        let importers = shared.imported.iter().filter(|(_, of)| **of == pid);
+        importers.map(|(importer, _)| *importer).collect()
     }
 
     /// Whether the session's transaction has exported something.
     pub fn has_exported(&self, pid: u32) -> bool {
-        self.count.load(Ordering::Relaxed) > 0 && self.exported.lock().values().any(|other| other.pid == pid)
+        self.count.load(Ordering::Relaxed) > 0
+            && self.shared.lock().exported.values().any(|other| other.pid == pid)
     }
 
     /// The session's transaction is over.
@@ -94,8 +113,15 @@ impl ExportedSnapshots {
         if self.count.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let mut exported = self.exported.lock();
-        exported.retain(|_, other| other.pid != pid);
-        self.count.store(exported.len(), Ordering::Relaxed);
+        let mut shared = self.shared.lock();
+        shared.exported.retain(|_, other| other.pid != pid);
+        shared.imported.remove(&pid);
+        self.count_entries(&shared);
+    }
+
+    fn count_entries(&self, shared: &Shared) {
+        // Relaxed: a session asks for its own entries, which it has made itself.
+        let count = shared.exported.len() + shared.imported.len();
+        self.count.store(count, Ordering::Relaxed);
     }
 }

@@ -119,3 +119,33 @@ fn a_cursor_and_a_running_query_lose_theirs() {
     assert_eq!(error(&waiting.until(b'Z')).as_deref(), Some(TOO_OLD));
     holder.rows("commit");
 }
+
+#[test]
+fn who_has_imported_the_oldest_snapshot_loses_it_too() {
+    let (server, mut writer) = start("snapshot-imported");
+    let mut exporter = RawClient::connect(&server);
+    exporter.rows("begin isolation level repeatable read");
+    let id = exporter.rows("select pg_export_snapshot()").remove(0);
+    let mut importers = [RawClient::connect(&server), RawClient::connect(&server)];
+    for importer in &mut importers {
+        let text = format!("begin isolation level repeatable read; set transaction snapshot '{id}'");
+        importer.query(&text);
+        assert_eq!(importer.rows("select sum(v) from t"), ["0"]);
+    }
+    // The snapshot outlives the transaction that has exported it.
+    exporter.rows("commit");
+    let [idle, running] = &mut importers;
+    running.raw(&query(
+        "select count(*) from t, generate_series(1, 1000000) g where t.id + g < 0",
+    ));
+    update_until(&mut writer, |_| {
+        server.log().matches("has the oldest snapshot").count() > 1
+    });
+    assert_eq!(error(&running.until(b'Z')).as_deref(), Some(TOO_OLD));
+    assert_eq!(
+        error(&idle.query("select sum(v) from t")).as_deref(),
+        Some(TOO_OLD)
+    );
+    assert_eq!(tags(&idle.query("rollback")), ["ROLLBACK"]);
+    assert_eq!(exporter.rows("select 1"), ["1"]);
+}

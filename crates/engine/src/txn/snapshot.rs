@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 /// Told when memory runs out and a session holds the oldest snapshot: it must end what reads through it (72000).
 pub trait RevocationListener: Send + Sync {
-    /// Called by the collector. Must not block.
+    /// Called by the collector. Must not block. Others may read through the snapshot, too ([`Snapshot::session`]).
     fn revoked(&self, session: u32);
 }
 
@@ -55,6 +55,15 @@ impl Snapshot {
     /// Does anybody else read through it?
     pub(super) fn is_shared(&self) -> bool {
         self.registered().is_shared()
+    }
+
+    /// The session whose transaction registered it; it may have ended since.
+    pub fn session(&self) -> u32 {
+        self.slots.get(self.slot).session()
+    }
+
+    pub(super) fn is_revoked(&self) -> bool {
+        self.registered().is_revoked()
     }
 
     fn registered(&self) -> &'static SnapshotEntry {

@@ -381,9 +381,12 @@ impl Transaction {
         *self.current.borrow_mut() = suspended.snapshot;
     }
 
-    /// Was the session asked to give a snapshot of this transaction up? It stays good until that is done.
+    /// Was the session asked to give a snapshot of this transaction up, or one that it has imported? It stays good until
+    /// that is done.
     pub fn is_revoked(&self) -> bool {
-        self.slot().snapshots.iter().any(|entry| entry.is_revoked())
+        let registered = &self.slot().snapshots;
+        registered.iter().any(|entry| entry.is_revoked())
+            || self.current.borrow().as_ref().is_some_and(Snapshot::is_revoked)
     }
 
     /// The command that is running: what it writes, it does not see.

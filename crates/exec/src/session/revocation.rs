@@ -51,6 +51,8 @@ impl Session {
         if self.block.state == BlockState::Block {
             self.block.state = BlockState::Failed;
         }
+        // What it has exported keeps the snapshot, too.
+        self.database.exported_snapshots().end(self.state.pid);
         if let Some(transaction) = self.transaction.take() {
             let receipt = transaction.abort();
             self.given_up = Some(GivenUp { receipt });
@@ -74,8 +76,13 @@ impl RevocationListener for Revoker {
     fn revoked(&self, session: u32) {
         let Some(database) = self.0.upgrade() else { return };
         // Sessions in process are not registered: they notice at their next statement, or where they yield.
-        if database.sessions().revoke(session) {
-            eprintln!("mote: memory runs out: session {session} has the oldest snapshot and must give it up");
+        let importers = database.exported_snapshots().importers(session);
+        for holder in [session].into_iter().chain(importers) {
+            if database.sessions().revoke(holder) {
+                eprintln!(
+                    "mote: memory runs out: session {holder} has the oldest snapshot and must give it up"
+                );
+            }
         }
     }
 }

@@ -220,7 +220,7 @@ impl Session {
         let database = self.state.catalog.database;
         self.database
             .exported_snapshots()
-            .import(id, database, transaction)?;
+            .import(id, self.state.pid, database, transaction)?;
         self.block.started = true;
         Ok(())
     }

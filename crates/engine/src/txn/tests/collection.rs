@@ -1,6 +1,7 @@
 //! Old versions, deleted rows and memory go when nobody can see them, and not before.
 
 use super::*;
+use mote_common::Lsn;
 
 #[test]
 fn chains_stay_short_whatever_is_updated_and_whoever_reads() {
@@ -106,6 +107,32 @@ fn the_oldest_snapshot_is_revoked_when_memory_runs_out_and_no_other() {
     assert!(asked.len() >= 2, "{asked:?}");
     assert!(asked.is_sorted_by(|a, b| a < b), "oldest first: {asked:?}");
     assert_eq!(refused, 0, "writers went on");
+}
+
+#[test]
+fn who_has_imported_a_revoked_snapshot_is_told_so() {
+    let f = Fixture::new();
+    f.load([(1, 10)]);
+    let begin = |session| {
+        let options = BeginOptions {
+            session,
+            isolation: Isolation::RepeatableRead,
+            ..BeginOptions::default()
+        };
+        f.engine.begin_with(options).expect("a slot is free")
+    };
+    let (exporter, importer, other) = (begin(1), begin(2), begin(3));
+    let snapshot = exporter.begin_statement(Access::Read);
+    importer.import_snapshot(&snapshot);
+    drop(snapshot);
+    exporter.abort();
+    f.load([(2, 20)]);
+    other.begin_statement(Access::Read);
+    assert_eq!(importer.snapshot().session(), 1, "under which it is registered");
+    assert_eq!(f.engine.slots.revoke_oldest(Lsn::MAX), Some(1));
+    assert!(importer.is_revoked() && !other.is_revoked());
+    importer.abort();
+    assert_eq!(f.engine.slots.revoke_oldest(Lsn::MAX), Some(3));
 }
 
 #[test]
