@@ -214,6 +214,10 @@ impl Conflict {
         };
         let update = TriggerOperation::Update;
         if let Some(triggers) = triggers.filter(|triggers| triggers.has_before(update)) {
+            // They come behind the triggers, which do not see what they were.
+            for (position, _) in generated {
+                updated[*position] = Datum::Null;
+            }
             if !triggers.before(update, Some(&old), Some(&mut updated), runtime)? {
                 return Ok(Resolution::Nothing);
             }

@@ -45,6 +45,10 @@ insert into g (a) values (60);
 create table gc (id int primary key, a int, b int generated always as (a * 2) stored);
 insert into gc values (1, 1);
 insert into gc values (1, 5) on conflict (id) do update set a = excluded.a returning *;
+create function tell() returns trigger language plpgsql as $$ begin raise notice '% %: %', tg_when, tg_op, new; return new; end $$;
+create trigger tell before insert or update on gc for each row execute function tell();
+create trigger tell_after after insert or update on gc for each row execute function tell();
+insert into gc values (1, 7), (2, 8) on conflict (id) do update set a = excluded.a returning *;
 -- WHEN, UPDATE OF, names in order.
 create table w (a int, b int, c text);
 create function say() returns trigger language plpgsql as $$ begin raise notice '%', tg_name; return coalesce(new, old); end $$;
