@@ -210,14 +210,10 @@ impl Transaction {
         let same = std::ptr::eq(admitted.head, seen);
         if admitted.ts.is_none() {
             // Our own version: written by this command, or by a later one than the caller's snapshot.
-            let command = admitted.head.stamp().command();
-            let current = command >= self.command().0;
-            return if command > self.command().0 {
-                Err(WriteError::ModifiedInside)
-            } else if current || !same {
-                Err(WriteError::SelfModified)
-            } else {
-                Ok(())
+            let current = admitted.head.stamp().command() >= self.command().0;
+            return match current || !same {
+                true => Err(WriteError::SelfModified),
+                false => Ok(()),
             };
         }
         if same {

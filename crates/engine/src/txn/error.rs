@@ -13,10 +13,9 @@ pub enum WriteError {
     Changed,
     /// The row was deleted by a transaction that has committed.
     Deleted,
-    /// This command wrote the row already.
+    /// This command wrote the row already, or one that ran inside of it for a function or a trigger did: which of them,
+    /// [`Transaction::is_written_later`](super::Transaction::is_written_later) tells.
     SelfModified,
-    /// A command that ran inside of this one, for a function or a trigger, wrote the row.
-    ModifiedInside,
     /// `WaitPolicy::NoWait` and somebody holds a conflicting lock.
     WouldBlock,
     /// A live row has an equal key.

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use mote_common::{RowId, SqlResult};
-use mote_engine::{Isolation, RowLockStrength, RowVersion, Table, WaitPolicy, WriteError};
+use mote_engine::{Isolation, RowLockStrength, RowVersion, Table, WriteError};
 use mote_sql::plan::node::{self, MemberNumber, RowMark, ScanId};
 use mote_types::Datum;
 
-use super::recheck::{Locked, Rechecker, Written, lock, self_modified, serialization_error, target_row};
+use super::recheck::{
+    Rechecker, Written, lock_newest, refuse_modified_inside, self_modified, serialization_error, target_row,
+};
 use super::trigger::{RowTriggers, Stage, StatementTriggers};
 use super::{Target, compile_returning, project, resolve, write_error};
 use crate::expr::Expression;
@@ -15,6 +17,9 @@ use crate::node::scan::Mark;
 use crate::node::{NodeProgram, Operator, compile_node, copy_row};
 use crate::query::runtime::Runtime;
 use crate::routine::TriggerOperation;
+
+/// How a row is locked that goes.
+const EXCLUSIVE: RowLockStrength = RowLockStrength::Update;
 
 pub struct Program {
     /// By the member number of the mark.
@@ -154,7 +159,7 @@ impl State {
         let transaction = runtime.transaction();
         let id = version.row();
         if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_row) {
-            match lock_newest(&version, target, table, runtime)? {
+            match lock_newest(&version, (&target.relation, table), EXCLUSIVE, "deleted", runtime)? {
                 Ok(newest) => version = newest,
                 Err(ended) => return Ok(ended),
             }
@@ -164,9 +169,7 @@ impl State {
             if !triggers.before(TriggerOperation::Delete, Some(&self.old), None, runtime)? {
                 return Ok(Written::Refused);
             }
-            if transaction.is_written_later(table, id) {
-                return self_modified("deleted", table, id, runtime);
-            }
+            refuse_modified_inside("deleted", table, id, runtime)?;
         }
         loop {
             self.old.clear();
@@ -179,12 +182,11 @@ impl State {
             match transaction.delete(table, &version) {
                 Ok(()) => break,
                 Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(WriteError::SelfModified) => return Ok(Written::SelfModified),
-                Err(WriteError::ModifiedInside) => return Err(write_error::modified_inside("deleted")),
+                Err(WriteError::SelfModified) => return self_modified("deleted", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
                     if transaction.isolation() == Isolation::ReadCommitted =>
                 {
-                    match lock_newest(&version, target, table, runtime)? {
+                    match lock_newest(&version, (&target.relation, table), EXCLUSIVE, "deleted", runtime)? {
                         Ok(newest) => version = newest,
                         Err(ended) => return Ok(ended),
                     }
@@ -200,32 +202,6 @@ impl State {
         }
         Ok(Written::Done)
     }
-}
-
-/// Locks the row as it is now. Err: this attempt is over.
-fn lock_newest<'v, 'c: 'v>(
-    seen: &RowVersion<'v>,
-    target: &Target,
-    table: &Table,
-    runtime: &mut Runtime<'_, 'c>,
-) -> SqlResult<Result<RowVersion<'v>, Written<'v>>> {
-    let (relation, id, strength) = (&target.relation, seen.row(), RowLockStrength::Update);
-    let locked = lock(
-        table,
-        relation,
-        id,
-        Some(seen),
-        strength,
-        WaitPolicy::Block,
-        runtime,
-    )?;
-    Ok(match locked {
-        Locked::Unchanged(newest) => Ok(newest),
-        Locked::Changed(newest) => Err(Written::Changed(newest)),
-        Locked::Moved => return Err(write_error::moved_row()),
-        Locked::SelfModified => Err(self_modified("deleted", table, id, runtime)?),
-        Locked::Gone | Locked::Busy => Err(Written::Gone),
-    })
 }
 
 impl Operator for State {

@@ -17,7 +17,7 @@ use mote_sql::plan::node::{ConflictAction, OnConflict};
 use mote_types::Datum;
 
 use super::insert::compute_generated;
-use super::recheck::{Locked, lock, self_modified};
+use super::recheck::{Locked, lock, refuse_modified_inside};
 use super::trigger::RowTriggers;
 use super::update::{changes_key, compile_assignments};
 use super::{Target, write_error};
@@ -221,9 +221,7 @@ impl Conflict {
             if !triggers.before(update, Some(&old), Some(&mut updated), runtime)? {
                 return Ok(Resolution::Nothing);
             }
-            if transaction.is_written_later(table, existing) {
-                self_modified("updated", table, existing, runtime)?;
-            }
+            refuse_modified_inside("updated", table, existing, runtime)?;
         }
         compute_generated(generated, &mut updated, runtime)?;
         target.check_row(&updated, runtime)?;
@@ -236,7 +234,7 @@ impl Conflict {
             match transaction.update(table, &version, bytes) {
                 Ok(()) => break,
                 Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(WriteError::SelfModified | WriteError::ModifiedInside) => return Err(second_time()),
+                Err(WriteError::SelfModified) => return Err(second_time()),
                 Err(error) => return Err(target.write_error(error, &updated, runtime)),
             }
         }

@@ -137,6 +137,25 @@ pub(crate) fn lock<'c>(
     }
 }
 
+/// Locks a row as it is now, to be "updated" or "deleted", as errors say. Err: this attempt is over.
+pub(super) fn lock_newest<'v, 'c: 'v>(
+    seen: &RowVersion<'v>,
+    (relation, table): (&Relation, &Table),
+    strength: RowLockStrength,
+    verb: &str,
+    runtime: &mut Runtime<'_, 'c>,
+) -> SqlResult<Result<RowVersion<'v>, Written<'v>>> {
+    let (row, policy) = (seen.row(), WaitPolicy::Block);
+    let locked = lock(table, relation, row, Some(seen), strength, policy, runtime)?;
+    Ok(match locked {
+        Locked::Unchanged(newest) => Ok(newest),
+        Locked::Changed(newest) => Err(Written::Changed(newest)),
+        Locked::Moved => return Err(write_error::moved_row()),
+        Locked::SelfModified => Err(self_modified(verb, table, row, runtime)?),
+        Locked::Gone | Locked::Busy => Err(Written::Gone),
+    })
+}
+
 /// What to make of a row that this very command has written: it is left alone, unless a trigger of the command did it
 /// behind the command's back.
 #[cold]
@@ -146,10 +165,21 @@ pub(super) fn self_modified<'t>(
     row: RowId,
     runtime: &Runtime<'_, '_>,
 ) -> SqlResult<Written<'t>> {
-    if !runtime.transaction().is_written_later(table, row) {
-        return Ok(Written::SelfModified);
+    refuse_modified_inside(verb, table, row, runtime)?;
+    Ok(Written::SelfModified)
+}
+
+/// An error if a trigger of the running command has written the row that the command is about to write.
+pub(super) fn refuse_modified_inside(
+    verb: &str,
+    table: &Table,
+    row: RowId,
+    runtime: &Runtime<'_, '_>,
+) -> SqlResult<()> {
+    match runtime.transaction().is_written_later(table, row) {
+        true => Err(write_error::modified_inside(verb)),
+        false => Ok(()),
     }
-    Err(write_error::modified_inside(verb))
 }
 
 /// 40001 for a row that was changed after the transaction's snapshot: its message tells a delete from an update.

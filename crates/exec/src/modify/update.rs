@@ -9,9 +9,7 @@
 use std::sync::Arc;
 
 use mote_common::{RowId, SqlResult};
-use mote_engine::{
-    Isolation, RowBuffers, RowLockStrength, RowVersion, RowWriter, Table, WaitPolicy, WriteError,
-};
+use mote_engine::{Isolation, RowBuffers, RowLockStrength, RowVersion, RowWriter, Table, WriteError};
 use mote_sql::catalog::Relation;
 use mote_sql::plan::expr::Expr;
 use mote_sql::plan::node::{self, MemberNumber, RowMark, ScanId};
@@ -19,7 +17,9 @@ use mote_types::Datum;
 
 use super::insert::compute_generated;
 use super::moving::{self, Moving};
-use super::recheck::{Locked, Rechecker, Written, lock, self_modified, serialization_error, target_row};
+use super::recheck::{
+    Rechecker, Written, lock_newest, refuse_modified_inside, self_modified, serialization_error, target_row,
+};
 use super::routing::Router;
 use super::trigger::{RowTriggers, Stage, StatementTriggers};
 use super::{Target, ViewChecks, compile_returning, project, resolve, write_error};
@@ -140,6 +140,13 @@ impl TargetProgram {
             returning: compile_returning(&node.returning)?,
             view_checks: ViewChecks::compile(&node.view_checks)?,
         })
+    }
+
+    fn lock_strength(&self) -> RowLockStrength {
+        match self.changes_key {
+            true => RowLockStrength::Update,
+            false => RowLockStrength::NoKeyUpdate,
+        }
     }
 }
 
@@ -301,7 +308,13 @@ impl State {
         self.moved = false;
         if written.before_row {
             // A BEFORE trigger is shown the newest version, and nobody changes it behind its back.
-            match self.lock_newest(&version, written, table, runtime)? {
+            match lock_newest(
+                &version,
+                (&target.relation, table),
+                written.lock_strength(),
+                "updated",
+                runtime,
+            )? {
                 Ok(newest) => version = newest,
                 Err(ended) => return Ok(ended),
             }
@@ -320,7 +333,13 @@ impl State {
                 Err(WriteError::Changed | WriteError::Deleted)
                     if transaction.isolation() == Isolation::ReadCommitted && !written.before_row =>
                 {
-                    match self.lock_newest(&version, written, table, runtime)? {
+                    match lock_newest(
+                        &version,
+                        (&target.relation, table),
+                        written.lock_strength(),
+                        "updated",
+                        runtime,
+                    )? {
                         Ok(newest) => version = newest,
                         Err(ended) => return Ok(ended),
                     }
@@ -354,37 +373,6 @@ impl State {
         Ok(Written::Done)
     }
 
-    /// Locks the row as it is now. Err: this attempt is over.
-    fn lock_newest<'v, 'c: 'v>(
-        &self,
-        seen: &RowVersion<'v>,
-        written: &TargetProgram,
-        table: &Table,
-        runtime: &mut Runtime<'_, 'c>,
-    ) -> SqlResult<Result<RowVersion<'v>, Written<'v>>> {
-        let (relation, id) = (&written.target.relation, seen.row());
-        let strength = match written.changes_key {
-            true => RowLockStrength::Update,
-            false => RowLockStrength::NoKeyUpdate,
-        };
-        let locked = lock(
-            table,
-            relation,
-            id,
-            Some(seen),
-            strength,
-            WaitPolicy::Block,
-            runtime,
-        )?;
-        Ok(match locked {
-            Locked::Unchanged(newest) => Ok(newest),
-            Locked::Changed(newest) => Err(Written::Changed(newest)),
-            Locked::Moved => return Err(write_error::moved_row()),
-            Locked::SelfModified => Err(self_modified("updated", table, id, runtime)?),
-            Locked::Gone | Locked::Busy => Err(Written::Gone),
-        })
-    }
-
     /// Moves the row, whose new form `self.new` its table does not take, to the partition that does.
     fn move_row<'v, 'c: 'v>(
         &mut self,
@@ -401,26 +389,36 @@ impl State {
         let transaction = runtime.transaction();
         let id = version.row();
         if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_delete) {
-            match lock_for_delete(&version, target, table, runtime)? {
+            match lock_newest(
+                &version,
+                (&target.relation, table),
+                RowLockStrength::Update,
+                "deleted",
+                runtime,
+            )? {
                 Ok(newest) => version = newest,
                 Err(ended) => return Ok(ended),
             }
             if !triggers.before(TriggerOperation::Delete, Some(&self.old), None, runtime)? {
                 return Ok(Written::Refused);
             }
-            if transaction.is_written_later(table, id) {
-                return self_modified("deleted", table, id, runtime);
-            }
+            refuse_modified_inside("deleted", table, id, runtime)?;
         }
         loop {
             match transaction.delete_moved(table, &version) {
                 Ok(()) => break,
                 Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
-                Err(WriteError::SelfModified) => return Ok(Written::SelfModified),
+                Err(WriteError::SelfModified) => return self_modified("deleted", table, id, runtime),
                 Err(WriteError::Changed | WriteError::Deleted)
                     if transaction.isolation() == Isolation::ReadCommitted =>
                 {
-                    match lock_for_delete(&version, target, table, runtime)? {
+                    match lock_newest(
+                        &version,
+                        (&target.relation, table),
+                        RowLockStrength::Update,
+                        "deleted",
+                        runtime,
+                    )? {
                         Ok(newest) => version = newest,
                         Err(ended) => return Ok(ended),
                     }
@@ -478,9 +476,7 @@ impl State {
                 if !triggers.before(operation, old, Some(&mut self.new), runtime)? {
                     return Ok(Made::Refused);
                 }
-                if runtime.transaction().is_written_later(table, version.row()) {
-                    self_modified("updated", table, version.row(), runtime)?;
-                }
+                refuse_modified_inside("updated", table, version.row(), runtime)?;
             }
             compute_generated(&written.generated, &mut self.new, runtime)?;
             if written.may_leave && written.target.leaves_partition(&self.new, runtime)? {
@@ -559,25 +555,6 @@ impl State {
         }
         Ok(Stop::End)
     }
-}
-
-/// Locks a row that moves as it is now. Err: this attempt is over.
-fn lock_for_delete<'v, 'c: 'v>(
-    seen: &RowVersion<'v>,
-    target: &Target,
-    table: &Table,
-    runtime: &mut Runtime<'_, 'c>,
-) -> SqlResult<Result<RowVersion<'v>, Written<'v>>> {
-    let (relation, id, strength) = (&target.relation, seen.row(), RowLockStrength::Update);
-    let policy = WaitPolicy::Block;
-    let locked = lock(table, relation, id, Some(seen), strength, policy, runtime)?;
-    Ok(match locked {
-        Locked::Unchanged(newest) => Ok(newest),
-        Locked::Changed(newest) => Err(Written::Changed(newest)),
-        Locked::Moved => return Err(write_error::moved_row()),
-        Locked::SelfModified => Err(Written::SelfModified),
-        Locked::Gone | Locked::Busy => Err(Written::Gone),
-    })
 }
 
 impl Operator for State {

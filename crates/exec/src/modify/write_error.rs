@@ -19,7 +19,7 @@ pub fn sql_error(error: WriteError, relation: &Relation) -> SqlError {
     match error {
         WriteError::Changed | WriteError::Serialization => serialization_failure(false),
         WriteError::Deleted => serialization_failure(true),
-        WriteError::SelfModified | WriteError::ModifiedInside => modified_inside("updated"),
+        WriteError::SelfModified => modified_inside("updated"),
         WriteError::WouldBlock => SqlError::new(
             state::LOCK_NOT_AVAILABLE,
             format!("could not obtain lock on row in relation \"{}\"", relation.name),
@@ -82,10 +82,7 @@ pub fn lock_error(error: WriteError) -> SqlError {
             row_bytes,
             maximum_bytes,
         } => too_large(row_bytes, maximum_bytes),
-        WriteError::SelfModified
-        | WriteError::ModifiedInside
-        | WriteError::Duplicate { .. }
-        | WriteError::KeyTooLong { .. } => {
+        WriteError::SelfModified | WriteError::Duplicate { .. } | WriteError::KeyTooLong { .. } => {
             SqlError::internal("the engine refused a row where no row was written")
         }
     }
