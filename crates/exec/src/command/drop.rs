@@ -678,6 +678,7 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
         return missing("schema", name, drop, context);
     }
     let stored = schema::schema_to_change(name.last(), context)?;
+    schema::lock_schema_for_drop(Oid(stored.oid), context)?;
     let catalog = context.session.catalog.current();
     let mut inside: Vec<Arc<RelationEntry>> = catalog
         .relations()

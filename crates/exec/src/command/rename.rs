@@ -7,7 +7,6 @@ use mote_sql::ast::{
     AlterObjectSchema, AlterOwner, Name, ObjectKind, ObjectReference, QualifiedName, RelationName, Rename,
     RoleSpecification,
 };
-use mote_sql::plan::privilege;
 
 use super::acl;
 use super::alter_children::passes_down;
@@ -590,19 +589,7 @@ pub(super) fn set_schema(
         )
         .detail(format!("Sequence \"{}\" is linked to a table.", relation.name)));
     }
-    let target = context.session.catalog.schema_oid(&alter.schema).ok_or_else(|| {
-        SqlError::new(
-            state::INVALID_SCHEMA_NAME,
-            format!("schema \"{}\" does not exist", alter.schema),
-        )
-    })?;
-    if relation.temporary || context.session.catalog.is_temporary_schema(target) {
-        return Err(SqlError::new(
-            state::FEATURE_NOT_SUPPORTED,
-            "cannot move objects into or out of temporary schemas",
-        ));
-    }
-    privileges::require_schema(context.session, target, privilege::CREATE)?;
+    let target = schema::schema_to_move_to(&alter.schema, relation.temporary, context)?;
     if relation.schema == target.0 {
         return Ok(tag);
     }

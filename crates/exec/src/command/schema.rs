@@ -23,6 +23,8 @@ use crate::views;
 
 /// The engine's advisory name space of catalog names: no SQL database has this number.
 const NAME_SPACE: u32 = u32::MAX;
+/// Stands for a schema as a whole among its names: no object has this one.
+const IN_USE: &str = "\0";
 
 /// The schema that a new object of this name goes to: the session's own for a temporary one.
 pub(super) fn schema_for_new(
@@ -61,14 +63,55 @@ pub(super) fn make_storage(
     })
 }
 
-/// The schema that a new permanent object of this name goes to.
+/// The schema that a new permanent object of this name goes to. It stays for as long as the transaction lasts.
 pub(super) fn schema_for_creation(
     name: &RelationName,
-    context: &StatementContext<'_>,
+    context: &mut StatementContext<'_>,
 ) -> SqlResult<(Oid, String)> {
-    let (oid, schema) = named_schema_for_creation(name, context)?;
+    loop {
+        let (oid, schema) = named_schema_for_creation(name, context)?;
+        privileges::require_schema(context.session, oid, privilege::CREATE)?;
+        if keep_schema(oid, context)? {
+            return Ok((oid, schema));
+        }
+    }
+}
+
+/// The schema that ALTER .. SET SCHEMA of an object names. It stays for as long as the transaction lasts.
+pub(super) fn schema_to_move_to(
+    name: &str,
+    temporary: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Oid> {
+    let undefined = || {
+        SqlError::new(
+            state::INVALID_SCHEMA_NAME,
+            format!("schema \"{name}\" does not exist"),
+        )
+    };
+    let oid = context.session.catalog.schema_oid(name).ok_or_else(undefined)?;
+    if temporary || context.session.catalog.is_temporary_schema(oid) {
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot move objects into or out of temporary schemas",
+        ));
+    }
     privileges::require_schema(context.session, oid, privilege::CREATE)?;
-    Ok((oid, schema))
+    match keep_schema(oid, context)? {
+        true => Ok(oid),
+        false => Err(undefined()),
+    }
+}
+
+/// Keeps a schema from being dropped until the transaction is over; false if it was dropped while we waited.
+fn keep_schema(schema: Oid, context: &mut StatementContext<'_>) -> SqlResult<bool> {
+    lock_name(schema, IN_USE, AdvisoryMode::Shared, context)?;
+    Ok(context.session.catalog.current().schemas.contains_key(&schema))
+}
+
+/// Waits until nobody makes objects in a schema, and keeps others from beginning to.
+pub(super) fn lock_schema_for_drop(schema: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    lock_name(schema, IN_USE, AdvisoryMode::Exclusive, context)
 }
 
 fn named_schema_for_creation(

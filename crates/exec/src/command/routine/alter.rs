@@ -7,7 +7,6 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::ast::{AlterFunction, AlterObjectSchema, AlterOwner, ObjectKind, ObjectReference, Rename};
-use mote_sql::plan::privilege;
 
 use super::super::{acl, privileges, schema};
 use super::create::Options;
@@ -168,13 +167,7 @@ pub(in super::super) fn set_schema(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<CommandTag> {
     let entry = find_own(&alter.object, alter.kind, context)?;
-    let target = context.session.catalog.schema_oid(&alter.schema).ok_or_else(|| {
-        SqlError::new(
-            state::INVALID_SCHEMA_NAME,
-            format!("schema \"{}\" does not exist", alter.schema),
-        )
-    })?;
-    privileges::require_schema(context.session, target, privilege::CREATE)?;
+    let target = schema::schema_to_move_to(&alter.schema, false, context)?;
     if entry.stored.schema != target.0 {
         check_free(&entry, target, &entry.stored.name, context)?;
         refuse_dependents(&entry, "SET SCHEMA", context)?;
