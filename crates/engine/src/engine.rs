@@ -672,6 +672,10 @@ impl Engine {
         }
     }
 
+    pub(crate) fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
     pub(crate) fn sequences(&self) -> &RwLock<HashMap<SequenceId, Arc<Sequence>>> {
         &self.objects.sequences
     }

@@ -51,6 +51,6 @@ pub use table::{
 pub use txn::{
     Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, FinishError, GID_BYTES_MAX,
     IndexBuild, Isolation, LockedRow, Lockers, LogUnavailable, PrepareError, PrepareFailure, PreparedInfo,
-    RevocationListener, RowVersion, SavepointId, Snapshot, StatementStart, SuspendedStatement, TrackingPause,
-    Transaction, TruncatedTable, WriteError,
+    PreparedWrite, RevocationListener, RowVersion, SavepointId, Snapshot, StatementStart, SuspendedStatement,
+    TrackingPause, Transaction, TruncatedTable, Undecided, WriteError,
 };

@@ -53,6 +53,8 @@ pub(crate) struct Objects {
     to_load: Mutex<Vec<IndexDefinition>>,
     /// Prepared transactions that recovery found, to be restored by the engine.
     prepared: Mutex<Vec<PreparedTransaction>>,
+    /// States of sequences that the catalog does not know: those of prepared transactions are among them.
+    unclaimed: Mutex<HashMap<SequenceId, SequenceState>>,
     /// Set when recovery is over.
     log: OnceLock<Log>,
 }
@@ -89,6 +91,7 @@ impl Objects {
             dropped: Mutex::default(),
             to_load: Mutex::default(),
             prepared: Mutex::default(),
+            unclaimed: Mutex::default(),
             log: OnceLock::new(),
         };
         for id in [CATALOG_TABLE, SQL_CATALOG_TABLE] {
@@ -188,6 +191,16 @@ impl Objects {
         std::mem::take(&mut *self.prepared.lock())
     }
 
+    /// The last state that the log or the manifest tells of a sequence which no committed row names.
+    pub(crate) fn unclaimed_state(&self, id: SequenceId) -> Option<SequenceState> {
+        self.unclaimed.lock().get(&id).copied()
+    }
+
+    /// All prepared transactions are restored.
+    pub(crate) fn forget_unclaimed_states(&self) {
+        *self.unclaimed.lock() = HashMap::new();
+    }
+
     pub(crate) fn note_index(&self, index: IndexId, table: TableId) {
         self.indexes.write().insert(index, table);
     }
@@ -285,8 +298,10 @@ impl Target for Objects {
     }
 
     fn restore_sequence(&self, state: SequenceState) {
-        if let Some(sequence) = self.sequences.read().get(&SequenceId(state.id)) {
-            sequence.restore(state);
+        let id = SequenceId(state.id);
+        match self.sequences.read().get(&id) {
+            Some(sequence) => sequence.restore(state),
+            None => _ = self.unclaimed.lock().insert(id, state),
         }
     }
 

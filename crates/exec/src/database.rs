@@ -10,7 +10,7 @@ use mote_engine::recovery::Progress;
 use mote_engine::{Engine, EngineConfig, OpenError};
 
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
-use crate::catalog_store::{CatalogStore, write};
+use crate::catalog_store::{CatalogStore, prepared, write};
 use crate::exported_snapshots::ExportedSnapshots;
 use crate::functions::backup::Backups;
 use crate::notifications::Notifications;
@@ -122,11 +122,12 @@ impl Database {
             objects = write::read_all(&engine).map_err(DatabaseError::Catalog)?;
         }
         let catalog = write::build(&engine, objects).map_err(DatabaseError::Catalog)?;
+        let highest_prepared = prepared::highest_oid(&engine).map_err(DatabaseError::Catalog)?;
         let started_us = clock.wall_us() - POSTGRES_EPOCH_UNIX_US;
         static INSTANCES: AtomicU64 = AtomicU64::new(0);
         let database = Arc::new(Database {
             engine,
-            catalog: Arc::new(CatalogStore::new(catalog)),
+            catalog: Arc::new(CatalogStore::new(catalog, highest_prepared)),
             clock,
             sessions: SessionDirectory::default(),
             backups: Backups::default(),

@@ -5,7 +5,7 @@
 //!  2. `schema`: the tables, and rows to and from bytes.
 //!  3. `session`: one of several transactions that run at once, stepped on one thread.
 //!  4. `prepared`: transactions between PREPARE and their decision.
-//!  5. `world`: the loop, the crash, and what must hold after it.
+//!  5. `world`: the loop, the crash, and what must hold after it; `world/tables`: tables that come and go.
 //!  6. `check`: an engine's tables and indexes against each other and against the model.
 //!
 //! Faults, all from the seed: power failures after any step, also while the engine starts; unsynced writes that are lost,
@@ -21,7 +21,8 @@
 //!  4. A flipped bit is refused at the start, with the file's name, or stands where nobody needs it. In the last flush before
 //!     a crash, which no durable frame vouches for, it cannot be told from a torn tail and is cut like one: an idle log
 //!     therefore seals its tail.
-//!  5. Those transactions are prepared whose PREPARE survived and whose decision did not, with their locks.
+//!  5. Those transactions are prepared whose PREPARE survived and whose decision did not, with their locks. Tables that
+//!     they make or drop are there, or gone, with the decision.
 //!  6. A transaction for which the log was not kept any longer cannot commit; nothing of it is ever seen.
 //!  7. nextval never gives a value twice, not even over a crash, once it was told.
 //!
@@ -52,6 +53,7 @@ mod tests {
             total.add(&run(seed, Options::default()).unwrap_or_else(|error| panic!("seed {seed}: {error}")));
         }
         assert!(total.prepared > 100 && total.restored > 30, "{total:?}");
+        assert!(total.prepared_tables > 10, "{total:?}");
         assert!(total.given_up > 4, "{total:?}");
         // Without these the checks above would mean little.
         assert!(total.commits > 500 && total.crashes > 60, "{total:?}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mote_common::Lsn;
+use mote_common::{Lsn, TableId};
 
 use crate::model::{RowKey, Version};
 
@@ -12,6 +12,8 @@ pub struct Undecided {
     /// Where its PREPARE frame ends.
     pub at: Lsn,
     pub changes: Vec<(RowKey, Version)>,
+    /// Tables that its commit makes (true) or drops.
+    pub tables: Vec<(TableId, bool)>,
 }
 
 #[derive(Clone, Default)]
@@ -49,6 +51,13 @@ impl Prepared {
         let forgotten = self.decided.drain(..).filter(|(decision, _)| *decision > end);
         self.open.extend(forgotten.map(|(_, undecided)| undecided));
         self.open.retain(|undecided| undecided.at <= end);
+    }
+
+    /// Tables that are there and will be dropped by their commit: nobody gets past the locks that the executor takes.
+    pub fn dropped_tables(&self) -> Vec<TableId> {
+        let tables = self.open.iter().flat_map(|undecided| &undecided.tables);
+        let dropped = tables.filter(|(_, exists)| !exists);
+        dropped.map(|(table, _)| *table).collect()
     }
 
     /// Rows that they changed.

@@ -10,8 +10,7 @@ use mote_engine::checkpoint::{CheckpointConfig, Manifest};
 use mote_engine::log::LogConfig;
 use mote_engine::log::reader::{LogFiles, LogReader};
 use mote_engine::{
-    BuildProgress, Engine, EngineConfig, FinishError, Isolation, LogUnavailable, OpenError, SequenceError,
-    SequenceId,
+    Engine, EngineConfig, FinishError, Isolation, LogUnavailable, OpenError, SequenceError, SequenceId,
 };
 
 use crate::check;
@@ -19,6 +18,9 @@ use crate::model::Model;
 use crate::prepared::{Prepared, Undecided};
 use crate::schema;
 use crate::session::{Session, Step};
+
+mod tables;
+use tables::create_table;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -45,6 +47,8 @@ pub struct Report {
     pub lost_commits: u64,
     /// Transactions prepared.
     pub prepared: u64,
+    /// Of them, those that made or dropped tables.
+    pub prepared_tables: u64,
     /// Transactions found prepared after a crash.
     pub restored: u64,
     /// Lives that ended by a failed write or sync.
@@ -72,6 +76,7 @@ impl Report {
         self.checkpoints += other.checkpoints;
         self.lost_commits += other.lost_commits;
         self.prepared += other.prepared;
+        self.prepared_tables += other.prepared_tables;
         self.restored += other.restored;
         self.failed_disks += other.failed_disks;
         self.failed_recoveries += other.failed_recoveries;
@@ -81,7 +86,7 @@ impl Report {
     }
 
     /// Its figures with their names, always in the same order.
-    pub fn figures(&mut self) -> [(&'static str, &mut u64); 14] {
+    pub fn figures(&mut self) -> [(&'static str, &mut u64); 15] {
         [
             ("commits", &mut self.commits),
             ("waits", &mut self.waits),
@@ -89,6 +94,7 @@ impl Report {
             ("checkpoints", &mut self.checkpoints),
             ("lost_commits", &mut self.lost_commits),
             ("prepared", &mut self.prepared),
+            ("prepared tables", &mut self.prepared_tables),
             ("restored", &mut self.restored),
             ("refused", &mut self.refused),
             ("given_up", &mut self.given_up),
@@ -263,12 +269,12 @@ impl World {
         let which = self.prng.below(self.prepared.len() as u64) as usize;
         let commit = self.prng.chance(2, 3);
         let gid = self.prepared.get(which).gid.clone();
-        let decided = self.engine.finish_prepared(&gid, commit, |info| {
+        let decided = self.engine.finish_prepared(&gid, commit, |undecided| {
             // What was given with the PREPARE came back.
-            (info.note == gid.as_bytes()).then_some(()).ok_or(())
+            (undecided.info.note == gid.as_bytes()).then_some(()).ok_or(())
         });
         let receipt = match decided {
-            Ok(receipt) => receipt,
+            Ok((receipt, ())) => receipt,
             Err(FinishError::LogUnavailable(LogUnavailable::Stopped)) => return Ok(false),
             Err(FinishError::LogUnavailable(LogUnavailable::DiskFull)) => return Ok(true),
             Err(other) => return Err(format!("the decision on {gid:?}: {other:?}")),
@@ -277,10 +283,16 @@ impl World {
             return Err(format!("the decision on {gid:?} has the receipt {receipt:?}"));
         }
         let undecided = self.prepared.decide(which, receipt.seen);
-        if let (Some(ts), false) = (receipt.commit_ts, undecided.changes.is_empty()) {
-            self.report.commits += 1;
-            self.model.commit(ts, &undecided.changes);
+        if let Some(ts) = receipt.commit_ts {
+            for &(table, exists) in &undecided.tables {
+                self.model.commit_table(ts, table, exists);
+            }
+            if !undecided.changes.is_empty() {
+                self.report.commits += 1;
+                self.model.commit(ts, &undecided.changes);
+            }
         }
+        self.tables = self.usable_tables();
         Ok(!self.engine.log().is_stopped())
     }
 
@@ -305,41 +317,6 @@ impl World {
             return Err(format!("nextval gave {value} after {last}"));
         }
         self.values.push((value, seen));
-        Ok(())
-    }
-
-    /// CREATE TABLE or DROP TABLE, while nobody else does anything: their locks are the executor's business.
-    fn change_tables(&mut self) -> Result<(), String> {
-        self.sessions.clear();
-        for _ in 0..self.prepared.len() {
-            if !self.decide()? {
-                return Ok(());
-            }
-        }
-        if self.prepared.len() > 0 {
-            return Ok(()); // the disk is full
-        }
-        self.check_when_quiet()?;
-        if self.tables.len() < TABLES_MAX && self.prng.chance(1, 2) {
-            if let Ok((table, ts)) = create_table(&self.engine) {
-                self.model.commit_table(ts, table, true);
-            }
-        } else if self.tables.len() > 1 {
-            let victim = self.tables[self.prng.below(self.tables.len() as u64) as usize];
-            let Ok(transaction) = self.engine.begin(Isolation::ReadCommitted, false) else {
-                return Ok(());
-            };
-            let dropped = transaction.drop_table(victim);
-            if dropped.is_ok()
-                && let Ok(receipt) = transaction.commit()
-            {
-                let ts = receipt
-                    .commit_ts
-                    .ok_or("DROP TABLE committed without a timestamp")?;
-                self.model.commit_table(ts, victim, false);
-            }
-        }
-        self.tables = self.model.tables(Lsn::MAX);
         Ok(())
     }
 
@@ -440,7 +417,13 @@ impl World {
             }
             Step::Prepared { gid, at, changes } => {
                 self.report.prepared += 1;
-                self.prepared.add(Undecided { gid, at, changes });
+                let tables = Vec::new();
+                self.prepared.add(Undecided {
+                    gid,
+                    at,
+                    changes,
+                    tables,
+                });
             }
             Step::Stopped => return Ok(false),
         }
@@ -469,13 +452,14 @@ impl World {
         self.engine = open(world).map_err(|error| format!("recovery: {error}"))?;
         self.report.crashes += 1;
         self.report.lost_commits += self.model.cut(end) as u64;
-        self.tables = self.model.tables(end);
         self.values.retain(|(_, seen)| *seen <= end);
         self.prepared.cut(end);
+        self.tables = self.usable_tables();
         self.report.restored += self.prepared.len() as u64;
         check::prepared(&self.engine, &self.prepared.all()).map_err(|e| format!("after recovery: {e}"))?;
         let in_flight = self.prepared.rows();
-        check::contents(&self.engine, &self.model, &self.tables, &in_flight, end)
+        let tables = self.model.tables(end);
+        check::contents(&self.engine, &self.model, &tables, &in_flight, end)
             .map_err(|e| format!("after recovery: {e}"))?;
         self.model.forget_history();
         Ok(())
@@ -568,38 +552,6 @@ fn log_end(world: &Env) -> Result<Lsn, String> {
     let mut reader = LogReader::new(&files, manifest.log_start);
     while reader.next_frame().map_err(|e| e.to_string())?.is_some() {}
     Ok(reader.position())
-}
-
-fn create_table(engine: &Arc<Engine>) -> Result<(TableId, Lsn), String> {
-    let transaction = engine
-        .begin(Isolation::ReadCommitted, false)
-        .map_err(|e| format!("begin: {e:?}"))?;
-    let id = transaction
-        .create_table(&schema::table())
-        .map_err(|e| format!("create table: {e:?}"))?;
-    let definitions = [
-        schema::key_index(id),
-        schema::group_index(id),
-        schema::length_index(id),
-    ];
-    for definition in definitions {
-        let mut build = transaction
-            .create_index(&definition)
-            .map_err(|e| format!("create index: {e:?}"))?;
-        let built = transaction
-            .build_index(&mut build, usize::MAX)
-            .map_err(|e| format!("build index: {e:?}"))?;
-        if built != BuildProgress::Done {
-            return Err("the index of an empty table was not built at once".into());
-        }
-    }
-    let receipt = transaction.commit().map_err(|e| format!("commit: {e:?}"))?;
-    Ok((
-        id,
-        receipt
-            .commit_ts
-            .ok_or("CREATE TABLE committed without a timestamp")?,
-    ))
 }
 
 fn create_sequence(engine: &Arc<Engine>) -> Result<SequenceId, String> {

@@ -67,10 +67,24 @@ impl Table {
             free.extend(rows);
             live += count;
         }
-        // Handed out from the end: the lowest first.
-        free.sort_unstable_by(|a: &RowId, b| b.cmp(a));
-        self.free_rows(free);
+        self.free_lowest_first(free);
         self.count_rows(live);
+    }
+
+    /// A prepared transaction made the table and has written its rows again; they are not counted before they are
+    /// committed.
+    pub(crate) fn free_unwritten_rows(&self) {
+        let mut free = Vec::new();
+        for segment in 0..self.segment_count() {
+            self.count_segment(segment, &mut free, &mut 0);
+        }
+        self.free_lowest_first(free);
+    }
+
+    fn free_lowest_first(&self, mut free: Vec<RowId>) {
+        // Handed out from the end.
+        free.sort_unstable_by(|a, b| b.cmp(a));
+        self.free_rows(free);
     }
 
     fn count_segment(&self, segment: u32, free: &mut Vec<RowId>, live: &mut i64) {

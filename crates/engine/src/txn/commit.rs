@@ -210,7 +210,7 @@ impl Transaction {
         self.engine.collector.queue_rows(ts, superseded);
     }
 
-    fn finish_ddl(&self, ddl: Vec<DdlAction>) {
+    pub(super) fn finish_ddl(&self, ddl: Vec<DdlAction>) {
         for action in ddl {
             match action {
                 DdlAction::DroppedTable(id) => self.engine.remove_table(id),

@@ -207,6 +207,17 @@ impl Transaction {
         if !table.is_temporary() {
             self.insert_definition(&Definition::Index(definition.clone()))?;
         }
+        self.install_index(table, definition, program, among_writers)
+    }
+
+    /// Its row stands in the catalog.
+    pub(super) fn install_index(
+        &self,
+        table: Arc<Table>,
+        definition: IndexDefinition,
+        program: KeyProgram,
+        among_writers: Option<u8>,
+    ) -> Result<IndexBuild, WriteError> {
         let id = definition.id;
         let index =
             TableIndex::new(definition, program, &self.engine.budget).map_err(|error| match error {
@@ -326,7 +337,7 @@ impl Transaction {
         Ok(id)
     }
 
-    fn add_sequence(&self, sequence: Sequence) {
+    pub(super) fn add_sequence(&self, sequence: Sequence) {
         let id = sequence.definition().id;
         self.engine.sequences().write().insert(id, Arc::new(sequence));
         self.push_ddl(DdlAction::CreatedSequence(id));
@@ -348,7 +359,7 @@ impl Transaction {
         self.engine.table(id).ok_or(WriteError::Deleted)
     }
 
-    fn push_ddl(&self, action: DdlAction) {
+    pub(super) fn push_ddl(&self, action: DdlAction) {
         let mut work = self.work.borrow_mut();
         // Temporary objects log nothing themselves.
         work.redo.note_unlogged();

@@ -49,7 +49,9 @@ pub use error::{BeginError, CommitError, LogUnavailable, WriteError};
 pub use later_snapshot::StatementStart;
 pub use lockers::Lockers;
 pub(crate) use prepared::PreparedTransactions;
-pub use prepared::{FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo};
+pub use prepared::{
+    FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo, PreparedWrite, Undecided,
+};
 pub use savepoint::SavepointId;
 pub use snapshot::{RevocationListener, RowVersion, Snapshot};
 pub use tracking::TrackingPause;

@@ -5,16 +5,19 @@
 //! locks. The decision makes a `Transaction` of it again and ends that as any other, except that the redo stands in the
 //! log already: COMMIT PREPARED is a frame of its own, whose end is the commit timestamp.
 //!
-//! Read in this order: `state` (what the PREPARE frame says of locks), this file, `restore` (after a crash), `relog`
-//! (so that an old one does not keep the log for ever). The argument: docs/design/0007.
+//! Read in this order: `state` (what the PREPARE frame says of locks), this file, `undecided` (what whoever decides may
+//! look at), `restore` and `objects` (after a crash), `relog` (so that an old one does not keep the log for ever). The
+//! argument: docs/design/0007.
 //!
 //! Promises: a gid names at most one prepared transaction; after `prepare` nothing can fail but the log; a decision that
 //! the log did not take leaves the transaction prepared. Leaves out: who may decide (the caller is asked), durability
 //! (the receipt's `seen` covers the frame: wait for `stable`, never for less).
 
+mod objects;
 mod relog;
 mod restore;
 mod state;
+mod undecided;
 
 use super::commit::{CommitReceipt, decide_commit, stamp_versions};
 use super::error::LogUnavailable;
@@ -31,6 +34,7 @@ use mote_common::{Lsn, RowId, TableId};
 use state::{RowLock, State};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+pub use undecided::{PreparedWrite, Undecided};
 
 /// PostgreSQL's GIDSIZE is 200 with the closing zero.
 pub const GID_BYTES_MAX: usize = 199;
@@ -214,9 +218,9 @@ impl Transaction {
                 "PREPARE TRANSACTION of a SERIALIZABLE transaction",
             ));
         }
-        if !self.work.borrow().ddl.is_empty() {
+        if self.has_temporary_objects() {
             return Err(PrepareError::Unsupported(
-                "PREPARE TRANSACTION of a transaction that changed the catalog",
+                "PREPARE TRANSACTION of a transaction that made temporary objects",
             ));
         }
         if self.engine.locks.locked_at_both_levels(self.owner()) {
@@ -283,6 +287,8 @@ impl Transaction {
             stamp_versions(&work, end);
             self.queue_superseded(&work, end);
             drop(work);
+            let ddl = std::mem::take(&mut self.work.borrow_mut().ddl);
+            self.finish_ddl(ddl);
             self.end(Some(end));
             self.over.set(true);
         } else {
@@ -345,32 +351,37 @@ impl Engine {
         self.prepared.maximum
     }
 
-    /// COMMIT PREPARED or ROLLBACK PREPARED, if `allow` does. The reply may leave when `stable` has reached the
-    /// receipt's `seen`.
-    pub fn finish_prepared<E>(
+    /// COMMIT PREPARED or ROLLBACK PREPARED, if `allow` does; what it answers is handed back. The reply may leave when
+    /// `stable` has reached the receipt's `seen`.
+    pub fn finish_prepared<T, E>(
         self: &Arc<Engine>,
         gid: &str,
         commit: bool,
-        allow: impl FnOnce(&PreparedInfo) -> Result<(), E>,
-    ) -> Result<CommitReceipt, FinishError<E>> {
+        allow: impl FnOnce(Undecided<'_>) -> Result<T, E>,
+    ) -> Result<(CommitReceipt, T), FinishError<E>> {
         let entry = self.prepared.entries.lock().get(gid).cloned();
         let entry = entry
             .filter(|entry| entry.ready.load(Ordering::Acquire))
             .ok_or(FinishError::Unknown)?;
-        allow(&entry.info).map_err(FinishError::Refused)?;
         let mut place = entry.dormant.lock();
-        // Another session was faster.
-        let dormant = place.take().ok_or(FinishError::Unknown)?;
+        let undecided = Undecided {
+            info: &entry.info,
+            // Otherwise another session was faster.
+            dormant: place.as_ref().ok_or(FinishError::Unknown)?,
+        };
+        let allowed = allow(undecided).map_err(FinishError::Refused)?;
+        let dormant = place.take().expect("there a moment ago, and locked");
         let relogged = dormant.relogged;
         let transaction = self.wake_up(entry.info.transaction, dormant);
         match transaction.log_decision(gid, commit) {
             Ok(end) => {
                 drop(place);
                 self.prepared.forget(gid);
-                Ok(CommitReceipt {
+                let receipt = CommitReceipt {
                     commit_ts: commit.then_some(end),
                     seen: transaction.seen().max(end),
-                })
+                };
+                Ok((receipt, allowed))
             }
             Err(reason) => {
                 let dormant = transaction.into_dormant();

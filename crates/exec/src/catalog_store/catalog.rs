@@ -330,16 +330,8 @@ impl Catalog {
         let Some(entry) = self.relations.get(&oid) else {
             return Ok(());
         };
-        if entry.stored.indexes.iter().all(StoredIndex::is_plain) {
-            return Ok(());
-        }
         let (mut stored, row) = (entry.stored.clone(), entry.row);
-        let relation = Arc::new(empty_description(&stored));
-        for index in &mut stored.indexes {
-            let (expressions, predicate) = (index.expressions(), index.predicate.as_deref());
-            let bound = index_expressions::bind(&expressions, predicate, &relation, &Builtins)?;
-            index.bound = Arc::new(bound);
-        }
+        bind_index_texts(&mut stored)?;
         self.put_relation(stored, row);
         Ok(())
     }
@@ -479,6 +471,20 @@ impl Catalog {
         let partition = stored.partition.as_ref()?;
         (!partition.detach_pending).then(|| stored.parents.first().map(|parent| Oid(*parent)))?
     }
+}
+
+/// Binds the texts of the relation's indexes, which its row does not hold.
+pub(super) fn bind_index_texts(stored: &mut StoredRelation) -> SqlResult<()> {
+    if stored.indexes.iter().all(StoredIndex::is_plain) {
+        return Ok(());
+    }
+    let relation = Arc::new(empty_description(stored));
+    for index in &mut stored.indexes {
+        let (expressions, predicate) = (index.expressions(), index.predicate.as_deref());
+        let bound = index_expressions::bind(&expressions, predicate, &relation, &Builtins)?;
+        index.bound = Arc::new(bound);
+    }
+    Ok(())
 }
 
 /// Everything but what needs other objects or the binder.

@@ -3,7 +3,7 @@
 //! Read in this order: `stored` (what a row holds), `catalog` (one immutable state of everything; `partitions` for its part of a
 //! description), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
-//! own changes).
+//! own changes), `prepared` (the changes of a transaction that has no session any more).
 //!
 //! Promises: DDL is as transactional as data, since an object *is* a row of the engine's table 2, written, logged,
 //! rolled back and recovered like any other; a reader sees a catalog before or after a transaction, never between.
@@ -13,6 +13,7 @@
 mod catalog;
 mod routine;
 pub(crate) mod partitions;
+pub(crate) mod prepared;
 mod session;
 mod store;
 mod temporary;

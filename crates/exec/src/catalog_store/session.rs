@@ -23,14 +23,14 @@ use super::temporary::{PG_TEMP, Temporary};
 use super::types::SessionTypes;
 use crate::views;
 
-/// One change of the running transaction.
+/// One change of a transaction.
 #[derive(Clone)]
-struct Change {
-    oid: Oid,
+pub(super) struct Change {
+    pub oid: Oid,
     /// None: dropped.
-    put: Option<(StoredObject, RowId)>,
-    savepoint_depth: u32,
-    temporary: bool,
+    pub put: Option<(StoredObject, RowId)>,
+    pub savepoint_depth: u32,
+    pub temporary: bool,
 }
 
 struct Overlay {
@@ -421,7 +421,12 @@ impl SessionCatalog {
     }
 }
 
-fn apply(catalog: &mut Catalog, store: &CatalogStore, engine: &Engine, changes: &[Change]) -> SqlResult<()> {
+pub(super) fn apply(
+    catalog: &mut Catalog,
+    store: &CatalogStore,
+    engine: &Engine,
+    changes: &[Change],
+) -> SqlResult<()> {
     for change in changes {
         let mut touched = catalog.touched_by(change.oid);
         match &change.put {

@@ -28,8 +28,10 @@ pub struct CatalogStore {
 }
 
 impl CatalogStore {
-    pub fn new(catalog: Catalog) -> CatalogStore {
-        let next_oid = catalog.highest_oid().max(Oid::FIRST_USER.0 - 1) + 1;
+    /// `highest_prepared`: the highest OID of an object that a prepared transaction made.
+    pub fn new(catalog: Catalog, highest_prepared: u32) -> CatalogStore {
+        let highest = catalog.highest_oid().max(highest_prepared);
+        let next_oid = highest.max(Oid::FIRST_USER.0 - 1) + 1;
         CatalogStore {
             committed: RwLock::new(Arc::new(catalog)),
             generation: AtomicU64::new(2),

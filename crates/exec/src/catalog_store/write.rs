@@ -36,7 +36,7 @@ pub(crate) fn read_all(engine: &Arc<Engine>) -> SqlResult<Vec<(StoredObject, Row
     Ok(objects)
 }
 
-fn damaged(what: &str) -> SqlError {
+pub(super) fn damaged(what: &str) -> SqlError {
     SqlError::new(
         state::DATA_CORRUPTED,
         format!("a catalog row could not be read: {what}"),
@@ -81,7 +81,7 @@ pub(crate) fn build(engine: &Engine, objects: Vec<(StoredObject, RowId)>) -> Sql
     Ok(catalog)
 }
 
-fn catalog_table(engine: &Engine) -> SqlResult<Arc<mote_engine::Table>> {
+pub(super) fn catalog_table(engine: &Engine) -> SqlResult<Arc<mote_engine::Table>> {
     engine
         .table(SQL_CATALOG_TABLE)
         .ok_or_else(|| damaged("the catalog table is missing"))

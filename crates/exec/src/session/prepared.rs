@@ -9,6 +9,7 @@ use mote_engine::{FinishError, PrepareError, PreparedInfo};
 
 use super::block::BlockState;
 use super::{CommandTag, Session};
+use crate::catalog_store::prepared;
 use crate::host::Host;
 use crate::modify::write_error;
 
@@ -97,12 +98,6 @@ impl Session {
                 "cannot PREPARE a transaction that has operated on temporary objects",
             ));
         }
-        if self.state.catalog.has_changes() {
-            self.rollback_transaction(host);
-            return Err(SqlError::unsupported(
-                "PREPARE TRANSACTION of a transaction that changed the catalog",
-            ));
-        }
         let note = PreparedNote {
             owner: self.state.user_oid,
             database: self.state.catalog.database,
@@ -110,6 +105,8 @@ impl Session {
         };
         let transaction = self.transaction.take().expect("ensured above");
         let outcome = transaction.prepare(gid, &note.encode());
+        // What it changed of the catalog stands in the rows it wrote, for whoever commits it.
+        self.state.catalog.discard_changes();
         self.transaction_ended(outcome.is_ok(), host);
         match outcome {
             Ok(receipt) => {
@@ -142,8 +139,15 @@ impl Session {
             ));
         }
         let engine = self.database.engine().clone();
-        let receipt = engine
-            .finish_prepared(gid, commit, |info| self.check_may_finish(info))
+        let store = self.state.catalog.store().clone();
+        let (receipt, changes) = engine
+            .finish_prepared(gid, commit, |undecided| {
+                self.check_may_finish(undecided.info)?;
+                match commit {
+                    true => prepared::begin_publication(&store, &engine, &undecided),
+                    false => Ok(None),
+                }
+            })
             .map_err(|error| match error {
                 FinishError::Unknown => SqlError::new(
                     state::UNDEFINED_OBJECT,
@@ -152,6 +156,9 @@ impl Session {
                 FinishError::Refused(error) => error,
                 FinishError::LogUnavailable(reason) => write_error::log_unavailable(reason),
             })?;
+        if let Some(changes) = changes {
+            changes.publish(&store, &engine);
+        }
         self.gate_durable(receipt.seen, host);
         Ok(CommandTag::Word(command))
     }
@@ -270,21 +277,65 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_the_catalog_cannot_be_prepared() {
+    fn changes_of_the_catalog_wait_for_the_decision() {
         let mut session = session();
-        for change in ["create table u (a int)", "create role somebody"] {
-            session.query("begin").unwrap();
-            session.query(change).unwrap();
-            assert_eq!(fails(&mut session, "prepare transaction 'a'").0, "0A000");
-            assert_eq!(session.session().status(), b'I');
+        for statement in [
+            "create table t (id int primary key, v int)",
+            "insert into t select g, g from generate_series(1, 9) g",
+            "create table gone (a int)",
+        ] {
+            session.query(statement).unwrap();
         }
+        let database = session.session().database().clone();
+        for word in ["rollback", "commit"] {
+            for statement in [
+                "begin",
+                "create table made (a serial, b text)",
+                "insert into made (b) values ('x')",
+                "create index on made (lower(b)) where a > 0",
+                "create role somebody",
+                "alter table t add column w int default 5",
+                "drop table gone",
+                "create view shown as select v from t",
+                "grant select on shown to somebody",
+                "prepare transaction 'ddl'",
+            ] {
+                session.query(statement).unwrap();
+            }
+            assert_eq!(fails(&mut session, "select * from made").0, "42P01");
+            let lock = "begin; lock table t in access share mode nowait";
+            assert_eq!(fails(&mut session, lock).0, "55P03");
+            session.query("rollback").unwrap();
+            let mut other = LocalSession::open(&database, "postgres", "postgres").unwrap();
+            other.query(&format!("{word} prepared 'ddl'")).unwrap();
+            for session in [&mut session, &mut other] {
+                if word == "rollback" {
+                    assert_eq!(fails(session, "select * from made").0, "42P01");
+                    assert_eq!(fails(session, "select w from t").0, "42703");
+                    session.query("select * from gone").unwrap();
+                    continue;
+                }
+                let made = "select a, b from made where lower(b) = 'x' and a > 0";
+                assert_eq!(session.rows(made).unwrap().len(), 1);
+                session.query("insert into made (b) values ('y')").unwrap();
+                session.query("select w from t where id = 3").unwrap();
+                session
+                    .query("set role somebody; select * from shown; reset role")
+                    .unwrap();
+                assert_eq!(fails(session, "select * from gone").0, "42P01");
+            }
+        }
+    }
+
+    #[test]
+    fn a_serializable_transaction_cannot_be_prepared() {
+        let mut session = session();
         session.query("create table t (a int)").unwrap();
         session
             .query("begin isolation level serializable; insert into t values (1)")
             .unwrap();
         assert_eq!(fails(&mut session, "prepare transaction 'a'").0, "0A000");
         assert!(session.rows("select * from t").unwrap().is_empty());
-        assert_eq!(fails(&mut session, "select * from u").0, "42P01");
         assert!(listed(&mut session).is_empty());
     }
 

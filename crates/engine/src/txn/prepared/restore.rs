@@ -3,7 +3,9 @@
 //! Recovery has put every commit into the tables and hands over the operations of the undecided. They go through the
 //! ordinary write path, so that chains, index entries and locks come to be what they were; only the log is left out,
 //! where they stand already. Order between prepared transactions does not matter: none has touched what another locked.
+//! Writes to the catalog are followed by what they say of the engine's objects: see `objects`.
 
+use super::objects::InsertedRows;
 use super::state::State;
 use super::{Entry, PreparedInfo, insert};
 use crate::engine::Engine;
@@ -11,12 +13,12 @@ use crate::lock::{AdvisoryScope, WaitPolicy};
 use crate::log::{Operation, patch};
 use crate::memory::Charge;
 use crate::recovery::{ApplyError, PreparedTransaction};
-use crate::table::Table;
 use crate::table::version::allocation_bytes;
+use crate::table::{CATALOG_TABLE, Table};
 use crate::txn::transaction::{Isolation, Transaction};
+use crate::txn::undo::WriteKind;
 use crate::txn::{RowVersion, WriteError};
 use mote_common::{Lsn, RowId, TableId};
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 impl Engine {
@@ -25,7 +27,7 @@ impl Engine {
         self: &Arc<Engine>,
         undecided: Vec<PreparedTransaction>,
     ) -> Result<(), ApplyError> {
-        self.reserve_rows(&undecided)?;
+        let inserted = self.reserve_rows(&undecided)?;
         // All that was written first, then locks: see `lock_again`.
         let mut written = Vec::with_capacity(undecided.len());
         for prepared in undecided {
@@ -35,10 +37,11 @@ impl Engine {
                 .begin(Isolation::ReadCommitted, false)
                 .map_err(|error| ApplyError::Other(format!("\"{gid}\": {error:?}")))?;
             for body in &prepared.operations {
-                transaction.write_again(
-                    Operation::decode(body).ok_or_else(|| damaged("an operation is malformed"))?,
-                )?;
+                let operation =
+                    Operation::decode(body).ok_or_else(|| damaged("an operation is malformed"))?;
+                transaction.write_again(operation, &inserted)?;
             }
+            transaction.free_unwritten_rows();
             written.push((gid, state, transaction));
         }
         for (gid, state, transaction) in written {
@@ -47,6 +50,7 @@ impl Engine {
                 .map_err(|error| ApplyError::Other(format!("\"{gid}\": a lock was refused: {error:?}")))?;
             self.adopt(gid, state.note, transaction);
         }
+        self.objects().forget_unclaimed_states();
         Ok(())
     }
 
@@ -60,32 +64,34 @@ impl Engine {
         entry.settle(transaction.into_dormant());
     }
 
-    /// Their inserts have row ids that look free.
-    fn reserve_rows(&self, undecided: &[PreparedTransaction]) -> Result<(), ApplyError> {
-        let mut reserved: HashMap<TableId, HashSet<RowId>> = HashMap::new();
+    /// Their inserts have row ids that look free. Tables that they make themselves have none yet to be given out.
+    fn reserve_rows(&self, undecided: &[PreparedTransaction]) -> Result<InsertedRows, ApplyError> {
+        let mut reserved = InsertedRows::new();
         for body in undecided.iter().flat_map(|prepared| &prepared.operations) {
             let operation = Operation::decode(body).ok_or_else(|| damaged("an operation is malformed"))?;
             if let Operation::Insert { table, row, .. } = operation {
                 reserved.entry(table).or_default().insert(row);
             }
         }
-        for (table, rows) in reserved {
-            self.table(table).ok_or_else(|| gone(table))?.reserve_rows(&rows);
+        for (table, rows) in &reserved {
+            if let Some(table) = self.table(*table) {
+                table.reserve_rows(rows);
+            }
         }
-        Ok(())
+        Ok(reserved)
     }
 }
 
-fn damaged(what: &str) -> ApplyError {
+pub(super) fn damaged(what: &str) -> ApplyError {
     ApplyError::Other(what.into())
 }
 
-fn gone(table: TableId) -> ApplyError {
+pub(super) fn gone(table: TableId) -> ApplyError {
     ApplyError::Other(format!("table {} is gone", table.0))
 }
 
 impl Transaction {
-    fn write_again(&self, operation: Operation<'_>) -> Result<(), ApplyError> {
+    fn write_again(&self, operation: Operation<'_>, inserted: &InsertedRows) -> Result<(), ApplyError> {
         let table = self
             .engine
             .table(operation.table())
@@ -135,7 +141,16 @@ impl Transaction {
         written.map_err(|error| match error {
             WriteError::OutOfMemory => ApplyError::OutOfMemory,
             other => ApplyError::Other(format!("row {:?}: {other:?}", operation.row())),
-        })
+        })?;
+        if table.id() != CATALOG_TABLE {
+            return Ok(());
+        }
+        let kind = match operation {
+            Operation::Insert { .. } => WriteKind::Insert,
+            Operation::Update { .. } | Operation::UpdateWhole { .. } => WriteKind::Update,
+            Operation::Delete { .. } => WriteKind::Delete,
+        };
+        self.change_object_again(&table, operation.row(), kind, inserted)
     }
 
     /// Nobody can have changed the layout of a table that a prepared transaction has locked.

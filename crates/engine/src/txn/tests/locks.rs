@@ -454,7 +454,7 @@ fn a_prepared_locker_is_waited_for() {
     let waiter = f.begin();
     let mut lockers = waiter.lockers(id, TableLockMode::Share);
     ticket_of(waiter.wait_for_lockers(&mut lockers));
-    let allowed = |_: &crate::PreparedInfo| Ok::<(), ()>(());
+    let allowed = |_: crate::Undecided<'_>| Ok::<(), ()>(());
     f.engine.finish_prepared("held", false, allowed).expect("there");
     waiter.wait_for_lockers(&mut lockers).expect("it is over");
 }

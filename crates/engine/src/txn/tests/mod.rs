@@ -7,7 +7,7 @@
 //!  - `checks`: indexes against tables.
 //!  - `objects`: tables, layouts, indexes, sequences; recovery.
 //!  - `cold_start`: recovery of larger tables.
-//!  - `prepared`: two-phase commit, over crashes.
+//!  - `prepared`: two-phase commit, over crashes; `prepared_objects`: of changed objects.
 //!  - `build_among_writers`: CREATE INDEX CONCURRENTLY.
 //!  - `stress`: many threads, invariants at the end.
 //!  - `serializable`: anomalies that SERIALIZABLE refuses, by name; what it must not refuse; the commit step's races.
@@ -27,6 +27,7 @@ mod locks;
 mod model;
 mod objects;
 mod prepared;
+mod prepared_objects;
 mod read_columns;
 mod serializable;
 mod stress;

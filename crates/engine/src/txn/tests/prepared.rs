@@ -10,8 +10,13 @@ const KEY: AdvisoryKey = AdvisoryKey {
     two_parts: false,
 };
 
-fn finish(engine: &Arc<Engine>, gid: &str, commit: bool) -> Result<CommitReceipt, FinishError<()>> {
-    engine.finish_prepared(gid, commit, |_| Ok(()))
+pub(super) fn finish(
+    engine: &Arc<Engine>,
+    gid: &str,
+    commit: bool,
+) -> Result<CommitReceipt, FinishError<()>> {
+    let decided = engine.finish_prepared(gid, commit, |_| Ok(()));
+    decided.map(|(receipt, ())| receipt)
 }
 
 /// The engine outlives its disk for a moment: that its log fails then must not end the test.
@@ -24,10 +29,10 @@ pub(super) fn mortal() -> EngineConfig {
 
 /// The same database after a crash.
 pub(super) fn crash(f: Fixture) -> Fixture {
-    crash_into(f, mortal())
+    crash_with(f, mortal())
 }
 
-fn crash_into(f: Fixture, config: EngineConfig) -> Fixture {
+pub(super) fn crash_with(f: Fixture, config: EngineConfig) -> Fixture {
     let disk = f.disk.crash();
     let (table, primary) = (f.table.id(), f.primary.id);
     let engine = open_with(&disk, config);
@@ -244,7 +249,7 @@ fn an_old_one_is_written_again_so_that_the_log_can_go() {
         }
         let kept_bytes = f.engine.log().stable().0 - f.engine.checkpoint_report().log_start.0;
         assert!(kept_bytes < 2 << 20, "{kept_bytes} bytes of log are kept");
-        let f = crash_into(f, small());
+        let f = crash_with(f, small());
         assert_eq!(f.engine.prepared().len(), 1 + large as usize);
         if large {
             finish(&f.engine, "large", true).expect("decided");
@@ -258,7 +263,7 @@ fn an_old_one_is_written_again_so_that_the_log_can_go() {
         }
         let decided = finish(&f.engine, "g", true).expect("decided");
         f.engine.log().flush_to(decided.seen);
-        let f = crash_into(f, small());
+        let f = crash_with(f, small());
         let contents = f.contents();
         assert_eq!(contents[..2], COMMITTED[..2]);
         assert!(contents.contains(&COMMITTED[2]) && contents.contains(&COMMITTED[3]));
@@ -313,7 +318,9 @@ fn gids_are_bounded_unique_and_few() {
     );
     prepare(&"x".repeat(GID_BYTES_MAX)).expect("just short enough");
     assert_eq!(prepare("b"), Err(PrepareError::TooMany { maximum: 2 }));
-    let refused = f.engine.finish_prepared("a", true, |info| Err(info.gid.clone()));
+    let refused = f
+        .engine
+        .finish_prepared("a", true, |undecided| Err::<(), _>(undecided.info.gid.clone()));
     assert_eq!(refused, Err(FinishError::Refused("a".into())));
     finish(&f.engine, "a", true).expect("it is still there");
     prepare("b").expect("there is room again");
@@ -331,9 +338,11 @@ fn what_cannot_be_prepared_is_rolled_back() {
     let (transaction, _) = f.session(1);
     f.set(&transaction, 1, 99).expect("free");
     transaction
-        .create_table(&table_definition())
+        .create_temporary_table(&table_definition())
         .expect("tables can be made");
-    let failure = transaction.prepare("g", b"").expect_err("it changed the catalog");
+    let failure = transaction
+        .prepare("g", b"")
+        .expect_err("nobody has it after a crash");
     assert!(matches!(failure.error, PrepareError::Unsupported(_)));
     let (transaction, _) = f.session(1);
     for scope in [AdvisoryScope::Session, AdvisoryScope::Transaction] {
