@@ -28,6 +28,12 @@ fn the_columns_a_statement_looks_at() {
             "UPDATE t SET w = 99 WHERE id = 40",
             "UPDATE t SET v = 99 WHERE id = 1",
         ),
+        // A filter that is judged on the stored bytes has read the rows that it turned away.
+        (
+            "SELECT id FROM t WHERE w < 5",
+            "UPDATE t SET w = 3 WHERE id = 40",
+            "UPDATE t SET v = 99 WHERE id = 1",
+        ),
         (
             "SELECT count(*) FROM t",
             "DELETE FROM t WHERE id = 1",
