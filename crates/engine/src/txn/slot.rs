@@ -14,6 +14,7 @@ use crate::lock::TransactionId;
 use crate::memory::stripe;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::hint::spin_loop;
 use mote_common::Lsn;
 
 /// Distinct snapshots a transaction can have registered exactly; further ones share a conservative range.
@@ -50,9 +51,12 @@ pub(crate) enum TransactionState {
 pub(crate) struct SnapshotEntry {
     /// 0 = none; else a timestamp + 1, with RANGE: everything from the timestamp on.
     word: AtomicU64,
-    /// Clones of the snapshot. Changed by the session's thread of the moment, read by others for reports only.
+    /// Clones of the snapshot; CLOSING while the last one goes. The session's thread makes the first one, any thread that
+    /// holds one makes and drops others.
     references: AtomicU32,
 }
+
+const CLOSING: u32 = 1 << 31;
 
 /// The timestamp is a lower bound: keep everything from there on.
 const RANGE: u64 = 1 << 63;
@@ -104,16 +108,68 @@ impl SnapshotEntry {
         self.references.load(Ordering::SeqCst) > 1
     }
 
+    /// Another clone, by somebody who holds one, or the first one of an entry that was announced.
     pub(crate) fn acquire(&self) {
         self.references.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn release(&self) {
-        // The word goes first: a free entry has none. SeqCst: see `SlotTable::finish`.
-        if self.references.load(Ordering::SeqCst) == 1 {
-            self.clear();
+    /// Another snapshot in an entry that has a range: registered by whoever is there already, or announced. Only the
+    /// session's own thread calls this; a clone of another thread may go meanwhile, even the last one.
+    pub(crate) fn join(&self, lower_bound: Lsn) {
+        loop {
+            match self.references.load(Ordering::SeqCst) {
+                0 => {
+                    self.announce(lower_bound);
+                    return self.acquire();
+                }
+                CLOSING => spin_loop(),
+                others => {
+                    let joined = self.references.compare_exchange(
+                        others,
+                        others + 1,
+                        Ordering::SeqCst,
+                        Ordering::Relaxed,
+                    );
+                    if joined.is_ok() {
+                        return;
+                    }
+                }
+            }
         }
-        self.references.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Drops a clone.
+    pub(crate) fn release(&self) {
+        self.drop_clone(false);
+    }
+
+    /// The same for an entry that the session's thread may `join` at the same moment: it finds either the word or no
+    /// reference.
+    pub(crate) fn release_joinable(&self) {
+        self.drop_clone(true);
+    }
+
+    /// The last one takes the word away first: a free entry has none. SeqCst: see `SlotTable::finish`.
+    fn drop_clone(&self, joinable: bool) {
+        let mut references = self.references.load(Ordering::SeqCst);
+        loop {
+            let last = references == 1;
+            if !last || joinable {
+                let left = if last { CLOSING } else { references - 1 };
+                let exchanged =
+                    self.references
+                        .compare_exchange(references, left, Ordering::SeqCst, Ordering::SeqCst);
+                if let Err(now) = exchanged {
+                    references = now;
+                    continue;
+                }
+            }
+            if last {
+                self.clear();
+                self.references.store(0, Ordering::SeqCst);
+            }
+            return;
+        }
     }
 
     /// The transaction ends but somebody keeps the snapshot: its own writes are now commits above the timestamp.
@@ -294,8 +350,6 @@ impl SlotTable {
         slot.begin.store(tail.0 + 1, Ordering::Relaxed);
         slot.session.store(session, Ordering::Relaxed);
         slot.contended.store(0, Ordering::Relaxed);
-        // Clones dropped on two threads at once may leave a word behind.
-        slot.snapshots.iter().for_each(SnapshotEntry::clear);
         slot.id.store(id.0, Ordering::Relaxed);
         slot.state.store(STATE_ACTIVE, Ordering::SeqCst);
     }

@@ -1,6 +1,6 @@
 //! Snapshots, and rows read through them.
 
-use super::slot::{SlotTable, SnapshotEntry};
+use super::slot::{SNAPSHOTS, SlotTable, SnapshotEntry};
 use crate::table::version::Version;
 use mote_common::{CommandId, Lsn, RowId};
 use std::fmt;
@@ -86,7 +86,10 @@ impl Clone for Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.registered().release();
+        match self.entry as usize == SNAPSHOTS - 1 {
+            true => self.registered().release_joinable(),
+            false => self.registered().release(),
+        }
         self.slots.snapshot_released(self.slot);
     }
 }

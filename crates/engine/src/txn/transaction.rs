@@ -411,10 +411,12 @@ impl Transaction {
             None => (SNAPSHOTS - 1, &shared[0]),
         };
         let is_shared = number == SNAPSHOTS - 1;
-        if !is_shared || entry.is_free() {
+        if is_shared {
+            entry.join(log.stable());
+        } else {
             entry.announce(log.stable());
+            entry.acquire();
         }
-        entry.acquire();
         // Pairs with the fence in `ActiveView::collect`: announce, then read.
         fence(Ordering::SeqCst);
         let acked = log.acked();

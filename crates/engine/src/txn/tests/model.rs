@@ -4,6 +4,7 @@
 use super::*;
 use crate::lock::{LockTag, RowLockStrength, TableLockMode, WaitPolicy};
 use crate::sync::model::{explore, in_one_step, spawn};
+use crate::txn::slot::SnapshotEntry;
 use mote_common::Lsn;
 // The tests' own: no steps.
 use parking_lot::Mutex as Record;
@@ -357,5 +358,43 @@ fn later_snapshots_lose_no_increment_and_no_read() {
         }
         let expected: Vec<(i32, i64)> = (0..).zip(model).collect();
         assert_eq!(f.contents(), expected);
+    });
+}
+
+/// The last clone of the shared entry goes on another thread while its session registers another snapshot there.
+#[test]
+fn who_joins_an_entry_is_registered() {
+    explore(600, || {
+        let entry = Arc::new(SnapshotEntry::default());
+        entry.join(Lsn(5));
+        let clone = entry.clone();
+        let other = spawn(move || clone.release_joinable());
+        entry.join(Lsn(7));
+        assert!(
+            entry
+                .kept()
+                .is_some_and(|(from, is_range)| is_range && from <= Lsn(7))
+        );
+        other.join().expect("no panic");
+        assert!(entry.kept().is_some());
+        entry.release_joinable();
+        assert!(entry.is_free() && entry.kept().is_none());
+    });
+}
+
+#[test]
+fn clones_that_go_together_leave_nothing_behind() {
+    explore(600, || {
+        let entry = Arc::new(SnapshotEntry::default());
+        entry.announce(Lsn(5));
+        (0..2).for_each(|_| entry.acquire());
+        let threads = [(); 2].map(|()| {
+            let entry = entry.clone();
+            spawn(move || entry.release())
+        });
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
+        assert!(entry.is_free() && entry.kept().is_none());
     });
 }
