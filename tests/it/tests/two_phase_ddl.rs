@@ -129,7 +129,7 @@ fn kills_around_prepared_schema_changes() {
                 scope.spawn(move || run_client(address, ledger, first, Prng::new(seed ^ first)));
             }
             // Counted, not timed: however fast or slow the machine is, there is something to find, and not too much.
-            let enough = ledger.len() + 5 + prng.below(40) as usize;
+            let enough = ledger.len() + 5 + prng.below(12) as usize;
             let deadline = Instant::now() + Duration::from_secs(60);
             while ledger.len() < enough && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(2));
