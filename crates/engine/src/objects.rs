@@ -139,8 +139,11 @@ impl Objects {
         self.tables.read().get(&id).cloned()
     }
 
+    /// By their ids: what is done with all tables is done in an order that a simulated run repeats.
     pub(crate) fn all_tables(&self) -> Vec<Arc<Table>> {
-        self.tables.read().values().cloned().collect()
+        let mut tables: Vec<_> = self.tables.read().values().cloned().collect();
+        tables.sort_unstable_by_key(|table| table.id());
+        tables
     }
 
     pub(crate) fn add_table(&self, definition: &TableDefinition) {
@@ -349,11 +352,10 @@ impl Target for Objects {
 
 impl Source for Objects {
     fn tables(&self) -> Vec<Arc<dyn TableSource>> {
-        self.tables
-            .read()
-            .values()
+        self.all_tables()
+            .into_iter()
             .filter(|table| !table.is_temporary())
-            .map(|table| table.clone() as Arc<dyn TableSource>)
+            .map(|table| table as Arc<dyn TableSource>)
             .collect()
     }
 

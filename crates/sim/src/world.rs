@@ -94,7 +94,7 @@ impl Report {
             ("checkpoints", &mut self.checkpoints),
             ("lost_commits", &mut self.lost_commits),
             ("prepared", &mut self.prepared),
-            ("prepared tables", &mut self.prepared_tables),
+            ("prepared_tables", &mut self.prepared_tables),
             ("restored", &mut self.restored),
             ("refused", &mut self.refused),
             ("given_up", &mut self.given_up),
