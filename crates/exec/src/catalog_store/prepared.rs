@@ -56,7 +56,6 @@ pub(crate) fn highest_oid(engine: &Engine) -> SqlResult<u32> {
     let mut highest = 0;
     for writes in engine.prepared_writes_to(SQL_CATALOG_TABLE) {
         for change in changes(engine, writes)? {
-            highest = highest.max(change.oid.0);
             if let Some((object, row)) = change.put {
                 catalog.put(object, row)?;
                 highest = highest.max(catalog.highest_oid());

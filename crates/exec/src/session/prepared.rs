@@ -327,6 +327,22 @@ mod tests {
         }
     }
 
+    /// A type's OID is not the number that it took.
+    #[test]
+    fn new_objects_are_numbered_behind_prepared_ones() {
+        let mut session = session();
+        session
+            .query("begin; create table t (a int); create type mood as enum ('sad'); prepare transaction 'a'")
+            .unwrap();
+        let database = session.session().database().clone();
+        let highest = crate::catalog_store::prepared::highest_oid(database.engine()).unwrap();
+        session.query("create table next (a int)").unwrap();
+        let next = "select 'next'::regclass::oid::int";
+        let next = session.rows(next).unwrap()[0][0].clone().unwrap();
+        assert!(highest < next.parse().unwrap(), "{highest} and {next}");
+        assert!(highest + 10 > next.parse().unwrap(), "{highest} and {next}");
+    }
+
     #[test]
     fn a_serializable_transaction_cannot_be_prepared() {
         let mut session = session();
