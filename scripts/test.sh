@@ -1,11 +1,30 @@
 #!/usr/bin/env bash
 # The whole test suite, on a machine that may have nothing but git, gcc, make and the Rust toolchain.
 # What a test needs is installed where that is allowed; what cannot be had makes the suite fail, not pass.
+# A step that fails does not keep the others from running: the run ends with a list of what failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/setup.sh
 
-step() { printf '\n== %s\n' "$*"; }
+failed=()
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# step NAME COMMAND..: runs a step and remembers it if it fails, with the tests that cargo named.
+step() {
+    local name=$1
+    shift
+    printf '\n== %s\n' "$name"
+    # cargo repeats at its end which binaries failed; each binary lists its failed tests under "failures:".
+    if ! "$@" 2>&1 | tee "$log"; then
+        failed+=("$name")
+        while IFS= read -r line; do failed+=("  $line"); done < <(
+            awk '/^failures:$/ { listing = 1; next } /^test result:/ { listing = 0 }
+                 listing && /^    [A-Za-z0-9_:]+/ { print $1 }
+                 /^    `.*-p .*`$/ { print }' "$log" | sort -u
+        )
+    fi
+}
 
 # need PACKAGES.. -- TEST..: installs the packages unless the test holds, and fails with advice if it still does not.
 need() {
@@ -37,23 +56,25 @@ if [ "$(id -u)" -ne 0 ] && [ -z "${MOTE_IT_NO_MOUNT:-}" ]; then
 fi
 
 if cargo fmt --version >/dev/null 2>&1; then
-    step "formatting"
-    cargo fmt --all -- --check
+    step "formatting" cargo fmt --all -- --check
 fi
 if cargo clippy --version >/dev/null 2>&1; then
-    step "lints"
-    cargo clippy --workspace --all-targets --quiet -- -D warnings
+    step "lints" cargo clippy --workspace --all-targets --quiet -- -D warnings
 fi
 
-step "release binary, for tests that load data"
-cargo build --release --quiet -p mote-cli
+step "release binary, for tests that load data" cargo build --release --quiet -p mote-cli
 export MOTE_BIN="$PWD/target/release/mote"
 
-step "unit tests"
-cargo test --workspace --exclude mote-it --quiet
+step "unit tests" cargo test --workspace --exclude mote-it --quiet --no-fail-fast
 
-step "the engine's threads under a model checker, some schedules each"
-MOTE_MODEL_SCHEDULES=${MOTE_MODEL_SCHEDULES:-100} scripts/model_check.sh
+export MOTE_MODEL_SCHEDULES=${MOTE_MODEL_SCHEDULES:-100}
+step "the engine's threads under a model checker, some schedules each" scripts/model_check.sh
 
-step "integration tests: the binary, driven by real clients"
-cargo test -p mote-it --quiet
+step "integration tests: the binary, driven by real clients" cargo test -p mote-it --quiet --no-fail-fast
+
+if [ ${#failed[@]} -gt 0 ]; then
+    printf '\n== what failed\n'
+    printf '%s\n' "${failed[@]}"
+    exit 1
+fi
+printf '\n== everything passed\n'
