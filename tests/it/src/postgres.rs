@@ -66,6 +66,20 @@ impl PostgresServer {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// Which minor release of PostgreSQL 15 this is: 20 of 15.20.
+    pub fn minor_release(&self) -> u32 {
+        let said = self.command("postgres", &["--version"]).good();
+        let number = said
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("15."))
+            .unwrap_or_else(|| panic!("not a PostgreSQL 15: {said}"));
+        let digits = number
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .collect::<String>();
+        digits.parse().expect("a minor release is a number")
+    }
+
     fn data(&self) -> String {
         self.directory.path().join("data").display().to_string()
     }

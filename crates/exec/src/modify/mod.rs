@@ -245,7 +245,7 @@ pub(crate) fn full_text(value: &Datum, ty: mote_types::ColumnType, format: &Form
     }
 }
 
-/// WITH CHECK OPTION of the views that a statement names.
+/// Conditions of the views that a statement names: WITH CHECK OPTION, and what ON CONFLICT may update.
 pub(crate) struct ViewChecks(Vec<(String, Expression)>);
 
 impl ViewChecks {
@@ -277,6 +277,19 @@ impl ViewChecks {
                     &row,
                     runtime.format(),
                 )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ViewChecks {
+    /// ON CONFLICT DO UPDATE has locked `row`: it must be one that the views show.
+    pub fn require_visible(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        for (view, condition) in &self.0 {
+            if !condition.holds(row, runtime)? {
+                let message = format!("conflicting row is not visible through view \"{view}\"");
+                return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
             }
         }
         Ok(())

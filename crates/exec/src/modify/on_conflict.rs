@@ -20,7 +20,7 @@ use super::insert::compute_generated;
 use super::recheck::{Locked, lock, refuse_modified_inside};
 use super::trigger::RowTriggers;
 use super::update::{changes_key, compile_assignments};
-use super::{Target, write_error};
+use super::{Target, ViewChecks, write_error};
 use crate::expr::{Expression, compile_option};
 use crate::query::runtime::{Runtime, find_index};
 use crate::routine::TriggerOperation;
@@ -38,6 +38,8 @@ pub(super) struct Conflict {
 enum Action {
     Nothing,
     Update {
+        /// What the views that the statement names show.
+        visible: ViewChecks,
         assignments: Box<[(usize, Expression)]>,
         condition: Option<Expression>,
         strength: RowLockStrength,
@@ -82,6 +84,7 @@ impl Conflict {
         let action = match &node.action {
             ConflictAction::Nothing => Action::Nothing,
             ConflictAction::Update {
+                visible,
                 assignments,
                 condition,
             } => {
@@ -92,6 +95,7 @@ impl Conflict {
                         true => RowLockStrength::Update,
                         false => RowLockStrength::NoKeyUpdate,
                     },
+                    visible: ViewChecks::compile(visible)?,
                     assignments: compile_assignments(assignments)?,
                     condition: compile_option(condition)?,
                 }
@@ -172,6 +176,7 @@ impl Conflict {
             Some(seen.ok_or_else(|| write_error::serialization_failure(false))?)
         };
         let Action::Update {
+            visible,
             assignments,
             condition,
             strength,
@@ -204,9 +209,12 @@ impl Conflict {
         target
             .codec
             .read_row(&table.view(version.layout(), version.bytes()), &mut old);
+        // A row that the views do not show is refused before the statement's own condition is asked, as PostgreSQL does.
         // The proposed row is what Excluded reads, for as long as this conflict lasts.
         let outer = std::mem::replace(&mut runtime.values.excluded, std::mem::take(new));
-        let updated = update_existing(assignments, condition, &old, runtime);
+        let updated = visible
+            .require_visible(&old, runtime)
+            .and_then(|()| update_existing(assignments, condition, &old, runtime));
         let proposed = std::mem::replace(&mut runtime.values.excluded, outer);
         let Some(mut updated) = updated? else {
             *new = proposed;

@@ -251,9 +251,17 @@ fn map_conflict(
     let action = match &conflict.action {
         ConflictAction::Nothing => ConflictAction::Nothing,
         ConflictAction::Update {
+            visible,
             assignments,
             condition,
         } => ConflictAction::Update {
+            visible: visible
+                .iter()
+                .map(|check| Check {
+                    name: check.name.clone(),
+                    condition: map(&check.condition),
+                })
+                .collect(),
             assignments: assignments
                 .iter()
                 .filter_map(|(position, expr)| Some((to_leaf.get(*position)?, map(expr))))

@@ -15,7 +15,7 @@ use crate::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget,
 use crate::optimize::implication::implied;
 use crate::optimize::simplify;
 use crate::plan::expr::Expr;
-use crate::plan::node::{ConflictAction, OnConflict};
+use crate::plan::node::{Check, ConflictAction, OnConflict};
 
 impl Binder<'_> {
     /// The clause, and the item whose columns are those of the row proposed for insertion.
@@ -70,7 +70,12 @@ impl Binder<'_> {
                     None => None,
                 };
                 self.level().items.pop();
+                let conditions = view.map(|view| view.conditions.clone()).unwrap_or_default();
+                let visible = conditions.into_iter();
                 ConflictAction::Update {
+                    visible: visible
+                        .map(|(name, condition)| Check { name, condition })
+                        .collect(),
                     assignments,
                     condition,
                 }

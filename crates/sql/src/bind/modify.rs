@@ -630,9 +630,9 @@ impl Binder<'_> {
             self.access(&named, RelationLock::RowExclusive, privilege::SELECT);
         }
         let mut view_checks = Vec::new();
-        if let Some((_, view)) = view {
-            from.filter.extend(view.filter);
-            view_checks = view.checks;
+        if let Some((_, mut view)) = view {
+            view_checks = std::mem::take(&mut view.checks);
+            from.filter.extend(view.into_filter());
         }
         let assigned: Vec<u16> = assignments.iter().map(|(position, _)| *position).collect();
         let assignments = assignments
@@ -930,7 +930,7 @@ impl Binder<'_> {
             self.access(&named, RelationLock::RowExclusive, privilege::SELECT);
         }
         if let Some((_, view)) = view {
-            from.filter.extend(view.filter);
+            from.filter.extend(view.into_filter());
         }
         let returning = self.returning(delete.returning.as_ref(), &named)?;
         self.levels.pop();

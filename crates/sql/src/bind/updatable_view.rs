@@ -26,8 +26,8 @@ pub(super) struct UpdatableView {
     pub relation: Arc<Relation>,
     pub target: u16,
     columns: Vec<ViewColumn>,
-    /// What the rows of the view meet.
-    pub filter: Vec<Expr>,
+    /// The WHERE of each view that has one, the innermost first: what the rows of the view meet.
+    pub conditions: Vec<(String, Expr)>,
     /// What new rows must meet: WITH CHECK OPTION, by the names of the views.
     pub checks: Vec<(String, Expr)>,
 }
@@ -142,7 +142,7 @@ impl Binder<'_> {
                     relation: base,
                     target,
                     columns: Vec::new(),
-                    filter: Vec::new(),
+                    conditions: Vec::new(),
                     checks: Vec::new(),
                 };
                 (behind, ScopeItem::item(alias, target))
@@ -177,7 +177,7 @@ impl Binder<'_> {
                 behind.checks.push((view.name.clone(), condition));
             }
             let filter = self.in_clause(Clause::Where, |this| this.condition(filter, "WHERE"))?;
-            behind.filter.extend(conjuncts(filter));
+            behind.conditions.push((view.name.clone(), filter));
         }
         self.levels.pop();
         let live = view.columns.iter().filter(|column| !column.dropped);
@@ -246,6 +246,13 @@ fn simple_select(query: &ast::Query) -> Result<&ast::Select, &'static str> {
 }
 
 impl UpdatableView {
+    /// What rows of the view meet, for a statement that looks for them.
+    pub fn into_filter(self) -> impl Iterator<Item = Expr> {
+        self.conditions
+            .into_iter()
+            .flat_map(|(_, condition)| conjuncts(condition))
+    }
+
     /// The view under its name in the statement.
     pub fn scope(&self, alias: Name) -> ScopeItem {
         let columns = self.columns.iter();

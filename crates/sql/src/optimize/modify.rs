@@ -415,11 +415,14 @@ impl Planner<'_> {
         let mut on_conflict = on_conflict;
         if let Some(conflict) = &mut on_conflict
             && let ConflictAction::Update {
+                visible,
                 assignments,
                 condition,
             } = &mut conflict.action
         {
-            for expr in assignments.iter_mut().map(|(_, expr)| expr).chain(condition) {
+            let visible = visible.iter_mut().map(|check| &mut check.condition);
+            let assigned = assignments.iter_mut().map(|(_, expr)| expr);
+            for expr in visible.chain(assigned).chain(condition) {
                 simplify(expr, self.folder);
                 // Sub-queries get what they read of the two rows before each run.
                 self.resolve(expr, &[])?;

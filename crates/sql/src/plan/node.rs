@@ -416,8 +416,12 @@ impl OnConflict {
 #[derive(Clone, Debug)]
 pub enum ConflictAction {
     Nothing,
-    /// `assignments` and `condition` read the existing row by `Column` and the proposed row by `Excluded`.
+    /// The expressions read the existing row by `Column` and the proposed row by `Excluded`.
     Update {
+        /// The conditions of the views that the statement names, by their names: the existing row must be one of theirs,
+        /// or the statement fails. PostgreSQL has this since 15.20; its earlier minor releases update what the view
+        /// does not show.
+        visible: Vec<Check>,
         assignments: Vec<(u16, Expr)>,
         condition: Option<Expr>,
     },
@@ -601,12 +605,14 @@ impl Insert {
         if let Some(OnConflict {
             action:
                 ConflictAction::Update {
+                    visible,
                     assignments,
                     condition,
                 },
             ..
         }) = &mut self.on_conflict
         {
+            visible.iter_mut().for_each(|check| visit(&mut check.condition));
             assignments.iter_mut().for_each(|(_, expr)| visit(expr));
             condition.iter_mut().for_each(&mut *visit);
         }

@@ -121,15 +121,18 @@ insert into small values (70, 1, 'again') on conflict (id) do update set b = 'x'
 
 insert into small values (70, 1, 'again') on conflict on constraint base_pkey do update set name = 'by name' returning *;
 
--- The row in conflict need not be one of the view.
+-- The row in conflict must be one of the view.
+-- since 15.20: ON CONFLICT DO UPDATE refuses a row that the view does not show
 insert into small values (50, 1, 'fifty') on conflict (id) do update set a = 2 returning *;
 
 create view computed as select id, a + 1 as next, b from base;
 
+-- since 15.20: the row is as it was
 insert into computed (id, b) values (50, 'q') on conflict (id) do update set b = excluded.b || excluded.next returning *;
 
 insert into computed (id, b) values (50, 'q') on conflict (id) do update set next = 1;
 
+-- since 15.20: the row is as it was
 select id, a, b from base order by id;
 
 -- Where it cannot be asked for.
