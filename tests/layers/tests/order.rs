@@ -1,0 +1,100 @@
+//! The modules of every crate keep their order: no arrow runs up but those that `layers.txt` owns up to.
+//!
+//! A debt that is paid must be struck, so that the list only shrinks. `MOTE_LAYERS_WRITE=1 cargo test -p mote-layers`
+//! writes the table of ARCHITECTURE.md anew; `MOTE_LAYERS_SHOW=exec` prints the arrows of a crate with their places.
+
+use std::path::{Path, PathBuf};
+
+use mote_layers::{arrows, order};
+
+const BEGIN: &str = "<!-- layers: written by the test of tests/layers -->\n";
+const END: &str = "<!-- layers end -->";
+
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn crates() -> Vec<(String, order::Order, arrows::CrateMap)> {
+    let text = include_str!("../layers.txt");
+    let orders = order::parse(text);
+    let mut names: Vec<String> = std::fs::read_dir(top().join("crates"))
+        .expect("the crates can be listed")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|name| top().join("crates").join(name).join("src/lib.rs").exists())
+        .collect();
+    names.sort();
+    for name in orders.keys() {
+        assert!(
+            names.contains(name),
+            "layers.txt names the crate `{name}`, which is not there"
+        );
+    }
+    let read = |name: String| {
+        let map = arrows::read(&top().join("crates").join(&name).join("src"));
+        let order = orders.get(&name).cloned().unwrap_or_default();
+        (name, order, map)
+    };
+    names.into_iter().map(read).collect()
+}
+
+#[test]
+fn no_arrow_runs_up() {
+    let shown = std::env::var("MOTE_LAYERS_SHOW").unwrap_or_default();
+    let mut complaints = Vec::new();
+    for (name, order, map) in crates() {
+        assert!(map.modules.len() > 1, "{name}: too few modules were found");
+        if name == shown {
+            for ((from, to), places) in &map.arrows {
+                println!(
+                    "{from} -> {to}\n    {}",
+                    places.iter().cloned().collect::<Vec<_>>().join("\n    ")
+                );
+            }
+        }
+        complaints.extend(order.complaints(&name, &map));
+    }
+    assert!(
+        complaints.is_empty(),
+        "{} complaints\n{}",
+        complaints.len(),
+        complaints.join("\n")
+    );
+}
+
+#[test]
+fn the_picture_is_true() {
+    let path = top().join("ARCHITECTURE.md");
+    let page = std::fs::read_to_string(&path).expect("ARCHITECTURE.md is there");
+    let (before, rest) = page
+        .split_once(BEGIN)
+        .expect("ARCHITECTURE.md has the mark of the layers");
+    let (shown, after) = rest.split_once(END).expect("the mark has an end");
+    let picture = order::picture(&crates());
+    if std::env::var_os("MOTE_LAYERS_WRITE").is_some() {
+        std::fs::write(&path, format!("{before}{BEGIN}{picture}{END}{after}")).expect("it can be written");
+        return;
+    }
+    assert!(
+        shown == picture,
+        "ARCHITECTURE.md shows other layers than the code has: MOTE_LAYERS_WRITE=1 cargo test -p mote-layers"
+    );
+}
+
+#[test]
+fn an_arrow_up_is_seen() {
+    let order = &order::parse("[x]\nupper\nlower\n")["x"];
+    let mut map = arrows::CrateMap {
+        modules: ["upper", "lower"].map(String::from).into(),
+        arrows: Default::default(),
+    };
+    map.arrows.entry(("upper".into(), "lower".into())).or_default();
+    assert!(order.complaints("x", &map).is_empty());
+    map.arrows.entry(("lower".into(), "upper".into())).or_default();
+    assert_eq!(order.complaints("x", &map).len(), 1);
+}
