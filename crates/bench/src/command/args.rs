@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use crate::history::check::Level;
 use crate::workload::history::Workload;
-use crate::workload::tpcc::mix::MixMode;
+use crate::workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
 use crate::workload::tpcc::{HomeMode, Isolation, LoadMode};
 
 /// Measures mote, PostgreSQL, or any server that speaks PostgreSQL's protocol.
@@ -27,6 +27,7 @@ pub struct BenchCommand {
 #[derive(Subcommand, Debug)]
 pub enum Experiment {
     Tpcc(TpccArgs),
+    Acid(AcidArgs),
     Verify(VerifyArgs),
     Point(PointArgs),
     Ingest(IngestArgs),
@@ -108,6 +109,45 @@ pub struct OutputArgs {
     pub quiet: bool,
 }
 
+/// What the terminals of order entry do, wherever it runs.
+#[derive(Args, Debug, Clone)]
+pub struct TerminalArgs {
+    /// How transactions are chosen: `weights`, `deck`, or five percentages
+    ///
+    /// Percentages are those of new orders, payments, order statuses, deliveries and stock levels, as in 45,43,4,4,4.
+    /// `weights` is BenchmarkSQL's default, 44.2,43.2,4.2,4.2,4.2; `deck` deals 10 / 10 / 1 / 1 / 1 of 23 cards.
+    #[arg(long, value_name = "MIX", default_value_t = DEFAULT_WEIGHTS)]
+    pub mix: MixMode,
+    /// Whether a terminal stays with its warehouse
+    #[arg(long, value_enum, default_value_t = HomeMode::Auto)]
+    pub home: HomeMode,
+    /// Isolation level of the terminals' transactions; default: the server's
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub isolation: Option<Isolation>,
+}
+
+/// Atomicity and isolation: the tests of clauses 3.2.2 and 3.4.2 of the specification, on a loaded database.
+///
+/// Two sessions run the transactions of order entry and are stopped where the clause says so; each test tells who waited.
+/// Tests 7 to 9 need repeatable reads: at READ COMMITTED what they find is a note and fails nothing. Loads a database if
+/// there is none, and checks the twelve consistency conditions at the end.
+#[derive(Args, Debug)]
+pub struct AcidArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Size of the database, if one has to be loaded
+    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    pub warehouses: i32,
+    /// Isolation level of the transactions; default: the server's
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub isolation: Option<Isolation>,
+    /// Decides which customers and items are used
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
 /// Order entry: the five transactions of TPC-C as interactive SQL, with proofs.
 ///
 /// Loads BenchmarkSQL's schema, runs its statements with its round trips (8 + 2n for a new order of n lines), prints
@@ -138,18 +178,11 @@ pub struct TpccArgs {
     /// Decides the data and every input; the same seed gives the same database
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// How transactions are chosen
-    #[arg(long, value_enum, default_value_t = MixMode::Weights)]
-    pub mix: MixMode,
-    /// Whether a terminal stays with its warehouse
-    #[arg(long, value_enum, default_value_t = HomeMode::Auto)]
-    pub home: HomeMode,
+    #[command(flatten)]
+    pub terminals: TerminalArgs,
     /// True terminals, ten per warehouse: factor on keying and think times (1 is the specification's)
     #[arg(long, value_name = "FACTOR")]
     pub pace: Option<f64>,
-    /// Isolation level of the terminals' transactions; default: the server's
-    #[arg(long, value_enum, value_name = "LEVEL")]
-    pub isolation: Option<Isolation>,
     /// How often a transaction is run again after 40001 or 40P01; its latency covers all attempts
     #[arg(long, default_value_t = 10)]
     pub retries: u32,
@@ -171,6 +204,9 @@ pub struct TpccArgs {
     /// Record every acknowledged new order in this file, for `mote bench verify` after a crash
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
+    /// Write the delivery result file of clause 2.7.2: when each delivery was queued and done, and what it delivered
+    #[arg(long, value_name = "FILE")]
+    pub delivery_results: Option<PathBuf>,
     /// Write a self-contained HTML page with charts
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -296,6 +332,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
     #[command(flatten)]
+    pub terminals: TerminalArgs,
+    #[command(flatten)]
     pub output: OutputArgs,
 }
 
@@ -335,6 +373,8 @@ pub struct SweepArgs {
     /// Threads that drive the connections; default: half of the processors
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub terminals: TerminalArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -412,6 +452,8 @@ pub struct ReplayArgs {
     /// Decides data and inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub terminals: TerminalArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -535,6 +577,8 @@ pub struct CheckpointArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
+    pub terminals: TerminalArgs,
+    #[command(flatten)]
     pub output: OutputArgs,
 }
 
@@ -576,6 +620,8 @@ pub struct GroupCommitArgs {
     /// Threads that drive the connections; default: half of the processors
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub terminals: TerminalArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -636,7 +682,7 @@ mod tests {
             panic!("not tpcc")
         };
         assert_eq!(
-            (args.warehouses, args.connections, args.mix),
+            (args.warehouses, args.connections, args.terminals.mix),
             (10, 64, MixMode::Deck)
         );
         assert!(Cli::try_parse_from(["bench", "tpcc", "-w", "0"]).is_err());

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::args::CheckpointArgs;
 use super::quiet::Quiet;
-use super::restart::{Place, load_settings, starter};
+use super::restart::{Place, load_settings, starter, with_terminals};
 use crate::driver::{Admin, Target};
 use crate::measure::cpu::ProcessTree;
 use crate::measure::run::SeriesPoint;
@@ -108,6 +108,7 @@ pub fn run(args: &CheckpointArgs, embedded: &dyn EmbeddedServer) -> Result<bool,
         args.connections.max(1),
     );
     settings.warmup_s = args.warmup;
+    let settings = with_terminals(settings, &args.terminals);
     let samples = Mutex::new(Vec::new());
     let over = AtomicBool::new(false);
     let run = std::thread::scope(|scope| {

@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::args::{CompareArgs, Measurement, TargetArgs};
-use super::tpcc::processors;
 use super::{Subject, default_driver_threads};
 use crate::driver::{Admin, Target};
 use crate::measure::cpu::ProcessTree;
@@ -22,8 +21,7 @@ use crate::server::{EmbeddedServer, ListeningProcess, RunningServer};
 use crate::workload::closed_loop::LoopPlan;
 use crate::workload::point;
 use crate::workload::tpcc::consistency::ConditionVerdict;
-use crate::workload::tpcc::mix::MixMode;
-use crate::workload::tpcc::{self, DISCLAIMER, HomeMode, LoadMode, Observer, Settings};
+use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer, Settings};
 
 const TPCC_CONNECTIONS: [usize; 2] = [16, 500];
 const POINT_CONNECTIONS: [usize; 2] = [64, 500];
@@ -236,23 +234,18 @@ impl Laboratory<'_> {
     }
 
     fn settings(&self, connections: usize, load: LoadMode, check: bool) -> Settings {
+        let terminals = &self.args.terminals;
         Settings {
-            warehouses: self.args.warehouses,
-            connections,
             driver_threads: self.args.driver_threads.unwrap_or_else(default_driver_threads),
             warmup_s: self.args.warmup,
             duration_s: self.args.duration,
             seed: self.args.seed,
-            mix: MixMode::Weights,
-            home: HomeMode::Auto,
-            pace: None,
-            isolation: None,
-            retries_max: 10,
+            mix: terminals.mix,
+            home: terminals.home,
+            isolation: terminals.isolation,
             load,
-            load_connections: 2 * processors(),
-            foreign_keys: true,
             check,
-            ledger: None,
+            ..Settings::closed_loop(self.args.warehouses, connections)
         }
     }
 

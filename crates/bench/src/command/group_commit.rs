@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::args::GroupCommitArgs;
 use super::quiet::Quiet;
-use super::restart::{Place, load_settings, starter};
+use super::restart::{Place, load_settings, starter, with_terminals};
 use super::{default_driver_threads, tpcc as tpcc_command};
 use crate::driver::{Admin, Target};
 use crate::measure::cpu::ProcessTree;
@@ -188,6 +188,7 @@ fn with_and_without(
         };
         let mut settings = load_settings(args.warehouses, 1, load, args.duration, connections);
         settings.warmup_s = args.warmup;
+        let settings = with_terminals(settings, &args.terminals);
         let experiment = tpcc::experiment(settings, target, server, &mut observer)?;
         let outcome = experiment.outcome.as_ref().ok_or("the experiment did not run")?;
         let nopm = tpcc_command::summarize(outcome).first_kind_per_minute();

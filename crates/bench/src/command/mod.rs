@@ -1,11 +1,12 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
-//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `verify`, `simple` (point, ingest,
+//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `acid`, `verify`, `simple` (point, ingest,
 //! canned), `compare`, `sweep`, `restart` (coldstart, replay), `checkpoint`,
 //! `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
 mod tpcc;
+mod acid;
 mod verify;
 mod simple;
 mod compare;
@@ -41,6 +42,7 @@ pub fn run(command: BenchCommand) -> ExitCode {
 pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCode {
     let result = match command.experiment {
         Experiment::Tpcc(args) => tpcc::run(&args, embedded),
+        Experiment::Acid(args) => acid::run(&args, embedded),
         Experiment::Verify(args) => verify::run(&args),
         Experiment::Point(args) => simple::point(&args, embedded),
         Experiment::Ingest(args) => simple::ingest(&args, embedded),

@@ -7,16 +7,15 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::json;
 
-use super::args::{ColdStartArgs, OwnServerArgs, ReplayArgs};
+use super::args::{ColdStartArgs, OwnServerArgs, ReplayArgs, TerminalArgs};
 use super::quiet::Quiet;
-use super::{default_driver_threads, tpcc as tpcc_command};
+use super::tpcc as tpcc_command;
 use crate::driver::{Admin, Target};
 use crate::measure::cpu::ProcessTree;
 use crate::measure::disk;
 use crate::report::{json, table};
 use crate::server::{EmbeddedServer, RunningServer, SpawnedServer, temporary_directory};
-use crate::workload::tpcc::mix::MixMode;
-use crate::workload::tpcc::{self, HomeMode, LoadMode, Settings};
+use crate::workload::tpcc::{self, LoadMode, Settings};
 
 /// Checkpoint bytes a second and core that a cold start should reach.
 const TARGET_PER_CORE: f64 = 0.4e9;
@@ -167,22 +166,21 @@ pub fn load_settings(
     connections: usize,
 ) -> Settings {
     Settings {
-        warehouses,
-        connections,
-        driver_threads: default_driver_threads().min(connections),
-        warmup_s: 0.0,
         duration_s,
         seed,
-        mix: MixMode::Weights,
-        home: HomeMode::Auto,
-        pace: None,
-        isolation: None,
-        retries_max: 10,
         load,
-        load_connections: 2 * tpcc_command::processors(),
-        foreign_keys: true,
         check: false,
-        ledger: None,
+        ..Settings::closed_loop(warehouses, connections)
+    }
+}
+
+/// The same with the terminals that were asked for.
+pub fn with_terminals(settings: Settings, terminals: &TerminalArgs) -> Settings {
+    Settings {
+        mix: terminals.mix,
+        home: terminals.home,
+        isolation: terminals.isolation,
+        ..settings
     }
 }
 
@@ -385,6 +383,7 @@ pub fn replay(args: &ReplayArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
         args.duration,
         args.connections.max(1),
     );
+    let settings = with_terminals(settings, &args.terminals);
     observer.say("loading and running order entry; everything stays in the log");
     tpcc::experiment(settings, &target, None, &mut observer)?;
     server.kill()?;

@@ -4,15 +4,14 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::args::{SweepArgs, TargetArgs};
-use super::tpcc::{processors, summarize};
+use super::tpcc::summarize;
 use super::{Subject, default_driver_threads};
 use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::ConditionVerdict;
-use crate::workload::tpcc::mix::MixMode;
-use crate::workload::tpcc::{self, DISCLAIMER, HomeMode, LoadMode, Observer, Settings};
+use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Observer, Settings};
 
 /// One step of the ladder on one system.
 #[derive(Serialize)]
@@ -90,8 +89,6 @@ pub fn run(args: &SweepArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
 
 fn settings(args: &SweepArgs, connections: usize, load: LoadMode, check: bool) -> Settings {
     Settings {
-        warehouses: args.warehouses,
-        connections,
         driver_threads: args
             .driver_threads
             .unwrap_or_else(default_driver_threads)
@@ -99,16 +96,12 @@ fn settings(args: &SweepArgs, connections: usize, load: LoadMode, check: bool) -
         warmup_s: args.warmup,
         duration_s: args.duration,
         seed: args.seed,
-        mix: MixMode::Weights,
-        home: HomeMode::Auto,
-        pace: None,
-        isolation: None,
-        retries_max: 10,
+        mix: args.terminals.mix,
+        home: args.terminals.home,
+        isolation: args.terminals.isolation,
         load,
-        load_connections: 2 * processors(),
-        foreign_keys: true,
         check,
-        ledger: None,
+        ..Settings::closed_loop(args.warehouses, connections)
     }
 }
 

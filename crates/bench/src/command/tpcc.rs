@@ -63,16 +63,17 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
         warmup_s: args.warmup,
         duration_s: args.duration,
         seed: args.seed,
-        mix: args.mix,
-        home: args.home,
+        mix: args.terminals.mix,
+        home: args.terminals.home,
         pace: args.pace,
-        isolation: args.isolation,
+        isolation: args.terminals.isolation,
         retries_max: args.retries,
         load: args.load,
         load_connections: args.load_connections.unwrap_or(2 * processors()).max(1),
         foreign_keys: !args.no_foreign_keys,
         check: !args.no_check,
         ledger: args.ledger.clone(),
+        delivery_results: args.delivery_results.clone(),
     })
 }
 
@@ -153,7 +154,7 @@ fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) 
         out += &table::condition_line(verdict);
         out += "\n";
     }
-    for remark in remarks {
+    for remark in experiment.warnings.iter().chain(remarks) {
         out += &format!("WARNING: {remark}\n");
     }
     out + &format!("\n{} {DISCLAIMER}\n", table::pass(experiment.pass()))

@@ -37,6 +37,8 @@ pub struct KindTotals {
     pub latency: Histogram<u64>,
     pub rolled_back: u64,
     pub skipped: u64,
+    /// Transactions that skipped something.
+    pub skipping: u64,
     pub retries: u64,
     pub errors: u64,
     pub traffic: Traffic,
@@ -93,6 +95,7 @@ impl Collector {
             latency: run_histogram(),
             rolled_back: 0,
             skipped: 0,
+            skipping: 0,
             retries: 0,
             errors: 0,
             traffic: Traffic::default(),
@@ -116,6 +119,7 @@ impl Collector {
         totals.latency.saturating_record(sample.latency_ns.max(1));
         totals.rolled_back += sample.rolled_back as u64;
         totals.skipped += sample.skipped as u64;
+        totals.skipping += (sample.skipped > 0) as u64;
         totals.retries += sample.retries as u64;
         totals.traffic.add(sample.traffic);
     }
@@ -156,6 +160,7 @@ impl Collector {
                 .expect("all run histograms have the same bounds");
             mine.rolled_back += theirs.rolled_back;
             mine.skipped += theirs.skipped;
+            mine.skipping += theirs.skipping;
             mine.retries += theirs.retries;
             mine.errors += theirs.errors;
             mine.traffic.add(theirs.traffic);

@@ -70,6 +70,22 @@ pub struct RunOutcome {
     pub abandoned: usize,
 }
 
+#[cfg(test)]
+impl RunOutcome {
+    /// One that says nothing but what was counted.
+    pub fn of(totals: Collector) -> RunOutcome {
+        RunOutcome {
+            totals,
+            series: Vec::new(),
+            measured_s: 1.0,
+            server_cpu_s: None,
+            driver_cpu_s: 0.0,
+            driver_saturation: 0.0,
+            abandoned: 0,
+        }
+    }
+}
+
 enum Message {
     Interval(Interval),
     Done(Box<Collector>, usize),

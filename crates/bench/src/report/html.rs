@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::chart::chart;
 use super::summary::Summary;
-use super::table::{grouped, milliseconds};
+use super::table::{self, grouped, milliseconds};
 use crate::measure::run::{SeriesKind, SeriesPoint};
 use crate::workload::tpcc::mix::KIND_NAMES;
 use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER, Experiment};
@@ -46,7 +46,7 @@ pub fn tpcc(experiment: &Experiment, summary: &Summary, remarks: &[String]) -> S
         big.push(("server CPU us per transaction", format!("{each:.0}")));
     }
     page.big(&big);
-    for warning in summary.warnings.iter().chain(remarks) {
+    for warning in summary.warnings.iter().chain(&experiment.warnings).chain(remarks) {
         page.put(&format!("<p class=warn>{}</p>", escape(warning)));
     }
     page.heading("Latency by type, in milliseconds");
@@ -289,17 +289,20 @@ impl Page {
             self.rows(&["condition", "verdict", "violations", "seconds"], &rows);
         }
         if !experiment.audit.is_empty() {
-            self.heading("Inputs (clause 9.2.2.5)");
+            self.heading("Inputs and shares (clauses 5.2 and 9.2.2.5)");
             let rows: Vec<Vec<String>> = experiment
                 .audit
                 .iter()
                 .map(|line| {
-                    let bounds = format!("{:.2} to {:.2} {}", line.low, line.high, line.unit);
                     vec![
                         line.what.to_string(),
-                        verdict(line.pass),
+                        if line.pass == line.holds() {
+                            verdict(line.pass)
+                        } else {
+                            "note".to_string()
+                        },
                         format!("{:.3}", line.value),
-                        bounds,
+                        format!("{} {}", table::bounds(line), line.unit),
                     ]
                 })
                 .collect();

@@ -57,7 +57,7 @@ pub fn tpcc(experiment: &Experiment, summary: Option<&Summary>, remarks: &[Strin
         "input_audit": experiment.audit,
         "response_time_limits": experiment.limits(),
         "consistency": experiment.conditions,
-        "remarks": remarks,
+        "remarks": remarks.iter().chain(&experiment.warnings).collect::<Vec<_>>(),
         "pass": experiment.pass(),
     })
 }

@@ -76,6 +76,7 @@ pub fn latency_table(summary: &Summary) -> String {
         "p99.9",
         "max",
         "rollbacks",
+        "skipped",
         "errors",
         "retries",
         "round trips",
@@ -103,6 +104,7 @@ fn kind_row(kind: &KindSummary) -> Vec<String> {
         milliseconds(kind.p999_ms),
         milliseconds(kind.max_ms),
         kind.rollbacks.to_string(),
+        kind.skipped.to_string(),
         kind.errors.to_string(),
         kind.retries.to_string(),
         format!("{:.1}", kind.round_trips_per_transaction),
@@ -180,20 +182,36 @@ pub fn condition_line(verdict: &ConditionVerdict) -> String {
     )
 }
 
+/// PASS, FAIL, or NOTE for what fails nothing.
+pub fn verdict_word(verdict: &Verdict) -> &'static str {
+    if verdict.pass == verdict.holds() {
+        pass(verdict.pass)
+    } else {
+        "NOTE"
+    }
+}
+
+/// What a value has to lie in.
+pub fn bounds(verdict: &Verdict) -> String {
+    match verdict.high.is_finite() {
+        true => format!("in {:.2} to {:.2}", verdict.low, verdict.high),
+        false => format!("at least {:.2}", verdict.low),
+    }
+}
+
 pub fn audit_lines(verdicts: &[Verdict]) -> String {
     let lines = verdicts.iter().map(|verdict| {
         let Verdict {
             what,
             value,
-            low,
-            high,
             unit,
             sample,
             ..
         } = verdict;
         format!(
-            "{} {what:<38} {value:>7.3} {unit:<1} (in {low:.2} to {high:.2}, n = {sample})\n",
-            pass(verdict.pass)
+            "{} {what:<62} {value:>8.3} {unit:<1} ({}, n = {sample})\n",
+            verdict_word(verdict),
+            bounds(verdict)
         )
     });
     lines.collect()

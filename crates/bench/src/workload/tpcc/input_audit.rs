@@ -1,8 +1,14 @@
-//! Clause 9.2.2.5: whether the inputs that were drawn have the shares that the specification demands.
+//! Clause 9.2.2.5: whether the inputs of the measured window have the shares that the specification demands.
+//!
+//! Counted are the inputs of transactions that ended well within the window. What a whole run is judged by beside its
+//! inputs stands in `run_audit`.
 
 use serde::Serialize;
 
-use super::input::{CustomerKey, NewOrderInput, OrderStatusInput, PaymentInput};
+use super::input::{CustomerKey, Input, LINES_MAX, NewOrderInput, UNUSED_ITEM};
+
+/// The fewest lines of an order.
+const LINES_MIN: usize = 5;
 
 /// Counts of inputs drawn; mergeable.
 #[derive(Clone, Copy, Default, Debug)]
@@ -16,6 +22,11 @@ pub struct InputAudit {
     payments_by_name: u64,
     order_statuses: u64,
     order_statuses_by_name: u64,
+    /// Orders by their number of lines, from five to fifteen.
+    orders_by_lines: [u64; LINES_MAX - LINES_MIN + 1],
+    /// Lines whose item was read, and those of them that are brands.
+    priced_lines: u64,
+    brand_lines: u64,
 }
 
 /// One line of the audit.
@@ -28,29 +39,48 @@ pub struct Verdict {
     pub unit: &'static str,
     pub sample: u64,
     pub pass: bool,
+    /// Whether a failure fails the experiment; otherwise it is shown as a remark.
+    pub judged: bool,
+}
+
+impl Verdict {
+    /// Whether the experiment may pass.
+    pub fn holds(&self) -> bool {
+        self.pass || !self.judged
+    }
 }
 
 impl InputAudit {
-    pub fn new_order(&mut self, input: &NewOrderInput, rolls_back: bool) {
+    /// Takes the input of a transaction that ended well; `brand_lines` is what a new order found.
+    pub fn note(&mut self, input: &Input, brand_lines: u32) {
+        match input {
+            Input::NewOrder(order) => self.new_order(order, brand_lines),
+            Input::Payment(payment) => {
+                self.payments += 1;
+                self.remote_payments += (payment.customer_warehouse != payment.warehouse) as u64;
+                self.payments_by_name += matches!(payment.customer, CustomerKey::Name(_)) as u64;
+            }
+            Input::OrderStatus(status) => {
+                self.order_statuses += 1;
+                self.order_statuses_by_name += matches!(status.customer, CustomerKey::Name(_)) as u64;
+            }
+            Input::StockLevel(_) | Input::Delivery(_) => {}
+        }
+    }
+
+    fn new_order(&mut self, input: &NewOrderInput, brand_lines: u32) {
+        let rolls_back = input.lines().iter().any(|line| line.item == UNUSED_ITEM);
         self.new_orders += 1;
         self.rolled_back += rolls_back as u64;
         self.lines += input.count as u64;
+        self.orders_by_lines[input.count - LINES_MIN] += 1;
+        self.priced_lines += input.count as u64 - rolls_back as u64;
+        self.brand_lines += brand_lines as u64;
         let remote = input
             .lines()
             .iter()
             .filter(|line| line.supply_warehouse != input.warehouse);
         self.remote_lines += remote.count() as u64;
-    }
-
-    pub fn payment(&mut self, input: &PaymentInput) {
-        self.payments += 1;
-        self.remote_payments += (input.customer_warehouse != input.warehouse) as u64;
-        self.payments_by_name += matches!(input.customer, CustomerKey::Name(_)) as u64;
-    }
-
-    pub fn order_status(&mut self, input: &OrderStatusInput) {
-        self.order_statuses += 1;
-        self.order_statuses_by_name += matches!(input.customer, CustomerKey::Name(_)) as u64;
     }
 
     pub fn merge(&mut self, other: &InputAudit) {
@@ -63,6 +93,11 @@ impl InputAudit {
         self.payments_by_name += other.payments_by_name;
         self.order_statuses += other.order_statuses;
         self.order_statuses_by_name += other.order_statuses_by_name;
+        self.priced_lines += other.priced_lines;
+        self.brand_lines += other.brand_lines;
+        for (mine, theirs) in self.orders_by_lines.iter_mut().zip(other.orders_by_lines) {
+            *mine += theirs;
+        }
     }
 
     /// One warehouse has no remote inputs, so those lines are left out for it.
@@ -76,6 +111,15 @@ impl InputAudit {
                 1.1,
             ),
             mean_lines(self.lines, self.new_orders),
+            uniform_lines(&self.orders_by_lines),
+            // A tenth of the items and a tenth of the stock rows are marked.
+            share(
+                "order lines of brands",
+                self.brand_lines,
+                self.priced_lines,
+                0.9,
+                1.1,
+            ),
             share(
                 "payments by last name",
                 self.payments_by_name,
@@ -113,7 +157,7 @@ impl InputAudit {
 
 /// Judges a share in percent. The specification's bounds are meant for two-hour runs: for small samples they are
 /// widened to four standard deviations around their middle, so that a short run does not fail by chance.
-fn share(what: &'static str, hits: u64, sample: u64, low: f64, high: f64) -> Verdict {
+pub(super) fn share(what: &'static str, hits: u64, sample: u64, low: f64, high: f64) -> Verdict {
     let value = 100.0 * hits as f64 / sample.max(1) as f64;
     let middle = (low + high) / 200.0;
     let slack = 400.0 * (middle * (1.0 - middle) / sample.max(1) as f64).sqrt();
@@ -129,6 +173,7 @@ fn share(what: &'static str, hits: u64, sample: u64, low: f64, high: f64) -> Ver
         unit: "%",
         sample,
         pass: (low..=high).contains(&value),
+        judged: true,
     }
 }
 
@@ -146,12 +191,47 @@ fn mean_lines(lines: u64, orders: u64) -> Verdict {
         unit: "",
         sample: orders,
         pass,
+        judged: true,
+    }
+}
+
+/// Every number of lines has the same share of the orders: the one that is furthest from it is shown, in percent of it.
+/// The bound is 5 %, or four standard deviations where the sample is small.
+fn uniform_lines(orders_by_lines: &[u64]) -> Verdict {
+    let orders: u64 = orders_by_lines.iter().sum();
+    let each = orders as f64 / orders_by_lines.len() as f64;
+    let furthest = orders_by_lines
+        .iter()
+        .map(|&count| 100.0 * count as f64 / each.max(1.0))
+        .max_by(|a, b| (a - 100.0).abs().total_cmp(&(b - 100.0).abs()))
+        .unwrap_or(100.0);
+    let value = if orders == 0 { 100.0 } else { furthest };
+    let slack = (400.0 / each.max(1.0).sqrt()).max(5.0);
+    let (low, high) = ((100.0 - slack).max(0.0), 100.0 + slack);
+    Verdict {
+        what: "orders of the most unlike number of lines, of a uniform share",
+        value,
+        low,
+        high,
+        unit: "%",
+        sample: orders,
+        pass: (low..=high).contains(&value),
+        judged: true,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_of_lines_that_is_too_frequent_fails() {
+        let mut counts = [10_000; 11];
+        assert!(uniform_lines(&counts).pass);
+        counts[3] = 11_000;
+        assert!(!uniform_lines(&counts).pass);
+        assert!(uniform_lines(&[0; 11]).pass);
+    }
 
     #[test]
     fn a_wrong_share_fails_once_the_sample_is_large() {

@@ -87,19 +87,23 @@ impl LastName {
     }
 }
 
-/// 62 letters and digits, two of them twice so that six random bits pick one.
-const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789ae";
+/// What six random bits pick from; the two numbers beyond it are drawn again, so that all are equally likely.
+const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 /// An "a-string": letters and digits, of random length in `low..=high`.
 pub fn put_letters(out: &mut Vec<u8>, prng: &mut Prng, low: i64, high: i64) {
     let mut missing = prng.between(low, high) as usize;
     while missing > 0 {
         let mut bits = prng.next_u64();
-        for _ in 0..missing.min(10) {
-            out.push(LETTERS[(bits & 63) as usize]);
+        for _ in 0..10 {
+            if let Some(&letter) = LETTERS.get((bits & 63) as usize)
+                && missing > 0
+            {
+                out.push(letter);
+                missing -= 1;
+            }
             bits >>= 6;
         }
-        missing -= missing.min(10);
     }
 }
 
@@ -161,6 +165,16 @@ mod tests {
             top as f64 > 0.3 * draws as f64,
             "the top tenth has only {top} of {draws}"
         );
+    }
+
+    #[test]
+    fn letters_are_equally_likely() {
+        let (mut prng, mut out) = (Prng::new(6), Vec::new());
+        put_letters(&mut out, &mut prng, 620_000, 620_000);
+        for letter in LETTERS {
+            let count = out.iter().filter(|found| *found == letter).count();
+            assert!((9_500..=10_500).contains(&count), "{}: {count}", *letter as char);
+        }
     }
 
     #[test]

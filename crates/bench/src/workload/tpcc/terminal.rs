@@ -13,10 +13,12 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use super::delivery_results::DeliveryResults;
 use super::input::{DeliveryInput, Input, Source};
 use super::input_audit::InputAudit;
 use super::ledger::{LedgerWriter, OrderFacts};
 use super::mix::{Kind, Mix, think_s};
+use super::transactions::delivery::Delivered;
 use super::transactions::new_order::OrderProgress;
 use super::transactions::{
     Client, Outcome, Scratch, delivery, new_order, order_status, payment, stock_level,
@@ -39,6 +41,7 @@ pub struct Shared {
     /// Terminals stay with their warehouse, or draw one for every transaction.
     pub home_fixed: bool,
     pub ledger: Option<LedgerWriter>,
+    pub delivery_results: Option<DeliveryResults>,
     pub audit: Mutex<InputAudit>,
 }
 
@@ -51,6 +54,12 @@ pub struct Runner {
     pub shared: Arc<Shared>,
     pub pool: Rc<Pool>,
     pub scratch: Scratch,
+    /// What the last new order found out.
+    pub progress: OrderProgress,
+    /// What the last delivery delivered.
+    pub delivered: Delivered,
+    /// Inputs of the measured window.
+    pub audit: InputAudit,
 }
 
 impl Runner {
@@ -64,6 +73,12 @@ impl Runner {
             let measured = self.context.timeline.is_measured(now);
             let error = match result {
                 Ok(outcome) => {
+                    if measured {
+                        self.audit.note(input, self.progress.brand_lines);
+                    }
+                    if let (Input::Delivery(input), Some(results)) = (input, &self.shared.delivery_results) {
+                        results.record(input, due_ns, now, &self.delivered);
+                    }
                     let sample = Sample {
                         kind: kind as usize,
                         latency_ns: now.saturating_sub(due_ns),
@@ -104,20 +119,20 @@ impl Runner {
     fn attempt(&mut self, input: &Input, traffic: &mut Traffic, wait: &Wait<'_>) -> DriverResult<Outcome> {
         let mut session = self.pool.acquire(wait)?;
         let before = session.traffic;
-        let mut progress = OrderProgress::default();
+        self.progress = OrderProgress::default();
         let mut client = Client {
             session: &mut session,
             wait,
             scratch: &mut self.scratch,
         };
         let result = match input {
-            Input::NewOrder(input) => new_order::execute(&mut client, input, &mut progress),
+            Input::NewOrder(input) => new_order::execute(&mut client, input, &mut self.progress),
             Input::Payment(input) => payment::execute(&mut client, input),
             Input::OrderStatus(input) => order_status::execute(&mut client, input),
             Input::StockLevel(input) => stock_level::execute(&mut client, input),
-            Input::Delivery(input) => delivery::execute(&mut client, input),
+            Input::Delivery(input) => delivery::execute(&mut client, input, &mut self.delivered),
         };
-        record_order(self.shared.ledger.as_ref(), input, &progress, &result);
+        record_order(self.shared.ledger.as_ref(), input, &self.progress, &result);
         if let Err(error) = &result {
             let lost = error.is_fatal() || (client.session.in_transaction() && client.rollback().is_err());
             if lost {
@@ -197,7 +212,7 @@ impl Terminal {
             .audit
             .lock()
             .expect("no panic while held")
-            .merge(&self.source.audit);
+            .merge(&self.runner.audit);
     }
 
     fn connect(&mut self, wait: &Wait<'_>) -> Result<(), DriverError> {
@@ -212,7 +227,9 @@ impl Terminal {
 
     fn transaction(&mut self, kind: Kind, wait: &Wait<'_>) {
         if !self.runner.shared.home_fixed {
+            // A terminal that moves stands at any district of its new warehouse.
             self.warehouse = self.source.prng.between(1, self.source.warehouses as i64) as i32;
+            self.district = self.source.district();
         }
         let warehouse = self.warehouse;
         let input = match kind {

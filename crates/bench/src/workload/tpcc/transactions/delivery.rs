@@ -8,16 +8,24 @@ use crate::workload::tpcc::statements as st;
 
 const DISTRICTS: i32 = 10;
 
-pub fn execute(client: &mut Client<'_, '_>, input: &DeliveryInput) -> DriverResult<Outcome> {
+/// The order that was delivered in each district; 0 where there was none.
+pub type Delivered = [i32; DISTRICTS as usize];
+
+pub fn execute(
+    client: &mut Client<'_, '_>,
+    input: &DeliveryInput,
+    delivered: &mut Delivered,
+) -> DriverResult<Outcome> {
     let stamp = Stamp::now();
-    let mut skipped = 0;
-    for district in 1..=DISTRICTS {
-        match claim_oldest(client, input.warehouse, district)? {
-            Some(order) => deliver(client, input, district, order, &stamp)?,
-            None => skipped += 1,
+    *delivered = Delivered::default();
+    for (district, delivered) in (1..).zip(delivered.iter_mut()) {
+        if let Some(order) = claim_oldest(client, input.warehouse, district)? {
+            deliver(client, input, district, order, &stamp)?;
+            *delivered = order;
         }
     }
     client.commit()?;
+    let skipped = delivered.iter().filter(|order| **order == 0).count() as u32;
     Ok(if skipped == 0 {
         Outcome::Committed
     } else {

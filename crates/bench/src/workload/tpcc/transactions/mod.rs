@@ -127,7 +127,7 @@ impl Stamp {
         Stamp::at_ms(since.as_millis() as u64)
     }
 
-    fn at_ms(ms: u64) -> Stamp {
+    pub fn at_ms(ms: u64) -> Stamp {
         let (day, ms) = (ms / 86_400_000, ms % 86_400_000);
         let (year, month, date) = civil(day as i64);
         let mut text = *b"0000-00-00 00:00:00.000";

@@ -1,4 +1,5 @@
-//! New-Order (clause 2.4): 8 + 2n round trips and 7 + 4n executions for n lines.
+//! New-Order (clause 2.4): 8 + 2n round trips and 7 + 4n executions for n lines. One with an unused item sends the same but
+//! for that item's stock, its update and its line, and ends with ROLLBACK.
 
 use super::{Client, Outcome, Stamp};
 use crate::driver::{DriverError, DriverResult};
@@ -17,7 +18,12 @@ pub struct OrderProgress {
     pub amount_cents: i64,
     /// What the customer pays: with discount and taxes (clause 2.4.2.2).
     pub total: f64,
+    /// Lines whose brand-generic field is "B": item and stock are both marked "ORIGINAL".
+    pub brand_lines: u32,
 }
+
+/// What marks a brand in I_DATA and S_DATA (clause 2.4.2.2).
+const ORIGINAL: &[u8] = b"ORIGINAL";
 
 /// A line after its item and stock have been read.
 #[derive(Clone, Copy)]
@@ -42,11 +48,13 @@ pub fn execute(
     progress: &mut OrderProgress,
 ) -> DriverResult<Outcome> {
     let rates = open_order(client, input, progress)?;
-    let Some(priced) = price_lines(client, input, progress)? else {
+    let (found, priced) = price_lines(client, input, progress)?;
+    // Clause 2.4.2.3: an order with an unused item does all other work before it is rolled back.
+    write_lines(client, input, progress.order, &priced[..found])?;
+    if found < input.count {
         client.run(st::ROLLBACK, |none| none)?;
         return Ok(Outcome::RolledBack);
-    };
-    write_lines(client, input, progress.order, &priced)?;
+    }
     let factor = (1.0 - rates.discount) * (1.0 + rates.warehouse_tax + rates.district_tax);
     progress.total = progress.amount_cents as f64 / 100.0 * factor;
     progress.commit_sent = true;
@@ -86,36 +94,53 @@ fn open_order(
     })
 }
 
-/// Reads item and stock of every line: two round trips each. `None` when an item does not exist.
+/// Reads item and stock of every line: two round trips each. Tells how many lines have an item: all, or all but the last.
 fn price_lines(
     client: &mut Client<'_, '_>,
     input: &NewOrderInput,
     progress: &mut OrderProgress,
-) -> DriverResult<Option<PricedLines>> {
+) -> DriverResult<(usize, PricedLines)> {
     let mut priced = [PricedLine {
         amount: 0.0,
         stock_after: 0,
         district_info: [b' '; 24],
     }; LINES_MAX];
-    for (line, priced) in input.lines().iter().zip(&mut priced) {
+    for (number, line) in input.lines().iter().enumerate() {
         let Some(mut row) = client.run(st::NEW_ORDER_ITEM, |v| v.int(line.item))?.first_row() else {
-            return Ok(None);
+            if number + 1 < input.count {
+                return Err(DriverError::protocol(format!("there is no item {}", line.item)));
+            }
+            return Ok((number, priced));
         };
         let price = row.numeric()?;
+        row.skip(1)?; // I_NAME
+        let item_is_original = contains(row.bytes()?.unwrap_or(b""), ORIGINAL);
         let reply = client.run(st::NEW_ORDER_STOCK, |v| {
             v.int(line.supply_warehouse).int(line.item)
         })?;
         let mut row = reply.row("the stock")?;
-        let quantity = row.int()?;
-        row.skip(input.district as usize)?; // S_DATA and the districts before ours
+        let read = row.int()?;
+        let brand = contains(row.bytes()?.unwrap_or(b""), ORIGINAL) && item_is_original;
+        progress.brand_lines += brand as u32;
+        row.skip(input.district as usize - 1)?; // the districts before ours
         let info = row.bytes()?.unwrap_or(b"");
         let length = info.len().min(24);
+        // The updates are sent after all reads: an item that the order names again stands as the earlier line leaves it.
+        let earlier = input.lines()[..number]
+            .iter()
+            .rposition(|other| (other.supply_warehouse, other.item) == (line.supply_warehouse, line.item));
+        let quantity = earlier.map_or(read, |earlier| priced[earlier].stock_after);
+        let priced = &mut priced[number];
         priced.district_info[..length].copy_from_slice(&info[..length]);
         priced.amount = price * line.quantity as f64;
         priced.stock_after = restocked(quantity, line.quantity);
         progress.amount_cents += (priced.amount * 100.0).round() as i64;
     }
-    Ok(Some(priced))
+    Ok((input.count, priced))
+}
+
+fn contains(text: &[u8], wanted: &[u8]) -> bool {
+    text.windows(wanted.len()).any(|part| part == wanted)
 }
 
 /// Updates all stock rows in one round trip and inserts all lines in another.
@@ -123,7 +148,7 @@ fn write_lines(
     client: &mut Client<'_, '_>,
     input: &NewOrderInput,
     order: i32,
-    priced: &PricedLines,
+    priced: &[PricedLine],
 ) -> DriverResult<()> {
     let (w, d) = (input.warehouse, input.district);
     for (line, priced) in input.lines().iter().zip(priced) {

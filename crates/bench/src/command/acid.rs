@@ -1,0 +1,77 @@
+//! `mote bench acid`: the atomicity and isolation tests of clause 3, on a server.
+
+use serde_json::json;
+
+use super::Subject;
+use super::args::AcidArgs;
+use super::quiet::Quiet;
+use crate::driver::Admin;
+use crate::report::{json, table};
+use crate::server::EmbeddedServer;
+use crate::workload::tpcc::acid::{Stage, TestVerdict};
+use crate::workload::tpcc::{self, Isolation, LoadMode, Settings, consistency, load};
+
+pub fn run(args: &AcidArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    let subject = Subject::new(&args.target, embedded)?;
+    let mut observer = Quiet::new(args.output.quiet);
+    let settings = Settings {
+        load: LoadMode::Only,
+        check: false,
+        seed: args.seed,
+        ..Settings::closed_loop(args.warehouses, 1)
+    };
+    let failed = |error: crate::driver::DriverError| error.to_string();
+    let mut admin = Admin::connect(&subject.target).map_err(failed)?;
+    let loaded = load::inspect(&mut admin).map_err(failed)?;
+    let warehouses = match loaded {
+        Some(loaded) => loaded.warehouses,
+        None => tpcc::experiment(settings, &subject.target, None, &mut observer)?.warehouses,
+    };
+    let level = args
+        .isolation
+        .map_or("the server's isolation level", Isolation::name);
+    println!("{} at {}, {level}\n", admin.server_version(), subject.target);
+    let stage = Stage::new(&subject.target, args.isolation, warehouses);
+    let verdicts = stage
+        .run(args.isolation, args.seed, |verdict| println!("{}", line(verdict)))
+        .map_err(failed)?;
+    println!();
+    let conditions = consistency::check_all(&mut admin, |verdict| {
+        println!("{}", table::condition_line(verdict))
+    });
+    let pass = verdicts.iter().all(TestVerdict::holds) && conditions.iter().all(|verdict| verdict.pass);
+    println!("\n{} {}", table::pass(pass), tpcc::DISCLAIMER);
+    if let Some(path) = &args.output.json {
+        let document = json!({
+            "experiment": "acid",
+            "disclaimer": tpcc::DISCLAIMER,
+            "environment": json::environment(),
+            "server": admin.server_version(),
+            "isolation": args.isolation,
+            "seed": args.seed,
+            "tests": verdicts,
+            "conditions": conditions,
+            "pass": pass,
+        });
+        json::write(path, &document)?;
+    }
+    subject.stop()?;
+    Ok(pass)
+}
+
+fn line(verdict: &TestVerdict) -> String {
+    let word = match (verdict.pass, verdict.promised) {
+        (true, _) => "PASS",
+        (false, true) => "FAIL",
+        (false, false) => "NOTE",
+    };
+    let allowed = if word == "NOTE" {
+        " (the level allows it)"
+    } else {
+        ""
+    };
+    format!(
+        "{word} {:<3} {:<52} {}{allowed}",
+        verdict.name, verdict.says, verdict.detail
+    )
+}
