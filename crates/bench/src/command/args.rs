@@ -41,6 +41,7 @@ pub enum Experiment {
     Groupcommit(GroupCommitArgs),
     #[command(name = "hotrow")]
     HotRow(HotRowArgs),
+    Neighbours(NeighboursArgs),
 }
 
 impl TargetArgs {
@@ -489,6 +490,35 @@ pub struct HotRowArgs {
     /// Threads that drive the connections; default: half of the processors
     #[arg(long, value_name = "N")]
     pub driver_threads: Option<usize>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Point selects beside heavy statements: what one session's work costs its neighbours.
+///
+/// Some 30 statements, one after the other, each run over and over by one session per processor: long scans, function calls
+/// over large values, loops, joins that are heavy to plan. Beside them --connections sessions select single rows. Then the
+/// heavy statement is cancelled, and run once under a timeout of 200 ms. With --postgres the same runs there in turn.
+///
+/// Passes when p99 of the selects is at most twice its value alone (or 5 ms), and cancel and timeout act within 100 ms.
+#[derive(Args, Debug)]
+pub struct NeighboursArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// The reference server
+    #[arg(long, value_name = "URL")]
+    pub postgres: Option<String>,
+    /// Connections that select
+    #[arg(long, short, default_value_t = 8)]
+    pub connections: usize,
+    /// Sessions that run the heavy statement; default: one per processor
+    #[arg(long, value_name = "N")]
+    pub heavy_sessions: Option<usize>,
+    /// Statements by their names, as in repeat,md5,plan-joins; default: all
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub only: Vec<String>,
+    #[command(flatten)]
+    pub measured: MeasuredArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }

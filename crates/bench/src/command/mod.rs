@@ -13,6 +13,7 @@ mod compare;
 mod sweep;
 mod history;
 mod hotrow;
+mod neighbours;
 mod restart;
 mod checkpoint;
 mod group_commit;
@@ -51,6 +52,7 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Sweep(args) => sweep::run(&args, embedded),
         Experiment::History(args) => history::run(&args, embedded),
         Experiment::HotRow(args) => hotrow::run(&args, embedded),
+        Experiment::Neighbours(args) => neighbours::run(&args, embedded),
         Experiment::Coldstart(args) => restart::cold_starts(&args, embedded),
         Experiment::Replay(args) => restart::replay(&args, embedded),
         Experiment::Checkpoint(args) => checkpoint::run(&args, embedded),

@@ -2,7 +2,8 @@
 //!
 //! Read in this order: `tpcc` (the main experiment), `point` (one-row select), `ingest` (multi-row inserts),
 //! `commit` (durable one-row updates), `canned` (a server that answers constant bytes: the ceiling of the wire on this
-//! machine), `history` (transactions whose isolation is checked), `hot_row` and `lock_latency` (what contention costs).
+//! machine), `history` (transactions whose isolation is checked), `hot_row` and `lock_latency` (what contention costs),
+//! `neighbours` (what one session's heavy statement costs the others).
 
 pub mod pool;
 pub mod tpcc;
@@ -14,3 +15,4 @@ pub mod canned;
 pub mod history;
 pub mod hot_row;
 pub mod lock_latency;
+pub mod neighbours;
