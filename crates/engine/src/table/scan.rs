@@ -36,7 +36,7 @@ impl TableScan {
     pub fn next<'s>(
         &mut self,
         table: &Table,
-        transaction: &Transaction,
+        transaction: &'s Transaction,
         snapshot: &'s Snapshot,
     ) -> Option<RowVersion<'s>> {
         // Pinned once for the run of empty slots, not once per slot.
@@ -62,7 +62,7 @@ impl TableScan {
     pub fn next_batch<'s>(
         &mut self,
         table: &Table,
-        transaction: &Transaction,
+        transaction: &'s Transaction,
         snapshot: &'s Snapshot,
         limit: usize,
         out: &mut Vec<RowVersion<'s>>,

@@ -435,16 +435,16 @@ impl Transaction {
 
     // Reads
 
-    /// The row as `snapshot` sees it.
+    /// The row as `snapshot` sees it. Borrows the transaction, too: its rollback frees what it has written itself.
     #[inline]
-    pub fn fetch<'s>(&self, table: &Table, row: RowId, snapshot: &'s Snapshot) -> Option<RowVersion<'s>> {
+    pub fn fetch<'s>(&'s self, table: &Table, row: RowId, snapshot: &'s Snapshot) -> Option<RowVersion<'s>> {
         self.fetch_columns(table, row, snapshot, ColumnSet::WHOLE)
     }
 
     /// The same for a caller that looks at these columns only: SERIALIZABLE lets others change the rest.
     #[inline]
     pub fn fetch_columns<'s>(
-        &self,
+        &'s self,
         table: &Table,
         row: RowId,
         snapshot: &'s Snapshot,
@@ -459,7 +459,7 @@ impl Transaction {
     /// `fetch` for a caller that notes the read itself.
     #[inline]
     pub(crate) fn look_up<'s>(
-        &self,
+        &'s self,
         table: &Table,
         row: RowId,
         snapshot: &'s Snapshot,
@@ -488,7 +488,8 @@ impl Transaction {
         }
         // SAFETY: as above. The head tells of entries of newer versions, the version of older ones.
         let key_check = (unsafe { &*head }.flags() | version.flags()) & KEY_CHANGED != 0;
-        // SAFETY: visible to a registered snapshot (or our own write, which lives as long): kept for 's.
+        // SAFETY: visible to a registered snapshot, or our own write, which stays until the transaction ends: 's borrows
+        // both.
         Some(unsafe { RowVersion::new(NonNull::from(version), row, key_check) })
     }
 

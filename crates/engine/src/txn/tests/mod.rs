@@ -265,7 +265,7 @@ impl Fixture {
     /// Looks a row up through the primary key, as an index scan does.
     pub(super) fn find<'s>(
         &self,
-        transaction: &Transaction,
+        transaction: &'s Transaction,
         snapshot: &'s Snapshot,
         id: i32,
     ) -> Option<RowVersion<'s>> {
