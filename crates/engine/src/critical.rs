@@ -3,7 +3,7 @@
 //! Use: `let critical = AbortOnPanic("while ..");` at the start, `std::mem::forget(critical)` at the end.
 
 /// Dropped by unwinding only. Holds what was under way.
-pub(crate) struct AbortOnPanic(pub(crate) &'static str);
+pub struct AbortOnPanic(pub &'static str);
 
 impl Drop for AbortOnPanic {
     fn drop(&mut self) {

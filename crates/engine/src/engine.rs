@@ -150,9 +150,10 @@ pub struct Engine {
     pub(crate) locks: LockManager,
     pub(crate) views: ViewCache,
     pub(crate) collector: Collector,
-    /// Indexes built while this engine runs lead to what is seen from here on. New snapshots are not older. Relaxed:
-    /// raised in the commit of the index, which is published afterwards to whoever may use it.
-    pub(crate) index_horizon: AtomicU64,
+    /// The catalog, which everybody reads at its latest, tells of commits up to here: new snapshots are not older, so that
+    /// whoever knows of a table finds its first rows. Indexes built while this engine runs lead to what is seen from here
+    /// on. Relaxed: raised in the commit, which is published afterwards to whoever may use what it made.
+    pub(crate) schema_horizon: AtomicU64,
     pub(crate) prepared: PreparedTransactions,
     revocation: RwLock<Option<Arc<dyn RevocationListener>>>,
     objects: Arc<Objects>,
@@ -260,7 +261,7 @@ impl Engine {
             locks: LockManager::new(slots),
             views: ViewCache::new(),
             collector: Collector::default(),
-            index_horizon: AtomicU64::new(0),
+            schema_horizon: AtomicU64::new(0),
             prepared,
             revocation: RwLock::default(),
             objects,
@@ -617,9 +618,9 @@ impl Engine {
         self.locks.blockers(session)
     }
 
-    /// A session is over: its session-level advisory locks go.
-    pub fn release_session_locks(&self, session: u32) {
-        self.locks.release_session(session);
+    /// The session-level advisory locks of a session go; `known` is what it knows of commits.
+    pub fn release_session_locks(&self, session: u32, known: Lsn) {
+        self.locks.release_session(session, known);
     }
 
     // What `txn` needs
@@ -637,6 +638,16 @@ impl Engine {
 
     pub(crate) fn next_transaction_id(&self) -> TransactionId {
         TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A change of the catalog has committed, and is about to be published.
+    pub fn raise_schema_horizon(&self, ts: Lsn) {
+        self.schema_horizon.fetch_max(ts.0, Ordering::Relaxed);
+    }
+
+    /// The latest commit that the catalog tells of, as far as this thread was shown it.
+    pub fn schema_horizon(&self) -> Lsn {
+        Lsn(self.schema_horizon.load(Ordering::Relaxed))
     }
 
     /// Runs `work` with this stripe's log writer.

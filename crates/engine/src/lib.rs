@@ -32,6 +32,7 @@ mod sync;
 mod table;
 mod txn;
 
+pub use critical::AbortOnPanic;
 pub use engine::{Engine, EngineConfig, OpenError};
 pub use lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,

@@ -239,6 +239,8 @@ impl Transaction {
     pub fn sequence_draw(&self, sequence: &Sequence, count: u64) -> Result<DrawnNumbers, SequenceError> {
         let (drawn, logged_at) = sequence.draw(self.engine(), count)?;
         self.note_seen(logged_at);
+        // Others have drawn the numbers before, and committed what they did before that.
+        self.note_view();
         Ok(drawn)
     }
 

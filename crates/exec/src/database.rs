@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mote_common::SqlError;
 use mote_common::env::{Clock, Env};
+use mote_common::{Lsn, SqlError};
 use mote_engine::recovery::Progress;
 use mote_engine::{Engine, EngineConfig, OpenError};
 
@@ -192,9 +192,9 @@ impl Database {
         role.password.clone()
     }
 
-    /// A session ended: what it held beyond its transaction is given back.
-    pub fn release_session(&self, state: &SessionState) {
-        self.engine.release_session_locks(state.pid);
+    /// A session ended: what it held beyond its transaction is given back. `known` is what it knows of commits.
+    pub fn release_session(&self, state: &SessionState, known: Lsn) {
+        self.engine.release_session_locks(state.pid, known);
         self.backups.release(state.pid);
     }
 

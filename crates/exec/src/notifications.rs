@@ -38,8 +38,8 @@ pub struct Batch {
     pub pid: u32,
     pub notifications: Vec<Notification>,
     /// What the transaction wrote and saw: a listener that knows of it shall see no less.
-    pub seen: Lsn,
-    /// The horizon that must have passed `seen` before anybody is told. Zero: none.
+    pub known: Lsn,
+    /// The horizon that must have passed what the notifier saw before anybody is told. Zero: none.
     pub gate: Lsn,
 }
 
@@ -277,7 +277,7 @@ mod tests {
                 channel: "c".into(),
                 payload: payload.into(),
             }],
-            seen: Lsn::ZERO,
+            known: Lsn::ZERO,
             gate: Lsn::ZERO,
         }
     }

@@ -96,12 +96,11 @@ impl Session {
             _ => Isolation::ReadCommitted,
         };
         let read_only = prng.chance(1, 8);
-        let session_floor = Lsn::ZERO;
         let options = BeginOptions {
             isolation,
             read_only,
             session: number,
-            session_floor,
+            ..BeginOptions::default()
         };
         let transaction = engine.begin_with(options).ok()?;
         let woken = Arc::new(Woken::default());

@@ -191,6 +191,7 @@ mod tests {
     use super::*;
     use crate::lock::manager::{Holder, Waiter};
     use crate::lock::ticket::{AdvisoryKey, AdvisoryMode, LockMode, Wake};
+    use mote_common::Lsn;
     use mote_common::prng::Prng;
     use std::sync::Arc;
 
@@ -224,7 +225,11 @@ mod tests {
             for _ in 0..random.below(3) {
                 let modes = any_mode(random).bit();
                 let queue = table.queues.entry(any_tag(random, tags)).or_default();
-                queue.holders.push(Holder { owner, modes });
+                queue.holders.push(Holder {
+                    owner,
+                    modes,
+                    known: Lsn::ZERO,
+                });
             }
         }
         for session in 1..=parties {
@@ -235,6 +240,7 @@ mod tests {
                 mode: any_mode(random),
                 ticket,
                 wake: wake.clone(),
+                known: Lsn::ZERO,
             };
             let queue = table.queues.entry(tag).or_default();
             if queue.holders.iter().any(|holder| holder.owner == owner) {

@@ -5,20 +5,33 @@
 //! raises the counter, then walks all slots and moves the notes it finds into the entry. Both sides are SeqCst (note,
 //! then counter; counter, then notes): of the two, at least one sees the other.
 //!
+//! Whoever let go of a strong lock has left behind, beside the counter, what it knew (`released`): a weak lock that is granted
+//! here tells of it at the price of one more load from the same line. What holders of weak locks knew is not kept: a strong
+//! lock is granted behind everything there is (`txn/known.rs`).
+//!
 //! Invariant: a note is taken away by one compare-exchange, by its owner (released, or withdrawn) or by the mover.
 
 use super::manager::Owner;
 use super::mode::TableLockMode;
+use super::released::Released;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::txn::slot::{SlotTable, TransactionSlot};
-use mote_common::TableId;
+use mote_common::{Lsn, TableId};
 
-/// Tables share counters by hash; a shared one only costs a detour.
-const COUNTERS: usize = 1024;
+/// Tables share gates by hash; a shared one only costs a detour.
+const GATES: usize = 1024;
 const MODE_BITS: u32 = 16;
 
+/// What stands in the way of weak locks on some tables, and what did.
+#[derive(Default)]
+struct Gate {
+    /// Entries of the lock table.
+    strong: AtomicU32,
+    released: Released,
+}
+
 pub(super) struct FastPath {
-    counters: Box<[AtomicU32]>,
+    gates: Box<[Gate]>,
 }
 
 fn note(id: TableId, modes: u16) -> u64 {
@@ -32,20 +45,22 @@ fn note_table(note: u64) -> TableId {
 impl FastPath {
     pub(super) fn new() -> FastPath {
         FastPath {
-            counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
+            gates: (0..GATES).map(|_| Gate::default()).collect(),
         }
     }
 
-    fn counter(&self, id: TableId) -> &AtomicU32 {
-        &self.counters[(id.0.wrapping_mul(0x9e37_79b9) >> 22) as usize % COUNTERS]
+    fn gate(&self, id: TableId) -> &Gate {
+        &self.gates[(id.0.wrapping_mul(0x9e37_79b9) >> 22) as usize % GATES]
     }
 
-    /// Notes a weak lock in the transaction's own slot; false: the lock table must be asked.
-    pub(super) fn try_lock(&self, slot: &TransactionSlot, id: TableId, mode: TableLockMode) -> bool {
+    /// Notes a weak lock in the transaction's own slot and answers what those knew who had it closed; `None`: the lock
+    /// table must be asked.
+    pub(super) fn try_lock(&self, slot: &TransactionSlot, id: TableId, mode: TableLockMode) -> Option<Lsn> {
         debug_assert!(mode.is_weak());
-        let counter = self.counter(id);
+        let gate = self.gate(id);
+        let counter = &gate.strong;
         if counter.load(Ordering::SeqCst) != 0 {
-            return false;
+            return None;
         }
         let mine = |word: u64| word != 0 && note_table(word) == id;
         let words = &slot.fast_locks;
@@ -53,7 +68,7 @@ impl FastPath {
             .iter()
             .position(|word| mine(word.load(Ordering::Relaxed)))
             .or_else(|| words.iter().position(|word| word.load(Ordering::Relaxed) == 0));
-        let Some(place) = place else { return false };
+        let place = place?;
         let old = words[place].load(Ordering::Relaxed);
         let new = note(id, old as u16 | mode.bit());
         // Only a mover changes our words: the note is in the lock table then.
@@ -61,14 +76,25 @@ impl FastPath {
             .compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed)
             .is_err()
         {
-            return false;
+            return None;
         }
         if counter.load(Ordering::SeqCst) == 0 {
-            return true;
+            // Whose `fetch_sub` made the counter 0 had raised the number before.
+            return Some(gate.released.get());
         }
         // A walk may have missed the new mode: withdraw it. If that fails it was moved: granted there.
         let _ = words[place].compare_exchange(new, old, Ordering::SeqCst, Ordering::Relaxed);
-        false
+        None
+    }
+
+    /// A lock on the table that stands in the lock table is about to be let go by somebody who knew that much.
+    pub(super) fn raise_released(&self, id: TableId, known: Lsn) {
+        self.gate(id).released.raise(known);
+    }
+
+    /// What those knew who have let go of the table in the lock table.
+    pub(super) fn released(&self, id: TableId) -> Lsn {
+        self.gate(id).released.get()
     }
 
     /// Releases all notes of a transaction; true if some had been moved into the lock table.
@@ -99,7 +125,7 @@ impl FastPath {
 
     /// The lock table gets an entry for `id`: moves all notes there. Under the lock table's mutex.
     pub(super) fn close(&self, id: TableId, slots: &SlotTable, mut hold: impl FnMut(Owner, u16)) {
-        self.counter(id).fetch_add(1, Ordering::SeqCst);
+        self.gate(id).strong.fetch_add(1, Ordering::SeqCst);
         for (number, slot) in slots.walk() {
             for word in &slot.fast_locks {
                 loop {
@@ -131,7 +157,7 @@ impl FastPath {
 
     /// The lock table's entry for `id` is gone.
     pub(super) fn open(&self, id: TableId) {
-        self.counter(id).fetch_sub(1, Ordering::SeqCst);
+        self.gate(id).strong.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Every note, for pg_locks.

@@ -12,18 +12,22 @@
 //! behind somebody who himself waits for sharers (a stream of sharers may starve him, as it may in PostgreSQL).
 //! Whoever holds the tag already and asks for more goes to the front: behind others it would wait for itself.
 //!
+//! Who lets go leaves behind what it knew of commits (`released`), and who holds or waits for an advisory key what it knew
+//! when it asked: a lock that is granted or refused tells the asker of both.
+//!
 //! One mutex guards it all, which makes the deadlock search exact and every hand-over atomic. Lock order: row latch,
 //! then this mutex. Leaves out: the search (`deadlock`), weak table locks (`fast`).
 
 use super::fast::FastPath;
 use super::mode::{RowLockStrength, TableLockMode, WaitPolicy};
+use super::released::ReleasedKeys;
 use super::ticket::{
     AdvisoryKey, AdvisoryMode, DeadlockReport, LockInfo, LockMode, LockTag, Ticket, TransactionId, Wake,
 };
 use crate::sync::Mutex;
 use crate::txn::slot::{SlotTable, TransactionSlot, TransactionState};
 use hashbrown::HashMap;
-use mote_common::{RowId, TableId};
+use mote_common::{Lsn, RowId, TableId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -120,6 +124,8 @@ impl LockMode {
 pub(super) struct Holder {
     pub(super) owner: Owner,
     pub(super) modes: u16,
+    /// What it knew when it asked for an advisory key; zero for other tags.
+    pub(super) known: Lsn,
 }
 
 pub(super) struct Waiter {
@@ -127,6 +133,7 @@ pub(super) struct Waiter {
     pub(super) mode: LockMode,
     pub(super) ticket: Ticket,
     pub(super) wake: Arc<dyn Wake>,
+    pub(super) known: Lsn,
 }
 
 #[derive(Default)]
@@ -165,11 +172,21 @@ impl Queue {
             .any(|waiter| waiter.mode.bit() & conflicts != 0 && !waiter.owner.is_same_party(owner))
     }
 
-    fn add(&mut self, owner: Owner, modes: u16) {
+    fn add(&mut self, owner: Owner, modes: u16, known: Lsn) {
         match self.holders.iter_mut().find(|holder| holder.owner == owner) {
-            Some(holder) => holder.modes |= modes,
-            None => self.holders.push(Holder { owner, modes }),
+            Some(holder) => {
+                holder.modes |= modes;
+                holder.known = known.max(holder.known);
+            }
+            None => self.holders.push(Holder { owner, modes, known }),
         }
+    }
+
+    /// What a refusal tells of: those who hold or wait have got that far.
+    fn known(&self) -> Lsn {
+        let holders = self.holders.iter().map(|holder| holder.known);
+        let waiters = self.waiters.iter().map(|waiter| waiter.known);
+        holders.chain(waiters).max().unwrap_or(Lsn::ZERO)
     }
 }
 
@@ -183,6 +200,7 @@ pub(super) struct LockTable {
     pub(super) waiting: HashMap<Party, (LockTag, Ticket)>,
     /// How often a session has locked an advisory key.
     advisory_counts: HashMap<(u32, AdvisoryKey, AdvisoryMode), u32>,
+    released_keys: ReleasedKeys,
     tickets: u64,
 }
 
@@ -200,9 +218,12 @@ fn owner_key(owner: &Owner) -> OwnerKey {
 /// What a request came to.
 #[derive(Debug)]
 pub(crate) enum Acquired {
-    Granted,
+    /// Tells of what those knew who had a table or an advisory key before. For other tags, and for strong table
+    /// locks, that is not kept.
+    Granted(Lsn),
     Wait(Ticket),
-    WouldBlock,
+    /// Tells of what those knew who have the advisory key, or wait for it.
+    WouldBlock(Lsn),
     Deadlock(Box<DeadlockReport>),
     /// A transaction whose lock should have been materialized is over: look again.
     HolderGone,
@@ -215,6 +236,8 @@ pub(crate) struct LockRequest<'a> {
     pub(crate) mode: LockMode,
     pub(crate) policy: WaitPolicy,
     pub(crate) wake: &'a Arc<dyn Wake>,
+    /// What the asker knows of commits, where that is for others to learn: advisory keys.
+    pub(crate) known: Lsn,
 }
 
 /// What is left to do after the mutex: wake sessions, clear lock words.
@@ -271,14 +294,14 @@ impl LockManager {
         table.queues.entry(request.tag).or_default();
         if fresh && let LockTag::Table(id) = request.tag {
             self.fast.close(id, self.slots, |owner, modes| {
-                table.hold(request.tag, owner, modes)
+                table.hold(request.tag, owner, modes, Lsn::ZERO)
             });
         }
         for &(holder, mode) in implicit {
             // Read here, under the mutex: it may have been prepared since the caller looked.
             let session = self.slots.get(holder.slot).session();
             let holder = Owner { session, ..holder };
-            table.hold(request.tag, holder, mode.bit());
+            table.hold(request.tag, holder, mode.bit(), Lsn::ZERO);
         }
         let outcome = self.decide(table, &request);
         table.forget_if_idle(&self.fast, request.tag);
@@ -302,11 +325,17 @@ impl LockManager {
             tag,
             mode,
             policy,
+            known,
             ..
         } = *request;
+        let released = match &tag {
+            LockTag::Table(id) => self.fast.released(*id),
+            LockTag::Advisory(key) => table.released_keys.get(key),
+            LockTag::Row(..) | LockTag::Transaction(_) => Lsn::ZERO,
+        };
         let queue = table.queues.get_mut(&tag).expect("acquire made the queue");
         if queue.modes_of(&owner) & mode.bit() != 0 {
-            return Acquired::Granted;
+            return Acquired::Granted(released);
         }
         let more = queue.party_holds(&owner);
         let overtakes = more || matches!(tag, LockTag::Row(..));
@@ -316,11 +345,11 @@ impl LockManager {
             self.slots.get(owner.slot).set_contended();
         }
         if free {
-            table.hold(tag, owner, mode.bit());
-            return Acquired::Granted;
+            table.hold(tag, owner, mode.bit(), known);
+            return Acquired::Granted(released);
         }
         if policy == WaitPolicy::NoWait {
-            return Acquired::WouldBlock;
+            return Acquired::WouldBlock(queue.known().max(released));
         }
         table.tickets += 1;
         let ticket = Ticket(table.tickets);
@@ -329,6 +358,7 @@ impl LockManager {
             mode,
             ticket,
             wake: request.wake.clone(),
+            known,
         };
         if more {
             queue.waiters.push_front(waiter)
@@ -346,7 +376,7 @@ impl LockManager {
                 if table.waiting.contains_key(&owner.party()) {
                     Acquired::Wait(ticket)
                 } else {
-                    Acquired::Granted
+                    Acquired::Granted(released)
                 }
             }
             Err(report) => {
@@ -365,18 +395,19 @@ impl LockManager {
     }
 
     /// Lets go of everything a transaction has here, and of the waits for its end.
-    pub(crate) fn release_transaction(&self, owner: Owner) -> Aftermath {
+    pub(crate) fn release_transaction(&self, owner: Owner, known: Lsn) -> Aftermath {
         let mut aftermath = Aftermath::default();
         let mut table = self.table.lock();
         table.leave_party(&self.fast, owner, &mut aftermath);
         for tag in table.held.remove(&owner_key(&owner)).unwrap_or_default() {
+            table.leave_word(&self.fast, tag, known);
             table.drop_modes(&self.fast, tag, owner, 0, &mut aftermath);
         }
         aftermath
     }
 
     /// Reduces what `owner` holds of `tag` to `modes`.
-    pub(crate) fn reduce(&self, owner: Owner, tag: LockTag, modes: &[LockMode]) -> Aftermath {
+    pub(crate) fn reduce(&self, owner: Owner, tag: LockTag, modes: &[LockMode], known: Lsn) -> Aftermath {
         let mut aftermath = Aftermath::default();
         let keep = modes.iter().fold(0, |bits, mode| bits | mode.bit());
         let mut table = self.table.lock();
@@ -385,6 +416,7 @@ impl LockManager {
         {
             held.retain(|&other| other != tag);
         }
+        table.leave_word(&self.fast, tag, known);
         table.drop_modes(&self.fast, tag, owner, keep, &mut aftermath);
         aftermath
     }
@@ -423,8 +455,8 @@ impl LockManager {
                 .any(|tag| of(Owner::session(owner.session)).any(|other| other == tag))
     }
 
-    /// A weak table lock in the transaction's own slot; false: ask the lock table.
-    pub(crate) fn try_fast(&self, slot: &TransactionSlot, id: TableId, mode: TableLockMode) -> bool {
+    /// A weak table lock in the transaction's own slot, and what it tells of; `None`: ask the lock table.
+    pub(crate) fn try_fast(&self, slot: &TransactionSlot, id: TableId, mode: TableLockMode) -> Option<Lsn> {
         self.fast.try_lock(slot, id, mode)
     }
 
@@ -459,7 +491,13 @@ impl LockManager {
     }
 
     /// Undoes one `count_advisory`; false if the session does not hold the lock.
-    pub(crate) fn unlock_advisory(&self, session: u32, key: AdvisoryKey, mode: AdvisoryMode) -> bool {
+    pub(crate) fn unlock_advisory(
+        &self,
+        session: u32,
+        key: AdvisoryKey,
+        mode: AdvisoryMode,
+        known: Lsn,
+    ) -> bool {
         let mut aftermath = Aftermath::default();
         let mut table = self.table.lock();
         let Some(count) = table.advisory_counts.get_mut(&(session, key, mode)) else {
@@ -476,6 +514,7 @@ impl LockManager {
             {
                 tags.retain(|&other| other != tag);
             }
+            table.leave_word(&self.fast, tag, known);
             table.drop_modes(&self.fast, tag, owner, keep, &mut aftermath);
         }
         drop(table);
@@ -483,13 +522,14 @@ impl LockManager {
         true
     }
 
-    /// Lets go of all advisory locks that belong to the session itself.
-    pub(crate) fn release_session(&self, session: u32) {
+    /// Lets go of all advisory locks that belong to the session itself, which knows that much of commits.
+    pub(crate) fn release_session(&self, session: u32, known: Lsn) {
         let mut aftermath = Aftermath::default();
         let owner = Owner::session(session);
         let mut table = self.table.lock();
         table.advisory_counts.retain(|&(holder, ..), _| holder != session);
         for tag in table.held.remove(&owner_key(&owner)).unwrap_or_default() {
+            table.leave_word(&self.fast, tag, known);
             table.drop_modes(&self.fast, tag, owner, 0, &mut aftermath);
         }
         drop(table);
@@ -559,12 +599,21 @@ impl LockManager {
 }
 
 impl LockTable {
-    fn hold(&mut self, tag: LockTag, owner: Owner, modes: u16) {
+    fn hold(&mut self, tag: LockTag, owner: Owner, modes: u16, known: Lsn) {
         let queue = self.queues.entry(tag).or_default();
-        let known = queue.modes_of(&owner) != 0;
-        queue.add(owner, modes);
-        if !known {
+        let holds = queue.modes_of(&owner) != 0;
+        queue.add(owner, modes, known);
+        if !holds {
             self.held.entry(owner_key(&owner)).or_default().push(tag);
+        }
+    }
+
+    /// Tells those who get the lock next what its holder knew. Before `drop_modes`.
+    fn leave_word(&mut self, fast: &FastPath, tag: LockTag, known: Lsn) {
+        match &tag {
+            LockTag::Table(id) => fast.raise_released(*id, known),
+            LockTag::Advisory(key) => self.released_keys.raise(key, known),
+            LockTag::Row(..) | LockTag::Transaction(_) => {}
         }
     }
 
@@ -604,9 +653,9 @@ impl LockTable {
                 .expect("the position is below the length");
             // Waiting for a transaction is over when it is: nothing to hold.
             if !matches!(tag, LockTag::Transaction(_)) {
-                let known = queue.modes_of(&owner) != 0;
-                queue.add(owner, mode.bit());
-                if !known {
+                let holds = queue.modes_of(&owner) != 0;
+                queue.add(owner, mode.bit(), waiter.known);
+                if !holds {
                     granted.push(owner);
                 }
             }

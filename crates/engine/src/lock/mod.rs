@@ -17,6 +17,7 @@ pub(crate) mod row;
 pub(crate) mod manager;
 mod deadlock;
 mod fast;
+mod released;
 
 pub use mode::{RowLockStrength, TableLockMode, WaitPolicy};
 pub use ticket::{

@@ -54,6 +54,8 @@ impl Transaction {
         request: &RowRequest<'_>,
         latched: &Latched<'a>,
     ) -> Result<Admitted<'a>, WriteError> {
+        // Whoever locked the row before has left no word of what it committed, and whoever is in the way now had got here.
+        self.note_lock();
         loop {
             // SAFETY: the head cannot be unlinked while we hold the row latch.
             let Some(head) = (unsafe { latched.head().as_ref() }) else {
@@ -81,7 +83,7 @@ impl Transaction {
                 });
             }
             match self.ask_lock_table(request, head, word, writer) {
-                Acquired::Granted => {
+                Acquired::Granted(_) => {
                     // Noted, so that ROLLBACK TO gives it back.
                     self.work.borrow_mut().rows.push(HeldRow {
                         table: request.table,
@@ -98,7 +100,7 @@ impl Transaction {
                     });
                 }
                 Acquired::Wait(ticket) => return Err(WriteError::MustWait(ticket)),
-                Acquired::WouldBlock => return Err(WriteError::WouldBlock),
+                Acquired::WouldBlock(_) => return Err(WriteError::WouldBlock),
                 Acquired::Deadlock(report) => {
                     return Err(WriteError::Deadlock(self.engine.labelled(report)));
                 }
@@ -159,6 +161,7 @@ impl Transaction {
                 mode: LockMode::Row(request.strength),
                 policy: request.policy,
                 wake: &wake,
+                known: Lsn::ZERO,
             },
             &implicit,
         );
@@ -166,7 +169,9 @@ impl Transaction {
             // An owner that is ending finds nothing to clear; what it held is over.
             head.lock.store(RowLockWord::NONE.0, Ordering::SeqCst);
         }
-        if matches!(acquired, Acquired::WouldBlock | Acquired::Deadlock(_)) && !self.engine.locks.knows(tag) {
+        if matches!(acquired, Acquired::WouldBlock(_) | Acquired::Deadlock(_))
+            && !self.engine.locks.knows(tag)
+        {
             head.lock.store(RowLockWord::NONE.0, Ordering::SeqCst);
         }
         acquired

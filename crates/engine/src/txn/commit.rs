@@ -10,6 +10,9 @@
 //!
 //! Rollback: versions are unlinked first, then the state changes, then locks go.
 //!
+//! What a transaction knows of commits, its own included, is settled before it lets go of a lock: who gets it next is told
+//! (`known`).
+//!
 //! Invariant: a segment's `last_change` is raised between the reservation of the position and the filled frame, so that no
 //! checkpoint that trusts `stable` can take the segment for unchanged.
 
@@ -21,7 +24,6 @@ use super::validate::ReadChanged;
 use crate::critical::AbortOnPanic;
 use crate::epoch;
 use crate::log::{FrameKind, LogError, RedoBuffer};
-use crate::sync::atomic::Ordering;
 use crate::table::Table;
 use crate::table::version::{QUEUED, Stamp};
 use mote_common::{Lsn, RowId, TableId};
@@ -33,6 +35,8 @@ pub struct CommitReceipt {
     pub commit_ts: Option<Lsn>,
     /// The highest timestamp the transaction met, its own included.
     pub seen: Lsn,
+    /// What the session's later snapshots must reach: `seen`, or more.
+    pub known: Lsn,
 }
 
 impl CommitReceipt {
@@ -45,18 +49,8 @@ impl CommitReceipt {
 impl Transaction {
     /// Commits. On error the transaction was rolled back.
     pub fn commit(self) -> Result<CommitReceipt, CommitError> {
-        let logged = self.log_commit();
-        match logged {
-            Ok(commit_ts) => {
-                if let Some(ts) = commit_ts {
-                    self.note_seen(ts);
-                }
-                self.over.set(true);
-                Ok(CommitReceipt {
-                    commit_ts,
-                    seen: self.seen(),
-                })
-            }
+        match self.log_commit() {
+            Ok(commit_ts) => Ok(self.receipt(commit_ts)),
             Err(NotCommitted::Log(reason)) => {
                 let receipt = self.abort();
                 Err(CommitError::LogUnavailable { reason, receipt })
@@ -71,9 +65,15 @@ impl Transaction {
     /// Rolls back.
     pub fn abort(self) -> CommitReceipt {
         self.roll_back();
+        self.receipt(None)
+    }
+
+    /// Of a transaction that is over.
+    fn receipt(&self, commit_ts: Option<Lsn>) -> CommitReceipt {
         CommitReceipt {
-            commit_ts: None,
+            commit_ts,
             seen: self.seen(),
+            known: self.known(),
         }
     }
 
@@ -90,25 +90,29 @@ impl Transaction {
         }
         // Pinned until the versions are stamped: others may prune them as soon as they are committed.
         let guard = epoch::pin();
-        let ts = if self.tracking.get() && !self.reads.borrow().is_empty() {
+        let decided = if self.tracking.get() && !self.reads.borrow().is_empty() {
             self.append_validated(&mut work)?
         } else {
             self.append_commit(&mut work)?
         };
-        if let Some(ts) = ts {
+        if let Some(Decided { ts, .. }) = decided {
+            #[cfg(test)]
+            super::tests::pause_at(super::tests::Moment::Decided);
             stamp_versions(&work, ts);
             self.queue_superseded(&work, ts);
         }
         let ddl = std::mem::take(&mut work.ddl);
         drop(work);
         self.finish_ddl(ddl);
+        let ts = decided.as_ref().map(|decided| decided.ts);
         self.end(ts);
+        std::mem::forget(decided);
         drop(guard);
         Ok(ts)
     }
 
     /// The commit step. `None` if a savepoint took everything back.
-    fn append_commit(&self, work: &mut Work) -> Result<Option<Lsn>, LogUnavailable> {
+    fn append_commit(&self, work: &mut Work) -> Result<Option<Decided>, LogUnavailable> {
         let engine = &*self.engine;
         let Work { writes, redo, .. } = work;
         loop {
@@ -120,15 +124,16 @@ impl Transaction {
                 };
                 let mut admission = writer.admit(payload.len())?;
                 admission.checksum(payload);
+                let critical = AbortOnPanic(ENDING);
                 let slot = self.slot();
                 slot.precommit();
                 let ts = writer.append(admission, FrameKind::Commit, payload, |ts| {
                     decide_commit(slot, writes, ts)
                 });
-                Ok(Some(ts))
+                Ok(Some(Decided { ts, critical }))
             });
             match outcome {
-                Ok(ts) => return Ok(ts),
+                Ok(decided) => return Ok(decided),
                 Err(LogError::RingFull { .. }) => engine.make_log_room(),
                 Err(error) => return Err(error.into()),
             }
@@ -136,7 +141,7 @@ impl Transaction {
     }
 
     /// The commit step of a transaction that must have read what it would read at its timestamp.
-    fn append_validated(&self, work: &mut Work) -> Result<Option<Lsn>, NotCommitted> {
+    fn append_validated(&self, work: &mut Work) -> Result<Option<Decided>, NotCommitted> {
         let engine = &*self.engine;
         let Work { writes, redo, .. } = work;
         let mut attempts = 0;
@@ -152,6 +157,7 @@ impl Transaction {
                 };
                 let mut admission = writer.admit(payload.len())?;
                 admission.checksum(payload);
+                let critical = AbortOnPanic(ENDING);
                 let slot = self.slot();
                 slot.precommit();
                 let ts = writer.append_judged(admission, payload, |ts, lower| {
@@ -166,11 +172,17 @@ impl Transaction {
                     }
                     valid
                 });
-                Ok(ts.map_or(Attempt::Void, Attempt::Committed))
+                Ok(match ts {
+                    Some(ts) => Attempt::Committed(Decided { ts, critical }),
+                    None => {
+                        std::mem::forget(critical);
+                        Attempt::Void
+                    }
+                })
             });
             match outcome {
                 Ok(Attempt::NothingToLog) => return Ok(None),
-                Ok(Attempt::Committed(ts)) => return Ok(Some(ts)),
+                Ok(Attempt::Committed(decided)) => return Ok(Some(decided)),
                 Ok(Attempt::Void) => {
                     attempts += 1;
                     // A VOID speaks for the fragments, too: they cannot be committed any more.
@@ -219,8 +231,7 @@ impl Transaction {
                 DdlAction::CreatedIndex { table, index } => {
                     if let Some(index) = table.index(index) {
                         index.settle_valid_from(self.engine.log.tail());
-                        let horizon = &self.engine.index_horizon;
-                        horizon.fetch_max(index.valid_from().0, Ordering::Relaxed);
+                        self.engine.raise_schema_horizon(index.valid_from());
                     }
                 }
                 DdlAction::CreatedTable(_)
@@ -242,7 +253,6 @@ impl Transaction {
             self.log_abort(&payload);
         }
         self.end(None);
-        self.over.set(true);
     }
 
     /// Says that fragments already sent count for nothing. If the log does not take it, recovery finds no commit
@@ -262,8 +272,14 @@ impl Transaction {
 
     /// Locks, snapshots, the slot, the buffers. The versions are stamped or unlinked.
     pub(super) fn end(&self, commit_ts: Option<Lsn>) {
-        if commit_ts.is_none() {
-            self.slot().abort();
+        // Half an end cannot be rolled back: its locks and its slot are others' already.
+        let critical = AbortOnPanic(ENDING);
+        match commit_ts {
+            Some(ts) => self.note_seen(ts),
+            None => {
+                self.settled();
+                self.slot().abort();
+            }
         }
         self.release_locks();
         self.drop_snapshots();
@@ -273,7 +289,20 @@ impl Transaction {
         work.reads = self.reads.take();
         work.reads.reset();
         self.engine.give_work(work);
+        self.over.set(true);
+        std::mem::forget(critical);
     }
+}
+
+/// What a panic interrupts between the decision to commit, or to roll back, and the end.
+pub(super) const ENDING: &str = "while a transaction ended";
+
+/// The commit is in the log and everybody sees it. Forgotten when the transaction has ended: a panic before that would roll
+/// back what is committed.
+struct Decided {
+    ts: Lsn,
+    #[expect(dead_code, reason = "dropped by unwinding only")]
+    critical: AbortOnPanic,
 }
 
 /// Attempts at the commit step before a transaction gives up. A real conflict ends it at once: what is tried again is a
@@ -282,7 +311,7 @@ const ATTEMPTS_MAX: u32 = 4;
 
 /// How an attempt at the commit step ended.
 enum Attempt {
-    Committed(Lsn),
+    Committed(Decided),
     Void,
     /// A savepoint took everything back.
     NothingToLog,

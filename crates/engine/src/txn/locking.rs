@@ -14,7 +14,7 @@ use crate::sync::atomic::Ordering;
 use crate::table::Table;
 use crate::table::version::{KEY_CHANGED, KEY_LOCK, MOVED, TOMBSTONE, Version};
 use crate::table::visibility::{Standing, standing};
-use mote_common::{RowId, TableId};
+use mote_common::{Lsn, RowId, TableId};
 use std::ptr::NonNull;
 
 impl Transaction {
@@ -110,7 +110,10 @@ impl Transaction {
         if work.tables.contains(&(id, mode)) {
             return Ok(());
         }
-        if mode.is_weak() && self.engine.locks.try_fast(self.slot(), id, mode) {
+        if mode.is_weak()
+            && let Some(told) = self.engine.locks.try_fast(self.slot(), id, mode)
+        {
+            self.note_seen(told);
             work.tables.push((id, mode));
             if !work.fast_tables.contains(&id) {
                 work.fast_tables.push(id);
@@ -118,6 +121,10 @@ impl Transaction {
             return Ok(());
         }
         drop(work);
+        if !mode.is_weak() {
+            // Also of those whose lock was weak, who leave no word.
+            self.note_lock();
+        }
         self.acquire(self.owner(), LockTag::Table(id), LockMode::Table(mode), wait)?;
         self.work.borrow_mut().tables.push((id, mode));
         Ok(())
@@ -150,7 +157,15 @@ impl Transaction {
 
     /// Undoes one session lock; false if the session does not have it.
     pub fn unlock_advisory(&self, key: AdvisoryKey, mode: AdvisoryMode) -> bool {
-        self.engine.locks.unlock_advisory(self.owner().session, key, mode)
+        self.engine
+            .locks
+            .unlock_advisory(self.owner().session, key, mode, self.settled())
+    }
+
+    /// Undoes all locks of the session on advisory keys.
+    pub fn unlock_all_advisory(&self) {
+        self.engine
+            .release_session_locks(self.owner().session, self.settled());
     }
 
     fn acquire(
@@ -161,20 +176,43 @@ impl Transaction {
         policy: WaitPolicy,
     ) -> Result<(), WriteError> {
         let wake = self.wake();
-        match self.engine.locks.acquire(
+        // What this transaction has done so far, others can infer from its lock on an advisory key, held or wanted.
+        let known = match tag {
+            LockTag::Advisory(_) => self.settled(),
+            LockTag::Table(_) | LockTag::Row(..) | LockTag::Transaction(_) => Lsn::ZERO,
+        };
+        let acquired = self.engine.locks.acquire(
             LockRequest {
                 owner,
                 tag,
                 mode,
                 policy,
                 wake: &wake,
+                known,
             },
             &[],
-        ) {
-            Acquired::Granted => Ok(()),
-            Acquired::Wait(ticket) => Err(WriteError::MustWait(ticket)),
-            Acquired::WouldBlock => Err(WriteError::WouldBlock),
-            Acquired::Deadlock(report) => Err(WriteError::Deadlock(self.engine.labelled(report))),
+        );
+        match acquired {
+            Acquired::Granted(told) => {
+                self.note_seen(told);
+                Ok(())
+            }
+            Acquired::WouldBlock(told) => {
+                // Holders of tables say nothing; those of keys have said what they knew.
+                if matches!(tag, LockTag::Table(_)) {
+                    self.note_lock();
+                }
+                self.note_seen(told);
+                Err(WriteError::WouldBlock)
+            }
+            Acquired::Wait(ticket) => {
+                self.note_lock();
+                Err(WriteError::MustWait(ticket))
+            }
+            Acquired::Deadlock(report) => {
+                self.note_lock();
+                Err(WriteError::Deadlock(self.engine.labelled(report)))
+            }
             Acquired::HolderGone => unreachable!("nothing was to be materialized"),
         }
     }
@@ -199,7 +237,7 @@ impl Transaction {
         self.work.borrow_mut().rows = rows;
         let moved = self.engine.locks.release_fast(self.slot(), fast);
         if moved || self.slot().is_contended() {
-            let aftermath = self.engine.locks.release_transaction(self.owner());
+            let aftermath = self.engine.locks.release_transaction(self.owner(), self.known());
             self.finish_release(aftermath);
         }
     }
@@ -252,7 +290,7 @@ impl Transaction {
         let mut modes: Vec<LockMode> = held.map(LockMode::Row).into_iter().collect();
         modes.extend(self.implicit_row_lock(table, row).map(LockMode::Row));
         let tag = LockTag::Row(table.id(), row);
-        let aftermath = self.engine.locks.reduce(self.owner(), tag, &modes);
+        let aftermath = self.engine.locks.reduce(self.owner(), tag, &modes, Lsn::ZERO);
         self.finish_release(aftermath);
     }
 
@@ -294,7 +332,11 @@ impl Transaction {
                 continue;
             }
             let keep: Vec<LockMode> = keep.into_iter().map(LockMode::Table).collect();
-            let aftermath = self.engine.locks.reduce(self.owner(), LockTag::Table(id), &keep);
+            let known = self.settled();
+            let aftermath = self
+                .engine
+                .locks
+                .reduce(self.owner(), LockTag::Table(id), &keep, known);
             self.finish_release(aftermath);
         }
     }

@@ -4,7 +4,7 @@
 //!  1. `slot`: where a transaction's state and snapshots stand;
 //!  2. `horizon`: what may still be read, hence what pruning must keep;
 //!  3. `snapshot`: what a statement reads, and the rows it gets;
-//!  4. `transaction`: begin, statements, reads;
+//!  4. `transaction`: begin, statements, reads; `known`: what it knows of the commits of others;
 //!  5. `admission`: may this transaction write, or lock, this row now?
 //!  6. `write`: insert, update, delete, and the entries of indexes;
 //!     `deferred_keys`: keys that are judged later;
@@ -25,6 +25,7 @@ mod ddl;
 mod deferred_keys;
 mod error;
 pub(crate) mod horizon;
+mod known;
 mod later_snapshot;
 mod lockers;
 mod locking;

@@ -19,9 +19,10 @@ mod restore;
 mod state;
 mod undecided;
 
-use super::commit::{CommitReceipt, decide_commit, stamp_versions};
+use super::commit::{CommitReceipt, ENDING, decide_commit, stamp_versions};
 use super::error::LogUnavailable;
 use super::transaction::{BeginOptions, Isolation, Transaction, Work};
+use crate::critical::AbortOnPanic;
 use crate::engine::Engine;
 use crate::epoch;
 use crate::lock::manager::Owner;
@@ -186,16 +187,24 @@ impl Transaction {
         };
         let entry = match self.engine.prepared.reserve(info) {
             Ok(entry) => entry,
-            Err(error) => return Err(self.fail_prepare(error)),
+            Err(error) => {
+                // Tells of others that are prepared.
+                self.note_lock();
+                return Err(self.fail_prepare(error));
+            }
         };
         match self.log_prepare(gid, note) {
             Ok(end) => {
                 self.note_seen(end);
                 self.engine.locks.leave_session(self.owner());
-                let seen = self.seen();
+                // Whatever locks and views have told of lies below the frame's end.
+                let seen = self.known();
                 entry.settle(self.into_dormant());
-                let commit_ts = None;
-                Ok(CommitReceipt { commit_ts, seen })
+                Ok(CommitReceipt {
+                    commit_ts: None,
+                    seen,
+                    known: seen,
+                })
             }
             Err(error) => {
                 self.engine.prepared.forget(gid);
@@ -260,24 +269,26 @@ impl Transaction {
     fn log_decision(&self, gid: &str, commit: bool) -> Result<Lsn, LogUnavailable> {
         let engine = &*self.engine;
         let guard = epoch::pin();
-        let end = loop {
+        let (end, critical) = loop {
             let work = self.work.borrow();
             let outcome = engine.with_writer(|writer| {
                 let mut admission = writer.admit(gid.len())?;
                 admission.checksum(gid.as_bytes());
+                let critical = AbortOnPanic(ENDING);
                 if !commit {
-                    return Ok(writer.append(admission, FrameKind::RollbackPrepared, gid.as_bytes(), |_| {}));
+                    let kind = FrameKind::RollbackPrepared;
+                    let end = writer.append(admission, kind, gid.as_bytes(), |_| {});
+                    return Ok((end, critical));
                 }
                 let slot = self.slot();
                 slot.precommit();
-                Ok(
-                    writer.append(admission, FrameKind::CommitPrepared, gid.as_bytes(), |ts| {
-                        decide_commit(slot, &work.writes, ts)
-                    }),
-                )
+                let end = writer.append(admission, FrameKind::CommitPrepared, gid.as_bytes(), |ts| {
+                    decide_commit(slot, &work.writes, ts)
+                });
+                Ok((end, critical))
             });
             match outcome {
-                Ok(end) => break end,
+                Ok(decided) => break decided,
                 Err(LogError::RingFull { .. }) => engine.make_log_room(),
                 Err(error) => return Err(error.into()),
             }
@@ -290,10 +301,11 @@ impl Transaction {
             let ddl = std::mem::take(&mut self.work.borrow_mut().ddl);
             self.finish_ddl(ddl);
             self.end(Some(end));
-            self.over.set(true);
         } else {
+            self.note_seen(end);
             self.roll_back();
         }
+        std::mem::forget(critical);
         drop(guard);
         Ok(end)
     }
@@ -377,9 +389,11 @@ impl Engine {
             Ok(end) => {
                 drop(place);
                 self.prepared.forget(gid);
+                let seen = transaction.known();
                 let receipt = CommitReceipt {
                     commit_ts: commit.then_some(end),
-                    seen: transaction.seen().max(end),
+                    seen,
+                    known: seen,
                 };
                 Ok((receipt, allowed))
             }
@@ -393,7 +407,7 @@ impl Engine {
 
     fn wake_up(self: &Arc<Engine>, id: TransactionId, dormant: Dormant) -> Transaction {
         let options = BeginOptions {
-            session_floor: dormant.seen,
+            session_seen: dormant.seen,
             ..BeginOptions::default()
         };
         Transaction::around(self, dormant.slot, id, options, dormant.work)

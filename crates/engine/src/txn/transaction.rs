@@ -4,6 +4,7 @@
 //! row that was read can be held while another is written; state stands behind cells.
 
 use super::error::{BeginError, WriteError};
+use super::known::Known;
 use super::reads::ReadSet;
 use super::savepoint::Savepoint;
 use super::slot::{SNAPSHOTS, TransactionSlot};
@@ -47,8 +48,10 @@ pub struct BeginOptions {
     pub read_only: bool,
     /// Names the session in pg_locks and deadlock reports; 0 = none. A session has one transaction at a time.
     pub session: u32,
-    /// The highest `seen` or commit timestamp of the session so far: no snapshot is older.
-    pub session_floor: Lsn,
+    /// The highest `seen` or commit timestamp of the session so far: no snapshot is older, and replies wait for it.
+    pub session_seen: Lsn,
+    /// The highest `known` of its receipts: no snapshot is older.
+    pub session_known: Lsn,
 }
 
 impl Default for BeginOptions {
@@ -57,7 +60,8 @@ impl Default for BeginOptions {
             isolation: Isolation::ReadCommitted,
             read_only: false,
             session: 0,
-            session_floor: Lsn::ZERO,
+            session_seen: Lsn::ZERO,
+            session_known: Lsn::ZERO,
         }
     }
 }
@@ -143,8 +147,8 @@ pub struct Transaction {
     /// The highest command so far: above `command` while a statement goes on after others that ran inside of it.
     last_command: Cell<u32>,
     pub(super) current: RefCell<Option<Snapshot>>,
-    /// Highest timestamp met: rows, tombstones, conflicts, sequences; at first the session's.
-    seen: Cell<Lsn>,
+    /// What it has met of the commits of others; at first what its session has.
+    pub(super) known: Known,
     pub(super) work: RefCell<Work>,
     wake: RefCell<Arc<dyn Wake>>,
     /// SERIALIZABLE, and may write: reads are noted in `reads`. Every read tests this.
@@ -221,7 +225,7 @@ impl Transaction {
             command: Cell::new(0),
             last_command: Cell::new(0),
             current: RefCell::new(None),
-            seen: Cell::new(options.session_floor),
+            known: Known::of_session(options.session_seen, options.session_known),
             work: RefCell::new(work),
             tracking: Cell::new(options.isolation == Isolation::Serializable && !options.read_only),
             reads: RefCell::new(reads),
@@ -283,11 +287,6 @@ impl Transaction {
     pub fn has_writes(&self) -> bool {
         let work = self.work.borrow();
         !work.writes.is_empty() || !work.ddl.is_empty()
-    }
-
-    /// Highest timestamp met so far: what the reply that ends the transaction is gated on.
-    pub fn seen(&self) -> Lsn {
-        self.seen.get()
     }
 
     /// Called, from any thread, when a ticket of this transaction is decided.
@@ -421,11 +420,15 @@ impl Transaction {
         fence(Ordering::SeqCst);
         let acked = log.acked();
         // Relaxed: see the field.
-        let indexed = Lsn(self.engine.index_horizon.load(Ordering::Relaxed));
-        let ts = if at_tail || acked < self.seen.get() || acked < indexed {
-            log.tail()
-        } else {
-            acked
+        let indexed = Lsn(self.engine.schema_horizon.load(Ordering::Relaxed));
+        let floor = self.snapshot_floor().filter(|_| !at_tail);
+        let ts = match floor {
+            Some(floor) if floor <= acked && indexed <= acked => acked,
+            _ => {
+                let tail = log.tail();
+                self.settle_told(tail);
+                tail
+            }
         };
         if !is_shared {
             entry.settle(ts);
@@ -548,13 +551,6 @@ impl Transaction {
 
     pub(super) fn wake(&self) -> Arc<dyn Wake> {
         self.wake.borrow().clone()
-    }
-
-    #[inline]
-    pub(crate) fn note_seen(&self, ts: Lsn) {
-        if ts > self.seen.get() {
-            self.seen.set(ts);
-        }
     }
 
     pub(super) fn check_writable(&self) -> Result<(), WriteError> {

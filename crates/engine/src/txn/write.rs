@@ -101,6 +101,8 @@ impl Transaction {
                 return Err(error);
             }
         }
+        // That its keys are free may be somebody's commit.
+        self.note_lock();
         let mut work = self.work.borrow_mut();
         work.writes.push(Write {
             table,
@@ -528,6 +530,7 @@ impl Transaction {
 
     /// Waits until another transaction, one of [`Engine::lockers_of`], has ended.
     pub fn wait_for_end(&self, other: TransactionId) -> Result<(), WriteError> {
+        self.note_lock();
         loop {
             let found = self.engine.slots.walk().find(|(_, slot)| {
                 slot.id() == other && slot.state() == TransactionState::Active && other != self.id()
@@ -553,6 +556,7 @@ impl Transaction {
 
     /// The same for a transaction that was met before: its slot may be another's by now.
     pub(super) fn wait_for_owner(&self, holder: Owner) -> Option<WriteError> {
+        self.note_lock();
         let wake = self.wake();
         let acquired = self.engine.locks.acquire(
             LockRequest {
@@ -561,14 +565,15 @@ impl Transaction {
                 mode: LockMode::Transaction { exclusive: false },
                 policy: WaitPolicy::Block,
                 wake: &wake,
+                known: Lsn::ZERO,
             },
             &[(holder, LockMode::Transaction { exclusive: true })],
         );
         match acquired {
             Acquired::Wait(ticket) => Some(WriteError::MustWait(ticket)),
             Acquired::Deadlock(report) => Some(WriteError::Deadlock(self.engine.labelled(report))),
-            Acquired::WouldBlock => Some(WriteError::WouldBlock),
-            Acquired::Granted | Acquired::HolderGone => {
+            Acquired::WouldBlock(_) => Some(WriteError::WouldBlock),
+            Acquired::Granted(_) | Acquired::HolderGone => {
                 crate::sync::hint::spin_loop();
                 None
             }

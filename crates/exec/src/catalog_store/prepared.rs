@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use mote_common::{Oid, SqlResult};
-use mote_engine::{Engine, PreparedWrite, SQL_CATALOG_TABLE, Table, Undecided};
+use mote_common::{Lsn, Oid, SqlResult};
+use mote_engine::{AbortOnPanic, Engine, PreparedWrite, SQL_CATALOG_TABLE, Table, Undecided};
 
 use super::catalog::{Catalog, bind_index_texts};
 use super::session::{Change, apply};
-use super::store::{CatalogStore, Publication};
+use super::store::{CatalogStore, PUBLISHING, Publication};
 use super::stored::StoredObject;
 use super::write::{catalog_table, damaged};
 
@@ -41,12 +41,15 @@ pub(crate) fn begin_publication<'a>(
 }
 
 impl PreparedChanges<'_> {
-    /// The engine has committed.
-    pub fn publish(self, store: &CatalogStore, engine: &Engine) {
+    /// The engine has committed at `ts`.
+    pub fn publish(self, ts: Option<Lsn>, store: &CatalogStore, engine: &Engine) {
+        let critical = AbortOnPanic(PUBLISHING);
+        engine.raise_schema_horizon(ts.unwrap_or_default());
         let mut catalog = (*self.publication.base()).clone();
         apply(&mut catalog, store, engine, &self.changes)
             .expect("changes that applied to the committed state a moment ago apply to it");
         self.publication.finish(catalog);
+        std::mem::forget(critical);
     }
 }
 

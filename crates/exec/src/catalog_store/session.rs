@@ -6,18 +6,18 @@
 //! Temporary objects are the session's own (`temporary`): they lie on top of the committed state, and their changes never
 //! reach it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::transition::TransitionNames;
-use mote_common::{Oid, RowId, SqlResult};
-use mote_engine::Engine;
+use mote_common::{Lsn, Oid, RowId, SqlResult};
+use mote_engine::{AbortOnPanic, CommitError, CommitReceipt, Engine, Transaction};
 use mote_sql::catalog::routine::Routine;
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_types::catalog::user::{Entered, UserType, is_user_type, without};
 
 use super::catalog::{Catalog, RelationEntry};
-use super::store::CatalogStore;
+use super::store::{CatalogStore, PUBLISHING};
 use super::stored::StoredObject;
 use super::temporary::{PG_TEMP, Temporary};
 use super::types::SessionTypes;
@@ -53,6 +53,8 @@ pub struct SessionCatalog {
     pub transition_tables: TransitionNames,
     /// The committed state last looked at, with its generation.
     cached: RefCell<(u64, Arc<Catalog>)>,
+    /// The engine's schema horizon as of then.
+    told: Cell<Lsn>,
     overlay: Option<Overlay>,
     temporary: Temporary,
     /// See `note_temporary_use`.
@@ -68,6 +70,7 @@ impl SessionCatalog {
     pub fn new(store: Arc<CatalogStore>, engine: Arc<Engine>) -> SessionCatalog {
         let generation = store.generation();
         let cached = RefCell::new((generation, store.committed()));
+        let told = Cell::new(engine.schema_horizon());
         let types = Arc::new(SessionTypes::new(store.clone()));
         SessionCatalog {
             types,
@@ -81,6 +84,7 @@ impl SessionCatalog {
             search_path: Vec::new(),
             transition_tables: TransitionNames::default(),
             cached,
+            told,
             overlay: None,
             temporary: Temporary::default(),
             used_temporary: false,
@@ -134,6 +138,7 @@ impl SessionCatalog {
         let mut cached = self.cached.borrow_mut();
         if cached.0 != generation {
             let committed = self.store.committed();
+            self.told.set(self.engine.schema_horizon());
             *cached = (
                 generation,
                 self.temporary.on_top_of(committed, self.database, &self.engine),
@@ -309,17 +314,17 @@ impl SessionCatalog {
         self.follow_types();
     }
 
-    /// Runs the engine's commit, and publishes the changes if it succeeds.
-    pub fn publish<T, E>(&mut self, commit: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    /// Commits, and publishes the changes if that succeeds.
+    pub fn publish(&mut self, transaction: Transaction) -> Result<CommitReceipt, CommitError> {
         let Some(overlay) = self.overlay.take() else {
-            return commit();
+            return transaction.commit();
         };
         self.follow_types();
         let (temporary, permanent): (Vec<Change>, Vec<Change>) =
             overlay.changes.into_iter().partition(|change| change.temporary);
         let result = match permanent.is_empty() {
-            true => commit()?,
-            false => self.publish_changes(&permanent, commit)?,
+            true => transaction.commit()?,
+            false => self.publish_changes(&permanent, transaction)?,
         };
         if !temporary.is_empty() {
             let changes = temporary.into_iter().map(|change| match change.put {
@@ -332,19 +337,28 @@ impl SessionCatalog {
         Ok(result)
     }
 
-    fn publish_changes<T, E>(
+    fn publish_changes(
         &self,
         changes: &[Change],
-        commit: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, E> {
+        transaction: Transaction,
+    ) -> Result<CommitReceipt, CommitError> {
         let publication = self.store.begin_publication();
-        let result = commit()?;
+        let receipt = transaction.commit()?;
+        let critical = AbortOnPanic(PUBLISHING);
+        self.engine
+            .raise_schema_horizon(receipt.commit_ts.unwrap_or_default());
         let mut catalog = (*publication.base()).clone();
         // The dictionary would wait for the publication to end.
         without(|| apply(&mut catalog, &self.store, &self.engine, changes))
             .expect("changes that applied to the transaction's own view apply to the committed state");
         publication.finish(catalog);
-        Ok(result)
+        std::mem::forget(critical);
+        Ok(receipt)
+    }
+
+    /// The latest commit that the catalog has told this session of.
+    pub fn told(&self) -> Lsn {
+        self.told.get()
     }
 
     fn effective_path(&self) -> Vec<String> {

@@ -6,6 +6,11 @@
 //!  starts a statement compares the generation *after* it has its table locks; an odd one means a publication that
 //!  takes microseconds, and is waited for. Since the engine hands locks over inside its commit, a waiter can have the
 //!  lock while the generation is still odd, but can never take an old description for a current one.
+//!  Between the commit and the new state a panic ends the process: the rows are committed, and nobody would ever see
+//!  what they say.
+//!
+//! What the catalog tells of is committed, but need not be durable: the engine's schema horizon is raised before the new
+//! state can be seen, new snapshots are not below it, and sessions hold back replies until it is safe.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,6 +20,9 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use mote_common::Oid;
 
 use super::catalog::Catalog;
+
+/// What a panic interrupts from the commit of a change on, until it is published.
+pub(super) const PUBLISHING: &str = "while a change of the catalog was published";
 
 pub struct CatalogStore {
     committed: RwLock<Arc<Catalog>>,

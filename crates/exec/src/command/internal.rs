@@ -175,6 +175,7 @@ pub(super) fn require_newest(context: &StatementContext<'_>) -> SqlResult<()> {
     if context.transaction.isolation() == Isolation::ReadCommitted || newest() {
         return Ok(());
     }
+    context.transaction.note_view();
     Err(SqlError::new(
         state::SERIALIZATION_FAILURE,
         "could not serialize access due to concurrent update",

@@ -152,6 +152,7 @@ fn session(name: &str) -> Option<Body> {
 
 /// The sessions in whose way another one stands, as pids: holders of what it waits for, and who queues before it.
 fn blocking_pids(runtime: &Runtime<'_, '_>, pid: i32) -> impl Iterator<Item = i32> + use<> {
+    runtime.transaction().note_view();
     let blockers = runtime.database().engine().blockers(pid as u32).into_iter();
     blockers.map(|(session, _)| session as i32)
 }
@@ -285,8 +286,7 @@ struct AdvisoryCall {
 fn advisory(name: &str) -> Option<Body> {
     if name == "pg_advisory_unlock_all" {
         return Some(Body::Runtime(|runtime, _, _| {
-            let pid = runtime.session().pid;
-            runtime.database().engine().release_session_locks(pid);
+            runtime.transaction().unlock_all_advisory();
             Ok(Datum::from(""))
         }));
     }
@@ -398,6 +398,7 @@ fn storage(name: &str) -> Option<Body> {
             Ok(Datum::from(size_pretty(bytes as i128)))
         }),
         "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => Body::Runtime(|runtime, _, _| {
+            runtime.transaction().note_view();
             Ok(Datum::Int8(runtime.database().engine().horizons().tail.0 as i64))
         }),
         "pg_last_wal_receive_lsn" | "pg_last_wal_replay_lsn" => Body::Pure(|_| Ok(Datum::Null)),
@@ -413,6 +414,7 @@ fn storage(name: &str) -> Option<Body> {
             let Some(stored) = entry.and_then(|entry| entry.stored.sequence.clone()) else {
                 return Ok(Datum::Null);
             };
+            runtime.transaction().note_view();
             let sequence = runtime
                 .database()
                 .engine()
@@ -455,6 +457,7 @@ const INDEX_ENTRY_BYTES: i64 = 24;
 
 /// Rows of a table as the engine counts them; 0 for anything else.
 fn live_rows(runtime: &Runtime<'_, '_>, relation: &Datum) -> i64 {
+    runtime.transaction().note_view();
     let relation = runtime.session().catalog.relation(Oid(oid_value(relation)));
     let table = relation.and_then(|relation| runtime.database().engine().table(relation.table));
     table.map_or(0, |table| table.row_count_estimate() as i64)

@@ -94,8 +94,10 @@ pub struct Session {
     transaction: Option<Transaction>,
     block: TransactionBlock,
     given_up: Option<revocation::GivenUp>,
-    /// The highest timestamp this session has met: later snapshots are not older.
+    /// The highest timestamp this session has met: replies wait for it.
     seen: Lsn,
+    /// What it knows of commits: later snapshots are not older.
+    known: Lsn,
     statements: HashMap<String, NamedStatement>,
 }
 
@@ -190,6 +192,7 @@ impl Session {
             },
             given_up: None,
             seen: Lsn::ZERO,
+            known: Lsn::ZERO,
             statements: HashMap::new(),
         })
     }
@@ -374,7 +377,7 @@ impl Session {
         self.abort_transaction();
         self.unlisten_all();
         self.state.catalog.drop_temporary();
-        self.database.release_session(&self.state);
+        self.database.release_session(&self.state, self.known);
     }
 }
 

@@ -145,7 +145,7 @@ impl Session {
             at_commit.listening_early = true;
             self.listen_to(own.listening.iter().cloned().chain(wanted).collect());
             // What was said before will not be said again: later reads see at least that.
-            self.seen = self.seen.max(database.engine().horizons().tail);
+            self.known = self.known.max(database.engine().horizons().tail);
         }
         Ok(at_commit)
     }
@@ -162,6 +162,9 @@ impl Session {
         };
         let said = std::mem::take(&mut self.state.notifications.said);
         let seen = receipt.map_or(self.seen, |receipt| receipt.seen).max(self.seen);
+        let known = receipt
+            .map_or(seen, |receipt| receipt.known.max(seen))
+            .max(self.known);
         // Who only speaks comes behind everything there is: nobody has got further than that.
         let commit_ts = receipt.and_then(|receipt| receipt.commit_ts);
         let at = commit_ts.unwrap_or_else(|| Lsn(self.database.engine().horizons().tail.0 + 1));
@@ -173,7 +176,7 @@ impl Session {
             database: self.state.catalog.database,
             pid: self.state.pid,
             notifications: said.into_iter().map(|(_, notification)| notification).collect(),
-            seen,
+            known,
             gate,
         };
         self.database.notifications().publish(announced, at, batch);
@@ -230,7 +233,7 @@ impl Session {
             return None;
         }
         let batch = self.database.notifications().take(self.state.pid)?;
-        self.seen = self.seen.max(batch.seen);
+        self.known = self.known.max(batch.known);
         Some(batch)
     }
 

@@ -140,24 +140,29 @@ impl Session {
         }
         let engine = self.database.engine().clone();
         let store = self.state.catalog.store().clone();
-        let (receipt, changes) = engine
-            .finish_prepared(gid, commit, |undecided| {
-                self.check_may_finish(undecided.info)?;
-                match commit {
-                    true => prepared::begin_publication(&store, &engine, &undecided),
-                    false => Ok(None),
-                }
-            })
-            .map_err(|error| match error {
-                FinishError::Unknown => SqlError::new(
+        let finished = engine.finish_prepared(gid, commit, |undecided| {
+            self.check_may_finish(undecided.info)?;
+            match commit {
+                true => prepared::begin_publication(&store, &engine, &undecided),
+                false => Ok(None),
+            }
+        });
+        let (receipt, changes) = match finished {
+            Ok(finished) => finished,
+            Err(FinishError::Unknown) => {
+                // Somebody else may have decided it: then this answer tells of the commit.
+                let tail = engine.horizons().tail;
+                self.gate_durable(tail, host);
+                return Err(SqlError::new(
                     state::UNDEFINED_OBJECT,
                     format!("prepared transaction with identifier \"{gid}\" does not exist"),
-                ),
-                FinishError::Refused(error) => error,
-                FinishError::LogUnavailable(reason) => write_error::log_unavailable(reason),
-            })?;
+                ));
+            }
+            Err(FinishError::Refused(error)) => return Err(error),
+            Err(FinishError::LogUnavailable(reason)) => return Err(write_error::log_unavailable(reason)),
+        };
         if let Some(changes) = changes {
-            changes.publish(&store, &engine);
+            changes.publish(receipt.commit_ts, &store, &engine);
         }
         self.gate_durable(receipt.seen, host);
         Ok(CommandTag::Word(command))

@@ -205,7 +205,7 @@ impl Session {
                 self.settings_changed(reported, host);
                 self.unlisten_all();
                 self.discard_temporary()?;
-                self.database.release_session(&self.state);
+                self.database.release_session(&self.state, self.known);
             }
         }
         Ok(CommandTag::Word(match discard {

@@ -2,7 +2,7 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{BeginOptions, CommitError, CommitReceipt, Isolation};
+use mote_engine::{BeginOptions, CommitError, CommitReceipt, Isolation, LogUnavailable};
 use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
 use super::block::{BlockState, Characteristics, Savepoint};
@@ -55,7 +55,8 @@ impl Session {
             isolation: chosen.isolation,
             read_only: chosen.read_only,
             session: self.state.pid,
-            session_floor: self.seen,
+            session_seen: self.seen,
+            session_known: self.known,
         };
         let transaction = self
             .database
@@ -217,6 +218,8 @@ impl Session {
         }
         self.ensure_transaction()?;
         let transaction = self.transaction.as_ref().expect("just ensured");
+        // That a snapshot is there, or not any more, tells of its exporter.
+        transaction.note_view();
         let database = self.state.catalog.database;
         self.database
             .exported_snapshots()
@@ -357,7 +360,7 @@ impl Session {
         };
         let result = match self.transaction.take() {
             None => Ok(None),
-            Some(transaction) => self.state.catalog.publish(|| transaction.commit()).map(Some),
+            Some(transaction) => self.state.catalog.publish(transaction).map(Some),
         };
         match &result {
             Ok(receipt) => self.commit_notifications(notifications, *receipt),
@@ -372,9 +375,14 @@ impl Session {
                 Ok(())
             }
             Err(error) => {
-                // The error tells of what the transaction met, too. Without a log nothing would ever be durable.
-                if let CommitError::ReadConflict { receipt } = &error {
-                    self.gate(*receipt, host);
+                // The error tells of what the transaction met, too.
+                match &error {
+                    CommitError::LogUnavailable { reason, .. } if *reason == LogUnavailable::Stopped => {
+                        // Nothing will be durable any more: the error would wait for ever.
+                    }
+                    CommitError::ReadConflict { receipt } | CommitError::LogUnavailable { receipt, .. } => {
+                        self.gate(*receipt, host);
+                    }
                 }
                 Err(write_error::commit_error(error))
             }
@@ -426,8 +434,10 @@ impl Session {
 
     /// Holds replies back until what the transaction wrote and saw is safe at the session's level.
     pub(super) fn gate(&mut self, receipt: CommitReceipt, host: &mut dyn Host) {
-        let until = receipt.seen;
+        // What the catalog told is not durable sooner than the commit that changed it.
+        let until = receipt.seen.max(self.state.catalog.told());
         self.seen = self.seen.max(until);
+        self.known = self.known.max(receipt.known);
         match self.state.settings.effective.synchronous_commit {
             SynchronousCommit::Local => {
                 if until > Lsn::ZERO {
@@ -459,7 +469,8 @@ impl Session {
         self.state.catalog.discard_changes();
         self.database.exported_snapshots().end(self.state.pid);
         if let Some(transaction) = self.transaction.take() {
-            transaction.abort();
+            // Told to those who get the session's advisory locks.
+            self.known = self.known.max(transaction.abort().known);
         }
         self.state.deferred.clear();
         self.state.notifications.clear();
@@ -473,7 +484,8 @@ impl Session {
             self.gate(given_up.receipt, host);
         }
         match self.block.state {
-            BlockState::Idle => {}
+            // Refused before it came to a transaction: for what it was told of objects, at most.
+            BlockState::Idle => self.gate(CommitReceipt::default(), host),
             BlockState::Implicit => self.rollback_transaction(host),
             BlockState::Block | BlockState::Failed => {
                 self.block.state = BlockState::Failed;

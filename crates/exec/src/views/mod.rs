@@ -46,6 +46,8 @@ pub struct Tables;
 
 impl VirtualTables for Tables {
     fn rows(&self, relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+        // Locks, sessions, prepared transactions, numbers of sequences: they tell how far others have got.
+        context.transaction.note_view();
         let Some(entry) = REGISTRY.by_oid.get(&relation) else {
             if let Some(rows) = context.session.catalog.transition_tables.rows(relation) {
                 return Ok(rows);

@@ -230,7 +230,7 @@ fn a_deadlock_through_keys_tables_and_advisory_locks_is_found() {
         panic!("a cycle of three: {closing:?}")
     };
     assert_eq!(report.cycle.len(), 3);
-    f.engine.release_session_locks(3);
+    f.engine.release_session_locks(3, mote_common::Lsn::ZERO);
 }
 
 /// PostgreSQL's deadlock-soft.spec: d2 waits behind e1, e1 for d1, d1 behind e2, e2 for d2. Nobody has to fail.

@@ -3,7 +3,9 @@
 //!  - `visibility`: anomalies by name, savepoints, rollback, commands.
 //!  - `uniqueness`: duplicates, waits for keys, races.
 //!  - `locks`: queues, hand-over, deadlocks, table and advisory locks.
+//!  - `known`: what locks and views tell of commits, and that the next read sees it.
 //!  - `collection`: pruning, the collector, memory.
+//!  - `commit`: what a commit does to others while it is under way, and when it fails.
 //!  - `checks`: indexes against tables.
 //!  - `objects`: tables, layouts, indexes, sequences; recovery.
 //!  - `cold_start`: recovery of larger tables.
@@ -19,8 +21,10 @@ mod checks;
 mod cold_start;
 mod build_among_writers;
 mod collection;
+mod commit;
 mod expressions;
 mod history;
+mod known;
 mod later_snapshot;
 mod locks;
 #[cfg(mote_shuttle)]
@@ -359,6 +363,8 @@ pub(super) enum Moment {
     BetweenChecks,
     /// The position is reserved, the outcome open.
     Validating,
+    /// It is in the log and everybody sees it; no lock is released.
+    Decided,
 }
 
 type Action = Box<dyn FnOnce()>;

@@ -2,7 +2,9 @@
 //! schedules that a seed chooses (`sync`); `make model-check` runs them.
 
 use super::*;
-use crate::lock::{LockTag, RowLockStrength, TableLockMode, WaitPolicy};
+use crate::lock::{
+    AdvisoryKey, AdvisoryMode, AdvisoryScope, LockTag, RowLockStrength, TableLockMode, WaitPolicy,
+};
 use crate::sync::model::{explore, in_one_step, spawn};
 use crate::txn::slot::SnapshotEntry;
 use mote_common::Lsn;
@@ -358,6 +360,123 @@ fn later_snapshots_lose_no_increment_and_no_read() {
         }
         let expected: Vec<(i32, i64)> = (0..).zip(model).collect();
         assert_eq!(f.contents(), expected);
+    });
+}
+
+/// How a transaction keeps others out while it counts.
+#[derive(Clone, Copy)]
+enum Exclusion {
+    Table,
+    Key,
+    /// The lock of another row.
+    Guard,
+}
+
+/// Reads with a plain statement under the lock, and writes what it read and one more.
+fn count_under(f: &Fixture, session: u32, exclusion: Exclusion) {
+    let (transaction, bell) = f.session(session);
+    transaction.begin_statement(Access::Write);
+    let locked = patiently(&bell, || match exclusion {
+        Exclusion::Table => transaction.lock_table(f.table.id(), TableLockMode::Exclusive, WaitPolicy::Block),
+        Exclusion::Key => transaction.lock_advisory(
+            AdvisoryKey {
+                database: 1,
+                key: 42,
+                two_parts: false,
+            },
+            AdvisoryMode::Exclusive,
+            AdvisoryScope::Transaction,
+            WaitPolicy::Block,
+        ),
+        Exclusion::Guard => {
+            let guard = f.primary.tree.get_first(&f.key(0)).expect("accounts stay");
+            let locked =
+                transaction.lock_row(&f.table, guard, None, RowLockStrength::Update, WaitPolicy::Block);
+            locked.map(|_| ())
+        }
+    });
+    locked.expect("one lock each");
+    let snapshot = transaction.begin_statement(Access::Read);
+    let value = f.value(&f.find(&transaction, &snapshot, 1).expect("accounts stay"));
+    drop(snapshot);
+    f.set(&transaction, 1, value + 1).expect("others are kept out");
+    transaction.commit().expect("the log takes it");
+}
+
+/// Who gets a lock sees, in a plain read, the commits of all who had it before.
+#[test]
+fn counters_under_locks_lose_nothing() {
+    for exclusion in [Exclusion::Table, Exclusion::Key, Exclusion::Guard] {
+        explore(200, move || {
+            let f = bank();
+            let mut threads: Vec<_> = (1..4)
+                .map(|session| {
+                    let f = f.clone();
+                    spawn(move || count_under(&f, session, exclusion))
+                })
+                .collect();
+            let flusher = f.clone();
+            threads.push(spawn(move || _ = flusher.engine.log().flush_step()));
+            threads
+                .into_iter()
+                .for_each(|thread| thread.join().expect("no panic"));
+            assert_eq!(f.contents()[1], (1, BALANCE + 3));
+        });
+    }
+}
+
+/// A weak lock on a table that was locked strongly when its asker began: granted with or without a wait, it tells of
+/// the strong holder's commit. And a strong lock tells of the weak holders' before it.
+#[test]
+fn weak_and_strong_table_locks_tell_each_other() {
+    explore(600, || {
+        let f = bank();
+        let table = f.table.id();
+        let (holder, _) = in_one_step(|| {
+            let session = f.session(1);
+            session
+                .0
+                .lock_table(table, TableLockMode::AccessExclusive, WaitPolicy::Block)
+                .expect("free");
+            session
+        });
+        let strong = f.clone();
+        let mut threads = vec![spawn(move || {
+            strong.set(&holder, 1, 7).expect("others are kept out");
+            holder.commit().expect("the log takes it");
+        })];
+        let reader = f.clone();
+        threads.push(spawn(move || {
+            let (transaction, bell) = reader.session(2);
+            let lock = || transaction.lock_table(table, TableLockMode::AccessShare, WaitPolicy::Block);
+            patiently(&bell, lock).expect("one lock each");
+            let snapshot = transaction.begin_statement(Access::Read);
+            let version = reader.find(&transaction, &snapshot, 1).expect("accounts stay");
+            assert_eq!(reader.value(&version), 7);
+        }));
+        let writer = f.clone();
+        threads.push(spawn(move || {
+            let (transaction, bell) = writer.session(3);
+            let lock = || transaction.lock_table(table, TableLockMode::RowExclusive, WaitPolicy::Block);
+            patiently(&bell, lock).expect("one lock each");
+            writer.set(&transaction, 2, 9).expect("nobody else writes it");
+            transaction.commit().expect("the log takes it");
+        }));
+        let counter = f.clone();
+        threads.push(spawn(move || {
+            let (transaction, bell) = counter.session(4);
+            let lock = || transaction.lock_table(table, TableLockMode::Exclusive, WaitPolicy::Block);
+            patiently(&bell, lock).expect("one lock each");
+            let plain = {
+                let snapshot = transaction.begin_statement(Access::Read);
+                counter.value(&counter.find(&transaction, &snapshot, 2).expect("accounts stay"))
+            };
+            assert_eq!(counter.read(&transaction, 2), Some(plain), "no writer is left");
+        }));
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().expect("no panic"));
+        assert!(f.engine.locks().is_empty());
     });
 }
 

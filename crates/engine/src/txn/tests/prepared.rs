@@ -352,7 +352,7 @@ fn what_cannot_be_prepared_is_rolled_back() {
     }
     let failure = transaction.prepare("g", b"").expect_err("locked twice");
     assert_eq!(failure.error, PrepareError::LockedAtBothLevels);
-    f.engine.release_session_locks(1);
+    f.engine.release_session_locks(1, mote_common::Lsn::ZERO);
     assert_eq!(f.contents(), ROLLED_BACK);
     expect_free(&f);
 }
