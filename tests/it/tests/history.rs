@@ -95,6 +95,45 @@ fn repeatable_read_holds_under_cancels() {
     ]);
 }
 
+/// Transactions that a lock makes serial are so at READ COMMITTED, too: on mote, and on PostgreSQL.
+#[test]
+fn locks_make_read_committed_serial() {
+    let postgres = PostgresServer::start();
+    let url = postgres.url();
+    for lock in [
+        "table",
+        "advisory",
+        "try-advisory",
+        "advisory-session",
+        "row",
+        "skip-locked",
+    ] {
+        for workload in ["append", "register"] {
+            let options = [
+                "--isolation",
+                "read-committed",
+                "--lock",
+                lock,
+                "--workload",
+                workload,
+            ];
+            holds(&options);
+            if workload == "register" {
+                holds(&[&options[..], &["--target", &url]].concat());
+            }
+        }
+    }
+    // Statements that are cancelled leave no lock behind, and no word of what never was.
+    holds(&[
+        "--isolation",
+        "read-committed",
+        "--lock",
+        "table",
+        "--cancel-every",
+        "7",
+    ]);
+}
+
 #[test]
 fn kills_lose_no_acknowledged_write_and_show_no_anomaly() {
     holds(&[

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::history::check::Level;
-use crate::workload::history::Workload;
+use crate::workload::history::{Exclusion, Workload};
 use crate::workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
 use crate::workload::tpcc::{HomeMode, Isolation, LoadMode};
 
@@ -529,6 +529,9 @@ pub struct NeighboursArgs {
 /// transaction that wrote it. From what they were told the dependencies between transactions follow, and every cycle of
 /// them has a name: G0, G1c, lost-update, G-single, long-fork, G2-item. Exit code 1 if the level forbids what was found.
 ///
+/// With `--lock` each transaction first takes a lock that keeps the others out, and the history must be serializable at any
+/// level: who gets a lock sees what its holders did.
+///
 /// On PostgreSQL it is its own control: `--isolation repeatable-read --expect G2-item` and `--workload register
 /// --isolation read-committed --expect lost-update` find what PostgreSQL allows there by design.
 #[derive(Args, Debug)]
@@ -538,6 +541,10 @@ pub struct HistoryArgs {
     /// Level of every transaction
     #[arg(long, value_enum, default_value_t = Level::Serializable)]
     pub isolation: Level,
+    /// A lock that every transaction takes first and that keeps all others out. What the clients saw must then be
+    /// serializable, at any level
+    #[arg(long, value_enum)]
+    pub lock: Option<Exclusion>,
     /// What the transactions read and write
     #[arg(long, value_enum, default_value_t = Workload::Append)]
     pub workload: Workload,

@@ -17,6 +17,7 @@ pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
     let plan = Plan {
         workload: args.workload,
         level: args.isolation,
+        exclusion: args.lock,
         connections: args.connections.max(1),
         keys: args.keys,
         operations_max: args.operations,
@@ -25,9 +26,11 @@ pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         cancel_every: args.cancel_every.map(|ms| Duration::from_millis(ms.max(1))),
     };
     println!(
-        "history: {:?} at {}, {} connections on {} keys, {:.0} s, seed {}",
+        "history: {:?} at {}{}, {} connections on {} keys, {:.0} s, seed {}",
         plan.workload,
         plan.level.sql(),
+        plan.exclusion
+            .map_or(String::new(), |lock| format!(" under {lock:?} locks")),
         plan.connections,
         plan.keys,
         args.duration,
@@ -45,9 +48,9 @@ pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
             (record, 0, target)
         }
     };
-    let verdict = check(&record.history, plan.level);
+    let verdict = check(&record.history, plan.judged_level());
     print!("{}", outcome_lines(&record, kills, &verdict));
-    print!("{}", anomaly_lines(&verdict, plan.level));
+    print!("{}", anomaly_lines(&verdict, plan.judged_level()));
     let internal: u64 = record
         .errors
         .iter()
@@ -66,14 +69,15 @@ pub fn run(args: &HistoryArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         None => println!(
             "\n{} nothing that {} forbids",
             table::pass(pass),
-            plan.level.sql()
+            plan.judged_level().sql()
         ),
     }
     if let Some(path) = &args.json {
         let document = json!({
             "experiment": "history",
             "environment": json::environment(),
-            "settings": {"workload": plan.workload, "isolation": plan.level, "connections": plan.connections,
+            "settings": {"workload": plan.workload, "isolation": plan.level, "lock": plan.exclusion,
+                "connections": plan.connections,
                 "keys": plan.keys, "operations_max": plan.operations_max, "duration_s": args.duration,
                 "seed": plan.seed, "cancel_every_ms": args.cancel_every, "kill_every_s": args.kill_every,
                 "expect": args.expect},

@@ -5,6 +5,8 @@
 //!
 //! Invariant: a transaction whose connection was lost before COMMIT was sent is aborted; after that, unknown.
 
+mod exclusion;
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -22,6 +24,8 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
 /// Longer silence of one statement is reported as an error of this client.
 const STATEMENT_TIMEOUT_MS: u32 = 20_000;
 
+pub use exclusion::Exclusion;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
@@ -36,6 +40,8 @@ pub enum Workload {
 pub struct Plan {
     pub workload: Workload,
     pub level: Level,
+    /// Makes the transactions serial, whatever their level.
+    pub exclusion: Option<Exclusion>,
     pub connections: usize,
     /// Keys in use at a time.
     pub keys: u64,
@@ -45,6 +51,13 @@ pub struct Plan {
     pub seed: u64,
     /// A random session's statement is cancelled this often.
     pub cancel_every: Option<Duration>,
+}
+
+impl Plan {
+    /// What the history is judged by.
+    pub fn judged_level(&self) -> Level {
+        self.exclusion.map_or(self.level, |_| Level::Serializable)
+    }
 }
 
 /// What ran.
@@ -94,6 +107,7 @@ pub fn set_up(plan: &Plan, target: &Target) -> DriverResult<()> {
     admin.execute(
         "create table history_registers (k bigint primary key, v bigint not null, before bigint not null)",
     )?;
+    Exclusion::set_up(&mut admin)?;
     for key in 0..plan.keys {
         admin.execute(&format!("insert into history_registers values ({key}, 0, 0)"))?;
     }
@@ -218,7 +232,7 @@ impl<'a> Client<'a> {
                     failed(self, error);
                 }
             }
-            Ok(()) => match admin.execute("commit") {
+            Ok(()) => match admin.execute(&self.commit()) {
                 Ok(()) => transaction.outcome = Outcome::Committed,
                 Err(error) => {
                     if !matches!(error, DriverError::Server(_)) || error.is_fatal() {
@@ -230,11 +244,31 @@ impl<'a> Client<'a> {
             Err(error) => failed(self, error),
         }
         self.history.push(transaction);
-        usable && admin.execute("rollback").is_ok()
+        let over = |admin: &mut Admin| {
+            admin.execute("rollback")?;
+            self.plan
+                .exclusion
+                .map_or(Ok(()), |exclusion| exclusion.release(admin))
+        };
+        usable && over(admin).is_ok()
+    }
+
+    fn commit(&self) -> String {
+        self.plan
+            .exclusion
+            .map_or_else(|| "commit".to_string(), Exclusion::commit)
     }
 
     fn attempt(&mut self, admin: &mut Admin, transaction: &mut Transaction) -> DriverResult<()> {
-        admin.execute(&format!("begin isolation level {}", self.plan.level.sql()))?;
+        let begin = format!("begin isolation level {}", self.plan.level.sql());
+        match self.plan.exclusion {
+            None => admin.execute(&begin)?,
+            Some(exclusion) => {
+                exclusion.before(admin)?;
+                admin.execute(&begin)?;
+                exclusion.within(admin)?;
+            }
+        }
         let mut writes = 0;
         for step in self.steps() {
             let done = match step {
