@@ -2,14 +2,12 @@
 //!
 //! One file per sub-command under `command`. Leaves out: everything but the command line itself.
 
+mod allocator;
 mod command;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// mote: a memory-optimized SQL database on PostgreSQL's wire protocol, and the laboratory that measures it.
 ///
@@ -47,6 +45,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // For all commands: a check reads as many files as a server, a bench opens as many connections.
+    mote_common::env::descriptors::raise_limit();
     match Arguments::parse().command {
         Command::Serve(arguments) => command::serve::run(&arguments),
         Command::Backup(arguments) => command::backup::run(&arguments),

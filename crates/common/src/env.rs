@@ -2,12 +2,15 @@
 //!
 //! Everything below the SQL layer that depends on the world takes an [`Env`]; under the simulator one seed then
 //! decides every outcome. `real` answers from the operating system, `sim` from a seed and a fault plan; `overlay`
-//! keeps all changes to another disk in memory.
+//! keeps all changes to another disk in memory; `descriptors` is about the process's limit of open files, `read_pool` keeps
+//! to it where many files are read.
 
 use std::io;
 use std::sync::Arc;
 
+pub mod descriptors;
 pub mod overlay;
+mod read_pool;
 pub mod real;
 pub mod sim;
 
@@ -35,6 +38,11 @@ pub trait Disk: Send + Sync {
     /// system's cache where the file system can do that. All other access, and all where it cannot, is as `open`'s.
     fn open_direct(&self, path: &str) -> io::Result<Arc<dyn File>> {
         self.open(path)
+    }
+    /// The same for reading only, and for any number of files: of those, few are open at a time. The file must stay where
+    /// it is as long as it is read.
+    fn open_to_read(&self, path: &str) -> io::Result<Arc<dyn File>> {
+        self.open_direct(path)
     }
     /// Creates a file that must not exist.
     fn create(&self, path: &str) -> io::Result<Arc<dyn File>>;

@@ -18,7 +18,7 @@ use crate::log::{
     abort_process,
 };
 use crate::memory::stripe::{self, Padded, STRIPES};
-use crate::memory::{MemoryBudget, MemoryReport};
+use crate::memory::{MemoryBudget, MemoryReport, SessionMemory};
 use crate::objects::Objects;
 use crate::recovery::{Progress, RecoveryError, RecoveryOptions, RecoveryStats, open_manifest, recover};
 use crate::sequence::Sequence;
@@ -83,6 +83,17 @@ impl Default for EngineConfig {
             prepared_log_bytes: 1 << 30,
             fail_stop: abort_process(),
         }
+    }
+}
+
+impl EngineConfig {
+    /// Descriptors that an engine holds at most: its lock, the segments of the log that are written and prepared, images
+    /// and a manifest being written, both sides of the archive, and a directory each to sync.
+    pub fn descriptors_max(&self) -> u64 {
+        let log = self.log.segments_ahead + 4;
+        let checkpoint = self.checkpoint.threads as u64 + 3;
+        let archive = if self.archive.is_some() { 4 } else { 0 };
+        1 + log + checkpoint + archive
     }
 }
 
@@ -582,6 +593,11 @@ impl Engine {
     }
 
     // Sessions
+
+    /// An account for what a new session keeps beside rows and indexes.
+    pub fn session_memory(&self) -> Arc<SessionMemory> {
+        SessionMemory::new(self.budget.clone())
+    }
 
     pub fn memory(&self) -> MemoryReport {
         self.budget.report()

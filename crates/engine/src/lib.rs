@@ -39,7 +39,7 @@ pub use lock::{
     RowLockStrength, TableLockMode, Ticket, TransactionId, WaitPolicy, Wake,
 };
 pub use log::{HorizonListener, Horizons};
-pub use memory::MemoryReport;
+pub use memory::{MemoryCharge, MemoryRefused, MemoryReport, SessionMemory, give_memory_back};
 pub use sequence::{DrawnNumbers, Sequence, SequenceError};
 pub use table::prune::Collected;
 pub use table::{

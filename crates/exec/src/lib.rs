@@ -3,7 +3,7 @@
 //! Read in this order:
 //!  1. `host`: what a session asks of the thing that hosts it (rows out, COPY data in, waiting, notices).
 //!  2. `database`: the engine, the catalog and the settings that all sessions share.
-//!  3. `session`: one client's state: transaction block, prepared statements, portals, settings.
+//!  3. `memory`: what statements keep is charged; `session`: one client's state: transaction block, prepared statements, portals, settings.
 //!  4. `query`: a plan compiled to a program, and its execution.
 //!  5. `expr`, `functions`: expressions compiled and evaluated.
 //!  6. `node`, `modify`: one file per plan node; locking, EvalPlanQual, constraints.
@@ -18,6 +18,7 @@
 //! exchange (server), and everything below rows and bytes (engine).
 
 pub mod host;
+pub mod memory;
 pub mod context;
 pub mod check;
 pub mod database;

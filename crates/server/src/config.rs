@@ -1,8 +1,10 @@
 //! What a server is started with.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use crate::auth::AuthMethod;
+use crate::capacity::Capacity;
 
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
@@ -10,8 +12,10 @@ pub struct ServerConfig {
     pub auth: AuthMethod,
     /// Event loops; 0 = one per core.
     pub workers: usize,
-    /// Sessions at a time; one more is refused with 53300.
-    pub connections_max: usize,
+    /// Places for sessions, and for connections that have not authenticated yet.
+    pub capacity: Capacity,
+    /// A client has this long to authenticate.
+    pub authentication_timeout: Duration,
 }
 
 impl Default for ServerConfig {
@@ -20,7 +24,8 @@ impl Default for ServerConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 5432)),
             auth: AuthMethod::Trust,
             workers: 0,
-            connections_max: 2000,
+            capacity: Capacity::default(),
+            authentication_timeout: Duration::from_secs(60),
         }
     }
 }

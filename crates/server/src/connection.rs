@@ -9,133 +9,31 @@ use std::sync::Arc;
 use corosensei::Yielder;
 use mio::net::TcpStream;
 use mote_common::error::{Severity, state};
-use mote_common::{Lsn, SqlError, SqlResult};
-use mote_exec::session::{Activity, ExecuteEnd, Nudge, Session, SessionIdentity, SessionSignals};
-use mote_types::{ColumnType, Datum, input_binary, input_text};
+use mote_common::{Lsn, SqlError, SqlResult, heap};
+use mote_exec::session::{Activity, ExecuteEnd, Nudge, Session, SessionIdentity};
+use mote_exec::settings::show_integer;
+use mote_types::{Datum, input_binary, input_text};
 
 use crate::auth::{AuthMethod, scram};
+use crate::half_open::Pass;
 use crate::host::{WireHost, connection_lost, terminated};
 use crate::net::waker::SessionWaker;
 use crate::net::worker::{Reason, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{
-    self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, ReadBuffer, STARTUP_BYTES_MAX, protocol_violation,
+    self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, STARTUP_BYTES_MAX, protocol_violation,
 };
+use crate::registry::{Place, too_many};
 use crate::server::Shared;
+use crate::wire::{BUFFER_KEPT_BYTES, OUTPUT_LOW_WATER_BYTES, Wire};
 
-/// Read at least this much at a time.
-const READ_BYTES: usize = 16 << 10;
-/// Buffers larger than this are given back when they are empty.
-const BUFFER_KEPT_BYTES: usize = 256 << 10;
-/// Unsent bytes behind a gate at which a pipelining client is no longer read.
-const PIPELINE_HIGH_WATER_BYTES: usize = 4 << 20;
 /// Unsent bytes at which a client gets no further notifications: they stay in the queue.
 const NOTIFICATIONS_HIGH_WATER_BYTES: usize = 64 << 10;
-/// A client has this long to authenticate.
-const AUTHENTICATION_TIMEOUT_NS: u64 = 60_000_000_000;
-
-/// The socket, its buffers, and what the session's host needs.
-pub struct Wire {
-    pub stream: TcpStream,
-    pub shared: Arc<Shared>,
-    pub waker: Arc<SessionWaker>,
-    pub signals: Arc<SessionSignals>,
-    pub activity: Arc<Activity>,
-    pub input: ReadBuffer,
-    pub output: Vec<u8>,
-    /// How much of `output` was sent.
-    sent: usize,
-    /// No unsent byte leaves before the stable horizon reaches this.
-    pub gate: Lsn,
-    /// Unsent bytes hold something that no statement under way may keep back: a ReadyForQuery, a notice.
-    pub due: bool,
-    /// The shape of the rows under way; here so that its memory is used again.
-    pub result: ResultShape,
-    /// The socket had nothing more when it was last read: only an event changes that.
-    pub drained: bool,
-    /// The client is gone.
-    pub broken: bool,
-}
-
-/// How the rows of the running statement go out.
-#[derive(Default)]
-pub struct ResultShape {
-    /// Formats of the result columns, as Bind asked for them; empty = text.
-    pub formats: Vec<i16>,
-    pub columns: Vec<ColumnType>,
-}
-
-impl Wire {
-    /// Reads once. True if bytes arrived.
-    pub fn fill(&mut self) -> bool {
-        if self.drained || self.broken {
-            return false;
-        }
-        let space = self.input.space(READ_BYTES);
-        let room = space.capacity() - space.len();
-        loop {
-            match rustix::io::read(&self.stream, rustix::buffer::spare_capacity(space)) {
-                Ok(0) => {
-                    self.broken = true;
-                    return false;
-                }
-                Ok(n) => {
-                    // A short read empties a socket; the next byte raises a new event.
-                    self.drained = n < room;
-                    return true;
-                }
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => {
-                    self.drained = true;
-                    return false;
-                }
-                Err(_) => {
-                    self.broken = true;
-                    return false;
-                }
-            }
-        }
-    }
-
-    /// Sends what the gate and the socket allow.
-    pub fn flush(&mut self) {
-        self.settle_gate();
-        if self.output.is_empty() || self.gate > Lsn::ZERO {
-            return;
-        }
-        while !self.broken && self.sent < self.output.len() {
-            match rustix::io::write(&self.stream, &self.output[self.sent..]) {
-                Ok(n) => self.sent += n,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => return,
-                Err(_) => self.broken = true,
-            }
-        }
-        self.output.clear();
-        self.due = false;
-        self.sent = 0;
-        if self.output.capacity() > BUFFER_KEPT_BYTES {
-            self.output.shrink_to(READ_BYTES);
-        }
-    }
-
-    pub fn unsent_bytes(&self) -> usize {
-        self.output.len() - self.sent
-    }
-
-    /// Lifts the gate if the horizon has reached it.
-    pub fn settle_gate(&mut self) {
-        if self.gate > Lsn::ZERO && self.gate <= self.shared.stable() {
-            self.gate = Lsn::ZERO;
-        }
-    }
-
-    /// The horizon this connection waits for, if any. The horizon is not looked at again: it may have moved since the
-    /// last flush kept the bytes back, and then somebody still has to send them.
-    pub fn pending_gate(&self) -> Option<Lsn> {
-        (self.gate > Lsn::ZERO).then_some(self.gate)
-    }
-}
+/// A turn that leaves more than this allocated gives back what its session keeps for the next runs of its statements: large
+/// values may stand in their rows. Where the turn was suspended others' memory counts, too, which costs a little time.
+const LEFT_BY_TURN_BYTES: isize = 1 << 20;
+/// A connection that is over waits this long for its client to take what was said last.
+const LINGER_NS: u64 = 10_000_000_000;
 
 /// What the worker has to know when a connection gives its stack back.
 #[derive(Clone, Copy, Debug)]
@@ -151,9 +49,15 @@ pub struct Connection {
     wire: Wire,
     session: Option<Session>,
     pid: Option<u32>,
+    /// Its place among the connections that have not authenticated, until it has.
+    pass: Option<Pass>,
+    /// Its place among the sessions, afterwards.
+    place: Option<Place>,
     /// After an error in the extended protocol messages are skipped until Sync.
     skip_to_sync: bool,
     closing: bool,
+    /// When a connection that is over is given up though its client has not taken everything.
+    linger_until_ns: Option<u64>,
     /// The message being handled; its buffer is used again.
     message: Vec<u8>,
     /// When an idle session in a transaction is ended.
@@ -161,28 +65,17 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(stream: TcpStream, shared: Arc<Shared>, waker: Arc<SessionWaker>) -> Connection {
-        shared.registry.connection_opened();
+    pub fn new(stream: TcpStream, shared: Arc<Shared>, waker: Arc<SessionWaker>, pass: Pass) -> Connection {
+        pass.arrived(waker.clone());
         Connection {
-            wire: Wire {
-                stream,
-                shared,
-                waker,
-                signals: Arc::new(SessionSignals::default()),
-                activity: Arc::default(),
-                input: ReadBuffer::default(),
-                output: Vec::new(),
-                sent: 0,
-                gate: Lsn::ZERO,
-                due: false,
-                result: ResultShape::default(),
-                drained: false,
-                broken: false,
-            },
+            wire: Wire::new(stream, shared, waker),
             session: None,
             pid: None,
+            pass: Some(pass),
+            place: None,
             skip_to_sync: false,
             closing: false,
+            linger_until_ns: None,
             message: Vec::new(),
             idle_deadline_ns: None,
         }
@@ -201,19 +94,30 @@ impl Connection {
         }
     }
 
+    /// Lets go of what the session keeps for the next run of its statements.
+    pub fn forget_operators(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.forget_operators();
+        }
+    }
+
     pub fn served(&self) -> Served {
-        if self.wire.broken || (self.closing && self.wire.unsent_bytes() == 0) {
+        let deadline_ns = self.idle_deadline_ns.or(self.linger_until_ns);
+        let taken = self.wire.unsent_bytes() == 0;
+        let given_up = || deadline_ns.is_some_and(|deadline| self.wire.shared.now_ns() >= deadline);
+        if self.wire.broken || (self.closing && (taken || given_up())) {
             return Served::Closed;
         }
         Served::Idle {
             gate: self.wire.pending_gate(),
-            deadline_ns: self.idle_deadline_ns,
+            deadline_ns,
         }
     }
 
     /// Runs until the input is used up or the connection is over. A panic ends this session, not the worker.
     pub fn serve(&mut self, yielder: &Yielder<(), Suspend>) {
         self.wire.drained = false;
+        let allocated = heap::allocated_by_thread();
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.converse(yielder)));
         let fatal = match result {
             Ok(Ok(())) => None,
@@ -228,10 +132,15 @@ impl Connection {
             backend::error_response(&mut self.wire.output, &error);
             self.closing = true;
         }
-        if self.closing
-            && let Some(mut session) = self.session.take()
-        {
-            session.close();
+        if heap::allocated_by_thread().wrapping_sub(allocated) > LEFT_BY_TURN_BYTES {
+            self.forget_operators();
+        }
+        if self.closing && self.linger_until_ns.is_none() {
+            self.idle_deadline_ns = None;
+            self.linger_until_ns = Some(self.wire.shared.now_ns() + LINGER_NS);
+            if let Some(mut session) = self.session.take() {
+                session.close();
+            }
         }
         self.wire.flush();
     }
@@ -270,21 +179,28 @@ impl Connection {
                 self.wire.flush();
             }
             if !self.wire.fill() {
-                self.wire.input.shrink(BUFFER_KEPT_BYTES);
+                self.wire.rest();
                 return Ok(());
             }
             self.idle_deadline_ns = None;
+            self.wire
+                .charge_buffers()
+                .map_err(|e| e.severity(Severity::Fatal))?;
         }
     }
 
     /// A client that pipelines but does not read waits until it has read.
     fn wait_for_room(&mut self, yielder: &Yielder<(), Suspend>) {
-        while self.wire.unsent_bytes() > PIPELINE_HIGH_WATER_BYTES && !self.wire.broken {
-            self.wire.flush();
+        if !self.wire.is_over_high_water() {
+            return;
+        }
+        self.wire.flush();
+        while self.wire.unsent_bytes() > OUTPUT_LOW_WATER_BYTES
+            && !self.wire.broken
+            && !self.wire.signals.terminated()
+        {
             // Only what the socket refused is announced by an event when it has room again.
-            if self.wire.unsent_bytes() > PIPELINE_HIGH_WATER_BYTES {
-                self.pause(yielder, None);
-            }
+            self.pause(yielder, None);
         }
     }
 
@@ -475,7 +391,7 @@ impl Connection {
     fn bind(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let bind = Bind::read(body)?;
         self.with_host(yielder, false, |session, host| {
-            let target = session.bind_target(bind.statement, host)?;
+            let target = session.bind_target(bind.statement, bind.portal, host)?;
             let types = target.parameters();
             if types.len() != bind.parameter_count {
                 return Err(protocol_violation(format!(
@@ -614,16 +530,18 @@ impl Connection {
     /// False: the connection has served its purpose (a cancel request) or the client went away.
     fn start_up(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<bool> {
         let fatal = |e: SqlError| e.severity(Severity::Fatal);
-        let deadline = self.wire.shared.now_ns() + AUTHENTICATION_TIMEOUT_NS;
+        let timeout = self.wire.shared.config.authentication_timeout;
+        let deadline = self
+            .wire
+            .shared
+            .now_ns()
+            .saturating_add(timeout.as_nanos() as u64);
         let Some(packet) = self.read_start_up(yielder, deadline).map_err(fatal)? else {
             return Ok(false);
         };
         let start = parse_start_up(&packet).map_err(fatal)?;
-        if self.wire.shared.registry_full() {
-            return Err(fatal(SqlError::new(
-                state::TOO_MANY_CONNECTIONS,
-                "sorry, too many clients already",
-            )));
+        if self.wire.shared.registry.is_full() {
+            return Err(fatal(too_many()));
         }
         if start.newer_minor || !start.unknown_options.is_empty() {
             let unknown: Vec<&str> = start.unknown_options.iter().map(String::as_str).collect();
@@ -634,6 +552,7 @@ impl Connection {
         }
         backend::authentication_ok(&mut self.wire.output);
         self.open_session(start).map_err(fatal)?;
+        self.pass = None;
         Ok(true)
     }
 
@@ -648,6 +567,9 @@ impl Connection {
             }
             if self.wire.signals.terminated() {
                 return Err(terminated());
+            }
+            if self.pass.as_ref().is_some_and(Pass::is_turned_away) {
+                return Err(too_many());
             }
             if self.wire.shared.now_ns() >= deadline_ns {
                 return Err(SqlError::new(
@@ -760,6 +682,20 @@ impl Connection {
             wake: self.wire.waker.clone(),
         };
         let mut session = Session::new(&shared.database, identity)?;
+        self.wire.charge_to(session.state.memory.clone());
+        self.place = Some(shared.registry.enter(session.state.superuser)?);
+        let timeout_ms = shared.config.authentication_timeout.as_millis() as i64;
+        let facts = [
+            ("max_connections", shared.registry.maximum().to_string()),
+            (
+                "superuser_reserved_connections",
+                shared.registry.reserved().to_string(),
+            ),
+            ("authentication_timeout", show_integer(timeout_ms, "ms")),
+        ];
+        for (name, value) in facts {
+            session.state.settings.set_fact(name, &value);
+        }
         for (name, value) in &start.settings {
             session.set_initial(name, value)?;
         }
@@ -779,7 +715,6 @@ impl Drop for Connection {
         if let Some(pid) = self.pid.take() {
             self.wire.shared.database.sessions().unregister(pid);
         }
-        self.wire.shared.registry.connection_closed();
     }
 }
 

@@ -9,13 +9,10 @@ use mote_exec::session::{CommandTag, Waiting};
 use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
-use crate::connection::Wire;
 use crate::net::worker::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
-
-/// Bytes of unsent rows at which a statement waits for its client.
-const OUTPUT_HIGH_WATER_BYTES: usize = 1 << 20;
+use crate::wire::{OUTPUT_LOW_WATER_BYTES, Wire};
 
 /// The connection side of one running statement.
 pub struct WireHost<'a> {
@@ -53,16 +50,23 @@ impl WireHost<'_> {
         self.wire.drained = false;
     }
 
-    /// Waits until the unsent bytes are few enough.
-    fn wait_for_room(&mut self) -> SqlResult<()> {
+    /// The buffer is full: sends it, and waits for a client that does not take it. Once it waits it does so until the low
+    /// water is reached, so that the next rows are written together. `before` is where the last row begins: one that there
+    /// is no memory for is taken back.
+    #[cold]
+    fn wait_for_room(&mut self, before: usize) -> SqlResult<()> {
+        if let Err(error) = self.wire.charge_buffers() {
+            self.wire.take_back(before);
+            return Err(error);
+        }
         loop {
             self.wire.flush();
             if self.wire.broken {
                 return Err(connection_lost());
             }
             // Only what the socket refused is announced by an event when it has room again.
-            if self.wire.unsent_bytes() < OUTPUT_HIGH_WATER_BYTES {
-                break;
+            if self.wire.unsent_bytes() <= OUTPUT_LOW_WATER_BYTES {
+                return Ok(());
             }
             self.suspend(Reason::Wait, None);
             if self.wire.signals.terminated() {
@@ -72,8 +76,23 @@ impl WireHost<'_> {
             if self.wire.signals.take_revocation() {
                 return Err(snapshot_too_old());
             }
+            if self.wire.signals.take_cancel() {
+                return Err(cancelled());
+            }
         }
-        Ok(())
+    }
+
+    /// As `wait_for_room`, for what cannot fail: takes no signal, and ends at any.
+    #[cold]
+    fn wait_for_notices(&mut self) {
+        self.wire.flush();
+        while !self.wire.broken
+            && self.wire.unsent_bytes() > OUTPUT_LOW_WATER_BYTES
+            && !self.wire.signals.is_raised()
+        {
+            self.suspend(Reason::Wait, None);
+            self.wire.flush();
+        }
     }
 
     fn signals(&self) -> Option<WaitEnd> {
@@ -127,9 +146,10 @@ impl Host for WireHost<'_> {
 
     fn row(&mut self, row: &[Datum], format: &FormatSettings) -> SqlResult<()> {
         let Wire { result, output, .. } = &mut *self.wire;
+        let before = output.len();
         backend::data_row(output, row, &result.columns, &result.formats, format);
-        if self.wire.output.len() >= OUTPUT_HIGH_WATER_BYTES {
-            self.wait_for_room()?;
+        if self.wire.is_over_high_water() {
+            self.wait_for_room(before)?;
         }
         Ok(())
     }
@@ -140,9 +160,10 @@ impl Host for WireHost<'_> {
     }
 
     fn copy_out(&mut self, data: &[u8]) -> SqlResult<()> {
+        let before = self.wire.output.len();
         backend::copy_data(&mut self.wire.output, data);
-        if self.wire.output.len() >= OUTPUT_HIGH_WATER_BYTES {
-            self.wait_for_room()?;
+        if self.wire.is_over_high_water() {
+            self.wait_for_room(before)?;
         }
         Ok(())
     }
@@ -189,6 +210,7 @@ impl Host for WireHost<'_> {
                 }
             }
             if self.wire.fill() {
+                self.wire.charge_buffers()?;
                 continue;
             }
             if self.wire.broken {
@@ -196,9 +218,7 @@ impl Host for WireHost<'_> {
             }
             if let Some(end) = self.signals() {
                 return Err(match end {
-                    WaitEnd::Cancelled => {
-                        SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
-                    }
+                    WaitEnd::Cancelled => cancelled(),
                     WaitEnd::Revoked => snapshot_too_old(),
                     _ => terminated(),
                 });
@@ -226,6 +246,11 @@ impl Host for WireHost<'_> {
     fn notice(&mut self, notice: SqlError) {
         backend::error_response(&mut self.wire.output, &notice);
         self.wire.due = true;
+        if self.wire.is_over_high_water() {
+            // A statement of nothing but notices waits for its client, too. Why a wait ended it learns where it looks
+            // next: a lost client and a termination stay, the others are left for it.
+            self.wait_for_notices();
+        }
     }
 
     fn parameter_status(&mut self, name: &str, value: &str) {
@@ -264,6 +289,10 @@ impl Host for WireHost<'_> {
     fn on_large_stack(&mut self, work: &mut dyn FnMut()) {
         run_on_large_stack(work);
     }
+}
+
+fn cancelled() -> SqlError {
+    SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
 }
 
 pub fn connection_lost() -> SqlError {

@@ -4,25 +4,30 @@
 //!  1. `config`, `server`: what a server is started with; start, stop; `starting`: what clients hear during recovery.
 //!  2. `net`: acceptor, workers (one thread and one epoll loop each), coroutines on pooled stacks, wake-ups.
 //!  3. `pgwire`: messages in, messages out.
-//!  4. `connection`: one client's conversation: start-up, authentication, simple and extended protocol, COPY.
+//!  4. `wire`: a socket and its bounded buffers; `connection`: one client's conversation: start-up, authentication, simple
+//!     and extended protocol, COPY.
 //!  5. `host`: what the SQL session asks of its connection.
-//!  6. `auth`, `registry`: SCRAM; who is connected, cancel keys.
+//!  6. `auth`: SCRAM; `capacity`, `half_open`, `registry`: how many may connect, and who is counted where.
 //!
 //! Promises: a statement runs to completion on its worker's thread; a wait suspends the session, never the thread;
 //! replies that tell of a commit leave when the log's horizon allows; nothing a client sends can panic the server.
 //! Leaves out: SQL (exec), rows (engine).
 
 mod auth;
+mod capacity;
 mod config;
 mod connection;
+mod half_open;
 mod host;
 mod net;
 mod pgwire;
 mod registry;
 mod server;
 mod starting;
+mod wire;
 
 pub use auth::AuthMethod;
+pub use capacity::{Capacity, CapacityError};
 pub use config::ServerConfig;
 pub use server::{Server, StartError};
 pub use starting::Starting;

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use mote_common::Lsn;
@@ -13,7 +13,8 @@ use mote_exec::database::Database;
 use mote_exec::password::Verifier;
 
 use crate::config::ServerConfig;
-use crate::net::acceptor;
+use crate::half_open::HalfOpen;
+use crate::net::acceptor::Acceptor;
 use crate::net::waker::{HorizonWaker, Inbox, Message};
 use crate::net::worker::WorkerSeed;
 use crate::registry::Registry;
@@ -23,7 +24,8 @@ use crate::starting::Starting;
 pub struct Shared {
     pub config: ServerConfig,
     pub database: Arc<Database>,
-    pub registry: Registry,
+    pub registry: Arc<Registry>,
+    pub half_open: Arc<HalfOpen>,
     clock: Arc<dyn Clock>,
     /// Salts the answers for users that do not exist.
     secret: [u8; 32],
@@ -40,10 +42,6 @@ impl Shared {
 
     pub fn now_ns(&self) -> u64 {
         self.clock.monotonic_ns()
-    }
-
-    pub fn registry_full(&self) -> bool {
-        self.registry.connections() > self.config.connections_max
     }
 
     /// The verifier to run the exchange with, and whether it belongs to a user that may log in with a password.
@@ -113,10 +111,15 @@ impl Server {
         let mut secret = [0u8; 32];
         mote_common::env::real::fill_entropy(&mut secret);
         let clock = database.clock().clone();
+        let capacity = config.capacity;
         let shared = Arc::new(Shared {
             config,
             database,
-            registry: Registry::default(),
+            registry: Arc::new(Registry::new(capacity.sessions_max)),
+            half_open: Arc::new(HalfOpen::new(
+                capacity.half_open_max,
+                capacity.half_open_per_address_max(),
+            )),
             clock,
             secret,
         });
@@ -132,12 +135,14 @@ impl Server {
             server.inboxes.push(worker.inbox());
             server.spawn(format!("worker-{number}"), move || worker.run())?;
         }
-        shared
-            .engine()
-            .on_horizon(Arc::new(HorizonWaker(server.inboxes.clone())));
+        shared.engine().on_horizon(Arc::new(HorizonWaker {
+            workers: server.inboxes.clone(),
+            database: Arc::downgrade(&shared.database),
+            generation: AtomicU64::new(0),
+        }));
         let (inboxes, stop) = (server.inboxes.clone(), server.stop.clone());
         server.spawn("acceptor".into(), move || {
-            acceptor::run(&listener, &inboxes, &stop)
+            Acceptor::new(listener, inboxes, stop, shared).run();
         })?;
         Ok(server)
     }

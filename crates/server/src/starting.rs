@@ -4,6 +4,7 @@
 //! encryption is declined first, everything else is hung up on. When recovery is over the same listening socket goes to
 //! [`crate::Server`], so that no client finds the port closed in between. Leaves out: sessions, passwords.
 
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use mote_common::env::descriptors;
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult};
 use rustix::event::{PollFd, PollFlags};
@@ -22,8 +24,8 @@ use crate::pgwire::frontend::{Fields, GSSENC_REQUEST, ReadBuffer, SSL_REQUEST, S
 use crate::pgwire::{backend, frontend};
 use crate::server::StartError;
 
-/// Clients that are listened to at a time; more wait in the kernel's queue.
-const GUESTS_MAX: usize = 256;
+/// A client that says nothing may be hung up on after this, if others wait for its place.
+const GUEST_GRACE: Duration = Duration::from_millis(250);
 /// How long a client may take for its start-up packet.
 const GUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the thread looks whether recovery is over.
@@ -51,9 +53,10 @@ impl Starting {
         let address = listener.local_addr().map_err(failed)?;
         let stop = Arc::new(AtomicBool::new(false));
         let (door, ended) = (listener.clone(), stop.clone());
+        let maximum = config.capacity.half_open_max;
         let thread = std::thread::Builder::new()
             .name("mote-starting".into())
-            .spawn(move || refuse_all(&door, &ended))
+            .spawn(move || refuse_all(&door, maximum, &ended))
             .map_err(StartError::Thread)?;
         Ok(Starting {
             listener,
@@ -95,11 +98,17 @@ struct Guest {
     deadline: Instant,
 }
 
-fn refuse_all(listener: &TcpListener, stop: &AtomicBool) {
-    let mut guests: Vec<Guest> = Vec::new();
+/// Listens to `maximum` clients at a time; more wait in the kernel's queue.
+fn refuse_all(listener: &TcpListener, maximum: usize, stop: &AtomicBool) {
+    let mut guests: VecDeque<Guest> = VecDeque::new();
     while !stop.load(Ordering::Acquire) {
+        let full = guests.len() >= maximum;
+        if full && guests.front().is_some_and(Guest::had_its_time) {
+            guests.pop_front();
+            continue;
+        }
         let mut ready = Vec::with_capacity(guests.len() + 1);
-        if guests.len() < GUESTS_MAX {
+        if !full {
             ready.push(PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN));
         }
         ready.extend(
@@ -110,7 +119,7 @@ fn refuse_all(listener: &TcpListener, stop: &AtomicBool) {
         if rustix::event::poll(&mut ready, Some(&STOP_CHECK)).is_err() {
             continue;
         }
-        if guests.len() < GUESTS_MAX {
+        if !full {
             guests.extend(accept(listener));
         }
         guests.retain_mut(Guest::listen_to);
@@ -121,7 +130,16 @@ fn refuse_all(listener: &TcpListener, stop: &AtomicBool) {
 
 /// The next client, if there is one. Failures leave it to the next turn.
 fn accept(listener: &TcpListener) -> Option<Guest> {
-    let (stream, _) = listener.accept().ok()?;
+    let stream = match listener.accept() {
+        Ok((stream, _)) => stream,
+        Err(error) => {
+            if descriptors::are_exhausted(&error) {
+                // The listener stays ready: without a pause the loop would spin.
+                std::thread::sleep(GUEST_GRACE);
+            }
+            return None;
+        }
+    };
     stream.set_nonblocking(true).ok()?;
     Some(Guest {
         stream,
@@ -131,6 +149,10 @@ fn accept(listener: &TcpListener) -> Option<Guest> {
 }
 
 impl Guest {
+    fn had_its_time(&self) -> bool {
+        self.deadline.saturating_duration_since(Instant::now()) + GUEST_GRACE <= GUEST_TIMEOUT
+    }
+
     /// False: done with.
     fn listen_to(&mut self) -> bool {
         let mut chunk = [0; 1024];

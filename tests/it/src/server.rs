@@ -128,11 +128,8 @@ impl TestServer {
     pub fn start_with(name: &str, options: &[&str]) -> TestServer {
         let directory = TemporaryDirectory::new(name);
         let data = directory.path().join("data");
-        let mut server = TestServer::open(&data, options).unwrap_or_else(|said| panic!("no server: {said}"));
-        if let Keeper::Process { directory: place, .. } = &mut server.keeper {
-            *place = Some(directory);
-        }
-        server
+        let server = TestServer::open(&data, options).unwrap_or_else(|said| panic!("no server: {said}"));
+        server.keeping(directory)
     }
 
     /// A mote process on a given directory. An error holds what the server said.
@@ -146,18 +143,49 @@ impl TestServer {
         options: &[&str],
         environment: &[(&str, &Path)],
     ) -> Result<TestServer, String> {
+        let mut command = Command::new(mote_binary());
+        command.envs(environment.iter().copied());
+        TestServer::spawn(command, data, options)
+    }
+
+    /// A mote process that may have so many open files. An error holds what the server said.
+    pub fn open_limited(data: &Path, options: &[&str], open_files: u64) -> Result<TestServer, String> {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -n {open_files} && exec \"$0\" \"$@\"");
+        command.arg("-c").arg(script).arg(mote_binary());
+        TestServer::spawn(command, data, options)
+    }
+
+    /// The same on a new database.
+    pub fn start_limited(name: &str, options: &[&str], open_files: u64) -> TestServer {
+        let directory = TemporaryDirectory::new(name);
+        let data = directory.path().join("data");
+        let server = TestServer::open_limited(&data, options, open_files);
+        server
+            .unwrap_or_else(|said| panic!("no server: {said}"))
+            .keeping(directory)
+    }
+
+    /// Removes the directory with the server.
+    fn keeping(mut self, directory: TemporaryDirectory) -> TestServer {
+        if let Keeper::Process { directory: place, .. } = &mut self.keeper {
+            *place = Some(directory);
+        }
+        self
+    }
+
+    fn spawn(mut command: Command, data: &Path, options: &[&str]) -> Result<TestServer, String> {
         let listen: &[&str] = if options.contains(&"--listen") {
             &[]
         } else {
             &["--listen", "127.0.0.1:0"]
         };
-        let mut child = Command::new(mote_binary())
+        let mut child = command
             .arg("serve")
             .arg("--data")
             .arg(data)
             .args(listen)
             .args(options)
-            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

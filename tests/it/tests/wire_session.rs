@@ -151,7 +151,7 @@ fn messages_may_arrive_in_pieces() {
         client.raw(&[byte]);
     }
     assert_eq!(text_rows(&client.until(b'Z')), ["in pieces"]);
-    // A large value, and a large answer that the client reads slowly.
+    // A large value, and a large answer; `slow_reader` has clients that do not read.
     let large = "x".repeat(3 << 20);
     let messages = client.exchange(&[
         parse("", "select $1::text || $1::text", &[]),

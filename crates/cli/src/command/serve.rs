@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use mote_common::env::descriptors;
 use mote_engine::EngineConfig;
 use mote_engine::backup::{ArchiveConfig, LABEL_PATH};
 use mote_engine::checkpoint::CheckpointConfig;
 use mote_engine::log::LogConfig;
 use mote_exec::database::{Database, InitialNames};
-use mote_server::{AuthMethod, Server, ServerConfig, Starting};
+use mote_server::{AuthMethod, Capacity, Server, ServerConfig, Starting};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -80,9 +81,17 @@ pub struct ServeArguments {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     workers: usize,
 
-    /// Most sessions at a time; one more is refused with "too many clients"
-    #[arg(long, value_name = "N", default_value_t = 2000)]
-    max_connections: usize,
+    /// Most sessions at a time; one more is refused with "too many clients" [default: 2000, or what the limit of open files
+    /// allows]
+    ///
+    /// Each takes a file descriptor. The last three are for superusers. Connections that have not authenticated yet count
+    /// apart: 256 of them, or a quarter of what the limit allows.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=262_143))]
+    max_connections: Option<u32>,
+
+    /// Time a client has to authenticate
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    authentication_timeout: Duration,
 
     /// Memory between committing transactions and the log's disk; larger transactions pass through it in pieces
     #[arg(long, value_name = "SIZE", default_value = "16MB", value_parser = |text: &str| parse_bytes_from(text, 4))]
@@ -135,7 +144,8 @@ pub fn run(arguments: &ServeArguments) -> ExitCode {
 }
 
 fn serve(arguments: &ServeArguments) -> Result<(), String> {
-    let config = server_config(arguments)?;
+    let engine = engine_config(arguments)?;
+    let config = server_config(arguments, &engine)?;
     let names = InitialNames {
         superuser: arguments.superuser.clone(),
         password: arguments
@@ -153,8 +163,9 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
     std::fs::create_dir_all(&arguments.data)
         .map_err(|e| format!("could not create directory {}: {e}", arguments.data.display()))?;
     refuse_foreign_directory(&arguments.data)?;
+    crate::allocator::give_back_in_background().map_err(|e| format!("could not start a thread: {e}"))?;
     let started = Instant::now();
-    let database = open(arguments, &names, &door, &mut signals)?;
+    let database = open(arguments, engine, &names, &door, &mut signals)?;
     database
         .engine()
         .start_background()
@@ -177,6 +188,7 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
 /// Recovers the database. A signal meanwhile ends the process: nothing was begun that needs an end.
 fn open(
     arguments: &ServeArguments,
+    engine: EngineConfig,
     names: &InitialNames,
     door: &Starting,
     signals: &mut Signals,
@@ -194,8 +206,7 @@ fn open(
         }
         report.progress(progress);
     };
-    Database::open_with_progress(&arguments.data, engine_config(arguments)?, names, &mut progress)
-        .map_err(|e| e.to_string())
+    Database::open_with_progress(&arguments.data, engine, names, &mut progress).map_err(|e| e.to_string())
 }
 
 fn listen_until_signal(
@@ -217,7 +228,7 @@ fn signal_name(signal: i32) -> &'static str {
     if signal == SIGINT { "SIGINT" } else { "SIGTERM" }
 }
 
-fn server_config(arguments: &ServeArguments) -> Result<ServerConfig, String> {
+fn server_config(arguments: &ServeArguments, engine: &EngineConfig) -> Result<ServerConfig, String> {
     let listen = resolve(&arguments.listen)?;
     let auth = match arguments.auth {
         Some(Auth::ScramSha256) => AuthMethod::ScramSha256,
@@ -227,8 +238,28 @@ fn server_config(arguments: &ServeArguments) -> Result<ServerConfig, String> {
         listen,
         auth,
         workers: arguments.workers,
-        connections_max: arguments.max_connections,
+        capacity: capacity(arguments, engine)?,
+        authentication_timeout: arguments.authentication_timeout,
     })
+}
+
+/// Raises the process's limit of open files, and divides what it allows.
+fn capacity(arguments: &ServeArguments, engine: &EngineConfig) -> Result<Capacity, String> {
+    let limit = descriptors::raise_limit();
+    let workers = match arguments.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        workers => workers,
+    };
+    let asked = arguments.max_connections.map(|asked| asked as usize);
+    let capacity =
+        Capacity::of(limit, engine.descriptors_max(), workers, asked).map_err(|error| error.to_string())?;
+    if asked.is_none() && capacity.is_reduced() {
+        eprintln!(
+            "mote: at most {} sessions, since the process may have {limit} open files (ulimit -n)",
+            capacity.sessions_max
+        );
+    }
+    Ok(capacity)
 }
 
 fn resolve(listen: &str) -> Result<SocketAddr, String> {

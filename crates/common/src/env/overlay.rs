@@ -44,7 +44,7 @@ impl OverlayDisk {
         if state.hidden.contains(path) {
             return Err(not_found(path));
         }
-        let base = self.base.open(path)?;
+        let base = self.base.open_to_read(path)?;
         let length = base.len()?;
         let file = Arc::new(OverlayFile {
             base: Some(base),

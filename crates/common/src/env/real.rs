@@ -9,6 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
 
+use super::read_pool::ReadPool;
 use super::{Clock, DIRECT_ALIGNMENT, Disk, Env, File};
 
 /// An environment whose disk is the directory `root`.
@@ -27,6 +28,7 @@ pub fn disk(root: &Path) -> Arc<dyn Disk> {
     Arc::new(RealDisk {
         root: root.to_path_buf(),
         writable: true,
+        reading: ReadPool::new(),
     })
 }
 
@@ -35,6 +37,7 @@ pub fn read_only_disk(root: &Path) -> Arc<dyn Disk> {
     Arc::new(RealDisk {
         root: root.to_path_buf(),
         writable: false,
+        reading: ReadPool::new(),
     })
 }
 
@@ -45,11 +48,16 @@ pub fn entropy_u64() -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Fills `buffer` with bytes fit for secrets.
+/// Fills `buffer` with bytes fit for secrets. Asks the kernel itself: opening its device would need a descriptor.
 pub fn fill_entropy(buffer: &mut [u8]) {
-    let file = fs::File::open("/dev/urandom").expect("the kernel's random device is present");
-    file.read_exact_at(buffer, 0)
-        .expect("the kernel's random device never ends");
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match rustix::rand::getrandom(&mut buffer[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => panic!("the kernel's random generator failed: {error}"),
+        }
+    }
 }
 
 struct RealClock {
@@ -72,6 +80,7 @@ impl Clock for RealClock {
 struct RealDisk {
     root: PathBuf,
     writable: bool,
+    reading: Arc<ReadPool>,
 }
 
 impl RealDisk {
@@ -181,6 +190,22 @@ impl Disk for RealDisk {
             .open(&place)
             .ok();
         Ok(Arc::new(RealFile { file, direct }))
+    }
+
+    fn open_to_read(&self, path: &str) -> io::Result<Arc<dyn File>> {
+        let place = self.root.join(path);
+        let open = move || {
+            let direct = fs::OpenOptions::new()
+                .read(true)
+                .custom_flags(OFlags::DIRECT.bits() as i32)
+                .open(&place);
+            let file: Arc<dyn File> = Arc::new(RealFile {
+                file: fs::File::open(&place)?,
+                direct: direct.ok(),
+            });
+            Ok(file)
+        };
+        self.reading.open(Box::new(open))
     }
 
     fn create(&self, path: &str) -> io::Result<Arc<dyn File>> {

@@ -198,7 +198,7 @@ pub fn open_image_file(disk: &dyn Disk, number: u64, system_id: u64) -> Result<A
         what,
     };
     let file = disk
-        .open_direct(&path)
+        .open_to_read(&path)
         .map_err(|e| damage(format!("the file cannot be opened: {e}")))?;
     let expected = &encode_file_header(system_id, number)[..64];
     let mut found = [0; 64];

@@ -197,13 +197,13 @@ impl Inner {
             return false;
         }
         let end = self.buffer.prepared();
-        match self.segments.prepare(end) {
-            Ok(()) => {
+        match self.segments.prepare(end, self.buffer.flushed()) {
+            Ok(true) => {
                 self.buffer.set_prepared(end + self.config.segment_bytes);
                 self.call_listeners();
                 true
             }
-            Err(error) if super::segment::is_disk_full(&error) => false,
+            Ok(false) => false,
             Err(error) => {
                 self.stop_for(&format!(
                     "the log segment at {} could not be prepared: {error}",

@@ -51,7 +51,7 @@ use flush::{Bell, Flusher};
 use frame::{FRAME_HEADER_BYTES, FrameHeader, PAYLOAD_BYTES_MAX, frame_bytes};
 use pins::{PinChange, Pins};
 use retention::Retention;
-use segment::Segments;
+use segment::{Scarcity, Segments};
 
 /// Writers that can exist at once, unless configured otherwise.
 pub const LOG_WRITERS_MAX: usize = 128;
@@ -88,6 +88,8 @@ pub enum LogError {
     RingFull { until: Lsn },
     /// No space for further segments: SQLSTATE 53100. Goes away when there is space again.
     DiskFull,
+    /// No file descriptor for further segments: SQLSTATE 53000. Goes away when there is one again.
+    NoDescriptors,
     /// A write or a sync failed earlier, or the log was closed.
     Stopped,
     /// The payload exceeds `PAYLOAD_BYTES_MAX`.
@@ -369,13 +371,12 @@ impl LogWriter {
             }
             Err(Shortage::Segment) => {
                 inner.prepare_bell.ring();
-                let full = inner.segments.disk_full();
-                return Err(if full {
-                    LogError::DiskFull
-                } else {
-                    LogError::RingFull {
+                return Err(match inner.segments.scarcity() {
+                    Scarcity::Space => LogError::DiskFull,
+                    Scarcity::Descriptors => LogError::NoDescriptors,
+                    Scarcity::None => LogError::RingFull {
                         until: self.log.tail(),
-                    }
+                    },
                 });
             }
         }

@@ -115,6 +115,7 @@ impl Log {
         let writer = self.writer();
         let admission = writer.admit(payload.len()).map_err(|error| match error {
             LogError::Stopped => io::Error::other("the log could not be prepared for writing"),
+            LogError::NoDescriptors => io::Error::from(rustix::io::Errno::MFILE),
             _ => io::Error::new(
                 io::ErrorKind::StorageFull,
                 "no space for the next log segment; free some and start again",
@@ -155,10 +156,15 @@ fn adopt_files(
                 disk.rename(&path, &freed)?;
                 free.push(freed);
             } else {
-                live.push(Segment {
-                    start,
-                    file: disk.open(&segment_path(start))?,
-                });
+                let file = disk.open(&segment_path(start))?;
+                // What a crash left in the cache must be durable; below the end nothing is written any more.
+                let written = end > position.end.0;
+                if !written {
+                    file.sync_data()
+                        .map_err(|e| cannot("the log files could not be synced", e))?;
+                }
+                let file = written.then_some(file);
+                live.push(Segment { start, file });
             }
         }
     }

@@ -64,7 +64,7 @@ impl LogFiles {
         for start in names.iter().filter_map(|name| parse_segment_name(name)) {
             let path = segment_path(start);
             let file = disk
-                .open(&path)
+                .open_to_read(&path)
                 .map_err(|e| damage(&path, start, format!("the file cannot be opened: {e}")))?;
             let mut bytes = [0; 64];
             let read = file

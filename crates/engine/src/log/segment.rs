@@ -8,14 +8,14 @@
 //! Invariants: a file has a `.log` name only when its header and length are on disk; `prepared` never runs ahead of
 //! that. Leaves out: what the bytes mean (`frame`, `reader`).
 
-use crate::sync::atomic::{AtomicBool, Ordering::*};
+use crate::sync::atomic::{AtomicU8, Ordering::*};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
 use crate::sync::Mutex;
 use mote_common::Lsn;
-use mote_common::env::{Disk, File};
+use mote_common::env::{Disk, File, descriptors};
 
 use super::varint::Cursor;
 
@@ -92,11 +92,32 @@ pub fn parse_segment_name(name: &str) -> Option<u64> {
     (digits == format!("{start:016x}")).then_some(start)
 }
 
-/// An open segment.
+/// A segment in use.
 #[derive(Clone)]
 pub(super) struct Segment {
     pub start: u64,
-    pub file: Arc<dyn File>,
+    /// `None`: everything in it is durable. It is not written any more, and takes no descriptor.
+    pub file: Option<Arc<dyn File>>,
+}
+
+/// Why the last attempt to prepare a segment failed, where that goes away by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scarcity {
+    None = 0,
+    Space = 1,
+    Descriptors = 2,
+}
+
+impl Scarcity {
+    fn of(error: &io::Error) -> Scarcity {
+        if descriptors::are_exhausted(error) {
+            return Scarcity::Descriptors;
+        }
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Scarcity::Space,
+            _ => Scarcity::None,
+        }
+    }
 }
 
 struct State {
@@ -113,7 +134,8 @@ pub(super) struct Segments {
     state: Mutex<State>,
     /// One preparation at a time; not the lock of `state`, which the flusher takes.
     preparing: Mutex<()>,
-    disk_full: AtomicBool,
+    /// A `Scarcity`.
+    scarcity: AtomicU8,
 }
 
 impl Segments {
@@ -134,7 +156,7 @@ impl Segments {
                 free,
             }),
             preparing: Mutex::new(()),
-            disk_full: AtomicBool::new(false),
+            scarcity: AtomicU8::new(Scarcity::None as u8),
         }
     }
 
@@ -147,18 +169,40 @@ impl Segments {
             .map(|segment| segment.start + self.segment_bytes)
     }
 
-    /// Whether the last attempt to prepare a segment found no space.
-    pub fn disk_full(&self) -> bool {
-        self.disk_full.load(Relaxed) // a hint: which error a writer gets, not whether it gets one
+    /// What the last attempt to prepare a segment lacked.
+    pub fn scarcity(&self) -> Scarcity {
+        // Relaxed: a hint, which error a writer gets, not whether it gets one.
+        match self.scarcity.load(Relaxed) {
+            0 => Scarcity::None,
+            1 => Scarcity::Space,
+            _ => Scarcity::Descriptors,
+        }
     }
 
-    /// Makes the segment that begins at `start` (the end of the last one) ready for frames.
-    pub fn prepare(&self, start: u64) -> io::Result<()> {
+    /// Makes the segment that begins at `start` (the end of the last one) ready for frames. False: it cannot be had now,
+    /// for want of space or of a descriptor. What is durable, up to `flushed`, is closed.
+    pub fn prepare(&self, start: u64, flushed: u64) -> io::Result<bool> {
         let _one = self.preparing.lock();
+        self.close_below(flushed);
         let result = self.prepare_file(start);
-        let full = matches!(&result, Err(e) if is_disk_full(e));
-        self.disk_full.store(full, Relaxed);
-        let file = result?;
+        let scarcity = result.as_ref().err().map_or(Scarcity::None, Scarcity::of);
+        let before = self.scarcity();
+        self.scarcity.store(scarcity as u8, Relaxed);
+        let file = match result {
+            Ok(file) => file,
+            Err(error) if scarcity != Scarcity::None => {
+                if before != scarcity {
+                    eprintln!(
+                        "mote: warning: no further log segment can be prepared: {error}; writers are refused until it can"
+                    );
+                }
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        if before != Scarcity::None {
+            eprintln!("mote: log segments can be prepared again");
+        }
         let mut state = self.state.lock();
         debug_assert!(
             state
@@ -166,8 +210,21 @@ impl Segments {
                 .back()
                 .is_none_or(|last| last.start + self.segment_bytes == start)
         );
+        let file = Some(file);
         state.live.push_back(Segment { start, file });
-        Ok(())
+        Ok(true)
+    }
+
+    /// Closes the files that nobody writes or syncs any more.
+    fn close_below(&self, flushed: u64) {
+        let mut state = self.state.lock();
+        let done = state
+            .live
+            .iter_mut()
+            .filter(|segment| segment.start + self.segment_bytes <= flushed);
+        let closed: Vec<_> = done.filter_map(|segment| segment.file.take()).collect();
+        drop(state);
+        drop(closed);
     }
 
     fn prepare_file(&self, start: u64) -> io::Result<Arc<dyn File>> {
@@ -181,7 +238,7 @@ impl Segments {
             .clone()
             .unwrap_or_else(|| format!("{LOG_DIRECTORY}/{start:016x}.new"));
         let written = (|| {
-            let file = match recycled {
+            let file = match &recycled {
                 Some(_) => {
                     // That it is free must be durable before it gets another header: after a power failure it would
                     // else stand there under its old name and belong elsewhere.
@@ -196,9 +253,16 @@ impl Segments {
             self.disk.sync_dir(LOG_DIRECTORY)?;
             Ok(file)
         })();
-        if written.is_err() {
+        match &written {
+            Ok(_) => {}
+            // Nothing was written to it: the next attempt takes it again.
+            Err(error)
+                if recycled.is_some() && descriptors::are_exhausted(error) && self.disk.exists(&path)? =>
+            {
+                self.state.lock().free.push(path);
+            }
             // Half a file gives back its space; if even that fails it is removed at the next start.
-            let _ = self.disk.remove(&path);
+            Err(_) => _ = self.disk.remove(&path),
         }
         written
     }
@@ -225,14 +289,12 @@ impl Segments {
     /// Writes whole blocks. They may cross a segment's end. Remembers in `touched` what must be synced.
     pub fn write(&self, mut lsn: u64, mut data: &[u8], touched: &mut Vec<Arc<dyn File>>) -> io::Result<()> {
         while !data.is_empty() {
-            let segment = self.segment_of(lsn)?;
-            let within = lsn - segment.start;
+            let (start, file) = self.open_segment_of(lsn)?;
+            let within = lsn - start;
             let part = data.len().min((self.segment_bytes - within) as usize);
-            segment
-                .file
-                .write_all_at(&data[..part], SEGMENT_HEADER_BYTES + within)?;
-            if !touched.iter().any(|file| Arc::ptr_eq(file, &segment.file)) {
-                touched.push(segment.file);
+            file.write_all_at(&data[..part], SEGMENT_HEADER_BYTES + within)?;
+            if !touched.iter().any(|other| Arc::ptr_eq(other, &file)) {
+                touched.push(file);
             }
             lsn += part as u64;
             data = &data[part..];
@@ -240,16 +302,23 @@ impl Segments {
         Ok(())
     }
 
-    fn segment_of(&self, lsn: u64) -> io::Result<Segment> {
+    fn open_segment_of(&self, lsn: u64) -> io::Result<(u64, Arc<dyn File>)> {
         let state = self.state.lock();
         let first = state.live.front().map_or(0, |segment| segment.start);
         let index = (lsn.wrapping_sub(first) / self.segment_bytes) as usize;
-        state.live.get(index).cloned().ok_or_else(|| {
+        let segment = state.live.get(index).ok_or_else(|| {
             io::Error::other(format!(
                 "no log segment is prepared for {}; admission let too much in",
                 Lsn(lsn)
             ))
-        })
+        })?;
+        let file = segment.file.clone().ok_or_else(|| {
+            io::Error::other(format!(
+                "{} lies in a log segment that is durable already",
+                Lsn(lsn)
+            ))
+        })?;
+        Ok((segment.start, file))
     }
 
     pub fn sync_all(&self) -> io::Result<()> {
@@ -258,7 +327,7 @@ impl Segments {
             .lock()
             .live
             .iter()
-            .map(|segment| segment.file.clone())
+            .filter_map(|segment| segment.file.clone())
             .collect();
         files.iter().try_for_each(|file| file.sync_data())
     }
@@ -293,13 +362,6 @@ impl Segments {
     pub fn live_bytes(&self) -> u64 {
         self.state.lock().live.len() as u64 * self.segment_bytes
     }
-}
-
-pub(crate) fn is_disk_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
 }
 
 #[cfg(test)]

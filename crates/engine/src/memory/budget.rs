@@ -1,10 +1,11 @@
 //! The memory budget of an engine.
 //!
-//! Every byte of versions and index nodes is charged before it is allocated. A shared counter would be one cache line
+//! Every byte of versions and index nodes is charged before it is allocated, and what sessions keep beside them. A shared counter would be one cache line
 //! for all threads, so each stripe holds credit taken in larger pieces: `used = taken - sum of credits`.
 //!
-//! Invariant: `taken` never passes the limit; ordinary charges stop at 98 % of it, and the last 2 % are for what
-//! must not fail at the limit: tombstones, rollback, commit, clean-up.
+//! Invariant: `taken` never passes the limit. Ordinary charges (rows, indexes) stop at 95 % of it, so that sessions can
+//! work while the tables are full; theirs stop at 98 %, and the last 2 % are for what must not fail at the limit:
+//! tombstones, rollback, commit, clean-up.
 
 use super::stripe::{self, Padded, STRIPES};
 use crate::index::MemoryAccount;
@@ -13,13 +14,20 @@ use std::sync::Arc;
 
 /// Credit a stripe takes at once; less under small limits, so that stripes cannot starve each other.
 const CREDIT_BYTES: i64 = 64 << 10;
-/// Part of the limit that ordinary charges leave: one fiftieth.
+/// Part of the limit that is for what must not fail: one fiftieth.
 const RESERVE_DIVISOR: u64 = 50;
+/// Part of the limit that rows and indexes leave: one twentieth, the reserve included.
+const ORDINARY_DIVISOR: u64 = 20;
+/// Part of the limit that all sessions may have for themselves: a quarter.
+const SESSIONS_DIVISOR: u64 = 4;
 
 /// Who asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Charge {
+    /// Rows and indexes.
     Ordinary,
+    /// What sessions keep beside them.
+    Session,
     /// May use the reserve.
     Essential,
 }
@@ -32,6 +40,8 @@ pub struct MemoryBudget {
     taken_bytes: AtomicU64,
     /// Part of the use that is index nodes, for the report.
     index_bytes: AtomicU64,
+    /// Part of the use that sessions hold (`session`).
+    pub(super) sessions_bytes: AtomicU64,
     credits: Box<[Padded<AtomicI64>]>,
 }
 
@@ -42,6 +52,8 @@ pub struct MemoryReport {
     pub used_bytes: u64,
     pub version_bytes: u64,
     pub index_bytes: u64,
+    /// What sessions keep beside rows and indexes.
+    pub session_bytes: u64,
     /// Taken from the operating system for versions, used or not.
     pub slab_bytes: u64,
 }
@@ -54,8 +66,13 @@ impl MemoryBudget {
             credit_bytes,
             taken_bytes: AtomicU64::new(0),
             index_bytes: AtomicU64::new(0),
+            sessions_bytes: AtomicU64::new(0),
             credits: (0..STRIPES).map(|_| Padded::default()).collect(),
         }
+    }
+
+    pub(super) fn sessions_limit_bytes(&self) -> u64 {
+        self.limit_bytes / SESSIONS_DIVISOR
     }
 
     /// Takes `bytes`, or takes nothing and answers false.
@@ -73,7 +90,8 @@ impl MemoryBudget {
     #[cold]
     fn take(&self, credit: &AtomicI64, bytes: i64, charge: Charge) -> bool {
         let limit = match charge {
-            Charge::Ordinary => self.limit_bytes - self.limit_bytes / RESERVE_DIVISOR,
+            Charge::Ordinary => self.limit_bytes - self.limit_bytes / ORDINARY_DIVISOR,
+            Charge::Session => self.limit_bytes - self.limit_bytes / RESERVE_DIVISOR,
             Charge::Essential => self.limit_bytes,
         };
         for piece in [bytes + self.credit_bytes, bytes] {
@@ -120,11 +138,13 @@ impl MemoryBudget {
     pub fn report(&self) -> MemoryReport {
         let used_bytes = self.used_bytes();
         let index_bytes = self.index_bytes.load(Ordering::Relaxed);
+        let session_bytes = self.sessions_bytes.load(Ordering::Relaxed);
         MemoryReport {
             limit_bytes: self.limit_bytes,
             used_bytes,
-            version_bytes: used_bytes.saturating_sub(index_bytes),
+            version_bytes: used_bytes.saturating_sub(index_bytes + session_bytes),
             index_bytes,
+            session_bytes,
             slab_bytes: super::slab::mapped_bytes(),
         }
     }
@@ -159,12 +179,12 @@ mod tests {
         while budget.charge(1000, Charge::Ordinary) {
             charged += 1000;
         }
-        assert!((970_000..=980_000).contains(&charged), "{charged}");
+        assert!((940_000..=950_000).contains(&charged), "{charged}");
         let mut essential = 0;
         while budget.charge(1000, Charge::Essential) {
             essential += 1000;
         }
-        assert!((19_000..=30_000).contains(&essential), "{essential}");
+        assert!((49_000..=60_000).contains(&essential), "{essential}");
         assert_eq!(budget.used_bytes(), charged + essential);
         for _ in 0..(charged + essential) / 1000 {
             budget.release(1000);

@@ -28,21 +28,36 @@ pub(crate) fn map(bytes: usize, pages: Pages) -> Option<NonNull<u8>> {
         return map_anywhere(bytes);
     }
     debug_assert!(bytes.is_multiple_of(HUGE_PAGE_BYTES));
+    let address = map_aligned(bytes, HUGE_PAGE_BYTES)?;
+    // SAFETY: the range was just mapped. A hint: on refusal the mapping works as it is.
+    let _ = unsafe { madvise(address.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+    Some(address)
+}
+
+/// The same on small pages, at a multiple of `alignment`, which is a multiple of 4 KiB.
+pub(crate) fn map_aligned(bytes: usize, alignment: usize) -> Option<NonNull<u8>> {
     // Newer kernels align large mappings themselves; here what stands out at both ends is cut off.
-    let from = map_anywhere(bytes + HUGE_PAGE_BYTES)?.as_ptr();
-    let before = from.align_offset(HUGE_PAGE_BYTES);
-    // SAFETY: the mapping has `HUGE_PAGE_BYTES` more than `bytes`, and `before` is less than those: the address is
-    // inside it, and both cuts are page-aligned parts of it that nobody uses yet.
+    let from = map_anywhere(bytes + alignment)?.as_ptr();
+    let before = from.align_offset(alignment);
+    // SAFETY: the mapping has `alignment` more than `bytes`, and `before` is less than those: the address is inside it,
+    // and both cuts are page-aligned parts of it that nobody uses yet.
     unsafe {
         let address = from.add(before);
         if before > 0 {
             unmap_range(from, before);
         }
-        unmap_range(address.add(bytes), HUGE_PAGE_BYTES - before);
-        // A hint: on refusal the mapping works as it is.
-        let _ = madvise(address.cast(), bytes, Advice::LinuxHugepage);
+        unmap_range(address.add(bytes), alignment - before);
         NonNull::new(address)
     }
+}
+
+/// Gives the memory behind a range back; the range stays mapped and reads as zeros.
+///
+/// # Safety
+/// The range is page-aligned, part of a mapping of this module, and nobody uses what is in it any more.
+pub(crate) unsafe fn empty(address: NonNull<u8>, bytes: usize) {
+    // SAFETY: by the contract. Where it is refused the memory stays, and nothing else is different.
+    let _ = unsafe { madvise(address.as_ptr().cast(), bytes, Advice::LinuxDontNeed) };
 }
 
 /// Gives a mapping back.

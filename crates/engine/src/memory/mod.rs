@@ -2,19 +2,23 @@
 //!
 //! Read in this order:
 //!  1. `budget`: the limit, the reserve and the credits;
-//!  2. `slab`: size classes of 8 bytes for versions, with a cache per thread;
-//!  3. `mapping`: large pieces from the system, on huge pages;
-//!  4. `scratch`: blocks of such pieces for work that is thrown away;
-//!  5. `stripe`: which of several counters a thread uses.
+//!  2. `session`: the accounts of sessions, for what they keep beside rows and indexes;
+//!  3. `slab`: size classes of 8 bytes for versions, with a cache per thread; free pages go back to the system;
+//!  4. `mapping`: large pieces from the system, on huge pages;
+//!  5. `scratch`: blocks of such pieces for work that is thrown away;
+//!  6. `stripe`: which of several counters a thread uses.
 //!
 //! Promises: nothing is allocated for a row before the budget agreed; returning memory never fails and never waits.
-//! Leaves out: index nodes (they ask the budget through `index::MemoryAccount`), the log's ring, memory of statements.
+//! Leaves out: index nodes (they ask the budget through `index::MemoryAccount`), the log's ring.
 
 mod budget;
 pub(crate) mod mapping;
 pub(crate) mod scratch;
+mod session;
 pub(crate) mod slab;
 pub(crate) mod stripe;
 
 pub(crate) use budget::{Charge, IndexAccount};
 pub use budget::{MemoryBudget, MemoryReport};
+pub use session::{MemoryCharge, MemoryRefused, SessionMemory};
+pub use slab::give_memory_back;

@@ -1,6 +1,6 @@
 //! Slab allocator for versions: size classes of 8 bytes, so that a row wastes less than 8.
 //!
-//! Pages of 64 KiB are cut from 4 MiB mappings and belong to one class for ever. Each thread keeps a free list and a
+//! Pages of 64 KiB are cut from 4 MiB mappings and belong to one class as long as a block of theirs is in use. Each thread keeps a free list and a
 //! page to cut from per class; a list that grows beyond a page's worth hands half of itself to the class's depot, from
 //! which threads refill. What a thread has not cut when it ends goes to the depot as it is: memory that nobody touched
 //! costs nothing. A block carries no header: whoever frees it knows its size (a version's header tells).
@@ -8,14 +8,17 @@
 //! Invariant: a block is in exactly one of {in use, one thread's list or page, the depot}. The allocator is one per
 //! process, shared by all engines, so that blocks may be freed by any thread at any later time.
 //!
-//! Leaves out: giving pages back to the system or to another class; the budget (`budget`); blocks above
-//! [`SLAB_BYTES_MAX`], which go to the global allocator.
+//! Pages whose blocks all lie in the depot go back (`give_memory_back`): their memory to the system, their addresses to whatever class
+//! needs a page next.
+//!
+//! Leaves out: the budget (`budget`); blocks above [`SLAB_BYTES_MAX`], which go to the global allocator.
 
-use super::mapping::{self, Pages};
+use super::mapping;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::UnsafeCell;
+use std::collections::HashMap;
 use std::ptr::{self, NonNull};
 
 /// The largest block cut from a page: at least 8 of them fit.
@@ -25,20 +28,26 @@ const CLASSES: usize = SLAB_BYTES_MAX / GRAIN + 1;
 const PAGE_BYTES: usize = 64 << 10;
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// Bytes mapped for pages, for reports.
+/// A class is trimmed once so much of it lies in its depot.
+const TRIM_BYTES_MIN: u64 = 1 << 20;
+
+/// Bytes mapped for pages and not given back, for reports.
 static MAPPED_BYTES: AtomicU64 = AtomicU64::new(0);
 static CHUNK: Mutex<Chunk> = Mutex::new(Chunk {
     next: ptr::null_mut(),
     left: 0,
+    emptied: Vec::new(),
 });
 static DEPOTS: [Mutex<Depot>; CLASSES] = [const { Mutex::new(Depot::EMPTY) }; CLASSES];
 
 struct Chunk {
     next: *mut u8,
     left: usize,
+    /// Pages whose memory the system has: used again before others are cut.
+    emptied: Vec<*mut u8>,
 }
 
-// SAFETY: the pointer names memory that nobody else has; it moves between threads under the mutex.
+// SAFETY: the pointers name memory that nobody else has; they move between threads under the mutex.
 unsafe impl Send for Chunk {}
 
 /// Free blocks of one class that no thread has.
@@ -47,12 +56,15 @@ struct Depot {
     lists: Vec<List>,
     /// Pages that were not cut to their end.
     rests: Vec<Rest>,
+    /// Bytes in lists when `trim_class` last left them: what it could not give back then.
+    kept_bytes: u64,
 }
 
 impl Depot {
     const EMPTY: Depot = Depot {
         lists: Vec::new(),
         rests: Vec::new(),
+        kept_bytes: 0,
     };
 }
 
@@ -95,6 +107,14 @@ impl List {
         unsafe { block.cast::<*mut u8>().write(self.head) };
         self.head = block;
         self.count += 1;
+    }
+
+    /// The blocks, as they are linked.
+    fn blocks(&self) -> impl Iterator<Item = NonNull<u8>> {
+        // SAFETY: blocks in the list hold the next one in their first word, and are ours as long as `self` is.
+        std::iter::successors(NonNull::new(self.head), |block| {
+            NonNull::new(unsafe { block.as_ptr().cast::<*mut u8>().read() })
+        })
     }
 
     #[inline]
@@ -212,8 +232,12 @@ crate::sync::thread_local! {
 
 fn new_page() -> NonNull<u8> {
     let mut chunk = CHUNK.lock();
+    if let Some(page) = chunk.emptied.pop() {
+        MAPPED_BYTES.fetch_add(PAGE_BYTES as u64, Ordering::Relaxed);
+        return NonNull::new(page).expect("pages are not at address zero");
+    }
     if chunk.left == 0 {
-        match mapping::map(CHUNK_BYTES, Pages::Small) {
+        match mapping::map_aligned(CHUNK_BYTES, PAGE_BYTES) {
             Some(address) => chunk.next = address.as_ptr(),
             None => handle_alloc_error(Layout::new::<[u8; CHUNK_BYTES]>()),
         }
@@ -227,7 +251,70 @@ fn new_page() -> NonNull<u8> {
     NonNull::new(page).expect("the kernel does not map address zero")
 }
 
-/// Bytes taken from the system for pages so far.
+/// Gives the pages back of which every block lies in the depot; answers how many bytes. Walks the depot's lists, a cache
+/// miss a block: for a thread in the background. A class is looked at only when its depot has grown by half since.
+pub fn give_memory_back() -> u64 {
+    (1..CLASSES).map(trim_class).sum()
+}
+
+fn trim_class(class: usize) -> u64 {
+    let lists = {
+        let mut depot = DEPOTS[class].lock();
+        let blocks: u64 = depot.lists.iter().map(|list| u64::from(list.count)).sum();
+        let bytes = blocks * (class * GRAIN) as u64;
+        depot.kept_bytes = depot.kept_bytes.min(bytes);
+        if bytes < TRIM_BYTES_MIN || bytes < depot.kept_bytes / 2 * 3 {
+            return 0;
+        }
+        std::mem::take(&mut depot.lists)
+    };
+    let (kept, pages) = divide(lists, class);
+    let kept_blocks: u64 = kept.iter().map(|list| u64::from(list.count)).sum();
+    {
+        let mut depot = DEPOTS[class].lock();
+        depot.lists.extend(kept);
+        depot.kept_bytes = kept_blocks * (class * GRAIN) as u64;
+    }
+    for &page in &pages {
+        let page = NonNull::new(page).expect("pages are not at address zero");
+        // SAFETY: every block of the page was in the lists that `divide` got, and is in none that it answered: nobody
+        // else has one. The page is part of a chunk, aligned to its own size.
+        unsafe { mapping::empty(page, PAGE_BYTES) };
+    }
+    let bytes = (pages.len() * PAGE_BYTES) as u64;
+    MAPPED_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+    CHUNK.lock().emptied.extend(pages);
+    bytes
+}
+
+/// Divides free blocks: lists of those whose pages have other blocks in use, and pages that are free altogether.
+fn divide(lists: Vec<List>, class: usize) -> (Vec<List>, Vec<*mut u8>) {
+    let per_page = (PAGE_BYTES / (class * GRAIN)) as u32;
+    let page_of = |block: NonNull<u8>| block.as_ptr().map_addr(|address| address & !(PAGE_BYTES - 1));
+    let mut free: HashMap<*mut u8, u32> = HashMap::new();
+    for list in &lists {
+        for block in list.blocks() {
+            *free.entry(page_of(block)).or_insert(0) += 1;
+        }
+    }
+    let mut kept: Vec<List> = Vec::new();
+    for mut list in lists {
+        let mut stays = List::EMPTY;
+        while let Some(block) = list.pop() {
+            if free[&page_of(block)] < per_page {
+                // SAFETY: the block came from a list that is ours.
+                unsafe { stays.push(block.as_ptr()) };
+            }
+        }
+        if stays.count > 0 {
+            kept.push(stays);
+        }
+    }
+    let whole = free.into_iter().filter(|&(_, count)| count == per_page);
+    (kept, whole.map(|(page, _)| page).collect())
+}
+
+/// Bytes taken from the system for pages and not given back.
 pub(crate) fn mapped_bytes() -> u64 {
     MAPPED_BYTES.load(Ordering::Relaxed)
 }
@@ -317,6 +404,59 @@ mod tests {
         let blocks: Vec<usize> = (0..64).map(|_| thread().expect("no panic")).collect();
         let neighbours = blocks.windows(2).filter(|pair| pair[1] == pair[0] + BYTES);
         assert!(neighbours.count() > 32, "{blocks:x?}");
+    }
+
+    /// Blocks of one class fill pages; when all are free, most pages go, and the memory is good for any class again.
+    #[test]
+    fn free_pages_go_back() {
+        const BYTES: usize = 1928; // a class that no other test uses
+        const BLOCKS: usize = 40_000;
+        let fill = |bytes: usize, mark: u8| -> Vec<usize> {
+            let block = |_| {
+                let block = allocate(bytes).as_ptr();
+                // SAFETY: the block has `bytes` bytes and is ours.
+                unsafe { block.write_bytes(mark, bytes) };
+                block as usize
+            };
+            (0..BLOCKS).map(block).collect()
+        };
+        let release = |blocks: &[usize], bytes: usize| {
+            for &block in blocks {
+                let block = NonNull::new(block as *mut u8).expect("was not null");
+                // SAFETY: allocated by `fill` with this size, and freed once.
+                unsafe { free(block, bytes) };
+            }
+        };
+        let blocks = fill(BYTES, 7);
+        // Of each page but one a block stays in use.
+        let (some, others) = blocks.split_at(BLOCKS / 2);
+        release(some, BYTES);
+        let first = trim_class(BYTES / GRAIN);
+        let half = (BLOCKS / 2 * BYTES) as u64;
+        assert!(
+            (half / 10 * 9..=half / 10 * 11).contains(&first),
+            "{first} of {half}"
+        );
+        for &block in others {
+            // SAFETY: in use, written by `fill`.
+            let content = unsafe { std::slice::from_raw_parts(block as *const u8, BYTES) };
+            assert!(
+                content.iter().all(|&byte| byte == 7),
+                "a block in use was emptied"
+            );
+        }
+        assert_eq!(trim_class(BYTES / GRAIN), 0, "nothing has come since");
+        let before = mapped_bytes();
+        let again = fill(BYTES + 8, 9);
+        assert!(
+            mapped_bytes() - before <= 2 * half + (64 << 20),
+            "other tests map little"
+        );
+        release(&again, BYTES + 8);
+        release(others, BYTES);
+        assert!(trim_class(BYTES / GRAIN) > half / 10 * 8);
+        // Whatever was emptied: what is allocated now is whole.
+        release(&fill(BYTES, 1), BYTES);
     }
 
     #[test]

@@ -73,6 +73,8 @@ impl From<RowTooLarge> for WriteError {
 pub enum LogUnavailable {
     /// No space for new segments: 53100.
     DiskFull,
+    /// No file descriptor for new segments: 53000.
+    NoDescriptors,
     /// The engine is stopping, or its log failed.
     Stopped,
     /// The frame can never fit.

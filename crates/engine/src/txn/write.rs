@@ -609,6 +609,7 @@ impl From<LogError> for LogUnavailable {
     fn from(error: LogError) -> LogUnavailable {
         match error {
             LogError::DiskFull => LogUnavailable::DiskFull,
+            LogError::NoDescriptors => LogUnavailable::NoDescriptors,
             LogError::TooLarge => LogUnavailable::TooLarge,
             LogError::KeepsTooMuch {
                 kept_bytes,

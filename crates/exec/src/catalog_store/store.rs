@@ -65,6 +65,11 @@ impl CatalogStore {
         }
     }
 
+    /// The same for those who only compare it with an earlier answer: a publication in progress counts as a change.
+    pub fn generation_seen(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
     pub fn allocate_oid(&self) -> Oid {
         Oid(self.next_oid.fetch_add(1, Ordering::Relaxed))
     }

@@ -196,6 +196,11 @@ pub fn log_unavailable(reason: LogUnavailable) -> SqlError {
             "could not extend the log: No space left on device",
         )
         .hint("Check free disk space."),
+        LogUnavailable::NoDescriptors => SqlError::new(
+            state::INSUFFICIENT_RESOURCES,
+            "out of file descriptors: Too many open files; release and retry",
+        )
+        .detail("The log cannot be extended."),
         LogUnavailable::Stopped => {
             SqlError::new(state::ADMIN_SHUTDOWN, "the database system is shutting down")
         }

@@ -1,30 +1,29 @@
-//! Accounting of rows kept by sorts, hash tables and their kin against `work_mem`.
+//! Accounting of rows kept by sorts, hash tables and their kin: against `work_mem`, and against the session's memory.
 //!
-//! Beyond the limit the statement fails with 53200: nothing spills yet, and nothing grows without a bound.
+//! Beyond either the statement fails with 53200: nothing spills yet, and nothing grows without a bound.
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 
+use crate::memory::{Kept, row_bytes};
 use crate::query::runtime::Runtime;
 
-/// What one node keeps, in bytes.
+/// What one node keeps.
 #[derive(Default)]
-pub struct WorkMemory {
-    used_bytes: usize,
-}
+pub struct WorkMemory(Kept);
 
 impl WorkMemory {
     /// Accounts for a kept row.
     pub fn charge_row(&mut self, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlResult<()> {
-        let heap: usize = row.iter().map(Datum::heap_bytes).sum();
-        self.charge(size_of::<Vec<Datum>>() + size_of_val(row) + heap, runtime)
+        self.charge(row_bytes(row), runtime)
     }
 
     pub fn charge(&mut self, bytes: usize, runtime: &Runtime<'_, '_>) -> SqlResult<()> {
-        self.used_bytes += bytes;
+        self.0
+            .add(bytes, &runtime.session().memory, "the rows of a sort or hash")?;
         let limit = runtime.work_memory_bytes();
-        if self.used_bytes <= limit {
+        if self.0.bytes() <= limit {
             return Ok(());
         }
         Err(SqlError::new(state::OUT_OF_MEMORY, "out of memory")
@@ -36,6 +35,6 @@ impl WorkMemory {
     }
 
     pub fn clear(&mut self) {
-        self.used_bytes = 0;
+        self.0.clear();
     }
 }

@@ -192,6 +192,8 @@ pub fn open_portal(
         savepoint_depth: context.session.savepoint_depth,
         cursor: Some(Box::new(cursor)),
         made_us: context.session.statement_start_us,
+        charge: None,
+        statement_charge: None,
     })
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_engine::MemoryCharge;
 use mote_sql::ast::{ClosePortal, DeclareCursor, Fetch, FetchDirection, ParsedStatement};
 use mote_sql::plan::node::Node;
 use mote_sql::plan::{Command, OutputColumn, PlanBody, QueryPlan};
@@ -23,7 +24,10 @@ use super::statements::{Collect, new_portal};
 use super::{CommandTag, Portal, PortalState, Session};
 use crate::context::StatementContext;
 use crate::host::Host;
+use crate::memory::{self, row_bytes};
 
+/// What a cursor takes beside its statement: itself, and its query's operators.
+const PORTAL_BYTES: usize = 4 << 10;
 /// All rows, in FETCH and MOVE.
 const ALL: i64 = i64::MAX;
 
@@ -37,7 +41,6 @@ enum Scroll {
     Kept,
 }
 
-#[derive(Debug)]
 pub struct Cursor {
     scroll: Scroll,
     pub hold: bool,
@@ -46,6 +49,8 @@ pub struct Cursor {
     pub binary: bool,
     /// Rows `kept_from + 1 ..`, where rows are kept.
     kept: Option<Vec<Vec<Datum>>>,
+    /// What they take.
+    charge: Option<MemoryCharge>,
     kept_from: i64,
     /// Rows that the running query has produced.
     produced: i64,
@@ -153,6 +158,8 @@ impl Session {
             self.state.savepoint_depth,
         );
         portal.made_us = self.state.statement_start_us;
+        let bytes = PORTAL_BYTES + portal.prepared.bytes;
+        portal.charge = Some(memory::charge(&self.state.memory, bytes, "a cursor")?);
         let made = Cursor::new(declare.scroll, declare.hold, declare.binary, query);
         portal.cursor = Some(Box::new(made));
         portal.result_formats = if declare.binary { vec![1] } else { Vec::new() };
@@ -259,6 +266,7 @@ impl Cursor {
             pinned: false,
             binary,
             kept: (scroll == Scroll::Kept).then(Vec::new),
+            charge: None,
             kept_from: 0,
             produced: 0,
             total: None,
@@ -275,6 +283,7 @@ impl Cursor {
             pinned: false,
             binary: false,
             kept: None,
+            charge: None,
             kept_from: 0,
             produced: 0,
             total: ended.then_some(0),
@@ -467,11 +476,12 @@ fn keep_up_to(portal: &mut Portal, last: i64, context: &mut StatementContext<'_>
     if missing <= 0 || cursor(portal).held || cursor(portal).total.is_some() {
         return Ok(());
     }
-    let bytes = |row: &Vec<Datum>| {
-        let heap: usize = row.iter().map(Datum::heap_bytes).sum();
-        size_of::<Vec<Datum>>() + size_of_val(&**row) + heap
-    };
-    let kept: usize = cursor(portal).kept.iter().flatten().map(bytes).sum();
+    let kept: usize = cursor(portal)
+        .kept
+        .iter()
+        .flatten()
+        .map(|row| row_bytes(row))
+        .sum();
     let room = context
         .session
         .settings
@@ -479,7 +489,11 @@ fn keep_up_to(portal: &mut Portal, last: i64, context: &mut StatementContext<'_>
         .work_mem_bytes
         .saturating_sub(kept);
     let rows = collect(context, true, room, |context| pull(portal, missing, context))?;
-    cursor(portal).kept.get_or_insert_default().extend(rows);
+    let bytes = kept + rows.iter().map(|row| row_bytes(row)).sum::<usize>();
+    let memory = &context.session.memory;
+    let cursor = cursor(portal);
+    memory::resize(&mut cursor.charge, bytes, memory, "the rows of a cursor")?;
+    cursor.kept.get_or_insert_default().extend(rows);
     Ok(())
 }
 
@@ -538,7 +552,8 @@ pub(crate) fn collect<T>(
     room_bytes: usize,
     work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
 ) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut collected = Collect::new(&mut *context.host, keeps, room_bytes);
+    let memory = context.session.memory.clone();
+    let mut collected = Collect::new(&mut *context.host, keeps, room_bytes, memory);
     let mut inner = StatementContext {
         transaction: context.transaction,
         session: &mut *context.session,

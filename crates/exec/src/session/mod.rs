@@ -1,7 +1,7 @@
 //! One client's session: statements, portals, transaction block, settings.
 //!
 //! Read in this order: `state` (what statements may read and change), `block` (the transaction block), `portal`
-//! (prepared statements and portals), `planning` (text to cached plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit), `revocation` (when memory runs out),
+//! (prepared statements and portals), `planning` and `plan_cache` (text to cached plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit), `revocation` (when memory runs out),
 //! `procedure` (bodies that end their transaction), `run` (executing a portal), then this file: the calls that a host makes.
 //!
 //! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
@@ -15,6 +15,7 @@ mod directory;
 pub(crate) mod identity;
 mod objects;
 pub(crate) mod partition_locks;
+mod plan_cache;
 pub(crate) mod planning;
 pub(crate) mod portal;
 pub(crate) mod portals;
@@ -34,13 +35,14 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
-use mote_engine::{Isolation, Transaction, Wake};
+use mote_engine::{Isolation, MemoryCharge, Transaction, Wake};
 use mote_sql::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
 use crate::catalog_store::SessionCatalog;
 use crate::database::Database;
 use crate::host::Host;
+use crate::memory::{self, row_bytes};
 use crate::modify::after::DeferredEvents;
 use crate::routine::RoutineState;
 use crate::settings::Settings;
@@ -165,6 +167,7 @@ impl Session {
                 catalog,
                 sequences: SequenceValues::default(),
                 signals: identity.signals,
+                memory: database.engine().session_memory(),
                 activity: identity.activity,
                 clock: database.clock().clone(),
                 transaction_start_us: 0,
@@ -239,7 +242,7 @@ impl Session {
             ));
         }
         let prepared = self.prepare(text, types, host)?;
-        let named = self.named_statement(prepared, false);
+        let named = self.named_statement(name, prepared, false)?;
         self.statements.insert(name.to_string(), named);
         Ok(())
     }
@@ -250,21 +253,38 @@ impl Session {
     }
 
     /// The same for one more run of it.
-    pub fn statement_to_run(&mut self, name: &str) -> SqlResult<Arc<Prepared>> {
+    pub(super) fn statement_to_run(&mut self, name: &str) -> SqlResult<Arc<Prepared>> {
         let named = self.statements.get_mut(name);
         let named = named.ok_or_else(|| unknown_statement(name))?;
         named.runs += 1;
         Ok(named.prepared.clone())
     }
 
-    /// What a Bind names: a statement with its plan of now.
-    pub fn bind_target(&mut self, statement: &str, host: &mut dyn Host) -> SqlResult<BindTarget> {
+    /// What a Bind of a portal with a name, or of the unnamed one, names: a statement with its plan of now.
+    pub fn bind_target(
+        &mut self,
+        statement: &str,
+        portal: &str,
+        host: &mut dyn Host,
+    ) -> SqlResult<BindTarget> {
         let prepared = self.statement_to_run(statement)?;
+        // The unnamed portal goes with the next Bind: what it holds longer than its statement is little.
+        let charge = match portal {
+            "" => None,
+            _ => self
+                .statements
+                .get(statement)
+                .and_then(|named| named.charge.clone()),
+        };
         if let Some(statement) = &prepared.statement {
             self.check_allowed(&statement.statement)?;
         }
         let plan = self.state.validate(&prepared, host)?;
-        Ok(BindTarget { prepared, plan })
+        Ok(BindTarget {
+            prepared,
+            plan,
+            charge,
+        })
     }
 
     /// An empty vector to gather the parameters of a Bind in.
@@ -306,7 +326,14 @@ impl Session {
                 ));
             }
         }
+        let charge = match name {
+            // There is one at a time, and its parameters came in a message of their size.
+            "" => None,
+            _ => Some(self.charge_portal(&parameters)?),
+        };
         let made = Portal {
+            charge,
+            statement_charge: target.charge,
             prepared: target.prepared,
             plan: target.plan,
             parameters,
@@ -321,6 +348,18 @@ impl Session {
             self.retire(old);
         }
         Ok(())
+    }
+
+    /// What a portal with a name keeps: its parameters, and its query's operators once it runs.
+    fn charge_portal(&self, parameters: &[Datum]) -> SqlResult<MemoryCharge> {
+        const OPERATORS_BYTES: usize = 4 << 10;
+        let bytes = OPERATORS_BYTES + row_bytes(parameters);
+        memory::charge(&self.state.memory, bytes, "a portal")
+    }
+
+    /// Lets go of the operators kept for the next run of a statement, and with them of tables that were dropped.
+    pub fn forget_operators(&mut self) {
+        self.state.spare.clear();
     }
 
     /// Describe of a statement: parameter types, and the columns if it yields rows.

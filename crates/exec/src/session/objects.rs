@@ -5,10 +5,15 @@
 
 use std::sync::Arc;
 
-use mote_common::Oid;
+use mote_common::{Oid, SqlResult};
+use mote_engine::MemoryCharge;
 use mote_sql::plan::Plan;
 
 use super::{Portal, Prepared, Session};
+use crate::memory;
+
+/// The unnamed statement is charged only if it is larger: most are run once and small.
+const UNNAMED_BYTES_FREE: usize = 64 << 10;
 
 const PG_CURSORS: Oid = Oid(12077);
 const PG_PREPARED_STATEMENTS: Oid = Oid(12095);
@@ -16,6 +21,8 @@ const PG_PREPARED_STATEMENTS: Oid = Oid(12095);
 /// A prepared statement under a name; the statement itself may be shared with other sessions.
 pub(super) struct NamedStatement {
     pub(super) prepared: Arc<Prepared>,
+    /// What it takes; also held by the portals that run it. None: the unnamed statement, of which there is one.
+    pub(super) charge: Option<Arc<MemoryCharge>>,
     made_us: i64,
     /// By PREPARE rather than by a message.
     from_sql: bool,
@@ -56,13 +63,27 @@ pub(super) fn are_read_by(plan: &Plan) -> bool {
 }
 
 impl Session {
-    pub(super) fn named_statement(&self, prepared: Arc<Prepared>, from_sql: bool) -> NamedStatement {
-        NamedStatement {
+    pub(super) fn named_statement(
+        &self,
+        name: &str,
+        prepared: Arc<Prepared>,
+        from_sql: bool,
+    ) -> SqlResult<NamedStatement> {
+        let bytes = size_of::<NamedStatement>() + name.len() + prepared.bytes;
+        let charge = match name {
+            "" if bytes <= UNNAMED_BYTES_FREE => None,
+            _ => {
+                let charge = memory::charge(&self.state.memory, bytes, "a prepared statement")?;
+                Some(Arc::new(charge))
+            }
+        };
+        Ok(NamedStatement {
             prepared,
+            charge,
             made_us: self.state.clock_us(),
             from_sql,
             runs: 0,
-        }
+        })
     }
 
     /// Gathers what a statement that reads these relations is about to show.

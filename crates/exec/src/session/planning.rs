@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use mote_common::heap;
 use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
 use mote_engine::TableLockMode;
 use mote_sql::ast::ParsedStatement;
@@ -22,38 +23,29 @@ use parking_lot::Mutex;
 
 use super::Session;
 use super::partition_locks::PartitionLocks;
+use super::plan_cache::{Key, PlanCache};
 use super::portal::{CachedPlan, Prepared};
 use super::state::SessionState;
 use crate::command;
 use crate::host::Host;
 use crate::query::Program;
 
-/// Statements a worker keeps planned. At the bound the cache is emptied: a rare event that costs some re-planning.
-const CACHED_PLANS_MAX: usize = 4096;
 /// Longer texts are not cached: bulk INSERTs with literals would fill the memory and never hit.
 const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;
 
-#[derive(PartialEq, Eq, Hash)]
-struct Key {
-    text: Arc<str>,
-    types: Vec<Oid>,
-    /// Which of the databases in this process: their objects may have the same ids and names.
-    instance: u64,
-    database: Oid,
-    user: Oid,
-    plan_key: String,
-    /// Of a session with temporary objects: nobody else can use its plans, nor it theirs.
-    temporary: u64,
-}
+/// What a statement's tree takes for each byte of its text, about.
+const TREE_BYTES_PER_TEXT_BYTE: usize = 24;
+/// Databases of one process whose plans a thread keeps: more than one only in tests and in programs that embed several.
+const DATABASES_MAX: usize = 4;
 
 thread_local! {
-    /// None: a text without its literals that does not plan, see `stripped`.
-    static CACHE: RefCell<HashMap<Key, Option<Arc<Prepared>>>> = RefCell::new(HashMap::new());
+    /// One cache for each database.
+    static CACHES: RefCell<HashMap<u64, PlanCache>> = RefCell::new(HashMap::new());
 }
 
 /// Forgets the plans of the calling worker (DISCARD PLANS).
 pub(crate) fn discard_cached_plans() {
-    CACHE.with_borrow_mut(HashMap::clear);
+    CACHES.with_borrow_mut(HashMap::clear);
 }
 
 impl Session {
@@ -122,7 +114,7 @@ impl SessionState {
     /// The statement of exactly this text, if this worker planned it (or failed to) before.
     pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
         let key = self.cache_key(text, types)?;
-        let found = CACHE.with_borrow(|cache| cache.get(&key).cloned())?;
+        let found = CACHES.with_borrow_mut(|caches| caches.get_mut(&self.instance)?.get(&key))?;
         match &found {
             // A plan that the catalog has left behind may have other columns now: planned anew, under a new entry.
             Some(prepared) if !self.is_current(&prepared.current()) => None,
@@ -133,10 +125,13 @@ impl SessionState {
     /// Puts a statement into the worker's cache, if it may be shared.
     pub(super) fn remember(&self, text: &str, types: &[Oid], prepared: Option<Arc<Prepared>>) {
         if let Some(key) = self.cache_key(text, types) {
-            CACHE.with_borrow_mut(|cache| {
-                if cache.len() >= CACHED_PLANS_MAX {
-                    cache.clear();
+            CACHES.with_borrow_mut(|caches| {
+                if !caches.contains_key(&self.instance) && caches.len() >= DATABASES_MAX {
+                    caches.clear();
                 }
+                let cache = caches
+                    .entry(self.instance)
+                    .or_insert_with(|| PlanCache::new(&self.memory));
                 cache.insert(key, prepared);
             });
         }
@@ -163,8 +158,11 @@ impl SessionState {
         types: &[Oid],
         host: &mut dyn Host,
     ) -> SqlResult<Arc<Prepared>> {
-        let plan = self.plan(&text, statement.as_deref(), types, None, host)?;
+        let (plan, planned_bytes) =
+            heap::measured(|| self.plan(&text, statement.as_deref(), types, None, host));
+        let plan = plan?;
         Ok(Arc::new(Prepared {
+            bytes: size_of::<Prepared>() + planned_bytes + TREE_BYTES_PER_TEXT_BYTE * text.len(),
             text,
             statement,
             declared_types: types.to_vec(),
@@ -186,6 +184,7 @@ impl SessionState {
     ) -> SqlResult<Arc<Prepared>> {
         let plan = self.plan(&text, Some(&statement), &[], Some(&names), host)?;
         Ok(Arc::new(Prepared {
+            bytes: 0, // part of its routine
             text,
             statement: Some(statement),
             declared_types: Vec::new(),

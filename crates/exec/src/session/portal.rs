@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult, TableId};
-use mote_engine::TableLockMode;
+use mote_engine::{MemoryCharge, TableLockMode};
 use mote_sql::ParameterNames;
 use mote_sql::ast::ParsedStatement;
 use mote_sql::plan::{Plan, PlanBody, QueryPlan};
@@ -56,6 +56,8 @@ pub struct Prepared {
     pub user: Oid,
     /// `SessionCatalog::temporary_stamp` when it was planned.
     pub temporary: u64,
+    /// What planning it left in memory: text, tree, plan and program.
+    pub bytes: usize,
 }
 
 impl Prepared {
@@ -72,6 +74,7 @@ impl Prepared {
 pub struct BindTarget {
     pub(super) prepared: Arc<Prepared>,
     pub(super) plan: Arc<CachedPlan>,
+    pub(super) charge: Option<Arc<MemoryCharge>>,
 }
 
 impl BindTarget {
@@ -103,4 +106,8 @@ pub struct Portal {
     pub cursor: Option<Box<Cursor>>,
     /// When it was made, microseconds since 2000-01-01 UTC.
     pub made_us: i64,
+    /// What it keeps itself; the unnamed portal is not charged.
+    pub charge: Option<MemoryCharge>,
+    /// What its statement takes, which may be closed before it.
+    pub statement_charge: Option<Arc<MemoryCharge>>,
 }

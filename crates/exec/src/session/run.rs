@@ -400,6 +400,8 @@ impl Session {
             savepoint_depth: self.state.savepoint_depth,
             cursor: None,
             made_us: self.state.statement_start_us,
+            charge: None,
+            statement_charge: None,
         };
         let tag = match &portal.plan.plan.body {
             PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text, host)?,

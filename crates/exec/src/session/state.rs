@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mote_common::env::Clock;
 use mote_common::{Oid, SqlError, SqlResult, error::state};
-use mote_engine::DrawnNumbers;
+use mote_engine::{DrawnNumbers, SessionMemory};
 
 use super::portals::Portals;
 use super::{Activity, SessionNotifications, SessionObjects};
@@ -68,6 +68,11 @@ impl SessionSignals {
     /// Before the queue is looked at: what comes afterwards sets it again.
     pub fn clear_notified(&self) {
         self.notified.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether the session is asked for anything that ends a wait. Takes nothing.
+    pub fn is_raised(&self) -> bool {
+        self.terminated() || self.cancel.load(Ordering::Acquire) || self.revoke.load(Ordering::Acquire)
     }
 
     pub fn terminated(&self) -> bool {
@@ -137,6 +142,8 @@ pub struct SessionState {
     pub catalog: SessionCatalog,
     pub sequences: SequenceValues,
     pub signals: Arc<SessionSignals>,
+    /// What the session keeps is charged here.
+    pub memory: Arc<SessionMemory>,
     pub activity: Arc<Activity>,
     /// Gathered for a statement that reads them.
     pub objects: SessionObjects,

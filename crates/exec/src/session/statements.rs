@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_engine::SessionMemory;
 use mote_sql::ast::{self, Deallocate, Discard, Explain, OptionValue, ParsedStatement, Prepare, Statement};
 use mote_sql::plan::explain::ExplainOptions;
 use mote_sql::plan::{OutputColumn, PlanBody};
@@ -13,6 +14,7 @@ use super::portal::PortalState;
 use super::{CommandTag, Portal, Prepared, Session, planning};
 use crate::command;
 use crate::host::Host;
+use crate::memory::{Kept, row_bytes};
 
 impl Session {
     pub(crate) fn prepare_statement(
@@ -40,7 +42,7 @@ impl Session {
         let prepared = self
             .state
             .plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
-        let named = self.named_statement(prepared, true);
+        let named = self.named_statement(&prepare.name, prepared, true)?;
         self.statements.insert(prepare.name.to_string(), named);
         Ok(CommandTag::Word("PREPARE"))
     }
@@ -101,7 +103,8 @@ impl Session {
         let prepared = self.prepare(text, &[], host)?;
         let plan = self.state.validate(&prepared, host)?;
         let mut portal = new_portal(prepared, plan, Vec::new(), self.state.savepoint_depth);
-        let mut collected = Collect::new(host, true, usize::MAX);
+        let memory = self.state.memory.clone();
+        let mut collected = Collect::new(host, true, usize::MAX, memory);
         self.run_portal_to_end(&mut portal, &mut collected)?;
         let row = collected.rows.into_iter().next();
         Ok(row.and_then(|row| row.into_iter().next()).unwrap_or(Datum::Null))
@@ -247,6 +250,8 @@ pub(super) fn new_portal(
         savepoint_depth,
         cursor: None,
         made_us: 0,
+        charge: None,
+        statement_charge: None,
     }
 }
 
@@ -258,15 +263,25 @@ pub(super) struct Collect<'a> {
     pub(super) keeps: bool,
     /// How many bytes of rows may be kept.
     pub(super) room_bytes: usize,
+    memory: Arc<SessionMemory>,
+    /// What the rows take.
+    pub(super) kept: Kept,
 }
 
 impl<'a> Collect<'a> {
-    pub(super) fn new(host: &'a mut dyn Host, keeps: bool, room_bytes: usize) -> Collect<'a> {
+    pub(super) fn new(
+        host: &'a mut dyn Host,
+        keeps: bool,
+        room_bytes: usize,
+        memory: Arc<SessionMemory>,
+    ) -> Collect<'a> {
         Collect {
             host,
             rows: Vec::new(),
             keeps,
             room_bytes,
+            memory,
+            kept: Kept::default(),
         }
     }
 }
@@ -285,9 +300,9 @@ impl Host for Collect<'_> {
 
     fn row(&mut self, row: &[Datum], _: &mote_types::FormatSettings) -> SqlResult<()> {
         if self.keeps {
-            let heap: usize = row.iter().map(Datum::heap_bytes).sum();
-            let bytes = size_of::<Vec<Datum>>() + size_of_val(row) + heap;
+            let bytes = row_bytes(row);
             self.room_bytes = self.room_bytes.checked_sub(bytes).ok_or_else(no_room)?;
+            self.kept.add(bytes, &self.memory, "the rows of a cursor")?;
             self.rows.push(row.to_vec());
         }
         Ok(())

@@ -13,7 +13,7 @@ use mote_engine::Isolation;
 use mote_types::datetime::TimeZone;
 use mote_types::{ByteaOutput, DateOrder, DateStyle, FormatSettings, IntervalStyle};
 
-pub use table::{Context, Kind, SETTINGS, Setting, lookup, parse_bool};
+pub use table::{Context, Kind, SETTINGS, Setting, lookup, parse_bool, show_integer};
 
 /// How long an acknowledged commit has to be safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -150,6 +150,13 @@ pub static SETTINGS: &[Setting] = &[
         "Reporting and Logging",
         "Name of the client program.",
     )),
+    server(user(
+        "authentication_timeout",
+        Kind::Integer(1, 600_000, "ms"),
+        "1min",
+        "Connections and Authentication",
+        "A client has this long to authenticate.",
+    )),
     effective(user(
         "bytea_output",
         Kind::Enum(&["escape", "hex"]),
@@ -423,6 +430,13 @@ pub static SETTINGS: &[Setting] = &[
         CLIENT,
         "Longest run of a statement.",
     )),
+    server(user(
+        "superuser_reserved_connections",
+        Kind::Integer(0, 262_143, ""),
+        "3",
+        "Connections and Authentication",
+        "Sessions that only superusers get.",
+    )),
     effective(user(
         "synchronous_commit",
         Kind::Enum(&["off", "local", "remote_write", "on", "remote_apply"]),
@@ -667,7 +681,7 @@ fn parse_integer(value: &str, unit: &str) -> Option<i64> {
 }
 
 /// The largest unit that leaves a whole number.
-fn show_integer(number: i64, unit: &str) -> String {
+pub fn show_integer(number: i64, unit: &str) -> String {
     let units: &[(i64, &str)] = match unit {
         "ms" => &[
             (86_400_000, "d"),

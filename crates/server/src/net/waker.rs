@@ -3,18 +3,21 @@
 //! A worker that is about to sleep raises `sleeping`; whoever leaves something for it lowers the flag and, only if it
 //! was up, pays for the system call that wakes it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use mio::net::TcpStream;
 use mote_engine::{HorizonListener, Horizons, Ticket, Wake};
+use mote_exec::database::Database;
 use mote_exec::session::Nudge;
 use parking_lot::Mutex;
 
+use crate::half_open::Pass;
+
 /// What is left for a worker.
 pub enum Message {
-    /// A connection to take over.
-    Connection(TcpStream),
+    /// A connection to take over, and its place among those that have not authenticated.
+    Connection(TcpStream, Pass),
     /// Run this session if it is suspended: something it may wait for has happened.
     Resume(Place),
     /// Close everything and end.
@@ -122,14 +125,25 @@ impl Wake for SessionWaker {
 }
 
 /// Called by the flusher: wakes the workers that hold replies back.
-pub struct HorizonWaker(pub Vec<Arc<Inbox>>);
+pub struct HorizonWaker {
+    pub workers: Vec<Arc<Inbox>>,
+    /// Weak: the database holds its listeners.
+    pub database: Weak<Database>,
+    /// The catalog's generation when workers were woken for it last.
+    pub generation: AtomicU64,
+}
 
 impl HorizonListener for HorizonWaker {
     fn horizon_moved(&self, _: Horizons) {
-        for inbox in &self.0 {
+        // Workers let go of what idle sessions keep of dropped tables (`Worker::follow_catalog`). Relaxed: nothing but the
+        // flusher calls this, and a change that is missed now is seen when the log is next flushed.
+        let database = self.database.upgrade();
+        let generation = database.map_or(0, |database| database.catalog().generation_seen());
+        let changed = self.generation.swap(generation, Ordering::Relaxed) != generation;
+        for inbox in &self.workers {
             // A worker raises `gated` before it looks at the horizon for the last time (SeqCst on both sides), so
             // that a horizon that moved in between is either seen there or announced here.
-            if inbox.gated.load(Ordering::SeqCst) {
+            if inbox.gated.load(Ordering::SeqCst) || changed {
                 inbox.rouse();
             }
         }

@@ -24,6 +24,7 @@ use mote_types::catalog::user::without;
 
 use super::waker::{Inbox, Message, Place, SessionWaker};
 use crate::connection::{Connection, Served};
+use crate::half_open::Pass;
 use crate::server::Shared;
 
 /// Stack of a running statement, parser excluded. Memory is touched as it is used; below it lies a guard page.
@@ -84,6 +85,7 @@ struct Worker {
     background: VecDeque<Place>,
     stop_at_ns: Option<u64>,
     next_generation: u64,
+    catalog_generation: u64,
 }
 
 /// What a worker is made of before its thread runs: coroutines are bound to the thread that made them.
@@ -124,6 +126,7 @@ impl Worker {
             background: VecDeque::new(),
             stop_at_ns: None,
             next_generation: 1,
+            catalog_generation: 0,
         }
     }
 
@@ -145,6 +148,11 @@ impl Worker {
             for event in &events {
                 if event.token() != WAKE {
                     self.run_slot(event.token().0);
+                    // The last bytes and the end can come in one event, and the read that takes the bytes does not tell
+                    // of the end: without a second look the connection would stay for ever.
+                    if event.is_read_closed() {
+                        self.run_slot(event.token().0);
+                    }
                 }
             }
             self.release_replies();
@@ -153,10 +161,22 @@ impl Worker {
                 self.run_place(place);
             }
             self.shared.engine().request_flush();
+            self.follow_catalog();
             self.note_gates();
             if self.stopped() {
                 return;
             }
+        }
+    }
+
+    /// After a change of the catalog: what idle sessions keep for the next runs of their statements may hold tables that
+    /// were dropped, and with them their rows.
+    fn follow_catalog(&mut self) {
+        let generation = self.shared.database.catalog().generation_seen();
+        if generation != self.catalog_generation {
+            self.catalog_generation = generation;
+            let idle = self.slots.iter_mut().filter_map(|slot| slot.connection.as_mut());
+            idle.for_each(|connection| connection.forget_operators());
         }
     }
 
@@ -185,7 +205,7 @@ impl Worker {
 
     fn receive(&mut self, message: Message) {
         match message {
-            Message::Connection(stream) => self.adopt(stream),
+            Message::Connection(stream, pass) => self.adopt(stream, pass),
             Message::Resume(place) => self.run_place(place),
             Message::Stop => {
                 self.stop_at_ns = Some(self.shared.now_ns() + STOP_GRACE_NS);
@@ -196,7 +216,7 @@ impl Worker {
         }
     }
 
-    fn adopt(&mut self, mut stream: TcpStream) {
+    fn adopt(&mut self, mut stream: TcpStream, pass: Pass) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() - 1
@@ -211,7 +231,7 @@ impl Worker {
         let generation = self.next_generation;
         self.next_generation += 1;
         let waker = Arc::new(SessionWaker::new(self.inbox.clone(), Place { slot, generation }));
-        let connection = Box::new(Connection::new(stream, self.shared.clone(), waker));
+        let connection = Box::new(Connection::new(stream, self.shared.clone(), waker, pass));
         self.slots[slot] = Slot {
             generation,
             connection: Some(connection),
@@ -239,9 +259,18 @@ impl Worker {
         let mut fiber = match (slot.fiber.take(), slot.connection.take()) {
             (Some(fiber), _) => fiber,
             (None, Some(mut connection)) => {
-                let stack = self.stacks.pop().unwrap_or_else(|| {
-                    DefaultStack::new(STACK_BYTES).expect("address space for a stack is available")
-                });
+                let stack = match self
+                    .stacks
+                    .pop()
+                    .map_or_else(|| DefaultStack::new(STACK_BYTES), Ok)
+                {
+                    Ok(stack) => stack,
+                    Err(error) => {
+                        // No address space: one connection less, rather than the worker.
+                        eprintln!("mote: closed a connection, no stack can be had for it: {error}");
+                        return self.close(index, connection);
+                    }
+                };
                 Coroutine::with_stack(stack, move |yielder, ()| {
                     connection.serve(yielder);
                     connection

@@ -45,6 +45,10 @@ impl ReadBuffer {
         &mut self.data
     }
 
+    pub fn capacity(&self) -> usize {
+        self.data.capacity()
+    }
+
     /// Gives memory back after a large message.
     pub fn shrink(&mut self, keep: usize) {
         if self.data.is_empty() && self.data.capacity() > keep {

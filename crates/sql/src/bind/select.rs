@@ -18,6 +18,9 @@ use crate::plan::expr::{Expr, SortKey};
 use crate::plan::node::{LockStrength, LockWait};
 use crate::plan::{RelationLock, privilege};
 
+/// Columns of a target list, as in PostgreSQL.
+const TARGETS_MAX: usize = 1664;
+
 /// The clauses of a query that stand above its body.
 pub(super) struct Tail<'q> {
     pub order_by: &'q [SortBy],
@@ -151,6 +154,13 @@ impl Binder<'_> {
                 origin,
                 location: target.value.start(),
             });
+        }
+        // The protocol counts columns in 16 bits; PostgreSQL's bound is lower.
+        if bound.len() > TARGETS_MAX {
+            return Err(SqlError::new(
+                state::TOO_MANY_COLUMNS,
+                format!("target lists can have at most {TARGETS_MAX} entries"),
+            ));
         }
         Ok(bound)
     }

@@ -118,3 +118,7 @@ select extract(year from 1);
 select position(1 in 'a');
 select overlay('a' placing 1 from 1);
 select trim(1);
+
+-- Target lists
+do $$ begin execute 'select ' || repeat('1, ', 1664) || '1'; exception when others then raise notice '% %', sqlstate, sqlerrm; end $$;
+do $$ begin execute 'select ' || repeat('1, ', 1663) || '1'; exception when others then raise notice '% %', sqlstate, sqlerrm; end $$;

@@ -1,0 +1,97 @@
+//! Memory that statements and sessions keep beside rows and indexes, charged to the session's account: the one seam to
+//! the engine's budget.
+//!
+//! What is kept holds a `MemoryCharge`; what grows row by row uses [`Kept`], which asks the account once for 64 KiB and
+//! never for its first 16 KiB, so that the small sorts and sets of ordinary statements cost two additions. Refusals are
+//! PostgreSQL's 53200. Leaves out: `work_mem`, which bounds single operators (`node/memory`).
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_engine::{MemoryCharge, MemoryRefused, SessionMemory};
+use mote_types::Datum;
+
+/// What is kept may take so much before it is charged.
+const FREE_BYTES: usize = 16 << 10;
+/// Afterwards it is charged in such pieces.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Charges `bytes` for `what`, as in "a prepared statement".
+pub fn charge(memory: &Arc<SessionMemory>, bytes: usize, what: &str) -> SqlResult<MemoryCharge> {
+    memory
+        .charge(bytes)
+        .map_err(|refused| out_of_memory(&refused, what))
+}
+
+/// Changes what a charge holds, which may be nothing yet.
+pub fn resize(
+    held: &mut Option<MemoryCharge>,
+    bytes: usize,
+    memory: &Arc<SessionMemory>,
+    what: &str,
+) -> SqlResult<()> {
+    let resized = match held {
+        _ if bytes == 0 => {
+            *held = None;
+            Ok(())
+        }
+        Some(held) => held.resize(bytes),
+        None => memory.charge(bytes).map(|charge| *held = Some(charge)),
+    };
+    resized.map_err(|refused| out_of_memory(&refused, what))
+}
+
+#[cold]
+fn out_of_memory(refused: &MemoryRefused, what: &str) -> SqlError {
+    SqlError::new(state::OUT_OF_MEMORY, "out of memory")
+        .detail(format!(
+            "Failed on request of size {} for {what}: this session holds {} kB, all sessions hold {} kB of the {} kB that \
+             they may have.",
+            refused.wanted_bytes,
+            refused.session_bytes / 1024,
+            refused.sessions_bytes / 1024,
+            refused.sessions_limit_bytes / 1024
+        ))
+        .hint("Let go of prepared statements and cursors, lower work_mem, or start the server with more --memory.")
+}
+
+/// Bytes that a kept row takes.
+pub fn row_bytes(row: &[Datum]) -> usize {
+    let heap: usize = row.iter().map(Datum::heap_bytes).sum();
+    size_of::<Vec<Datum>>() + size_of_val(row) + heap
+}
+
+/// Bytes that are kept and grow.
+#[derive(Default)]
+pub struct Kept {
+    used_bytes: usize,
+    charge: Option<MemoryCharge>,
+}
+
+impl Kept {
+    pub fn bytes(&self) -> usize {
+        self.used_bytes
+    }
+
+    #[inline]
+    pub fn add(&mut self, bytes: usize, memory: &Arc<SessionMemory>, what: &str) -> SqlResult<()> {
+        self.used_bytes += bytes;
+        let charged = self.charge.as_ref().map_or(FREE_BYTES, MemoryCharge::bytes);
+        if self.used_bytes <= charged {
+            return Ok(());
+        }
+        self.grow(memory, what)
+    }
+
+    #[cold]
+    fn grow(&mut self, memory: &Arc<SessionMemory>, what: &str) -> SqlResult<()> {
+        let wanted = self.used_bytes.next_multiple_of(PIECE_BYTES);
+        resize(&mut self.charge, wanted, memory, what)
+    }
+
+    pub fn clear(&mut self) {
+        self.used_bytes = 0;
+        self.charge = None;
+    }
+}

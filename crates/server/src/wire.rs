@@ -1,0 +1,221 @@
+//! A connection's socket and its two buffers: bytes in, bytes out, and the gate that holds replies back.
+//!
+//! `output` is bounded: whoever appends rows or replies calls [`Wire::is_over_high_water`] and, above it, waits until
+//! the client has taken all but [`OUTPUT_LOW_WATER_BYTES`]. Between the two marks nothing is written, so that a client
+//! that reads slowly costs one `write` for each 192 KiB, not one for each row. Only a single row, notice or message that is
+//! larger than the high water itself makes the buffer larger; the memory goes back once it has been sent.
+//!
+//! Leaves out: what the bytes mean (`pgwire`), and suspending (`host`, `connection`).
+
+use std::sync::Arc;
+
+use mio::net::TcpStream;
+use mote_common::{Lsn, SqlResult};
+use mote_engine::{MemoryCharge, SessionMemory};
+use mote_exec::memory;
+use mote_exec::session::{Activity, SessionSignals};
+use mote_types::ColumnType;
+
+use crate::net::waker::SessionWaker;
+use crate::pgwire::frontend::ReadBuffer;
+use crate::server::Shared;
+
+/// Read at least this much at a time.
+const READ_BYTES: usize = 16 << 10;
+/// Capacity that a buffer keeps while its connection works.
+pub const BUFFER_KEPT_BYTES: usize = 256 << 10;
+/// Capacity that a buffer keeps while its connection has nothing to do: there may be thousands of those.
+const IDLE_BUFFER_BYTES: usize = 16 << 10;
+/// A buffer that is larger is charged to the session's memory.
+const UNCHARGED_BUFFER_BYTES: usize = 64 << 10;
+/// Unsent bytes at which a statement waits for its client, and a client that pipelines is no longer read.
+pub const OUTPUT_HIGH_WATER_BYTES: usize = 256 << 10;
+/// Unsent bytes at which it goes on.
+pub const OUTPUT_LOW_WATER_BYTES: usize = 64 << 10;
+
+/// The socket, its buffers, and what the session's host needs.
+pub struct Wire {
+    pub stream: TcpStream,
+    pub shared: Arc<Shared>,
+    pub waker: Arc<SessionWaker>,
+    pub signals: Arc<SessionSignals>,
+    pub activity: Arc<Activity>,
+    pub input: ReadBuffer,
+    pub output: Vec<u8>,
+    /// What large buffers take, once there is a session to charge.
+    memory: Option<Arc<SessionMemory>>,
+    charge: Option<MemoryCharge>,
+    /// How much of `output` was sent: less than half of it, or all of it and both are zero.
+    sent: usize,
+    /// No unsent byte leaves before the stable horizon reaches this.
+    pub gate: Lsn,
+    /// Unsent bytes hold something that no statement under way may keep back: a ReadyForQuery, a notice.
+    pub due: bool,
+    /// The shape of the rows under way; here so that its memory is used again.
+    pub result: ResultShape,
+    /// The socket had nothing more when it was last read: only an event changes that.
+    pub drained: bool,
+    /// The client is gone.
+    pub broken: bool,
+}
+
+/// How the rows of the running statement go out.
+#[derive(Default)]
+pub struct ResultShape {
+    /// Formats of the result columns, as Bind asked for them; empty = text.
+    pub formats: Vec<i16>,
+    pub columns: Vec<ColumnType>,
+}
+
+impl Wire {
+    pub fn new(stream: TcpStream, shared: Arc<Shared>, waker: Arc<SessionWaker>) -> Wire {
+        Wire {
+            stream,
+            shared,
+            waker,
+            signals: Arc::default(),
+            activity: Arc::default(),
+            input: ReadBuffer::default(),
+            output: Vec::new(),
+            memory: None,
+            charge: None,
+            sent: 0,
+            gate: Lsn::ZERO,
+            due: false,
+            result: ResultShape::default(),
+            drained: false,
+            broken: false,
+        }
+    }
+
+    /// Reads once. True if bytes arrived.
+    pub fn fill(&mut self) -> bool {
+        if self.drained || self.broken {
+            return false;
+        }
+        let space = self.input.space(READ_BYTES);
+        let room = space.capacity() - space.len();
+        loop {
+            match rustix::io::read(&self.stream, rustix::buffer::spare_capacity(space)) {
+                Ok(0) => {
+                    self.broken = true;
+                    return false;
+                }
+                Ok(n) => {
+                    // A short read empties a socket; the next byte raises a new event.
+                    self.drained = n < room;
+                    return true;
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => {
+                    self.drained = true;
+                    return false;
+                }
+                Err(_) => {
+                    self.broken = true;
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Sends what the gate and the socket allow.
+    pub fn flush(&mut self) {
+        self.settle_gate();
+        if self.output.is_empty() || self.gate > Lsn::ZERO {
+            return;
+        }
+        while !self.broken && self.sent < self.output.len() {
+            match rustix::io::write(&self.stream, &self.output[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return self.compact(),
+                Err(_) => self.broken = true,
+            }
+        }
+        self.output.clear();
+        self.due = false;
+        self.sent = 0;
+        self.give_back_surplus();
+    }
+
+    /// Forgets what was sent, once that is at least half: each byte is moved once at most.
+    fn compact(&mut self) {
+        if self.sent >= self.output.len() - self.sent {
+            self.output.drain(..self.sent);
+            self.sent = 0;
+            self.give_back_surplus();
+        }
+    }
+
+    /// After a large row: the buffer gets its usual size again.
+    fn give_back_surplus(&mut self) {
+        if self.output.capacity() > 2 * BUFFER_KEPT_BYTES && self.output.len() <= OUTPUT_LOW_WATER_BYTES {
+            self.output.shrink_to(BUFFER_KEPT_BYTES);
+        }
+    }
+
+    /// From here on buffers are charged to the session.
+    pub fn charge_to(&mut self, memory: Arc<SessionMemory>) {
+        self.memory = Some(memory);
+    }
+
+    /// Charges what the buffers take above the little that each connection has. A message is copied out of its buffer, so
+    /// it counts twice.
+    pub fn charge_buffers(&mut self) -> SqlResult<()> {
+        let large = |capacity: usize| {
+            if capacity > UNCHARGED_BUFFER_BYTES {
+                capacity
+            } else {
+                0
+            }
+        };
+        let bytes = large(self.output.capacity()) + 2 * large(self.input.capacity());
+        let charged = self.charge.as_ref().map_or(0, MemoryCharge::bytes);
+        match &self.memory {
+            Some(memory) if bytes != charged => {
+                memory::resize(&mut self.charge, bytes, memory, "a message or a result")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes back what was appended since the buffer was `length` bytes long.
+    pub fn take_back(&mut self, length: usize) {
+        self.output.truncate(length);
+        self.output.shrink_to(BUFFER_KEPT_BYTES);
+    }
+
+    /// The connection has nothing to do: buffers that a large message or result needed go.
+    pub fn rest(&mut self) {
+        self.input.shrink(IDLE_BUFFER_BYTES);
+        if self.output.is_empty() && self.output.capacity() > UNCHARGED_BUFFER_BYTES {
+            self.output = Vec::with_capacity(IDLE_BUFFER_BYTES);
+        }
+        // Less than before: never refused.
+        let _ = self.charge_buffers();
+    }
+
+    /// So much is unsent, or was sent and stands in the buffer still, that it must be flushed before more is appended.
+    #[inline]
+    pub fn is_over_high_water(&self) -> bool {
+        self.output.len() >= OUTPUT_HIGH_WATER_BYTES
+    }
+
+    pub fn unsent_bytes(&self) -> usize {
+        self.output.len() - self.sent
+    }
+
+    /// Lifts the gate if the horizon has reached it.
+    pub fn settle_gate(&mut self) {
+        if self.gate > Lsn::ZERO && self.gate <= self.shared.stable() {
+            self.gate = Lsn::ZERO;
+        }
+    }
+
+    /// The horizon this connection waits for, if any. The horizon is not looked at again: it may have moved since the
+    /// last flush kept the bytes back, and then somebody still has to send them.
+    pub fn pending_gate(&self) -> Option<Lsn> {
+        (self.gate > Lsn::ZERO).then_some(self.gate)
+    }
+}

@@ -1,0 +1,82 @@
+//! Memory that is free goes back to the system, a few seconds after it became free.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use mote_it::TestServer;
+use mote_it::process::await_that;
+use mote_it::wire::*;
+
+const LONGEST: Duration = Duration::from_secs(60);
+const ROWS: usize = 40_000;
+/// Rows of 3,000 bytes: pages of the engine's own, not the allocator's.
+const ROWS_BYTES: u64 = ROWS as u64 * 3000;
+
+/// Runs `use_it`, which must grow the server by `bytes`, then `let_go`; waits until most of that is the system's again.
+#[track_caller]
+fn comes_back(server: &TestServer, bytes: u64, use_it: impl FnOnce(), let_go: impl FnOnce()) {
+    let before = server.resident_bytes();
+    use_it();
+    let used = server.resident_bytes().saturating_sub(before);
+    assert!(
+        used > bytes / 2,
+        "{used} bytes used, {bytes} expected: the test shows nothing"
+    );
+    let_go();
+    await_that("most of the memory comes back", LONGEST, || {
+        server.resident_bytes().saturating_sub(before) < used / 3
+    });
+}
+
+#[test]
+fn after_rows_are_gone() {
+    let mut server = TestServer::start_with("rows-gone", &[]);
+    for let_go in ["drop table t", "truncate t", "delete from t"] {
+        let mut client = RawClient::connect(&server);
+        client.rows("drop table if exists t; create table t (id int primary key, v text)");
+        let fill = format!("insert into t select g, repeat('x', 3000) from generate_series(1, {ROWS}) g");
+        let mut other = RawClient::connect(&server);
+        comes_back(
+            &server,
+            ROWS_BYTES,
+            || _ = client.rows(&fill),
+            || _ = other.rows(let_go),
+        );
+    }
+    server.assert_unharmed();
+}
+
+#[test]
+fn after_a_large_sort() {
+    let mut server = TestServer::start_with("sort-gone", &["--workers", "1"]);
+    let mut client = RawClient::connect(&server);
+    client.rows("set work_mem = '400MB'");
+    let before = server.resident_bytes();
+    let sorted = "select count(*) from (select g, repeat('x', 1000) v from generate_series(1, 60000) g order by v, g offset 0) s";
+    assert_eq!(client.rows(sorted), ["60000"]);
+    // The session stays, and so does its statement.
+    await_that("the memory of the sort comes back", LONGEST, || {
+        server.resident_bytes() < before + (24 << 20)
+    });
+    server.assert_unharmed();
+}
+
+#[test]
+fn after_many_prepared_statements() {
+    const STATEMENTS: usize = 5000;
+    let mut server = TestServer::start_with("prepared-gone", &["--workers", "1"]);
+    let client = RefCell::new(RawClient::connect(&server));
+    client.borrow_mut().rows("create table t (a int, b int, c text)");
+    let one = |n: usize| {
+        let text = format!("select a + {n}, b, c from t where a = $1 and b > {n} order by c");
+        parse(&format!("s{n}"), &text, &[])
+    };
+    let all = [(0..STATEMENTS).map(one).collect(), vec![sync()]].concat();
+    comes_back(
+        &server,
+        STATEMENTS as u64 * 8000,
+        || assert_eq!(error(&client.borrow_mut().exchange(&all)), None),
+        || _ = client.borrow_mut().rows("deallocate all; discard plans"),
+    );
+    server.assert_unharmed();
+}
