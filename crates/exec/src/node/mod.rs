@@ -163,7 +163,10 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
             distinct,
             base,
             step,
-        } => NodeProgram::RecursiveUnion(recursive_union::Program::compile(*cte, *distinct, base, step)?),
+            renewed,
+        } => NodeProgram::RecursiveUnion(recursive_union::Program::compile(
+            *cte, *distinct, base, step, renewed,
+        )?),
         Node::LockRows { input, locks, marks } => {
             NodeProgram::LockRows(lock_rows::Program::compile(input, locks, marks)?)
         }
