@@ -35,6 +35,7 @@ mod values;
 pub mod virtual_scan;
 mod stored_filter;
 mod window;
+mod window_range;
 
 use std::sync::Arc;
 
