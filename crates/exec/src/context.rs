@@ -35,18 +35,7 @@ impl StatementContext<'_> {
             return Ok(());
         }
         self.fuel = FUEL_SLICE;
-        let end = self.host.yield_now();
-        if end != WaitEnd::Revoked {
-            self.check(end)?;
-        }
-        // Asked directly: nobody nudges sessions in process.
-        if self.transaction.is_revoked() {
-            return Err(snapshot_too_old());
-        }
-        if self.session.statement_deadline_passed() {
-            return Err(self.session.timeout_error());
-        }
-        Ok(())
+        give_way(self.transaction, self.session, self.host)
     }
 
     /// Waits for an engine ticket; cancels it in the engine when the wait ends any other way.
@@ -102,6 +91,26 @@ impl StatementContext<'_> {
     pub(crate) fn check(&self, end: WaitEnd) -> SqlResult<()> {
         check_wait(end, self.session)
     }
+}
+
+/// Lets other sessions of the worker run; an error if the statement must end.
+pub(crate) fn give_way(
+    transaction: &Transaction,
+    session: &SessionState,
+    host: &mut dyn Host,
+) -> SqlResult<()> {
+    let end = host.yield_now();
+    if end != WaitEnd::Revoked {
+        check_wait(end, session)?;
+    }
+    // Asked directly: nobody nudges sessions in process.
+    if transaction.is_revoked() {
+        return Err(snapshot_too_old());
+    }
+    if session.statement_deadline_passed() {
+        return Err(session.timeout_error());
+    }
+    Ok(())
 }
 
 /// Waits for a ticket of a transaction; leaves the queue if the wait ends any other way.

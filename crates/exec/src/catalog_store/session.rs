@@ -385,6 +385,24 @@ impl SessionCatalog {
         path
     }
 
+    /// current_schema: the first one of the path that is there. Schemas that are searched unasked do not count.
+    pub fn first_schema(&self) -> Option<String> {
+        let named = |name: &str| self.search_path.iter().any(|schema| schema == name);
+        if !named("pg_catalog") {
+            return self.creation_schema().map(|(_, name)| name);
+        }
+        let catalog = self.current();
+        let temporary = self
+            .temporary
+            .schema()
+            .map(|(_, name)| name)
+            .filter(|_| !named(PG_TEMP));
+        self.effective_path().into_iter().find(|name| {
+            Some(name.as_str()) != temporary
+                && (name == "pg_catalog" || catalog.schema_by_name(self.database, name).is_some())
+        })
+    }
+
     /// The schema of the search path in which unqualified CREATE puts an object.
     pub fn creation_schema(&self) -> Option<(Oid, String)> {
         let catalog = self.current();

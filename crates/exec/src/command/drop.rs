@@ -687,28 +687,45 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
         .collect();
     inside.sort_by_key(|entry| entry.stored.oid);
     let subject = format!("schema {}", stored.name);
-    // What a table owns is not named: it is part of it.
-    let named = inside
-        .iter()
-        .filter(|e| e.stored.sequence.as_ref().is_none_or(|s| s.owned_by.is_none()));
-    let mut descriptions: Vec<(String, String)> = named
-        .map(|entry| (described(&entry.stored, context), subject.clone()))
-        .collect();
     let mut routines: Vec<Arc<RoutineEntry>> = catalog
         .routines()
         .filter(|entry| entry.stored.schema == stored.oid)
         .cloned()
         .collect();
     routines.sort_by_key(|entry| entry.stored.oid);
-    let named = routines
-        .iter()
-        .map(|entry| (routine::described(entry, context), subject.clone()));
-    descriptions.extend(named);
     let mut types = user_type::in_schema(stored.oid, context);
-    let named = types
-        .iter()
-        .map(|entry| (user_type::described(entry), subject.clone()));
-    descriptions.extend(named);
+    // In the order they were made. What a table owns is not named, nor is a partition of one that is: they are parts.
+    let is_part = |entry: &&Arc<RelationEntry>| {
+        let owned = entry
+            .stored
+            .sequence
+            .as_ref()
+            .is_some_and(|s| s.owned_by.is_some());
+        let parent = entry.stored.partition.as_ref().and(entry.stored.parents.first());
+        owned || parent.is_some_and(|parent| inside.iter().any(|known| known.stored.oid == *parent))
+    };
+    let mut named: Vec<(u32, String)> = Vec::new();
+    named.extend(
+        inside
+            .iter()
+            .filter(|entry| !is_part(entry))
+            .map(|entry| (entry.stored.oid, described(&entry.stored, context))),
+    );
+    named.extend(
+        routines
+            .iter()
+            .map(|entry| (entry.stored.oid, routine::described(entry, context))),
+    );
+    named.extend(
+        types
+            .iter()
+            .map(|entry| (entry.stored.oid, user_type::described(entry))),
+    );
+    named.sort();
+    let descriptions: Vec<(String, String)> = named
+        .into_iter()
+        .map(|(_, what)| (what, subject.clone()))
+        .collect();
     if !descriptions.is_empty() && drop.behavior == DropBehavior::Restrict {
         return Err(refused(&subject, &descriptions));
     }

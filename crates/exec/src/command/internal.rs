@@ -17,6 +17,7 @@ use super::{privileges, schema};
 use crate::context::StatementContext;
 use crate::query::{Execution, Program};
 use crate::session::SessionState;
+use crate::session::planning::PlanningRounds;
 
 /// Takes the rows of a query, with the context to hand them on.
 pub(super) type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;
@@ -34,6 +35,7 @@ impl Query {
         text: &str,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<Query> {
+        let mut rounds = PlanningRounds::default();
         loop {
             let plan = plan(statement, text, context)?;
             let PlanBody::Query(query) = &plan.body else {
@@ -52,6 +54,7 @@ impl Query {
             if context.session.dependencies_hold(&plan) {
                 return Ok(Query { plan, writes });
             }
+            rounds.another(context.transaction, context.session, context.host)?;
         }
     }
 

@@ -126,8 +126,17 @@ pub(super) fn check_foreign_key_rows(
         .map(|(a, b)| format!("{} = {}", own(a), other(b)))
         .collect();
     let not_null: Vec<String> = columns.iter().map(|c| format!("{c} IS NOT NULL")).collect();
+    // MATCH FULL also forbids a key of which only a part is null.
+    let mixed = match key.match_full {
+        true => format!(
+            " OR NOT ({}) AND ({})",
+            not_null.join(" AND "),
+            not_null.join(" OR ")
+        ),
+        false => String::new(),
+    };
     let query = format!(
-        "SELECT {} FROM {} f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} p WHERE {}) LIMIT 1",
+        "SELECT {} FROM {} f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} p WHERE {}){mixed} LIMIT 1",
         columns.join(", "),
         schema::own_rows(table, context),
         not_null.join(" AND "),
@@ -151,6 +160,15 @@ pub(super) fn check_foreign_key_rows(
         .zip(&key.columns)
         .map(|(datum, &c)| shown(datum, &table.columns[c as usize], context))
         .collect();
+    let detail = match row.iter().any(Datum::is_null) {
+        true => "MATCH FULL does not allow mixing of null and nonnull key values.".to_owned(),
+        false => format!(
+            "Key ({})=({}) is not present in table \"{}\".",
+            names.join(", "),
+            values.join(", "),
+            target.name
+        ),
+    };
     Err(SqlError::new(
         state::FOREIGN_KEY_VIOLATION,
         format!(
@@ -158,12 +176,7 @@ pub(super) fn check_foreign_key_rows(
             table.name
         ),
     )
-    .detail(format!(
-        "Key ({})=({}) is not present in table \"{}\".",
-        names.join(", "),
-        values.join(", "),
-        target.name
-    ))
+    .detail(detail)
     .table(schema::schema_name(table, context), table.name.as_str())
     .constraint(name))
 }

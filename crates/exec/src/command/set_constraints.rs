@@ -30,7 +30,7 @@ pub(super) fn run(
         for name in &set.constraints {
             found.extend(deferrable(name, set.deferred, context)?);
         }
-        for constraint in found {
+        for constraint in with_those_of_partitions(found, context) {
             context.session.deferred.set(constraint, set.deferred, depth);
         }
     }
@@ -38,6 +38,21 @@ pub(super) fn run(
         after::fire_deferred(false, context)?;
     }
     Ok(CommandTag::Word(NAME))
+}
+
+/// What is said of a constraint of a partitioned table holds for its parts in the partitions, which bear other names.
+fn with_those_of_partitions(mut constraints: Vec<Oid>, context: &StatementContext<'_>) -> Vec<Oid> {
+    let catalog = context.session.catalog.current();
+    let mut next = 0;
+    while let Some(&above) = constraints.get(next) {
+        next += 1;
+        let parts = catalog
+            .relations()
+            .flat_map(|relation| &relation.described.constraints)
+            .filter(|constraint| constraint.parent == Some(above) && constraint.deferrable);
+        constraints.extend(parts.map(|constraint| constraint.oid));
+    }
+    constraints
 }
 
 /// The deferrable constraints of this name in its schema, or in the first schema of the search path that has one.

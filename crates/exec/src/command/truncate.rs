@@ -157,13 +157,13 @@ fn check_allowed(relation: &StoredRelation, context: &StatementContext<'_>) -> S
 fn add_referencing(tables: &mut Vec<StoredRelation>, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let mut next = 0;
     while next < tables.len() {
-        let target = tables[next].oid;
+        let targets = referenced_as(&tables[next], context);
         next += 1;
         let catalog = context.session.catalog.current();
         let mut found: Vec<_> = catalog
             .relations()
             .filter(|entry| tables.iter().all(|t| t.oid != entry.stored.oid))
-            .filter(|entry| references(&entry.stored, target))
+            .filter(|entry| references(&entry.stored, &targets))
             .cloned()
             .collect();
         found.sort_by_key(|entry| entry.stored.oid);
@@ -180,21 +180,38 @@ fn add_referencing(tables: &mut Vec<StoredRelation>, context: &mut StatementCont
     Ok(())
 }
 
-fn references(relation: &StoredRelation, target: u32) -> bool {
-    relation
-        .constraints
-        .iter()
-        .any(|c| matches!(&c.kind, StoredConstraintKind::ForeignKey(key) if key.referenced == target))
+/// What a foreign key may point at that needs the rows of a table: itself, and the tables it is a partition of.
+fn referenced_as(table: &StoredRelation, context: &StatementContext<'_>) -> Vec<u32> {
+    let mut targets = vec![table.oid];
+    let mut above = table.partition.as_ref().and(table.parents.first().copied());
+    while let Some(parent) = above {
+        targets.push(parent);
+        let entry = context.session.catalog.entry(Oid(parent));
+        above = entry.and_then(|entry| {
+            let is_partition = entry.stored.partition.is_some();
+            is_partition
+                .then(|| entry.stored.parents.first().copied())
+                .flatten()
+        });
+    }
+    targets
+}
+
+fn references(relation: &StoredRelation, targets: &[u32]) -> bool {
+    relation.constraints.iter().any(
+        |c| matches!(&c.kind, StoredConstraintKind::ForeignKey(key) if targets.contains(&key.referenced)),
+    )
 }
 
 /// A table that another one references may only be emptied together with it.
 fn check_references(tables: &[StoredRelation], context: &StatementContext<'_>) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
-    for relation in catalog.relations() {
-        if tables.iter().any(|t| t.oid == relation.stored.oid) {
-            continue;
-        }
-        if let Some(table) = tables.iter().find(|t| references(&relation.stored, t.oid)) {
+    for table in tables {
+        let targets = referenced_as(table, context);
+        let referencing = catalog.relations().filter(|relation| {
+            references(&relation.stored, &targets) && tables.iter().all(|t| t.oid != relation.stored.oid)
+        });
+        if let Some(relation) = referencing.min_by_key(|relation| relation.stored.oid) {
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "cannot truncate a table referenced in a foreign key constraint",

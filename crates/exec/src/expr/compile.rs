@@ -52,7 +52,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
         Expr::Or(terms) => Expression::Or(compile_all(terms)?),
         Expr::Not(argument) => Expression::Not(Box::new(compile(argument)?)),
         Expr::IsNull(argument) => Expression::IsNull(Box::new(compile(argument)?)),
-        Expr::IsNotNull(argument) => compile_is_not_null(argument)?,
+        Expr::IsNotNull(argument) => Expression::IsNotNull(Box::new(compile(argument)?)),
         Expr::BooleanTest {
             argument,
             test,
@@ -178,18 +178,6 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
             arguments: compile_all(arguments)?,
         },
     })
-}
-
-/// IS NOT NULL of a row value asks whether all its fields are not null, which is more than NOT IS NULL.
-fn compile_is_not_null(argument: &Expr) -> SqlResult<Expression> {
-    if let Expr::Row { fields, .. } = argument {
-        let tests = fields
-            .iter()
-            .map(|field| Ok(Expression::IsNotNull(Box::new(compile(field)?))))
-            .collect::<SqlResult<_>>()?;
-        return Ok(Expression::And(tests));
-    }
-    Ok(Expression::IsNotNull(Box::new(compile(argument)?)))
 }
 
 fn compile_subscript(subscript: &Subscript) -> SqlResult<SubscriptTerm> {

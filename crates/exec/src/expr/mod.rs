@@ -152,8 +152,8 @@ impl Expression {
             Expression::Call(call) => call.evaluate(row, runtime),
             Expression::Routine(site) => site.evaluate(row, runtime),
             Expression::Cast(cast) => cast.evaluate(row, runtime),
-            Expression::IsNull(argument) => Ok(Datum::Bool(argument.is_null(row, runtime)?)),
-            Expression::IsNotNull(argument) => Ok(Datum::Bool(!argument.is_null(row, runtime)?)),
+            Expression::IsNull(argument) => Ok(Datum::Bool(argument.test(is_null, row, runtime)?)),
+            Expression::IsNotNull(argument) => Ok(Datum::Bool(argument.test(is_not_null, row, runtime)?)),
             Expression::Case { branches, otherwise } => {
                 for (condition, result) in branches {
                     if condition.holds(row, runtime)? {
@@ -274,10 +274,16 @@ impl Expression {
         Ok(self.truth(row, runtime)? == Some(true))
     }
 
-    fn is_null(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+    #[inline]
+    fn test(
+        &self,
+        test: fn(&Datum) -> bool,
+        row: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
         match self.borrow(row, runtime) {
-            Some(value) => Ok(null_test(value)),
-            None => Ok(null_test(&self.evaluate(row, runtime)?)),
+            Some(value) => Ok(test(value)),
+            None => Ok(test(&self.evaluate(row, runtime)?)),
         }
     }
 
@@ -295,12 +301,21 @@ impl Expression {
     }
 }
 
-/// IS NULL of a row value asks whether all its fields are null.
-fn null_test(value: &Datum) -> bool {
+/// IS NULL of a row value asks whether all its fields are null. A field that is a row is not null, whatever is in it.
+fn is_null(value: &Datum) -> bool {
     match value {
         Datum::Null => true,
         Datum::Record(record) => record.fields.iter().all(Datum::is_null),
         _ => false,
+    }
+}
+
+/// IS NOT NULL of a row value asks whether none of its fields is null, which is more than NOT IS NULL.
+fn is_not_null(value: &Datum) -> bool {
+    match value {
+        Datum::Null => false,
+        Datum::Record(record) => !record.fields.iter().any(Datum::is_null),
+        _ => true,
     }
 }
 

@@ -34,10 +34,7 @@ pub(super) fn evaluate(
         SessionValue::ClockTimestamp => Datum::TimestampTz(session.clock_us()),
         SessionValue::CurrentUser => Datum::from(session.user.as_str()),
         SessionValue::SessionUser => Datum::from(session.session_user.as_str()),
-        SessionValue::CurrentSchema => session
-            .catalog
-            .creation_schema()
-            .map_or(Datum::Null, |(_, name)| Datum::from(name)),
+        SessionValue::CurrentSchema => session.catalog.first_schema().map_or(Datum::Null, Datum::from),
         SessionValue::CurrentCatalog => Datum::from(session.database_name.as_str()),
     })
 }
@@ -50,8 +47,13 @@ pub(super) fn sequence(
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<Datum> {
     if call == SequenceCall::LastValue {
-        return match runtime.session().sequences.last {
-            Some((_, value)) => Ok(Datum::Int8(value)),
+        // setval of this sequence counts; a sequence that is gone does not.
+        let session = runtime.session();
+        let last = session.sequences.last;
+        let last = last.filter(|&sequence| session.catalog.entry(sequence).is_some());
+        let value = last.and_then(|sequence| session.sequences.current.get(&sequence));
+        return match value {
+            Some(&value) => Ok(Datum::Int8(value)),
             None => Err(SqlError::new(
                 state::OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "lastval is not yet defined in this session",
@@ -186,7 +188,7 @@ fn next_value(
     };
     let sequences = &mut runtime.context().session.sequences;
     sequences.current.insert(oid, value);
-    sequences.last = Some((oid, value));
+    sequences.last = Some(oid);
     Ok(Datum::Int8(value))
 }
 

@@ -105,6 +105,8 @@ pub(crate) struct Gone {
     old: Vec<Datum>,
     /// The key the row has now; None if it was deleted.
     new: Option<Vec<Datum>>,
+    /// The row went to another partition: an update of the partitioned table, not of the partition it was in.
+    moved: bool,
 }
 
 pub(super) fn heap_bytes(values: &[Datum]) -> usize {
@@ -188,7 +190,7 @@ impl ForeignKeys {
             let columns = &referencing.resolve(runtime)?.referenced_columns;
             let (old, new) = (pick(old, columns), pick(new, columns));
             if !equal_rows(&old, &new) {
-                referencing.note_gone(relation, old, Some(new), runtime)?;
+                referencing.note_gone(relation, old, Some(new), false, runtime)?;
             }
         }
         Ok(())
@@ -209,13 +211,13 @@ impl ForeignKeys {
             let columns = &resolved.referenced_columns;
             if referenced == relation.oid {
                 // To keys that refer to this partition alone the row is gone.
-                referencing.note_gone(relation, pick(old, columns), None, runtime)?;
+                referencing.note_gone(relation, pick(old, columns), None, false, runtime)?;
                 continue;
             }
             let (old, new) = (pick(old, columns), pick(new, columns));
             refuse_inner_reference(relation, referenced, runtime)?;
             if !equal_rows(&old, &new) {
-                referencing.note_gone(relation, old, Some(new), runtime)?;
+                referencing.note_gone(relation, old, Some(new), true, runtime)?;
             }
         }
         Ok(())
@@ -229,7 +231,7 @@ impl ForeignKeys {
     ) -> SqlResult<()> {
         for referencing in &self.referenced_by {
             let old = pick(old, &referencing.resolve(runtime)?.referenced_columns);
-            referencing.note_gone(relation, old, None, runtime)?;
+            referencing.note_gone(relation, old, None, false, runtime)?;
         }
         Ok(())
     }
@@ -525,7 +527,15 @@ fn lock_any<'c>(
             .transaction()
             .lock_row(table, row, None, strength, WaitPolicy::Block)
         {
-            Ok(locked) if locked.moved => return Err(write_error::moved_row()),
+            Ok(locked) if locked.moved => {
+                // Found by way of an index that still knows it. What had left before the snapshot is not missed here.
+                let _pause = runtime.transaction().pause_tracking();
+                let seen = runtime.transaction().fetch(table, row, runtime.snapshot());
+                return match seen {
+                    Some(_) => Err(write_error::moved_row()),
+                    None => Ok(None),
+                };
+            }
             Ok(locked) => return Ok(locked.newest.map(|version| (version, false))),
             Err(mote_engine::WriteError::Deleted) => return Ok(None),
             Err(mote_engine::WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
@@ -589,6 +599,7 @@ impl ReferencingKey {
         parent: &Arc<Relation>,
         old: Vec<Datum>,
         new: Option<Vec<Datum>>,
+        moved: bool,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<()> {
         // A key with a null is never referenced.
@@ -609,6 +620,7 @@ impl ReferencingKey {
             parent: Arc::clone(parent),
             old,
             new,
+            moved,
         };
         after::push(Event::Gone(gone), runtime)
     }
@@ -701,12 +713,19 @@ impl Gone {
             return Ok(());
         }
         let key = key_text(&self.parent, &referencing.referenced_columns, &self.old, runtime);
-        let (relation, name) = &referencing.reported;
+        let (parent, (relation, name)) = match self.moved {
+            true => {
+                let root = runtime.relation(referencing.key.referenced)?;
+                let reported = referencing.reported_for(self.key.constraint, &root, runtime)?;
+                (root, reported)
+            }
+            false => (Arc::clone(&self.parent), referencing.reported.clone()),
+        };
         Err(SqlError::new(
             state::FOREIGN_KEY_VIOLATION,
             format!(
                 "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
-                self.parent.name, name, relation.name
+                parent.name, name, relation.name
             ),
         )
         .detail(format!(
@@ -719,6 +738,18 @@ impl Gone {
 }
 
 impl Referencing {
+    /// The table and the constraint that a violation by a write to `written` names.
+    fn reported_for(
+        &self,
+        constraint: Oid,
+        written: &Relation,
+        runtime: &Runtime<'_, '_>,
+    ) -> SqlResult<(Arc<Relation>, String)> {
+        let constraint = self.relation.constraints.iter().find(|c| c.oid == constraint);
+        let constraint = constraint.ok_or_else(|| SqlError::internal("a foreign key lost its constraint"))?;
+        reported(&self.relation, constraint, &self.key, written, runtime)
+    }
+
     /// The old key in the types of the referencing columns; None if one of them cannot hold it.
     pub fn own_values(
         &self,

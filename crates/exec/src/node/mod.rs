@@ -35,6 +35,7 @@ mod values;
 pub mod virtual_scan;
 mod stored_filter;
 mod window;
+mod window_range;
 
 use std::sync::Arc;
 
@@ -163,7 +164,10 @@ pub fn compile_node(node: &Node) -> SqlResult<NodeProgram> {
             distinct,
             base,
             step,
-        } => NodeProgram::RecursiveUnion(recursive_union::Program::compile(*cte, *distinct, base, step)?),
+            renewed,
+        } => NodeProgram::RecursiveUnion(recursive_union::Program::compile(
+            *cte, *distinct, base, step, renewed,
+        )?),
         Node::LockRows { input, locks, marks } => {
             NodeProgram::LockRows(lock_rows::Program::compile(input, locks, marks)?)
         }

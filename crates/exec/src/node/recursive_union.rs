@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::plan::node::Node;
+use mote_sql::plan::node::{Node, Renewed};
 use mote_types::Datum;
 
 use super::grouping::RowSet;
@@ -16,17 +16,36 @@ pub struct Program {
     distinct: bool,
     base: NodeProgram,
     step: NodeProgram,
+    renewed: Renewed,
 }
 
 impl Program {
-    pub fn compile(cte: u16, distinct: bool, base: &Node, step: &Node) -> SqlResult<Arc<Program>> {
+    pub fn compile(
+        cte: u16,
+        distinct: bool,
+        base: &Node,
+        step: &Node,
+        renewed: &Renewed,
+    ) -> SqlResult<Arc<Program>> {
         let (base, step) = (compile_node(base)?, compile_node(step)?);
         Ok(Arc::new(Program {
             cte: cte as usize,
             distinct,
             base,
             step,
+            renewed: renewed.clone(),
         }))
+    }
+
+    /// The step begins anew, and with it what it has read the round's rows through.
+    fn begin_round(&self, step: &mut dyn Operator, runtime: &mut Runtime<'_, '_>) {
+        step.reset();
+        for &cte in &self.renewed.ctes {
+            runtime.values.ctes[cte as usize].reset();
+        }
+        for &subplan in &self.renewed.subplans {
+            runtime.values.subplans[subplan as usize].reset();
+        }
     }
 }
 
@@ -81,7 +100,7 @@ impl Operator for State {
             self.memory.clear();
             runtime.values.work_tables[self.program.cte].rows = std::mem::take(&mut self.produced);
             self.in_step = true;
-            self.step.reset();
+            self.program.begin_round(self.step.as_mut(), runtime);
         }
     }
 

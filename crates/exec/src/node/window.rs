@@ -15,10 +15,11 @@ use mote_sql::plan::expr::{
     FrameBound, FrameExclusion, FrameMode, SortKey, WindowCall, WindowFrame, WindowFunction,
 };
 use mote_sql::plan::node;
-use mote_types::{ColumnType, Datum, operators};
+use mote_types::{ColumnType, Datum};
 
 use super::memory::WorkMemory;
 use super::sort::{KeyDirection, compile_keys};
+use super::window_range::RangeBound;
 use super::{NodeProgram, Operator, compile_node};
 use crate::expr::{Expression, compile, compile_all, compile_option, equal_rows, type_of};
 use crate::functions::aggregate::{self, Aggregate, whole};
@@ -455,9 +456,7 @@ fn edge(
         ));
     }
     if mode == FrameMode::Range {
-        return range_edge(
-            &offset, forward, is_start, which, program, partition, row, runtime,
-        );
+        return range_edge(&offset, forward, is_start, program, partition, row, runtime);
     }
     let distance = offset
         .as_i64()
@@ -496,7 +495,6 @@ fn range_edge(
     offset: &Datum,
     forward: bool,
     is_start: bool,
-    which: &str,
     program: &Program,
     partition: &Partition,
     row: usize,
@@ -508,50 +506,19 @@ fn range_edge(
         let peers = partition.peers(row);
         return Ok(if is_start { peers.start } else { peers.end });
     }
-    if is_negative(offset) {
-        return Err(SqlError::new(
-            SqlState::new("22013"),
-            "invalid preceding or following size in window function",
-        ));
-    }
-    debug_assert!(!which.is_empty());
-    let target = match forward != direction.descending {
-        true => operators::add(own, offset, runtime.format()),
-        false => operators::subtract(own, offset, runtime.format()),
-    };
-    // A date moved by an interval is a timestamp; compare on that scale.
-    let target = target?;
-    let before = |key: &Datum| {
-        let ordering = match (key, &target) {
-            (Datum::Date(days), Datum::Timestamp(_)) => {
-                let midnight = Datum::Timestamp(*days as i64 * mote_types::datetime::DAY_US);
-                direction.compare(&midnight, &target)
-            }
-            _ => direction.compare(key, &target),
-        };
-        if is_start {
-            ordering.is_lt()
-        } else {
-            ordering.is_le()
-        }
-    };
     // Null keys stand at one end of the partition and are in no distance of anything.
     let nulls = partition.keys.iter().filter(|key| key[0].is_null()).count();
     let live = match direction.nulls_first {
         true => nulls..partition.keys.len(),
         false => 0..partition.keys.len() - nulls,
     };
-    Ok(live.start + partition.keys[live].partition_point(|key| before(&key[0])))
-}
-
-fn is_negative(offset: &Datum) -> bool {
-    match offset {
-        Datum::Numeric(value) => value.is_negative(),
-        Datum::Float4(value) => *value < 0.0,
-        Datum::Float8(value) => *value < 0.0,
-        Datum::Interval(value) => mote_types::compare::interval_span(value) < 0,
-        other => other.as_i64().is_some_and(|value| value < 0),
-    }
+    let bound = RangeBound {
+        keys: &partition.keys[live.clone()],
+        descending: direction.descending,
+        is_start,
+        forward,
+    };
+    Ok(live.start + bound.rows_before(own, offset, runtime.format())?)
 }
 
 fn aggregate_column(

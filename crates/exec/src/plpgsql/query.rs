@@ -89,6 +89,10 @@ impl LoopRows {
     }
 }
 
+fn too_many_rows() -> SqlError {
+    SqlError::new(TOO_MANY_ROWS, "query returned more than one row")
+}
+
 /// A computed statement, ready to run.
 pub struct Computed {
     pub text: String,
@@ -195,8 +199,7 @@ impl<'c> Frame<'c> {
             return self.assign_row(&into.targets, None, row, context);
         }
         if rows.len() > 1 && (into.strict || modifies) {
-            return Err(SqlError::new(TOO_MANY_ROWS, "query returned more than one row")
-                .hint("Make sure the query returns a single row, or use LIMIT 1."));
+            return Err(too_many_rows().hint("Make sure the query returns a single row, or use LIMIT 1."));
         }
         let first = rows.swap_remove(0);
         self.assign_row(&into.targets, Some(first), row, context)
@@ -312,21 +315,17 @@ impl<'c> Frame<'c> {
                 "INTO used with a command that cannot return data",
             ));
         }
-        let modifies = !matches!(statement.parsed.statement, ast::Statement::Query(_));
+        // Unlike a statement of the body this one runs to its end whatever becomes of its rows, and only STRICT minds a
+        // second one.
         let mut rows: Vec<Vec<Datum>> = Vec::new();
-        let limit = match into {
-            Some(into) if into.strict || modifies => 2,
-            Some(_) => 1,
-            None => 0,
-        };
         let done = nested::run(
             &statement,
             parameters,
             self.volatile,
-            limit,
+            0,
             context,
             &mut |_, row| {
-                if into.is_some() {
+                if into.is_some() && rows.len() < 2 {
                     rows.push(row.to_vec());
                 }
                 Ok(())
@@ -335,7 +334,8 @@ impl<'c> Frame<'c> {
         .map_err(|error| failed(&text, error))?;
         self.count(done.tag, done.rows);
         match into {
-            Some(into) => self.into(into, rows, modifies, &row_type(&plan.plan.output), context),
+            Some(into) if into.strict && rows.len() > 1 => Err(too_many_rows()),
+            Some(into) => self.into(into, rows, false, &row_type(&plan.plan.output), context),
             None => Ok(()),
         }
     }

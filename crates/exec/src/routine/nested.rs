@@ -27,7 +27,7 @@ use crate::query::Execution;
 use crate::query::runtime::Emit;
 use crate::session::cursor::Cursor;
 use crate::session::partition_locks::PartitionLocks;
-use crate::session::planning::parse_text;
+use crate::session::planning::{PlanningRounds, parse_text};
 use crate::session::portal::{CachedPlan, Portal, PortalState, Prepared};
 use crate::session::procedure::loop_writes;
 use crate::session::run::{modifies, query_tag};
@@ -109,6 +109,7 @@ impl Statement {
     fn locked(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<CachedPlan>> {
         let prepared = self.prepared(context)?;
         let mut plan = context.session.validate(&prepared, context.host)?;
+        let mut rounds = PlanningRounds::default();
         loop {
             command::privileges::check_plan(context.session, &plan.plan)?;
             let partitions = plan.partition_locks.iter().flat_map(PartitionLocks::all);
@@ -121,14 +122,14 @@ impl Statement {
                     }
                 }
             }
-            if context.session.is_up_to_date(&prepared, &plan) {
+            if context.session.still_holds(&prepared, &plan) {
+                if !Arc::ptr_eq(&plan.plan, &prepared.current().plan) {
+                    *self.prepared.lock() = Some(context.session.with_plan(&prepared, plan.clone()));
+                }
                 return Ok(plan);
             }
-            let current = context.session.validate(&prepared, context.host)?;
-            if Arc::ptr_eq(&current.plan, &plan.plan) {
-                return Ok(plan);
-            }
-            plan = current;
+            rounds.another(context.transaction, context.session, context.host)?;
+            plan = context.session.validate(&prepared, context.host)?;
         }
     }
 }

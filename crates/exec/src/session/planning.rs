@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mote_common::heap;
 use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
-use mote_engine::TableLockMode;
+use mote_engine::{TableLockMode, Transaction};
 use mote_sql::ast::ParsedStatement;
 use mote_sql::catalog::CatalogView;
 use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
@@ -115,9 +115,11 @@ impl SessionState {
     pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
         let key = self.cache_key(text, types)?;
         let found = CACHES.with_borrow_mut(|caches| caches.get_mut(&self.instance)?.get(&key))?;
+        let generation = self.catalog.generation();
         match &found {
-            // A plan that the catalog has left behind may have other columns now: planned anew, under a new entry.
-            Some(prepared) if !self.is_current(&prepared.current()) => None,
+            // A text that is sent anew means what its names mean now: after any DDL another object may bear one of them,
+            // even if those the plan was made of are as they were.
+            Some(prepared) if prepared.current().generation.load(Ordering::Relaxed) != generation => None,
             _ => Some(found),
         }
     }
@@ -314,6 +316,26 @@ impl SessionState {
         Ok(fresh)
     }
 
+    /// The same statement with a newer plan, for one session alone.
+    pub(crate) fn with_plan(&self, prepared: &Prepared, plan: Arc<CachedPlan>) -> Arc<Prepared> {
+        Arc::new(Prepared {
+            text: prepared.text.clone(),
+            statement: prepared.statement.clone(),
+            declared_types: prepared.declared_types.clone(),
+            names: prepared.names.clone(),
+            plan: Mutex::new(plan),
+            plan_key: prepared.plan_key.clone(),
+            user: prepared.user,
+            temporary: self.catalog.temporary_stamp(),
+        })
+    }
+
+    /// After the locks of a plan are taken: does it still describe what they are on? Asked of the plan itself, never of
+    /// what `prepared` keeps: a plan that the session may not share (its own changes are in it) is kept by nobody.
+    pub(crate) fn still_holds(&self, prepared: &Prepared, plan: &CachedPlan) -> bool {
+        self.is_up_to_date(prepared, plan) || self.dependencies_hold(&plan.plan)
+    }
+
     /// The common case, cheap: nothing has changed in the catalog since the plan was last known to be good.
     #[inline]
     pub(crate) fn is_up_to_date(&self, prepared: &Prepared, plan: &CachedPlan) -> bool {
@@ -323,12 +345,6 @@ impl SessionState {
             && prepared.user == self.user_oid
             && prepared.plan_key == self.settings.plan_key()
             && prepared.temporary == self.catalog.temporary_stamp()
-    }
-
-    fn is_current(&self, plan: &CachedPlan) -> bool {
-        // Relaxed: a stale value costs a comparison of versions, nothing else.
-        plan.generation.load(Ordering::Relaxed) == self.catalog.generation()
-            || self.dependencies_hold(&plan.plan)
     }
 
     /// Notes whether the statement touches temporary relations. Answers whether READ ONLY forbids its writes.
@@ -358,6 +374,30 @@ impl SessionState {
         plan.dependencies
             .iter()
             .all(|dependency| self.catalog.version_of(dependency.object) == Some(dependency.version))
+    }
+}
+
+/// Counts how often a plan was made anew because a table had changed before its lock was had.
+#[derive(Default)]
+pub(crate) struct PlanningRounds(u32);
+
+/// Every round is the DDL of another session that committed meanwhile, and tables that are locked by now change no more.
+const PLANNING_ROUNDS_MAX: u32 = 1_000;
+
+impl PlanningRounds {
+    /// Lets others run and hears of a cancel before the next round. A plan that never settles is a defect; it ends its
+    /// statement instead of taking the worker.
+    pub fn another(
+        &mut self,
+        transaction: &Transaction,
+        session: &SessionState,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        self.0 += 1;
+        if self.0 > PLANNING_ROUNDS_MAX {
+            return Err(SqlError::internal("the plan of a statement does not settle"));
+        }
+        crate::context::give_way(transaction, session, host)
     }
 }
 

@@ -10,7 +10,7 @@ use mote_sql::plan::{Command, PlanBody, QueryPlan};
 use mote_types::Datum;
 
 use super::block::BlockState;
-use super::planning::parse_text;
+use super::planning::{PlanningRounds, parse_text};
 use super::portal::{CachedPlan, PortalState, Prepared};
 use super::{CommandTag, ExecuteEnd, Portal, Session};
 use crate::command;
@@ -202,6 +202,7 @@ impl Session {
 
     /// Takes the plan's table locks, then makes sure that the plan still describes the tables it locked.
     fn lock_relations(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
+        let mut rounds = PlanningRounds::default();
         loop {
             command::privileges::check_plan(&self.state, &portal.plan.plan)?;
             for &(table, mode) in &portal.plan.locks {
@@ -212,17 +213,16 @@ impl Session {
                     self.lock_table(table, mode, host)?;
                 }
             }
-            let plan = &portal.plan;
-            let state = &self.state;
-            if state.is_up_to_date(&portal.prepared, plan) || state.dependencies_hold(&plan.plan) {
-                return Ok(());
-            }
-            let current = self.state.validate(&portal.prepared, host)?;
-            if Arc::ptr_eq(&current.plan, &portal.plan.plan) {
+            if self.state.still_holds(&portal.prepared, &portal.plan) {
                 return Ok(());
             }
             // The table changed while we waited for its lock.
-            portal.plan = current;
+            let transaction = self
+                .transaction
+                .as_ref()
+                .expect("a statement runs in a transaction");
+            rounds.another(transaction, &self.state, host)?;
+            portal.plan = self.state.validate(&portal.prepared, host)?;
         }
     }
 

@@ -84,7 +84,8 @@ impl SessionSignals {
 #[derive(Default)]
 pub struct SequenceValues {
     pub current: HashMap<Oid, i64>,
-    pub last: Option<(Oid, i64)>,
+    /// The sequence that nextval was last called for.
+    pub last: Option<Oid>,
     ahead: HashMap<Oid, Ahead>,
 }
 

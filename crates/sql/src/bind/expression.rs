@@ -207,14 +207,6 @@ impl Binder<'_> {
             Expr::Parameter { .. } => bound,
             other => self.settle_unknown(other, operand.location)?,
         };
-        // A row is null when all fields are, and not null when none is: two questions, not one and its opposite.
-        if let Expr::Row { fields, .. } = bound {
-            let test = |field: Expr| match negated {
-                true => Expr::IsNotNull(Box::new(field)),
-                false => Expr::IsNull(Box::new(field)),
-            };
-            return Ok(Expr::And(fields.into_iter().map(test).collect()));
-        }
         let bound = Box::new(bound);
         Ok(if negated {
             Expr::IsNotNull(bound)

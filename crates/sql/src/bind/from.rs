@@ -516,6 +516,23 @@ impl Binder<'_> {
         }
     }
 
+    /// From here on, above the join, the rows of its nullable sides may be missing.
+    fn note_nullable(&mut self, join: &FromTree) {
+        let FromTree::Join {
+            kind, left, right, ..
+        } = join
+        else {
+            return;
+        };
+        let nullable = &mut self.nullable_items;
+        if matches!(kind, FromJoin::Right | FromJoin::Full) {
+            left.for_each_item(&mut |item| nullable.push(item));
+        }
+        if matches!(kind, FromJoin::Left | FromJoin::Full) {
+            right.for_each_item(&mut |item| nullable.push(item));
+        }
+    }
+
     /// The scope a join leaves behind.
     fn finish_join(
         &mut self,
@@ -525,6 +542,7 @@ impl Binder<'_> {
         merged: Option<Vec<(Name, Expr)>>,
         join: &ast::Join,
     ) -> SqlResult<BoundItem> {
+        self.note_nullable(&tree);
         let mut scope: Vec<ScopeItem> = left.into_iter().chain(right).collect();
         if merged.is_none() && join.alias.is_none() {
             return Ok((tree, scope));

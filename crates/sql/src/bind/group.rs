@@ -28,10 +28,11 @@ impl Binder<'_> {
     pub(super) fn grouping(
         &mut self,
         select: &ast::Select,
+        order_by: &[ast::SortBy],
         having: Vec<Expr>,
         query: &mut BoundQuery,
     ) -> SqlResult<()> {
-        let mut keys = Vec::new();
+        let mut keys = Keys::default();
         let mut sets = Vec::new();
         if !select.group_by.is_empty() {
             let mut targets = std::mem::take(&mut query.targets);
@@ -41,6 +42,14 @@ impl Binder<'_> {
             query.targets = targets;
             sets = bound?;
         }
+        let sorted_targets = match keys.repeat_an_expression() {
+            true => self.sorted_targets(order_by, &query.targets)?,
+            false => Vec::new(),
+        };
+        let Keys {
+            exprs: keys,
+            targets: key_targets,
+        } = keys;
         let groupings = self.grouping_arguments(&keys)?;
         let level = self.level();
         let calls = std::mem::take(&mut level.aggregates);
@@ -71,6 +80,14 @@ impl Binder<'_> {
         };
         let mut having = having;
         let mut called = Vec::new();
+        for (position, target) in query.targets.iter_mut().enumerate() {
+            rewriter.apply_own(position, &key_targets, &mut target.expr);
+        }
+        for (key, target) in query.order_by.iter_mut().zip(sorted_targets) {
+            if let Some(position) = target {
+                rewriter.apply_own(position, &key_targets, &mut key.expr);
+            }
+        }
         let mut above: Vec<&mut Expr> = Vec::new();
         above.extend(query.targets.iter_mut().map(|target| &mut target.expr));
         above.extend(having.iter_mut());
@@ -142,6 +159,16 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// The targets that sort keys name.
+    fn sorted_targets(
+        &mut self,
+        order_by: &[ast::SortBy],
+        targets: &[BoundTarget],
+    ) -> SqlResult<Vec<Option<usize>>> {
+        let target = |sort: &ast::SortBy| self.output_reference(&sort.value, targets, "ORDER BY", true);
+        order_by.iter().map(target).collect()
+    }
+
     /// The positions of the keys that each GROUPING() names.
     fn grouping_arguments(&mut self, keys: &[Expr]) -> SqlResult<Vec<Vec<u16>>> {
         let calls = std::mem::take(&mut self.level().groupings);
@@ -194,7 +221,7 @@ impl Binder<'_> {
         &mut self,
         select: &ast::Select,
         targets: &mut [BoundTarget],
-        keys: &mut Vec<Expr>,
+        keys: &mut Keys,
     ) -> SqlResult<Vec<Vec<u16>>> {
         let plain = |element: &GroupingElement| matches!(element, GroupingElement::Expr(_));
         let simple = select.group_by.iter().all(plain);
@@ -230,7 +257,7 @@ impl Binder<'_> {
         &mut self,
         element: &GroupingElement,
         targets: &mut [BoundTarget],
-        keys: &mut Vec<Expr>,
+        keys: &mut Keys,
     ) -> SqlResult<Vec<Vec<u16>>> {
         match element {
             GroupingElement::Empty => Ok(vec![Vec::new()]),
@@ -268,7 +295,7 @@ impl Binder<'_> {
         &mut self,
         parts: &[GroupingElement],
         targets: &mut [BoundTarget],
-        keys: &mut Vec<Expr>,
+        keys: &mut Keys,
     ) -> SqlResult<Vec<Vec<u16>>> {
         let mut bound = Vec::with_capacity(parts.len());
         for part in parts {
@@ -282,7 +309,7 @@ impl Binder<'_> {
         &mut self,
         expr: &ast::Expr,
         targets: &mut [BoundTarget],
-        keys: &mut Vec<Expr>,
+        keys: &mut Keys,
     ) -> SqlResult<Vec<u16>> {
         if let ExprKind::Row {
             fields,
@@ -295,13 +322,17 @@ impl Binder<'_> {
             }
             return Ok(positions);
         }
-        let bound = match self.output_reference(expr, targets, "GROUP BY", false)? {
+        let (bound, target) = match self.output_reference(expr, targets, "GROUP BY", false)? {
             Some(position) => {
                 let settled = self.settle_unknown(targets[position].expr.clone(), expr.location)?;
                 targets[position].expr = settled.clone();
-                settled
+                (settled, Some(position))
             }
-            None => self.settled(expr)?,
+            None => {
+                let bound = self.settled(expr)?;
+                let target = targets.iter().position(|target| target.expr.same(&bound));
+                (bound, target)
+            }
         };
         let aggregate = self.level().aggregate_item;
         let windows: Vec<u16> = self.level().windows.iter().map(|window| window.item).collect();
@@ -314,12 +345,35 @@ impl Binder<'_> {
             return Err(self.error(state::WINDOWING_ERROR, expr.location, message));
         }
         self.check_equality(&bound, expr.location)?;
-        let known = keys.iter().position(|key| key.same(&bound));
-        let position = known.unwrap_or_else(|| {
-            keys.push(bound);
-            keys.len() - 1
+        Ok(vec![keys.position_of(bound, target)])
+    }
+}
+
+/// The keys of a GROUP BY. A key belongs to the target it names, or else to the first that is the same expression: one
+/// expression that stands in the target list twice, under two names, is two keys, which differ in a grouping set that has
+/// one of them only.
+#[derive(Default)]
+struct Keys {
+    exprs: Vec<Expr>,
+    targets: Vec<Option<usize>>,
+}
+
+impl Keys {
+    /// The number of a key, which is new or known.
+    fn position_of(&mut self, expr: Expr, target: Option<usize>) -> u16 {
+        let mut known = self.exprs.iter().zip(&self.targets);
+        let position = known.position(|(key, of)| *of == target && key.same(&expr));
+        let position = position.unwrap_or_else(|| {
+            self.exprs.push(expr);
+            self.targets.push(target);
+            self.exprs.len() - 1
         });
-        Ok(vec![position as u16])
+        position as u16
+    }
+
+    fn repeat_an_expression(&self) -> bool {
+        let repeats = |(position, key): (usize, &Expr)| self.exprs[..position].iter().any(|k| k.same(key));
+        self.exprs.iter().enumerate().any(repeats)
     }
 }
 
@@ -371,6 +425,16 @@ impl Rewriter {
             Vec::new()
         };
         self.apply_with(expr, &keys);
+    }
+
+    /// Replaces an expression that names a target by the key of this very target, if there is one.
+    fn apply_own(&self, target: usize, key_targets: &[Option<usize>], expr: &mut Expr) {
+        let own = key_targets.iter().position(|of| *of == Some(target));
+        if let Some(position) = own
+            && self.keys[position].same(expr)
+        {
+            *expr = self.key(position, expr);
+        }
     }
 
     fn apply_with(&mut self, expr: &mut Expr, primary: &[(u16, Vec<u16>)]) {

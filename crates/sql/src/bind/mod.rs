@@ -113,6 +113,8 @@ pub(crate) struct Binder<'a> {
     cte_names: Vec<(Name, u16)>,
     /// References to recursive queries from inside of them, in the order they were met.
     recursive_references: Vec<(Name, Location)>,
+    /// Items on a side of an outer join that it may extend with nulls: their whole row may be NULL.
+    nullable_items: Vec<u16>,
     /// Query levels in sight, innermost last.
     levels: Vec<Level>,
     dependencies: Vec<Dependency>,
@@ -147,6 +149,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             cte_names: Vec::new(),
             recursive_references: Vec::new(),
+            nullable_items: Vec::new(),
             levels: Vec::with_capacity(2),
             dependencies: Vec::new(),
             accesses: Vec::new(),

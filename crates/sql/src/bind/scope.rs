@@ -470,6 +470,13 @@ impl Binder<'_> {
                 ItemKind::Function(_) if self.column_count(*number) == 1 => {
                     Ok(self.variable(*number, 0, location))
                 }
+                _ if self.nullable_items.contains(number) => Ok(Expr::Variable {
+                    relation: *number,
+                    column: WHOLE_ROW,
+                    ty: ColumnType::RECORD,
+                    location: location.0,
+                }),
+                // Always there: its columns say all.
                 _ => {
                     let positions = 0..self.column_count(*number);
                     let fields = positions.clone();

@@ -119,7 +119,7 @@ impl Binder<'_> {
         query.order_by = order_by;
         query.distinct = distinct;
         self.limits(tail, &mut query)?;
-        self.grouping(select, having, &mut query)?;
+        self.grouping(select, tail.order_by, having, &mut query)?;
         self.locks(tail.locking, &mut query, Some(select))?;
         Ok(query)
     }

@@ -1,13 +1,15 @@
 //! Window functions: definitions, frames, and the grouping of calls that share a definition.
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
-use super::Binder;
+use super::coerce::implicitly_coercible;
 use super::query::BoundWindow;
 use super::scope::Clause;
+use super::{Binder, type_label};
 use crate::ast;
+use crate::catalog::cast::CastUse;
 use crate::catalog::function::{AggregateId, WindowId};
 use crate::plan::expr::{
     Expr, FrameBound, FrameExclusion, FrameMode, SortKey, WindowCall, WindowFrame, WindowFunction,
@@ -238,6 +240,48 @@ impl Binder<'_> {
         })
     }
 
+    /// Converts the offset of a RANGE frame to what keys of the type can be moved by.
+    fn range_offset(&mut self, value: Expr, key: ColumnType, location: ast::Location) -> SqlResult<Expr> {
+        let offsets: &[Oid] = match key.oid {
+            oid::INT2 | oid::INT4 => &[oid::INT8, oid::INT2, oid::INT4],
+            oid::INT8 => &[oid::INT8],
+            oid::FLOAT4 | oid::FLOAT8 => &[oid::FLOAT8],
+            oid::NUMERIC => &[oid::NUMERIC],
+            oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::INTERVAL => &[oid::INTERVAL],
+            _ => &[],
+        };
+        let found = self.type_of(&value).oid;
+        let preferred = if found == oid::UNKNOWN { key.oid } else { found };
+        let mut fitting = offsets
+            .iter()
+            .filter(|offset| implicitly_coercible(found, **offset));
+        let chosen = match fitting.clone().find(|offset| **offset == preferred) {
+            None => fitting.next(),
+            preferred => preferred,
+        };
+        if let Some(chosen) = chosen
+            && let Some(value) =
+                self.try_coerce(value, ColumnType::new(*chosen), CastUse::Implicit, location)?
+        {
+            return Ok(value);
+        }
+        let clause = "RANGE with offset PRECEDING/FOLLOWING is not supported for column type";
+        // Keys of type varchar are ordered as text.
+        let key = if key.oid == oid::VARCHAR {
+            oid::TEXT
+        } else {
+            key.oid
+        };
+        let key = type_label(key);
+        if offsets.is_empty() {
+            return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, format!("{clause} {key}")));
+        }
+        let message = format!("{clause} {key} and offset type {}", type_label(found));
+        Err(self
+            .error(state::FEATURE_NOT_SUPPORTED, location, message)
+            .hint("Cast the offset value to an appropriate type."))
+    }
+
     fn frame_bound(
         &mut self,
         bound: &ast::FrameBound,
@@ -258,14 +302,7 @@ impl Binder<'_> {
                 let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
                 return Err(self.error(state::WINDOWING_ERROR, location, message));
             };
-            let key = key.expr.ty();
-            let wanted = match key.oid {
-                oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::INTERVAL => {
-                    ColumnType::INTERVAL
-                }
-                _ => ColumnType::new(key.oid),
-            };
-            self.coerce_assignment(value, "offset", wanted, expr.location)?
+            self.range_offset(value, key.expr.ty(), expr.location)?
         } else {
             let word = if mode == FrameMode::Rows { "ROWS" } else { "GROUPS" };
             self.coerce_count(value, word, expr.location)?

@@ -24,7 +24,7 @@ use crate::bind::query::{
 };
 use crate::catalog::Relation;
 use crate::plan::expr::{ExecParameterId, Expr};
-use crate::plan::node::Node;
+use crate::plan::node::{Node, Renewed};
 use crate::plan::{Command, CtePlan, OutputColumn, Plan, PlanBody, QueryPlan, RelationAccess};
 
 mod append;
@@ -34,6 +34,7 @@ mod join;
 mod merge;
 mod modify;
 mod prune;
+mod recursion;
 mod rewrite;
 mod scan;
 mod select;
@@ -151,6 +152,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
         visible_columns: output.len() as u16,
         estimated_rows: rows,
     };
+    recursion::note_renewed(&mut query);
     finish(&mut query)?;
     Ok(Plan {
         body: PlanBody::Query(Box::new(query)),
@@ -309,6 +311,7 @@ impl Planner<'_> {
             distinct,
             base,
             step,
+            renewed: Renewed::default(),
         };
         self.forbid_correlation(&mut node)?;
         self.cte_plans[position as usize].node = node;

@@ -172,9 +172,10 @@ impl Planner<'_> {
         let QueryBody::Select(body) = &inner.body else {
             return false;
         };
-        // Row locks below stay below, as in PostgreSQL.
+        // Row locks below stay below, as in PostgreSQL. So does an order: what reads the rows may show or depend on it.
         inner.has_plain_rows()
             && inner.locks.is_empty()
+            && inner.order_by.is_empty()
             && inner.distinct.is_none()
             && !body.from.is_empty()
             && !body.from.iter().any(has_semi_join)

@@ -139,9 +139,13 @@ impl Planner<'_> {
             false => Vec::new(),
         };
         let (from, filter) = (std::mem::take(&mut body.from), std::mem::take(&mut body.filter));
+        let late_sets = match sets_follow_distinct(&query, &body) {
+            true => body.sets.take(),
+            false => None,
+        };
         let joined = self.joins(from, filter, &sort, query.limit.is_some())?;
         let joined = self.above_joins(body, joined)?;
-        self.finish(query, joined, exact)
+        self.finish_with_sets(query, joined, exact, late_sets)
     }
 
     /// Columns that anything above the joins reads, targets first: scans yield them in that order.
@@ -399,8 +403,18 @@ impl Planner<'_> {
         })
     }
 
-    /// Order, distinct rows, locks, limit, targets.
-    pub(super) fn finish(&mut self, query: BoundQuery, joined: Joined, exact: bool) -> SqlResult<Joined> {
+    fn finish(&mut self, query: BoundQuery, joined: Joined, exact: bool) -> SqlResult<Joined> {
+        self.finish_with_sets(query, joined, exact, None)
+    }
+
+    /// Order, distinct rows, sets that follow them, locks, limit, targets.
+    fn finish_with_sets(
+        &mut self,
+        query: BoundQuery,
+        joined: Joined,
+        exact: bool,
+        late_sets: Option<(u16, Vec<Expr>)>,
+    ) -> SqlResult<Joined> {
         let BoundQuery {
             targets,
             distinct,
@@ -469,6 +483,9 @@ impl Planner<'_> {
                 on: Some(on),
             };
             joined = Joined { node, ..joined };
+        }
+        if let Some((item, calls)) = late_sets {
+            joined = self.project_sets(item, calls, joined)?;
         }
         if !locks.is_empty() {
             joined = self.lock_rows(&locks, joined)?;
@@ -659,6 +676,19 @@ impl Planner<'_> {
             ..sorted
         })
     }
+}
+
+/// DISTINCT ON with an ORDER BY picks its rows first and multiplies them then, as in PostgreSQL, unless a
+/// set-returning function of the target list is one of the keys.
+fn sets_follow_distinct(query: &BoundQuery, body: &SelectBody) -> bool {
+    let (Some((item, _)), Some(BoundDistinct::On(on))) = (&body.sets, &query.distinct) else {
+        return false;
+    };
+    let reads_set = |expr: &Expr| {
+        expr.any(&mut |inner| matches!(inner, Expr::Variable { relation, .. } if relation == item))
+    };
+    let sorts = query.order_by.iter().map(|key| &key.expr);
+    !query.order_by.is_empty() && !on.iter().chain(sorts).any(reads_set)
 }
 
 impl SelectBody {

@@ -58,10 +58,13 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
                 test,
                 negated: !negated,
             },
-            Expr::IsNull(argument) => Expr::IsNotNull(argument),
-            Expr::IsNotNull(argument) => Expr::IsNull(argument),
+            // A row may be neither.
+            Expr::IsNull(argument) if argument.ty().oid != oid::RECORD => Expr::IsNotNull(argument),
+            Expr::IsNotNull(argument) if argument.ty().oid != oid::RECORD => Expr::IsNull(argument),
             other => Expr::Not(Box::new(other)),
         },
+        Expr::IsNull(inner) if is_flat_row(&inner) => field_tests(*inner, Expr::IsNull),
+        Expr::IsNotNull(inner) if is_flat_row(&inner) => field_tests(*inner, Expr::IsNotNull),
         Expr::IsNull(inner) if constant(&inner).is_some() => {
             truth(constant(&inner).is_some_and(Datum::is_null))
         }
@@ -172,6 +175,21 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
         }
         other => other,
     }
+}
+
+/// A row whose fields may be tested for null one by one. A field that is a row itself is not looked into by the test of
+/// the row around it, but would be by its own.
+fn is_flat_row(expr: &Expr) -> bool {
+    matches!(expr, Expr::Row { fields, .. } if fields.iter().all(|field| field.ty().oid != oid::RECORD))
+}
+
+/// A row is null when all fields are, and not null when none is: two questions, not one and its opposite.
+fn field_tests(row: Expr, test: fn(Box<Expr>) -> Expr) -> Expr {
+    let Expr::Row { fields, .. } = row else {
+        return test(Box::new(row));
+    };
+    let tests = fields.into_iter().map(|field| step(test(Box::new(field)), None));
+    junction(tests.collect(), true)
 }
 
 /// An argument without a conversion that changes nothing: strings of other types pass for text as they are. Stored

@@ -106,6 +106,7 @@ pub enum Node {
         distinct: bool,
         base: Box<Node>,
         step: Box<Node>,
+        renewed: Renewed,
     },
     /// FOR UPDATE and its kin: above the sort, below the limit, as in PostgreSQL.
     LockRows {
@@ -117,6 +118,14 @@ pub enum Node {
     Update(Box<Update>),
     Delete(Box<Delete>),
     Merge(Box<Merge>),
+}
+
+/// WITH queries and sub-plans that read the rows of a round of a recursive union, by their numbers in the plan: what they
+/// have computed is void in the next round.
+#[derive(Clone, Default, Debug)]
+pub struct Renewed {
+    pub ctes: Vec<u16>,
+    pub subplans: Vec<u16>,
 }
 
 #[derive(Clone, Debug)]

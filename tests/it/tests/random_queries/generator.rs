@@ -3,7 +3,7 @@
 //! Everything follows from the seed. A query reads three small tables; below, beside and inside it stand further
 //! queries: derived tables, WITH, LATERAL, set operations, sub-queries in expressions, correlated or not. Rows are
 //! compared as a multiset, so LIMIT comes only with an order over all columns, and window functions only where peers
-//! share their value. No expression can fail: no division, small numbers, sub-queries of one row where one is needed.
+//! share their value. An order below LIMIT, DISTINCT ON or string_agg decides what they see. No expression can fail: no division, small numbers, sub-queries of one row where one is needed.
 
 use mote_common::prng::Prng;
 
@@ -110,16 +110,10 @@ impl Generator {
             _ => self.select(types, outer),
         };
         text.push_str(&body);
-        if self.chance(25) {
-            let order: Vec<String> = (1..=types.len())
-                .map(|n| {
-                    format!(
-                        "{n}{}",
-                        self.pick(&["", " desc", " nulls first", " desc nulls last"])
-                    )
-                })
-                .collect();
-            text.push_str(&format!(" order by {}", order.join(", ")));
+        if self.level <= LEVELS_MAX && self.chance(12) {
+            text = self.ordered_below(&text, &columns, outer.is_empty());
+        } else if self.chance(25) {
+            text.push_str(&self.order_over_all(types.len()));
             if self.chance(60) {
                 text.push_str(&format!(" limit {}", self.between(0, 6)));
             }
@@ -130,6 +124,42 @@ impl Generator {
         self.with.truncate(known);
         self.level -= 1;
         (text, columns)
+    }
+
+    fn order_over_all(&mut self, columns: usize) -> String {
+        let order: Vec<String> = (1..=columns)
+            .map(|n| {
+                let direction = self.pick(&["", " desc", " nulls first", " desc nulls last"]);
+                format!("{n}{direction}")
+            })
+            .collect();
+        format!(" order by {}", order.join(", "))
+    }
+
+    /// The rows of a query by way of a sub-query or WITH query in an order that decides which of them remain.
+    fn ordered_below(&mut self, query: &str, columns: &[Column], alone: bool) -> String {
+        let (inner, outer) = (self.name("o"), self.name("o"));
+        let list: Vec<String> = columns
+            .iter()
+            .map(|(name, _)| format!("{outer}.{name}"))
+            .collect();
+        let list = list.join(", ");
+        let order = self.order_over_all(columns.len());
+        let limit = format!("limit {}", self.between(0, 6));
+        match self.random.below(4) {
+            0 => {
+                let keys = self.between(1, columns.len());
+                let keys: Vec<String> = (1..=keys).map(|n| n.to_string()).collect();
+                let keys = keys.join(", ");
+                format!("select distinct on ({keys}) {list} from ({query}) as {outer}{order}")
+            }
+            1 if alone => {
+                format!(
+                    "with {outer} as (select * from ({query}) as {inner}{order}) select {list} from {outer} {limit}"
+                )
+            }
+            _ => format!("select {list} from (select * from ({query}) as {inner}{order}) as {outer} {limit}"),
+        }
     }
 
     fn with_clause(&mut self) -> String {
@@ -229,25 +259,42 @@ impl Generator {
 
     /// GROUP BY and HAVING; what expressions above may read.
     fn grouped(&mut self, own: &[Leaf], outer: &[Leaf], tail: &mut String) -> Vec<Leaf> {
-        let mut keys: Vec<Leaf> = Vec::new();
+        let (mut keys, mut groupings): (Vec<Leaf>, Vec<Leaf>) = Default::default();
         if !own.is_empty() {
             for _ in 0..self.between(0, 2) {
                 let key = self.pick(own);
                 if !keys.iter().any(|known| known.text == key.text) {
-                    keys.push(key);
+                    // Inside of a sub-query PostgreSQL knows a key only if it is a column.
+                    let anywhere = key.text.contains('.');
+                    keys.push(Leaf { anywhere, ..key });
                 }
             }
         }
         if !keys.is_empty() {
             let list: Vec<&str> = keys.iter().map(|key| &*key.text).collect();
+            let (first, last) = (list[0], list[list.len() - 1]);
             let list = list.join(", ");
-            tail.push_str(&match self.random.below(8) {
-                0 => format!(" group by rollup ({list})"),
-                1 => format!(" group by grouping sets (({list}), ())"),
-                _ => format!(" group by {list}"),
-            });
+            let sets = match self.random.below(12) {
+                0 => format!("rollup ({list})"),
+                1 => format!("grouping sets (({list}), ())"),
+                2 => format!("cube ({list})"),
+                3 => format!("{first}, rollup ({last})"),
+                4 => format!("grouping sets (({first}), ({last}), ({list}))"),
+                _ => String::new(),
+            };
+            if sets.is_empty() {
+                tail.push_str(&format!(" group by {list}"));
+            } else {
+                tail.push_str(&format!(" group by {sets}"));
+                groupings.push(Leaf {
+                    text: format!("grouping({list})"),
+                    ty: Int,
+                    anywhere: false,
+                });
+            }
         }
         let mut leaves = keys;
+        leaves.extend(groupings);
         for _ in 0..2 {
             leaves.push(self.aggregate(own));
         }
@@ -295,19 +342,74 @@ impl Generator {
             true => format!("order by {}", self.pick(own).text),
             false => String::new(),
         };
-        let call = match self.random.below(6) {
+        let call = match self.random.below(7) {
             0 => "rank()".to_string(),
             1 => "dense_rank()".to_string(),
             2 => format!("max({argument})"),
             3 => format!("count({argument})"),
             4 => format!("first_value({}) ", "1"),
+            5 => format!("sum({argument})"),
             _ => "count(*)".to_string(),
         };
+        let numbers: Vec<Leaf> = own.iter().filter(|leaf| leaf.ty == Int).cloned().collect();
+        let order = match numbers.is_empty() || self.chance(50) {
+            true => order,
+            false => {
+                let key = self.pick(&numbers).text;
+                self.offset_frame(&key)
+            }
+        };
+        let text = format!("{call} over ({partition}{order})");
         Leaf {
-            text: format!("{call} over ({partition}{order})"),
+            // Sums are numeric over bigint.
+            text: match call.starts_with("sum") {
+                true => format!("({text})::int"),
+                false => text,
+            },
             ty: Int,
             anywhere: false,
         }
+    }
+
+    /// An order with a frame by distance; rows that the order does not tell apart have the same one, but for themselves.
+    fn offset_frame(&mut self, key: &str) -> String {
+        let (key, offsets): (String, &[&str]) = match self.random.below(4) {
+            0 => (
+                format!("{key}::float8"),
+                &["0", "1.5", "'infinity'", "'10'", "1e300"],
+            ),
+            1 => (format!("{key}::numeric"), &["0", "0.5", "'infinity'", "100"]),
+            2 => (
+                format!("{key}::smallint"),
+                &["0", "1", "32767", "9223372036854775807"],
+            ),
+            _ => (key.to_string(), &["0", "1", "2", "20", "2147483647"]),
+        };
+        let mode = self.pick(&["range", "range", "range", "groups"]);
+        let offsets = if mode == "range" {
+            offsets
+        } else {
+            &["0", "1", "2"]
+        };
+        let bound = |this: &mut Generator| {
+            format!(
+                "{} {}",
+                this.pick(offsets),
+                this.pick(&["preceding", "following"])
+            )
+        };
+        let start = match self.chance(25) {
+            true => "unbounded preceding".to_string(),
+            false => format!("{} preceding", self.pick(offsets)),
+        };
+        let end = match self.random.below(4) {
+            0 => "unbounded following".to_string(),
+            1 => "current row".to_string(),
+            _ => bound(self),
+        };
+        let direction = self.pick(&["", " desc", " nulls first", " desc nulls last"]);
+        let exclude = self.pick(&["", "", " exclude current row", " exclude group", " exclude ties"]);
+        format!("order by {key}{direction} {mode} between {start} and {end}{exclude}")
     }
 
     /// One item of FROM; its columns go into `scope`.
@@ -354,6 +456,19 @@ impl Generator {
                 (format!("{name} as {alias}"), columns.collect())
             }
         };
+        // A single column of a function would mean itself.
+        if columns.len() > 1 && self.chance(25) {
+            let (text, ty) = self.pick(&[
+                ("({} is null)", Bool),
+                ("({} is not null)", Bool),
+                ("{}::text", Text),
+            ]);
+            scope.push(Leaf {
+                text: text.replace("{}", &alias),
+                ty,
+                anywhere: true,
+            });
+        }
         for (column, ty) in columns {
             scope.push(Leaf {
                 text: format!("{alias}.{column}"),
@@ -590,6 +705,13 @@ impl Generator {
     fn scalar_query(&mut self, ty: Type, leaves: &[Leaf]) -> String {
         let (query, columns) = self.query(&[ty], leaves);
         let alias = self.name("q");
+        if ty == Text && self.chance(30) {
+            let (column, inner) = (&columns[0].0, self.name("q"));
+            let order = self.order_over_all(1);
+            return format!(
+                "(select string_agg({alias}.{column}, ',') from (select * from ({query}) as {inner}{order}) as {alias})"
+            );
+        }
         let aggregate = match ty {
             Int => "max",
             Text => "min",

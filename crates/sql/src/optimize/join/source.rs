@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
+use mote_types::ColumnType;
 
 use super::Side;
-use crate::bind::query::{BoundDistinct, BoundQuery, GROUP_KEY, ItemKind, QueryBody, ROW_MARK};
+use crate::bind::query::{
+    BoundDistinct, BoundQuery, GROUP_KEY, ItemColumn, ItemKind, QueryBody, ROW_MARK, WHOLE_ROW,
+};
 use crate::catalog::{Relation, RelationKind};
 use crate::optimize::append::own_columns;
 use crate::optimize::estimate::{FUNCTION_ROWS, selectivity, table_rows};
@@ -51,8 +54,44 @@ impl Planner<'_> {
         Ok(Side::Ready(Box::new(self.computed_side(item, conditions)?)))
     }
 
-    /// Derived tables, functions, WITH queries.
+    /// Derived tables, functions, WITH queries. A whole row that is read as one value becomes a column of its own: an outer
+    /// join above extends it to NULL, not to a row of nulls.
     pub(super) fn computed_side(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Joined> {
+        let reads_whole_row = |condition: &Expr| {
+            condition.any(&mut |inner| {
+                matches!(inner, Expr::Variable { relation, column: WHOLE_ROW, .. } if *relation == item)
+            })
+        };
+        let (late, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(reads_whole_row);
+        late.iter().for_each(|condition| self.need(condition));
+        let side = self.computed_columns(item, conditions)?;
+        if !self.needed[item as usize].contains(&WHOLE_ROW) {
+            return Ok(side);
+        }
+        let side = self.with_whole_row(item, side);
+        self.filtered(side, late)
+    }
+
+    /// Adds the whole row behind the columns of an item.
+    fn with_whole_row(&self, item: u16, side: Joined) -> Joined {
+        let of_item = &self.items[item as usize];
+        let column = |(index, column): (u16, &ItemColumn)| Expr::Column { index, ty: column.ty };
+        let mut columns: Vec<Expr> = (0..).zip(&of_item.columns).map(column).collect();
+        columns.push(Expr::Row {
+            fields: columns.clone(),
+            names: of_item.columns.iter().map(|column| column.name.clone()).collect(),
+            ty: ColumnType::RECORD,
+        });
+        let mut layout = side.layout;
+        layout.push((item, WHOLE_ROW));
+        let node = Node::Project {
+            input: Box::new(side.node),
+            columns,
+        };
+        Joined { node, layout, ..side }
+    }
+
+    fn computed_columns(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Joined> {
         let width = self.items[item as usize].columns.len();
         let layout: Vec<Slot> = (0..width).map(|column| (item, column as u16)).collect();
         match &mut self.items[item as usize].kind {

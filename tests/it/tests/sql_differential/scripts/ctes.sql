@@ -33,3 +33,10 @@ with recursive t(n, p) as (select 1, array[1] union all select n + 1, p || (n + 
 with unused as (select 1/0) select 1;
 -- Last: it ends the session.
 with a as (select 1 as x), b as (with c as (select x + 1 as y from a) select * from c) select * from b;
+-- A WITH query of a recursive term is computed anew in each round.
+with recursive t(n) as (values (1) union all (with z as (select n+1 as n from t where n<3) select a.n from z a, z b)) select * from t limit 6;
+with recursive t(n) as (values (1) union all (with z as (select n from t) select n+1 from t where n in (select n from z) and n<5)) select * from t;
+with recursive t(n) as (values (1) union all (with z as materialized (select n from t) select n+1 from t where n = (select max(n) from z) and n<5)) select * from t;
+with recursive t(n) as (values (1) union all (with recursive u(m) as (select n from t union all select m+1 from u where m < 3) select max(m)+1 from u having max(m)<6)) select * from t;
+with recursive t(n) as (values (1) union all (with z as materialized (select n from t), y as (select * from z) select a.n+1 from y a join y b using (n) where a.n<5)) select *, (select count(*) from t) from t;
+with recursive t(n) as (values (1) union all (with z as materialized (select n from t) select n+1 from t where exists (select 1 from z where z.n=t.n) and n<5)) select * from t;
