@@ -103,10 +103,11 @@ pub(super) fn insert_into(
         conflict.require_arbiters(&target.relation)?;
     }
     let transaction = runtime.transaction();
+    let arbiters = on_conflict.map_or(&[][..], Conflict::arbiters);
     loop {
         let bytes = target.codec.write_row(new, writer, scratch)?;
         let id = loop {
-            match transaction.insert(table, bytes) {
+            match transaction.insert_judged(table, bytes, arbiters) {
                 Ok(id) => break Ok(id),
                 Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
                 Err(error) => break Err(error),
@@ -127,7 +128,7 @@ pub(super) fn insert_into(
                 return Ok(true);
             }
             (Err(WriteError::Duplicate { index, existing }), Some(conflict))
-                if conflict.arbitrates(&target.relation, index) =>
+                if conflict.arbitrates(index) =>
             {
                 let resolution = conflict.resolve(
                     (target, triggers),
