@@ -12,11 +12,13 @@ use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, numeric, oid as oid_value, text,
 };
 use crate::command::privileges;
+use crate::context::StatementContext;
 use crate::expr::{reg_lookup, split_name};
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
 use crate::session::SessionDirectory;
 use crate::session::identity::is_identity;
+use crate::settings::{self, SETTINGS, Settings, parse_bool};
 use crate::views::{names, partitions};
 
 pub fn body(name: &str) -> Option<Body> {
@@ -226,11 +228,15 @@ fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlRe
     };
     let local = a[2].as_bool().unwrap_or(false);
     let context = runtime.context();
+    Settings::check_may_set(name, context.session.superuser)?;
     let depth = context.session.savepoint_depth;
     let mut value = match a[1].as_str() {
         Some(value) => value.to_string(),
         None => context.session.settings.default_of(name)?,
     };
+    if set_characteristic(context, name, &value)? {
+        return Ok(Datum::from(context.session.settings.get(name)?));
+    }
     if is_identity(name) {
         value = context.session.check_identity(name, &value)?;
     }
@@ -245,6 +251,55 @@ fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlRe
         context.host.parameter_status("is_superuser", &value);
     }
     Ok(Datum::from(context.session.settings.get(name)?))
+}
+
+/// What SET TRANSACTION answers while a query runs, which is too late for all but READ ONLY. False: the name is no
+/// characteristic of the transaction.
+fn set_characteristic(context: &mut StatementContext<'_>, name: &str, value: &str) -> SqlResult<bool> {
+    let Some(index) = settings::lookup(name) else {
+        return Ok(false);
+    };
+    let name = SETTINGS[index].name;
+    let chosen = &mut context.session.settings.transaction;
+    let refuse = |message: &str| Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
+    let invalid = |message: String| SqlError::new(state::INVALID_PARAMETER_VALUE, message);
+    let flag = || {
+        let message = format!("parameter \"{name}\" requires a Boolean value");
+        parse_bool(value).ok_or_else(|| invalid(message))
+    };
+    match name {
+        "transaction_isolation" => {
+            let level = settings::isolation_named(value).ok_or_else(|| {
+                let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+                invalid(message).hint(settings::ISOLATION_HINT)
+            })?;
+            if level != chosen.isolation {
+                return refuse("SET TRANSACTION ISOLATION LEVEL must be called before any query");
+            }
+        }
+        "transaction_read_only" => match (chosen.read_only, flag()?) {
+            (true, false) if context.session.savepoint_depth > 0 => {
+                return refuse("cannot set transaction read-write mode inside a read-only transaction");
+            }
+            (true, false) => return refuse("transaction read-write mode must be set before any query"),
+            (false, true) => {
+                let made = context.transaction.set_read_only(true);
+                made.map_err(write_error::begin_error)?;
+                chosen.read_only = true;
+            }
+            _ => {}
+        },
+        "transaction_deferrable" => {
+            flag()?;
+            let message = match context.session.savepoint_depth {
+                0 => "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
+                _ => "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction",
+            };
+            return refuse(message);
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 fn count_nulls(site: &CallSite, arguments: &[Datum], nulls: bool) -> Datum {

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
-use mote_engine::{Isolation, Transaction, Wake};
+use mote_engine::{Transaction, Wake};
 use mote_sql::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
@@ -45,7 +45,7 @@ use crate::modify::after::DeferredEvents;
 use crate::routine::RoutineState;
 use crate::settings::Settings;
 pub use activity::{Activity, ActivityState, Doing, Waiting};
-use block::{BlockState, Characteristics, TransactionBlock};
+use block::{BlockState, TransactionBlock};
 pub use directory::{Nudge, SessionDirectory};
 pub(crate) use notifications::Interest;
 pub use notifications::SessionNotifications;
@@ -144,11 +144,6 @@ impl Session {
             doing.database = Oid(target.object.oid);
             doing.user = Oid(role.object.oid);
         }
-        let characteristics = Characteristics {
-            isolation: Isolation::ReadCommitted,
-            read_only: false,
-            deferrable: false,
-        };
         Ok(Session {
             state: SessionState {
                 pid: identity.pid,
@@ -183,7 +178,6 @@ impl Session {
             transaction: None,
             block: TransactionBlock {
                 state: BlockState::Idle,
-                characteristics,
                 savepoints: Vec::new(),
                 started: false,
                 several: false,

@@ -249,7 +249,7 @@ impl Session {
     }
 
     fn check_read_only(&self, query: &QueryPlan) -> SqlResult<()> {
-        if self.block.characteristics.read_only && query.command != Command::Select {
+        if self.state.settings.transaction.read_only && query.command != Command::Select {
             let word = match query.command {
                 Command::Insert => "INSERT",
                 Command::Update => "UPDATE",
@@ -258,7 +258,7 @@ impl Session {
             };
             return Err(read_only_error(word));
         }
-        if self.block.characteristics.read_only && query.writes {
+        if self.state.settings.transaction.read_only && query.writes {
             return Err(read_only_error(if modifies(query) {
                 "SELECT"
             } else {
@@ -292,7 +292,7 @@ impl Session {
         // LOCK TABLE takes no snapshot: what it waited for is seen by the first query, at every isolation level.
         let takes_snapshot = !matches!(**statement, Statement::Lock(_));
         self.block.started |= takes_snapshot;
-        if self.block.characteristics.read_only && !command::allowed_read_only(statement) {
+        if self.state.settings.transaction.read_only && !command::allowed_read_only(statement) {
             return Err(read_only_error(command::name(statement)));
         }
         let in_block = self.in_block();
