@@ -40,11 +40,7 @@ impl Query {
                 return Err(SqlError::internal("a utility statement is no query"));
             };
             let writes = query.writes;
-            if !context.session.superuser {
-                for access in &plan.relations {
-                    privileges::check_relation(context.session, access)?;
-                }
-            }
+            privileges::check_plan(context.session, &plan)?;
             for access in &plan.relations {
                 lock(access.relation, access.lock, context)?;
             }

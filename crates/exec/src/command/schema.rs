@@ -678,6 +678,9 @@ pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) 
         None => role_name(owner, context),
     };
     let database = context.session.catalog.database;
+    if !privileges::may_create_schemas(context.session, database, context.session.user_oid) {
+        return Err(privileges::denied("database", &context.session.database_name));
+    }
     check_schema_name(&name)?;
     reserve_name(database, &name, context)?;
     if context.session.catalog.schema_exists(&name) {

@@ -6,8 +6,10 @@ use mote_common::error::state;
 use mote_common::{Lsn, Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
 use mote_sql::catalog::CatalogView;
+use mote_sql::plan::privilege;
 use mote_types::{Datum, Numeric, oid};
 
+use super::backup::require_superuser;
 use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, numeric, oid as oid_value, text,
 };
@@ -81,7 +83,10 @@ fn session(name: &str) -> Option<Body> {
         "hashtext" => Body::Pure(|a| Ok(Datum::Int4(super::hash::hash_any(text(&a[0]).as_bytes()) as i32))),
         "pg_sleep" => Body::Runtime(sleep),
         "pg_is_in_recovery" => Body::Pure(|_| Ok(Datum::Bool(false))),
-        "pg_reload_conf" => Body::Pure(|_| Ok(Datum::Bool(true))),
+        "pg_reload_conf" => Body::Runtime(|runtime, site, _| {
+            require_superuser(runtime, site)?;
+            Ok(Datum::Bool(true))
+        }),
         "pg_postmaster_start_time" | "pg_conf_load_time" => {
             Body::Runtime(|runtime, _, _| Ok(Datum::TimestampTz(runtime.database().started_us())))
         }
@@ -464,10 +469,14 @@ fn storage(name: &str) -> Option<Body> {
         "numeric_pl_pg_lsn" => Body::Pure(|a| move_lsn(int8(&a[1]), numeric(&a[0]), 1)),
         "pg_lsn_mii" => Body::Pure(|a| move_lsn(int8(&a[0]), numeric(&a[1]), -1)),
         "pg_sequence_last_value" => Body::Runtime(|runtime, _, a| {
-            let entry = runtime.session().catalog.entry(Oid(oid_value(&a[0])));
-            let Some(stored) = entry.and_then(|entry| entry.stored.sequence.clone()) else {
+            let session = runtime.session();
+            let Some(entry) = session.catalog.entry(Oid(oid_value(&a[0]))) else {
                 return Ok(Datum::Null);
             };
+            let Some(stored) = &entry.stored.sequence else {
+                return Ok(Datum::Null);
+            };
+            privileges::check_sequence(session, &entry.described, privilege::USAGE | privilege::SELECT)?;
             let sequence = runtime
                 .database()
                 .engine()

@@ -159,6 +159,8 @@ impl Session {
         let PlanBody::Query(query) = &plan.plan.body else {
             return Err(SqlError::unsupported("EXPLAIN of this statement"));
         };
+        // The plan tells of what the user may not read.
+        command::privileges::check_plan(&self.state, &plan.plan)?;
         let options = ExplainOptions {
             costs,
             ..ExplainOptions::default()

@@ -536,7 +536,7 @@ impl Binder<'_> {
         {
             let argument = Expr::Constant(Datum::oid(sequence), ColumnType::new(oid::REGCLASS));
             let next = Expr::Sequence {
-                call: SequenceCall::NextValue,
+                call: SequenceCall::NextIdentity,
                 arguments: vec![argument],
                 ty: ColumnType::INT8,
             };

@@ -212,7 +212,7 @@ fn store(
 fn next_value(sequence: mote_common::Oid, ty: ColumnType) -> Expr {
     let argument = Expr::Constant(Datum::oid(sequence), ColumnType::new(oid::REGCLASS));
     let next = Expr::Sequence {
-        call: SequenceCall::NextValue,
+        call: SequenceCall::NextIdentity,
         arguments: vec![argument],
         ty: ColumnType::new(oid::INT8),
     };
