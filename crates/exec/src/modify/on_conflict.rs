@@ -96,7 +96,7 @@ impl Conflict {
                         true => RowLockStrength::Update,
                         false => RowLockStrength::NoKeyUpdate,
                     },
-                    visible: ViewChecks::compile(visible)?,
+                    visible: ViewChecks::compile(visible, &[])?,
                     assignments: compile_assignments(assignments)?,
                     condition: compile_option(condition)?,
                 }
@@ -153,7 +153,7 @@ impl Conflict {
     #[cold]
     fn partition_error(&self, target: &Target, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
         if !self.routed {
-            return target.partition_violation(row, runtime.format());
+            return target.partition_violation(row, runtime);
         }
         SqlError::new(state::FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")
             .detail("The result tuple would appear in a different partition than the original tuple.")
