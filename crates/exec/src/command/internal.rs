@@ -16,7 +16,7 @@ use mote_types::Datum;
 use super::{privileges, schema};
 use crate::context::StatementContext;
 use crate::query::{Execution, Program};
-use crate::session::SessionState;
+use crate::session::{SessionState, UtilityParameters};
 
 /// Takes the rows of a query, with the context to hand them on.
 pub(super) type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;
@@ -25,6 +25,7 @@ pub(super) type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> Sql
 pub(super) struct Query {
     plan: Plan,
     writes: bool,
+    parameters: Vec<Datum>,
 }
 
 impl Query {
@@ -34,8 +35,9 @@ impl Query {
         text: &str,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<Query> {
+        let UtilityParameters { types, values } = std::mem::take(&mut context.session.utility_parameters);
         loop {
-            let plan = plan(statement, text, context)?;
+            let plan = plan_with(statement, text, &types, context)?;
             let PlanBody::Query(query) = &plan.body else {
                 return Err(SqlError::internal("a utility statement is no query"));
             };
@@ -46,7 +48,11 @@ impl Query {
             }
             // A table may have changed while we waited for its lock.
             if context.session.dependencies_hold(&plan) {
-                return Ok(Query { plan, writes });
+                return Ok(Query {
+                    plan,
+                    writes,
+                    parameters: values,
+                });
             }
         }
     }
@@ -58,6 +64,7 @@ impl Query {
         Ok(Query {
             plan: plan(&statement, text, context)?,
             writes: true,
+            parameters: Vec::new(),
         })
     }
 
@@ -85,7 +92,7 @@ impl Query {
         context
             .transaction
             .begin_statement(if self.writes { Access::Write } else { Access::Read });
-        execution.start(&mut Vec::new(), context)?;
+        execution.start(&mut self.parameters, context)?;
         Ok(execution.run(context, max_rows, emit)?.rows)
     }
 }
@@ -93,6 +100,15 @@ impl Query {
 pub(super) fn plan(
     statement: &ParsedStatement,
     text: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Plan> {
+    plan_with(statement, text, &[], context)
+}
+
+fn plan_with(
+    statement: &ParsedStatement,
+    text: &str,
+    parameter_types: &[Oid],
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Plan> {
     let mut planned = None;
@@ -103,7 +119,12 @@ pub(super) fn plan(
             text,
             names: None,
         };
-        planned = Some(mote_sql::plan_statement(statement, &[], catalog, &settings));
+        planned = Some(mote_sql::plan_statement(
+            statement,
+            parameter_types,
+            catalog,
+            &settings,
+        ));
     });
     planned.expect("the host runs the work")
 }
@@ -152,6 +173,7 @@ pub(super) fn evaluate(text: &str, context: &mut StatementContext<'_>) -> SqlRes
     let mut query = Query {
         plan: plan(&statement, text, context)?,
         writes: false,
+        parameters: Vec::new(),
     };
     let mut first = None;
     query.run(context, &mut |_, row| {

@@ -56,7 +56,7 @@ use portals::Portals;
 pub(crate) use prepared::PreparedNote;
 pub use procedure::BodyContext;
 pub(crate) use revocation::Revoker;
-pub use state::{SequenceValues, SessionSignals, SessionState};
+pub use state::{SequenceValues, SessionSignals, SessionState, UtilityParameters};
 pub(crate) use steps::Steps;
 pub use tag::CommandTag;
 
@@ -163,6 +163,7 @@ impl Session {
                 transaction_start_us: 0,
                 statement_start_us: 0,
                 statement_text: "".into(),
+                utility_parameters: Default::default(),
                 statement_deadline_ns: None,
                 savepoint_depth: 0,
                 portals: Portals::default(),
@@ -343,6 +344,9 @@ impl Session {
     }
 
     pub fn close_statement(&mut self, name: &str) {
+        if self.statements.is_empty() {
+            return;
+        }
         self.statements.remove(name);
     }
 

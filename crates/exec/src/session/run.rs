@@ -12,7 +12,7 @@ use mote_types::Datum;
 use super::block::BlockState;
 use super::planning::parse_text;
 use super::portal::{CachedPlan, PortalState, Prepared};
-use super::{CommandTag, ExecuteEnd, Portal, Session};
+use super::{CommandTag, ExecuteEnd, Portal, Session, UtilityParameters};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
@@ -78,7 +78,15 @@ impl Session {
             return Ok(ExecuteEnd::Complete);
         }
         let tag = match &portal.plan.plan.body {
-            PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text, host)?,
+            PlanBody::Utility(utility) => {
+                self.state.utility_parameters = UtilityParameters {
+                    types: portal.plan.plan.parameters.iter().map(|ty| ty.oid).collect(),
+                    values: std::mem::take(&mut portal.parameters),
+                };
+                let tag = self.run_utility(utility, &portal.prepared.text, host);
+                self.state.utility_parameters = UtilityParameters::default();
+                tag?
+            }
             PlanBody::Query(_) => {
                 let (outcome, command) = self.run_query(portal, max_rows, host)?;
                 if !outcome.finished {
@@ -317,6 +325,7 @@ impl Session {
     pub fn query(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
         self.start_statement(text);
         self.close_portal("");
+        self.close_statement("");
         if let Some(Some(prepared)) = self.state.cached(text, &[]) {
             return self.query_prepared(prepared, Vec::new(), true, host);
         }
