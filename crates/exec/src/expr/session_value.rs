@@ -238,7 +238,14 @@ fn set_value(
         .map_err(|error| sequence_error(error, name))?;
     runtime.context().session.sequences.forget(oid);
     if is_called {
-        runtime.context().session.sequences.current.insert(oid, value);
+        let sequences = &mut runtime.context().session.sequences;
+        sequences.current.insert(oid, value);
+        // lastval() tells of the sequence drawn from last: of what it stands at.
+        if let Some((last, known)) = &mut sequences.last
+            && *last == oid
+        {
+            *known = value;
+        }
     }
     Ok(Datum::Int8(value))
 }

@@ -136,3 +136,11 @@ select nextval('ps.s');
 reset role;
 drop schema ps cascade;
 drop role ps_a, ps_b, ps_own;
+-- setval of the sequence that was drawn from last is what lastval tells.
+create sequence psq1;
+create sequence psq2;
+select nextval('psq1'), lastval();
+select setval('psq1', 99), lastval();
+select setval('psq2', 50), lastval();
+select setval('psq1', 7, false), lastval();
+drop sequence psq1, psq2;
