@@ -23,6 +23,7 @@ const FUNCTION: &str = "select proname, proowner::regrole, proisstrict, procost,
 const PROCEDURE: &str =
     "select proowner::regrole, prosecdef from pg_proc where pronamespace = 's'::regnamespace
     and proname = 'p'";
+const SCHEMA: &str = "select nspname from pg_namespace where nspname = 's'";
 const INDEX: &str = "select relname from pg_class where relnamespace = 's'::regnamespace and relkind = 'i'";
 
 /// First, second, how the second is refused, what is asked afterwards, and its answer.
@@ -69,9 +70,10 @@ const PAIRS: &[Pair] = &[
     (RENAME, DROP, Some("42883"), FUNCTION, RENAMED),
     (REPLACE, STRICT, UPDATED, FUNCTION, REPLACED),
     (REPLACE, REVOKE, UPDATED, FUNCTION, REPLACED),
-    (REPLACE, REPLACE, UPDATED, FUNCTION, REPLACED),
     (REPLACE, OWNER, None, FUNCTION, &["f|pairs_a|f|100|f|select 2|t"]),
     (DROP, DROP, Some("42883"), FUNCTION, &[]),
+    (DROP, "drop schema s cascade", None, SCHEMA, &[]),
+    (OWNER, "drop schema s cascade", None, SCHEMA, &[]),
     (DROP, RENAME, Some("42883"), FUNCTION, &[]),
     (
         "alter procedure s.p() security definer",

@@ -62,7 +62,12 @@ pub(in super::super) fn drop_all(
         dependent.remove(context)?;
     }
     for entry in dropped {
-        write::remove(Oid(entry.stored.oid), context)?;
+        let oid = Oid(entry.stored.oid);
+        write::hold(oid, context)?;
+        // Whom we waited for may have dropped it; what else became of it does not matter.
+        if context.session.catalog.current().routine(oid).is_some() {
+            write::remove(oid, context)?;
+        }
     }
     Ok(())
 }
