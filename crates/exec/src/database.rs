@@ -9,6 +9,7 @@ use mote_common::{Lsn, SqlError};
 use mote_engine::recovery::Progress;
 use mote_engine::{Engine, EngineConfig, OpenError};
 
+use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, prepared, write};
 use crate::exported_snapshots::ExportedSnapshots;
@@ -208,6 +209,7 @@ fn first_objects(names: &InitialNames) -> Vec<StoredObject> {
     let owner = builtin::SUPERUSER.0;
     vec![
         StoredObject::Role(StoredRole {
+            revision: Revision::default(),
             oid: owner,
             name: names.superuser.clone(),
             superuser: true,
@@ -224,12 +226,14 @@ fn first_objects(names: &InitialNames) -> Vec<StoredObject> {
             comment: None,
         }),
         StoredObject::Database(StoredDatabase {
+            revision: Revision::default(),
             oid: builtin::DATABASE.0,
             name: names.database.clone(),
             owner,
             comment: Some("default administrative connection database".into()),
         }),
         StoredObject::Schema(StoredSchema {
+            revision: Revision::default(),
             oid: builtin::PUBLIC_SCHEMA.0,
             database: builtin::DATABASE.0,
             name: "public".into(),

@@ -404,12 +404,13 @@ impl Connection {
             let mut parameters = session.parameter_buffer();
             let settings = &session.state.settings.effective.format;
             for ((value, format), ty) in bind.parameters().zip(types) {
+                let in_parameter = |error| in_parameter(error, bind.portal, parameters.len());
                 parameters.push(match (value, format) {
                     (None, _) => Datum::Null,
-                    (Some(bytes), 0) => input_text(*ty, frontend::utf8(bytes)?, settings)?,
-                    (Some(bytes), 1) => {
-                        input_binary(*ty, bytes).map_err(|error| in_parameter(error, parameters.len()))?
-                    }
+                    (Some(bytes), 0) => frontend::utf8(bytes)
+                        .and_then(|text| input_text(*ty, text, settings))
+                        .map_err(in_parameter)?,
+                    (Some(bytes), 1) => input_binary(*ty, bytes).map_err(in_parameter)?,
                     (Some(_), other) => {
                         return Err(SqlError::new(
                             state::INVALID_PARAMETER_VALUE,
@@ -503,16 +504,20 @@ impl Connection {
 }
 
 /// Says which parameter had bytes that are no value of its type.
-fn in_parameter(error: SqlError, index: usize) -> SqlError {
+fn in_parameter(error: SqlError, portal: &str, index: usize) -> SqlError {
+    let number = index + 1;
     if error.state() == state::INVALID_BINARY_REPRESENTATION
         && error.message() == "incorrect binary data format"
     {
         return SqlError::new(
             error.state(),
-            format!("{} in bind parameter {}", error.message(), index + 1),
+            format!("{} in bind parameter {number}", error.message()),
         );
     }
-    error
+    error.context(match portal {
+        "" => format!("unnamed portal parameter ${number}"),
+        name => format!("portal \"{name}\" parameter ${number}"),
+    })
 }
 
 /// What a start-up packet asks for.

@@ -68,18 +68,53 @@ pub fn plan_statement(
         }
         utility => Ok(Plan {
             body: PlanBody::Utility(Arc::new(utility.clone())),
-            parameters: Vec::new(),
             output: Vec::new(),
             returns_rows: matches!(
                 utility,
                 Statement::Show(_) | Statement::Explain(_) | Statement::Execute(_) | Statement::Fetch(_)
             ),
-            dependencies: Vec::new(),
             relations: Vec::new(),
             constants_matter: false,
             routines: Vec::new(),
+            ..parameters_within(statement, parameter_types, catalog, settings)?
         }),
     }
+}
+
+/// A plan of nothing, with the parameters of the query that a utility statement runs, and what their types rest on.
+fn parameters_within(
+    statement: &ParsedStatement,
+    parameter_types: &[Oid],
+    catalog: &dyn CatalogView,
+    settings: &PlanSettings<'_>,
+) -> SqlResult<Plan> {
+    let inner = match &statement.statement {
+        Statement::DeclareCursor(declare) => Some(&declare.query),
+        Statement::CreateTableAs(create) => Some(&create.source),
+        Statement::Explain(explain) => Some(&explain.statement),
+        _ => None,
+    };
+    let may_have = settings.names.is_none() && settings.text.contains('$');
+    let mut plan = Plan {
+        body: PlanBody::Utility(Arc::new(Statement::Unsupported("empty statement"))),
+        parameters: Vec::new(),
+        output: Vec::new(),
+        returns_rows: false,
+        dependencies: Vec::new(),
+        relations: Vec::new(),
+        constants_matter: false,
+        routines: Vec::new(),
+    };
+    if let Some(inner) = inner.filter(|_| may_have) {
+        let inner = ParsedStatement {
+            statement: inner.clone(),
+            range: statement.range.clone(),
+        };
+        let planned = plan_statement(&inner, parameter_types, catalog, settings)?;
+        plan.parameters = planned.parameters;
+        plan.dependencies = planned.dependencies;
+    }
+    Ok(plan)
 }
 
 #[cfg(test)]

@@ -813,3 +813,117 @@ fn bigint_counts_and_many_parameters() {
         error(&messages)
     );
 }
+
+#[test]
+fn a_nul_in_a_text_parameter_is_refused() {
+    const BPCHAR: u32 = 1042;
+    const NAME: u32 = 19;
+    const TEXT_ARRAY: u32 = 1009;
+    let (_server, mut client) = start("wire-nul");
+    let text = "select octet_length($1::text)";
+    for (ty, format, bytes) in [
+        (TEXT, 0, &b"a\0b"[..]),
+        (TEXT, 1, b"a\0b"),
+        (BPCHAR, 0, b"a\0b"),
+        (BPCHAR, 1, b"a\0b"),
+        (NAME, 0, b"a\0b"),
+        (TEXT_ARRAY, 0, b"{a\0b}"),
+    ] {
+        let messages = client.exchange(&[
+            parse("", text, &[ty]),
+            bind_with("", "", &[format], &[Some(bytes)], &[]),
+            execute("", 0),
+            sync(),
+        ]);
+        let refused = "22021 invalid byte sequence for encoding \"UTF8\": 0x00";
+        assert_eq!(error(&messages).as_deref(), Some(refused), "{ty} {format}");
+        let context = messages
+            .iter()
+            .find(|m| m.kind == b'E')
+            .and_then(|m| m.field(b'W'));
+        assert_eq!(
+            context.as_deref(),
+            Some("unnamed portal parameter $1"),
+            "{ty} {format}"
+        );
+    }
+    client.query("create table nul (a text)");
+    client.send(b'Q', b"copy nul from stdin\0");
+    client.until(b'G');
+    client.send(b'd', b"a\0b\n");
+    client.send(b'c', b"");
+    assert_eq!(sqlstate(&client.until(b'Z')).as_deref(), Some("22021"));
+}
+
+#[test]
+fn utility_statements_take_parameters_for_their_query() {
+    let (_server, mut client) = start("wire-utility-parameters");
+    let run = |client: &mut RawClient, text: &str, types: &[u32], values: &[&str]| {
+        let messages = client.exchange(&[
+            parse("", text, types),
+            describe(b'S', ""),
+            bind("", "", values),
+            execute("", 0),
+            sync(),
+        ]);
+        assert_eq!(error(&messages), None, "{text}");
+        messages
+    };
+    client.query("begin");
+    let declared = run(
+        &mut client,
+        "declare c cursor for select $1::int + g from generate_series(1, 3) g",
+        &[],
+        &["10"],
+    );
+    assert_eq!(parameter_types(&declared), [INT4]);
+    assert_eq!(client.rows("fetch all from c"), ["11", "12", "13"]);
+    run(
+        &mut client,
+        "create temp table made as select $1 as a, $2::int as b",
+        &[TEXT, 0],
+        &["it's", "7"],
+    );
+    assert_eq!(client.rows("select * from made"), ["it's|7"]);
+    let explained = run(
+        &mut client,
+        "explain (costs off) select * from made where b = $1",
+        &[],
+        &["7"],
+    );
+    assert!(!text_rows(&explained).is_empty());
+    client.query("commit");
+}
+
+#[test]
+fn fetch_starts_a_portal_that_was_bound() {
+    let (_server, mut client) = start("wire-fetch-bound");
+    client.query("begin");
+    let bound = client.exchange(&[
+        parse("", "select generate_series(1, 20)", &[]),
+        bind("p", "", &[]),
+        sync(),
+    ]);
+    assert_eq!(error(&bound), None);
+    assert_eq!(tags(&client.query("move forward 3 from p")), ["MOVE 3"]);
+    assert_eq!(client.rows("fetch 2 from p"), ["4", "5"]);
+    let executed = client.exchange(&[execute("p", 2), sync()]);
+    assert_eq!(text_rows(&executed), ["6", "7"]);
+    assert_eq!(tags(&client.query("move all from p")), ["MOVE 13"]);
+    client.query("commit");
+}
+
+#[test]
+fn a_simple_query_drops_the_unnamed_statement() {
+    let (_server, mut client) = start("wire-unnamed");
+    let parsed = [parse("", "select 1", &[]), parse("kept", "select 2", &[]), sync()];
+    assert_eq!(error(&client.exchange(&parsed)), None);
+    client.query("select 3");
+    let again = client.exchange(&[bind("", "", &[]), execute("", 0), sync()]);
+    assert_eq!(
+        error(&again).as_deref(),
+        Some("26000 unnamed prepared statement does not exist")
+    );
+    let kept = client.exchange(&[bind("", "kept", &[]), execute("", 0), sync()]);
+    assert_eq!(text_rows(&kept), ["2"]);
+}

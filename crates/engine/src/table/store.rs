@@ -85,6 +85,9 @@ pub struct TableIndex {
     valid_from: AtomicU64,
     /// Every row is in it.
     built: AtomicBool,
+    /// A transaction that has not ended drops it. Written and read under that transaction's exclusive lock of the
+    /// table alone, which orders both: relaxed.
+    dropped: AtomicBool,
 }
 
 impl TableIndex {
@@ -111,6 +114,7 @@ impl TableIndex {
             tree,
             valid_from: AtomicU64::new(0),
             built: AtomicBool::new(false),
+            dropped: AtomicBool::new(false),
         }
     }
 
@@ -150,9 +154,19 @@ impl TableIndex {
             .compare_exchange(pending, settled, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Must an equal key of another live row be refused, if `has_null` says whether the key has a NULL?
+    /// Must an equal key of another live row be refused, if `has_null` says whether the key has a NULL? Not by whoever
+    /// drops the index: what it writes from then on is gone again if the index is not.
     pub(crate) fn checks(&self, has_null: bool) -> bool {
-        self.unique && (!has_null || self.definition.nulls_not_distinct)
+        self.unique && (!has_null || self.definition.nulls_not_distinct) && !self.is_dropped()
+    }
+
+    /// Does the transaction that has the table to itself drop the index?
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_dropped(&self, dropped: bool) {
+        self.dropped.store(dropped, Ordering::Relaxed);
     }
 }
 

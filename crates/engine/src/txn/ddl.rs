@@ -124,7 +124,7 @@ impl Transaction {
     /// Drops a table with its indexes, at commit.
     pub fn drop_table(&self, id: TableId) -> Result<(), WriteError> {
         let table = self.existing(id)?;
-        for index in table.indexes() {
+        for index in table.indexes().iter().filter(|index| !index.is_dropped()) {
             self.drop_index(index.id)?;
         }
         if !table.is_temporary() {
@@ -159,7 +159,7 @@ impl Transaction {
         let layouts = old.all_layouts();
         let fresh = self.create_table_with(&TableDefinition { id, layouts }, old.is_temporary())?;
         let mut indexes = Vec::new();
-        for index in old.indexes() {
+        for index in old.indexes().iter().filter(|index| !index.is_dropped()) {
             let definition = IndexDefinition {
                 table: fresh,
                 ..index.definition.clone()
@@ -312,8 +312,14 @@ impl Transaction {
         if !table.is_temporary() {
             self.delete_definition(ObjectKey::Index(id))?;
         }
-        self.push_ddl(DdlAction::DroppedIndex { table, index });
+        self.push_dropped_index(table, index);
         Ok(())
+    }
+
+    /// The index is gone at commit; until then its keys bind this transaction no more.
+    pub(super) fn push_dropped_index(&self, table: Arc<Table>, index: Arc<TableIndex>) {
+        index.set_dropped(true);
+        self.push_ddl(DdlAction::DroppedIndex { table, index });
     }
 
     // Sequences

@@ -136,9 +136,8 @@ impl Transaction {
                 DdlAction::CreatedIndex { table, index } => table.remove_index(index),
                 DdlAction::CreatedSequence(id) => self.engine.remove_sequence(id),
                 // A drop takes effect at commit: nothing was done.
-                DdlAction::DroppedTable(_)
-                | DdlAction::DroppedIndex { .. }
-                | DdlAction::DroppedSequence(_) => {}
+                DdlAction::DroppedTable(_) | DdlAction::DroppedSequence(_) => {}
+                DdlAction::DroppedIndex { index, .. } => index.set_dropped(false),
             }
         }
     }

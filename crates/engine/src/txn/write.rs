@@ -30,9 +30,10 @@ use crate::table::version::{
 };
 use crate::table::visibility::{Standing, standing};
 use crate::table::{KeyOutcome, ROW_BYTES_MAX, RowView, Table, TableIndex};
-use mote_common::{Lsn, RowId};
+use mote_common::{IndexId, Lsn, RowId};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// A chain longer than the active snapshots account for, by this much, asks for a fresh view of what is active.
 const CHAIN_SLACK: usize = 3;
@@ -61,13 +62,19 @@ pub(super) enum Conflict {
 impl Transaction {
     /// Inserts a row written with the table's newest layout.
     pub fn insert(&self, table: &Table, row: &[u8]) -> Result<RowId, WriteError> {
+        self.insert_judged(table, row, &[])
+    }
+
+    /// The same, where the indexes of `first` judge the row before all others do: a duplicate there is answered even if
+    /// another key is taken as well.
+    pub fn insert_judged(&self, table: &Table, row: &[u8], first: &[IndexId]) -> Result<RowId, WriteError> {
         self.check_writable_in(table)?;
         self.make_room(row.len(), Charge::Ordinary)?;
         let Some((id, slot)) = table.allocate_row() else {
             self.engine.budget.release(allocation_bytes(row.len()));
             return Err(WriteError::Exhausted("row ids"));
         };
-        self.insert_at(table, id, slot, row)?;
+        self.insert_at(table, id, slot, row, first)?;
         Ok(id)
     }
 
@@ -78,6 +85,7 @@ impl Transaction {
         id: RowId,
         slot: &Slot,
         row: &[u8],
+        first: &[IndexId],
     ) -> Result<(), WriteError> {
         let layout = table.newest_layout();
         let version = Version::allocate(NewVersion {
@@ -91,7 +99,10 @@ impl Transaction {
         let guard = epoch::pin();
         slot.publish(version.as_ptr());
         let view = RowView::new(layout, row);
-        for index in table.indexes_pinned(&guard) {
+        let indexes = table.indexes_pinned(&guard).iter();
+        let leads = |index: &&Arc<TableIndex>| first.contains(&index.id);
+        let leading = indexes.clone().filter(|index| !first.is_empty() && leads(index));
+        for index in leading.chain(indexes.clone().filter(|index| !leads(index))) {
             if let Err(error) = self.insert_entry(table, index, id, &view, &guard) {
                 self.unlink(table, id, version, std::ptr::null(), &guard);
                 // The id has been in indexes: others may have met it.

@@ -1,7 +1,7 @@
 //! Objects of users: schemas, relations, roles, databases, as rows of one engine table.
 //!
 //! Read in this order: `stored` (what a row holds), `catalog` (one immutable state of everything; `partitions` for its part of a
-//! description), `store` (the
+//! description), `revision` (which state of an object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
 //! own changes), `prepared` (the changes of a transaction that has no session any more).
 //!
@@ -15,6 +15,7 @@ mod routine;
 pub(crate) mod partitions;
 pub(crate) mod prepared;
 mod session;
+mod revision;
 mod store;
 mod temporary;
 pub(crate) mod transition;
@@ -24,6 +25,7 @@ pub(crate) mod write;
 pub mod stored;
 
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
+pub use revision::Revision;
 pub use session::SessionCatalog;
 pub use store::CatalogStore;
 pub use temporary::PG_TEMP;

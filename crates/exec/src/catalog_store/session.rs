@@ -227,6 +227,12 @@ impl SessionCatalog {
         self.overlay.is_some()
     }
 
+    /// Has the transaction changed the object?
+    pub fn has_changed(&self, oid: Oid) -> bool {
+        let mut changes = self.overlay.iter().flat_map(|overlay| &overlay.changes);
+        changes.any(|change| change.oid == oid)
+    }
+
     pub fn entry(&self, oid: Oid) -> Option<Arc<RelationEntry>> {
         self.current().relation(oid).cloned()
     }

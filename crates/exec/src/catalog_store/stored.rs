@@ -9,6 +9,7 @@ use mote_common::Oid;
 use mote_sql::catalog::AclItem;
 use serde::{Deserialize, Serialize};
 
+use super::revision::Revision;
 use crate::index_expressions::BoundIndex;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,6 +41,30 @@ impl StoredObject {
             StoredObject::Type(o) => o.oid,
         })
     }
+
+    pub fn revision(&self) -> Revision {
+        match self {
+            StoredObject::Database(o) => o.revision,
+            StoredObject::Schema(o) => o.revision,
+            StoredObject::Role(o) => o.revision,
+            StoredObject::Relation(o) => o.revision,
+            StoredObject::Routine(o) => o.revision,
+            StoredObject::Type(o) => o.revision,
+        }
+    }
+
+    /// It is a state of its own from here on.
+    pub fn renew(&mut self) {
+        let revision = match self {
+            StoredObject::Database(o) => &mut o.revision,
+            StoredObject::Schema(o) => &mut o.revision,
+            StoredObject::Role(o) => &mut o.revision,
+            StoredObject::Relation(o) => &mut o.revision,
+            StoredObject::Routine(o) => &mut o.revision,
+            StoredObject::Type(o) => &mut o.revision,
+        };
+        *revision = Revision::default();
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,6 +74,8 @@ pub struct StoredDatabase {
     pub owner: u32,
     #[serde(default)]
     pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -61,6 +88,8 @@ pub struct StoredSchema {
     pub acl: Vec<StoredAcl>,
     #[serde(default)]
     pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,6 +115,8 @@ pub struct StoredRole {
     pub settings: Vec<(String, String)>,
     #[serde(default)]
     pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,6 +183,8 @@ pub struct StoredRelation {
     /// PARTITION OF: among the partitions of its only parent.
     #[serde(default)]
     pub partition: Option<StoredPartition>,
+    #[serde(skip)]
+    pub revision: Revision,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -496,6 +529,8 @@ pub struct StoredRoutine {
     pub acl: Vec<StoredAcl>,
     #[serde(default)]
     pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -530,6 +565,8 @@ pub struct StoredUserType {
     pub acl: Vec<StoredAcl>,
     #[serde(default)]
     pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ use mote_common::{Oid, RowId, TableId};
 use mote_engine::{Engine, SequenceId};
 
 use super::catalog::Catalog;
+use super::revision::Revision;
 use super::store::CatalogStore;
 use super::stored::{StoredObject, StoredRelation, StoredSchema};
 
@@ -39,6 +40,7 @@ impl Temporary {
     pub fn make_schema(&mut self, oid: Oid, pid: u32, owner: Oid) -> (Oid, String) {
         let name = format!("pg_temp_{pid}");
         self.schema = Some(StoredSchema {
+            revision: Revision::default(),
             oid: oid.0,
             database: 0,
             name: name.clone(),

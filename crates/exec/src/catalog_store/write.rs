@@ -3,8 +3,8 @@
 use mote_common::error::state;
 use mote_common::{Oid, RowId, SqlError, SqlResult, TableId};
 use mote_engine::{
-    Access, AdvisoryMode, BeginOptions, Engine, RowLockStrength, RowWriter, SQL_CATALOG_TABLE, Transaction,
-    WaitPolicy, WriteError,
+    Access, AdvisoryMode, BeginOptions, Engine, RowLockStrength, RowVersion, RowWriter, SQL_CATALOG_TABLE,
+    Transaction, WaitPolicy, WriteError,
 };
 use mote_types::ColumnType;
 use mote_types::catalog::user::is_user_type;
@@ -98,7 +98,7 @@ fn insert(
 }
 
 /// Inserts or replaces an object in the statement's transaction and in the session's view.
-pub(crate) fn put(object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
+pub(crate) fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let oid = object.oid();
     let depth = context.session.savepoint_depth;
     hold_types(&object, context)?;
@@ -112,20 +112,39 @@ pub(crate) fn put(object: StoredObject, context: &mut StatementContext<'_>) -> S
     let row = match existing {
         None => retry(context, |transaction| insert(transaction, &table, &object))?,
         Some(row) => {
-            let known = known(oid, context).map(|known| known.encode());
+            let known = known(oid, context);
+            let own = context.session.catalog.has_changed(oid);
+            if known
+                .as_ref()
+                .is_some_and(|known| !own && known.revision() != object.revision())
+            {
+                return Err(concurrently("updated"));
+            }
+            let known = known.map(|known| known.encode());
+            object.renew();
             let outcome = retry(context, |transaction| {
                 replace(transaction, &table, row, &object, known.as_deref())
             })?;
             match outcome {
                 Replaced::Done => row,
                 Replaced::Gone => return Err(gone(&object)),
-                Replaced::ChangedMeanwhile => {
-                    return Err(SqlError::new(state::INTERNAL_ERROR, "tuple concurrently updated"));
-                }
+                Replaced::ChangedMeanwhile => return Err(concurrently("updated")),
             }
         }
     };
     context.session.catalog.record(oid, Some((object, row)), depth)
+}
+
+/// Waits until nobody else is changing an object, and keeps others from it: what is read of it now stands.
+pub(crate) fn hold(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let Some(row) = row_of(oid, context).filter(|&row| row != NO_ROW) else {
+        return Ok(());
+    };
+    let table = catalog_table(context.database.engine())?;
+    retry(context, |transaction| {
+        transaction.lock_row(&table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
+        Ok(())
+    })
 }
 
 /// Nobody drops a type while there is about to be something of it.
@@ -165,19 +184,39 @@ pub(crate) fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<
     }
     refuse_temporary_schema(oid, context)?;
     let table = catalog_table(context.database.engine())?;
-    if let Some(row) = row_of(oid, context) {
-        retry(context, |transaction| {
-            // The statement may have written the object before.
-            transaction.advance_command();
-            let locked =
-                transaction.lock_row(&table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
-            match locked.newest {
-                Some(newest) => transaction.delete(&table, &newest),
-                None => Ok(()),
-            }
-        })?;
+    match row_of(oid, context) {
+        Some(row) => remove_row(oid, row, &table, context)?,
+        None if context.session.catalog.has_changed(oid) => {}
+        None => return Err(concurrently("deleted")),
     }
     context.session.catalog.record(oid, None, depth)
+}
+
+fn remove_row(
+    oid: Oid,
+    row: RowId,
+    table: &mote_engine::Table,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let known = known(oid, context).map(|known| known.encode());
+    let outcome = retry(context, |transaction| {
+        // The statement may have written the object before.
+        transaction.advance_command();
+        let locked = transaction.lock_row(table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
+        let Some(newest) = locked.newest else {
+            return Ok(Replaced::Gone);
+        };
+        if !stands(table, &newest, known.as_deref()) {
+            return Ok(Replaced::ChangedMeanwhile);
+        }
+        transaction.delete(table, &newest)?;
+        Ok(Replaced::Done)
+    })?;
+    match outcome {
+        Replaced::Done => Ok(()),
+        Replaced::Gone => Err(concurrently("deleted")),
+        Replaced::ChangedMeanwhile => Err(concurrently("updated")),
+    }
 }
 
 /// The temporary schema comes and goes with its session.
@@ -211,16 +250,25 @@ fn replace(
     let Some(newest) = locked.newest else {
         return Ok(Replaced::Gone);
     };
-    // Decoded and encoded again: an older release may have written it with fewer fields.
-    let bytes = table.view(newest.layout(), newest.bytes()).variable(0);
-    let stands = StoredObject::decode(bytes).map(|object| object.encode());
-    if known.is_some_and(|known| stands.is_ok_and(|stands| stands != known)) {
+    if !stands(table, &newest, known) {
         return Ok(Replaced::ChangedMeanwhile);
     }
     let mut writer = RowWriter::new(table.newest_layout());
     writer.set_variable(0, &object.encode());
     transaction.update(table, &newest, writer.finish()?)?;
     Ok(Replaced::Done)
+}
+
+/// Is the object in the row as it was known?
+fn stands(table: &mote_engine::Table, newest: &RowVersion<'_>, known: Option<&[u8]>) -> bool {
+    // Decoded and encoded again: an older release may have written it with fewer fields.
+    let bytes = table.view(newest.layout(), newest.bytes()).variable(0);
+    let stands = StoredObject::decode(bytes).map(|object| object.encode());
+    !known.is_some_and(|known| stands.is_ok_and(|stands| stands != known))
+}
+
+fn concurrently(what: &str) -> SqlError {
+    SqlError::new(state::INTERNAL_ERROR, format!("tuple concurrently {what}"))
 }
 
 /// PostgreSQL locks an object before it looks at it again; here the wait is for its row, with the same answer.
@@ -243,6 +291,7 @@ fn known(oid: Oid, context: &StatementContext<'_>) -> Option<StoredObject> {
         .relation(oid)
         .map(|r| StoredObject::Relation(r.stored.clone()));
     relation
+        .or_else(|| Some(StoredObject::Routine(catalog.routine(oid)?.stored.clone())))
         .or_else(|| Some(StoredObject::Type(catalog.user_type(oid)?.stored.clone())))
         .or_else(|| Some(StoredObject::Schema(catalog.schemas.get(&oid)?.object.clone())))
         .or_else(|| Some(StoredObject::Role(catalog.roles.get(&oid)?.object.clone())))

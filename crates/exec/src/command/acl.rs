@@ -1,8 +1,8 @@
 //! Access control lists: how GRANT and REVOKE change them.
 //!
 //! An empty list stands for the defaults of the object's kind: everything for its owner and, on the schema that every
-//! database begins with, USAGE for PUBLIC. The first change writes the defaults out. An owner's own rights need no entry;
-//! it is there because clients show it.
+//! database begins with, USAGE for PUBLIC. The first change writes the defaults out: from then on the owner has what the
+//! list says, too. Where nobody has anything, an entry of the owner without privileges keeps the list from being empty.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
@@ -109,11 +109,23 @@ pub(super) fn with_defaults(acl: &[StoredAcl], owner: u32, kind: AclKind, everyb
         privileges,
         grant_options: 0,
     };
-    let mut list = vec![item(owner, kind.all())];
-    if everybody != 0 {
-        list.push(item(Oid::INVALID.0, everybody));
+    // PUBLIC first: the order in which clients show it.
+    let public = (everybody != 0).then(|| item(Oid::INVALID.0, everybody));
+    public.into_iter().chain([item(owner, kind.all())]).collect()
+}
+
+/// What is stored of a changed list: an empty one would stand for the defaults.
+pub(super) fn settled(mut acl: Vec<StoredAcl>, owner: u32) -> Vec<StoredAcl> {
+    acl.retain(|item| item.privileges != 0 || item.grant_options != 0);
+    if acl.is_empty() {
+        acl.push(StoredAcl {
+            grantee: owner,
+            grantor: owner,
+            privileges: 0,
+            grant_options: 0,
+        });
     }
-    list
+    acl
 }
 
 pub(super) fn grant(
@@ -195,14 +207,25 @@ pub(super) fn grantable(acl: &[StoredAcl], roles: &[Oid]) -> u32 {
 }
 
 /// A new owner takes the old one's place as grantor and grantee.
-pub(super) fn change_owner(acl: &mut [StoredAcl], old: u32, new: u32) {
-    for item in acl {
+pub(super) fn change_owner(acl: &mut Vec<StoredAcl>, old: u32, new: u32) {
+    let mut changed: Vec<StoredAcl> = Vec::with_capacity(acl.len());
+    for mut item in acl.drain(..) {
         for role in [&mut item.grantee, &mut item.grantor] {
             if *role == old {
                 *role = new;
             }
         }
+        let same = |known: &&mut StoredAcl| known.grantee == item.grantee && known.grantor == item.grantor;
+        match changed.iter_mut().find(same) {
+            // What the new owner had been granted by the old one.
+            Some(known) => {
+                known.privileges |= item.privileges;
+                known.grant_options |= item.grant_options;
+            }
+            None => changed.push(item),
+        }
     }
+    *acl = changed;
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use mote_engine::TableLockMode;
 use mote_sql::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionValue, RoleSpecification};
 
 use super::{drop, privileges, schema};
+use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -59,6 +60,7 @@ pub(super) fn create(
     let name = create.name.to_string();
     write::put(
         StoredObject::Database(StoredDatabase {
+            revision: Revision::default(),
             oid: database,
             name,
             owner: owner.0,
@@ -68,6 +70,7 @@ pub(super) fn create(
     )?;
     write::put(
         StoredObject::Schema(StoredSchema {
+            revision: Revision::default(),
             oid: public,
             database,
             name: privileges::PUBLIC_SCHEMA.into(),

@@ -205,6 +205,8 @@ struct Dependents {
     routines: Vec<(Arc<RoutineEntry>, String)>,
     /// (table, position of the column, sequence that its default reads).
     defaults: Vec<(Arc<RelationEntry>, usize, String)>,
+    /// (table, position of the column) that owns a sequence: the sequence depends on it, not it on the sequence.
+    owners: Vec<(Arc<RelationEntry>, usize)>,
 }
 
 impl Dependents {
@@ -234,11 +236,11 @@ impl Dependents {
             }
             for sequence in dropped.iter().filter(|d| d.kind == StoredKind::Sequence) {
                 for (position, column) in entry.stored.columns.iter().enumerate() {
-                    let reads = column.owned_sequence == Some(sequence.oid)
-                        || column
-                            .default
-                            .as_deref()
-                            .is_some_and(|text| names_sequence(text, sequence, context));
+                    if column.owned_sequence == Some(sequence.oid) {
+                        found.owners.push((entry.clone(), position));
+                    }
+                    let default = column.default.as_deref();
+                    let reads = default.is_some_and(|text| names_sequence(text, sequence, context));
                     if reads && !column.dropped {
                         found
                             .defaults
@@ -374,6 +376,11 @@ fn drop_all(
         schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
         change(entry, context, |relation| {
             relation.columns[*position].default = None;
+        })?;
+    }
+    for (entry, position) in &dependents.owners {
+        schema::lock_entry(entry, TableLockMode::AccessExclusive, context)?;
+        change(entry, context, |relation| {
             relation.columns[*position].owned_sequence = None;
         })?;
     }
@@ -608,7 +615,7 @@ fn index_to_drop(
         .catalog
         .entry(table_oid)
         .ok_or_else(|| SqlError::internal("an index has a table"))?;
-    schema::require_owner(&entry.stored, context)?;
+    schema::require_index_owner(&entry.stored, name.last(), context)?;
     schema::lock_entry(&entry, mode, context)?;
     inherit::locked_inheritors(table_oid.0, mode, context)?;
     let Some(entry) = context.session.catalog.entry(table_oid) else {
@@ -617,6 +624,10 @@ fn index_to_drop(
     if drop.concurrently && entry.stored.partitioning.is_some() {
         let message = format!("cannot drop partitioned index \"{}\" concurrently", name.last());
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
+    // Whom we waited for may have dropped, renamed or moved it.
+    if find_index(name, context) != found {
+        return missing("index", name, drop, context).map(|()| None);
     }
     let table = entry.stored.clone();
     let Some(at) = table.indexes.iter().position(|i| i.oid == index_oid.0) else {

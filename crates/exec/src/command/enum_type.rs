@@ -10,6 +10,7 @@ use mote_sql::ast::{AlterEnum, CreateEnum, EnumChange, EnumPlace};
 use mote_types::catalog::user::enum_oid;
 
 use super::{schema, user_type};
+use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredLabel, StoredObject, StoredUserType};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -46,6 +47,7 @@ pub(super) fn create(create: &CreateEnum, context: &mut StatementContext<'_>) ->
         });
     }
     let ty = StoredUserType {
+        revision: Revision::default(),
         oid: oid.0,
         schema: schema_oid.0,
         name: name.name.to_string(),

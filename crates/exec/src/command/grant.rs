@@ -269,7 +269,7 @@ fn change(
             acl::grant(&mut list, grantee, grantor, bits_allowed, grant.grant_option);
         }
     }
-    Ok(list)
+    Ok(acl::settled(list, owner))
 }
 
 fn warn(revoke: bool, partly: bool, name: &str, context: &mut StatementContext<'_>) {
@@ -356,7 +356,13 @@ pub(super) fn change_membership(
     let catalog = context.session.catalog.current();
     let (Some(role_entry), Some(member_entry)) = (catalog.roles.get(&role), catalog.roles.get(&member))
     else {
-        return Err(SqlError::internal("a role went away"));
+        let missing = if catalog.roles.contains_key(&role) {
+            member
+        } else {
+            role
+        };
+        let message = format!("role {missing} was concurrently dropped");
+        return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
     };
     let (role_name, member_name) = (&role_entry.object.name, &member_entry.object.name);
     let known = member_entry.object.member_of.contains(&role.0);

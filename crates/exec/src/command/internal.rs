@@ -16,8 +16,8 @@ use mote_types::Datum;
 use super::{privileges, schema};
 use crate::context::StatementContext;
 use crate::query::{Execution, Program};
-use crate::session::SessionState;
 use crate::session::planning::PlanningRounds;
+use crate::session::{SessionState, UtilityParameters};
 
 /// Takes the rows of a query, with the context to hand them on.
 pub(super) type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;
@@ -26,6 +26,7 @@ pub(super) type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> Sql
 pub(super) struct Query {
     plan: Plan,
     writes: bool,
+    parameters: Vec<Datum>,
 }
 
 impl Query {
@@ -36,23 +37,24 @@ impl Query {
         context: &mut StatementContext<'_>,
     ) -> SqlResult<Query> {
         let mut rounds = PlanningRounds::default();
+        let UtilityParameters { types, values } = std::mem::take(&mut context.session.utility_parameters);
         loop {
-            let plan = plan(statement, text, context)?;
+            let plan = plan_with(statement, text, &types, context)?;
             let PlanBody::Query(query) = &plan.body else {
                 return Err(SqlError::internal("a utility statement is no query"));
             };
             let writes = query.writes;
-            if !context.session.superuser {
-                for access in &plan.relations {
-                    privileges::check_relation(context.session, access)?;
-                }
-            }
+            privileges::check_plan(context.session, &plan)?;
             for access in &plan.relations {
                 lock(access.relation, access.lock, context)?;
             }
             // A table may have changed while we waited for its lock.
             if context.session.dependencies_hold(&plan) {
-                return Ok(Query { plan, writes });
+                return Ok(Query {
+                    plan,
+                    writes,
+                    parameters: values,
+                });
             }
             rounds.another(context.transaction, context.session, context.host)?;
         }
@@ -65,6 +67,7 @@ impl Query {
         Ok(Query {
             plan: plan(&statement, text, context)?,
             writes: true,
+            parameters: Vec::new(),
         })
     }
 
@@ -92,7 +95,7 @@ impl Query {
         context
             .transaction
             .begin_statement(if self.writes { Access::Write } else { Access::Read });
-        execution.start(&mut Vec::new(), context)?;
+        execution.start(&mut self.parameters, context)?;
         Ok(execution.run(context, max_rows, emit)?.rows)
     }
 }
@@ -100,6 +103,15 @@ impl Query {
 pub(super) fn plan(
     statement: &ParsedStatement,
     text: &str,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Plan> {
+    plan_with(statement, text, &[], context)
+}
+
+fn plan_with(
+    statement: &ParsedStatement,
+    text: &str,
+    parameter_types: &[Oid],
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Plan> {
     let mut planned = None;
@@ -110,7 +122,12 @@ pub(super) fn plan(
             text,
             names: None,
         };
-        planned = Some(mote_sql::plan_statement(statement, &[], catalog, &settings));
+        planned = Some(mote_sql::plan_statement(
+            statement,
+            parameter_types,
+            catalog,
+            &settings,
+        ));
     });
     planned.expect("the host runs the work")
 }
@@ -159,6 +176,7 @@ pub(super) fn evaluate(text: &str, context: &mut StatementContext<'_>) -> SqlRes
     let mut query = Query {
         plan: plan(&statement, text, context)?,
         writes: false,
+        parameters: Vec::new(),
     };
     let mut first = None;
     query.run(context, &mut |_, row| {

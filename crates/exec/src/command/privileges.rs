@@ -6,6 +6,7 @@ use mote_sql::catalog::routine::{Routine, RoutineKind};
 use mote_sql::catalog::{CatalogView, Relation, RelationKind};
 use mote_sql::plan::{Plan, RelationAccess, privilege};
 
+use crate::catalog_store::stored::StoredSchema;
 use crate::session::SessionState;
 
 /// Checks what a plan needs.
@@ -42,7 +43,7 @@ pub(crate) fn may_execute(session: &SessionState, routine: &Routine, role: Oid) 
         return true;
     }
     let items = routine.acl.iter().map(|item| (item.grantee, item.privileges));
-    holds(session, role, routine.owner, items, privilege::EXECUTE)
+    held(session, role, routine.owner, false, items) & privilege::EXECUTE != 0
 }
 
 /// Checks what a plan needs of one relation.
@@ -90,8 +91,22 @@ pub(crate) fn has_privileges(session: &SessionState, relation: &Relation, role: 
     if relation.oid < Oid::FIRST_USER {
         return wanted & !privilege::SELECT == 0;
     }
+    privileges_of(session, relation, role) & wanted == wanted
+}
+
+/// What the role may do with a relation of users.
+fn privileges_of(session: &SessionState, relation: &Relation, role: Oid) -> u32 {
+    let defaults = relation.acl.is_empty();
     let items = relation.acl.iter().map(|item| (item.grantee, item.privileges));
-    holds(session, role, relation.owner, items, wanted)
+    held(session, role, relation.owner, defaults, items)
+}
+
+/// Checks that the current user holds one of the wanted privileges on a sequence.
+pub(crate) fn check_sequence(session: &SessionState, sequence: &Relation, wanted: u32) -> SqlResult<()> {
+    if session.superuser || privileges_of(session, sequence, session.user_oid) & wanted != 0 {
+        return Ok(());
+    }
+    Err(denied("sequence", &sequence.name))
 }
 
 /// Checks a privilege of the current user on a schema.
@@ -100,42 +115,57 @@ pub(crate) fn require_schema(session: &SessionState, schema: Oid, wanted: u32) -
     let Some(entry) = catalog.schemas.get(&schema) else {
         return Ok(());
     };
-    let stored = &entry.object;
+    if schema_privileges(session, &entry.object, session.user_oid) & wanted == wanted {
+        return Ok(());
+    }
+    Err(denied("schema", &entry.object.name))
+}
+
+/// What a role may do with a schema of users.
+pub(crate) fn schema_privileges(session: &SessionState, schema: &StoredSchema, role: Oid) -> u32 {
     // A schema nobody granted anything on has its defaults: everybody may use the one that databases begin with.
-    let default =
-        (stored.acl.is_empty() && stored.name == PUBLIC_SCHEMA).then_some((Oid::INVALID, privilege::USAGE));
-    let items = stored
+    let defaults = schema.acl.is_empty();
+    let default = (defaults && schema.name == PUBLIC_SCHEMA).then_some((Oid::INVALID, privilege::USAGE));
+    let items = schema
         .acl
         .iter()
         .map(|item| (Oid(item.grantee), item.privileges))
         .chain(default);
-    if holds(session, session.user_oid, Oid(stored.owner), items, wanted) {
-        return Ok(());
-    }
-    Err(denied("schema", &stored.name))
+    held(session, role, Oid(schema.owner), defaults, items)
+}
+
+/// Whether a role may make schemas in the session's database: its owner may.
+pub(crate) fn may_create_schemas(session: &SessionState, database: Oid, role: Oid) -> bool {
+    let catalog = session.catalog.current();
+    let owner = catalog
+        .databases
+        .get(&database)
+        .map(|entry| Oid(entry.object.owner));
+    is_superuser(session, role) || owner.is_some_and(|owner| memberships(session, role).contains(&owner))
 }
 
 /// The schema that every database begins with.
 pub(crate) const PUBLIC_SCHEMA: &str = "public";
 
-fn holds(
+/// What a role, the roles it is a member of, and PUBLIC hold together. `defaults`: nobody has changed the list yet, so
+/// that the owner has everything.
+fn held(
     session: &SessionState,
     role: Oid,
     owner: Oid,
+    defaults: bool,
     items: impl Iterator<Item = (Oid, u32)>,
-    wanted: u32,
-) -> bool {
-    if is_superuser(session, role) {
-        return true;
+) -> u32 {
+    if defaults && role == owner || is_superuser(session, role) {
+        return u32::MAX;
     }
     let roles = memberships(session, role);
-    if roles.contains(&owner) {
-        return true;
+    if defaults && roles.contains(&owner) {
+        return u32::MAX;
     }
-    let held = items
+    items
         .filter(|(grantee, _)| *grantee == Oid::INVALID || roles.contains(grantee))
-        .fold(0, |held, (_, privileges)| held | privileges);
-    held & wanted == wanted
+        .fold(0, |held, (_, privileges)| held | privileges)
 }
 
 fn is_superuser(session: &SessionState, role: Oid) -> bool {

@@ -176,9 +176,13 @@ fn rename_index(name: &QualifiedName, rename: &Rename, context: &mut StatementCo
     };
     let gone = || schema::undefined_table(&schema::relation_name(name));
     let entry = context.session.catalog.entry(table).ok_or_else(gone)?;
-    schema::require_owner(&entry.stored, context)?;
+    schema::require_index_owner(&entry.stored, name.last(), context)?;
     let entry = schema::lock_entry(&entry, TableLockMode::ShareUpdateExclusive, context)?;
     let mut relation = entry.ok_or_else(gone)?.stored.clone();
+    // Whom we waited for may have dropped, renamed or moved it.
+    if drop::find_index(name, context) != Some((table, index)) {
+        return Err(gone());
+    }
     rename_index_of(&mut relation, index.0, &rename.new_name, context)?;
     write::put(StoredObject::Relation(relation), context)
 }

@@ -8,11 +8,13 @@ use mote_sql::ast::{
 };
 
 use super::{drop as drop_object, grant, routine, schema};
-use crate::catalog_store::stored::{StoredObject, StoredRole};
+use crate::catalog_store::Revision;
+use crate::catalog_store::stored::{StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::session::CommandTag;
 use crate::settings;
+use crate::settings::Settings;
 
 /// The name space of role names among the reserved ones: roles belong to no schema.
 const ROLES: Oid = Oid(1260);
@@ -30,6 +32,7 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
     }
     let oid = context.database.catalog().allocate_oid();
     let mut role = StoredRole {
+        revision: Revision::default(),
         oid: oid.0,
         name: name.to_string(),
         superuser: false,
@@ -122,9 +125,15 @@ pub(super) fn alter_settings(
     schema::reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
     let Some(entry) = catalog.roles.get(&oid) else {
-        return Err(undefined(""));
+        let message = format!("role {oid} was concurrently dropped");
+        return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
     };
     let mut role = entry.object.clone();
+    if let SetAction::Value { name, .. } | SetAction::Default { name } | SetAction::Reset { name } =
+        &alter.setting.action
+    {
+        Settings::check_may_set(name, context.session.superuser)?;
+    }
     match &alter.setting.action {
         SetAction::Value { name, values } => {
             require_setting(name)?;
@@ -247,7 +256,10 @@ fn dependents(role: u32, context: &StatementContext<'_>) -> Vec<String> {
             format!("owner of database {}", database.object.name),
         ));
     }
-    for schema in catalog.schemas.values().map(|schema| &schema.object) {
+    // The session's temporary schema belongs to nobody.
+    let lasting = |schema: &&StoredSchema| !context.session.catalog.is_temporary_schema(Oid(schema.oid));
+    let schemas = catalog.schemas.values().map(|schema| &schema.object);
+    for schema in schemas.filter(lasting) {
         if schema.owner == role {
             found.push((schema.oid, format!("owner of schema {}", schema.name)));
         } else if schema

@@ -12,6 +12,7 @@ use mote_sql::catalog::CatalogView;
 use mote_sql::plan::privilege;
 
 use super::privileges;
+use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{
     StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredSchema,
 };
@@ -192,6 +193,7 @@ pub(super) fn new_relation(
     context: &StatementContext<'_>,
 ) -> StoredRelation {
     StoredRelation {
+        revision: Revision::default(),
         oid: context.database.catalog().allocate_oid().0,
         schema: schema.0,
         name: name.to_string(),
@@ -597,6 +599,19 @@ pub(super) fn require_owner(relation: &StoredRelation, context: &StatementContex
     ))
 }
 
+/// An index belongs to the owner of its table.
+pub(super) fn require_index_owner(
+    table: &StoredRelation,
+    index: &str,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    if privileges::is_member(context.session, Oid(table.owner)) {
+        return Ok(());
+    }
+    let message = format!("must be owner of index {index}");
+    Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message))
+}
+
 /// Runs a definition's engine call, waiting where the engine says so.
 pub(super) fn engine_call<T>(
     context: &mut StatementContext<'_>,
@@ -662,8 +677,11 @@ pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) 
         Some(name) => name.to_string(),
         None => role_name(owner, context),
     };
-    check_schema_name(&name)?;
     let database = context.session.catalog.database;
+    if !privileges::may_create_schemas(context.session, database, context.session.user_oid) {
+        return Err(privileges::denied("database", &context.session.database_name));
+    }
+    check_schema_name(&name)?;
     reserve_name(database, &name, context)?;
     if context.session.catalog.schema_exists(&name) {
         let message = format!("schema \"{name}\" already exists");
@@ -675,6 +693,7 @@ pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) 
     }
     let oid = context.database.catalog().allocate_oid();
     let object = StoredObject::Schema(StoredSchema {
+        revision: Revision::default(),
         oid: oid.0,
         database: database.0,
         name,

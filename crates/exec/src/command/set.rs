@@ -75,6 +75,7 @@ pub(super) fn set_within(set: &SetVariable, context: &mut StatementContext<'_>) 
     if is_identity(name) || name.starts_with("transaction_") {
         return Err(SqlError::unsupported(format_args!("SET {name} in a function")));
     }
+    Settings::check_may_set(name, context.session.superuser)?;
     let depth = context.session.savepoint_depth;
     let reported = context.session.settings.set(name, &text, set.local, depth)?;
     context.session.settings_changed();
@@ -120,7 +121,6 @@ fn assign(session: &mut Session, name: &str, value: &str, local: bool, host: &mu
 }
 
 fn assign_characteristic(session: &mut Session, name: &str, value: &str) -> SqlResult<()> {
-    use mote_sql::ast::IsolationLevel;
     let mut modes = TransactionModes::default();
     let flag = || {
         settings::parse_bool(value).ok_or_else(|| {
@@ -134,21 +134,14 @@ fn assign_characteristic(session: &mut Session, name: &str, value: &str) -> SqlR
         "transaction_read_only" => modes.read_only = Some(flag()?),
         "transaction_deferrable" => modes.deferrable = Some(flag()?),
         _ => {
-            modes.isolation = Some(match value.to_ascii_lowercase().as_str() {
-                "read uncommitted" => IsolationLevel::ReadUncommitted,
-                "read committed" => IsolationLevel::ReadCommitted,
-                "repeatable read" => IsolationLevel::RepeatableRead,
-                "serializable" => IsolationLevel::Serializable,
-                _ => {
-                    return Err(SqlError::new(
-                        state::INVALID_PARAMETER_VALUE,
-                        format!("invalid value for parameter \"transaction_isolation\": \"{value}\""),
-                    )
-                    .hint(
-                        "Available values: serializable, repeatable read, read committed, read uncommitted.",
-                    ));
-                }
-            });
+            let level = settings::isolation_named(value).ok_or_else(|| {
+                SqlError::new(
+                    state::INVALID_PARAMETER_VALUE,
+                    format!("invalid value for parameter \"transaction_isolation\": \"{value}\""),
+                )
+                .hint(settings::ISOLATION_HINT)
+            })?;
+            modes.isolation = Some(level);
         }
     }
     session.set_characteristics(&modes)
@@ -159,15 +152,9 @@ fn session_characteristics(
     modes: &TransactionModes,
     host: &mut dyn Host,
 ) -> SqlResult<()> {
-    use mote_sql::ast::IsolationLevel;
     let flag = |on: bool| if on { "on" } else { "off" };
     if let Some(level) = modes.isolation {
-        let text = match level {
-            IsolationLevel::ReadUncommitted => "read uncommitted",
-            IsolationLevel::ReadCommitted => "read committed",
-            IsolationLevel::RepeatableRead => "repeatable read",
-            IsolationLevel::Serializable => "serializable",
-        };
+        let text = settings::isolation_text(level);
         assign(session, "default_transaction_isolation", text, false, host)?;
     }
     if let Some(read_only) = modes.read_only {

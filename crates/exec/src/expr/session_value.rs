@@ -6,11 +6,13 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::{Sequence, SequenceError, SequenceId, TableLockMode, WaitPolicy, WriteError};
 use mote_sql::plan::expr::{SequenceCall, SessionValue};
+use mote_sql::plan::privilege;
 use mote_types::{ColumnType, Datum, datetime};
 
 use super::Expression;
 use crate::catalog_store::sequence_lock;
 use crate::catalog_store::stored::StoredSequence;
+use crate::command::privileges::check_sequence;
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
 
@@ -47,13 +49,17 @@ pub(super) fn sequence(
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<Datum> {
     if call == SequenceCall::LastValue {
-        // setval of this sequence counts; a sequence that is gone does not.
+        // setval of this sequence counts; a sequence that is gone has no last value.
         let session = runtime.session();
-        let last = session.sequences.last;
-        let last = last.filter(|&sequence| session.catalog.entry(sequence).is_some());
-        let value = last.and_then(|sequence| session.sequences.current.get(&sequence));
-        return match value {
-            Some(&value) => Ok(Datum::Int8(value)),
+        let known = session.sequences.last.and_then(|oid| {
+            let entry = session.catalog.entry(oid)?;
+            Some((entry, *session.sequences.current.get(&oid)?))
+        });
+        return match known {
+            Some((entry, value)) => {
+                check_sequence(session, &entry.described, privilege::SELECT | privilege::USAGE)?;
+                Ok(Datum::Int8(value))
+            }
             None => Err(SqlError::new(
                 state::OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "lastval is not yet defined in this session",
@@ -76,8 +82,9 @@ pub(super) fn sequence(
     lock_sequence(oid, runtime)?;
     // As it is now: it may have been changed, or dropped, by whom we waited for.
     let (name, sequence) = describe(oid, runtime)?;
+    check_privileges(call, oid, runtime)?;
     let changes = match call {
-        SequenceCall::NextValue => Some("nextval()"),
+        SequenceCall::NextValue | SequenceCall::NextIdentity => Some("nextval()"),
         SequenceCall::SetValue => Some("setval()"),
         SequenceCall::CurrentValue | SequenceCall::LastValue => None,
     };
@@ -87,7 +94,7 @@ pub(super) fn sequence(
         return Err(write_error::read_only_error(function));
     }
     match call {
-        SequenceCall::NextValue => next_value(oid, &name, &sequence, runtime),
+        SequenceCall::NextValue | SequenceCall::NextIdentity => next_value(oid, &name, &sequence, runtime),
         SequenceCall::SetValue => set_value(oid, &name, &sequence, &values, runtime),
         SequenceCall::CurrentValue | SequenceCall::LastValue => runtime
             .session()
@@ -101,6 +108,25 @@ pub(super) fn sequence(
                     format!("currval of sequence \"{name}\" is not yet defined in this session"),
                 )
             }),
+    }
+}
+
+/// Any of PostgreSQL's: USAGE or UPDATE to draw, USAGE or SELECT to look, UPDATE to set.
+fn check_privileges(call: SequenceCall, oid: Oid, runtime: &Runtime<'_, '_>) -> SqlResult<()> {
+    use privilege::{SELECT, UPDATE, USAGE};
+    let wanted = match call {
+        SequenceCall::NextIdentity => return Ok(()),
+        SequenceCall::NextValue => USAGE | UPDATE,
+        SequenceCall::SetValue => UPDATE,
+        SequenceCall::CurrentValue | SequenceCall::LastValue => USAGE | SELECT,
+    };
+    let session = runtime.session();
+    match session.superuser {
+        true => Ok(()),
+        false => session
+            .catalog
+            .entry(oid)
+            .map_or(Ok(()), |entry| check_sequence(session, &entry.described, wanted)),
     }
 }
 
@@ -208,7 +234,8 @@ fn set_value(
         .map_err(|error| sequence_error(error, name))?;
     runtime.context().session.sequences.forget(oid);
     if is_called {
-        runtime.context().session.sequences.current.insert(oid, value);
+        let sequences = &mut runtime.context().session.sequences;
+        sequences.current.insert(oid, value);
     }
     Ok(Datum::Int8(value))
 }

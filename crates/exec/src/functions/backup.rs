@@ -64,7 +64,7 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
-fn require_superuser(runtime: &Runtime<'_, '_>, site: &CallSite) -> SqlResult<()> {
+pub(super) fn require_superuser(runtime: &Runtime<'_, '_>, site: &CallSite) -> SqlResult<()> {
     if runtime.session().superuser {
         return Ok(());
     }

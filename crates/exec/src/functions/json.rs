@@ -464,7 +464,10 @@ fn raw_datum(raw: Option<&str>) -> Datum {
 pub(super) fn raw_text(raw: Option<&str>) -> SqlResult<Datum> {
     Ok(match raw.map(str::trim) {
         None | Some("null") => Datum::Null,
-        Some(raw) if raw.starts_with('"') => Datum::from(decoded(raw)),
+        Some(raw) if raw.starts_with('"') => match Json::parse(raw)? {
+            Json::String(value) => Datum::Text(value),
+            _ => Datum::from(raw),
+        },
         Some(raw) => Datum::from(raw),
     })
 }

@@ -10,7 +10,7 @@ use mote_types::{Datum, oid};
 use std::sync::Arc;
 
 use super::{Body, CallSite, text};
-use crate::command::privileges::has_privileges;
+use crate::command::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 use crate::expr::{reg_lookup, split_name};
 use crate::query::runtime::Runtime;
 
@@ -54,19 +54,41 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
                 .any(|bit| has_privileges(session, &relation, role, bit));
             Ok(Datum::Bool(any))
         }
-        // Databases, functions, types and schemas carry no ACL of their own yet: PUBLIC has PostgreSQL's defaults.
         "has_schema_privilege" => {
-            let known = schema_of(runtime, &rest[0])?;
-            let Some(owner) = known else {
+            let Some(schema) = schema_of(runtime, &rest[0])? else {
                 return Ok(Datum::Null);
             };
             let session = runtime.session();
-            let usage = parse(&wanted)?.iter().all(|&bit| bit == privilege::USAGE);
-            let superuser = is_superuser(runtime, role);
-            Ok(Datum::Bool(
-                usage || superuser || owner == role && session.user_oid == role,
-            ))
+            let held = match session.catalog.current().schemas.get(&schema) {
+                Some(entry) => schema_privileges(session, &entry.object, role),
+                None if is_superuser(runtime, role) => u32::MAX,
+                // Built in.
+                None => privilege::USAGE,
+            };
+            Ok(Datum::Bool(parse(&wanted)?.iter().any(|bit| held & bit != 0)))
         }
+        "has_function_privilege" => {
+            let Some(function) = function_of(runtime, &rest[0])? else {
+                return Ok(Datum::Null);
+            };
+            parse(&wanted)?;
+            let session = runtime.session();
+            let catalog = session.catalog.current();
+            let known = catalog.routine(function);
+            Ok(Datum::Bool(known.is_none_or(|entry| {
+                may_execute(session, &entry.described, role)
+            })))
+        }
+        // Nobody can grant or revoke on databases yet: PostgreSQL's defaults, by which their owners make schemas.
+        "has_database_privilege" => {
+            let Some(database) = database_of(runtime, &rest[0])? else {
+                return Ok(Datum::Null);
+            };
+            let creates = may_create_schemas(runtime.session(), database, role);
+            let holds = |bit: &u32| *bit != privilege::CREATE || creates;
+            Ok(Datum::Bool(parse(&wanted)?.iter().any(holds)))
+        }
+        // Everybody may use every type: types carry no ACL of their own.
         _ => {
             parse(&wanted)?;
             Ok(Datum::Bool(true))
@@ -136,20 +158,55 @@ fn relation_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option
     }
 }
 
-/// The owner of a schema.
+/// A function of users, or another one by its number.
+fn function_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
+    match value {
+        Datum::Oid(function) => {
+            let function = Oid(*function);
+            let known =
+                function < Oid::FIRST_USER || runtime.session().catalog.current().routine(function).is_some();
+            Ok(known.then_some(function))
+        }
+        other => {
+            let name = text(other);
+            let missing = || {
+                let message = format!("function \"{name}\" does not exist");
+                SqlError::new(state::UNDEFINED_FUNCTION, message)
+            };
+            let found = reg_lookup(runtime, name, oid::REGPROCEDURE);
+            found.map(Some).ok_or_else(missing)
+        }
+    }
+}
+
+fn database_of(runtime: &Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
+    let catalog = runtime.session().catalog.current();
+    match value {
+        Datum::Oid(database) => Ok(catalog.databases.get(&Oid(*database)).map(|_| Oid(*database))),
+        other => {
+            let name = text(other);
+            let missing = || {
+                let message = format!("database \"{name}\" does not exist");
+                SqlError::new(state::INVALID_CATALOG_NAME, message)
+            };
+            let found = catalog.database_by_name(name).ok_or_else(missing)?;
+            Ok(Some(Oid(found.object.oid)))
+        }
+    }
+}
+
+/// A schema that there is.
 fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
     let catalog = runtime.session().catalog.current();
-    let by_oid = |schema: Oid| match crate::views::schema_name(schema) {
-        Some(_) => Some(crate::database::builtin::SUPERUSER),
-        None => catalog.schemas.get(&schema).map(|entry| Oid(entry.object.owner)),
-    };
+    let known =
+        |schema: &Oid| crate::views::schema_name(*schema).is_some() || catalog.schemas.contains_key(schema);
     match value {
-        Datum::Oid(schema) => Ok(by_oid(Oid(*schema))),
+        Datum::Oid(schema) => Ok(Some(Oid(*schema)).filter(known)),
         other => {
             let (_, name) = split_name(text(other));
             let found = reg_lookup(runtime, text(other), oid::REGNAMESPACE);
-            match found {
-                Some(schema) => Ok(by_oid(schema)),
+            match found.filter(known) {
+                Some(schema) => Ok(Some(schema)),
                 None => Err(SqlError::new(
                     state::INVALID_SCHEMA_NAME,
                     format!("schema \"{name}\" does not exist"),

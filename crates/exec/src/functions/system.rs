@@ -6,17 +6,21 @@ use mote_common::error::state;
 use mote_common::{Lsn, Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
 use mote_sql::catalog::CatalogView;
+use mote_sql::plan::privilege;
 use mote_types::{Datum, Numeric, oid};
 
+use super::backup::require_superuser;
 use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, numeric, oid as oid_value, text,
 };
 use crate::command::privileges;
+use crate::context::StatementContext;
 use crate::expr::{reg_lookup, split_name};
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
 use crate::session::SessionDirectory;
 use crate::session::identity::is_identity;
+use crate::settings::{self, SETTINGS, Settings, parse_bool};
 use crate::views::{names, partitions};
 
 pub fn body(name: &str) -> Option<Body> {
@@ -79,7 +83,10 @@ fn session(name: &str) -> Option<Body> {
         "hashtext" => Body::Pure(|a| Ok(Datum::Int4(super::hash::hash_any(text(&a[0]).as_bytes()) as i32))),
         "pg_sleep" => Body::Runtime(sleep),
         "pg_is_in_recovery" => Body::Pure(|_| Ok(Datum::Bool(false))),
-        "pg_reload_conf" => Body::Pure(|_| Ok(Datum::Bool(true))),
+        "pg_reload_conf" => Body::Runtime(|runtime, site, _| {
+            require_superuser(runtime, site)?;
+            Ok(Datum::Bool(true))
+        }),
         "pg_postmaster_start_time" | "pg_conf_load_time" => {
             Body::Runtime(|runtime, _, _| Ok(Datum::TimestampTz(runtime.database().started_us())))
         }
@@ -227,11 +234,15 @@ fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlRe
     };
     let local = a[2].as_bool().unwrap_or(false);
     let context = runtime.context();
+    Settings::check_may_set(name, context.session.superuser)?;
     let depth = context.session.savepoint_depth;
     let mut value = match a[1].as_str() {
         Some(value) => value.to_string(),
         None => context.session.settings.default_of(name)?,
     };
+    if set_characteristic(context, name, &value)? {
+        return Ok(Datum::from(context.session.settings.get(name)?));
+    }
     if is_identity(name) {
         value = context.session.check_identity(name, &value)?;
     }
@@ -246,6 +257,55 @@ fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlRe
         context.host.parameter_status("is_superuser", &value);
     }
     Ok(Datum::from(context.session.settings.get(name)?))
+}
+
+/// What SET TRANSACTION answers while a query runs, which is too late for all but READ ONLY. False: the name is no
+/// characteristic of the transaction.
+fn set_characteristic(context: &mut StatementContext<'_>, name: &str, value: &str) -> SqlResult<bool> {
+    let Some(index) = settings::lookup(name) else {
+        return Ok(false);
+    };
+    let name = SETTINGS[index].name;
+    let chosen = &mut context.session.settings.transaction;
+    let refuse = |message: &str| Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
+    let invalid = |message: String| SqlError::new(state::INVALID_PARAMETER_VALUE, message);
+    let flag = || {
+        let message = format!("parameter \"{name}\" requires a Boolean value");
+        parse_bool(value).ok_or_else(|| invalid(message))
+    };
+    match name {
+        "transaction_isolation" => {
+            let level = settings::isolation_named(value).ok_or_else(|| {
+                let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+                invalid(message).hint(settings::ISOLATION_HINT)
+            })?;
+            if level != chosen.isolation {
+                return refuse("SET TRANSACTION ISOLATION LEVEL must be called before any query");
+            }
+        }
+        "transaction_read_only" => match (chosen.read_only, flag()?) {
+            (true, false) if context.session.savepoint_depth > 0 => {
+                return refuse("cannot set transaction read-write mode inside a read-only transaction");
+            }
+            (true, false) => return refuse("transaction read-write mode must be set before any query"),
+            (false, true) => {
+                let made = context.transaction.set_read_only(true);
+                made.map_err(write_error::begin_error)?;
+                chosen.read_only = true;
+            }
+            _ => {}
+        },
+        "transaction_deferrable" => {
+            flag()?;
+            let message = match context.session.savepoint_depth {
+                0 => "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
+                _ => "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction",
+            };
+            return refuse(message);
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 fn count_nulls(site: &CallSite, arguments: &[Datum], nulls: bool) -> Datum {
@@ -410,11 +470,15 @@ fn storage(name: &str) -> Option<Body> {
         "numeric_pl_pg_lsn" => Body::Pure(|a| move_lsn(int8(&a[1]), numeric(&a[0]), 1)),
         "pg_lsn_mii" => Body::Pure(|a| move_lsn(int8(&a[0]), numeric(&a[1]), -1)),
         "pg_sequence_last_value" => Body::Runtime(|runtime, _, a| {
-            let entry = runtime.session().catalog.entry(Oid(oid_value(&a[0])));
-            let Some(stored) = entry.and_then(|entry| entry.stored.sequence.clone()) else {
+            let session = runtime.session();
+            let Some(entry) = session.catalog.entry(Oid(oid_value(&a[0]))) else {
                 return Ok(Datum::Null);
             };
             runtime.transaction().note_view();
+            let Some(stored) = &entry.stored.sequence else {
+                return Ok(Datum::Null);
+            };
+            privileges::check_sequence(session, &entry.described, privilege::USAGE | privilege::SELECT)?;
             let sequence = runtime
                 .database()
                 .engine()

@@ -27,6 +27,7 @@ use mote_types::key::{KeyBound, key_bound};
 use mote_types::{ColumnType, Datum};
 
 use super::after::{self, Deferral, Event};
+use super::disclosure::may_read;
 use super::referenced_partition::{ReferencedPartitions, columns_in, reported};
 use super::{cascade, full_text, update, write_error};
 use crate::expr::{convert, equal, equal_rows};
@@ -489,9 +490,12 @@ impl OwnKey {
             Ok(ReferencedTable::Partitions(partitions)) => partitions.root.name.clone(),
             Err(error) => return error,
         };
-        let key = key_text(relation, &self.key.columns, values, runtime);
+        let key = match may_read(relation.oid, runtime) {
+            true => format!("Key {}", key_text(relation, &self.key.columns, values, runtime)),
+            false => "Key".to_string(),
+        };
         self.error(relation)
-            .detail(format!("Key {key} is not present in table \"{referenced}\"."))
+            .detail(format!("{key} is not present in table \"{referenced}\"."))
     }
 }
 
@@ -712,7 +716,11 @@ impl Gone {
         if !referencing.has_children(&self.old, &self.parent, runtime)? {
             return Ok(());
         }
-        let key = key_text(&self.parent, &referencing.referenced_columns, &self.old, runtime);
+        let columns = &referencing.referenced_columns;
+        let key = match may_read(self.parent.oid, runtime) {
+            true => format!("Key {}", key_text(&self.parent, columns, &self.old, runtime)),
+            false => "Key".to_string(),
+        };
         let (parent, (relation, name)) = match self.moved {
             true => {
                 let root = runtime.relation(referencing.key.referenced)?;
@@ -729,7 +737,7 @@ impl Gone {
             ),
         )
         .detail(format!(
-            "Key {key} is still referenced from table \"{}\".",
+            "{key} is still referenced from table \"{}\".",
             relation.name
         ))
         .table(relation.schema.as_str(), relation.name.as_str())

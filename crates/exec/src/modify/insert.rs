@@ -37,7 +37,8 @@ pub struct Program {
 
 impl Program {
     pub fn compile(node: &node::Insert) -> SqlResult<Arc<Program>> {
-        let routing = Routing::of(&node.relation, node.on_conflict.as_ref())?;
+        let given = given(node);
+        let routing = Routing::of(&node.relation, &given, node.on_conflict.as_ref())?;
         let on_conflict = match &node.on_conflict {
             Some(conflict) if routing.is_none() => Some(Conflict::compile(conflict, &node.relation)?),
             _ => None,
@@ -57,17 +58,30 @@ impl Program {
             )?,
             before_row: triggers.as_ref().is_some_and(before_row),
             triggers,
-            target: Target::compile(&node.relation, &node.checks)?,
+            target: Target::compile(&node.relation, &node.checks)?.giving(&given),
             input: compile_node(&node.input)?,
             values: compile_all(&node.values)?,
             generated: compile_assignments(&node.generated)?,
             on_conflict,
             routing,
             returning: compile_returning(&node.returning)?,
-            view_checks: ViewChecks::compile(&node.view_checks)?,
+            view_checks: ViewChecks::compile(&node.view_checks, &given)?,
             counted: false,
         }))
     }
+}
+
+/// The columns that the statement gives values to, those of ON CONFLICT DO UPDATE among them.
+fn given(node: &node::Insert) -> Vec<u16> {
+    let mut given = node.assigned.clone();
+    if let Some(node::OnConflict {
+        action: node::ConflictAction::Update { assignments, .. },
+        ..
+    }) = &node.on_conflict
+    {
+        given.extend(assignments.iter().map(|(position, _)| *position));
+    }
+    given
 }
 
 pub struct State {
@@ -103,10 +117,11 @@ pub(super) fn insert_into(
         conflict.require_arbiters(&target.relation)?;
     }
     let transaction = runtime.transaction();
+    let arbiters = on_conflict.map_or(&[][..], Conflict::arbiters);
     loop {
         let bytes = target.codec.write_row(new, writer, scratch)?;
         let id = loop {
-            match transaction.insert(table, bytes) {
+            match transaction.insert_judged(table, bytes, arbiters) {
                 Ok(id) => break Ok(id),
                 Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
                 Err(error) => break Err(error),
@@ -127,7 +142,7 @@ pub(super) fn insert_into(
                 return Ok(true);
             }
             (Err(WriteError::Duplicate { index, existing }), Some(conflict))
-                if conflict.arbitrates(&target.relation, index) =>
+                if conflict.arbitrates(index) =>
             {
                 let resolution = conflict.resolve(
                     (target, triggers),

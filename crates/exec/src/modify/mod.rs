@@ -12,6 +12,7 @@
 pub mod after;
 mod cascade;
 mod deferred_key;
+mod disclosure;
 pub mod delete;
 pub mod foreign_key;
 pub mod insert;
@@ -40,6 +41,7 @@ use crate::expr::{Expression, compile, compile_all};
 use crate::query::runtime::Runtime;
 use crate::row_codec::RowCodec;
 use deferred_key::DeferrableKeys;
+use disclosure::{Disclosure, may_read};
 use foreign_key::ForeignKeys;
 use partition::PartitionTest;
 
@@ -51,6 +53,7 @@ pub(crate) struct Target {
     partition: Option<PartitionTest>,
     pub foreign_keys: ForeignKeys,
     pub deferrable_keys: DeferrableKeys,
+    disclosure: Disclosure,
 }
 
 impl Target {
@@ -65,6 +68,7 @@ impl Target {
             partition: PartitionTest::compile(&relation.partition_levels)?,
             foreign_keys: ForeignKeys::of(relation),
             deferrable_keys: DeferrableKeys::of(relation),
+            disclosure: Disclosure::new(relation, &[]),
             relation: Arc::clone(relation),
         })
     }
@@ -77,12 +81,12 @@ impl Target {
     pub fn check_row(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         for (position, column) in self.relation.columns.iter().enumerate() {
             if column.not_null && !column.dropped && row[position].is_null() {
-                return Err(self.null_violation(position, row, runtime.format()));
+                return Err(self.null_violation(position, row, runtime));
             }
         }
         for (name, condition) in &self.checks {
             if condition.truth(row, runtime)? == Some(false) {
-                return Err(self.check_violation(name, row, runtime.format()));
+                return Err(self.check_violation(name, row, runtime));
             }
         }
         Ok(())
@@ -99,58 +103,56 @@ impl Target {
     /// A row that is written to a partition must be one that the partition takes.
     pub fn check_partition(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         if self.leaves_partition(row, runtime)? {
-            return Err(self.partition_violation(row, runtime.format()));
+            return Err(self.partition_violation(row, runtime));
         }
         Ok(())
     }
 
     #[cold]
-    pub fn partition_violation(&self, row: &[Datum], format: &FormatSettings) -> SqlError {
-        let relation = &self.relation;
-        SqlError::new(
-            state::CHECK_VIOLATION,
-            format!(
-                "new row for relation \"{}\" violates partition constraint",
-                relation.name
-            ),
-        )
-        .detail(self.failing_row(row, format))
-        .table(relation.schema.as_str(), relation.name.as_str())
+    pub fn partition_violation(&self, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
+        let name = &self.relation.name;
+        let message = format!("new row for relation \"{name}\" violates partition constraint");
+        self.refused(SqlError::new(state::CHECK_VIOLATION, message), row, runtime)
     }
 
     #[cold]
-    fn null_violation(&self, position: usize, row: &[Datum], format: &FormatSettings) -> SqlError {
+    fn null_violation(&self, position: usize, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
         let relation = &self.relation;
         let column = &relation.columns[position].name;
-        SqlError::new(
-            state::NOT_NULL_VIOLATION,
-            format!(
-                "null value in column \"{column}\" of relation \"{}\" violates not-null constraint",
-                relation.name
-            ),
-        )
-        .detail(self.failing_row(row, format))
-        .table(relation.schema.as_str(), relation.name.as_str())
-        .column(column.as_str())
+        let message = format!(
+            "null value in column \"{column}\" of relation \"{}\" violates not-null constraint",
+            relation.name
+        );
+        self.refused(SqlError::new(state::NOT_NULL_VIOLATION, message), row, runtime)
+            .column(column.as_str())
     }
 
     #[cold]
-    fn check_violation(&self, name: &str, row: &[Datum], format: &FormatSettings) -> SqlError {
+    fn check_violation(&self, name: &str, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
         let relation = &self.relation;
-        SqlError::new(
-            state::CHECK_VIOLATION,
-            format!(
-                "new row for relation \"{}\" violates check constraint \"{name}\"",
-                relation.name
-            ),
-        )
-        .detail(self.failing_row(row, format))
-        .table(relation.schema.as_str(), relation.name.as_str())
-        .constraint(name)
+        let message = format!(
+            "new row for relation \"{}\" violates check constraint \"{name}\"",
+            relation.name
+        );
+        self.refused(SqlError::new(state::CHECK_VIOLATION, message), row, runtime)
+            .constraint(name)
     }
 
-    fn failing_row(&self, row: &[Datum], format: &FormatSettings) -> String {
-        failing_row(&self.relation, row, format)
+    /// The same target of a statement that gives values to these columns.
+    pub fn giving(mut self, given: &[u16]) -> Target {
+        self.disclosure = Disclosure::new(&self.relation, given);
+        self
+    }
+
+    /// The same target of a statement that names the table `root`, which is this one or above it.
+    pub fn named_as(mut self, root: &Arc<Relation>, given: &[u16]) -> Target {
+        self.disclosure = Disclosure::new(root, given);
+        self
+    }
+
+    fn refused(&self, error: SqlError, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
+        with_detail(error, self.disclosure.failing_row(&self.relation, row, runtime))
+            .table(self.relation.schema.as_str(), self.relation.name.as_str())
     }
 
     /// Turns the engine's refusal of a write into the statement's error.
@@ -163,16 +165,11 @@ impl Target {
     }
 }
 
-fn failing_row(relation: &Relation, row: &[Datum], format: &FormatSettings) -> String {
-    let live = relation
-        .columns
-        .iter()
-        .zip(row)
-        .filter(|(column, _)| !column.dropped);
-    let values: Vec<String> = live
-        .map(|(column, value)| shown(value, column.ty, format))
-        .collect();
-    format!("Failing row contains ({}).", values.join(", "))
+fn with_detail(error: SqlError, detail: Option<String>) -> SqlError {
+    match detail {
+        Some(detail) => error.detail(detail),
+        None => error,
+    }
 }
 
 /// The row's key in this index is another row's already.
@@ -203,20 +200,24 @@ pub(crate) fn unique_violation(
             }
         }
     }
-    SqlError::new(
+    let error = SqlError::new(
         state::UNIQUE_VIOLATION,
         format!(
             "duplicate key value violates unique constraint \"{}\"",
             description.name
         ),
-    )
-    .detail(format!(
-        "Key ({})=({}) already exists.",
-        names.join(", "),
-        values.join(", ")
-    ))
-    .table(relation.schema.as_str(), relation.name.as_str())
-    .constraint(description.name.as_str())
+    );
+    let key = || {
+        format!(
+            "Key ({})=({}) already exists.",
+            names.join(", "),
+            values.join(", ")
+        )
+    };
+    // Whoever may not read the table does not learn that the key is there under which name.
+    with_detail(error, may_read(relation.oid, runtime).then(key))
+        .table(relation.schema.as_str(), relation.name.as_str())
+        .constraint(description.name.as_str())
 }
 
 const CHECK_OPTION_VIOLATION: SqlState = SqlState::new("44000");
@@ -246,18 +247,26 @@ pub(crate) fn full_text(value: &Datum, ty: mote_types::ColumnType, format: &Form
 }
 
 /// Conditions of the views that a statement names: WITH CHECK OPTION, and what ON CONFLICT may update.
-pub(crate) struct ViewChecks(Vec<(String, Expression)>);
+pub(crate) struct ViewChecks {
+    checks: Vec<(String, Expression)>,
+    /// Positions in the table that the statement names.
+    given: Box<[u16]>,
+}
 
 impl ViewChecks {
-    pub fn compile(checks: &[Check]) -> SqlResult<ViewChecks> {
+    /// `given`: the columns that the statement gives values to.
+    pub fn compile(checks: &[Check], given: &[u16]) -> SqlResult<ViewChecks> {
         let compiled = checks
             .iter()
             .map(|check| Ok((check.name.clone(), compile(&check.condition)?)));
-        Ok(ViewChecks(compiled.collect::<SqlResult<_>>()?))
+        Ok(ViewChecks {
+            checks: compiled.collect::<SqlResult<_>>()?,
+            given: given.into(),
+        })
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.checks.is_empty()
     }
 
     /// A row written to `relation` must be one of the views', which are views of `root`: that table or one above it.
@@ -265,18 +274,17 @@ impl ViewChecks {
         &self,
         row: &[Datum],
         relation: &Relation,
-        root: &Relation,
+        root: &Arc<Relation>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<()> {
-        for (view, condition) in &self.0 {
+        for (view, condition) in &self.checks {
             if condition.truth(row, runtime)? != Some(true) {
                 let message = format!("new row violates check option for view \"{view}\"");
-                let row = in_root(row, relation, root);
-                return Err(SqlError::new(CHECK_OPTION_VIOLATION, message).detail(failing_row(
-                    root,
-                    &row,
-                    runtime.format(),
-                )));
+                let detail = Disclosure::new(root, &self.given).failing_row(relation, row, runtime);
+                return Err(with_detail(
+                    SqlError::new(CHECK_OPTION_VIOLATION, message),
+                    detail,
+                ));
             }
         }
         Ok(())
@@ -286,7 +294,7 @@ impl ViewChecks {
 impl ViewChecks {
     /// ON CONFLICT DO UPDATE has locked `row`: it must be one that the views show.
     pub fn require_visible(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-        for (view, condition) in &self.0 {
+        for (view, condition) in &self.checks {
             if !condition.holds(row, runtime)? {
                 let message = format!("conflicting row is not visible through view \"{view}\"");
                 return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));

@@ -48,10 +48,28 @@ pub(super) fn concerns_partition(relation: &Relation, changed: &dyn Fn(usize) ->
         })
 }
 
+/// The columns that the statement gives values to, in the table that it names.
+pub(super) fn assigned_in_root(node: &node::Update) -> Vec<u16> {
+    let Some(written) = node.targets.first() else {
+        return Vec::new();
+    };
+    let in_root = |&position: &u16| {
+        let name = &written.relation.columns[position as usize].name;
+        let found = node
+            .relation
+            .columns
+            .iter()
+            .position(|column| !column.dropped && column.name == *name);
+        found.map(|position| position as u16)
+    };
+    written.assigned.iter().filter_map(in_root).collect()
+}
+
 impl Moving {
     /// None: the statement names no partitioned table, so that a row that does not fit is an error.
     pub fn compile(node: &node::Update) -> SqlResult<Option<Moving>> {
-        let Some(routing) = Routing::of(&node.relation, None)? else {
+        let given = assigned_in_root(node);
+        let Some(routing) = Routing::of(&node.relation, &given, None)? else {
             return Ok(None);
         };
         Ok(Some(Moving {
@@ -59,7 +77,7 @@ impl Moving {
             root: Arc::clone(&node.relation),
             to_root: Mutex::new(HashMap::new()),
             returning: compile_returning(&node.moved_returning)?,
-            view_checks: ViewChecks::compile(&node.moved_view_checks)?,
+            view_checks: ViewChecks::compile(&node.moved_view_checks, &given)?,
         }))
     }
 
@@ -68,7 +86,7 @@ impl Moving {
     }
 
     /// The columns in which rows that moved are left.
-    pub fn root(&self) -> &Relation {
+    pub fn root(&self) -> &Arc<Relation> {
         &self.root
     }
 

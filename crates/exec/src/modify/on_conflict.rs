@@ -1,6 +1,7 @@
 //! ON CONFLICT: what happens to a row whose key is taken.
 //!
-//! The engine answers `Duplicate` only for a committed (or own) live row; an insert in flight is waited for. DO UPDATE
+//! The engine answers `Duplicate` only for a committed (or own) live row; an insert in flight is waited for. The arbiters
+//! judge a row first: a row that they let pass and another key refuses is an error, as in PostgreSQL. DO UPDATE
 //! then locks the newest version of that row, whether or not the snapshot sees it (PostgreSQL's READ COMMITTED rule), and
 //! starts over when the row is gone or its key has changed. At the higher levels a version that the snapshot does not
 //! see is a serialization failure, as for every other update.
@@ -26,8 +27,8 @@ use crate::query::runtime::{Runtime, find_index};
 use crate::routine::TriggerOperation;
 
 pub(super) struct Conflict {
-    /// Positions in `relation.indexes`; empty: all unique ones.
-    arbiters: Vec<u16>,
+    /// They judge a row before all other indexes do; empty: all unique ones arbitrate.
+    arbiters: Vec<IndexId>,
     /// An arbiter that cannot be one: its uniqueness is judged too late.
     deferrable: Option<String>,
     action: Action,
@@ -95,7 +96,7 @@ impl Conflict {
                         true => RowLockStrength::Update,
                         false => RowLockStrength::NoKeyUpdate,
                     },
-                    visible: ViewChecks::compile(visible)?,
+                    visible: ViewChecks::compile(visible, &[])?,
                     assignments: compile_assignments(assignments)?,
                     condition: compile_option(condition)?,
                 }
@@ -110,7 +111,10 @@ impl Conflict {
             .filter(|(_, index)| index.unique);
         let deferrable = unique.find(|(position, index)| !index.immediate && arbitrates(*position));
         Ok(Conflict {
-            arbiters: with_twins(&node.arbiters, relation),
+            arbiters: with_twins(&node.arbiters, relation)
+                .into_iter()
+                .map(|position| relation.indexes[position as usize].index)
+                .collect(),
             deferrable: deferrable.map(|(_, index)| index.name.clone()),
             action,
             routed: false,
@@ -136,19 +140,20 @@ impl Conflict {
     }
 
     /// Whether a violation of this index is a conflict to resolve rather than an error.
-    pub fn arbitrates(&self, relation: &Relation, index: IndexId) -> bool {
-        self.arbiters.is_empty()
-            || self
-                .arbiters
-                .iter()
-                .any(|&position| relation.indexes[position as usize].index == index)
+    pub fn arbitrates(&self, index: IndexId) -> bool {
+        self.arbiters.is_empty() || self.arbiters.contains(&index)
+    }
+
+    /// The indexes that were named; empty: all unique ones.
+    pub fn arbiters(&self) -> &[IndexId] {
+        &self.arbiters
     }
 
     /// The updated row belongs to another partition. A row that was routed could be moved, but PostgreSQL does not.
     #[cold]
     fn partition_error(&self, target: &Target, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
         if !self.routed {
-            return target.partition_violation(row, runtime.format());
+            return target.partition_violation(row, runtime);
         }
         SqlError::new(state::FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")
             .detail("The result tuple would appear in a different partition than the original tuple.")

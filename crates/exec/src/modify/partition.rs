@@ -9,7 +9,8 @@ use mote_sql::catalog::partition::{PartitionKey, PartitionLevel, PartitionScheme
 use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_types::Datum;
 
-use super::shown;
+use super::disclosure::may_read;
+use super::{shown, with_detail};
 use crate::expr::{Expression, compile};
 use crate::query::runtime::Runtime;
 
@@ -100,16 +101,16 @@ pub(crate) fn no_partition(
         .zip(&scheme.keys)
         .map(|(value, key)| shown(value, key.ty, runtime.format()))
         .collect();
-    SqlError::new(
+    let error = SqlError::new(
         state::CHECK_VIOLATION,
         format!("no partition of relation \"{}\" found for row", relation.name),
-    )
-    .detail(format!(
-        "Partition key of the failing row contains ({}) = ({}).",
-        key_text(relation, scheme),
-        values.join(", ")
-    ))
-    .table(relation.schema.as_str(), relation.name.as_str())
+    );
+    let detail = || {
+        let (key, values) = (key_text(relation, scheme), values.join(", "));
+        format!("Partition key of the failing row contains ({key}) = ({values}).")
+    };
+    with_detail(error, may_read(relation.oid, runtime).then(detail))
+        .table(relation.schema.as_str(), relation.name.as_str())
 }
 
 /// The key as PARTITION BY lists it.

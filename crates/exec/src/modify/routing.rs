@@ -36,6 +36,8 @@ pub(crate) struct Routing {
     root: Arc<Relation>,
     /// The root is a partition itself, which takes some rows only.
     inner: Option<Target>,
+    /// Positions of the root's columns that the statement gives values to.
+    given: Box<[u16]>,
     on_conflict: Option<OnConflict>,
     leaves: Mutex<HashMap<Oid, Arc<Leaf>>>,
 }
@@ -53,17 +55,22 @@ pub(crate) struct Leaf {
 
 impl Routing {
     /// None: rows of `relation` stay where they are.
-    pub fn of(relation: &Arc<Relation>, on_conflict: Option<&OnConflict>) -> SqlResult<Option<Arc<Routing>>> {
+    pub fn of(
+        relation: &Arc<Relation>,
+        given: &[u16],
+        on_conflict: Option<&OnConflict>,
+    ) -> SqlResult<Option<Arc<Routing>>> {
         if !relation.is_partitioned() {
             return Ok(None);
         }
         let inner = match relation.is_partition() {
-            true => Some(Target::compile(relation, &[])?),
+            true => Some(Target::compile(relation, &[])?.giving(given)),
             false => None,
         };
         Ok(Some(Arc::new(Routing {
             root: Arc::clone(relation),
             inner,
+            given: given.into(),
             on_conflict: on_conflict.cloned(),
             leaves: Mutex::new(HashMap::new()),
         })))
@@ -77,6 +84,7 @@ impl Routing {
         }
         let leaf = Arc::new(Leaf::compile(
             &self.root,
+            &self.given,
             relation,
             self.on_conflict.as_ref(),
             runtime,
@@ -88,7 +96,8 @@ impl Routing {
 
 impl Leaf {
     fn compile(
-        root: &Relation,
+        root: &Arc<Relation>,
+        given: &[u16],
         relation: &Arc<Relation>,
         on_conflict: Option<&OnConflict>,
         runtime: &mut Runtime<'_, '_>,
@@ -122,7 +131,7 @@ impl Leaf {
             from_root.into()
         });
         Ok(Leaf {
-            target: Target::compile(relation, &bound.checks)?,
+            target: Target::compile(relation, &bound.checks)?.named_as(root, given),
             on_conflict,
             before_row: triggers
                 .as_ref()

@@ -88,7 +88,7 @@ impl Program {
             targets: node
                 .targets
                 .iter()
-                .map(TargetProgram::compile)
+                .map(|target| TargetProgram::compile(node, target))
                 .collect::<SqlResult<_>>()?,
             root: Arc::clone(&node.relation),
             scan: node.scan,
@@ -108,8 +108,9 @@ impl Program {
 }
 
 impl TargetProgram {
-    fn compile(node: &node::UpdateTarget) -> SqlResult<TargetProgram> {
-        let target = Target::compile(&node.relation, &node.checks)?;
+    fn compile(update: &node::Update, node: &node::UpdateTarget) -> SqlResult<TargetProgram> {
+        let given = moving::assigned_in_root(update);
+        let target = Target::compile(&node.relation, &node.checks)?.named_as(&update.relation, &given);
         let triggers = RowTriggers::compile(&node.relation, &node.triggers)?;
         let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Update);
         let before_row = triggers.as_ref().is_some_and(before_row);
@@ -138,7 +139,7 @@ impl TargetProgram {
             assigned: node.assigned.iter().map(|&position| position as usize).collect(),
             generated: compile_assignments(&node.generated)?,
             returning: compile_returning(&node.returning)?,
-            view_checks: ViewChecks::compile(&node.view_checks)?,
+            view_checks: ViewChecks::compile(&node.view_checks, &given)?,
         })
     }
 
@@ -384,7 +385,7 @@ impl State {
         let program = Arc::clone(&self.program);
         let target = &written.target;
         let Some(moving) = &program.moving else {
-            return Err(target.partition_violation(&self.new, runtime.format()));
+            return Err(target.partition_violation(&self.new, runtime));
         };
         let transaction = runtime.transaction();
         let id = version.row();
@@ -533,7 +534,7 @@ impl State {
                 let moved = program.moving.as_ref().filter(|_| self.moved);
                 let (checks, relation) = match moved {
                     Some(moving) => (&moving.view_checks, moving.root()),
-                    None => (&written.view_checks, &*written.target.relation),
+                    None => (&written.view_checks, &written.target.relation),
                 };
                 checks.check(&self.new, relation, &program.root, runtime)?;
                 let returning = match moved {

@@ -7,7 +7,7 @@
 //!    └────────────────────────┴── COMMIT, ROLLBACK ──────────┘
 //! ```
 
-use mote_engine::{Isolation, SavepointId};
+use mote_engine::SavepointId;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockState {
@@ -29,17 +29,8 @@ pub struct Savepoint {
     pub read_only: bool,
 }
 
-/// What BEGIN and SET TRANSACTION ask of the transaction.
-#[derive(Clone, Copy, Debug)]
-pub struct Characteristics {
-    pub isolation: Isolation,
-    pub read_only: bool,
-    pub deferrable: bool,
-}
-
 pub struct TransactionBlock {
     pub state: BlockState,
-    pub characteristics: Characteristics,
     pub savepoints: Vec<Savepoint>,
     /// A query ran: SET TRANSACTION ISOLATION LEVEL comes too late.
     pub started: bool,

@@ -19,7 +19,7 @@ use mote_types::Datum;
 
 use super::procedure::loop_writes;
 use super::run::{modifies, run_started};
-use super::state::SessionState;
+use super::state::{SessionState, UtilityParameters};
 use super::statements::{Collect, new_portal};
 use super::{CommandTag, Portal, PortalState, Session};
 use crate::context::StatementContext;
@@ -140,9 +140,10 @@ impl Session {
             statement: declare.query.clone(),
             range: 0..text.len(),
         };
+        let UtilityParameters { types, values } = std::mem::take(&mut self.state.utility_parameters);
         let prepared = self
             .state
-            .plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
+            .plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
         let plan = prepared.current();
         let PlanBody::Query(query) = &plan.plan.body else {
             return Err(SqlError::new(
@@ -151,12 +152,7 @@ impl Session {
             ));
         };
         refuse_locking(declare, query)?;
-        let mut portal = new_portal(
-            prepared.clone(),
-            plan.clone(),
-            Vec::new(),
-            self.state.savepoint_depth,
-        );
+        let mut portal = new_portal(prepared.clone(), plan.clone(), values, self.state.savepoint_depth);
         portal.made_us = self.state.statement_start_us;
         let bytes = PORTAL_BYTES + portal.prepared.bytes;
         portal.charge = Some(memory::charge(&self.state.memory, bytes, "a cursor")?);
@@ -173,11 +169,15 @@ impl Session {
         if fetch.moves {
             return Ok(None);
         }
-        self.output_of(&self.portal(&fetch.cursor)?.plan.plan)
+        // As in PostgreSQL a cursor that is not there yet is missed when it is fetched from.
+        match self.state.portals.get(&fetch.cursor) {
+            Some(portal) => self.output_of(&portal.plan.plan),
+            None => Ok(None),
+        }
     }
 
     pub(crate) fn fetch(&mut self, fetch: &Fetch, host: &mut dyn Host) -> SqlResult<CommandTag> {
-        require_cursor(&self.state, &fetch.cursor)?;
+        self.start_portal(&fetch.cursor, host)?;
         // What is held outlives its transaction; its rows still go out within one.
         self.ensure_transaction()?;
         let mut context = self.context(host);
@@ -189,6 +189,21 @@ impl Session {
         } else {
             CommandTag::Fetch(rows)
         })
+    }
+
+    /// A portal of the protocol may have been bound and not yet executed: its query begins with the first FETCH.
+    fn start_portal(&mut self, name: &str, host: &mut dyn Host) -> SqlResult<()> {
+        require_cursor(&self.state, name)?;
+        let mut portal = self.state.portals.take(name).expect("looked up above");
+        let fresh =
+            portal.cursor.is_none() && portal.execution.is_none() && portal.state == PortalState::Ready;
+        let started = match &portal.plan.plan.body {
+            _ if !fresh => Ok(()),
+            PlanBody::Query(_) => self.start_query(&mut portal, host),
+            PlanBody::Utility(_) => Err(SqlError::unsupported("FETCH from a portal of this statement")),
+        };
+        self.state.portals.put(name, portal);
+        started
     }
 
     /// Execute of the protocol on a cursor: forward from where it stands.

@@ -55,7 +55,7 @@ impl Session {
     ) -> SqlResult<T> {
         self.ensure_transaction()?;
         self.block.started = true;
-        if self.block.characteristics.read_only {
+        if self.state.settings.transaction.read_only {
             return Err(read_only_error("ALTER TABLE"));
         }
         let transaction = self.transaction.as_ref().expect("ensured above");

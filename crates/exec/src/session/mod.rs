@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
-use mote_engine::{Isolation, MemoryCharge, Transaction, Wake};
+use mote_engine::{MemoryCharge, Transaction, Wake};
 use mote_sql::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
@@ -47,7 +47,7 @@ use crate::modify::after::DeferredEvents;
 use crate::routine::RoutineState;
 use crate::settings::Settings;
 pub use activity::{Activity, ActivityState, Doing, Waiting};
-use block::{BlockState, Characteristics, TransactionBlock};
+use block::{BlockState, TransactionBlock};
 pub use directory::{Nudge, SessionDirectory};
 pub(crate) use notifications::Interest;
 pub use notifications::SessionNotifications;
@@ -58,7 +58,7 @@ use portals::Portals;
 pub(crate) use prepared::PreparedNote;
 pub use procedure::BodyContext;
 pub(crate) use revocation::Revoker;
-pub use state::{SequenceValues, SessionSignals, SessionState};
+pub use state::{SequenceValues, SessionSignals, SessionState, UtilityParameters};
 pub(crate) use steps::Steps;
 pub use tag::CommandTag;
 
@@ -148,11 +148,6 @@ impl Session {
             doing.database = Oid(target.object.oid);
             doing.user = Oid(role.object.oid);
         }
-        let characteristics = Characteristics {
-            isolation: Isolation::ReadCommitted,
-            read_only: false,
-            deferrable: false,
-        };
         Ok(Session {
             state: SessionState {
                 pid: identity.pid,
@@ -173,6 +168,7 @@ impl Session {
                 transaction_start_us: 0,
                 statement_start_us: 0,
                 statement_text: "".into(),
+                utility_parameters: Default::default(),
                 statement_deadline_ns: None,
                 savepoint_depth: 0,
                 portals: Portals::default(),
@@ -188,7 +184,6 @@ impl Session {
             transaction: None,
             block: TransactionBlock {
                 state: BlockState::Idle,
-                characteristics,
                 savepoints: Vec::new(),
                 started: false,
                 several: false,
@@ -391,6 +386,9 @@ impl Session {
     }
 
     pub fn close_statement(&mut self, name: &str) {
+        if self.statements.is_empty() {
+            return;
+        }
         self.statements.remove(name);
     }
 

@@ -319,6 +319,7 @@ impl SessionState {
     /// The same statement with a newer plan, for one session alone.
     pub(crate) fn with_plan(&self, prepared: &Prepared, plan: Arc<CachedPlan>) -> Arc<Prepared> {
         Arc::new(Prepared {
+            bytes: prepared.bytes,
             text: prepared.text.clone(),
             statement: prepared.statement.clone(),
             declared_types: prepared.declared_types.clone(),

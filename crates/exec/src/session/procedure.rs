@@ -14,11 +14,12 @@ use mote_common::{SqlError, SqlResult, SqlState};
 use mote_engine::Access;
 use mote_sql::ast::Statement;
 
-use super::block::{BlockState, Characteristics};
+use super::block::BlockState;
 use super::{CommandTag, Session};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
+use crate::settings::Characteristics;
 
 const INVALID_TRANSACTION_TERMINATION: SqlState = SqlState::new("2D000");
 
@@ -85,7 +86,7 @@ impl Procedure<'_> {
         self.with(hold_loops)?;
         let (session, host) = (&mut *self.session, &mut *self.host);
         session.hold_cursors(true, host)?;
-        let chosen = session.block.characteristics;
+        let chosen = session.state.settings.transaction;
         let ended = match commit {
             true => session.commit_transaction(host),
             false => {
@@ -141,7 +142,6 @@ impl Session {
         }
         self.ensure_transaction()?;
         self.block.started = true;
-        self.note_characteristics_for_show();
         let transaction = self.transaction.as_ref().expect("just ensured");
         transaction.begin_statement(Access::Write);
         self.state.statement_text = text.clone();
@@ -162,11 +162,10 @@ impl Session {
     /// The transaction after one that a procedure ended, with the former one's characteristics for AND CHAIN.
     fn begin_within_procedure(&mut self, chosen: Option<Characteristics>) -> SqlResult<()> {
         self.block.state = BlockState::Implicit;
-        self.block.characteristics = chosen.unwrap_or_else(|| self.default_characteristics());
+        self.state.settings.transaction = chosen.unwrap_or_else(|| self.default_characteristics());
         self.state.start_transaction_within();
         self.ensure_transaction()?;
         self.block.started = true;
-        self.note_characteristics_for_show();
         Ok(())
     }
 }

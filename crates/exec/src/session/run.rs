@@ -12,7 +12,7 @@ use mote_types::Datum;
 use super::block::BlockState;
 use super::planning::{PlanningRounds, parse_text};
 use super::portal::{CachedPlan, PortalState, Prepared};
-use super::{CommandTag, ExecuteEnd, Portal, Session};
+use super::{CommandTag, ExecuteEnd, Portal, Session, UtilityParameters};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
@@ -78,7 +78,15 @@ impl Session {
             return Ok(ExecuteEnd::Complete);
         }
         let tag = match &portal.plan.plan.body {
-            PlanBody::Utility(utility) => self.run_utility(utility, &portal.prepared.text, host)?,
+            PlanBody::Utility(utility) => {
+                self.state.utility_parameters = UtilityParameters {
+                    types: portal.plan.plan.parameters.iter().map(|ty| ty.oid).collect(),
+                    values: std::mem::take(&mut portal.parameters),
+                };
+                let tag = self.run_utility(utility, &portal.prepared.text, host);
+                self.state.utility_parameters = UtilityParameters::default();
+                tag?
+            }
             PlanBody::Query(_) => {
                 let (outcome, command) = self.run_query(portal, max_rows, host)?;
                 if !outcome.finished {
@@ -249,7 +257,7 @@ impl Session {
     }
 
     fn check_read_only(&self, query: &QueryPlan) -> SqlResult<()> {
-        if self.block.characteristics.read_only && query.command != Command::Select {
+        if self.state.settings.transaction.read_only && query.command != Command::Select {
             let word = match query.command {
                 Command::Insert => "INSERT",
                 Command::Update => "UPDATE",
@@ -258,7 +266,7 @@ impl Session {
             };
             return Err(read_only_error(word));
         }
-        if self.block.characteristics.read_only && query.writes {
+        if self.state.settings.transaction.read_only && query.writes {
             return Err(read_only_error(if modifies(query) {
                 "SELECT"
             } else {
@@ -292,7 +300,7 @@ impl Session {
         // LOCK TABLE takes no snapshot: what it waited for is seen by the first query, at every isolation level.
         let takes_snapshot = !matches!(**statement, Statement::Lock(_));
         self.block.started |= takes_snapshot;
-        if self.block.characteristics.read_only && !command::allowed_read_only(statement) {
+        if self.state.settings.transaction.read_only && !command::allowed_read_only(statement) {
             return Err(read_only_error(command::name(statement)));
         }
         let in_block = self.in_block();
@@ -317,6 +325,7 @@ impl Session {
     pub fn query(&mut self, text: &str, host: &mut dyn Host) -> SqlResult<()> {
         self.start_statement(text);
         self.close_portal("");
+        self.close_statement("");
         if let Some(Some(prepared)) = self.state.cached(text, &[]) {
             return self.query_prepared(prepared, Vec::new(), true, host);
         }

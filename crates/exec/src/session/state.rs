@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mote_common::env::Clock;
 use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_engine::{DrawnNumbers, SessionMemory};
+use mote_types::Datum;
 
 use super::portals::Portals;
 use super::{Activity, SessionNotifications, SessionObjects};
@@ -129,6 +130,13 @@ impl SequenceValues {
     }
 }
 
+/// Values for the query that a utility statement runs, with their types.
+#[derive(Default)]
+pub struct UtilityParameters {
+    pub types: Vec<Oid>,
+    pub values: Vec<Datum>,
+}
+
 pub struct SessionState {
     /// Number shown as pid: unique among live sessions, what CancelRequest names.
     pub pid: u32,
@@ -154,6 +162,8 @@ pub struct SessionState {
     pub statement_start_us: i64,
     /// Text of the utility statement that runs: its errors point into it.
     pub statement_text: Arc<str>,
+    /// What was bound to the parameters of the query in the utility statement that is about to run, which takes them.
+    pub utility_parameters: UtilityParameters,
     /// Monotonic deadline of the running statement.
     pub statement_deadline_ns: Option<u64>,
     /// How many savepoints are open: settings remember at which depth they were changed.

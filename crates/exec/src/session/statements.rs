@@ -155,13 +155,16 @@ impl Session {
             statement: explain.statement.clone(),
             range: 0..text.len(),
         };
+        let types = std::mem::take(&mut self.state.utility_parameters).types;
         let prepared = self
             .state
-            .plan_prepared(text.clone(), Some(Arc::new(statement)), &[], host)?;
+            .plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
         let plan = prepared.current();
         let PlanBody::Query(query) = &plan.plan.body else {
             return Err(SqlError::unsupported("EXPLAIN of this statement"));
         };
+        // The plan tells of what the user may not read.
+        command::privileges::check_plan(&self.state, &plan.plan)?;
         let options = ExplainOptions {
             costs,
             ..ExplainOptions::default()

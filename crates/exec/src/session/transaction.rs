@@ -2,17 +2,17 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{BeginOptions, CommitError, CommitReceipt, Isolation, LogUnavailable};
+use mote_engine::{BeginOptions, CommitError, CommitReceipt, LogUnavailable};
 use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
-use super::block::{BlockState, Characteristics, Savepoint};
+use super::block::{BlockState, Savepoint};
 use super::notifications::NotificationsAtCommit;
 use super::{CommandTag, Session};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::{Host, snapshot_too_old};
 use crate::modify::{after, write_error};
-use crate::settings::SynchronousCommit;
+use crate::settings::{Characteristics, SynchronousCommit};
 
 impl Session {
     /// In a failed block only its end, and the way back to a savepoint, are allowed.
@@ -48,11 +48,11 @@ impl Session {
         if self.block.state == BlockState::Idle {
             self.block.state = BlockState::Implicit;
             self.state.start_transaction();
-            self.block.characteristics = self.default_characteristics();
+            self.state.settings.transaction = self.default_characteristics();
         }
-        let chosen = self.block.characteristics;
+        let chosen = self.state.settings.transaction;
         let options = BeginOptions {
-            isolation: chosen.isolation,
+            isolation: chosen.engine_isolation(),
             read_only: chosen.read_only,
             session: self.state.pid,
             session_seen: self.seen,
@@ -100,7 +100,7 @@ impl Session {
                 self.block.savepoints.push(Savepoint {
                     name: name.to_string(),
                     id,
-                    read_only: self.block.characteristics.read_only,
+                    read_only: self.state.settings.transaction.read_only,
                 });
                 self.state.savepoint_depth += 1;
                 Ok(CommandTag::Word("SAVEPOINT"))
@@ -144,7 +144,7 @@ impl Session {
                 self.block.state = BlockState::Block;
                 self.block.started = false;
                 self.state.start_transaction();
-                self.block.characteristics = self.default_characteristics();
+                self.state.settings.transaction = self.default_characteristics();
             }
             // BEGIN after other statements of one Sync: the block takes over their transaction.
             BlockState::Implicit => self.block.state = BlockState::Block,
@@ -155,12 +155,12 @@ impl Session {
     /// SET TRANSACTION and the modes of BEGIN. As in PostgreSQL a mode that changes nothing is not refused, except
     /// DEFERRABLE.
     pub(crate) fn set_characteristics(&mut self, modes: &TransactionModes) -> SqlResult<()> {
-        let mut chosen = self.block.characteristics;
+        let mut chosen = self.state.settings.transaction;
         let in_subtransaction = !self.block.savepoints.is_empty();
         let refuse = |message: &str| Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
         if let Some(level) = modes.isolation {
-            chosen.isolation = isolation_from_ast(level);
-            if chosen.isolation != self.block.characteristics.isolation {
+            chosen.isolation = level;
+            if chosen.isolation != self.state.settings.transaction.isolation {
                 if self.block.started {
                     return refuse("SET TRANSACTION ISOLATION LEVEL must be called before any query");
                 }
@@ -190,11 +190,11 @@ impl Session {
             chosen.deferrable = deferrable;
         }
         if let Some(transaction) = &self.transaction {
-            let isolation = transaction.set_isolation(chosen.isolation);
+            let isolation = transaction.set_isolation(chosen.engine_isolation());
             isolation.map_err(write_error::begin_error)?;
         }
-        self.block.characteristics.isolation = chosen.isolation;
-        self.block.characteristics.deferrable = chosen.deferrable;
+        self.state.settings.transaction.isolation = chosen.isolation;
+        self.state.settings.transaction.deferrable = chosen.deferrable;
         self.set_read_only(chosen.read_only)
     }
 
@@ -207,10 +207,13 @@ impl Session {
             ));
         }
         let isolation = match self.in_block() {
-            true => self.block.characteristics.isolation,
+            true => self.state.settings.transaction.isolation,
             false => self.default_characteristics().isolation,
         };
-        if isolation == Isolation::ReadCommitted {
+        if matches!(
+            isolation,
+            IsolationLevel::ReadCommitted | IsolationLevel::ReadUncommitted
+        ) {
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ",
@@ -234,21 +237,15 @@ impl Session {
                 .set_read_only(read_only)
                 .map_err(write_error::begin_error)?;
         }
-        self.block.characteristics.read_only = read_only;
+        self.state.settings.transaction.read_only = read_only;
         Ok(())
     }
 
-    /// SHOW transaction_isolation and its kin tell of the current transaction.
+    /// What a transaction would be that began now: for SHOW, which needs none.
     pub(crate) fn note_characteristics_for_show(&mut self) {
-        let chosen = match self.block.state {
-            BlockState::Idle => self.default_characteristics(),
-            _ => self.block.characteristics,
-        };
-        let flag = |on: bool| if on { "on" } else { "off" };
-        let settings = &mut self.state.settings;
-        settings.set_fact("transaction_isolation", isolation_text(chosen.isolation));
-        settings.set_fact("transaction_read_only", flag(chosen.read_only));
-        settings.set_fact("transaction_deferrable", flag(chosen.deferrable));
+        if self.block.state == BlockState::Idle {
+            self.state.settings.transaction = self.default_characteristics();
+        }
     }
 
     pub(crate) fn in_block(&self) -> bool {
@@ -297,7 +294,7 @@ impl Session {
 
     /// COMMIT and ROLLBACK.
     fn end_block(&mut self, commit: bool, chain: bool, host: &mut dyn Host) -> SqlResult<CommandTag> {
-        let chosen = self.block.characteristics;
+        let chosen = self.state.settings.transaction;
         if !self.in_block() {
             if chain {
                 let command = if commit {
@@ -328,7 +325,7 @@ impl Session {
         if chain {
             self.block.state = BlockState::Block;
             self.block.started = false;
-            self.block.characteristics = chosen;
+            self.state.settings.transaction = chosen;
             self.state.start_transaction();
         }
         Ok(CommandTag::Word(if committed { "COMMIT" } else { "ROLLBACK" }))
@@ -555,23 +552,6 @@ impl Session {
         for setting in reported {
             host.parameter_status(setting.name, &setting.value);
         }
-    }
-}
-
-fn isolation_from_ast(level: IsolationLevel) -> Isolation {
-    match level {
-        // READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
-        IsolationLevel::ReadUncommitted | IsolationLevel::ReadCommitted => Isolation::ReadCommitted,
-        IsolationLevel::RepeatableRead => Isolation::RepeatableRead,
-        IsolationLevel::Serializable => Isolation::Serializable,
-    }
-}
-
-pub(crate) fn isolation_text(isolation: Isolation) -> &'static str {
-    match isolation {
-        Isolation::ReadCommitted => "read committed",
-        Isolation::RepeatableRead => "repeatable read",
-        Isolation::Serializable => "serializable",
     }
 }
 

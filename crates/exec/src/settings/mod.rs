@@ -4,15 +4,17 @@
 //! text of every setting plus the few that hot paths need in parsed form ([`Effective`]). SET is transactional: an
 //! abort brings back what stood before, SET LOCAL ends with the transaction.
 
+mod characteristics;
 mod table;
 
 use std::collections::BTreeMap;
 
 use mote_common::{SqlError, SqlResult, error::state};
-use mote_engine::Isolation;
+use mote_sql::ast::IsolationLevel;
 use mote_types::datetime::TimeZone;
 use mote_types::{ByteaOutput, DateOrder, DateStyle, FormatSettings, IntervalStyle};
 
+pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
 pub use table::{Context, Kind, SETTINGS, Setting, lookup, parse_bool, show_integer};
 
 /// How long an acknowledged commit has to be safe.
@@ -33,7 +35,7 @@ pub struct Effective {
     pub synchronous_commit: SynchronousCommit,
     pub work_mem_bytes: usize,
     pub search_path: Vec<String>,
-    pub default_isolation: Isolation,
+    pub default_isolation: IsolationLevel,
     pub default_read_only: bool,
     pub default_deferrable: bool,
     /// session_replication_role: triggers and foreign keys stand back.
@@ -55,6 +57,7 @@ pub struct Settings {
     /// Values to bring back, newest last.
     undo: Vec<Undo>,
     pub effective: Effective,
+    pub transaction: Characteristics,
 }
 
 #[derive(Default)]
@@ -87,6 +90,7 @@ impl Settings {
             custom: BTreeMap::new(),
             undo: Vec::new(),
             effective,
+            transaction: Characteristics::default(),
         }
     }
 
@@ -96,12 +100,13 @@ impl Settings {
         {
             return Ok(&custom.value);
         }
-        Ok(&self.values[find(name)?])
+        Ok(self.value(find(name)?))
     }
 
     /// Value by position in [`SETTINGS`].
     pub fn value(&self, index: usize) -> &str {
-        &self.values[index]
+        let of_transaction = self.transaction.shown(SETTINGS[index].name);
+        of_transaction.unwrap_or(&self.values[index])
     }
 
     pub fn default_value(&self, index: usize) -> &str {
@@ -466,11 +471,8 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
         },
         work_mem_bytes: table::integer(get("work_mem")).unwrap_or(4096).max(64) as usize * 1024,
         search_path: parse_name_list(get("search_path")),
-        default_isolation: match get("default_transaction_isolation") {
-            "repeatable read" => Isolation::RepeatableRead,
-            "serializable" => Isolation::Serializable,
-            _ => Isolation::ReadCommitted,
-        },
+        default_isolation: isolation_named(get("default_transaction_isolation"))
+            .unwrap_or(IsolationLevel::ReadCommitted),
         default_read_only: get("default_transaction_read_only") == "on",
         default_deferrable: get("default_transaction_deferrable") == "on",
         replica: get("session_replication_role") == "replica",

@@ -193,13 +193,13 @@ pub static SETTINGS: &[Setting] = &[
         LOCALE,
         "Text form of dates.",
     ))),
-    user(
+    superuser(user(
         "deadlock_timeout",
         Kind::Integer(1, i32::MAX as i64, "ms"),
         "1s",
         LOCKS,
         "No effect: a deadlock is found when the wait that closes it begins.",
-    ),
+    )),
     planner_cost("cpu_tuple_cost", "0.01"),
     user(
         "default_table_access_method",
@@ -305,7 +305,13 @@ pub static SETTINGS: &[Setting] = &[
     ),
     fact("lc_collate", "C.UTF-8", "Order of text."),
     fact("lc_ctype", "C.UTF-8", "Character classes of text."),
-    user("lc_messages", Kind::String, "C", LOCALE, "Language of messages."),
+    superuser(user(
+        "lc_messages",
+        Kind::String,
+        "C",
+        LOCALE,
+        "Language of messages.",
+    )),
     user("lc_monetary", Kind::String, "C", LOCALE, "Locale of money."),
     user("lc_numeric", Kind::String, "C", LOCALE, "Locale of to_char."),
     user("lc_time", Kind::String, "C", LOCALE, "Locale of to_char."),
@@ -618,6 +624,11 @@ pub(super) fn canonical(setting: &Setting, value: &str) -> SqlResult<String> {
     }
 }
 
+fn letters_and_digits(text: &str) -> String {
+    let kept = text.chars().filter(char::is_ascii_alphanumeric);
+    kept.map(|c| c.to_ascii_lowercase()).collect()
+}
+
 fn canonical_word(setting: &Setting, words: &[&str], value: &str) -> Option<String> {
     let value = value.trim();
     if let Some(word) = words.iter().find(|w| w.eq_ignore_ascii_case(value)) {
@@ -625,7 +636,8 @@ fn canonical_word(setting: &Setting, words: &[&str], value: &str) -> Option<Stri
     }
     // Spellings that PostgreSQL takes as well.
     let alias = match setting.name {
-        "client_encoding" => match value.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
+        // Letters and digits count, as in PostgreSQL: drivers send 'utf-8' with its quotes.
+        "client_encoding" => match letters_and_digits(value).as_str() {
             "utf8" | "unicode" => "UTF8",
             "sqlascii" => "SQL_ASCII",
             _ => return None,

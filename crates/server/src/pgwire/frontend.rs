@@ -3,6 +3,7 @@
 //! Lengths are checked against named bounds before anything is allocated; a malformed message is `08P01`.
 
 use mote_common::{Oid, SqlError, SqlResult, error::state};
+pub use mote_types::format::utf8;
 
 /// Largest message a client may send once it is authenticated. Larger ones end the connection: 08P01.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 20;
@@ -153,33 +154,6 @@ impl<'a> Fields<'a> {
         } else {
             Err(protocol_violation("invalid message format"))
         }
-    }
-}
-
-/// Text from a client, checked as PostgreSQL checks it.
-pub fn utf8(bytes: &[u8]) -> SqlResult<&str> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let bad = &bytes[error.valid_up_to()..];
-        let shown = bad
-            .iter()
-            .take(character_bytes(bad[0]))
-            .map(|b| format!("0x{b:02x}"))
-            .collect::<Vec<_>>()
-            .join(" ");
-        SqlError::new(
-            state::CHARACTER_NOT_IN_REPERTOIRE,
-            format!("invalid byte sequence for encoding \"UTF8\": {shown}"),
-        )
-    })
-}
-
-/// How many bytes a character has whose first byte this is.
-fn character_bytes(first: u8) -> usize {
-    match first {
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf7 => 4,
-        _ => 1,
     }
 }
 

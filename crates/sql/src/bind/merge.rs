@@ -9,6 +9,7 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 
 use super::Binder;
+use super::modify::positions_given;
 use super::query::{
     BoundMerge, BoundMergeAction, BoundMergeBranch, BoundModify, BoundRow, FromTree, ModifyKind,
 };
@@ -205,8 +206,10 @@ impl Binder<'_> {
                     on_conflict: None,
                     returning: None,
                 };
+                let (values, assigned) = self.merge_values(&insert, values, relation)?;
                 BoundMergeAction::Insert {
-                    values: self.merge_values(&insert, values, relation)?,
+                    values,
+                    assigned,
                     row: BoundRow {
                         generated: self.generated_columns(relation, &|_| true)?,
                         checks: self.checks(relation)?,
@@ -217,13 +220,13 @@ impl Binder<'_> {
         })
     }
 
-    /// One expression per column of the relation. No list of values: DEFAULT VALUES.
+    /// One expression per column of the relation, and which columns are given. No list of values: DEFAULT VALUES.
     fn merge_values(
         &mut self,
         insert: &ast::Insert,
         values: &[ast::Expr],
         relation: &Arc<Relation>,
-    ) -> SqlResult<Vec<Expr>> {
+    ) -> SqlResult<(Vec<Expr>, Vec<u16>)> {
         let columns = self.insert_columns(insert, relation)?;
         let mut given: Vec<Option<Expr>> = vec![None; relation.columns.len()];
         if !values.is_empty() {
@@ -232,6 +235,7 @@ impl Binder<'_> {
                 given[*position] = Some(expr);
             }
         }
+        let assigned = positions_given(&given);
         let complete = given
             .into_iter()
             .enumerate()
@@ -239,7 +243,7 @@ impl Binder<'_> {
                 Some(expr) => Ok(expr),
                 None => self.default_value(relation, position),
             });
-        complete.collect()
+        Ok((complete.collect::<SqlResult<_>>()?, assigned))
     }
 }
 

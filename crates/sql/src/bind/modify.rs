@@ -194,12 +194,11 @@ impl Binder<'_> {
                 ..
             })
         );
+        // The columns of the arbiters are read.
+        let infers = matches!(insert.on_conflict, Some(ast::OnConflict { target: Some(_), .. }));
         let privileges = privilege::INSERT
-            | if update {
-                privilege::UPDATE | privilege::SELECT
-            } else {
-                0
-            };
+            | if update { privilege::UPDATE } else { 0 }
+            | if update || infers { privilege::SELECT } else { 0 };
         let Changed {
             relation,
             target,
@@ -298,6 +297,7 @@ impl Binder<'_> {
             source: None,
             source_item: 0,
             values: Vec::new(),
+            assigned: Vec::new(),
             generated: Vec::new(),
             checks: Vec::new(),
             triggers: Vec::new(),
@@ -326,6 +326,7 @@ impl Binder<'_> {
                 _ => self.insert_query(query, insert, relation, columns, &mut given, &mut bound)?,
             },
         }
+        bound.assigned = positions_given(&given);
         for (position, value) in given.into_iter().enumerate() {
             let expr = match value {
                 Some(expr) => expr,
@@ -536,7 +537,7 @@ impl Binder<'_> {
         {
             let argument = Expr::Constant(Datum::oid(sequence), ColumnType::new(oid::REGCLASS));
             let next = Expr::Sequence {
-                call: SequenceCall::NextValue,
+                call: SequenceCall::NextIdentity,
                 arguments: vec![argument],
                 ty: ColumnType::INT8,
             };
@@ -967,4 +968,11 @@ fn push_assignment(
     }
     bound.push((position as u16, value));
     Ok(())
+}
+
+/// Which columns a list of one value per column gives.
+pub(super) fn positions_given(given: &[Option<Expr>]) -> Vec<u16> {
+    let positions = given.iter().enumerate();
+    let given = positions.filter(|(_, value)| value.is_some());
+    given.map(|(position, _)| position as u16).collect()
 }

@@ -270,6 +270,7 @@ pub enum BoundMergeAction {
     /// As in [`BoundInsert`], over the source's items.
     Insert {
         values: Vec<Expr>,
+        assigned: Vec<u16>,
         row: BoundRow,
     },
 }
@@ -307,6 +308,8 @@ pub struct BoundInsert {
     pub source_item: u16,
     /// One expression per column of the relation.
     pub values: Vec<Expr>,
+    /// Positions of the columns that the statement gives values to.
+    pub assigned: Vec<u16>,
     /// Generated columns: (position, expression over the row's other columns by `Expr::Column`).
     pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<(String, Expr)>,

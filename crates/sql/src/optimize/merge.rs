@@ -136,12 +136,17 @@ impl Planner<'_> {
                     targets,
                 })
             }
-            BoundMergeAction::Insert { mut values, row } => {
+            BoundMergeAction::Insert {
+                mut values,
+                assigned,
+                row,
+            } => {
                 for value in &mut values {
                     self.resolve(value, layout)?;
                 }
                 MergeAction::Insert(Insert {
                     relation: relation.clone(),
+                    assigned,
                     input: nothing(),
                     values,
                     generated: row.generated,

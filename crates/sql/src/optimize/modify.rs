@@ -377,6 +377,7 @@ impl Planner<'_> {
             source,
             source_item,
             values,
+            assigned,
             generated,
             checks,
             triggers,
@@ -445,6 +446,7 @@ impl Planner<'_> {
         let view_checks = self.view_checks(&view_checks, target, &relation, &written)?;
         let node = Insert {
             relation,
+            assigned,
             input,
             values,
             generated,

@@ -606,7 +606,7 @@ pub fn show(expr: &Expr, names: &[String]) -> String {
         Expr::SessionValue { value, .. } => session_text(*value).to_owned(),
         Expr::Sequence { call, arguments, .. } => {
             let name = match call {
-                SequenceCall::NextValue => "nextval",
+                SequenceCall::NextValue | SequenceCall::NextIdentity => "nextval",
                 SequenceCall::CurrentValue => "currval",
                 SequenceCall::LastValue => "lastval",
                 SequenceCall::SetValue => "setval",

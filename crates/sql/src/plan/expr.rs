@@ -228,6 +228,8 @@ pub enum SessionValue {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SequenceCall {
     NextValue,
+    /// Of an identity column: as NextValue, but whoever may insert may do it.
+    NextIdentity,
     CurrentValue,
     LastValue,
     SetValue,

@@ -368,6 +368,8 @@ pub struct RowMark {
 #[derive(Clone, Debug)]
 pub struct Insert {
     pub relation: Arc<Relation>,
+    /// Positions of the columns that the statement gives values to.
+    pub assigned: Vec<u16>,
     /// Yields rows of the *inserted* columns in `targets` order.
     pub input: Node,
     /// For each column of the relation (dropped and generated ones: a NULL constant): an expression over the input

@@ -127,17 +127,16 @@ impl Transaction {
     }
 
     fn drop_again(&self, key: ObjectKey) -> Result<(), ApplyError> {
-        let action = match key {
-            ObjectKey::Table(id) => DdlAction::DroppedTable(id),
-            ObjectKey::Sequence(id) => DdlAction::DroppedSequence(id),
+        match key {
+            ObjectKey::Table(id) => self.push_ddl(DdlAction::DroppedTable(id)),
+            ObjectKey::Sequence(id) => self.push_ddl(DdlAction::DroppedSequence(id)),
             ObjectKey::Index(id) => {
                 let missing = || ApplyError::Other(format!("index {} is gone", id.0));
                 let table = self.engine.table_of_index(id).ok_or_else(missing)?;
                 let index = table.index(id).ok_or_else(missing)?;
-                DdlAction::DroppedIndex { table, index }
+                self.push_dropped_index(table, index);
             }
-        };
-        self.push_ddl(action);
+        }
         Ok(())
     }
 

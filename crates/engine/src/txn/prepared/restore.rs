@@ -191,7 +191,7 @@ impl Transaction {
     fn insert_again(&self, table: &Table, row: RowId, bytes: &[u8]) -> Result<(), WriteError> {
         self.charge(bytes.len())?;
         let slot = table.directory.ensure(row.segment()).slot(row.offset());
-        self.insert_at(table, row, slot, bytes)
+        self.insert_at(table, row, slot, bytes, &[])
     }
 
     fn update_again(&self, table: &Table, base: &RowVersion<'_>, bytes: &[u8]) -> Result<(), WriteError> {

@@ -84,14 +84,15 @@ impl Sink {
                 Some(compile(&bind(&text, RelationExpression::IndexPredicate, None)?)?)
             }
         };
+        let columns: Vec<u16> = given.iter().map(|&position| position as u16).collect();
         Ok(Sink {
-            target: Target::compile(relation, &checks)?,
+            target: Target::compile(relation, &checks)?.giving(&columns),
             table,
             defaults,
             filter,
             generated,
             scratch: Vec::new(),
-            router: Routing::of(relation, None)?.as_ref().map(Router::new),
+            router: Routing::of(relation, &columns, None)?.as_ref().map(Router::new),
             routed: Vec::new(),
             buffers: RowBuffers::default(),
             statement_triggers: StatementTriggers::compile(relation, &[], &[TriggerOperation::Insert])?,
@@ -212,7 +213,7 @@ fn store(
 fn next_value(sequence: mote_common::Oid, ty: ColumnType) -> Expr {
     let argument = Expr::Constant(Datum::oid(sequence), ColumnType::new(oid::REGCLASS));
     let next = Expr::Sequence {
-        call: SequenceCall::NextValue,
+        call: SequenceCall::NextIdentity,
         arguments: vec![argument],
         ty: ColumnType::new(oid::INT8),
     };

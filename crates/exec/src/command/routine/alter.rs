@@ -11,7 +11,7 @@ use mote_sql::ast::{AlterFunction, AlterObjectSchema, AlterOwner, ObjectKind, Ob
 use super::super::{acl, privileges, schema};
 use super::create::Options;
 use super::dependents::{change, dependents};
-use super::find::{find, require_owner, signature_of};
+use super::find::{find, find_held, require_owner, signature_of};
 use crate::catalog_store::RoutineEntry;
 use crate::catalog_store::stored::StoredRoutine;
 use crate::context::StatementContext;
@@ -38,7 +38,7 @@ fn find_own(
     kind: ObjectKind,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Arc<RoutineEntry>> {
-    let entry = find(signature_of(reference)?, kind, context)?;
+    let entry = find_held(signature_of(reference)?, kind, context)?;
     require_owner(&entry.stored, context)?;
     Ok(entry)
 }

@@ -10,6 +10,7 @@ use mote_sql::catalog::CatalogView;
 use mote_types::{ColumnType, oid};
 
 use super::super::{create_table, internal, schema, set};
+use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredArgument, StoredObject, StoredRoutine, StoredType};
 use crate::catalog_store::write;
 use crate::context::StatementContext;
@@ -142,6 +143,7 @@ fn define(
         ));
     }
     Ok(StoredRoutine {
+        revision: Revision::default(),
         oid: context.database.catalog().allocate_oid().0,
         schema: schema.0,
         name: create.name.last().to_string(),
@@ -578,6 +580,7 @@ fn replace(
         format!("Use DROP {word} {signature} first.")
     };
     super::find::require_owner(old, context)?;
+    new.revision = old.revision;
     if old.procedure != new.procedure {
         let kind = if old.procedure { "procedure" } else { "function" };
         return Err(

@@ -8,7 +8,7 @@ use mote_sql::ast::{Drop, DropBehavior};
 
 use super::super::{drop as drop_object, schema};
 use super::dependents::{dependents, described};
-use super::find::{look_up, missing, require_owner, shown, signature_of, word};
+use super::find::{look_up_held, missing, require_owner, shown, signature_of, word};
 use crate::catalog_store::{RoutineEntry, write};
 use crate::context::StatementContext;
 use crate::session::CommandTag;
@@ -17,7 +17,7 @@ pub(in super::super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) ->
     let mut dropped: Vec<Arc<RoutineEntry>> = Vec::with_capacity(drop.objects.len());
     for object in &drop.objects {
         let signature = signature_of(object)?;
-        let Some(entry) = look_up(signature, drop.kind, context)? else {
+        let Some(entry) = look_up_held(signature, drop.kind, context)? else {
             if !drop.if_exists {
                 return Err(missing(signature, drop.kind, context));
             }
@@ -62,7 +62,12 @@ pub(in super::super) fn drop_all(
         dependent.remove(context)?;
     }
     for entry in dropped {
-        write::remove(Oid(entry.stored.oid), context)?;
+        let oid = Oid(entry.stored.oid);
+        write::hold(oid, context)?;
+        // Whom we waited for may have dropped it; what else became of it does not matter.
+        if context.session.catalog.current().routine(oid).is_some() {
+            write::remove(oid, context)?;
+        }
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use mote_sql::catalog::routine::{Routine, RoutineKind};
 
 use super::super::privileges;
 use super::create::resolve_type;
-use crate::catalog_store::RoutineEntry;
 use crate::catalog_store::stored::StoredRoutine;
+use crate::catalog_store::{RoutineEntry, write};
 use crate::context::StatementContext;
 use crate::routine::text;
 
@@ -38,6 +38,36 @@ pub(in super::super) fn find(
     context: &StatementContext<'_>,
 ) -> SqlResult<Arc<RoutineEntry>> {
     look_up(signature, kind, context)?.ok_or_else(|| missing(signature, kind, context))
+}
+
+/// The same, once nobody else is changing it, and kept from others.
+pub(super) fn find_held(
+    signature: &ObjectSignature,
+    kind: ObjectKind,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Arc<RoutineEntry>> {
+    look_up_held(signature, kind, context)?.ok_or_else(|| missing(signature, kind, context))
+}
+
+/// As [`find_held`], where it may be that there is none.
+pub(super) fn look_up_held(
+    signature: &ObjectSignature,
+    kind: ObjectKind,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<Option<Arc<RoutineEntry>>> {
+    let mut held = None;
+    loop {
+        let found = look_up(signature, kind, context)?;
+        let oid = found.as_ref().map(|entry| Oid(entry.stored.oid));
+        // Who waited looks again: the name may lead elsewhere by now.
+        let Some(oid) = oid.filter(|&oid| held != Some(oid)) else {
+            return Ok(found);
+        };
+        // As in PostgreSQL, whoever may not change it does not wait for it.
+        require_owner(&found.expect("it has an OID").stored, context)?;
+        write::hold(oid, context)?;
+        held = Some(oid);
+    }
 }
 
 /// The routine of this signature, if there is one.

@@ -209,6 +209,7 @@ pub fn acl(facts: &Facts<'_>, items: &[mote_sql::catalog::AclItem]) -> Datum {
     }
     let items = items
         .iter()
+        .filter(|item| item.privileges != 0 || item.grant_options != 0)
         .map(|item| Datum::from(acl_item(facts, item)))
         .collect();
     Datum::array(mote_types::oid::ACLITEM, items)

@@ -413,7 +413,7 @@ pub fn table_privileges(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
                 yes_or_no(TABLE_PRIVILEGES[bit] == "SELECT"),
             ]);
         };
-        if !relation.acl.iter().any(|item| item.grantee == relation.owner) {
+        if relation.acl.is_empty() {
             for bit in 0..TABLE_PRIVILEGES.len() {
                 push(&owner, &owner, bit, true);
             }
