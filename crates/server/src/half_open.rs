@@ -17,8 +17,6 @@ use std::time::Duration;
 use mote_exec::session::Nudge;
 use parking_lot::{Condvar, Mutex};
 
-use crate::net::waker::SessionWaker;
-
 /// A connection is not turned away before it had this long.
 const GRACE_NS: u64 = 250_000_000;
 /// How long at a time a newcomer waits for somebody who was asked to leave.
@@ -38,7 +36,7 @@ pub struct Guest {
     since_ns: u64,
     turned_away: AtomicBool,
     /// Set when a worker has the connection.
-    waker: OnceLock<Arc<SessionWaker>>,
+    waker: OnceLock<Arc<dyn Nudge>>,
 }
 
 /// What the acceptor does with a newcomer.
@@ -133,7 +131,7 @@ impl Guest {
 impl Pass {
     /// A worker has the connection. SeqCst with `turn_away`: either that sees the waker, or the connection, which runs
     /// after this, sees that it was turned away.
-    pub fn arrived(&self, waker: Arc<SessionWaker>) {
+    pub fn arrived(&self, waker: Arc<dyn Nudge>) {
         // A connection arrives once.
         let _ = self.guest.waker.set(waker);
     }
