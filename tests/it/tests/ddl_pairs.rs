@@ -13,16 +13,12 @@ const UPDATED: Option<&str> = Some("XX000");
 const SETUP: &str = "drop schema if exists s cascade; create schema s;
     create function s.f(int) returns int language sql as 'select 1';
     grant execute on function s.f(int) to pairs_a;
-    create procedure s.p() language sql as 'select 1';
     create table s.t (a int, b int default 1);
     create index ti on s.t (a)";
 
 const FUNCTION: &str = "select proname, proowner::regrole, proisstrict, procost, prosecdef, prosrc,
     has_function_privilege('pairs_b', oid, 'execute') from pg_proc where proname in ('f', 'g')
     and pronamespace = 's'::regnamespace";
-const PROCEDURE: &str =
-    "select proowner::regrole, prosecdef from pg_proc where pronamespace = 's'::regnamespace
-    and proname = 'p'";
 const SCHEMA: &str = "select nspname from pg_namespace where nspname = 's'";
 const INDEX: &str = "select relname from pg_class where relnamespace = 's'::regnamespace and relkind = 'i'";
 
@@ -75,13 +71,6 @@ const PAIRS: &[Pair] = &[
     (DROP, "drop schema s cascade", None, SCHEMA, &[]),
     (OWNER, "drop schema s cascade", None, SCHEMA, &[]),
     (DROP, RENAME, Some("42883"), FUNCTION, &[]),
-    (
-        "alter procedure s.p() security definer",
-        "alter procedure s.p() owner to pairs_a",
-        None,
-        PROCEDURE,
-        &["pairs_a|t"],
-    ),
     (
         "alter index s.ti rename to tk",
         "drop index s.ti",

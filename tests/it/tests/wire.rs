@@ -821,14 +821,15 @@ fn a_nul_in_a_text_parameter_is_refused() {
     const TEXT_ARRAY: u32 = 1009;
     let (_server, mut client) = start("wire-nul");
     let text = "select octet_length($1::text)";
-    for (ty, format, bytes) in [
-        (TEXT, 0, &b"a\0b"[..]),
+    let cases: [(u32, i16, &[u8]); 6] = [
+        (TEXT, 0, b"a\0b"),
         (TEXT, 1, b"a\0b"),
         (BPCHAR, 0, b"a\0b"),
         (BPCHAR, 1, b"a\0b"),
         (NAME, 0, b"a\0b"),
         (TEXT_ARRAY, 0, b"{a\0b}"),
-    ] {
+    ];
+    for (ty, format, bytes) in cases {
         let messages = client.exchange(&[
             parse("", text, &[ty]),
             bind_with("", "", &[format], &[Some(bytes)], &[]),

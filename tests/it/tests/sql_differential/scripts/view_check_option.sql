@@ -260,10 +260,8 @@ set role writer;
 
 insert into checked values (3000, 1) returning *;
 
--- differs: known defect: the failing row is shown whole, also what the user may not read
 insert into checked values (3001, 2);
 
--- differs: known defect: the failing row is shown whole, also what the user may not read
 update checked set a = 2 where id = 3000;
 
 reset role;
