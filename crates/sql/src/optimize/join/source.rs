@@ -57,17 +57,21 @@ impl Planner<'_> {
     /// Derived tables, functions, WITH queries. A whole row that is read as one value becomes a column of its own: an outer
     /// join above extends it to NULL, not to a row of nulls.
     pub(super) fn computed_side(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Joined> {
-        let reads_whole_row = |condition: &Expr| {
-            condition.any(&mut |inner| {
-                matches!(inner, Expr::Variable { relation, column: WHOLE_ROW, .. } if *relation == item)
-            })
+        // Whether the row is read inside of a sub-query does not show in the condition: those wait until it is there.
+        let may_read_row = |condition: &Expr| {
+            condition.contains_subplan()
+                || condition.any(&mut |inner| {
+                    matches!(inner, Expr::Variable { relation, column: WHOLE_ROW, .. } if *relation == item)
+                })
         };
-        let (late, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(reads_whole_row);
-        late.iter().for_each(|condition| self.need(condition));
-        let side = self.computed_columns(item, conditions)?;
-        if !self.needed[item as usize].contains(&WHOLE_ROW) {
-            return Ok(side);
+        for condition in conditions.iter().filter(|condition| may_read_row(condition)) {
+            self.need(condition);
         }
+        if !self.needed[item as usize].contains(&WHOLE_ROW) {
+            return self.computed_columns(item, conditions);
+        }
+        let (late, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(may_read_row);
+        let side = self.computed_columns(item, conditions)?;
         let side = self.with_whole_row(item, side);
         self.filtered(side, late)
     }

@@ -30,3 +30,6 @@ create function fr(rt) returns text language plpgsql as $$begin return ($1 is nu
 select fr(rt) from rt; select fr(null);
 select x is distinct from null, x is null from (values (row(null, null)), (row(1, null))) v(x);
 select x is null, x is not null from (select row(1, row(null)) as x offset 0) s;
+-- Read inside of a sub-query of the join's condition.
+select t2.q1, t3.x from i8 t1 left join (select q1, q2 > 1 as x from i8 limit 5) t3 on true join i8 t2 on (select bool_and(y) from (select not (t3 is null) as y from i8) v full join i8 on true) where t3.x order by 1, 2;
+select t1.q1, t3 from i8 t1 left join (select q1, q2 > 1 as x from i8 limit 5) t3 on t1.q1 = t3.q1 where (select bool_and(y) from (select not (t3 is null) as y from i8) v) order by 1;
