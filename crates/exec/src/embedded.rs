@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use mote_common::env::Clock;
+use mote_common::work::{self, Payer};
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{Ticket, Wake};
 use mote_sql::plan::OutputColumn;
@@ -93,7 +95,12 @@ impl LocalSession {
         let _types = self.session.state.catalog.enter_types();
         self.host.outcomes.clear();
         self.host.current = Outcome::default();
-        let result = self.session.query(text, &mut self.host);
+        self.host.signals.set_deadline(None);
+        let payer = LocalPayer {
+            signals: self.host.signals.clone(),
+            clock: self.host.database.clock().clone(),
+        };
+        let result = work::paid_by(&payer, || self.session.query(text, &mut self.host));
         if result.is_err() {
             self.session.statement_failed(&mut self.host);
         }
@@ -140,6 +147,20 @@ impl LocalSession {
     pub fn session(&mut self) -> &mut Session {
         &mut self.session
     }
+}
+
+/// Ends functions under way. There is nobody to let run.
+struct LocalPayer {
+    signals: Arc<SessionSignals>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Payer for LocalPayer {
+    fn slice_over(&self, _: bool) -> SqlResult<()> {
+        self.signals.end_of_work(&*self.clock)
+    }
+
+    fn pause(&self, _: bool) {}
 }
 
 impl LocalHost {

@@ -5,16 +5,18 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use corosensei::Yielder;
 use mio::net::TcpStream;
 use mote_common::error::{Severity, state};
-use mote_common::{Lsn, SqlError, SqlResult};
+use mote_common::{Lsn, SqlError, SqlResult, work};
+use mote_exec::host::terminated;
 use mote_exec::session::{Activity, ExecuteEnd, Nudge, Session, SessionIdentity, SessionSignals};
 use mote_types::{ColumnType, Datum, input_binary, input_text};
 
 use crate::auth::{AuthMethod, scram};
-use crate::host::{WireHost, connection_lost, terminated};
+use crate::host::{FiberPayer, WireHost, connection_lost};
 use crate::net::waker::SessionWaker;
 use crate::net::worker::{Reason, Suspend, suspend};
 use crate::pgwire::backend;
@@ -51,8 +53,9 @@ pub struct Wire {
     pub due: bool,
     /// The shape of the rows under way; here so that its memory is used again.
     pub result: ResultShape,
-    /// The socket had nothing more when it was last read: only an event changes that.
-    pub drained: bool,
+    /// The socket had nothing more when it was last read: only an event changes that. Shared with what suspends the
+    /// session inside a function ([`FiberPayer`]); one thread at a time runs it (Relaxed).
+    pub drained: Arc<AtomicBool>,
     /// The client is gone.
     pub broken: bool,
 }
@@ -68,7 +71,7 @@ pub struct ResultShape {
 impl Wire {
     /// Reads once. True if bytes arrived.
     pub fn fill(&mut self) -> bool {
-        if self.drained || self.broken {
+        if self.drained.load(Ordering::Relaxed) || self.broken {
             return false;
         }
         let space = self.input.space(READ_BYTES);
@@ -81,12 +84,12 @@ impl Wire {
                 }
                 Ok(n) => {
                     // A short read empties a socket; the next byte raises a new event.
-                    self.drained = n < room;
+                    self.drained.store(n < room, Ordering::Relaxed);
                     return true;
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => {
-                    self.drained = true;
+                    self.drained.store(true, Ordering::Relaxed);
                     return false;
                 }
                 Err(_) => {
@@ -176,7 +179,7 @@ impl Connection {
                 gate: Lsn::ZERO,
                 due: false,
                 result: ResultShape::default(),
-                drained: false,
+                drained: Arc::default(),
                 broken: false,
             },
             session: None,
@@ -213,8 +216,15 @@ impl Connection {
 
     /// Runs until the input is used up or the connection is over. A panic ends this session, not the worker.
     pub fn serve(&mut self, yielder: &Yielder<(), Suspend>) {
-        self.wire.drained = false;
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.converse(yielder)));
+        self.wire.drained.store(false, Ordering::Relaxed);
+        let payer = FiberPayer {
+            yielder,
+            signals: self.wire.signals.clone(),
+            drained: self.wire.drained.clone(),
+            shared: self.wire.shared.clone(),
+        };
+        let converse = || work::paid_by(&payer, || self.converse(yielder));
+        let result = std::panic::catch_unwind(AssertUnwindSafe(converse));
         let fatal = match result {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error),
@@ -300,7 +310,7 @@ impl Connection {
                 deadline_ns,
             },
         );
-        self.wire.drained = false;
+        self.wire.drained.store(false, Ordering::Relaxed);
     }
 
     fn check_idle_timeout(&mut self) -> SqlResult<()> {
@@ -343,6 +353,8 @@ impl Connection {
 
     fn handle(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let message = std::mem::take(&mut self.message);
+        // That of the last statement: Parse and Bind have none.
+        self.wire.signals.set_deadline(None);
         let (kind, body) = (message[0], &message[1..]);
         let result = match kind {
             b'X' => {

@@ -1,11 +1,15 @@
 //! What a SQL session asks of its connection: rows out, COPY data in, waiting.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use corosensei::Yielder;
 use mote_common::error::state;
+use mote_common::work::Payer;
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::Ticket;
-use mote_exec::host::{Host, WaitEnd, run_on_large_stack, snapshot_too_old};
-use mote_exec::session::{CommandTag, Waiting};
+use mote_engine::{Ticket, epoch};
+use mote_exec::host::{Host, WaitEnd, run_on_large_stack, snapshot_too_old, terminated};
+use mote_exec::session::{CommandTag, SessionSignals, Waiting};
 use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
@@ -13,6 +17,7 @@ use crate::connection::Wire;
 use crate::net::worker::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
+use crate::server::Shared;
 
 /// Bytes of unsent rows at which a statement waits for its client.
 const OUTPUT_HIGH_WATER_BYTES: usize = 1 << 20;
@@ -23,6 +28,39 @@ pub struct WireHost<'a> {
     pub yielder: &'a Yielder<(), Suspend>,
     /// The extended protocol describes rows on request only; the simple one always.
     pub describe_rows: bool,
+}
+
+/// Lets other sessions run while a function works, and ends it. It knows nothing of the connection's buffers: what is due
+/// there leaves with the next suspension of the statement itself.
+pub struct FiberPayer<'a> {
+    pub yielder: &'a Yielder<(), Suspend>,
+    pub signals: Arc<SessionSignals>,
+    pub drained: Arc<AtomicBool>,
+    pub shared: Arc<Shared>,
+}
+
+impl Payer for FiberPayer<'_> {
+    fn slice_over(&self, may_suspend: bool) -> SqlResult<()> {
+        self.signals.end_of_work(&*self.shared.clock)?;
+        self.pause(may_suspend);
+        self.signals.end_of_work(&*self.shared.clock)
+    }
+
+    fn pause(&self, may_suspend: bool) {
+        // Under a guard of the engine nobody else may run.
+        if may_suspend && !epoch::is_pinned() {
+            suspend(
+                self.yielder,
+                Suspend {
+                    reason: Reason::Yield,
+                    gate: None,
+                    deadline_ns: None,
+                },
+            );
+            // Socket events of that time meant this session.
+            self.drained.store(false, Ordering::Relaxed);
+        }
+    }
 }
 
 impl WireHost<'_> {
@@ -50,7 +88,7 @@ impl WireHost<'_> {
                 deadline_ns,
             },
         );
-        self.wire.drained = false;
+        self.wire.drained.store(false, Ordering::Relaxed);
     }
 
     /// Waits until the unsent bytes are few enough.
@@ -126,6 +164,7 @@ impl Host for WireHost<'_> {
     }
 
     fn row(&mut self, row: &[Datum], format: &FormatSettings) -> SqlResult<()> {
+        row.iter().try_for_each(Datum::reserve_output)?;
         let Wire { result, output, .. } = &mut *self.wire;
         backend::data_row(output, row, &result.columns, &result.formats, format);
         if self.wire.output.len() >= OUTPUT_HIGH_WATER_BYTES {
@@ -269,12 +308,4 @@ impl Host for WireHost<'_> {
 pub fn connection_lost() -> SqlError {
     SqlError::new(state::CONNECTION_FAILURE, "connection to client lost")
         .severity(mote_common::error::Severity::Fatal)
-}
-
-pub fn terminated() -> SqlError {
-    SqlError::new(
-        state::ADMIN_SHUTDOWN,
-        "terminating connection due to administrator command",
-    )
-    .severity(mote_common::error::Severity::Fatal)
 }

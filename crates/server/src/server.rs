@@ -24,7 +24,7 @@ pub struct Shared {
     pub config: ServerConfig,
     pub database: Arc<Database>,
     pub registry: Registry,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Salts the answers for users that do not exist.
     secret: [u8; 32],
 }
