@@ -24,8 +24,8 @@ use crate::{SqlError, SqlResult};
 pub use find::{Finder, find};
 pub use memory::{MemoryLimit, VALUE_BYTES_MAX, invalid_size, limit_memory, reserve};
 pub use pieces::{
-    GRAIN_BYTES, Meter, bytes_buffer, check_length, chunks, grow, grow_bytes, list, make_room, pieces, push,
-    text_buffer,
+    GRAIN_BYTES, Meter, bytes_buffer, check_length, chunks, grow, grow_bytes, list, make_room,
+    make_room_for_bytes, pieces, push, text_buffer,
 };
 
 /// Units between two questions to the payer: well below a millisecond.

@@ -414,7 +414,7 @@ fn convert_json(value: &Json, from: ColumnType, to: ColumnType) -> SqlResult<Dat
     if to.oid == oid::JSON {
         let mut out = Vec::new();
         reserve_for_text(value.heap_bytes())?;
-        value.write(&mut out);
+        value.try_write(&mut out)?;
         work::check_length(out.len())?;
         return Ok(Datum::Text(
             CompactString::from_utf8(out).expect("json output is UTF-8"),

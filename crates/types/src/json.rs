@@ -94,25 +94,37 @@ impl Json {
         })
     }
 
-    /// Appends the text form `jsonb` prints: one blank behind `:` and `,`.
+    /// Appends the text form `jsonb` prints: one blank behind `:` and `,`. Cannot fail: others run meanwhile, and what
+    /// ends the statement is met behind it.
     pub fn write(&self, out: &mut Vec<u8>) {
-        self.write_metered(&mut Meter::default(), out);
+        let mut meter = Meter::default();
+        let passed: SqlResult<()> = self.write_paid(out, &mut |units| {
+            meter.pass(units);
+            Ok(())
+        });
+        passed.expect("nobody refuses what is passed");
     }
 
-    fn write_metered(&self, meter: &mut Meter, out: &mut Vec<u8>) {
+    /// The same, ended when the statement is.
+    pub fn try_write(&self, out: &mut Vec<u8>) -> SqlResult<()> {
+        let mut meter = Meter::default();
+        self.write_paid(out, &mut |units| meter.tick(units))
+    }
+
+    fn write_paid(&self, out: &mut Vec<u8>, pay: Pay<'_>) -> SqlResult<()> {
         match self {
             Json::Null => out.extend_from_slice(b"null"),
             Json::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
             Json::Number(value) => value.write(out),
-            Json::String(value) => write_quoted(value, out),
+            Json::String(value) => return write_quoted_paid(value, out, pay),
             Json::Array(items) => {
                 out.push(b'[');
                 for (slot, item) in items.iter().enumerate() {
                     if slot > 0 {
                         out.extend_from_slice(b", ");
                     }
-                    meter.pass(ITEM_COST);
-                    item.write_metered(meter, out);
+                    pay(ITEM_COST)?;
+                    item.write_paid(out, pay)?;
                 }
                 out.push(b']');
             }
@@ -122,14 +134,15 @@ impl Json {
                     if slot > 0 {
                         out.extend_from_slice(b", ");
                     }
-                    write_quoted(key, out);
+                    pay(ITEM_COST)?;
+                    write_quoted_paid(key, out, pay)?;
                     out.extend_from_slice(b": ");
-                    meter.pass(ITEM_COST);
-                    value.write_metered(meter, out);
+                    value.write_paid(out, pay)?;
                 }
                 out.push(b'}');
             }
         }
+        Ok(())
     }
 
     fn rank(&self) -> u8 {
@@ -246,17 +259,32 @@ fn key_order(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.as_bytes().cmp(b.as_bytes()))
 }
 
+/// Who pays for what is written, by units.
+type Pay<'a> = &'a mut dyn FnMut(usize) -> SqlResult<()>;
+
 /// Appends a string as a JSON string literal.
-pub fn write_quoted(text: &str, out: &mut Vec<u8>) {
+pub fn write_quoted(text: &str, out: &mut Vec<u8>) -> SqlResult<()> {
+    work::grow_bytes(out, b"\"")?;
+    for chunk in work::chunks(text.as_bytes()) {
+        let chunk = chunk?;
+        work::make_room_for_bytes(out, ESCAPED_BYTES_MAX * chunk.len() + 1)?;
+        write_escaped(chunk, out);
+    }
+    work::grow_bytes(out, b"\"")
+}
+
+/// What a byte becomes at most: `\\u0001`.
+const ESCAPED_BYTES_MAX: usize = 6;
+
+fn write_quoted_paid(text: &str, out: &mut Vec<u8>, pay: Pay<'_>) -> SqlResult<()> {
     out.reserve(text.len() + 2);
     out.push(b'"');
     for chunk in text.as_bytes().chunks(work::GRAIN_BYTES) {
-        if chunk.len() == work::GRAIN_BYTES {
-            work::pass(chunk.len());
-        }
+        pay(chunk.len())?;
         write_escaped(chunk, out);
     }
     out.push(b'"');
+    Ok(())
 }
 
 fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {

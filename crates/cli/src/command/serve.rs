@@ -185,6 +185,8 @@ fn limit_values(database: &Database) {
     work::limit_memory(MemoryLimit {
         limit_bytes: memory.limit_bytes + memory.limit_bytes / 10 + besides,
         resident_bytes,
+        // SAFETY: asks the process's own allocator to give back pages that hold nothing; any thread may.
+        trim: || unsafe { libmimalloc_sys::mi_collect(true) },
     });
 }
 

@@ -22,6 +22,8 @@ pub struct MemoryLimit {
     pub limit_bytes: u64,
     /// Bytes resident now, files apart.
     pub resident_bytes: fn() -> u64,
+    /// Returns to the system what the allocator keeps for later.
+    pub trim: fn(),
 }
 
 static LIMIT: OnceLock<MemoryLimit> = OnceLock::new();
@@ -75,8 +77,16 @@ fn find_room(bytes: usize) -> SqlResult<()> {
     let Some(limit) = LIMIT.get() else {
         return Ok(());
     };
-    let pending = PENDING_BYTES.load(Ordering::Relaxed) as u64;
-    if (limit.resident_bytes)() + pending <= limit.limit_bytes {
+    let fits = || {
+        let pending = PENDING_BYTES.load(Ordering::Relaxed) as u64;
+        (limit.resident_bytes)() + pending <= limit.limit_bytes
+    };
+    if fits() {
+        return Ok(());
+    }
+    // What others have freed may be resident still.
+    (limit.trim)();
+    if fits() {
         return Ok(());
     }
     let error = SqlError::new(state::OUT_OF_MEMORY, "out of memory");

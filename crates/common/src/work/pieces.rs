@@ -157,13 +157,20 @@ pub fn make_room(out: &mut String, more: usize) -> SqlResult<()> {
     Ok(())
 }
 
+/// The same as [`make_room`] for bytes.
+#[inline]
+pub fn make_room_for_bytes(out: &mut Vec<u8>, more: usize) -> SqlResult<()> {
+    if more > out.capacity() - out.len() {
+        let capacity = grown(out.len(), out.capacity(), more)?;
+        out.reserve_exact(capacity - out.len());
+    }
+    Ok(())
+}
+
 /// The same as [`grow`] for bytes.
 #[inline]
 pub fn grow_bytes(out: &mut Vec<u8>, more: &[u8]) -> SqlResult<()> {
-    if more.len() > out.capacity() - out.len() {
-        let capacity = grown(out.len(), out.capacity(), more.len())?;
-        out.reserve_exact(capacity - out.len());
-    }
+    make_room_for_bytes(out, more.len())?;
     if more.len() < GRAIN_BYTES {
         out.extend_from_slice(more);
         return Ok(());

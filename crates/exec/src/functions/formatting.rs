@@ -253,12 +253,13 @@ fn format(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -
         let shown = specifier.show(runtime, value, ty)?;
         let left = specifier.left || width < 0;
         let padding = (width.unsigned_abs() as usize).saturating_sub(char_count(&shown)?);
-        work::make_room(&mut out, shown.len() + padding)?;
+        work::make_room(&mut out, padding)?;
         if !left {
             append_repeated(&mut out, " ", padding)?;
         }
         work::grow(&mut out, &shown)?;
         if left {
+            work::make_room(&mut out, padding)?;
             append_repeated(&mut out, " ", padding)?;
         }
     }

@@ -137,7 +137,7 @@ pub fn body(name: &str) -> Option<Body> {
 fn shown(json: &Json) -> SqlResult<Datum> {
     let mut out = Vec::new();
     reserve_for(json.heap_bytes())?;
-    json.write(&mut out);
+    json.try_write(&mut out)?;
     json_text(out)
 }
 
@@ -177,20 +177,26 @@ fn composite_to_json(
 ) -> SqlResult<Datum> {
     let mut out = Vec::new();
     reserve_for(value.heap_bytes())?;
-    write_json(value, ty, separator, format, &mut out);
+    write_json(value, ty, separator, format, &mut out)?;
     json_text(out)
 }
 
-fn write_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSettings, out: &mut Vec<u8>) {
+fn write_json(
+    value: &Datum,
+    ty: ColumnType,
+    separator: &str,
+    format: &FormatSettings,
+    out: &mut Vec<u8>,
+) -> SqlResult<()> {
     match value {
         Datum::Null => out.extend_from_slice(b"null"),
         Datum::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
-        Datum::Text(value) if ty.oid == oid::JSON => out.extend_from_slice(value.as_bytes()),
-        Datum::Jsonb(json) => json.write(out),
+        Datum::Text(value) if ty.oid == oid::JSON => return work::grow_bytes(out, value.as_bytes()),
+        Datum::Jsonb(json) => return json.try_write(out),
         Datum::Array(array) => {
             let element = ColumnType::new(array.element);
             let mut elements = array.elements.iter();
-            write_dimension(&array.dims, &mut elements, element, separator, format, out);
+            return write_dimension(&array.dims, &mut elements, element, separator, format, out);
         }
         Datum::Record(record) => {
             out.push(b'{');
@@ -198,14 +204,14 @@ fn write_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSet
                 if number > 0 {
                     out.extend_from_slice(separator.as_bytes());
                 }
-                write_quoted(&record.ty.name(number), out);
+                write_quoted(&record.ty.name(number), out)?;
                 out.push(b':');
-                write_json(field, *ty, ",", format, out);
+                write_json(field, *ty, ",", format, out)?;
             }
             out.push(b'}');
         }
         Datum::Timestamp(_) | Datum::TimestampTz(_) => {
-            write_quoted(&output_to_string(value, ty, format).replacen(' ', "T", 1), out)
+            return write_quoted(&output_to_string(value, ty, format).replacen(' ', "T", 1), out);
         }
         Datum::Int2(_)
         | Datum::Int4(_)
@@ -218,14 +224,15 @@ fn write_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSet
                 .bytes()
                 .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E'));
             if is_number {
-                out.extend_from_slice(shown.as_bytes())
+                out.extend_from_slice(shown.as_bytes());
             } else {
-                write_quoted(&shown, out)
+                return write_quoted(&shown, out);
             }
         }
-        Datum::Text(value) if ty.oid != oid::BPCHAR => write_quoted(value, out),
-        other => write_quoted(&output_to_string(other, ty, format), out),
+        Datum::Text(value) if ty.oid != oid::BPCHAR => return write_quoted(value, out),
+        other => return write_quoted(&output_to_string(other, ty, format), out),
     }
+    Ok(())
 }
 
 fn write_dimension(
@@ -235,21 +242,22 @@ fn write_dimension(
     separator: &str,
     format: &FormatSettings,
     out: &mut Vec<u8>,
-) {
+) -> SqlResult<()> {
     out.push(b'[');
     let mut meter = Meter::default();
     for number in 0..dims.first().map_or(0, |dim| dim.length) {
-        meter.pass(ELEMENT_COST);
+        meter.tick(ELEMENT_COST)?;
         if number > 0 {
             out.extend_from_slice(separator.as_bytes());
         }
         if dims.len() > 1 {
-            write_dimension(&dims[1..], elements, element, ",", format, out);
+            write_dimension(&dims[1..], elements, element, ",", format, out)?;
         } else if let Some(value) = elements.next() {
-            write_json(value, element, ",", format, out);
+            write_json(value, element, ",", format, out)?;
         }
     }
     out.push(b']');
+    Ok(())
 }
 
 fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
@@ -259,7 +267,7 @@ fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datu
             out.extend_from_slice(b", ");
         }
         reserve_for(value.heap_bytes())?;
-        write_json(value, *ty, ",", runtime.format(), &mut out);
+        write_json(value, *ty, ",", runtime.format(), &mut out)?;
     }
     out.push(b']');
     json_text(out)
@@ -288,10 +296,10 @@ fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Dat
             )
             .hint("Object keys should be text."));
         }
-        write_quoted(&output_to_string(&pair[0], types[0], runtime.format()), &mut out);
+        write_quoted(&output_to_string(&pair[0], types[0], runtime.format()), &mut out)?;
         out.extend_from_slice(b" : ");
         reserve_for(pair[0].heap_bytes() + pair[1].heap_bytes())?;
-        write_json(&pair[1], types[1], ",", runtime.format(), &mut out);
+        write_json(&pair[1], types[1], ",", runtime.format(), &mut out)?;
     }
     out.push(b'}');
     json_text(out)
@@ -358,7 +366,7 @@ impl JsonObjectBuilder {
             if number > 0 {
                 work::grow_bytes(&mut out, b", ")?;
             }
-            write_quoted(key, &mut out);
+            write_quoted(key, &mut out)?;
             work::grow_bytes(&mut out, b" : ")?;
             work::grow_bytes(&mut out, value.as_bytes())?;
         }
@@ -852,10 +860,10 @@ fn shown_pairs(pairs: &Pairs<'_>) -> SqlResult<Datum> {
         if position > 0 {
             out.extend_from_slice(b", ");
         }
-        write_quoted(key, &mut out);
+        write_quoted(key, &mut out)?;
         out.extend_from_slice(b" : ");
         match value {
-            Some(value) => write_quoted(value, &mut out),
+            Some(value) => write_quoted(value, &mut out)?,
             None => out.extend_from_slice(b"null"),
         }
     }
