@@ -50,6 +50,7 @@ pub struct Outcome {
 pub struct LocalSession {
     session: Session,
     host: LocalHost,
+    payer: LocalPayer,
 }
 
 struct LocalHost {
@@ -77,6 +78,10 @@ impl LocalSession {
             wake: decided.clone(),
         };
         let session = Session::new(database, identity)?;
+        let payer = LocalPayer {
+            signals: signals.clone(),
+            clock: database.clock().clone(),
+        };
         let host = LocalHost {
             database: database.clone(),
             decided,
@@ -87,7 +92,7 @@ impl LocalSession {
             copy_input: Vec::new(),
             gate: Lsn::ZERO,
         };
-        Ok(LocalSession { session, host })
+        Ok(LocalSession { session, host, payer })
     }
 
     /// Runs a text of any number of statements; returns when what it committed is safe.
@@ -96,11 +101,7 @@ impl LocalSession {
         self.host.outcomes.clear();
         self.host.current = Outcome::default();
         self.host.signals.set_deadline(None);
-        let payer = LocalPayer {
-            signals: self.host.signals.clone(),
-            clock: self.host.database.clock().clone(),
-        };
-        let result = work::paid_by(&payer, || self.session.query(text, &mut self.host));
+        let result = work::paid_by(&self.payer, || self.session.query(text, &mut self.host));
         if result.is_err() {
             self.session.statement_failed(&mut self.host);
         }

@@ -5,7 +5,6 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use corosensei::Yielder;
 use mio::net::TcpStream;
@@ -16,7 +15,7 @@ use mote_exec::session::{Activity, ExecuteEnd, Nudge, Session, SessionIdentity, 
 use mote_types::{ColumnType, Datum, input_binary, input_text};
 
 use crate::auth::{AuthMethod, scram};
-use crate::host::{FiberPayer, WireHost, connection_lost};
+use crate::host::{FiberPayer, Interruption, WireHost, connection_lost};
 use crate::net::waker::SessionWaker;
 use crate::net::worker::{Reason, Suspend, suspend};
 use crate::pgwire::backend;
@@ -53,9 +52,8 @@ pub struct Wire {
     pub due: bool,
     /// The shape of the rows under way; here so that its memory is used again.
     pub result: ResultShape,
-    /// The socket had nothing more when it was last read: only an event changes that. Shared with what suspends the
-    /// session inside a function ([`FiberPayer`]); one thread at a time runs it (Relaxed).
-    pub drained: Arc<AtomicBool>,
+    /// Shared with what suspends the session inside a function.
+    pub interruption: Arc<Interruption>,
     /// The client is gone.
     pub broken: bool,
 }
@@ -71,7 +69,7 @@ pub struct ResultShape {
 impl Wire {
     /// Reads once. True if bytes arrived.
     pub fn fill(&mut self) -> bool {
-        if self.drained.load(Ordering::Relaxed) || self.broken {
+        if self.interruption.is_drained() || self.broken {
             return false;
         }
         let space = self.input.space(READ_BYTES);
@@ -84,12 +82,12 @@ impl Wire {
                 }
                 Ok(n) => {
                     // A short read empties a socket; the next byte raises a new event.
-                    self.drained.store(n < room, Ordering::Relaxed);
+                    self.interruption.set_drained(n < room);
                     return true;
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => {
-                    self.drained.store(true, Ordering::Relaxed);
+                    self.interruption.set_drained(true);
                     return false;
                 }
                 Err(_) => {
@@ -166,12 +164,14 @@ pub struct Connection {
 impl Connection {
     pub fn new(stream: TcpStream, shared: Arc<Shared>, waker: Arc<SessionWaker>) -> Connection {
         shared.registry.connection_opened();
+        let signals = Arc::new(SessionSignals::default());
+        let interruption = Arc::new(Interruption::new(signals.clone(), shared.clock.clone()));
         Connection {
             wire: Wire {
                 stream,
                 shared,
                 waker,
-                signals: Arc::new(SessionSignals::default()),
+                signals,
                 activity: Arc::default(),
                 input: ReadBuffer::default(),
                 output: Vec::new(),
@@ -179,7 +179,7 @@ impl Connection {
                 gate: Lsn::ZERO,
                 due: false,
                 result: ResultShape::default(),
-                drained: Arc::default(),
+                interruption,
                 broken: false,
             },
             session: None,
@@ -216,12 +216,10 @@ impl Connection {
 
     /// Runs until the input is used up or the connection is over. A panic ends this session, not the worker.
     pub fn serve(&mut self, yielder: &Yielder<(), Suspend>) {
-        self.wire.drained.store(false, Ordering::Relaxed);
+        self.wire.interruption.set_drained(false);
         let payer = FiberPayer {
             yielder,
-            signals: self.wire.signals.clone(),
-            drained: self.wire.drained.clone(),
-            shared: self.wire.shared.clone(),
+            interruption: self.wire.interruption.clone(),
         };
         let converse = || work::paid_by(&payer, || self.converse(yielder));
         let result = std::panic::catch_unwind(AssertUnwindSafe(converse));
@@ -310,7 +308,7 @@ impl Connection {
                 deadline_ns,
             },
         );
-        self.wire.drained.store(false, Ordering::Relaxed);
+        self.wire.interruption.set_drained(false);
     }
 
     fn check_idle_timeout(&mut self) -> SqlResult<()> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use corosensei::Yielder;
+use mote_common::env::Clock;
 use mote_common::error::state;
 use mote_common::work::Payer;
 use mote_common::{Lsn, SqlError, SqlResult};
@@ -17,7 +18,6 @@ use crate::connection::Wire;
 use crate::net::worker::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
-use crate::server::Shared;
 
 /// Bytes of unsent rows at which a statement waits for its client.
 const OUTPUT_HIGH_WATER_BYTES: usize = 1 << 20;
@@ -30,20 +30,52 @@ pub struct WireHost<'a> {
     pub describe_rows: bool,
 }
 
+/// What a function under way has to know of its connection. One per connection, so that nothing shared is counted.
+pub struct Interruption {
+    pub signals: Arc<SessionSignals>,
+    pub clock: Arc<dyn Clock>,
+    /// The socket had nothing more when it was last read: only an event changes that. One thread at a time runs the
+    /// connection: Relaxed.
+    drained: AtomicBool,
+}
+
+impl Interruption {
+    pub fn new(signals: Arc<SessionSignals>, clock: Arc<dyn Clock>) -> Interruption {
+        Interruption {
+            signals,
+            clock,
+            drained: AtomicBool::new(false),
+        }
+    }
+
+    pub fn is_drained(&self) -> bool {
+        self.drained.load(Ordering::Relaxed)
+    }
+
+    pub fn set_drained(&self, drained: bool) {
+        self.drained.store(drained, Ordering::Relaxed);
+    }
+}
+
 /// Lets other sessions run while a function works, and ends it. It knows nothing of the connection's buffers: what is due
 /// there leaves with the next suspension of the statement itself.
 pub struct FiberPayer<'a> {
     pub yielder: &'a Yielder<(), Suspend>,
-    pub signals: Arc<SessionSignals>,
-    pub drained: Arc<AtomicBool>,
-    pub shared: Arc<Shared>,
+    pub interruption: Arc<Interruption>,
+}
+
+impl FiberPayer<'_> {
+    fn end_of_work(&self) -> SqlResult<()> {
+        let Interruption { signals, clock, .. } = &*self.interruption;
+        signals.end_of_work(&**clock)
+    }
 }
 
 impl Payer for FiberPayer<'_> {
     fn slice_over(&self, may_suspend: bool) -> SqlResult<()> {
-        self.signals.end_of_work(&*self.shared.clock)?;
+        self.end_of_work()?;
         self.pause(may_suspend);
-        self.signals.end_of_work(&*self.shared.clock)
+        self.end_of_work()
     }
 
     fn pause(&self, may_suspend: bool) {
@@ -58,7 +90,7 @@ impl Payer for FiberPayer<'_> {
                 },
             );
             // Socket events of that time meant this session.
-            self.drained.store(false, Ordering::Relaxed);
+            self.interruption.set_drained(false);
         }
     }
 }
@@ -88,7 +120,7 @@ impl WireHost<'_> {
                 deadline_ns,
             },
         );
-        self.wire.drained.store(false, Ordering::Relaxed);
+        self.wire.interruption.set_drained(false);
     }
 
     /// Waits until the unsent bytes are few enough.

@@ -5,7 +5,7 @@
 
 use crate::catalog::{self, ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
 use crate::datetime::{self, DAY_US, civil};
-use crate::datum::{Array, Datum, ELEMENT_COST, Interval};
+use crate::datum::{Array, Datum, ELEMENT_COST, Interval, copy_text};
 use crate::format::{input_text, output_text};
 use crate::json::Json;
 use crate::numeric::Numeric;
@@ -165,7 +165,7 @@ fn convert_text(
             value.bytes().next().map_or(0, |byte| byte as i8 as i32),
         )),
         (_, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING) => {
-            crate::operators::join(value, "").map(Datum::Text)
+            copy_text(value).map(Datum::Text)
         }
         (oid::JSON, oid::JSONB) => Ok(Datum::Jsonb(Box::new(Json::parse(value)?))),
         // The modifier of the target waits for the caller, except that intervals need it while reading.

@@ -190,11 +190,7 @@ impl Datum {
     #[inline]
     pub fn try_clone(&self) -> SqlResult<Datum> {
         match self {
-            Datum::Text(value) if value.len() >= work::GRAIN_BYTES => {
-                let mut copy = work::text_buffer(value.len())?;
-                work::grow(&mut copy, value)?;
-                Ok(Datum::Text(copy.into()))
-            }
+            Datum::Text(value) if value.len() >= work::GRAIN_BYTES => copy_text(value).map(Datum::Text),
             Datum::Bytea(value) if value.len() >= work::GRAIN_BYTES => {
                 let mut copy = work::bytes_buffer(value.len())?;
                 work::grow_bytes(&mut copy, value)?;
@@ -306,6 +302,16 @@ const OUTPUT_PAID_BYTES: usize = 64 << 10;
 
 /// What handling one element costs besides its bytes.
 pub const ELEMENT_COST: usize = 32;
+
+/// A copy of a text of any length, paid for.
+pub fn copy_text(value: &str) -> SqlResult<CompactString> {
+    if value.len() < work::GRAIN_BYTES {
+        return Ok(CompactString::new(value));
+    }
+    let mut copy = work::text_buffer(value.len())?;
+    work::grow(&mut copy, value)?;
+    Ok(copy.into())
+}
 
 /// Copies of values, paid for.
 pub fn try_clone_all(values: &[Datum]) -> SqlResult<Vec<Datum>> {

@@ -4,6 +4,7 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
+use mote_types::datum::copy_text;
 use mote_types::{ColumnType, Datum, FormatSettings, oid, operators, output_text};
 
 use super::{Body, CallSite, int4, text};
@@ -84,10 +85,7 @@ pub(crate) fn as_text(
     if let Datum::Text(value) = value
         && ty.oid != oid::BPCHAR
     {
-        return match value.len() < work::GRAIN_BYTES {
-            true => Ok(value.clone()),
-            false => operators::join(value, ""),
-        };
+        return copy_text(value);
     }
     if mote_types::catalog::is_reg_type(ty.oid) {
         let converted = crate::expr::convert(runtime, value, ty, ColumnType::TEXT, true)?;
@@ -212,12 +210,7 @@ fn map_chars(value: &str, mut map: impl FnMut(char) -> Option<char>) -> SqlResul
 
 /// A part of a text as a value of its own.
 pub(crate) fn copied(value: &str) -> SqlResult<Datum> {
-    if value.len() < work::GRAIN_BYTES {
-        return Ok(Datum::from(value));
-    }
-    let mut out = work::text_buffer(value.len())?;
-    work::grow(&mut out, value)?;
-    Ok(Datum::from(out))
+    copy_text(value).map(Datum::Text)
 }
 
 fn reverse(value: &str) -> SqlResult<String> {
