@@ -4,7 +4,8 @@
 //!  1. `ids`: the newtypes that name things (rows, tables, log positions).
 //!  2. `error`: SQLSTATEs and the one error type that reaches a client.
 //!  3. `prng`: seeded randomness, so that a test can be replayed.
-//!  4. `heap`: what a thread has allocated, for those who keep what nobody can measure.
+//!  4. `heap`: what a thread has allocated, for those who keep what nobody can measure; `work`: how functions on long
+//!     values pay for time and memory, and how they are ended.
 //!  5. `env`: the only door to clock, disk, randomness and threads.
 //!
 //! Promises: nothing here knows SQL, rows or the wire; nothing here blocks except through `env`.
@@ -14,6 +15,7 @@ pub mod ids;
 pub mod error;
 pub mod prng;
 pub mod heap;
+pub mod work;
 pub mod env;
 
 pub use error::{SqlError, SqlResult, SqlState};

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use mote_common::error::{Severity, state};
+use mote_common::error::Severity;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Ticket, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 
 use crate::database::Database;
-use crate::host::{Host, WaitEnd, snapshot_too_old};
+use crate::host::{Host, WaitEnd, canceled, snapshot_too_old, terminated};
 use crate::session::Waiting;
 use crate::session::state::SessionState;
 
@@ -140,15 +140,8 @@ fn check_wait(end: WaitEnd, session: &SessionState) -> SqlResult<()> {
     match end {
         WaitEnd::Decided => Ok(()),
         WaitEnd::Revoked => Err(snapshot_too_old()),
-        WaitEnd::Cancelled => Err(SqlError::new(
-            state::QUERY_CANCELED,
-            "canceling statement due to user request",
-        )),
-        WaitEnd::Terminated => Err(SqlError::new(
-            state::ADMIN_SHUTDOWN,
-            "terminating connection due to administrator command",
-        )
-        .severity(Severity::Fatal)),
+        WaitEnd::Cancelled => Err(canceled()),
+        WaitEnd::Terminated => Err(terminated()),
         WaitEnd::TimedOut => Err(session.timeout_error()),
     }
 }

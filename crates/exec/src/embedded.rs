@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use mote_common::env::Clock;
+use mote_common::work::{self, Payer};
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{Ticket, Wake};
 use mote_sql::plan::OutputColumn;
@@ -48,6 +50,7 @@ pub struct Outcome {
 pub struct LocalSession {
     session: Session,
     host: LocalHost,
+    payer: LocalPayer,
 }
 
 struct LocalHost {
@@ -75,6 +78,10 @@ impl LocalSession {
             wake: decided.clone(),
         };
         let session = Session::new(database, identity)?;
+        let payer = LocalPayer {
+            signals: signals.clone(),
+            clock: database.clock().clone(),
+        };
         let host = LocalHost {
             database: database.clone(),
             decided,
@@ -85,7 +92,7 @@ impl LocalSession {
             copy_input: Vec::new(),
             gate: Lsn::ZERO,
         };
-        Ok(LocalSession { session, host })
+        Ok(LocalSession { session, host, payer })
     }
 
     /// Runs a text of any number of statements; returns when what it committed is safe.
@@ -93,7 +100,8 @@ impl LocalSession {
         let _types = self.session.state.catalog.enter_types();
         self.host.outcomes.clear();
         self.host.current = Outcome::default();
-        let result = self.session.query(text, &mut self.host);
+        self.host.signals.set_deadline(None);
+        let result = work::paid_by(&self.payer, || self.session.query(text, &mut self.host));
         if result.is_err() {
             self.session.statement_failed(&mut self.host);
         }
@@ -140,6 +148,20 @@ impl LocalSession {
     pub fn session(&mut self) -> &mut Session {
         &mut self.session
     }
+}
+
+/// Ends functions under way. There is nobody to let run.
+struct LocalPayer {
+    signals: Arc<SessionSignals>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Payer for LocalPayer {
+    fn slice_over(&self, _: bool) -> SqlResult<()> {
+        self.signals.end_of_work(&*self.clock)
+    }
+
+    fn pause(&self, _: bool) {}
 }
 
 impl LocalHost {

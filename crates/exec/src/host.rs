@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 
 use corosensei::stack::DefaultStack;
-use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::error::{Severity, state};
+use mote_common::{SqlError, SqlResult, work};
 use mote_engine::Ticket;
 use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
@@ -17,13 +17,13 @@ use crate::session::CommandTag;
 /// For the grammar and the planner, which recurse. Memory is touched as it is used.
 const LARGE_STACK_BYTES: usize = mote_sql::parser::PARSE_STACK_BYTES + (8 << 20);
 
-/// Runs `work` on a large stack that the calling thread keeps for this purpose. `work` must not suspend.
-pub fn run_on_large_stack(work: &mut dyn FnMut()) {
+/// Runs `task` on a large stack that the calling thread keeps for this purpose. `task` must not suspend.
+pub fn run_on_large_stack(task: &mut dyn FnMut()) {
     thread_local! {
         static STACK: RefCell<DefaultStack> =
             RefCell::new(DefaultStack::new(LARGE_STACK_BYTES).expect("address space for a stack is available"));
     }
-    STACK.with_borrow_mut(|stack| corosensei::on_stack(stack, work));
+    work::unbroken(|| STACK.with_borrow_mut(|stack| corosensei::on_stack(stack, task)));
 }
 
 /// What a session is told whose snapshot was revoked because memory ran out.
@@ -32,6 +32,30 @@ pub fn snapshot_too_old() -> SqlError {
     SqlError::new(state::SNAPSHOT_TOO_OLD, "snapshot too old")
         .detail("Memory ran out, and this transaction had the oldest snapshot.")
         .hint("Retry the transaction.")
+}
+
+/// The user asked for the statement's end.
+#[cold]
+pub fn canceled() -> SqlError {
+    SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request")
+}
+
+#[cold]
+pub fn statement_timeout() -> SqlError {
+    SqlError::new(
+        state::QUERY_CANCELED,
+        "canceling statement due to statement timeout",
+    )
+}
+
+/// The server stops, or pg_terminate_backend was called.
+#[cold]
+pub fn terminated() -> SqlError {
+    SqlError::new(
+        state::ADMIN_SHUTDOWN,
+        "terminating connection due to administrator command",
+    )
+    .severity(Severity::Fatal)
 }
 
 /// How a wait ended.

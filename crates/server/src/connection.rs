@@ -9,14 +9,15 @@ use std::sync::Arc;
 use corosensei::Yielder;
 use mio::net::TcpStream;
 use mote_common::error::{Severity, state};
-use mote_common::{Lsn, SqlError, SqlResult, heap};
+use mote_common::{Lsn, SqlError, SqlResult, heap, work};
+use mote_exec::host::terminated;
 use mote_exec::session::{Activity, ExecuteEnd, Nudge, Session, SessionIdentity};
 use mote_exec::settings::show_integer;
 use mote_types::{Datum, input_binary, input_text};
 
 use crate::auth::{AuthMethod, scram};
 use crate::half_open::Pass;
-use crate::host::{WireHost, connection_lost, terminated};
+use crate::host::{FiberPayer, WireHost, connection_lost};
 use crate::net::waker::SessionWaker;
 use crate::net::worker::{Reason, Suspend, suspend};
 use crate::pgwire::backend;
@@ -116,9 +117,14 @@ impl Connection {
 
     /// Runs until the input is used up or the connection is over. A panic ends this session, not the worker.
     pub fn serve(&mut self, yielder: &Yielder<(), Suspend>) {
-        self.wire.drained = false;
+        self.wire.interruption.set_drained(false);
         let allocated = heap::allocated_by_thread();
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.converse(yielder)));
+        let payer = FiberPayer {
+            yielder,
+            interruption: self.wire.interruption.clone(),
+        };
+        let converse = || work::paid_by(&payer, || self.converse(yielder));
+        let result = std::panic::catch_unwind(AssertUnwindSafe(converse));
         let fatal = match result {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error),
@@ -216,7 +222,7 @@ impl Connection {
                 deadline_ns,
             },
         );
-        self.wire.drained = false;
+        self.wire.interruption.set_drained(false);
     }
 
     fn check_idle_timeout(&mut self) -> SqlResult<()> {
@@ -259,6 +265,8 @@ impl Connection {
 
     fn handle(&mut self, yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let message = std::mem::take(&mut self.message);
+        // That of the last statement: Parse and Bind have none.
+        self.wire.signals.set_deadline(None);
         let (kind, body) = (message[0], &message[1..]);
         let result = match kind {
             b'X' => {

@@ -1,14 +1,18 @@
 //! What a SQL session asks of its connection: rows out, COPY data in, waiting.
 
+use std::sync::Arc;
+
 use corosensei::Yielder;
 use mote_common::error::state;
+use mote_common::work::Payer;
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::Ticket;
-use mote_exec::host::{Host, WaitEnd, run_on_large_stack, snapshot_too_old};
+use mote_engine::{Ticket, epoch};
+use mote_exec::host::{Host, WaitEnd, run_on_large_stack, snapshot_too_old, terminated};
 use mote_exec::session::{CommandTag, Waiting};
 use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
+use crate::interruption::Interruption;
 use crate::net::worker::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
@@ -20,6 +24,44 @@ pub struct WireHost<'a> {
     pub yielder: &'a Yielder<(), Suspend>,
     /// The extended protocol describes rows on request only; the simple one always.
     pub describe_rows: bool,
+}
+
+/// Lets other sessions run while a function works, and ends it. It knows nothing of the connection's buffers: what is due
+/// there leaves with the next suspension of the statement itself.
+pub struct FiberPayer<'a> {
+    pub yielder: &'a Yielder<(), Suspend>,
+    pub interruption: Arc<Interruption>,
+}
+
+impl FiberPayer<'_> {
+    fn end_of_work(&self) -> SqlResult<()> {
+        let Interruption { signals, clock, .. } = &*self.interruption;
+        signals.end_of_work(&**clock)
+    }
+}
+
+impl Payer for FiberPayer<'_> {
+    fn slice_over(&self, may_suspend: bool) -> SqlResult<()> {
+        self.end_of_work()?;
+        self.pause(may_suspend);
+        self.end_of_work()
+    }
+
+    fn pause(&self, may_suspend: bool) {
+        // Under a guard of the engine nobody else may run.
+        if may_suspend && !epoch::is_pinned() {
+            suspend(
+                self.yielder,
+                Suspend {
+                    reason: Reason::Yield,
+                    gate: None,
+                    deadline_ns: None,
+                },
+            );
+            // Socket events of that time meant this session.
+            self.interruption.set_drained(false);
+        }
+    }
 }
 
 impl WireHost<'_> {
@@ -47,7 +89,7 @@ impl WireHost<'_> {
                 deadline_ns,
             },
         );
-        self.wire.drained = false;
+        self.wire.interruption.set_drained(false);
     }
 
     /// The buffer is full: sends it, and waits for a client that does not take it. Once it waits it does so until the low
@@ -145,6 +187,7 @@ impl Host for WireHost<'_> {
     }
 
     fn row(&mut self, row: &[Datum], format: &FormatSettings) -> SqlResult<()> {
+        row.iter().try_for_each(Datum::reserve_output)?;
         let Wire { result, output, .. } = &mut *self.wire;
         let before = output.len();
         backend::data_row(output, row, &result.columns, &result.formats, format);
@@ -298,12 +341,4 @@ fn cancelled() -> SqlError {
 pub fn connection_lost() -> SqlError {
     SqlError::new(state::CONNECTION_FAILURE, "connection to client lost")
         .severity(mote_common::error::Severity::Fatal)
-}
-
-pub fn terminated() -> SqlError {
-    SqlError::new(
-        state::ADMIN_SHUTDOWN,
-        "terminating connection due to administrator command",
-    )
-    .severity(mote_common::error::Severity::Fatal)
 }

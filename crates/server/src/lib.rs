@@ -19,6 +19,7 @@ mod config;
 mod connection;
 mod half_open;
 mod host;
+mod interruption;
 mod net;
 mod pgwire;
 mod registry;

@@ -26,7 +26,7 @@ pub struct Shared {
     pub database: Arc<Database>,
     pub registry: Arc<Registry>,
     pub half_open: Arc<HalfOpen>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Salts the answers for users that do not exist.
     secret: [u8; 32],
 }

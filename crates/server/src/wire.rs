@@ -16,6 +16,7 @@ use mote_exec::memory;
 use mote_exec::session::{Activity, SessionSignals};
 use mote_types::ColumnType;
 
+use crate::interruption::Interruption;
 use crate::net::waker::SessionWaker;
 use crate::pgwire::frontend::ReadBuffer;
 use crate::server::Shared;
@@ -53,8 +54,8 @@ pub struct Wire {
     pub due: bool,
     /// The shape of the rows under way; here so that its memory is used again.
     pub result: ResultShape,
-    /// The socket had nothing more when it was last read: only an event changes that.
-    pub drained: bool,
+    /// Whether the socket had nothing more when it was last read, and what may end a function under way.
+    pub interruption: Arc<Interruption>,
     /// The client is gone.
     pub broken: bool,
 }
@@ -69,11 +70,13 @@ pub struct ResultShape {
 
 impl Wire {
     pub fn new(stream: TcpStream, shared: Arc<Shared>, waker: Arc<SessionWaker>) -> Wire {
+        let signals = Arc::new(SessionSignals::default());
+        let interruption = Arc::new(Interruption::new(signals.clone(), shared.clock.clone()));
         Wire {
             stream,
             shared,
             waker,
-            signals: Arc::default(),
+            signals,
             activity: Arc::default(),
             input: ReadBuffer::default(),
             output: Vec::new(),
@@ -83,14 +86,14 @@ impl Wire {
             gate: Lsn::ZERO,
             due: false,
             result: ResultShape::default(),
-            drained: false,
+            interruption,
             broken: false,
         }
     }
 
     /// Reads once. True if bytes arrived.
     pub fn fill(&mut self) -> bool {
-        if self.drained || self.broken {
+        if self.interruption.is_drained() || self.broken {
             return false;
         }
         let space = self.input.space(READ_BYTES);
@@ -103,12 +106,12 @@ impl Wire {
                 }
                 Ok(n) => {
                     // A short read empties a socket; the next byte raises a new event.
-                    self.drained = n < room;
+                    self.interruption.set_drained(n < room);
                     return true;
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => {
-                    self.drained = true;
+                    self.interruption.set_drained(true);
                     return false;
                 }
                 Err(_) => {

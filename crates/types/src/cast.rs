@@ -5,7 +5,7 @@
 
 use crate::catalog::{self, ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
 use crate::datetime::{self, DAY_US, civil};
-use crate::datum::{Array, Datum, Interval};
+use crate::datum::{Array, Datum, ELEMENT_COST, Interval, copy_text};
 use crate::format::{input_text, output_text};
 use crate::json::Json;
 use crate::numeric::Numeric;
@@ -13,6 +13,7 @@ use crate::oid::{self, Oid};
 use crate::settings::FormatSettings;
 use compact_str::CompactString;
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 
 /// Where a conversion may happen without being asked for; later contexts include earlier ones.
@@ -110,7 +111,7 @@ pub fn cast(
     }
     let explicit = context == CastContext::Explicit;
     if from.oid == to.oid {
-        return coerce_typmod(datum.clone(), to, explicit);
+        return coerce_typmod(datum.try_clone()?, to, explicit);
     }
     let converted = convert(datum, from, to, explicit, settings)?;
     coerce_typmod(converted, to, explicit)
@@ -164,7 +165,7 @@ fn convert_text(
             value.bytes().next().map_or(0, |byte| byte as i8 as i32),
         )),
         (_, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING) => {
-            Ok(Datum::Text(value.clone()))
+            copy_text(value).map(Datum::Text)
         }
         (oid::JSON, oid::JSONB) => Ok(Datum::Jsonb(Box::new(Json::parse(value)?))),
         // The modifier of the target waits for the caller, except that intervals need it while reading.
@@ -194,11 +195,21 @@ fn to_text(datum: &Datum, from: ColumnType, to: ColumnType, settings: &FormatSet
         return Ok(Datum::Text(text.into()));
     }
     let mut out = Vec::new();
+    reserve_for_text(datum.heap_bytes())?;
     output_text(datum, from, settings, &mut out);
+    work::check_length(out.len())?;
     let text = CompactString::from_utf8(out).expect("text output is UTF-8");
     match to.oid {
         oid::NAME | oid::CHAR | oid::JSON => input_text(ColumnType::new(to.oid), &text, settings),
         _ => Ok(Datum::Text(text)),
+    }
+}
+
+/// Room for the text of a value with this much on the heap: writing it cannot fail.
+fn reserve_for_text(heap_bytes: usize) -> SqlResult<()> {
+    match heap_bytes < work::GRAIN_BYTES {
+        true => Ok(()),
+        false => work::reserve(heap_bytes),
     }
 }
 
@@ -218,15 +229,17 @@ fn convert_array(
         oid: array.element,
         typmod: from.typmod,
     };
-    let elements: SqlResult<Vec<Datum>> = array
-        .elements
-        .iter()
-        .map(|item| cast(item, from, element, context, settings))
-        .collect();
+    let mut elements = work::list(array.elements.len())?;
+    let mut meter = Meter::default();
+    for item in &array.elements {
+        let converted = cast(item, from, element, context, settings)?;
+        meter.keep(2 * ELEMENT_COST, converted.heap_bytes().min(work::GRAIN_BYTES))?;
+        elements.push(converted);
+    }
     Ok(Datum::Array(Box::new(Array {
         element: element.oid,
         dims: array.dims.clone(),
-        elements: elements?,
+        elements,
     })))
 }
 
@@ -400,7 +413,9 @@ fn convert_json(value: &Json, from: ColumnType, to: ColumnType) -> SqlResult<Dat
     };
     if to.oid == oid::JSON {
         let mut out = Vec::new();
-        value.write(&mut out);
+        reserve_for_text(value.heap_bytes())?;
+        value.try_write(&mut out)?;
+        work::check_length(out.len())?;
         return Ok(Datum::Text(
             CompactString::from_utf8(out).expect("json output is UTF-8"),
         ));
@@ -450,7 +465,9 @@ pub fn coerce_typmod(datum: Datum, ty: ColumnType, explicit: bool) -> SqlResult<
                 oid: array.element,
                 typmod: ty.typmod,
             };
+            let mut meter = Meter::default();
             for item in &mut array.elements {
+                meter.tick(ELEMENT_COST)?;
                 *item = coerce_typmod(std::mem::take(item), element, explicit)?;
             }
             Ok(Datum::Array(array))
@@ -466,6 +483,9 @@ fn coerce_length(mut value: CompactString, ty: ColumnType, explicit: bool) -> Sq
     // Characters are at least a byte each: no need to count when the bytes fit.
     if value.len() <= length {
         return Ok(value);
+    }
+    if value.len() >= work::GRAIN_BYTES {
+        work::spend(length)?;
     }
     let Some((cut, _)) = value.char_indices().nth(length) else {
         return Ok(value);

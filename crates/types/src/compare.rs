@@ -5,8 +5,9 @@
 //! value and equals itself: right for sorting and grouping, while SQL's `=` is strict and never comes here with one.
 //! Hashing agrees with equality, also across int2, int4, int8 and oid.
 
-use crate::datum::{Array, Datum, Interval, Record};
+use crate::datum::{Array, Datum, ELEMENT_COST, Interval, Record};
 use crate::numeric::Numeric;
+use mote_common::work::Meter;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
@@ -104,7 +105,9 @@ pub fn compare_intervals(a: &Interval, b: &Interval) -> Ordering {
 
 /// Elements first, then their number, then the dimensions' number, lengths and lower bounds.
 fn compare_arrays(a: &Array, b: &Array) -> Ordering {
+    let mut meter = Meter::default();
     for (x, y) in a.elements.iter().zip(&b.elements) {
+        meter.pass(ELEMENT_COST);
         match compare(x, y) {
             Ordering::Equal => {}
             unequal => return unequal,
@@ -161,7 +164,13 @@ pub fn hash<H: Hasher>(datum: &Datum, state: &mut H) {
         Datum::Interval(value) => interval_span(value).hash(state),
         Datum::Uuid(value) => value.hash(state),
         Datum::Jsonb(value) => value.hash_into(state),
-        Datum::Array(array) => array.elements.iter().for_each(|element| hash(element, state)),
+        Datum::Array(array) => {
+            let mut meter = Meter::default();
+            array.elements.iter().for_each(|element| {
+                meter.pass(ELEMENT_COST);
+                hash(element, state)
+            })
+        }
         Datum::Record(record) => record.fields.iter().for_each(|field| hash(field, state)),
         Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => {
             unreachable!("hashed as i64 above")

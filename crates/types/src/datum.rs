@@ -15,6 +15,8 @@ use crate::json::Json;
 use crate::numeric::Numeric;
 use crate::oid::Oid;
 use compact_str::CompactString;
+use mote_common::SqlResult;
+use mote_common::work::{self, Meter};
 
 /// One SQL value.
 #[derive(Clone, Debug, Default)]
@@ -184,6 +186,41 @@ impl Datum {
         }
     }
 
+    /// A copy that is paid for, where it is a large one.
+    #[inline]
+    pub fn try_clone(&self) -> SqlResult<Datum> {
+        match self {
+            Datum::Text(value) if value.len() >= work::GRAIN_BYTES => copy_text(value).map(Datum::Text),
+            Datum::Bytea(value) if value.len() >= work::GRAIN_BYTES => {
+                let mut copy = work::bytes_buffer(value.len())?;
+                work::grow_bytes(&mut copy, value)?;
+                Ok(Datum::Bytea(copy.into()))
+            }
+            Datum::Array(array) if array.elements.len() >= ELEMENTS_PAID => {
+                Ok(Datum::Array(Box::new(Array {
+                    element: array.element,
+                    dims: array.dims.clone(),
+                    elements: try_clone_all(&array.elements)?,
+                })))
+            }
+            Datum::Jsonb(value) => Ok(Datum::Jsonb(Box::new(value.try_clone()?))),
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// Room for the value's text or wire form, which is written without asking.
+    #[inline]
+    pub fn reserve_output(&self) -> SqlResult<()> {
+        let bytes = match self {
+            Datum::Text(value) if value.len() >= OUTPUT_PAID_BYTES => value.len(),
+            Datum::Bytea(value) if value.len() >= OUTPUT_PAID_BYTES => 2 * value.len(),
+            Datum::Array(array) if array.elements.len() >= ELEMENTS_PAID => self.heap_bytes(),
+            Datum::Jsonb(value) if value.is_long() => self.heap_bytes(),
+            _ => return Ok(()),
+        };
+        work::reserve(bytes)
+    }
+
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Datum::Bool(value) => Some(*value),
@@ -254,6 +291,48 @@ impl Datum {
             }
             _ => 0,
         }
+    }
+}
+
+/// Arrays of fewer elements are copied without asking, whatever their elements are.
+const ELEMENTS_PAID: usize = 128;
+
+/// Texts below this go out without asking.
+const OUTPUT_PAID_BYTES: usize = 64 << 10;
+
+/// What handling one element costs besides its bytes.
+pub const ELEMENT_COST: usize = 32;
+
+/// A copy of a text of any length, paid for.
+pub fn copy_text(value: &str) -> SqlResult<CompactString> {
+    if value.len() < work::GRAIN_BYTES {
+        return Ok(CompactString::new(value));
+    }
+    let mut copy = work::text_buffer(value.len())?;
+    work::grow(&mut copy, value)?;
+    Ok(copy.into())
+}
+
+/// Copies of values, paid for.
+pub fn try_clone_all(values: &[Datum]) -> SqlResult<Vec<Datum>> {
+    let mut copies = work::list(values.len())?;
+    let mut meter = Meter::default();
+    for value in values {
+        copies.push(value.try_clone()?);
+        meter.keep(ELEMENT_COST, small_heap_bytes(value))?;
+    }
+    Ok(copies)
+}
+
+/// Heap behind a value that is too small to be paid for by itself.
+fn small_heap_bytes(value: &Datum) -> usize {
+    match value {
+        Datum::Text(value) if value.is_heap_allocated() && value.len() < work::GRAIN_BYTES => {
+            value.len() + 16
+        }
+        Datum::Bytea(value) if value.len() < work::GRAIN_BYTES => value.len() + 16,
+        Datum::Numeric(value) => value.heap_bytes(),
+        _ => 0,
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::numeric::Numeric;
 use compact_str::CompactString;
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -55,20 +56,75 @@ impl Json {
             .map(|slot| &pairs[slot].1)
     }
 
-    /// Appends the text form `jsonb` prints: one blank behind `:` and `,`.
+    /// Whether it has many members or a long string, at the top level at least.
+    pub fn is_long(&self) -> bool {
+        match self {
+            Json::Array(items) => items.len() >= 256 || matches!(&items[..], [only] if only.is_long()),
+            Json::Object(pairs) => pairs.len() >= 256 || matches!(&pairs[..], [only] if only.1.is_long()),
+            Json::String(value) => value.len() >= work::GRAIN_BYTES,
+            _ => false,
+        }
+    }
+
+    /// A copy that is paid for.
+    pub fn try_clone(&self) -> SqlResult<Json> {
+        self.clone_metered(&mut Meter::default())
+    }
+
+    fn clone_metered(&self, meter: &mut Meter) -> SqlResult<Json> {
+        Ok(match self {
+            Json::String(value) => Json::String(copy_text(value, meter)?),
+            Json::Array(items) => {
+                let mut copies = work::list(items.len())?;
+                for item in items {
+                    meter.tick(ITEM_COST)?;
+                    copies.push(item.clone_metered(meter)?);
+                }
+                Json::Array(copies)
+            }
+            Json::Object(pairs) => {
+                let mut copies = work::list(pairs.len())?;
+                for (key, value) in pairs {
+                    meter.tick(ITEM_COST)?;
+                    copies.push((copy_text(key, meter)?, value.clone_metered(meter)?));
+                }
+                Json::Object(copies)
+            }
+            plain => plain.clone(),
+        })
+    }
+
+    /// Appends the text form `jsonb` prints: one blank behind `:` and `,`. Cannot fail: others run meanwhile, and what
+    /// ends the statement is met behind it.
     pub fn write(&self, out: &mut Vec<u8>) {
+        let mut meter = Meter::default();
+        let passed: SqlResult<()> = self.write_paid(out, &mut |units| {
+            meter.pass(units);
+            Ok(())
+        });
+        passed.expect("nobody refuses what is passed");
+    }
+
+    /// The same, ended when the statement is.
+    pub fn try_write(&self, out: &mut Vec<u8>) -> SqlResult<()> {
+        let mut meter = Meter::default();
+        self.write_paid(out, &mut |units| meter.tick(units))
+    }
+
+    fn write_paid(&self, out: &mut Vec<u8>, pay: Pay<'_>) -> SqlResult<()> {
         match self {
             Json::Null => out.extend_from_slice(b"null"),
             Json::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
             Json::Number(value) => value.write(out),
-            Json::String(value) => write_quoted(value, out),
+            Json::String(value) => return write_quoted_paid(value, out, pay),
             Json::Array(items) => {
                 out.push(b'[');
                 for (slot, item) in items.iter().enumerate() {
                     if slot > 0 {
                         out.extend_from_slice(b", ");
                     }
-                    item.write(out);
+                    pay(ITEM_COST)?;
+                    item.write_paid(out, pay)?;
                 }
                 out.push(b']');
             }
@@ -78,13 +134,15 @@ impl Json {
                     if slot > 0 {
                         out.extend_from_slice(b", ");
                     }
-                    write_quoted(key, out);
+                    pay(ITEM_COST)?;
+                    write_quoted_paid(key, out, pay)?;
                     out.extend_from_slice(b": ");
-                    value.write(out);
+                    value.write_paid(out, pay)?;
                 }
                 out.push(b'}');
             }
         }
+        Ok(())
     }
 
     fn rank(&self) -> u8 {
@@ -100,6 +158,11 @@ impl Json {
 
     /// The order of `jsonb`'s btree operators: by kind, then by size, then by content.
     pub fn compare(&self, other: &Json) -> Ordering {
+        self.compare_metered(other, &mut Meter::default())
+    }
+
+    fn compare_metered(&self, other: &Json, meter: &mut Meter) -> Ordering {
+        meter.pass(ITEM_COST);
         match (self, other) {
             (Json::Bool(a), Json::Bool(b)) => a.cmp(b),
             (Json::Number(a), Json::Number(b)) => a.cmp(b),
@@ -107,14 +170,18 @@ impl Json {
             (Json::Array(a), Json::Array(b)) => a.len().cmp(&b.len()).then_with(|| {
                 let pairs = a.iter().zip(b);
                 pairs
-                    .map(|(x, y)| x.compare(y))
+                    .map(|(x, y)| x.compare_metered(y, meter))
                     .find(|order| order.is_ne())
                     .unwrap_or(Ordering::Equal)
             }),
             (Json::Object(a), Json::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
                 let pairs = a.iter().zip(b);
                 pairs
-                    .map(|(x, y)| x.0.as_bytes().cmp(y.0.as_bytes()).then_with(|| x.1.compare(&y.1)))
+                    .map(|(x, y)| {
+                        x.0.as_bytes()
+                            .cmp(y.0.as_bytes())
+                            .then_with(|| x.1.compare_metered(&y.1, meter))
+                    })
                     .find(|order| order.is_ne())
                     .unwrap_or(Ordering::Equal)
             }),
@@ -164,14 +231,70 @@ impl Json {
     }
 }
 
+/// What handling one member or element costs besides its bytes.
+const ITEM_COST: usize = 32;
+
+/// Bytes that PostgreSQL's `jsonb` has for the length of a string.
+const STRING_BYTES_MAX: usize = 0x0fff_ffff;
+
+fn copy_text(value: &str, meter: &mut Meter) -> SqlResult<CompactString> {
+    if value.len() < work::GRAIN_BYTES {
+        meter.keep(value.len(), value.len())?;
+        return Ok(CompactString::new(value));
+    }
+    let mut copy = work::text_buffer(value.len())?;
+    work::grow(&mut copy, value)?;
+    Ok(copy.into())
+}
+
+#[cold]
+fn string_too_long() -> SqlError {
+    let message = "string too long to represent as jsonb string";
+    SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message).detail(format!(
+        "Due to an implementation restriction, jsonb strings cannot exceed {STRING_BYTES_MAX} bytes."
+    ))
+}
+
 fn key_order(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.as_bytes().cmp(b.as_bytes()))
 }
 
+/// Who pays for what is written, by units.
+type Pay<'a> = &'a mut dyn FnMut(usize) -> SqlResult<()>;
+
 /// Appends a string as a JSON string literal.
-pub fn write_quoted(text: &str, out: &mut Vec<u8>) {
+pub fn write_quoted(text: &str, out: &mut Vec<u8>) -> SqlResult<()> {
+    work::grow_bytes(out, b"\"")?;
+    for chunk in work::chunks(text.as_bytes()) {
+        let chunk = chunk?;
+        work::make_room_for_bytes(out, ESCAPED_BYTES_MAX * chunk.len() + 1)?;
+        write_escaped(chunk, out);
+    }
+    work::grow_bytes(out, b"\"")
+}
+
+/// What a byte becomes at most: `\\u0001`.
+const ESCAPED_BYTES_MAX: usize = 6;
+
+fn write_quoted_paid(text: &str, out: &mut Vec<u8>, pay: Pay<'_>) -> SqlResult<()> {
+    out.reserve(text.len() + 2);
     out.push(b'"');
-    for &byte in text.as_bytes() {
+    for chunk in text.as_bytes().chunks(work::GRAIN_BYTES) {
+        pay(chunk.len())?;
+        write_escaped(chunk, out);
+    }
+    out.push(b'"');
+    Ok(())
+}
+
+fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut plain = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&bytes[plain..at]);
+        plain = at + 1;
         match byte {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
@@ -180,11 +303,10 @@ pub fn write_quoted(text: &str, out: &mut Vec<u8>) {
             b'\t' => out.extend_from_slice(b"\\t"),
             0x08 => out.extend_from_slice(b"\\b"),
             0x0c => out.extend_from_slice(b"\\f"),
-            0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => out.push(byte),
+            _ => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
         }
     }
-    out.push(b'"');
+    out.extend_from_slice(&bytes[plain..]);
 }
 
 /// Checks that a text is one JSON document, as input of type `json` must be.
@@ -198,6 +320,7 @@ struct Parser<'a> {
     depth: usize,
     /// Build the tree; otherwise only check (and accept `\u0000`, which `jsonb` cannot hold).
     build: bool,
+    meter: Meter,
 }
 
 impl<'a> Parser<'a> {
@@ -207,6 +330,7 @@ impl<'a> Parser<'a> {
             position: 0,
             depth: 0,
             build,
+            meter: Meter::default(),
         }
     }
 
@@ -258,8 +382,9 @@ impl<'a> Parser<'a> {
         }
         loop {
             let item = self.value()?;
+            self.meter.tick(ITEM_COST)?;
             if self.build {
-                items.push(item);
+                work::push(&mut items, item)?;
             }
             match self.peek() {
                 Some(b',') => self.position += 1,
@@ -274,14 +399,14 @@ impl<'a> Parser<'a> {
 
     fn members(&mut self) -> SqlResult<Json> {
         let mut pairs = Vec::new();
+        let mut any = false;
         if self.peek() == Some(b'}') {
             self.position += 1;
             return Ok(Json::Object(pairs));
         }
         loop {
             if self.peek() != Some(b'"') {
-                let first = pairs.is_empty();
-                return Err(self.expected(if first {
+                return Err(self.expected(if !any {
                     "Expected string or \"}\", but found"
                 } else {
                     "Expected string, but found"
@@ -292,7 +417,12 @@ impl<'a> Parser<'a> {
                 return Err(self.expected("Expected \":\", but found"));
             }
             self.position += 1;
-            pairs.push((key, self.value()?));
+            let value = self.value()?;
+            self.meter.tick(ITEM_COST)?;
+            if self.build {
+                work::push(&mut pairs, (key, value))?;
+            }
+            any = true;
             match self.peek() {
                 Some(b',') => self.position += 1,
                 Some(b'}') => {
@@ -369,22 +499,47 @@ impl<'a> Parser<'a> {
     fn string(&mut self) -> SqlResult<CompactString> {
         self.position += 1;
         let bytes = self.text.as_bytes();
-        let mut out = CompactString::default();
+        let mut out = String::new();
+        // Whether anything but a plain run up to the closing quote was met.
+        let mut pieces = 0;
         loop {
             let start = self.position;
-            while bytes
-                .get(self.position)
-                .is_some_and(|&b| b >= 0x20 && b != b'"' && b != b'\\')
-            {
-                self.position += 1;
+            let rest = &bytes[start..];
+            for chunk in rest.chunks(work::GRAIN_BYTES) {
+                let plain = chunk.iter().position(|&b| b < 0x20 || b == b'"' || b == b'\\');
+                self.position += plain.unwrap_or(chunk.len());
+                if plain.is_some() {
+                    break;
+                }
+                work::spend(chunk.len())?;
             }
-            out.push_str(&self.text[start..self.position]);
+            let plain = &self.text[start..self.position];
+            if self.build && out.len() + plain.len() > STRING_BYTES_MAX {
+                return Err(string_too_long());
+            }
+            self.meter.tick(plain.len())?;
+            pieces += 1;
+            if pieces == 1 && bytes.get(self.position) == Some(&b'"') {
+                self.position += 1;
+                return match self.build {
+                    true => copy_text(plain, &mut self.meter),
+                    false => Ok(CompactString::default()),
+                };
+            }
+            if self.build {
+                work::grow(&mut out, plain)?;
+            }
             match bytes.get(self.position) {
                 Some(b'"') => {
                     self.position += 1;
-                    return Ok(out);
+                    return Ok(out.into());
                 }
-                Some(b'\\') => out.push(self.escape()?),
+                Some(b'\\') => {
+                    let escaped = self.escape()?;
+                    if self.build {
+                        work::grow(&mut out, escaped.encode_utf8(&mut [0; 4]))?;
+                    }
+                }
                 Some(byte) => {
                     let detail = format!("Character with value 0x{byte:02x} must be escaped.");
                     return Err(self.error(detail));

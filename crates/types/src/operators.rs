@@ -11,7 +11,7 @@ use crate::datum::Datum;
 use crate::settings::FormatSettings;
 use compact_str::CompactString;
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{SqlError, SqlResult, work};
 
 #[cold]
 pub fn division_by_zero() -> SqlError {
@@ -393,15 +393,30 @@ pub fn bitwise_not(a: &Datum) -> SqlResult<Datum> {
 pub fn concatenate(a: &Datum, b: &Datum) -> SqlResult<Datum> {
     match (a, b) {
         (Datum::Null, _) | (_, Datum::Null) => Ok(Datum::Null),
-        (Datum::Text(x), Datum::Text(y)) => {
-            let mut joined = CompactString::with_capacity(x.len() + y.len());
-            joined.push_str(x);
-            joined.push_str(y);
-            Ok(Datum::Text(joined))
+        (Datum::Text(x), Datum::Text(y)) => join(x, y).map(Datum::Text),
+        (Datum::Bytea(x), Datum::Bytea(y)) => {
+            let mut joined = work::bytes_buffer(x.len() + y.len())?;
+            work::grow_bytes(&mut joined, x)?;
+            work::grow_bytes(&mut joined, y)?;
+            Ok(Datum::Bytea(joined.into()))
         }
-        (Datum::Bytea(x), Datum::Bytea(y)) => Ok(Datum::Bytea([&x[..], &y[..]].concat().into())),
         _ => Err(no_operator("||", a, b)),
     }
+}
+
+/// Two texts, one behind the other.
+pub fn join(x: &str, y: &str) -> SqlResult<CompactString> {
+    let bytes = x.len() + y.len();
+    if bytes < work::GRAIN_BYTES {
+        let mut joined = CompactString::with_capacity(bytes);
+        joined.push_str(x);
+        joined.push_str(y);
+        return Ok(joined);
+    }
+    let mut joined = work::text_buffer(bytes)?;
+    work::grow(&mut joined, x)?;
+    work::grow(&mut joined, y)?;
+    Ok(CompactString::from(joined))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! quadratic.
 
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 
 /// The escape character of a pattern: backslash unless `ESCAPE` says otherwise.
@@ -92,10 +93,12 @@ impl LikePattern {
         Ok(LikePattern { pieces, fold_case })
     }
 
-    pub fn matches(&self, text: &str) -> bool {
+    pub fn matches(&self, text: &str) -> SqlResult<bool> {
         if self.fold_case {
-            let mut folded = Vec::with_capacity(text.len());
-            text.chars().for_each(|c| push_char(c, true, &mut folded));
+            let mut folded = work::bytes_buffer(text.len())?;
+            for piece in work::pieces(text) {
+                piece?.chars().for_each(|c| push_char(c, true, &mut folded));
+            }
             return match_pieces(&self.pieces, &folded);
         }
         match_pieces(&self.pieces, text.as_bytes())
@@ -136,59 +139,72 @@ fn char_length(first: u8) -> usize {
     }
 }
 
-fn match_pieces(pieces: &[Piece], text: &[u8]) -> bool {
+fn match_pieces(pieces: &[Piece], text: &[u8]) -> SqlResult<bool> {
     let (mut piece, mut at) = (0, 0);
+    let mut meter = Meter::default();
     // Where to resume when what follows the last `%` fails: its piece, and the text behind what it took.
     let mut resume: Option<(usize, usize)> = None;
     loop {
         let advanced = match pieces.get(piece) {
-            None if at == text.len() => return true,
+            None if at == text.len() => return Ok(true),
             None => None,
-            Some(Piece::AnyRun) if piece + 1 == pieces.len() => return true,
+            Some(Piece::AnyRun) if piece + 1 == pieces.len() => return Ok(true),
             Some(Piece::AnyRun) => {
                 resume = Some((piece, at));
                 Some(at)
             }
             Some(Piece::AnyOne) => text.get(at).map(|&first| at + char_length(first)),
-            Some(Piece::Literal(bytes)) => text[at..].starts_with(bytes).then(|| at + bytes.len()),
+            Some(Piece::Literal(bytes)) => {
+                meter.tick(bytes.len() / 16)?;
+                text[at..].starts_with(bytes).then(|| at + bytes.len())
+            }
         };
+        meter.tick(4)?;
         match (advanced, resume) {
             (Some(next), _) => {
                 at = next;
                 piece += 1;
             }
-            (None, Some((run, from))) => match next_start(pieces.get(run + 1), text, from) {
+            (None, Some((run, from))) => match next_start(pieces.get(run + 1), text, from, &mut meter)? {
                 Some(start) => {
                     resume = Some((run, start));
                     at = start;
                     piece = run + 1;
                 }
-                None => return false,
+                None => return Ok(false),
             },
-            (None, None) => return false,
+            (None, None) => return Ok(false),
         }
     }
 }
 
 /// The next place behind `from` where the piece after a `%` can begin.
-fn next_start(piece: Option<&Piece>, text: &[u8], from: usize) -> Option<usize> {
-    let start = from + char_length(*text.get(from)?);
-    match piece {
-        Some(Piece::Literal(bytes)) => {
-            memchr::memmem::find(&text[start..], bytes).map(|offset| start + offset)
-        }
-        _ => Some(start),
-    }
+fn next_start(
+    piece: Option<&Piece>,
+    text: &[u8],
+    from: usize,
+    meter: &mut Meter,
+) -> SqlResult<Option<usize>> {
+    let Some(&first) = text.get(from) else {
+        return Ok(None);
+    };
+    let start = (from + char_length(first)).min(text.len());
+    let Some(Piece::Literal(bytes)) = piece else {
+        return Ok(Some(start));
+    };
+    let found = work::find(&text[start..], bytes)?;
+    meter.tick(found.unwrap_or(0).min(work::GRAIN_BYTES))?;
+    Ok(found.map(|offset| start + offset))
 }
 
 /// One-shot `text LIKE pattern`.
 pub fn like(text: &str, pattern: &str, escape: Escape) -> SqlResult<bool> {
-    Ok(LikePattern::new(pattern, escape)?.matches(text))
+    LikePattern::new(pattern, escape)?.matches(text)
 }
 
 /// One-shot `text ILIKE pattern`.
 pub fn ilike(text: &str, pattern: &str, escape: Escape) -> SqlResult<bool> {
-    Ok(LikePattern::new_case_insensitive(pattern, escape)?.matches(text))
+    LikePattern::new_case_insensitive(pattern, escape)?.matches(text)
 }
 
 /// The regular expression a `SIMILAR TO` pattern means: anchored, `%` and `_` translated, `. ^ $` taken literally.

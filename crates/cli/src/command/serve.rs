@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use mote_common::env::descriptors;
+use mote_common::env::real::resident_bytes;
+use mote_common::work::{self, MemoryLimit};
 use mote_engine::EngineConfig;
 use mote_engine::backup::{ArchiveConfig, LABEL_PATH};
 use mote_engine::checkpoint::CheckpointConfig;
@@ -178,11 +180,25 @@ fn serve(arguments: &ServeArguments) -> Result<(), String> {
         arguments.data.display(),
         started.elapsed().as_secs_f64()
     );
+    limit_values(&database);
     let result = listen_until_signal(&database, config, door, &mut signals);
     database.close();
     result?;
     eprintln!("mote: stopped");
     Ok(())
+}
+
+/// Functions may take for values what the data leaves of the memory limit, and a tenth of the limit at any time. What the
+/// process has besides the data (log buffer, code) is not theirs to pay for.
+fn limit_values(database: &Database) {
+    let memory = database.engine().memory();
+    let besides = resident_bytes().saturating_sub(memory.used_bytes);
+    work::limit_memory(MemoryLimit {
+        limit_bytes: memory.limit_bytes + memory.limit_bytes / 10 + besides,
+        resident_bytes,
+        // SAFETY: asks the process's own allocator to give back pages that hold nothing; any thread may.
+        trim: || unsafe { libmimalloc_sys::mi_collect(true) },
+    });
 }
 
 /// Recovers the database. A signal meanwhile ends the process: nothing was begun that needs an end.

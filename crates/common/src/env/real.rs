@@ -23,6 +23,17 @@ pub fn env(root: &Path) -> Env {
     }
 }
 
+/// Bytes of this process that are resident, mapped files apart; 0 where the system does not tell.
+pub fn resident_bytes() -> u64 {
+    // Pages: total, resident, of them shared with files, ...
+    let Ok(text) = fs::read_to_string("/proc/self/statm") else {
+        return 0;
+    };
+    let mut pages = text.split(' ').skip(1).map(|field| field.parse().unwrap_or(0));
+    let (resident, shared): (u64, u64) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+    resident.saturating_sub(shared) * rustix::param::page_size() as u64
+}
+
 /// The directory `root` as a disk.
 pub fn disk(root: &Path) -> Arc<dyn Disk> {
     Arc::new(RealDisk {

@@ -1,11 +1,15 @@
 //! Constant folding for the planner: immutable expressions over constants, evaluated without a statement.
 
+use mote_common::work;
 use mote_sql::ConstantFolder;
 use mote_sql::plan::expr::Expr;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::compile;
 use crate::query::runtime::{Runtime, Values};
+
+/// What folding one expression may cost. What costs more is left to the execution, which can be suspended and ended.
+const FOLD_UNITS: usize = 64 << 10;
 
 /// Hands the planner the executor's evaluation.
 pub struct Folder;
@@ -21,7 +25,8 @@ impl ConstantFolder for Folder {
         }
         let expression = compile(expr).ok()?;
         let mut values = Values::default();
-        expression.evaluate(&[], &mut Runtime::detached(&mut values)).ok()
+        let mut runtime = Runtime::detached(&mut values);
+        work::limited(FOLD_UNITS, || expression.evaluate(&[], &mut runtime)).ok()
     }
 }
 

@@ -142,11 +142,11 @@ impl Expression {
     /// The value for `row`.
     pub fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
         match self {
-            Expression::Constant(value) => Ok(value.clone()),
-            Expression::Column(index) => Ok(row[*index].clone()),
-            Expression::Parameter(index) => Ok(runtime.values.parameters[*index].clone()),
-            Expression::ExecParameter(id) => Ok(runtime.values.exec_parameters[*id].clone()),
-            Expression::Excluded(index) => Ok(runtime.values.excluded[*index].clone()),
+            Expression::Constant(value) => value.try_clone(),
+            Expression::Column(index) => row[*index].try_clone(),
+            Expression::Parameter(index) => runtime.values.parameters[*index].try_clone(),
+            Expression::ExecParameter(id) => runtime.values.exec_parameters[*id].try_clone(),
+            Expression::Excluded(index) => runtime.values.excluded[*index].try_clone(),
             Expression::Compare(compare) => Ok(boolean(compare.evaluate(row, runtime)?)),
             Expression::Integer(operation) => operation.evaluate(row, runtime),
             Expression::Call(call) => call.evaluate(row, runtime),

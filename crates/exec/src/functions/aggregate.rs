@@ -5,7 +5,8 @@
 //! Arguments that are null are skipped by all but `count(*)`, `array_agg` and the json family.
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{SqlError, SqlResult, work};
+use mote_types::datum::try_clone_all;
 use mote_types::{ColumnType, Datum, Interval, Numeric, Oid};
 
 use super::json::{JsonObjectBuilder, to_json};
@@ -308,23 +309,26 @@ impl Aggregate {
                 *sum = super::datetime::add_intervals(sum, super::interval(&arguments[0]))?;
                 *count += 1;
             }
-            Accumulator::Value(best) => self.fold(best, &arguments[0]),
-            Accumulator::List(list) => list.push(match self {
-                Aggregate::JsonAgg { .. } => to_json(&arguments[0], types[0], runtime.format()),
-                _ => arguments[0].clone(),
-            }),
+            Accumulator::Value(best) => self.fold(best, &arguments[0])?,
+            Accumulator::List(list) => {
+                let value = match self {
+                    Aggregate::JsonAgg { .. } => to_json(&arguments[0], types[0], runtime.format())?,
+                    _ => arguments[0].try_clone()?,
+                };
+                work::push(list, value)?;
+            }
             Accumulator::Ordered { direct, values } => {
                 if let [first, .., value] | [first @ value] = arguments
                     && !value.is_null()
                 {
                     if values.is_empty() {
-                        *direct = first.clone();
+                        *direct = first.try_clone()?;
                     }
-                    values.push(value.clone());
+                    work::push(values, value.try_clone()?)?;
                 }
             }
-            Accumulator::Text(joined) => join_text(joined, arguments),
-            Accumulator::Bytes(joined) => join_bytes(joined, arguments),
+            Accumulator::Text(joined) => join_text(joined, arguments)?,
+            Accumulator::Bytes(joined) => join_bytes(joined, arguments)?,
             Accumulator::Object(builder) => {
                 builder.add(&arguments[0], types[0], &arguments[1], types[1], runtime)?
             }
@@ -332,14 +336,14 @@ impl Aggregate {
         Ok(())
     }
 
-    fn fold(self, best: &mut Datum, value: &Datum) {
+    fn fold(self, best: &mut Datum, value: &Datum) -> SqlResult<()> {
         if best.is_null() {
-            *best = value.clone();
-            return;
+            *best = value.try_clone()?;
+            return Ok(());
         }
         match (self, &mut *best, value) {
-            (Aggregate::Min, best, value) if order(value, best).is_lt() => *best = value.clone(),
-            (Aggregate::Max, best, value) if order(value, best).is_gt() => *best = value.clone(),
+            (Aggregate::Min, best, value) if order(value, best).is_lt() => *best = value.try_clone()?,
+            (Aggregate::Max, best, value) if order(value, best).is_gt() => *best = value.try_clone()?,
             (Aggregate::BoolAnd, Datum::Bool(best), Datum::Bool(value)) => *best &= value,
             (Aggregate::BoolOr, Datum::Bool(best), Datum::Bool(value)) => *best |= value,
             (_, Datum::Int2(best), Datum::Int2(value)) => {
@@ -351,6 +355,7 @@ impl Aggregate {
             (_, Datum::Int8(best), Datum::Int8(value)) => *best = self.fold_bits(*best, *value),
             _ => {}
         }
+        Ok(())
     }
 
     fn fold_bits(self, best: i64, value: i64) -> i64 {
@@ -392,19 +397,24 @@ impl Aggregate {
                 };
                 Datum::Interval(Box::new(value))
             }
-            Accumulator::Value(value) => value.clone(),
+            Accumulator::Value(value) => value.try_clone()?,
             Accumulator::List(list) if list.is_empty() => Datum::Null,
             Accumulator::List(list) => match self {
-                Aggregate::JsonAgg { binary } => super::json::array_of(list, binary),
+                Aggregate::JsonAgg { binary } => super::json::array_of(list, binary)?,
                 _ => array_of(list, result)?,
             },
             Accumulator::Ordered { direct, values } => match self {
                 Aggregate::Ordered(set) => set.finish(direct, values, result)?,
                 _ => Datum::Null,
             },
-            Accumulator::Text(joined) => joined.as_deref().map_or(Datum::Null, Datum::from),
-            Accumulator::Bytes(joined) => joined.as_deref().map_or(Datum::Null, Datum::bytea),
-            Accumulator::Object(builder) => builder.finish(),
+            Accumulator::Text(Some(joined)) => super::text::copied(joined)?,
+            Accumulator::Bytes(Some(joined)) => {
+                let mut copy = work::bytes_buffer(joined.len())?;
+                work::grow_bytes(&mut copy, joined)?;
+                Datum::bytea(copy)
+            }
+            Accumulator::Text(None) | Accumulator::Bytes(None) => Datum::Null,
+            Accumulator::Object(builder) => builder.finish()?,
         })
     }
 
@@ -541,40 +551,36 @@ fn add_pair(accumulator: &mut Accumulator, x: f64, y: f64) {
 }
 
 /// The first delimiter is not used; a null value adds nothing, a null delimiter separates by nothing.
-fn join_text(joined: &mut Option<String>, arguments: &[Datum]) {
+fn join_text(joined: &mut Option<String>, arguments: &[Datum]) -> SqlResult<()> {
     if arguments[0].is_null() {
-        return;
+        return Ok(());
     }
-    match joined {
-        None => *joined = Some(text(&arguments[0]).to_string()),
-        Some(joined) => {
-            joined.push_str(arguments[1].as_str().unwrap_or(""));
-            joined.push_str(text(&arguments[0]));
-        }
+    let is_first = joined.is_none();
+    let joined = joined.get_or_insert_default();
+    if !is_first {
+        work::grow(joined, arguments[1].as_str().unwrap_or(""))?;
     }
+    work::grow(joined, text(&arguments[0]))
 }
 
-fn join_bytes(joined: &mut Option<Vec<u8>>, arguments: &[Datum]) {
+fn join_bytes(joined: &mut Option<Vec<u8>>, arguments: &[Datum]) -> SqlResult<()> {
     if arguments[0].is_null() {
-        return;
+        return Ok(());
     }
-    match joined {
-        None => *joined = Some(bytes(&arguments[0]).to_vec()),
-        Some(joined) => {
-            if !arguments[1].is_null() {
-                joined.extend_from_slice(bytes(&arguments[1]));
-            }
-            joined.extend_from_slice(bytes(&arguments[0]));
-        }
+    let is_first = joined.is_none();
+    let joined = joined.get_or_insert_default();
+    if !is_first && !arguments[1].is_null() {
+        work::grow_bytes(joined, bytes(&arguments[1]))?;
     }
+    work::grow_bytes(joined, bytes(&arguments[0]))
 }
 
 fn array_of(list: &[Datum], result: ColumnType) -> SqlResult<Datum> {
     let element = result.element().map_or(Oid(0), |element| element.oid);
     if matches!(list.first(), Some(Datum::Array(_))) {
-        return stack_arrays(element, list.to_vec());
+        return stack_arrays(element, try_clone_all(list)?);
     }
-    Ok(Datum::array(element, list.to_vec()))
+    Ok(Datum::array(element, try_clone_all(list)?))
 }
 
 /// The value of an int8 argument, for `ntile`, `nth_value` and their kin.

@@ -1,10 +1,12 @@
 //! Arrays: building, searching, comparing, text.
 
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
+use mote_types::datum::{ELEMENT_COST, try_clone_all};
 use mote_types::{Array, ColumnType, Datum, Dimension, oid};
 
-use super::text::as_text;
+use super::text::{as_text, copied};
 use super::{Body, CallSite, array_of, int4, text};
 use crate::expr::{equal, hash_row};
 use crate::query::runtime::Runtime;
@@ -49,18 +51,14 @@ pub fn body(name: &str) -> Option<Body> {
         "array_length" => Body::Pure(|a| Ok(dimension(a).map_or(Datum::Null, |dim| Datum::Int4(dim.length)))),
         "array_cardinality" => Body::Pure(|a| Ok(Datum::Int4(array_of(&a[0]).elements.len() as i32))),
         "arrayoverlap" => Body::Pure(|a| {
-            let right = ElementSet::new(&array_of(&a[1]).elements);
-            Ok(Datum::Bool(
-                array_of(&a[0])
-                    .elements
-                    .iter()
-                    .any(|element| right.contains(element)),
-            ))
+            let right = ElementSet::new(&array_of(&a[1]).elements)?;
+            let found = find_element(&array_of(&a[0]).elements, |element| right.contains(element))?;
+            Ok(Datum::Bool(found.is_some()))
         }),
-        "arraycontains" => Body::Pure(|a| Ok(Datum::Bool(contains(&a[0], &a[1])))),
-        "arraycontained" => Body::Pure(|a| Ok(Datum::Bool(contains(&a[1], &a[0])))),
+        "arraycontains" => Body::Pure(|a| contains(&a[0], &a[1]).map(Datum::Bool)),
+        "arraycontained" => Body::Pure(|a| contains(&a[1], &a[0]).map(Datum::Bool)),
         "array_remove" => Body::Pure(|a| remove(&a[0], &a[1])),
-        "array_replace" => Body::Pure(|a| Ok(replace(&a[0], &a[1], &a[2]))),
+        "array_replace" => Body::Pure(|a| replace(&a[0], &a[1], &a[2])),
         "array_position" => Body::Pure(|a| position(&a[0], &a[1], None)),
         "array_position_start" => Body::Pure(|a| match &a[2] {
             Datum::Null => Err(SqlError::new(
@@ -70,8 +68,8 @@ pub fn body(name: &str) -> Option<Body> {
             start => position(&a[0], &a[1], Some(int4(start))),
         }),
         "array_positions" => Body::Pure(|a| positions(&a[0], &a[1])),
-        "text_to_array" => Body::Pure(|a| Ok(split(&a[0], &a[1], None))),
-        "text_to_array_null" => Body::Pure(|a| Ok(split(&a[0], &a[1], a[2].as_str()))),
+        "text_to_array" => Body::Pure(|a| split(&a[0], &a[1], None)),
+        "text_to_array_null" => Body::Pure(|a| split(&a[0], &a[1], a[2].as_str())),
         _ => return None,
     })
 }
@@ -146,8 +144,18 @@ fn fill(site: &CallSite, value: &Datum, lengths: &Datum, bounds: Option<&Datum>)
     Ok(Datum::Array(Box::new(Array {
         element,
         dims: dims.collect(),
-        elements: vec![value.clone(); count as usize],
+        elements: repeated(value, count as usize)?,
     })))
+}
+
+fn repeated(value: &Datum, count: usize) -> SqlResult<Vec<Datum>> {
+    let mut elements = work::list(count)?;
+    let mut meter = Meter::default();
+    for _ in 0..count {
+        elements.push(value.try_clone()?);
+        meter.keep(ELEMENT_COST, value.heap_bytes().min(work::GRAIN_BYTES))?;
+    }
+    Ok(elements)
 }
 
 /// The array without the last elements of its outermost dimension.
@@ -160,9 +168,12 @@ fn trim(array: &Array, count: i32) -> SqlResult<Datum> {
     if count == length {
         return Ok(Datum::array(array.element, Vec::new()));
     }
-    let mut out = array.clone();
-    let kept = out.elements.len() / length as usize * (length - count) as usize;
-    out.elements.truncate(kept);
+    let kept = array.elements.len() / length as usize * (length - count) as usize;
+    let mut out = Array {
+        element: array.element,
+        dims: array.dims.clone(),
+        elements: try_clone_all(&array.elements[..kept])?,
+    };
     for (position, dim) in out.dims.iter_mut().enumerate() {
         // As a slice, whose subscripts begin with 1.
         dim.lower_bound = 1;
@@ -185,12 +196,19 @@ fn push(site: &CallSite, array: &Datum, element: &Datum, front: bool) -> SqlResu
             "argument must be empty or one-dimensional array",
         ));
     }
-    let mut out = (**array).clone();
+    let mut elements = work::list(array.elements.len() + 1)?;
     if front {
-        out.elements.insert(0, element.clone());
-    } else {
-        out.elements.push(element.clone());
+        elements.push(element.try_clone()?);
     }
+    clone_into(&mut elements, &array.elements)?;
+    if !front {
+        elements.push(element.try_clone()?);
+    }
+    let mut out = Array {
+        element: array.element,
+        dims: array.dims.clone(),
+        elements,
+    };
     match out.dims.first_mut() {
         Some(dim) => dim.length += 1,
         None => out.dims.push(Dimension {
@@ -205,13 +223,15 @@ fn push(site: &CallSite, array: &Datum, element: &Datum, front: bool) -> SqlResu
 fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
     let (left, right) = match (left, right) {
         (Datum::Array(left), Datum::Array(right)) => (left, right),
-        (Datum::Null, other) | (other, _) => return Ok(other.clone()),
+        (Datum::Null, other) | (other, _) => return other.try_clone(),
     };
-    if left.dims.is_empty() {
-        return Ok(Datum::Array(right.clone()));
-    }
-    if right.dims.is_empty() {
-        return Ok(Datum::Array(left.clone()));
+    if left.dims.is_empty() || right.dims.is_empty() {
+        let whole = if left.dims.is_empty() { right } else { left };
+        return Ok(Datum::Array(Box::new(Array {
+            element: whole.element,
+            dims: whole.dims.clone(),
+            elements: try_clone_all(&whole.elements)?,
+        })));
     }
     let incompatible = |detail: String| {
         SqlError::new(
@@ -243,7 +263,9 @@ fn concatenate(left: &Datum, right: &Datum) -> SqlResult<Datum> {
         ));
     }
     dims[0].length += added;
-    let elements = left.elements.iter().chain(&right.elements).cloned().collect();
+    let mut elements = work::list(left.elements.len() + right.elements.len())?;
+    clone_into(&mut elements, &left.elements)?;
+    clone_into(&mut elements, &right.elements)?;
     Ok(Datum::Array(Box::new(Array {
         element: left.element,
         dims,
@@ -264,31 +286,61 @@ fn to_text(
         .unwrap_or(ColumnType::new(array.element));
     let mut out = String::new();
     let mut first = true;
+    let mut meter = Meter::default();
     for element in &array.elements {
+        meter.tick(ELEMENT_COST)?;
         let shown = match (element.is_null(), null) {
             (true, None) => continue,
             (true, Some(null)) => null.into(),
             (false, _) => as_text(runtime, element, ty)?,
         };
         if !std::mem::replace(&mut first, false) {
-            out.push_str(separator);
+            work::grow(&mut out, separator)?;
         }
-        out.push_str(&shown);
+        work::grow(&mut out, &shown)?;
     }
     Ok(Datum::from(out))
+}
+
+/// Appends copies of elements; the list has room for them.
+fn clone_into(out: &mut Vec<Datum>, elements: &[Datum]) -> SqlResult<()> {
+    for part in elements.chunks(COPIED_AT_ONCE) {
+        out.append(&mut try_clone_all(part)?);
+    }
+    Ok(())
+}
+
+/// Elements copied between two looks at the memory they take.
+const COPIED_AT_ONCE: usize = 4096;
+
+/// The place of the first element that `wanted` takes.
+fn find_element(elements: &[Datum], mut wanted: impl FnMut(&Datum) -> bool) -> SqlResult<Option<usize>> {
+    let mut meter = Meter::default();
+    for (place, element) in elements.iter().enumerate() {
+        meter.tick(ELEMENT_COST)?;
+        if wanted(element) {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
 }
 
 /// Elements by hash, so that containment of long arrays is linear. Nulls match nothing.
 struct ElementSet<'a>(hashbrown::HashTable<&'a Datum>);
 
 impl<'a> ElementSet<'a> {
-    fn new(elements: &'a [Datum]) -> ElementSet<'a> {
+    fn new(elements: &'a [Datum]) -> SqlResult<ElementSet<'a>> {
         let hash = |element: &Datum| hash_row(std::slice::from_ref(element));
-        let mut table = hashbrown::HashTable::with_capacity(elements.len());
+        work::reserve(2 * size_of_val(elements) / 3)?;
+        let mut table: hashbrown::HashTable<&Datum> = hashbrown::HashTable::with_capacity(elements.len());
+        let mut meter = Meter::default();
         for element in elements.iter().filter(|element| !element.is_null()) {
-            table.insert_unique(hash(element), element, |other| hash(other));
+            meter.tick(2 * ELEMENT_COST)?;
+            // Of equal elements one will do, and many would make a long chain.
+            let entry = table.entry(hash(element), |other| equal(other, element), |other| hash(other));
+            entry.or_insert(element);
         }
-        ElementSet(table)
+        Ok(ElementSet(table))
     }
 
     fn contains(&self, element: &Datum) -> bool {
@@ -297,12 +349,10 @@ impl<'a> ElementSet<'a> {
     }
 }
 
-fn contains(container: &Datum, contained: &Datum) -> bool {
-    let set = ElementSet::new(&array_of(container).elements);
-    array_of(contained)
-        .elements
-        .iter()
-        .all(|element| set.contains(element))
+fn contains(container: &Datum, contained: &Datum) -> SqlResult<bool> {
+    let set = ElementSet::new(&array_of(container).elements)?;
+    let missing = find_element(&array_of(contained).elements, |element| !set.contains(element))?;
+    Ok(missing.is_none())
 }
 
 /// Whether two elements are the same, nulls included.
@@ -322,14 +372,21 @@ fn remove(array: &Datum, unwanted: &Datum) -> SqlResult<Datum> {
             "removing elements from multidimensional arrays",
         ));
     }
-    let kept: Vec<Datum> = array
-        .elements
-        .iter()
-        .filter(|element| !same(element, unwanted))
-        .cloned()
-        .collect();
+    let mut kept = Vec::new();
+    let mut meter = Meter::default();
+    for element in &array.elements {
+        meter.tick(ELEMENT_COST)?;
+        if !same(element, unwanted) {
+            work::push(&mut kept, element.try_clone()?)?;
+        }
+    }
     if kept.len() == array.elements.len() {
-        return Ok(Datum::Array(array.clone()));
+        let (element, dims) = (array.element, array.dims.clone());
+        return Ok(Datum::Array(Box::new(Array {
+            element,
+            dims,
+            elements: kept,
+        })));
     }
     let mut result = Array::from_elements(array.element, kept);
     if let (Some(dim), Some(old)) = (result.dims.first_mut(), array.dims.first()) {
@@ -338,15 +395,25 @@ fn remove(array: &Datum, unwanted: &Datum) -> SqlResult<Datum> {
     Ok(Datum::Array(Box::new(result)))
 }
 
-fn replace(array: &Datum, from: &Datum, to: &Datum) -> Datum {
+fn replace(array: &Datum, from: &Datum, to: &Datum) -> SqlResult<Datum> {
     let Datum::Array(array) = array else {
-        return Datum::Null;
+        return Ok(Datum::Null);
     };
-    let mut out = (**array).clone();
-    for element in out.elements.iter_mut().filter(|element| same(element, from)) {
-        *element = to.clone();
+    let mut elements = work::list(array.elements.len())?;
+    let mut meter = Meter::default();
+    for element in &array.elements {
+        meter.tick(ELEMENT_COST)?;
+        elements.push(if same(element, from) {
+            to.try_clone()?
+        } else {
+            element.try_clone()?
+        });
     }
-    Datum::Array(Box::new(out))
+    Ok(Datum::Array(Box::new(Array {
+        element: array.element,
+        dims: array.dims.clone(),
+        elements,
+    })))
 }
 
 fn one_dimensional(array: &Array) -> SqlResult<()> {
@@ -364,11 +431,15 @@ fn position(array: &Datum, wanted: &Datum, start: Option<i32>) -> SqlResult<Datu
     };
     one_dimensional(array)?;
     let lower = array.dims.first().map_or(1, |dim| dim.lower_bound);
-    let subscripts = array.elements.iter().zip(lower..);
-    let found = subscripts
-        .filter(|(_, subscript)| start.is_none_or(|start| *subscript >= start))
-        .find(|(element, _)| same(element, wanted));
-    Ok(found.map_or(Datum::Null, |(_, subscript)| Datum::Int4(subscript)))
+    let skipped = start.map_or(0, |start| {
+        (start as i64 - lower as i64).clamp(0, array.elements.len() as i64)
+    });
+    let found = find_element(&array.elements[skipped as usize..], |element| {
+        same(element, wanted)
+    })?;
+    Ok(found.map_or(Datum::Null, |place| {
+        Datum::Int4(lower + skipped as i32 + place as i32)
+    }))
 }
 
 fn positions(array: &Datum, wanted: &Datum) -> SqlResult<Datum> {
@@ -377,43 +448,72 @@ fn positions(array: &Datum, wanted: &Datum) -> SqlResult<Datum> {
     };
     one_dimensional(array)?;
     let lower = array.dims.first().map_or(1, |dim| dim.lower_bound);
-    let found = array
-        .elements
-        .iter()
-        .zip(lower..)
-        .filter(|(element, _)| same(element, wanted));
-    Ok(Datum::array(
-        oid::INT4,
-        found.map(|(_, subscript)| Datum::Int4(subscript)).collect(),
-    ))
+    let mut found = Vec::new();
+    let mut meter = Meter::default();
+    for (element, subscript) in array.elements.iter().zip(lower..) {
+        meter.tick(ELEMENT_COST)?;
+        if same(element, wanted) {
+            work::push(&mut found, Datum::Int4(subscript))?;
+        }
+    }
+    Ok(Datum::array(oid::INT4, found))
 }
 
 /// string_to_array: a null separator cuts into characters; pieces equal to `null` become nulls.
-fn split(value: &Datum, separator: &Datum, null: Option<&str>) -> Datum {
-    match pieces(value, separator, null) {
+fn split(value: &Datum, separator: &Datum, null: Option<&str>) -> SqlResult<Datum> {
+    Ok(match pieces(value, separator, null)? {
         Some(pieces) => Datum::array(oid::TEXT, pieces),
         None => Datum::Null,
-    }
+    })
 }
 
-pub(super) fn pieces(value: &Datum, separator: &Datum, null: Option<&str>) -> Option<Vec<Datum>> {
-    let value = value.as_str()?;
-    if value.is_empty() {
-        return Some(Vec::new());
-    }
-    let piece = |piece: &str| {
-        if Some(piece) == null {
-            Datum::Null
-        } else {
-            Datum::from(piece)
-        }
+pub(super) fn pieces(value: &Datum, separator: &Datum, null: Option<&str>) -> SqlResult<Option<Vec<Datum>>> {
+    let Some(value) = value.as_str() else {
+        return Ok(None);
     };
-    Some(match separator.as_str() {
+    let mut pieces = Pieces {
+        null,
+        found: Vec::new(),
+        meter: Meter::default(),
+    };
+    match separator.as_str() {
+        _ if value.is_empty() => {}
         None => {
             let mut buffer = [0; 4];
-            value.chars().map(|c| piece(c.encode_utf8(&mut buffer))).collect()
+            for c in value.chars() {
+                pieces.add(c.encode_utf8(&mut buffer))?;
+            }
         }
-        Some("") => vec![piece(value)],
-        Some(separator) => value.split(separator).map(piece).collect(),
-    })
+        Some("") => pieces.add(value)?,
+        Some(separator) => {
+            let finder = work::Finder::new(separator.as_bytes());
+            let mut rest = value;
+            while let Some(at) = finder.find(rest.as_bytes())? {
+                pieces.add(&rest[..at])?;
+                rest = &rest[at + separator.len()..];
+            }
+            pieces.add(rest)?;
+        }
+    }
+    Ok(Some(pieces.found))
+}
+
+/// What a text was cut into.
+struct Pieces<'a> {
+    null: Option<&'a str>,
+    found: Vec<Datum>,
+    meter: Meter,
+}
+
+impl Pieces<'_> {
+    fn add(&mut self, piece: &str) -> SqlResult<()> {
+        let value = if Some(piece) == self.null {
+            Datum::Null
+        } else {
+            copied(piece)?
+        };
+        let heap_bytes = value.heap_bytes().min(work::GRAIN_BYTES);
+        self.meter.keep(ELEMENT_COST + heap_bytes, heap_bytes)?;
+        work::push(&mut self.found, value)
+    }
 }

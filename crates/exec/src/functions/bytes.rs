@@ -2,11 +2,12 @@
 
 use md5::Md5;
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, operators};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use super::text::{negative_substring, substring_range};
+use super::text::{char_count, negative_substring, substring_range};
 use super::{Body, bytes, int4, int8, text};
 
 pub fn body(name: &str) -> Option<Body> {
@@ -16,10 +17,10 @@ pub fn body(name: &str) -> Option<Body> {
         "bit_length_bytea" => Body::Pure(|a| Ok(Datum::Int4(bytes(&a[0]).len() as i32 * 8))),
         "length_in_encoding" => Body::Pure(|a| {
             let value = mote_types::format::utf8(bytes(&a[0]))?;
-            Ok(Datum::Int4(value.chars().count() as i32))
+            Ok(Datum::Int4(char_count(value)? as i32))
         }),
         "byteapos" => Body::Pure(|a| {
-            let found = memchr::memmem::find(bytes(&a[0]), bytes(&a[1]));
+            let found = work::find(bytes(&a[0]), bytes(&a[1]))?;
             Ok(Datum::Int4(found.map_or(0, |offset| offset as i32 + 1)))
         }),
         "bytea_substr" => Body::Pure(|a| substring(bytes(&a[0]), int4(&a[1]), Some(int4(&a[2])))),
@@ -28,9 +29,9 @@ pub fn body(name: &str) -> Option<Body> {
         "byteaoverlay_no_len" => {
             Body::Pure(|a| overlay(bytes(&a[0]), bytes(&a[1]), int4(&a[2]), bytes(&a[1]).len() as i32))
         }
-        "byteatrim" => Body::Pure(|a| Ok(trim(bytes(&a[0]), bytes(&a[1]), true, true))),
-        "bytealtrim" => Body::Pure(|a| Ok(trim(bytes(&a[0]), bytes(&a[1]), true, false))),
-        "byteartrim" => Body::Pure(|a| Ok(trim(bytes(&a[0]), bytes(&a[1]), false, true))),
+        "byteatrim" => Body::Pure(|a| trim(bytes(&a[0]), bytes(&a[1]), true, true)),
+        "bytealtrim" => Body::Pure(|a| trim(bytes(&a[0]), bytes(&a[1]), true, false)),
+        "byteartrim" => Body::Pure(|a| trim(bytes(&a[0]), bytes(&a[1]), false, true)),
         "binary_encode" => Body::Pure(|a| encode(bytes(&a[0]), text(&a[1])).map(Datum::from)),
         "binary_decode" => Body::Pure(|a| decode(text(&a[0]), text(&a[1])).map(Datum::bytea)),
         "byteaGetByte" => Body::Pure(|a| {
@@ -39,7 +40,7 @@ pub fn body(name: &str) -> Option<Body> {
             Ok(Datum::Int4(value[at] as i32))
         }),
         "byteaSetByte" => Body::Pure(|a| {
-            let mut value = bytes(&a[0]).to_vec();
+            let mut value = joined(&[bytes(&a[0])])?;
             let at = position(int4(&a[1]) as i64, value.len() as i64)?;
             value[at] = int4(&a[2]) as u8;
             Ok(Datum::bytea(value))
@@ -50,7 +51,7 @@ pub fn body(name: &str) -> Option<Body> {
             Ok(Datum::Int4((value[at / 8] >> (at % 8) & 1) as i32))
         }),
         "byteaSetBit" => Body::Pure(|a| {
-            let mut value = bytes(&a[0]).to_vec();
+            let mut value = joined(&[bytes(&a[0])])?;
             let at = position(int8(&a[1]), value.len() as i64 * 8)?;
             match int4(&a[2]) {
                 0 => value[at / 8] &= !(1 << (at % 8)),
@@ -65,17 +66,40 @@ pub fn body(name: &str) -> Option<Body> {
             Ok(Datum::bytea(value))
         }),
         "bytea_bit_count" => Body::Pure(|a| {
-            let ones = bytes(&a[0]).iter().map(|byte| byte.count_ones() as i64);
-            Ok(Datum::Int8(ones.sum()))
+            let ones = |chunk: &[u8]| chunk.iter().map(|byte| byte.count_ones() as i64).sum::<i64>();
+            let counts = work::chunks(bytes(&a[0])).map(|chunk| chunk.map(ones));
+            Ok(Datum::Int8(counts.sum::<SqlResult<i64>>()?))
         }),
-        "md5_text" => Body::Pure(|a| Ok(Datum::from(hex(&Md5::digest(text(&a[0])))))),
-        "md5_bytea" => Body::Pure(|a| Ok(Datum::from(hex(&Md5::digest(bytes(&a[0])))))),
-        "sha224_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha224::digest(bytes(&a[0])).to_vec()))),
-        "sha256_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha256::digest(bytes(&a[0])).to_vec()))),
-        "sha384_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha384::digest(bytes(&a[0])).to_vec()))),
-        "sha512_bytea" => Body::Pure(|a| Ok(Datum::bytea(Sha512::digest(bytes(&a[0])).to_vec()))),
+        "md5_text" => Body::Pure(|a| Ok(Datum::from(hex(&digest::<Md5>(text(&a[0]).as_bytes())?)?))),
+        "md5_bytea" => Body::Pure(|a| Ok(Datum::from(hex(&digest::<Md5>(bytes(&a[0]))?)?))),
+        "sha224_bytea" => Body::Pure(|a| digest::<Sha224>(bytes(&a[0])).map(Datum::bytea)),
+        "sha256_bytea" => Body::Pure(|a| digest::<Sha256>(bytes(&a[0])).map(Datum::bytea)),
+        "sha384_bytea" => Body::Pure(|a| digest::<Sha384>(bytes(&a[0])).map(Datum::bytea)),
+        "sha512_bytea" => Body::Pure(|a| digest::<Sha512>(bytes(&a[0])).map(Datum::bytea)),
         _ => return None,
     })
+}
+
+/// The hash of a byte string. A byte costs more here than where it is merely copied.
+fn digest<D: Digest>(value: &[u8]) -> SqlResult<Vec<u8>> {
+    let mut hasher = D::new();
+    for chunk in work::chunks(value) {
+        let chunk = chunk?;
+        if chunk.len() >= work::GRAIN_BYTES {
+            work::spend(2 * chunk.len())?;
+        }
+        hasher.update(chunk);
+    }
+    Ok(hasher.finalize().to_vec())
+}
+
+/// Byte strings one behind the other.
+fn joined(parts: &[&[u8]]) -> SqlResult<Vec<u8>> {
+    let mut out = work::bytes_buffer(parts.iter().map(|part| part.len()).sum())?;
+    for part in parts {
+        work::grow_bytes(&mut out, part)?;
+    }
+    Ok(out)
 }
 
 /// A byte's or bit's place, counted from zero.
@@ -90,7 +114,7 @@ fn position(at: i64, count: i64) -> SqlResult<usize> {
 fn substring(value: &[u8], start: i32, length: Option<i32>) -> SqlResult<Datum> {
     let (from, to) = substring_range(start, length)?;
     let to = to.min(value.len());
-    Ok(Datum::bytea(if from < to { &value[from..to] } else { &[][..] }))
+    joined(&[if from < to { &value[from..to] } else { &[] }]).map(Datum::bytea)
 }
 
 fn overlay(value: &[u8], replacement: &[u8], start: i32, length: i32) -> SqlResult<Datum> {
@@ -99,32 +123,51 @@ fn overlay(value: &[u8], replacement: &[u8], start: i32, length: i32) -> SqlResu
     }
     let before = (start as usize - 1).min(value.len());
     let after = (start as i64 - 1 + length as i64).clamp(0, value.len() as i64) as usize;
-    Ok(Datum::bytea(
-        [&value[..before], replacement, &value[after..]].concat(),
-    ))
+    joined(&[&value[..before], replacement, &value[after..]]).map(Datum::bytea)
 }
 
-fn trim(value: &[u8], unwanted: &[u8], left: bool, right: bool) -> Datum {
-    let keep = |byte: &u8| !unwanted.contains(byte);
-    let from = if left {
-        value.iter().position(keep).unwrap_or(value.len())
-    } else {
-        0
-    };
-    let to = if right {
-        value.iter().rposition(keep).map_or(from, |last| last + 1)
-    } else {
-        value.len()
-    };
-    Datum::bytea(&value[from..to.max(from)])
+fn trim(value: &[u8], unwanted: &[u8], left: bool, right: bool) -> SqlResult<Datum> {
+    let mut is_unwanted = [false; 256];
+    for chunk in work::chunks(unwanted) {
+        chunk?.iter().for_each(|&byte| is_unwanted[byte as usize] = true);
+    }
+    let keep = |byte: &u8| !is_unwanted[*byte as usize];
+    let (mut from, mut to) = (0, value.len());
+    if left {
+        for chunk in work::chunks(value) {
+            let chunk = chunk?;
+            let skipped = chunk.iter().position(keep);
+            from += skipped.unwrap_or(chunk.len());
+            if skipped.is_some() {
+                break;
+            }
+        }
+    }
+    if right {
+        let mut meter = Meter::default();
+        while to > from && !keep(&value[to - 1]) {
+            to -= 1;
+            meter.tick(1)?;
+        }
+    }
+    joined(&[&value[from..to]]).map(Datum::bytea)
 }
 
-pub(crate) fn hex(value: &[u8]) -> String {
+pub(crate) fn hex(value: &[u8]) -> SqlResult<String> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = value
-        .iter()
-        .flat_map(|byte| [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]);
-    digits.map(char::from).collect()
+    let mut out = work::bytes_buffer(value.len() * 2)?;
+    for chunk in work::chunks(value) {
+        let digits = chunk?
+            .iter()
+            .flat_map(|byte| [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]);
+        out.extend(digits);
+    }
+    Ok(ascii(out))
+}
+
+/// Bytes that are ASCII by construction.
+fn ascii(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("encodings write ASCII")
 }
 
 fn unknown_encoding(name: &str) -> SqlError {
@@ -135,11 +178,21 @@ fn unknown_encoding(name: &str) -> SqlError {
 }
 
 fn encode(value: &[u8], format: &str) -> SqlResult<String> {
-    match format.to_ascii_lowercase().as_str() {
-        "hex" => Ok(hex(value)),
-        "base64" => Ok(base64(value)),
-        "escape" => Ok(escape(value)),
-        _ => Err(unknown_encoding(format)),
+    let name = format.to_ascii_lowercase();
+    let bytes = match name.as_str() {
+        "hex" => value.len() * 2,
+        "base64" => (value.len() + 2) / 3 * 4 + value.len() / (BASE64_LINE * 3 / 4),
+        "escape" => value.len(),
+        _ => return Err(unknown_encoding(format)),
+    };
+    if bytes + 4 > work::VALUE_BYTES_MAX {
+        let message = "result of encoding conversion is too large";
+        return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    match name.as_str() {
+        "hex" => hex(value),
+        "base64" => base64(value),
+        _ => escape(value),
     }
 }
 
@@ -156,38 +209,54 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// A line of base64, as MIME and PostgreSQL break it.
 const BASE64_LINE: usize = 76;
 
-fn base64(value: &[u8]) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for chunk in value.chunks(3) {
-        if column == BASE64_LINE {
-            out.push('\n');
-            column = 0;
+fn base64(value: &[u8]) -> SqlResult<String> {
+    let mut out = work::bytes_buffer(value.len().div_ceil(3) * 4 + value.len() / (BASE64_LINE / 4 * 3))?;
+    let mut meter = Meter::default();
+    for line in value.chunks(BASE64_LINE / 4 * 3) {
+        if !out.is_empty() {
+            out.push(b'\n');
         }
-        let word = chunk.iter().fold(0u32, |word, &byte| word << 8 | byte as u32) << (8 * (3 - chunk.len()));
-        for position in 0..4 {
-            if position <= chunk.len() {
-                out.push(BASE64[(word >> (18 - 6 * position) & 63) as usize] as char);
-            } else {
-                out.push('=');
-            }
+        for chunk in line.chunks(3) {
+            let word =
+                chunk.iter().fold(0u32, |word, &byte| word << 8 | byte as u32) << (8 * (3 - chunk.len()));
+            out.extend((0..4).map(|position| match position <= chunk.len() {
+                true => BASE64[(word >> (18 - 6 * position) & 63) as usize],
+                false => b'=',
+            }));
         }
-        column += 4;
+        meter.tick(BASE64_LINE)?;
     }
-    out
+    Ok(ascii(out))
 }
+
+/// The value of every base64 digit; 255 for what is none.
+const BASE64_VALUES: [u8; 256] = {
+    let mut values = [u8::MAX; 256];
+    let mut digit = 0;
+    while digit < 64 {
+        values[BASE64[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    values
+};
 
 fn unbase64(value: &str) -> SqlResult<Vec<u8>> {
     let invalid = |message: String| SqlError::new(state::INVALID_PARAMETER_VALUE, message);
-    let (mut out, mut word, mut count, mut padding) = (Vec::new(), 0u32, 0, 0);
+    let (mut out, mut word, mut count, mut padding) = (work::bytes_buffer(value.len() / 4 * 3)?, 0u32, 0, 0);
+    let mut meter = Meter::default();
     for c in value.chars() {
+        meter.tick(1)?;
         let digit = match c {
             ' ' | '\t' | '\n' | '\r' => continue,
             '=' => {
                 padding += 1;
                 0
             }
-            c => match BASE64.iter().position(|&b| b as char == c) {
+            c => match u8::try_from(c)
+                .ok()
+                .map(|byte| BASE64_VALUES[byte as usize])
+                .filter(|&digit| digit < 64)
+            {
                 Some(digit) if padding == 0 => digit as u32,
                 Some(_) => return Err(invalid("unexpected \"=\" while decoding base64 sequence".into())),
                 None => {
@@ -213,9 +282,14 @@ fn unbase64(value: &str) -> SqlResult<Vec<u8>> {
 }
 
 fn unhex(value: &str) -> SqlResult<Vec<u8>> {
-    let mut out = Vec::with_capacity(value.len() / 2);
+    let mut out = work::bytes_buffer(value.len() / 2)?;
     let mut high = None;
-    for c in value.chars().filter(|c| !c.is_ascii_whitespace()) {
+    let mut meter = Meter::default();
+    for c in value.chars() {
+        meter.tick(1)?;
+        if c.is_ascii_whitespace() {
+            continue;
+        }
         let digit = c.to_digit(16).ok_or_else(|| {
             SqlError::new(
                 state::INVALID_PARAMETER_VALUE,
@@ -236,16 +310,25 @@ fn unhex(value: &str) -> SqlResult<Vec<u8>> {
     }
 }
 
-fn escape(value: &[u8]) -> String {
-    let mut out = String::with_capacity(value.len());
-    for &byte in value {
-        match byte {
-            b'\\' => out.push_str("\\\\"),
-            0 | 0x80.. => out.push_str(&format!("\\{byte:03o}")),
-            _ => out.push(byte as char),
+fn escape(value: &[u8]) -> SqlResult<String> {
+    let mut out = String::new();
+    for chunk in work::chunks(value) {
+        let chunk = chunk?;
+        // A byte becomes four at most.
+        work::make_room(&mut out, 4 * chunk.len())?;
+        for &byte in chunk {
+            match byte {
+                b'\\' => out.push_str("\\\\"),
+                0 | 0x80.. => out.extend(['\\', octal(byte >> 6), octal(byte >> 3 & 7), octal(byte & 7)]),
+                _ => out.push(byte as char),
+            }
         }
     }
-    out
+    Ok(out)
+}
+
+fn octal(digit: u8) -> char {
+    (b'0' + digit) as char
 }
 
 fn unescape(value: &str) -> SqlResult<Vec<u8>> {
@@ -256,9 +339,11 @@ fn unescape(value: &str) -> SqlResult<Vec<u8>> {
         )
     };
     let bytes = value.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
+    let mut out = work::bytes_buffer(bytes.len())?;
     let mut at = 0;
+    let mut meter = Meter::default();
     while at < bytes.len() {
+        meter.tick(1)?;
         match &bytes[at..] {
             [b'\\', b'\\', ..] => {
                 out.push(b'\\');

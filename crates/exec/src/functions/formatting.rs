@@ -2,12 +2,13 @@
 
 use compact_str::CompactString;
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 use mote_sql::ast::deparse::identifier;
 use mote_types::format::to_char_numeric;
 use mote_types::{ColumnType, Datum, Numeric, datetime, oid};
 
-use super::text::as_text;
+use super::text::{append_repeated, as_text, char_count};
 use super::{Body, CallSite, float8, int4, int8, numeric, text};
 use crate::query::runtime::Runtime;
 
@@ -36,19 +37,18 @@ pub fn body(name: &str) -> Option<Body> {
             parse_identifier(text(&a[0]), strict).map(super::pattern::text_array)
         }),
         "quote_ident" => Body::Pure(|a| Ok(Datum::from(identifier(text(&a[0]))))),
-        "quote_literal" => Body::Pure(|a| Ok(Datum::from(quote_literal(text(&a[0]))))),
-        "quote_nullable" => Body::Pure(|a| Ok(nullable_literal(&a[0]))),
+        "quote_literal" => Body::Pure(|a| quoted(text(&a[0]))),
+        "quote_nullable" => Body::Pure(|a| match &a[0] {
+            Datum::Null => Ok(Datum::from("NULL")),
+            value => quoted(text(value)),
+        }),
         "quote_literal_anyelement" => Body::Runtime(|runtime, site, a| {
             let shown = as_text(runtime, &a[0], site.arguments[0])?;
-            Ok(Datum::from(quote_literal(&shown)))
+            quoted(&shown)
         }),
         "quote_nullable_anyelement" => Body::Runtime(|runtime, site, a| match &a[0] {
             Datum::Null => Ok(Datum::from("NULL")),
-            value => Ok(Datum::from(quote_literal(&as_text(
-                runtime,
-                value,
-                site.arguments[0],
-            )?))),
+            value => quoted(&as_text(runtime, value, site.arguments[0])?),
         }),
         "text_format" | "text_format_nv" => Body::Runtime(format),
         _ => return None,
@@ -185,10 +185,34 @@ pub(crate) fn quote_literal(value: &str) -> String {
     }
 }
 
-fn nullable_literal(value: &Datum) -> Datum {
-    value
-        .as_str()
-        .map_or_else(|| Datum::from("NULL"), |value| Datum::from(quote_literal(value)))
+/// [`quote_literal`] of a value of any length.
+fn quoted(value: &str) -> SqlResult<Datum> {
+    if value.len() < work::GRAIN_BYTES {
+        return Ok(Datum::from(quote_literal(value)));
+    }
+    // PostgreSQL takes room for the worst case.
+    work::check_length(2 * value.len() + 3)?;
+    let mut out = String::new();
+    work::grow(
+        &mut out,
+        if work::find(value.as_bytes(), b"\\")?.is_some() {
+            "E'"
+        } else {
+            "'"
+        },
+    )?;
+    let mut meter = Meter::default();
+    for part in value.split_inclusive(['\'', '\\']) {
+        meter.tick(part.len() + 8)?;
+        work::grow(&mut out, part)?;
+        match part.as_bytes().last() {
+            Some(b'\'') => work::grow(&mut out, "'")?,
+            Some(b'\\') => work::grow(&mut out, "\\")?,
+            _ => {}
+        }
+    }
+    work::grow(&mut out, "'")?;
+    Ok(Datum::from(out))
 }
 
 /// format(template, ...): %s, %I, %L, %%, with positions (`%1$s`), widths and the flag `-`.
@@ -197,17 +221,19 @@ fn format(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -
         return Ok(Datum::Null);
     }
     let template = text(&arguments[0]).to_string();
-    let mut out = String::with_capacity(template.len());
+    let mut out = work::text_buffer(template.len())?;
     let mut characters = template.chars().peekable();
     let mut next_argument = 1;
+    let mut meter = Meter::default();
     while let Some(c) = characters.next() {
+        meter.tick(4)?;
         if c != '%' {
-            out.push(c);
+            work::grow(&mut out, c.encode_utf8(&mut [0; 4]))?;
             continue;
         }
         if characters.peek() == Some(&'%') {
             characters.next();
-            out.push('%');
+            work::grow(&mut out, "%")?;
             continue;
         }
         let specifier = Specifier::parse(&mut characters)?;
@@ -226,13 +252,15 @@ fn format(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -
         let ty = site.arguments.get(position).copied().unwrap_or(ColumnType::TEXT);
         let shown = specifier.show(runtime, value, ty)?;
         let left = specifier.left || width < 0;
-        let padding = (width.unsigned_abs() as usize).saturating_sub(shown.chars().count());
+        let padding = (width.unsigned_abs() as usize).saturating_sub(char_count(&shown)?);
+        work::make_room(&mut out, padding)?;
         if !left {
-            out.extend(std::iter::repeat_n(' ', padding));
+            append_repeated(&mut out, " ", padding)?;
         }
-        out.push_str(&shown);
+        work::grow(&mut out, &shown)?;
         if left {
-            out.extend(std::iter::repeat_n(' ', padding));
+            work::make_room(&mut out, padding)?;
+            append_repeated(&mut out, " ", padding)?;
         }
     }
     Ok(Datum::from(out))
@@ -327,7 +355,7 @@ impl Specifier {
         Ok(match self.conversion {
             's' => shown,
             'I' => identifier(&shown).into(),
-            _ => quote_literal(&shown).into(),
+            _ => text(&quoted(&shown)?).into(),
         })
     }
 }

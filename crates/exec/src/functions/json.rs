@@ -5,33 +5,29 @@
 
 use compact_str::CompactString;
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
+use mote_types::datum::ELEMENT_COST;
 use mote_types::format::output_to_string;
 use mote_types::json::{Json, write_quoted};
 use mote_types::{ColumnType, Datum, FormatSettings, oid};
 
+use super::text::copied;
 use super::{Body, CallSite, array_of as array_argument, boolean, int4, jsonb, text};
 use crate::query::runtime::Runtime;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "to_json" => {
-            Body::Runtime(|runtime, site, a| Ok(to_json(&a[0], site.arguments[0], runtime.format())))
-        }
+        "to_json" => Body::Runtime(|runtime, site, a| to_json(&a[0], site.arguments[0], runtime.format())),
         "to_jsonb" => {
-            Body::Runtime(|runtime, site, a| binary(to_json(&a[0], site.arguments[0], runtime.format())))
+            Body::Runtime(|runtime, site, a| binary(to_json(&a[0], site.arguments[0], runtime.format())?))
         }
         "array_to_json" | "row_to_json" => {
-            Body::Runtime(|runtime, site, a| Ok(to_json(&a[0], site.arguments[0], runtime.format())))
+            Body::Runtime(|runtime, site, a| to_json(&a[0], site.arguments[0], runtime.format()))
         }
         "array_to_json_pretty" | "row_to_json_pretty" => Body::Runtime(|runtime, site, a| {
             let separator = if boolean(&a[1]) { ",\n " } else { "," };
-            Ok(composite_to_json(
-                &a[0],
-                site.arguments[0],
-                separator,
-                runtime.format(),
-            ))
+            composite_to_json(&a[0], site.arguments[0], separator, runtime.format())
         }),
         "json_build_array" | "json_build_array_noargs" => Body::Runtime(build_array),
         "jsonb_build_array" | "jsonb_build_array_noargs" => {
@@ -41,11 +37,11 @@ pub fn body(name: &str) -> Option<Body> {
         "jsonb_build_object" | "jsonb_build_object_noargs" => {
             Body::Runtime(|runtime, site, a| binary(build_object(runtime, site, a)?))
         }
-        "json_object_field" => Body::Pure(|a| Ok(raw_datum(raw_field(text(&a[0]), text(&a[1]))))),
+        "json_object_field" => Body::Pure(|a| raw_datum(raw_field(text(&a[0]), text(&a[1])))),
         "json_object_field_text" => Body::Pure(|a| raw_text(raw_field(text(&a[0]), text(&a[1])))),
-        "json_array_element" => Body::Pure(|a| Ok(raw_datum(raw_element(text(&a[0]), int4(&a[1]))))),
+        "json_array_element" => Body::Pure(|a| raw_datum(raw_element(text(&a[0]), int4(&a[1])))),
         "json_array_element_text" => Body::Pure(|a| raw_text(raw_element(text(&a[0]), int4(&a[1])))),
-        "json_extract_path" => Body::Pure(|a| Ok(raw_datum(raw_path(text(&a[0]), &a[1])))),
+        "json_extract_path" => Body::Pure(|a| raw_datum(raw_path(text(&a[0]), &a[1]))),
         "json_extract_path_text" => Body::Pure(|a| raw_text(raw_path(text(&a[0]), &a[1]))),
         "json_array_length" => Body::Pure(|a| match raw_elements(text(&a[0])) {
             Some(elements) => Ok(Datum::Int4(elements.len() as i32)),
@@ -55,13 +51,13 @@ pub fn body(name: &str) -> Option<Body> {
             )),
         }),
         "json_typeof" => Body::Pure(|a| Ok(Datum::from(raw_type(text(&a[0]))))),
-        "json_strip_nulls" => Body::Pure(|a| Ok(shown(&strip_nulls(&Json::parse(text(&a[0]))?)))),
-        "jsonb_object_field" => Body::Pure(|a| Ok(tree(jsonb(&a[0]).get(text(&a[1]))))),
-        "jsonb_object_field_text" => Body::Pure(|a| Ok(tree_text(jsonb(&a[0]).get(text(&a[1]))))),
-        "jsonb_array_element" => Body::Pure(|a| Ok(tree(element(jsonb(&a[0]), int4(&a[1]))))),
-        "jsonb_array_element_text" => Body::Pure(|a| Ok(tree_text(element(jsonb(&a[0]), int4(&a[1]))))),
-        "jsonb_extract_path" => Body::Pure(|a| Ok(tree(path(jsonb(&a[0]), &a[1])))),
-        "jsonb_extract_path_text" => Body::Pure(|a| Ok(tree_text(path(jsonb(&a[0]), &a[1])))),
+        "json_strip_nulls" => Body::Pure(|a| shown(&strip_nulls(&Json::parse(text(&a[0]))?))),
+        "jsonb_object_field" => Body::Pure(|a| tree(jsonb(&a[0]).get(text(&a[1])))),
+        "jsonb_object_field_text" => Body::Pure(|a| tree_text(jsonb(&a[0]).get(text(&a[1])))),
+        "jsonb_array_element" => Body::Pure(|a| tree(element(jsonb(&a[0]), int4(&a[1])))),
+        "jsonb_array_element_text" => Body::Pure(|a| tree_text(element(jsonb(&a[0]), int4(&a[1])))),
+        "jsonb_extract_path" => Body::Pure(|a| tree(path(jsonb(&a[0]), &a[1]))),
+        "jsonb_extract_path_text" => Body::Pure(|a| tree_text(path(jsonb(&a[0]), &a[1]))),
         "jsonb_array_length" => Body::Pure(|a| match jsonb(&a[0]) {
             Json::Array(elements) => Ok(Datum::Int4(elements.len() as i32)),
             other => Err(not_an_array(
@@ -70,13 +66,15 @@ pub fn body(name: &str) -> Option<Body> {
             )),
         }),
         "jsonb_typeof" => Body::Pure(|a| Ok(Datum::from(type_name(jsonb(&a[0]))))),
-        "jsonb_strip_nulls" => Body::Pure(|a| Ok(tree(Some(&strip_nulls(jsonb(&a[0])))))),
+        "jsonb_strip_nulls" => Body::Pure(|a| Ok(Datum::Jsonb(Box::new(strip_nulls(jsonb(&a[0])))))),
         "jsonb_pretty" => Body::Pure(|a| {
             let mut out = String::new();
-            pretty(jsonb(&a[0]), 0, &mut out);
+            pretty(jsonb(&a[0]), 0, &mut out)?;
             Ok(Datum::from(out))
         }),
-        "jsonb_concat" => Body::Pure(|a| Ok(tree(Some(&concatenate(jsonb(&a[0]), jsonb(&a[1])))))),
+        "jsonb_concat" => {
+            Body::Pure(|a| Ok(Datum::Jsonb(Box::new(concatenate(jsonb(&a[0]), jsonb(&a[1]))?))))
+        }
         "jsonb_delete" => Body::Pure(|a| delete_keys(jsonb(&a[0]), &[text(&a[1])])),
         "jsonb_delete_array" => Body::Pure(|a| {
             let keys: Vec<&str> = array_argument(&a[1])
@@ -103,27 +101,24 @@ pub fn body(name: &str) -> Option<Body> {
                 create,
             ))))
         }),
-        "json_object" => Body::Pure(|a| Ok(shown_pairs(&pairs_of(array_argument(&a[0]))?))),
-        "json_object_two_arg" => Body::Pure(|a| {
-            Ok(shown_pairs(&zipped(
-                array_argument(&a[0]),
-                array_argument(&a[1]),
-            )?))
-        }),
-        "jsonb_object" => Body::Pure(|a| binary(shown_pairs(&pairs_of(array_argument(&a[0]))?))),
+        "json_object" => Body::Pure(|a| shown_pairs(&pairs_of(array_argument(&a[0]))?)),
+        "json_object_two_arg" => {
+            Body::Pure(|a| shown_pairs(&zipped(array_argument(&a[0]), array_argument(&a[1]))?))
+        }
+        "jsonb_object" => Body::Pure(|a| binary(shown_pairs(&pairs_of(array_argument(&a[0]))?)?)),
         "jsonb_object_two_arg" => Body::Pure(|a| {
             binary(shown_pairs(&zipped(
                 array_argument(&a[0]),
                 array_argument(&a[1]),
-            )?))
+            )?)?)
         }),
         "jsonb_insert" => Body::Pure(|a| {
             let after = a.get(3).and_then(Datum::as_bool).unwrap_or(false);
             insert_path(jsonb(&a[0]), &path_keys(&a[1]), jsonb(&a[2]), after)
                 .map(|json| Datum::Jsonb(Box::new(json)))
         }),
-        "jsonb_contains" => Body::Pure(|a| Ok(Datum::Bool(contains(jsonb(&a[0]), jsonb(&a[1]), true)))),
-        "jsonb_contained" => Body::Pure(|a| Ok(Datum::Bool(contains(jsonb(&a[1]), jsonb(&a[0]), true)))),
+        "jsonb_contains" => Body::Pure(|a| contains(jsonb(&a[0]), jsonb(&a[1]), true).map(Datum::Bool)),
+        "jsonb_contained" => Body::Pure(|a| contains(jsonb(&a[1]), jsonb(&a[0]), true).map(Datum::Bool)),
         "jsonb_exists" => Body::Pure(|a| Ok(Datum::Bool(exists(jsonb(&a[0]), text(&a[1]))))),
         "jsonb_exists_any" => Body::Pure(|a| {
             let mut keys = array_argument(&a[1]).elements.iter().filter_map(Datum::as_str);
@@ -139,10 +134,27 @@ pub fn body(name: &str) -> Option<Body> {
 
 // Values to JSON.
 
-fn shown(json: &Json) -> Datum {
+fn shown(json: &Json) -> SqlResult<Datum> {
     let mut out = Vec::new();
-    json.write(&mut out);
-    Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"))
+    reserve_for(json.heap_bytes())?;
+    json.try_write(&mut out)?;
+    json_text(out)
+}
+
+/// JSON that was written as bytes; refused where it is longer than a value can be.
+fn json_text(out: Vec<u8>) -> SqlResult<Datum> {
+    work::check_length(out.len())?;
+    Ok(Datum::Text(
+        CompactString::from_utf8(out).expect("JSON text is UTF-8"),
+    ))
+}
+
+/// Room for the text of a value with this much on the heap, before it is written without asking.
+fn reserve_for(heap_bytes: usize) -> SqlResult<()> {
+    if heap_bytes >= work::GRAIN_BYTES {
+        work::reserve(heap_bytes)?;
+    }
+    Ok(())
 }
 
 fn binary(json_text: Datum) -> SqlResult<Datum> {
@@ -153,28 +165,38 @@ fn binary(json_text: Datum) -> SqlResult<Datum> {
 }
 
 /// A value as JSON text.
-pub(crate) fn to_json(value: &Datum, ty: ColumnType, format: &FormatSettings) -> Datum {
-    let mut out = Vec::new();
-    write_json(value, ty, ",", format, &mut out);
-    Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"))
+pub(crate) fn to_json(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlResult<Datum> {
+    composite_to_json(value, ty, ",", format)
 }
 
-fn composite_to_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSettings) -> Datum {
+fn composite_to_json(
+    value: &Datum,
+    ty: ColumnType,
+    separator: &str,
+    format: &FormatSettings,
+) -> SqlResult<Datum> {
     let mut out = Vec::new();
-    write_json(value, ty, separator, format, &mut out);
-    Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"))
+    reserve_for(value.heap_bytes())?;
+    write_json(value, ty, separator, format, &mut out)?;
+    json_text(out)
 }
 
-fn write_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSettings, out: &mut Vec<u8>) {
+fn write_json(
+    value: &Datum,
+    ty: ColumnType,
+    separator: &str,
+    format: &FormatSettings,
+    out: &mut Vec<u8>,
+) -> SqlResult<()> {
     match value {
         Datum::Null => out.extend_from_slice(b"null"),
         Datum::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
-        Datum::Text(value) if ty.oid == oid::JSON => out.extend_from_slice(value.as_bytes()),
-        Datum::Jsonb(json) => json.write(out),
+        Datum::Text(value) if ty.oid == oid::JSON => return work::grow_bytes(out, value.as_bytes()),
+        Datum::Jsonb(json) => return json.try_write(out),
         Datum::Array(array) => {
             let element = ColumnType::new(array.element);
             let mut elements = array.elements.iter();
-            write_dimension(&array.dims, &mut elements, element, separator, format, out);
+            return write_dimension(&array.dims, &mut elements, element, separator, format, out);
         }
         Datum::Record(record) => {
             out.push(b'{');
@@ -182,14 +204,14 @@ fn write_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSet
                 if number > 0 {
                     out.extend_from_slice(separator.as_bytes());
                 }
-                write_quoted(&record.ty.name(number), out);
+                write_quoted(&record.ty.name(number), out)?;
                 out.push(b':');
-                write_json(field, *ty, ",", format, out);
+                write_json(field, *ty, ",", format, out)?;
             }
             out.push(b'}');
         }
         Datum::Timestamp(_) | Datum::TimestampTz(_) => {
-            write_quoted(&output_to_string(value, ty, format).replacen(' ', "T", 1), out)
+            return write_quoted(&output_to_string(value, ty, format).replacen(' ', "T", 1), out);
         }
         Datum::Int2(_)
         | Datum::Int4(_)
@@ -202,13 +224,15 @@ fn write_json(value: &Datum, ty: ColumnType, separator: &str, format: &FormatSet
                 .bytes()
                 .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E'));
             if is_number {
-                out.extend_from_slice(shown.as_bytes())
+                out.extend_from_slice(shown.as_bytes());
             } else {
-                write_quoted(&shown, out)
+                return write_quoted(&shown, out);
             }
         }
-        other => write_quoted(&output_to_string(other, ty, format), out),
+        Datum::Text(value) if ty.oid != oid::BPCHAR => return write_quoted(value, out),
+        other => return write_quoted(&output_to_string(other, ty, format), out),
     }
+    Ok(())
 }
 
 fn write_dimension(
@@ -218,19 +242,22 @@ fn write_dimension(
     separator: &str,
     format: &FormatSettings,
     out: &mut Vec<u8>,
-) {
+) -> SqlResult<()> {
     out.push(b'[');
+    let mut meter = Meter::default();
     for number in 0..dims.first().map_or(0, |dim| dim.length) {
+        meter.tick(ELEMENT_COST)?;
         if number > 0 {
             out.extend_from_slice(separator.as_bytes());
         }
         if dims.len() > 1 {
-            write_dimension(&dims[1..], elements, element, ",", format, out);
+            write_dimension(&dims[1..], elements, element, ",", format, out)?;
         } else if let Some(value) = elements.next() {
-            write_json(value, element, ",", format, out);
+            write_json(value, element, ",", format, out)?;
         }
     }
     out.push(b']');
+    Ok(())
 }
 
 fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
@@ -239,12 +266,11 @@ fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datu
         if number > 0 {
             out.extend_from_slice(b", ");
         }
-        write_json(value, *ty, ",", runtime.format(), &mut out);
+        reserve_for(value.heap_bytes())?;
+        write_json(value, *ty, ",", runtime.format(), &mut out)?;
     }
     out.push(b']');
-    Ok(Datum::Text(
-        CompactString::from_utf8(out).expect("JSON text is UTF-8"),
-    ))
+    json_text(out)
 }
 
 fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
@@ -270,25 +296,29 @@ fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Dat
             )
             .hint("Object keys should be text."));
         }
-        write_quoted(&output_to_string(&pair[0], types[0], runtime.format()), &mut out);
+        write_quoted(&output_to_string(&pair[0], types[0], runtime.format()), &mut out)?;
         out.extend_from_slice(b" : ");
-        write_json(&pair[1], types[1], ",", runtime.format(), &mut out);
+        reserve_for(pair[0].heap_bytes() + pair[1].heap_bytes())?;
+        write_json(&pair[1], types[1], ",", runtime.format(), &mut out)?;
     }
     out.push(b'}');
-    Ok(Datum::Text(
-        CompactString::from_utf8(out).expect("JSON text is UTF-8"),
-    ))
+    json_text(out)
 }
 
 /// What json_agg and jsonb_agg make of the elements' JSON texts.
-pub(crate) fn array_of(elements: &[Datum], as_binary: bool) -> Datum {
-    let joined: Vec<&str> = elements.iter().filter_map(Datum::as_str).collect();
-    let array = Datum::from(format!("[{}]", joined.join(", ")));
-    if as_binary {
-        binary(array).unwrap_or_default()
-    } else {
-        array
+pub(crate) fn array_of(elements: &[Datum], as_binary: bool) -> SqlResult<Datum> {
+    let mut out = String::from("[");
+    let mut meter = Meter::default();
+    for (number, element) in elements.iter().filter_map(Datum::as_str).enumerate() {
+        meter.tick(ELEMENT_COST)?;
+        if number > 0 {
+            work::grow(&mut out, ", ")?;
+        }
+        work::grow(&mut out, element)?;
     }
+    work::grow(&mut out, "]")?;
+    let array = Datum::from(out);
+    if as_binary { binary(array) } else { Ok(array) }
 }
 
 /// json_object_agg and jsonb_object_agg.
@@ -320,31 +350,29 @@ impl JsonObjectBuilder {
             ));
         }
         let key = output_to_string(key, key_type, runtime.format());
-        let value = to_json(value, value_type, runtime.format());
+        let value = to_json(value, value_type, runtime.format())?;
         self.members.push((key.into(), text(&value).into()));
         Ok(())
     }
 
-    pub fn finish(&self) -> Datum {
+    pub fn finish(&self) -> SqlResult<Datum> {
         if self.members.is_empty() {
-            return Datum::Null;
+            return Ok(Datum::Null);
         }
         let mut out = b"{ ".to_vec();
+        let mut meter = Meter::default();
         for (number, (key, value)) in self.members.iter().enumerate() {
+            meter.tick(ELEMENT_COST)?;
             if number > 0 {
-                out.extend_from_slice(b", ");
+                work::grow_bytes(&mut out, b", ")?;
             }
-            write_quoted(key, &mut out);
-            out.extend_from_slice(b" : ");
-            out.extend_from_slice(value.as_bytes());
+            write_quoted(key, &mut out)?;
+            work::grow_bytes(&mut out, b" : ")?;
+            work::grow_bytes(&mut out, value.as_bytes())?;
         }
-        out.extend_from_slice(b" }");
-        let object = Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"));
-        if self.binary {
-            binary(object).unwrap_or_default()
-        } else {
-            object
-        }
+        work::grow_bytes(&mut out, b" }")?;
+        let object = json_text(out)?;
+        if self.binary { binary(object) } else { Ok(object) }
     }
 }
 
@@ -456,8 +484,8 @@ fn raw_path<'a>(json: &'a str, path: &Datum) -> Option<&'a str> {
     Some(current)
 }
 
-fn raw_datum(raw: Option<&str>) -> Datum {
-    raw.map_or(Datum::Null, |raw| Datum::from(raw.trim()))
+fn raw_datum(raw: Option<&str>) -> SqlResult<Datum> {
+    raw.map_or(Ok(Datum::Null), |raw| copied(raw.trim()))
 }
 
 /// The text of a raw value: strings without quotes, null as NULL.
@@ -466,9 +494,9 @@ pub(super) fn raw_text(raw: Option<&str>) -> SqlResult<Datum> {
         None | Some("null") => Datum::Null,
         Some(raw) if raw.starts_with('"') => match Json::parse(raw)? {
             Json::String(value) => Datum::Text(value),
-            _ => Datum::from(raw),
+            _ => copied(raw)?,
         },
-        Some(raw) => Datum::from(raw),
+        Some(raw) => copied(raw)?,
     })
 }
 
@@ -490,14 +518,16 @@ pub(super) fn not_an_array(verb: &str, is_object: bool) -> SqlError {
 
 // `jsonb`.
 
-pub(super) fn tree(json: Option<&Json>) -> Datum {
-    json.map_or(Datum::Null, |json| Datum::Jsonb(Box::new(json.clone())))
+pub(super) fn tree(json: Option<&Json>) -> SqlResult<Datum> {
+    json.map_or(Ok(Datum::Null), |json| {
+        Ok(Datum::Jsonb(Box::new(json.try_clone()?)))
+    })
 }
 
-pub(super) fn tree_text(json: Option<&Json>) -> Datum {
+pub(super) fn tree_text(json: Option<&Json>) -> SqlResult<Datum> {
     match json {
-        None | Some(Json::Null) => Datum::Null,
-        Some(Json::String(value)) => Datum::Text(value.clone()),
+        None | Some(Json::Null) => Ok(Datum::Null),
+        Some(Json::String(value)) => copied(value),
         Some(other) => shown(other),
     }
 }
@@ -555,54 +585,63 @@ fn strip_nulls(json: &Json) -> Json {
     }
 }
 
-fn pretty(json: &Json, depth: usize, out: &mut String) {
+fn pretty(json: &Json, depth: usize, out: &mut String) -> SqlResult<()> {
     let indent = |depth: usize, out: &mut String| {
-        out.push('\n');
-        out.extend(std::iter::repeat_n(' ', depth * 4));
+        work::grow(out, "\n")?;
+        (0..depth).try_for_each(|_| work::grow(out, "    "))
     };
-    let push = |json: &Json, out: &mut String| out.push_str(text(&shown(json)));
+    let mut meter = Meter::default();
+    let mut separate = |number: usize, out: &mut String| {
+        meter.tick(ELEMENT_COST)?;
+        if number > 0 {
+            work::grow(out, ",")?;
+        }
+        indent(depth + 1, out)
+    };
+    let push = |json: &Json, out: &mut String| work::grow(out, text(&shown(json)?));
     match json {
         Json::Array(elements) => {
-            out.push('[');
+            work::grow(out, "[")?;
             for (number, element) in elements.iter().enumerate() {
-                if number > 0 {
-                    out.push(',');
-                }
-                indent(depth + 1, out);
-                pretty(element, depth + 1, out);
+                separate(number, out)?;
+                pretty(element, depth + 1, out)?;
             }
-            indent(depth, out);
-            out.push(']');
+            indent(depth, out)?;
+            work::grow(out, "]")
         }
         Json::Object(members) => {
-            out.push('{');
+            work::grow(out, "{")?;
             for (number, (key, value)) in members.iter().enumerate() {
-                if number > 0 {
-                    out.push(',');
-                }
-                indent(depth + 1, out);
-                push(&Json::String(key.clone()), out);
-                out.push_str(": ");
-                pretty(value, depth + 1, out);
+                separate(number, out)?;
+                push(&Json::String(key.clone()), out)?;
+                work::grow(out, ": ")?;
+                pretty(value, depth + 1, out)?;
             }
-            indent(depth, out);
-            out.push('}');
+            indent(depth, out)?;
+            work::grow(out, "}")
         }
         scalar => push(scalar, out),
     }
 }
 
-fn concatenate(left: &Json, right: &Json) -> Json {
-    match (left, right) {
-        (Json::Object(a), Json::Object(b)) => Json::object(a.iter().chain(b).cloned().collect()),
-        _ => {
-            let list = |json: &Json| match json {
-                Json::Array(elements) => elements.clone(),
-                other => vec![other.clone()],
-            };
-            Json::Array([list(left), list(right)].concat())
+fn concatenate(left: &Json, right: &Json) -> SqlResult<Json> {
+    let left = left.try_clone()?;
+    let right = right.try_clone()?;
+    Ok(match (left, right) {
+        (Json::Object(mut a), Json::Object(b)) => {
+            a.extend(b);
+            Json::object(a)
         }
-    }
+        (left, right) => {
+            let list = |json: Json| match json {
+                Json::Array(elements) => elements,
+                other => vec![other],
+            };
+            let mut joined = list(left);
+            joined.extend(list(right));
+            Json::Array(joined)
+        }
+    })
 }
 
 fn delete_keys(json: &Json, keys: &[&str]) -> SqlResult<Datum> {
@@ -818,36 +857,59 @@ fn zipped<'a>(keys: &'a mote_types::Array, values: &'a mote_types::Array) -> Sql
 }
 
 /// An object of texts, in the form `json_object` gives it.
-fn shown_pairs(pairs: &Pairs<'_>) -> Datum {
+fn shown_pairs(pairs: &Pairs<'_>) -> SqlResult<Datum> {
     let mut out = vec![b'{'];
     for (position, (key, value)) in pairs.iter().enumerate() {
         if position > 0 {
             out.extend_from_slice(b", ");
         }
-        write_quoted(key, &mut out);
+        write_quoted(key, &mut out)?;
         out.extend_from_slice(b" : ");
         match value {
-            Some(value) => write_quoted(value, &mut out),
+            Some(value) => write_quoted(value, &mut out)?,
             None => out.extend_from_slice(b"null"),
         }
     }
     out.push(b'}');
-    Datum::Text(CompactString::from_utf8(out).expect("JSON text is UTF-8"))
+    json_text(out)
 }
 
 /// Containment: objects by members, arrays as sets; at the top an array contains a scalar that is its element.
-fn contains(container: &Json, contained: &Json, top: bool) -> bool {
-    match (container, contained) {
-        (Json::Object(_), Json::Object(members)) => members
-            .iter()
-            .all(|(key, value)| container.get(key).is_some_and(|own| contains(own, value, false))),
-        (Json::Array(own), Json::Array(elements)) => elements
-            .iter()
-            .all(|element| own.iter().any(|candidate| contains(candidate, element, false))),
-        (Json::Array(own), scalar) if top && !matches!(scalar, Json::Object(_)) => {
-            own.iter().any(|candidate| contains(candidate, scalar, false))
+fn contains(container: &Json, contained: &Json, top: bool) -> SqlResult<bool> {
+    contains_metered(container, contained, top, &mut Meter::default())
+}
+
+fn contains_metered(container: &Json, contained: &Json, top: bool, meter: &mut Meter) -> SqlResult<bool> {
+    let mut any = |own: &[Json], element: &Json| -> SqlResult<bool> {
+        for candidate in own {
+            meter.tick(ELEMENT_COST)?;
+            if contains_metered(candidate, element, false, meter)? {
+                return Ok(true);
+            }
         }
-        (a, b) => a.compare(b).is_eq(),
+        Ok(false)
+    };
+    match (container, contained) {
+        (Json::Object(_), Json::Object(members)) => {
+            for (key, value) in members {
+                meter.tick(ELEMENT_COST)?;
+                match container.get(key) {
+                    Some(own) if contains_metered(own, value, false, meter)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            Ok(true)
+        }
+        (Json::Array(own), Json::Array(elements)) => {
+            for element in elements {
+                if !any(own, element)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Json::Array(own), scalar) if top && !matches!(scalar, Json::Object(_)) => any(own, scalar),
+        (a, b) => Ok(a.compare(b).is_eq()),
     }
 }
 

@@ -5,14 +5,17 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
+use mote_types::datum::ELEMENT_COST;
 use mote_types::pattern::{Escape, LikePattern, similar_to_regex, substring_regex};
 use mote_types::{Datum, oid};
 use regex::{Captures, Regex, RegexBuilder};
 
+use super::text::{char_count, char_offset, copied};
 use super::{Body, CallSite, bytes, int4, text};
 
 pub fn body(name: &str) -> Option<Body> {
@@ -35,8 +38,8 @@ pub fn body(name: &str) -> Option<Body> {
         "bpcharicregexne" => {
             Body::Runtime(|_, site, a| matches(&padded(site, a), "i").map(|is| Datum::Bool(!is)))
         }
-        "bytealike" => Body::Pure(|a| Ok(Datum::Bool(bytes_like(bytes(&a[0]), bytes(&a[1]))))),
-        "byteanlike" => Body::Pure(|a| Ok(Datum::Bool(!bytes_like(bytes(&a[0]), bytes(&a[1]))))),
+        "bytealike" => Body::Pure(|a| bytes_like(bytes(&a[0]), bytes(&a[1])).map(Datum::Bool)),
+        "byteanlike" => Body::Pure(|a| bytes_like(bytes(&a[0]), bytes(&a[1])).map(|is| Datum::Bool(!is))),
         "like_escape" => Body::Pure(|a| like_escape(text(&a[0]), text(&a[1])).map(Datum::from)),
         "like_escape_bytea" => Body::Pure(|a| {
             let pattern = String::from_utf8_lossy(bytes(&a[0])).into_owned();
@@ -127,29 +130,29 @@ pub fn body(name: &str) -> Option<Body> {
 const CACHED_PATTERNS_MAX: usize = 256;
 
 thread_local! {
-    static LIKE_PATTERNS: RefCell<HashMap<(String, bool), Rc<LikePattern>>> = RefCell::default();
-    static REGEXES: RefCell<HashMap<(String, String), Rc<Regex>>> = RefCell::default();
+    static LIKE_PATTERNS: RefCell<HashMap<(String, bool), Arc<LikePattern>>> = RefCell::default();
+    static REGEXES: RefCell<HashMap<(String, String), Arc<Regex>>> = RefCell::default();
 }
 
 fn like(arguments: &[Datum], fold_case: bool) -> SqlResult<bool> {
     let pattern = text(&arguments[1]);
-    let compiled = LIKE_PATTERNS.with_borrow_mut(|patterns| -> SqlResult<Rc<LikePattern>> {
+    let compiled = LIKE_PATTERNS.with_borrow_mut(|patterns| -> SqlResult<Arc<LikePattern>> {
         // The key is owned; patterns are short and the look-up is far cheaper than compiling one.
         let key = (pattern.to_string(), fold_case);
         if let Some(found) = patterns.get(&key) {
-            return Ok(Rc::clone(found));
+            return Ok(Arc::clone(found));
         }
-        let compiled = Rc::new(match fold_case {
+        let compiled = Arc::new(match fold_case {
             true => LikePattern::new_case_insensitive(pattern, Escape::default())?,
             false => LikePattern::new(pattern, Escape::default())?,
         });
         if patterns.len() >= CACHED_PATTERNS_MAX {
             patterns.clear();
         }
-        patterns.insert(key, Rc::clone(&compiled));
+        patterns.insert(key, Arc::clone(&compiled));
         Ok(compiled)
     })?;
-    Ok(compiled.matches(text(&arguments[0])))
+    compiled.matches(text(&arguments[0]))
 }
 
 /// A value of `character(n)` with the blanks it is held without: patterns see them.
@@ -159,14 +162,35 @@ fn padded(site: &CallSite, arguments: &[Datum]) -> [Datum; 2] {
     [Datum::from(value), arguments[1].clone()]
 }
 
-/// LIKE over bytes, with the default escape.
-fn bytes_like(value: &[u8], pattern: &[u8]) -> bool {
-    match pattern {
-        [] => value.is_empty(),
-        [b'%', rest @ ..] => (0..=value.len()).any(|skip| bytes_like(&value[skip..], rest)),
-        [b'_', rest @ ..] => !value.is_empty() && bytes_like(&value[1..], rest),
-        [b'\\', literal, rest @ ..] => value.first() == Some(literal) && bytes_like(&value[1..], rest),
-        [literal, rest @ ..] => value.first() == Some(literal) && bytes_like(&value[1..], rest),
+/// LIKE over bytes, with the default escape. Only the last `%` is ever backed up to.
+fn bytes_like(value: &[u8], pattern: &[u8]) -> SqlResult<bool> {
+    let mut meter = Meter::default();
+    let (mut value, mut pattern) = (value, pattern);
+    // What follows the last `%`, and where its next attempt begins.
+    let mut resume: Option<(&[u8], &[u8])> = None;
+    loop {
+        meter.tick(4)?;
+        (value, pattern) = match (pattern, value) {
+            ([], []) => return Ok(true),
+            ([b'%', rest @ ..], _) => {
+                resume = Some((rest, value));
+                (value, rest)
+            }
+            ([b'_', rest @ ..], [_, behind @ ..]) => (behind, rest),
+            ([b'\\', literal, rest @ ..], [first, behind @ ..]) if literal == first => (behind, rest),
+            ([literal, rest @ ..], [first, behind @ ..])
+                if literal == first && !matches!(literal, b'\\' | b'_') =>
+            {
+                (behind, rest)
+            }
+            _ => match resume {
+                Some((rest, [_, behind @ ..])) => {
+                    resume = Some((rest, behind));
+                    (behind, rest)
+                }
+                _ => return Ok(false),
+            },
+        };
     }
 }
 
@@ -189,17 +213,17 @@ fn like_escape(pattern: &str, escape: &str) -> SqlResult<String> {
 }
 
 /// Compiles a pattern with PostgreSQL's option letters, or finds it in the thread's cache.
-fn compile(pattern: &str, flags: &str) -> SqlResult<Rc<Regex>> {
+fn compile(pattern: &str, flags: &str) -> SqlResult<Arc<Regex>> {
     REGEXES.with_borrow_mut(|regexes| {
         let key = (pattern.to_string(), flags.to_string());
         if let Some(found) = regexes.get(&key) {
-            return Ok(Rc::clone(found));
+            return Ok(Arc::clone(found));
         }
-        let compiled = Rc::new(build(pattern, flags)?);
+        let compiled = Arc::new(build(pattern, flags)?);
         if regexes.len() >= CACHED_PATTERNS_MAX {
             regexes.clear();
         }
-        regexes.insert(key, Rc::clone(&compiled));
+        regexes.insert(key, Arc::clone(&compiled));
         Ok(compiled)
     })
 }
@@ -335,19 +359,33 @@ fn forbid_global(flags: &str, function: &str) -> SqlResult<()> {
 }
 
 fn matches(arguments: &[Datum], flags: &str) -> SqlResult<bool> {
-    Ok(compile(text(&arguments[1]), flags)?.is_match(text(&arguments[0])))
+    let value = text(&arguments[0]);
+    let regex = compile(text(&arguments[1]), flags)?;
+    search_cost(value, 0)?;
+    Ok(regex.is_match(value))
+}
+
+/// Pays for one search from `at` on. A search cannot be interrupted: it is paid for beforehand, at a part of what it may
+/// cost at most, since most searches end early.
+fn search_cost(value: &str, at: usize) -> SqlResult<()> {
+    let left = value.len() - at;
+    if left < work::GRAIN_BYTES {
+        return Ok(());
+    }
+    work::spend(256 + left / 4096)
 }
 
 /// The first group of the first match, or the whole match where the pattern has no group.
 fn first_match(value: &str, pattern: &str) -> SqlResult<Datum> {
     let regex = compile(pattern, "")?;
-    Ok(match regex.captures(value) {
-        None => Datum::Null,
+    search_cost(value, 0)?;
+    match regex.captures(value) {
+        None => Ok(Datum::Null),
         Some(captures) if captures.len() > 1 => {
-            captures.get(1).map_or(Datum::Null, |m| Datum::from(m.as_str()))
+            captures.get(1).map_or(Ok(Datum::Null), |m| copied(m.as_str()))
         }
-        Some(captures) => Datum::from(&captures[0]),
-    })
+        Some(captures) => copied(&captures[0]),
+    }
 }
 
 /// The byte offset of a 1-based character position.
@@ -358,8 +396,7 @@ fn offset(value: &str, start: i32) -> SqlResult<usize> {
             format!("invalid value for parameter \"start\": {start}"),
         ));
     }
-    let position = value.char_indices().nth(start as usize - 1);
-    Ok(position.map_or(value.len(), |(offset, _)| offset))
+    char_offset(value, start as usize - 1)
 }
 
 /// `n`: which match to replace, 0 for all; None: the first, or all with the option `g`.
@@ -384,20 +421,21 @@ fn replace(
         None => 1,
     };
     let from = offset(value, start)?;
-    let mut out = String::with_capacity(value.len());
-    let mut copied = 0;
+    let mut out = String::new();
+    let mut done = 0;
     let mut at = from;
     let mut number = 0;
     while at <= value.len() {
+        search_cost(value, at)?;
         let Some(captures) = regex.captures_at(value, at) else {
             break;
         };
         let whole = captures.get(0).expect("a match has group 0");
         number += 1;
         if which == 0 || number == which {
-            out.push_str(&value[copied..whole.start()]);
-            expand(&captures, replacement, &mut out);
-            copied = whole.end();
+            work::grow(&mut out, &value[done..whole.start()])?;
+            expand(&captures, replacement, &mut out)?;
+            done = whole.end();
             if which != 0 {
                 break;
             }
@@ -410,41 +448,44 @@ fn replace(
             },
         };
     }
-    out.push_str(&value[copied..]);
+    work::grow(&mut out, &value[done..])?;
     Ok(Datum::from(out))
 }
 
 /// `\1` to `\9` and `\&` stand for groups and the match, `\\` for a backslash.
-fn expand(captures: &Captures<'_>, replacement: &str, out: &mut String) {
-    let mut characters = replacement.chars();
-    while let Some(c) = characters.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        match characters.next() {
-            Some('&') => out.push_str(&captures[0]),
+fn expand(captures: &Captures<'_>, replacement: &str, out: &mut String) -> SqlResult<()> {
+    let mut rest = replacement;
+    while let Some(at) = rest.find('\\') {
+        work::grow(out, &rest[..at])?;
+        let mut behind = rest[at + 1..].chars();
+        match behind.next() {
+            Some('&') => work::grow(out, &captures[0])?,
             Some(digit @ '1'..='9') => {
                 let group = digit as usize - '0' as usize;
-                out.push_str(captures.get(group).map_or("", |m| m.as_str()));
+                work::grow(out, captures.get(group).map_or("", |m| m.as_str()))?;
             }
-            Some('\\') => out.push('\\'),
+            Some('\\') => work::grow(out, "\\")?,
             Some(other) => {
-                out.push('\\');
-                out.push(other);
+                work::grow(out, "\\")?;
+                work::grow(out, other.encode_utf8(&mut [0; 4]))?;
             }
-            None => out.push('\\'),
+            None => work::grow(out, "\\")?,
         }
+        rest = behind.as_str();
     }
+    work::grow(out, rest)
 }
 
 fn count(value: &str, pattern: &str, start: i32, flags: &str) -> SqlResult<Datum> {
     forbid_global(flags, "regexp_count()")?;
     let regex = compile(pattern, flags)?;
     let from = offset(value, start)?;
-    Ok(Datum::Int4(
-        regex.find_iter(value).filter(|m| m.start() >= from).count() as i32,
-    ))
+    let mut count = 0;
+    for found in regex.find_iter(value) {
+        search_cost(value, found.end())?;
+        count += i32::from(found.start() >= from);
+    }
+    Ok(Datum::Int4(count))
 }
 
 /// The n-th match from a position on, or one of its groups: its byte range.
@@ -468,11 +509,16 @@ fn nth_match(
     }
     forbid_global(flags, function)?;
     let regex = compile(text(&arguments[1]), flags)?;
-    let mut found = regex
-        .captures_iter(value)
-        .filter(|captures| captures.get_match().start() >= from);
-    let captures = found.nth(n as usize - 1);
-    Ok(captures.and_then(|captures| captures.get(group as usize).map(|part| part.range())))
+    let mut left = n;
+    for captures in regex.captures_iter(value) {
+        let whole = captures.get_match();
+        search_cost(value, whole.end())?;
+        left -= i32::from(whole.start() >= from);
+        if left == 0 {
+            return Ok(captures.get(group as usize).map(|part| part.range()));
+        }
+    }
+    Ok(None)
 }
 
 /// `regexp_instr`: the place of the match, or the one behind it; 0 for none.
@@ -484,40 +530,47 @@ fn instr(arguments: &[Datum], start: i32, n: i32, end: i32, flags: &str, group: 
     let found = nth_match(arguments, (start, n, group), flags, "regexp_instr()")?;
     let place = found.map(|range| if end == 0 { range.start } else { range.end });
     let value = text(&arguments[0]);
-    Ok(Datum::Int4(
-        place.map_or(0, |place| value[..place].chars().count() as i32 + 1),
-    ))
+    Ok(Datum::Int4(match place {
+        Some(place) => char_count(&value[..place])? as i32 + 1,
+        None => 0,
+    }))
 }
 
 fn substr(arguments: &[Datum], start: i32, n: i32, flags: &str, group: i32) -> SqlResult<Datum> {
     let found = nth_match(arguments, (start, n, group), flags, "regexp_substr()")?;
-    Ok(found.map_or(Datum::Null, |range| Datum::from(&text(&arguments[0])[range])))
+    found.map_or(Ok(Datum::Null), |range| copied(&text(&arguments[0])[range]))
 }
 
-fn groups_of(captures: &Captures<'_>) -> Datum {
-    let group = |m: Option<regex::Match<'_>>| m.map_or(Datum::Null, |m| Datum::from(m.as_str()));
+fn groups_of(captures: &Captures<'_>) -> SqlResult<Datum> {
+    let group = |m: Option<regex::Match<'_>>| m.map_or(Ok(Datum::Null), |m| copied(m.as_str()));
     let groups = match captures.len() {
-        1 => vec![group(captures.get(0))],
-        _ => captures.iter().skip(1).map(group).collect(),
+        1 => vec![group(captures.get(0))?],
+        _ => captures.iter().skip(1).map(group).collect::<SqlResult<_>>()?,
     };
-    Datum::array(oid::TEXT, groups)
+    Ok(Datum::array(oid::TEXT, groups))
 }
 
 fn regexp_match(value: &str, pattern: &str, flags: &str) -> SqlResult<Datum> {
-    Ok(compile(pattern, flags)?
+    let regex = compile(pattern, flags)?;
+    search_cost(value, 0)?;
+    regex
         .captures(value)
-        .map_or(Datum::Null, |captures| groups_of(&captures)))
+        .map_or(Ok(Datum::Null), |captures| groups_of(&captures))
 }
 
 /// All matches (with `g`) or the first, each as an array of its groups.
 pub(crate) fn regexp_matches(value: &str, pattern: &str, flags: &str) -> SqlResult<Vec<Datum>> {
     let regex = compile(pattern, flags)?;
     let limit = if flags.contains('g') { usize::MAX } else { 1 };
-    Ok(regex
-        .captures_iter(value)
-        .take(limit)
-        .map(|captures| groups_of(&captures))
-        .collect())
+    let mut found = Vec::new();
+    let mut meter = Meter::default();
+    for captures in regex.captures_iter(value).take(limit) {
+        search_cost(value, captures.get_match().end())?;
+        let groups = groups_of(&captures)?;
+        meter.keep(ELEMENT_COST, groups.heap_bytes())?;
+        work::push(&mut found, groups)?;
+    }
+    Ok(found)
 }
 
 /// The pieces between matches. An empty match at the start, at the end or right behind a match splits nothing.
@@ -525,11 +578,15 @@ pub(crate) fn split(value: &str, pattern: &str, flags: &str) -> SqlResult<Vec<St
     let regex = compile(pattern, flags)?;
     let mut pieces = Vec::new();
     let mut from = 0;
+    let mut meter = Meter::default();
     for found in regex.find_iter(value) {
+        search_cost(value, found.end())?;
         if found.is_empty() && (found.start() == from || found.start() == value.len()) {
             continue;
         }
-        pieces.push(value[from..found.start()].to_string());
+        let piece = &value[from..found.start()];
+        meter.keep(piece.len(), piece.len())?;
+        work::push(&mut pieces, piece.to_string())?;
         from = found.end();
     }
     pieces.push(value[from..].to_string());

@@ -1,12 +1,15 @@
 //! Functions that yield rows: generate_series, unnest, regular expressions, json members.
 
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::datetime::{TimeZone, arithmetic};
+use mote_types::datum::{ELEMENT_COST, try_clone_all};
 use mote_types::json::Json;
 use mote_types::{Datum, Interval, Numeric, compare::compare_intervals};
 
 use super::json::{not_an_array, raw_elements, raw_members, raw_text, tree, tree_text};
+use super::text::copied;
 use super::{
     RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, oid as oid_value, text,
 };
@@ -32,7 +35,7 @@ pub fn body(name: &str) -> Option<SetFunction> {
         },
         "generate_subscripts" => |_, _, a| subscripts(a, boolean(&a[2])),
         "generate_subscripts_nodir" => |_, _, a| subscripts(a, false),
-        "array_unnest" => |_, _, a| Ok(list(array_of(&a[0]).elements.clone())),
+        "array_unnest" => |_, _, a| Ok(list(try_clone_all(&array_of(&a[0]).elements)?)),
         "regexp_matches_no_flags" => |_, _, a| {
             Ok(list(super::pattern::regexp_matches(
                 text(&a[0]),
@@ -57,86 +60,65 @@ pub fn body(name: &str) -> Option<SetFunction> {
                 text(&a[2]),
             )?))
         },
-        "text_to_table" => |_, _, a| Ok(list(super::array::pieces(&a[0], &a[1], None).unwrap_or_default())),
+        "text_to_table" => |_, _, a| {
+            Ok(list(
+                super::array::pieces(&a[0], &a[1], None)?.unwrap_or_default(),
+            ))
+        },
         "text_to_table_null" => |_, _, a| {
             Ok(list(
-                super::array::pieces(&a[0], &a[1], a[2].as_str()).unwrap_or_default(),
+                super::array::pieces(&a[0], &a[1], a[2].as_str())?.unwrap_or_default(),
             ))
         },
         "jsonb_array_elements" => |_, _, a| {
-            Ok(list(
-                elements(jsonb(&a[0]))?
-                    .iter()
-                    .map(|element| tree(Some(element)))
-                    .collect(),
-            ))
+            let elements = elements(jsonb(&a[0]))?.iter();
+            Ok(list(paid(elements, |element| tree(Some(element)))?))
         },
         "jsonb_array_elements_text" => |_, _, a| {
-            Ok(list(
-                elements(jsonb(&a[0]))?
-                    .iter()
-                    .map(|element| tree_text(Some(element)))
-                    .collect(),
-            ))
+            let elements = elements(jsonb(&a[0]))?.iter();
+            Ok(list(paid(elements, |element| tree_text(Some(element)))?))
         },
         "jsonb_object_keys" => |_, site, a| {
-            let keys = members(jsonb(&a[0]), site.name)?
-                .iter()
-                .map(|(key, _)| Datum::Text(key.clone()));
-            Ok(list(keys.collect()))
+            let members = members(jsonb(&a[0]), site.name)?.iter();
+            Ok(list(paid(members, |(key, _)| Ok(Datum::Text(key.clone())))?))
         },
         "jsonb_each" => |_, site, a| {
             let pairs = members(jsonb(&a[0]), site.name)?.iter();
-            Ok(rows(
-                pairs
-                    .map(|(key, value)| vec![Datum::Text(key.clone()), tree(Some(value))])
-                    .collect(),
-            ))
+            Ok(rows(paid(pairs, |(key, value)| {
+                Ok(vec![Datum::Text(key.clone()), tree(Some(value))?])
+            })?))
         },
         "jsonb_each_text" => |_, site, a| {
             let pairs = members(jsonb(&a[0]), site.name)?.iter();
-            Ok(rows(
-                pairs
-                    .map(|(key, value)| vec![Datum::Text(key.clone()), tree_text(Some(value))])
-                    .collect(),
-            ))
+            Ok(rows(paid(pairs, |(key, value)| {
+                Ok(vec![Datum::Text(key.clone()), tree_text(Some(value))?])
+            })?))
         },
-        "json_array_elements" => |_, _, a| {
-            Ok(list(
-                raw_list(text(&a[0]))?.into_iter().map(Datum::from).collect(),
-            ))
-        },
+        "json_array_elements" => |_, _, a| Ok(list(paid(raw_list(text(&a[0]))?.into_iter(), copied)?)),
         "json_array_elements_text" => |_, _, a| {
-            let elements = raw_list(text(&a[0]))?.into_iter().map(|raw| raw_text(Some(raw)));
-            Ok(list(elements.collect::<SqlResult<_>>()?))
+            let elements = raw_list(text(&a[0]))?.into_iter();
+            Ok(list(paid(elements, |raw| raw_text(Some(raw)))?))
         },
         "json_object_keys" => |_, site, a| {
-            Ok(list(
-                raw_pairs(text(&a[0]), site.name)?
-                    .into_iter()
-                    .map(|(key, _)| Datum::from(key))
-                    .collect(),
-            ))
+            let pairs = raw_pairs(text(&a[0]), site.name)?.into_iter();
+            Ok(list(paid(pairs, |(key, _)| Ok(Datum::from(key)))?))
         },
         "json_each" => |_, site, a| {
             let pairs = raw_pairs(text(&a[0]), site.name)?.into_iter();
-            Ok(rows(
-                pairs
-                    .map(|(key, raw)| vec![Datum::from(key), Datum::from(raw)])
-                    .collect(),
-            ))
+            Ok(rows(paid(pairs, |(key, raw)| {
+                Ok(vec![Datum::from(key), copied(raw)?])
+            })?))
         },
         "json_each_text" => |_, site, a| {
-            let mut pairs = Vec::new();
-            for (key, raw) in raw_pairs(text(&a[0]), site.name)? {
-                pairs.push(vec![Datum::from(key), raw_text(Some(raw))?]);
-            }
-            Ok(rows(pairs))
+            let pairs = raw_pairs(text(&a[0]), site.name)?.into_iter();
+            Ok(rows(paid(pairs, |(key, raw)| {
+                Ok(vec![Datum::from(key), raw_text(Some(raw))?])
+            })?))
         },
         "aclexplode" => |runtime, _, a| super::acl::explode(runtime, &a[0]),
         "pg_get_keywords" => |_, _, _| Ok(super::keywords::keywords()),
         "pg_options_to_table" => |_, _, a| Ok(options(array_of(&a[0]).elements.iter())),
-        "_pg_expandarray" => |_, _, a| Ok(numbered(&array_of(&a[0]).elements)),
+        "_pg_expandarray" => |_, _, a| numbered(&array_of(&a[0]).elements),
         "pg_partition_ancestors" => |runtime, _, a| {
             let catalog = runtime.session().catalog.current();
             let above = partitions::ancestors(&catalog, Oid(oid_value(&a[0])));
@@ -189,13 +171,24 @@ fn options<'a>(options: impl Iterator<Item = &'a Datum>) -> Box<dyn RowSource> {
 }
 
 /// The elements of an array with their ordinals, from 1.
-fn numbered(elements: &[Datum]) -> Box<dyn RowSource> {
-    let pairs = elements.iter().zip(1..);
-    rows(
-        pairs
-            .map(|(element, ordinal)| vec![element.clone(), Datum::Int4(ordinal)])
-            .collect(),
-    )
+fn numbered(elements: &[Datum]) -> SqlResult<Box<dyn RowSource>> {
+    Ok(rows(paid(elements.iter().enumerate(), |(place, element)| {
+        Ok(vec![element.try_clone()?, Datum::Int4(place as i32 + 1)])
+    })?))
+}
+
+/// What `make` makes of each item, paid for.
+fn paid<I: ExactSizeIterator, T>(
+    items: I,
+    mut make: impl FnMut(I::Item) -> SqlResult<T>,
+) -> SqlResult<Vec<T>> {
+    let mut made = work::list(items.len())?;
+    let mut meter = Meter::default();
+    for item in items {
+        meter.keep(2 * ELEMENT_COST, ELEMENT_COST)?;
+        made.push(make(item)?);
+    }
+    Ok(made)
 }
 
 /// Rows of one column that were made at once.

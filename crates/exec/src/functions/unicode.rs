@@ -4,6 +4,7 @@
 //! `convert_from`, `convert_to` and `convert`; others are 0A000.
 
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
 use unicode_normalization::{UnicodeNormalization, is_nfc, is_nfd, is_nfkc, is_nfkd};
@@ -15,21 +16,32 @@ pub fn body(name: &str) -> Option<Body> {
         "unistr" => Body::Pure(|a| unescape(text(&a[0])).map(Datum::from)),
         "unicode_normalize_func" => Body::Pure(|a| {
             let value = text(&a[0]);
-            Ok(Datum::from(match form(a.get(1))? {
-                Form::C => value.nfc().collect::<String>(),
-                Form::D => value.nfd().collect(),
-                Form::Kc => value.nfkc().collect(),
-                Form::Kd => value.nfkd().collect(),
-            }))
+            let normalized = match form(a.get(1))? {
+                Form::C => collected(value.nfc()),
+                Form::D => collected(value.nfd()),
+                Form::Kc => collected(value.nfkc()),
+                Form::Kd => collected(value.nfkd()),
+            };
+            normalized.map(Datum::from)
         }),
         "unicode_is_normalized" => Body::Pure(|a| {
             let value = text(&a[0]);
-            Ok(Datum::Bool(match form(a.get(1))? {
-                Form::C => is_nfc(value),
-                Form::D => is_nfd(value),
-                Form::Kc => is_nfkc(value),
-                Form::Kd => is_nfkd(value),
-            }))
+            let form = form(a.get(1))?;
+            if value.len() < work::GRAIN_BYTES {
+                return Ok(Datum::Bool(match form {
+                    Form::C => is_nfc(value),
+                    Form::D => is_nfd(value),
+                    Form::Kc => is_nfkc(value),
+                    Form::Kd => is_nfkd(value),
+                }));
+            }
+            let same = match form {
+                Form::C => same(value.nfc(), value),
+                Form::D => same(value.nfd(), value),
+                Form::Kc => same(value.nfkc(), value),
+                Form::Kd => same(value.nfkd(), value),
+            };
+            same.map(Datum::Bool)
         }),
         "pg_convert_from" => {
             Body::Pure(|a| decode(bytes(&a[0]), encoding(text(&a[1]), "source")?).map(Datum::from))
@@ -46,6 +58,28 @@ pub fn body(name: &str) -> Option<Body> {
         }),
         _ => return None,
     })
+}
+
+/// Characters as a text.
+fn collected(characters: impl Iterator<Item = char>) -> SqlResult<String> {
+    let mut out = String::new();
+    let mut meter = Meter::default();
+    for c in characters {
+        meter.tick(16)?;
+        work::grow(&mut out, c.encode_utf8(&mut [0; 4]))?;
+    }
+    Ok(out)
+}
+
+fn same(mut normalized: impl Iterator<Item = char>, value: &str) -> SqlResult<bool> {
+    let mut meter = Meter::default();
+    for c in value.chars() {
+        meter.tick(16)?;
+        if normalized.next() != Some(c) {
+            return Ok(false);
+        }
+    }
+    Ok(normalized.next().is_none())
 }
 
 enum Form {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mote_common::env::Clock;
 use mote_common::{Oid, SqlError, SqlResult, error::state};
@@ -13,6 +13,7 @@ use super::portals::Portals;
 use super::{Activity, SessionNotifications, SessionObjects};
 use crate::catalog_store::SessionCatalog;
 use crate::catalog_store::stored::StoredSequence;
+use crate::host::{canceled, statement_timeout, terminated};
 use crate::modify::after::DeferredEvents;
 use crate::query::Execution;
 use crate::routine::RoutineState;
@@ -32,6 +33,9 @@ pub struct SessionSignals {
     terminate: AtomicBool,
     /// Set when the session's channels have something for it; taken when it is idle.
     notified: AtomicBool,
+    /// Monotonic deadline of the running statement, 0 for none: set and read by the session's own thread only (Relaxed),
+    /// here because functions on values cannot reach the session's state.
+    deadline_ns: AtomicU64,
 }
 
 impl SessionSignals {
@@ -78,6 +82,29 @@ impl SessionSignals {
 
     pub fn terminated(&self) -> bool {
         self.terminate.load(Ordering::Acquire)
+    }
+
+    /// The statement, if one runs, has no time limit, or this one.
+    pub fn set_deadline(&self, deadline_ns: Option<u64>) {
+        let deadline_ns = deadline_ns.unwrap_or(0);
+        if self.deadline_ns.load(Ordering::Relaxed) != deadline_ns {
+            self.deadline_ns.store(deadline_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// Why a function under way has to end, if it has to. Takes the request.
+    pub fn end_of_work(&self, clock: &dyn Clock) -> SqlResult<()> {
+        if self.terminated() {
+            return Err(terminated());
+        }
+        if self.take_cancel() {
+            return Err(canceled());
+        }
+        match self.deadline_ns.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            deadline_ns if clock.monotonic_ns() < deadline_ns => Ok(()),
+            _ => Err(statement_timeout()),
+        }
     }
 }
 
@@ -197,6 +224,7 @@ impl SessionState {
         let timeout_ms = self.settings.effective.statement_timeout_ms;
         self.statement_deadline_ns =
             (timeout_ms > 0).then(|| self.clock.monotonic_ns() + timeout_ms * 1_000_000);
+        self.signals.set_deadline(self.statement_deadline_ns);
     }
 
     /// Notes the start of a transaction: now() stands still from here to its end.
@@ -260,10 +288,7 @@ impl SessionState {
     /// The error for a wait that timed out: which of the two limits it was.
     pub fn timeout_error(&self) -> SqlError {
         if self.statement_deadline_passed() {
-            SqlError::new(
-                state::QUERY_CANCELED,
-                "canceling statement due to statement timeout",
-            )
+            statement_timeout()
         } else {
             SqlError::new(
                 state::LOCK_NOT_AVAILABLE,

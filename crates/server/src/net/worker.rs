@@ -19,7 +19,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
-use mote_common::Lsn;
+use mote_common::{Lsn, work};
 use mote_types::catalog::user::without;
 
 use super::waker::{Inbox, Message, Place, SessionWaker};
@@ -48,9 +48,13 @@ pub struct Suspend {
     pub deadline_ns: Option<u64>,
 }
 
-/// Gives the thread to others. The dictionary of the session's types stays with the session.
+/// Gives the thread to others. The dictionary of the session's types and who pays for its work stay with the session.
 pub fn suspend(yielder: &Yielder<(), Suspend>, why: Suspend) {
-    without(|| yielder.suspend(why));
+    debug_assert!(
+        !mote_engine::epoch::is_pinned(),
+        "a suspended session holds no guard of the engine"
+    );
+    work::set_aside(|| without(|| yielder.suspend(why)));
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

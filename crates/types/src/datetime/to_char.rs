@@ -9,6 +9,7 @@ use super::parse::{month_by_name, month_name, weekday_name};
 use super::*;
 use crate::datum::{Datum, Interval};
 use mote_common::SqlResult;
+use mote_common::work::Meter;
 
 #[derive(Clone, PartialEq, Debug)]
 enum Node {
@@ -36,15 +37,20 @@ const KEYWORDS: &[&str] = &[
     "US", "WW", "YY", "D", "I", "J", "Q", "W", "Y",
 ];
 
+/// What one character of a template costs: it is tried as the beginning of every keyword.
+const TEMPLATE_COST: usize = 256;
+
 fn starts_with(text: &str, key: &str) -> bool {
     text.len() >= key.len() && text.as_bytes()[..key.len()].eq_ignore_ascii_case(key.as_bytes())
 }
 
-fn compile(template: &str) -> Vec<Node> {
+fn compile(template: &str) -> SqlResult<Vec<Node>> {
     let mut nodes = Vec::new();
+    let mut meter = Meter::default();
     let mut rest = template;
     let mut fill = true;
     while let Some(c) = rest.chars().next() {
+        meter.keep(TEMPLATE_COST, 2 * size_of::<Node>())?;
         if starts_with(rest, "FM") {
             fill = false;
             rest = &rest[2..];
@@ -92,7 +98,7 @@ fn compile(template: &str) -> Vec<Node> {
         nodes.push(Node::Literal(c));
         rest = &rest[c.len_utf8()..];
     }
-    nodes
+    Ok(nodes)
 }
 
 /// Text up to the closing quote; a backslash protects what follows it.
@@ -148,7 +154,7 @@ pub fn to_char(value: &Datum, template: &str, zone: &TimeZone) -> SqlResult<Opti
         _ => return Ok(None),
     };
     let mut out = Vec::new();
-    for node in compile(template) {
+    for node in compile(template)? {
         match node {
             Node::Literal(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             Node::Field {
@@ -401,7 +407,7 @@ struct Parsed {
 
 /// `to_timestamp(text, template)`: the local time read, and the offset if the template had one.
 pub fn parse_with_template(text: &str, template: &str) -> SqlResult<(i64, Option<i32>)> {
-    let nodes = compile(template);
+    let nodes = compile(template)?;
     let mut parsed = Parsed::default();
     let mut rest = text;
     for (slot, node) in nodes.iter().enumerate() {

@@ -2,10 +2,11 @@
 
 use super::text::{input_text, output_text};
 use crate::catalog::ColumnType;
-use crate::datum::{Array, Datum, Dimension, Record};
+use crate::datum::{Array, Datum, Dimension, ELEMENT_COST, Record};
 use crate::oid;
 use crate::settings::FormatSettings;
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 use std::io::Write;
 
@@ -39,6 +40,7 @@ pub fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult
         elements: Vec::new(),
         lengths: Vec::new(),
         leaf: None,
+        meter: Meter::default(),
     };
     if !parser.skip_blanks().starts_with('{') {
         let detail = if bounds.is_some() {
@@ -138,6 +140,7 @@ struct ArrayParser<'a> {
     lengths: Vec<i32>,
     /// The depth at which elements stand.
     leaf: Option<usize>,
+    meter: Meter,
 }
 
 impl<'a> ArrayParser<'a> {
@@ -219,8 +222,9 @@ impl<'a> ArrayParser<'a> {
                     return Err(self.ragged());
                 }
                 let element = self.element()?;
-                self.elements.push(element);
-                Ok(())
+                let heap_bytes = element.heap_bytes().min(work::GRAIN_BYTES);
+                self.meter.keep(2 * ELEMENT_COST, heap_bytes)?;
+                work::push(&mut self.elements, element)
             }
         }
     }
@@ -241,6 +245,7 @@ impl<'a> ArrayParser<'a> {
         let mut value = String::new();
         let mut chars = self.rest.char_indices().skip(1);
         while let Some((at, c)) = chars.next() {
+            self.meter.tick(1)?;
             match c {
                 '"' => {
                     self.rest = &self.rest[at + 1..];
@@ -264,6 +269,7 @@ impl<'a> ArrayParser<'a> {
         let mut kept = 0;
         let mut chars = self.rest.char_indices();
         while let Some((at, c)) = chars.next() {
+            self.meter.tick(1)?;
             match c {
                 ',' | '}' => {
                     self.rest = &self.rest[at..];
@@ -293,11 +299,13 @@ impl<'a> ArrayParser<'a> {
 /// `int2vector` and `oidvector`: numbers with blanks between, subscripts from 0.
 pub fn parse_vector(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult<Datum> {
     let element = ty.element().expect("vector types have elements");
-    let elements: SqlResult<Vec<Datum>> = text
-        .split_ascii_whitespace()
-        .map(|item| input_text(element, item, settings))
-        .collect();
-    Ok(vector(element.oid, elements?))
+    let mut elements = Vec::new();
+    let mut meter = Meter::default();
+    for item in text.split_ascii_whitespace() {
+        meter.tick(2 * ELEMENT_COST)?;
+        work::push(&mut elements, input_text(element, item, settings)?)?;
+    }
+    Ok(vector(element.oid, elements))
 }
 
 /// A vector datum of its elements.
@@ -352,13 +360,17 @@ fn write_dimension(
     out: &mut Vec<u8>,
 ) {
     out.push(b'{');
+    let mut meter = Meter::default();
     let stride: usize = dims[1..].iter().map(|dim| dim.length as usize).product();
     for (slot, part) in elements.chunks(stride).enumerate() {
         if slot > 0 {
             out.push(b',');
         }
         match part {
-            [element] if dims.len() == 1 => write_element(element, ty, settings, out),
+            [element] if dims.len() == 1 => {
+                meter.pass(2 * ELEMENT_COST);
+                write_element(element, ty, settings, out)
+            }
             _ => write_dimension(part, &dims[1..], ty, settings, out),
         }
     }
@@ -377,7 +389,9 @@ fn write_element(element: &Datum, ty: ColumnType, settings: &FormatSettings, out
         let value = value.to_vec();
         out.truncate(start);
         out.push(b'"');
+        let mut meter = Meter::default();
         for byte in value {
+            meter.pass(1);
             if matches!(byte, b'"' | b'\\') {
                 out.push(b'\\');
             }

@@ -2,6 +2,7 @@
 
 use crate::settings::ByteaOutput;
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 
 pub fn parse(text: &str) -> SqlResult<Box<[u8]>> {
@@ -16,9 +17,11 @@ fn invalid(message: String) -> SqlError {
 }
 
 fn parse_hex(digits: &str) -> SqlResult<Box<[u8]>> {
-    let mut out = Vec::with_capacity(digits.len() / 2);
+    let mut out = work::bytes_buffer(digits.len() / 2)?;
     let mut high = None;
+    let mut meter = Meter::default();
     for c in digits.chars() {
+        meter.tick(1)?;
         if high.is_none() && matches!(c, ' ' | '\t' | '\n' | '\r') {
             continue;
         }
@@ -39,9 +42,11 @@ fn parse_hex(digits: &str) -> SqlResult<Box<[u8]>> {
 }
 
 fn parse_escape(text: &str) -> SqlResult<Box<[u8]>> {
-    let mut out = Vec::with_capacity(text.len());
+    let mut out = work::bytes_buffer(text.len())?;
     let mut bytes = text.as_bytes();
+    let mut meter = Meter::default();
     loop {
+        meter.tick(1)?;
         bytes = match bytes {
             [] => return Ok(out.into()),
             [b'\\', b'\\', rest @ ..] => {
@@ -74,13 +79,18 @@ pub fn write(value: &[u8], style: ByteaOutput, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     match style {
         ByteaOutput::Hex => {
+            out.reserve(2 * value.len() + 2);
             out.extend_from_slice(b"\\x");
+            let mut meter = Meter::default();
             for byte in value {
+                meter.pass(1);
                 out.extend_from_slice(&[HEX[(byte >> 4) as usize], HEX[(byte & 15) as usize]]);
             }
         }
         ByteaOutput::Escape => {
+            let mut meter = Meter::default();
             for &byte in value {
+                meter.pass(1);
                 match byte {
                     b'\\' => out.extend_from_slice(b"\\\\"),
                     0x20..=0x7e => out.push(byte),

@@ -6,6 +6,7 @@
 
 use crate::numeric::Numeric;
 use mote_common::error::state;
+use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,7 +35,12 @@ struct Picture {
     brackets: bool,
     scientific: bool,
     has_point: bool,
+    /// S was met.
+    has_sign: bool,
 }
+
+/// What one character of a template costs: it is tried as the beginning of every keyword.
+const TEMPLATE_COST: usize = 64;
 
 fn syntax(message: &str) -> SqlError {
     SqlError::new(state::SYNTAX_ERROR, message)
@@ -43,7 +49,9 @@ fn syntax(message: &str) -> SqlError {
 fn compile(template: &str) -> SqlResult<Picture> {
     let mut picture = Picture::default();
     let mut rest = template;
+    let mut meter = Meter::default();
     while let Some(c) = rest.chars().next() {
+        meter.tick(TEMPLATE_COST)?;
         let starts = |key: &str| {
             rest.get(..key.len())
                 .is_some_and(|head| head.eq_ignore_ascii_case(key))
@@ -99,7 +107,7 @@ fn push_char(c: char, picture: &mut Picture) -> SqlResult<()> {
         'G' | 'g' => Node::Group(','),
         'L' | 'l' => Node::Literal(' '),
         'S' | 's' => {
-            if picture.nodes.contains(&Node::Sign) {
+            if std::mem::replace(&mut picture.has_sign, true) {
                 return Err(syntax("cannot use \"S\" twice"));
             }
             Node::Sign
@@ -113,8 +121,7 @@ fn push_char(c: char, picture: &mut Picture) -> SqlResult<()> {
             picture.whole += 1;
         }
     }
-    picture.nodes.push(node);
-    Ok(())
+    work::push(&mut picture.nodes, node)
 }
 
 /// Literal text in quotes; gives the bytes used.
@@ -128,6 +135,8 @@ fn push_quoted(text: &str, picture: &mut Picture) -> usize {
 /// `to_char(value, template)`
 pub fn to_char(value: &Numeric, template: &str) -> SqlResult<String> {
     let picture = compile(template)?;
+    // The result has a character for every node, or a few more.
+    work::reserve(picture.nodes.len())?;
     if picture.scientific {
         return scientific(value, &picture);
     }
@@ -238,6 +247,7 @@ impl Layout<'_> {
         };
         let mut out = String::new();
         let mut place = 0;
+        let mut meter = Meter::default();
         let mut decimal = 0;
         let mut behind_point = false;
         // Leading S and the implicit sign stand directly before the first digit.
@@ -248,6 +258,7 @@ impl Layout<'_> {
         let mut sign_done = !leading_sign && !brackets;
         let explicit = nodes.contains(&Node::Sign);
         for node in nodes {
+            meter.pass(8);
             match node {
                 Node::Nine | Node::Zero if !behind_point => {
                     if place >= first && !sign_done {

@@ -106,7 +106,10 @@ impl Numeric {
     #[cold]
     fn mul_slow(&self, other: &Numeric) -> SqlResult<Numeric> {
         if let (Some(a), Some(b)) = (self.to_decimal(), other.to_decimal()) {
-            return checked(a.mul(&b, a.dscale + b.dscale));
+            if a.weight + b.weight > WEIGHT_MAX && !a.is_zero() && !b.is_zero() {
+                return Err(overflow());
+            }
+            return checked(a.mul(&b, a.dscale + b.dscale)?);
         }
         let is_nan = self.is_nan() || other.is_nan() || self.is_zero() || other.is_zero();
         Ok(match (is_nan, self.is_negative() != other.is_negative()) {
@@ -138,7 +141,7 @@ impl Numeric {
                 return Err(division_by_zero());
             }
             let rscale = quotient_scale(leading_of(&a), leading_of(&b), a.dscale, b.dscale);
-            return checked(a.div(&b, rscale, true));
+            return checked(a.div(&b, rscale, true)?);
         }
         self.div_special(other)
     }
@@ -166,7 +169,7 @@ impl Numeric {
     pub fn div_trunc(&self, other: &Numeric) -> SqlResult<Numeric> {
         match (self.to_decimal(), other.to_decimal()) {
             (Some(_), Some(b)) if b.is_zero() => Err(division_by_zero()),
-            (Some(a), Some(b)) => checked(a.div(&b, 0, false)),
+            (Some(a), Some(b)) => checked(a.div(&b, 0, false)?),
             _ => self.div_special(other),
         }
     }
@@ -184,9 +187,9 @@ impl Numeric {
         match (self.to_decimal(), other.to_decimal()) {
             (Some(_), Some(b)) if b.is_zero() => Err(division_by_zero()),
             (Some(a), Some(b)) => {
-                let quotient = a.div(&b, 0, false);
+                let quotient = a.div(&b, 0, false)?;
                 let dscale = a.dscale.max(b.dscale);
-                checked(a.sub(&quotient.mul(&b, b.dscale)).with_dscale(dscale))
+                checked(a.sub(&quotient.mul(&b, b.dscale)?).with_dscale(dscale))
             }
             _ if self.is_nan() || other.is_nan() => Ok(Numeric::NAN),
             _ if self.is_infinite() && other.is_zero() => Err(division_by_zero()),

@@ -5,7 +5,7 @@ use super::decimal::Decimal;
 use super::{DSCALE_MAX, Numeric, POW10, Repr, SMALL_SCALE_MAX, WEIGHT_MAX};
 use crate::catalog::numeric_precision_scale;
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult};
+use mote_common::{SqlError, SqlResult, work};
 use std::fmt;
 
 impl From<i64> for Numeric {
@@ -55,6 +55,11 @@ impl Numeric {
         };
         if let Some(value) = parse_small(negative, unsigned) {
             return Ok(value);
+        }
+        if bytes.len() >= work::GRAIN_BYTES {
+            // A byte each for the digits.
+            work::reserve(bytes.len())?;
+            work::chunks(bytes).try_for_each(|chunk| chunk.map(|_| ()))?;
         }
         match unsigned.first() {
             Some(b'0'..=b'9' | b'.') => {}

@@ -2,9 +2,12 @@
 //!
 //! Digits are base 10,000, aligned to the decimal point, as PostgreSQL's wire format has them; result scales that
 //! PostgreSQL derives from "weight" therefore come out the same. Always normalised: no leading or trailing zero
-//! digits, zero has no digits, weight 0 and no sign. Algorithms: Knuth volume 2, 4.3.1.
+//! digits, zero has no digits, weight 0 and no sign. Algorithms: Knuth volume 2, 4.3.1; long operands: `limbs`.
 //! Not here: which scale a result gets (`arith`, `transcendental`), NaN and infinities (`mod`).
 
+use super::limbs;
+use mote_common::SqlResult;
+use mote_common::work::Meter;
 use std::cmp::Ordering;
 
 pub(super) const BASE: u32 = 10_000;
@@ -237,55 +240,55 @@ impl Decimal {
     }
 
     /// The exact product, shown with `dscale` decimals after rounding to them.
-    pub fn mul(&self, other: &Decimal, dscale: i32) -> Decimal {
+    pub fn mul(&self, other: &Decimal, dscale: i32) -> SqlResult<Decimal> {
         if self.is_zero() || other.is_zero() {
-            return Decimal::zero(dscale);
+            return Ok(Decimal::zero(dscale));
         }
         let (short, long) = if self.digits.len() <= other.digits.len() {
             (self, other)
         } else {
             (other, self)
         };
-        let mut sums = vec![0u64; short.digits.len() + long.digits.len()];
-        for (i, &a) in short.digits.iter().enumerate() {
-            for (j, &b) in long.digits.iter().enumerate() {
-                sums[i + j + 1] += a as u64 * b as u64;
-            }
-        }
-        let mut carry = 0u64;
-        let mut digits = vec![0u16; sums.len()];
-        for slot in (0..sums.len()).rev() {
-            let total = sums[slot] + carry;
-            digits[slot] = (total % BASE as u64) as u16;
-            carry = total / BASE as u64;
-        }
-        debug_assert_eq!(carry, 0);
-        Decimal {
+        let digits = if short.digits.len() < LIMBS_FROM_DIGITS {
+            multiply_rows(&short.digits, &long.digits)?
+        } else {
+            let (a, b) = (
+                limbs::from_digits(&short.digits),
+                limbs::from_digits(&long.digits),
+            );
+            let product = limbs::product(&a, &b, &mut Meter::default())?;
+            limbs::to_digits(&product, short.digits.len() + long.digits.len())
+        };
+        let product = Decimal {
             negative: self.negative != other.negative,
             weight: self.weight + other.weight + 1,
             dscale,
             digits,
-        }
-        .normalised()
-        .rounded(dscale)
+        };
+        Ok(product.normalised().rounded(dscale))
     }
 
     /// The quotient to `rscale` decimals, rounded half away from zero or truncated. `other` is not zero.
-    pub fn div(&self, other: &Decimal, rscale: i32, round: bool) -> Decimal {
+    pub fn div(&self, other: &Decimal, rscale: i32, round: bool) -> SqlResult<Decimal> {
         debug_assert!(!other.is_zero());
         if self.is_zero() {
-            return Decimal::zero(rscale);
+            return Ok(Decimal::zero(rscale));
         }
         let weight = self.weight - other.weight;
         // One digit beyond the last wanted one decides the rounding.
         let wanted = weight as i64 + 1 + (rscale as i64 + DIGITS as i64 - 1).div_euclid(DIGITS as i64) + 1;
         let wanted = wanted.max(1) as usize;
-        let mut dividend: Vec<u32> = self.digits.iter().map(|&digit| digit as u32).collect();
-        dividend.resize(wanted + other.digits.len() - 1, 0);
-        let digits = if let [divisor] = other.digits[..] {
-            divide_short(&dividend, divisor as u32)
-        } else {
-            divide_long(&dividend, &other.digits)
+        let digits = match &other.digits[..] {
+            [divisor] => divide_short(&self.dividend(wanted), *divisor as u32),
+            short if short.len() < LIMBS_FROM_DIGITS || wanted < LIMBS_FROM_DIGITS => {
+                divide_long(&self.dividend(wanted + short.len() - 1), short)?
+            }
+            long => {
+                let mut dividend = self.digits.clone();
+                dividend.resize(wanted + long.len() - 1, 0);
+                let (u, v) = (limbs::from_digits(&dividend), limbs::from_digits(long));
+                limbs::to_digits(&limbs::quotient(&u, &v, &mut Meter::default())?, wanted)
+            }
         };
         let quotient = Decimal {
             negative: self.negative != other.negative,
@@ -294,11 +297,18 @@ impl Decimal {
             digits,
         };
         let quotient = quotient.normalised();
-        if round {
+        Ok(if round {
             quotient.rounded(rscale)
         } else {
             quotient.truncated(rscale)
-        }
+        })
+    }
+
+    /// So many digits from the first on.
+    fn dividend(&self, count: usize) -> Vec<u32> {
+        let mut dividend: Vec<u32> = self.digits.iter().map(|&digit| digit as u32).collect();
+        dividend.resize(count, 0);
+        dividend
     }
 
     /// Half away from zero, at `rscale` decimals (negative: left of the point).
@@ -402,6 +412,29 @@ impl Decimal {
     }
 }
 
+/// Digits of the shorter operand from which limbs pay off.
+const LIMBS_FROM_DIGITS: usize = 24;
+
+fn multiply_rows(short: &[u16], long: &[u16]) -> SqlResult<Vec<u16>> {
+    let mut sums = vec![0u64; short.len() + long.len()];
+    let mut meter = Meter::default();
+    for (i, &a) in short.iter().enumerate() {
+        meter.tick(long.len())?;
+        for (sum, &b) in sums[i + 1..].iter_mut().zip(long) {
+            *sum += a as u64 * b as u64;
+        }
+    }
+    let mut carry = 0u64;
+    let mut digits = vec![0u16; sums.len()];
+    for slot in (0..sums.len()).rev() {
+        let total = sums[slot] + carry;
+        digits[slot] = (total % BASE as u64) as u16;
+        carry = total / BASE as u64;
+    }
+    debug_assert_eq!(carry, 0);
+    Ok(digits)
+}
+
 fn divide_short(dividend: &[u32], divisor: u32) -> Vec<u16> {
     let mut rest = 0;
     dividend
@@ -415,7 +448,7 @@ fn divide_short(dividend: &[u32], divisor: u32) -> Vec<u16> {
 }
 
 /// Knuth's algorithm D. Returns `dividend.len() - divisor.len() + 1` digits.
-fn divide_long(dividend: &[u32], divisor: &[u16]) -> Vec<u16> {
+fn divide_long(dividend: &[u32], divisor: &[u16]) -> SqlResult<Vec<u16>> {
     let scale = BASE / (divisor[0] as u32 + 1);
     let mut v = Vec::with_capacity(divisor.len());
     let mut carry = 0;
@@ -434,8 +467,12 @@ fn divide_long(dividend: &[u32], divisor: &[u16]) -> Vec<u16> {
     }
     u[0] = carry;
     let n = v.len();
+    let mut meter = Meter::default();
     (0..u.len() - n)
-        .map(|j| divide_step(&mut u[j..=j + n], &v))
+        .map(|j| {
+            meter.tick(4 * n)?;
+            Ok(divide_step(&mut u[j..=j + n], &v))
+        })
         .collect()
 }
 

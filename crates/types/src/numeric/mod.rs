@@ -14,6 +14,7 @@
 mod arith;
 mod convert;
 mod decimal;
+mod limbs;
 mod transcendental;
 mod wire;
 

@@ -364,8 +364,27 @@ fn slow_quotient(a: &Numeric, b: &Numeric) -> Numeric {
     Numeric::from_decimal(
         a.to_decimal()
             .unwrap()
-            .div(&b.to_decimal().unwrap(), rscale, true),
+            .div(&b.to_decimal().unwrap(), rscale, true)
+            .unwrap(),
     )
+}
+
+/// The root of a square is its base, at every length up to limbs split by Karatsuba.
+#[test]
+fn roots_of_long_squares_are_exact() {
+    let seed = 0x7371_7274;
+    let mut prng = Prng::new(seed);
+    for length in [1, 7, 30, 95, 96, 97, 200, 700, 2_000] {
+        let mut text: String = (0..length)
+            .map(|_| (b'0' + prng.below(10) as u8) as char)
+            .collect();
+        text.insert(0, '9');
+        let base = n(&text);
+        let square = base.mul(&base).unwrap();
+        assert_eq!(square.sqrt().unwrap(), base, "seed {seed} length {length}");
+        let below = square.sub(&Numeric::ONE).unwrap();
+        assert!(below.sqrt().unwrap() <= base, "seed {seed} length {length}");
+    }
 }
 
 /// (a * b) / b = a, and (a / b) * b + a % b = a with whole quotients, on long numbers.
@@ -392,13 +411,18 @@ fn long_division_inverts_multiplication() {
             }
             n(&text)
         };
-        let (a, b) = (long(90), long(60));
+        // Now and then long enough for limbs, and for their products by parts.
+        let (a, b) = match round % 50 {
+            0 => (long(2_000), long(1_500)),
+            1..10 => (long(400), long(300)),
+            _ => (long(90), long(60)),
+        };
         let product = a.mul(&b).unwrap();
-        let back = Numeric::from_decimal(product.to_decimal().unwrap().div(
-            &b.to_decimal().unwrap(),
-            120,
-            true,
-        ));
+        let quotient = product
+            .to_decimal()
+            .unwrap()
+            .div(&b.to_decimal().unwrap(), 4_000, true);
+        let back = Numeric::from_decimal(quotient.unwrap());
         assert_eq!(back, a, "seed {seed} round {round}");
         let (quotient, rest) = (a.div_trunc(&b).unwrap(), a.modulo(&b).unwrap());
         assert_eq!(

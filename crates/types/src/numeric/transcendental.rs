@@ -61,7 +61,7 @@ impl Numeric {
         if value.is_zero() {
             return Ok(Numeric::from_decimal(Decimal::zero(rscale)));
         }
-        checked(square_root(&value, rscale))
+        checked(square_root(&value, rscale)?)
     }
 
     pub fn exp(&self) -> SqlResult<Numeric> {
@@ -82,7 +82,7 @@ impl Numeric {
                 Ok(Numeric::from_decimal(Decimal::zero(rscale)))
             };
         }
-        checked(exponential(&value, rscale))
+        checked(exponential(&value, rscale)?)
     }
 
     /// The natural logarithm.
@@ -91,7 +91,7 @@ impl Numeric {
             return Ok(self.clone());
         };
         let rscale = clamp_scale(SIGNIFICANT_DIGITS_MIN - ln_decimal_weight(&value), &[&value]);
-        checked(logarithm(&value, rscale))
+        checked(logarithm(&value, rscale)?)
     }
 
     /// The logarithm to base 10.
@@ -116,12 +116,12 @@ impl Numeric {
             &[&base, &argument],
         );
         let base_scale = (rscale + weight - base_weight - base_weight + GUARD).max(rscale + GUARD);
-        let denominator = logarithm(&base, base_scale + GUARD);
+        let denominator = logarithm(&base, base_scale + GUARD)?;
         if denominator.is_zero() {
             return Err(crate::operators::division_by_zero());
         }
-        let numerator = logarithm(&argument, rscale + GUARD + base_weight.max(0) + GUARD);
-        checked(numerator.div(&denominator, rscale, true))
+        let numerator = logarithm(&argument, rscale + GUARD + base_weight.max(0) + GUARD)?;
+        checked(numerator.div(&denominator, rscale, true)?)
     }
 
     /// Digits of a positive finite number, `None` for infinity and NaN.
@@ -211,60 +211,67 @@ impl Numeric {
     }
 }
 
-/// Newton's iteration on digits; precision doubles each round, starting from a float.
-fn square_root(value: &Decimal, rscale: i32) -> Decimal {
-    let scale = rscale + GUARD;
+/// Newton's iteration on digits, starting from a float. Each round doubles the correct digits and computes with as many
+/// as it will have, so that the last round takes most of the time.
+fn square_root(value: &Decimal, rscale: i32) -> SqlResult<Decimal> {
     // Scaled by an even power of 10,000 to where a float can hold it.
     let shift = value.weight.div_euclid(2);
     let scaled = Decimal {
         weight: value.weight - 2 * shift,
-        ..value.clone()
+        digits: value.digits.iter().copied().take(8).collect(),
+        ..*value
     };
     let guess = Numeric::from_f64(estimate(&scaled).sqrt());
     let mut root = guess.to_decimal().expect("the root of a finite number is finite");
     root.weight += shift;
     let half = Decimal::from_u128(false, 5, 1);
-    let mut correct = 14;
-    let wanted = scale + (value.weight + 1) * DIGITS;
+    // Decimals of the root before its point, or zeros behind it.
+    let whole = (shift + 1) * DIGITS;
+    let wanted = rscale + GUARD + whole;
+    let mut correct = 12;
     loop {
-        let next = root.add(&value.div(&root, scale + 4, true)).mul(&half, scale + 4);
-        root = next;
-        correct *= 2;
-        if correct > wanted * 2 + 28 {
+        // Of the correct digits some may be lost at each end.
+        correct = (2 * correct - 4).min(wanted);
+        let scale = correct - whole + 2 * DIGITS;
+        // The value has twice as many digits before its point.
+        let value = value.clone().rounded(scale - whole + DIGITS);
+        let quotient = value.div(&root, scale, true)?;
+        root = root.add(&quotient).mul(&half, scale)?;
+        if correct == wanted {
             break;
         }
     }
     // The exact root of a short number must not end in ...9999 or ...0001.
-    root.rounded(rscale)
+    Ok(root.rounded(rscale))
 }
 
 /// e^value: halved until small, Taylor's series, squared back.
-fn exponential(value: &Decimal, rscale: i32) -> Decimal {
+fn exponential(value: &Decimal, rscale: i32) -> SqlResult<Decimal> {
     let digits_before = (estimate(value) * LOG10_E).max(0.0) as i32;
     let halvings = (estimate(value).abs().max(1e-9).log2() + 8.0).clamp(0.0, 64.0) as u32;
     // Squaring multiplies the relative error by two each time.
     let scale = rscale + digits_before + GUARD + halvings as i32;
     let divisor = Decimal::from_u128(false, 1u128 << halvings, 0);
-    let reduced = value.div(&divisor, scale + 8, true);
+    let reduced = value.div(&divisor, scale + 8, true)?;
     let mut sum = Decimal::from_u128(false, 1, 0);
     let mut term = sum.clone();
     for n in 1u128.. {
         term = term
-            .mul(&reduced, scale + 8)
-            .div(&Decimal::from_u128(false, n, 0), scale + 8, true);
+            .mul(&reduced, scale + 8)?
+            .div(&Decimal::from_u128(false, n, 0), scale + 8, true)?;
         if term.is_zero() {
             break;
         }
         sum = sum.add(&term);
     }
     for _ in 0..halvings {
-        sum = sum.mul(&sum, scale + 8);
+        sum = sum.mul(&sum, scale + 8)?;
     }
-    sum.rounded(rscale)
+    Ok(sum.rounded(rscale))
 }
 
 /// ln(value): roots until near 1, then 2 * artanh((x-1)/(x+1)), doubled back.
-fn logarithm(value: &Decimal, rscale: i32) -> Decimal {
+fn logarithm(value: &Decimal, rscale: i32) -> SqlResult<Decimal> {
     let mut scale = rscale + GUARD;
     let one = Decimal::from_u128(false, 1, 0);
     let mut doublings = 0;
@@ -273,23 +280,23 @@ fn logarithm(value: &Decimal, rscale: i32) -> Decimal {
     // Each root halves the logarithm; weights are at most 2^15 digits, so few are needed.
     while reduced.cmp(&low) == Ordering::Less || reduced.cmp(&high) == Ordering::Greater {
         scale += 1;
-        reduced = square_root(&reduced, scale + 24);
+        reduced = square_root(&reduced, scale + 24)?;
         doublings += 1;
     }
-    let z = reduced.sub(&one).div(&reduced.add(&one), scale + 24, true);
-    let z_squared = z.mul(&z, scale + 24);
+    let z = reduced.sub(&one).div(&reduced.add(&one), scale + 24, true)?;
+    let z_squared = z.mul(&z, scale + 24)?;
     let mut sum = z.clone();
     let mut power = z;
     for n in (3u128..).step_by(2) {
-        power = power.mul(&z_squared, scale + 24);
-        let term = power.div(&Decimal::from_u128(false, n, 0), scale + 24, true);
+        power = power.mul(&z_squared, scale + 24)?;
+        let term = power.div(&Decimal::from_u128(false, n, 0), scale + 24, true)?;
         if term.is_zero() {
             break;
         }
         sum = sum.add(&term);
     }
-    sum.mul(&Decimal::from_u128(false, 2u128 << doublings, 0), scale)
-        .rounded(rscale)
+    let doubled = sum.mul(&Decimal::from_u128(false, 2u128 << doublings, 0), scale)?;
+    Ok(doubled.rounded(rscale))
 }
 
 /// The decimal weight of ln(value), as PostgreSQL estimates it for the result's scale.
@@ -318,8 +325,8 @@ fn integer_power(base: &Decimal, n: i32, rscale: i32) -> SqlResult<Numeric> {
         0 => return checked(Decimal::from_u128(false, 1, 0).with_dscale(rscale)),
         1 => return checked(base.clone().rounded(rscale)),
         _ if base.is_zero() => return checked(Decimal::zero(rscale)),
-        -1 => return checked(Decimal::from_u128(false, 1, 0).div(base, rscale, true)),
-        2 => return checked(base.mul(base, rscale)),
+        -1 => return checked(Decimal::from_u128(false, 1, 0).div(base, rscale, true)?),
+        2 => return checked(base.mul(base, rscale)?),
         _ => {}
     }
     // Decimal exponent of the result: how many digits it needs, and whether it can be held at all.
@@ -343,13 +350,13 @@ fn integer_power(base: &Decimal, n: i32, rscale: i32) -> SqlResult<Numeric> {
     let mut result = Decimal::from_u128(false, 1, 0);
     loop {
         if power & 1 == 1 {
-            result = significant_product(&result, &square, significant);
+            result = significant_product(&result, &square, significant)?;
         }
         power >>= 1;
         if power == 0 {
             break;
         }
-        square = significant_product(&square, &square, significant);
+        square = significant_product(&square, &square, significant)?;
         if square.weight > 3 * 32_767 {
             return if n > 0 {
                 Err(overflow())
@@ -366,29 +373,29 @@ fn integer_power(base: &Decimal, n: i32, rscale: i32) -> SqlResult<Numeric> {
         }
     }
     if n < 0 {
-        return checked(Decimal::from_u128(false, 1, 0).div(&result, rscale, true));
+        return checked(Decimal::from_u128(false, 1, 0).div(&result, rscale, true)?);
     }
     checked(result.rounded(rscale))
 }
 
 /// The product, cut to a number of significant decimals.
-fn significant_product(a: &Decimal, b: &Decimal, significant: i32) -> Decimal {
+fn significant_product(a: &Decimal, b: &Decimal, significant: i32) -> SqlResult<Decimal> {
     let scale = significant - (a.weight + b.weight) * DIGITS;
     let exact = a.min_scale() + b.min_scale();
     // A negative scale would cut the integer part; that is right for huge results too.
-    let product = a.mul(b, exact);
-    if scale < exact {
+    let product = a.mul(b, exact)?;
+    Ok(if scale < exact {
         product.rounded(scale)
     } else {
         product
-    }
+    })
 }
 
 /// base^power through exp(power * ln(base)); the base is positive.
 fn real_power(base: &Decimal, power: &Decimal) -> SqlResult<Decimal> {
     let ln_weight = ln_decimal_weight(base);
-    let rough_ln = logarithm(base, (8 - ln_weight).max(8));
-    let exponent = estimate(&rough_ln.mul(power, (8 - ln_weight).max(8)));
+    let rough_ln = logarithm(base, (8 - ln_weight).max(8))?;
+    let exponent = estimate(&rough_ln.mul(power, (8 - ln_weight).max(8))?);
     if exponent.abs() > 2_000.0 * 3.01 {
         if exponent > 0.0 {
             return Err(overflow());
@@ -399,6 +406,6 @@ fn real_power(base: &Decimal, power: &Decimal) -> SqlResult<Decimal> {
     let rscale = clamp_scale(SIGNIFICANT_DIGITS_MIN - digits, &[base, power]);
     let power_digits = power.decimal_exponent().unwrap_or(0).max(0) as i32;
     let scale = rscale + digits.max(0) + power_digits + GUARD;
-    let ln = logarithm(base, scale + power_digits);
-    Ok(exponential(&ln.mul(power, scale), rscale))
+    let ln = logarithm(base, scale + power_digits)?;
+    exponential(&ln.mul(power, scale)?, rscale)
 }
