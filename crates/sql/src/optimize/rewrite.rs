@@ -264,6 +264,7 @@ impl Planner<'_> {
                     Expr::Call {
                         function: *function,
                         arguments: vec![left.clone(), right],
+                        variadic: false,
                         ty: ColumnType::BOOL,
                         location: -1,
                     }
@@ -458,6 +459,7 @@ impl Planner<'_> {
                 .map(|(position, (column, function))| Expr::Call {
                     function,
                     arguments: vec![column, variable(item, position)],
+                    variadic: false,
                     ty: ColumnType::BOOL,
                     location: -1,
                 });
@@ -529,6 +531,7 @@ impl Planner<'_> {
                 body.filter.push(Expr::Call {
                     function: operator.function,
                     arguments,
+                    variadic: false,
                     ty: ColumnType::BOOL,
                     location: -1,
                 });

@@ -93,6 +93,7 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
         Expr::Call {
             function,
             mut arguments,
+            variadic,
             ty,
             location,
         } => {
@@ -113,6 +114,7 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
                 Expr::Call {
                     function,
                     arguments,
+                    variadic,
                     ty,
                     location,
                 },
