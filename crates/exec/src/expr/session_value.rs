@@ -50,8 +50,14 @@ pub(super) fn sequence(
     runtime: &mut Runtime<'_, '_>,
 ) -> SqlResult<Datum> {
     if call == SequenceCall::LastValue {
-        return match runtime.session().sequences.last {
-            Some((_, value)) => Ok(Datum::Int8(value)),
+        // The sequence drawn from last, if it still is there: setval changes its value, too.
+        let sequences = &runtime.session().sequences;
+        let last = sequences
+            .last
+            .filter(|(oid, _)| runtime.session().catalog.entry(*oid).is_some());
+        let value = last.map(|(oid, value)| sequences.current.get(&oid).copied().unwrap_or(value));
+        return match value {
+            Some(value) => Ok(Datum::Int8(value)),
             None => Err(SqlError::new(
                 state::OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "lastval is not yet defined in this session",
