@@ -175,6 +175,7 @@ pub fn append_key(
             KeyValue::Signed(*value)
         }
         (KeyClass::Unsigned8, Datum::Int8(value)) => KeyValue::Unsigned(*value as u64),
+        (_, Datum::Unsigned8(value)) => KeyValue::Unsigned(*value),
         (_, Datum::Oid(value)) => KeyValue::Unsigned(*value as u64),
         (_, Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_)) => {
             KeyValue::Signed(value.as_i64().expect("an integer"))

@@ -6,6 +6,7 @@
 use crate::catalog::{self, ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
 use crate::datetime::{self, DAY_US, civil};
 use crate::datum::{Array, Datum, ELEMENT_COST, Interval, copy_text};
+use crate::format::text::{char_byte, char_text};
 use crate::format::{input_text, output_text};
 use crate::json::Json;
 use crate::numeric::Numeric;
@@ -139,6 +140,8 @@ fn convert(
     }
     match datum {
         Datum::Bool(value) if to.oid == oid::INT4 => Ok(Datum::Int4(*value as i32)),
+        // The low half of a 64-bit transaction number.
+        Datum::Unsigned8(value) if to.oid == oid::XID => Ok(Datum::Oid(*value as u32)),
         Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => convert_integer(datum, from, to),
         Datum::Float4(value) => convert_float4(*value, from, to),
         Datum::Float8(value) => convert_float8(*value, from, to),
@@ -161,9 +164,13 @@ fn convert_text(
     settings: &FormatSettings,
 ) -> SqlResult<Datum> {
     match (from.oid, to.oid) {
-        (oid::CHAR, oid::INT4) => Ok(Datum::Int4(
-            value.bytes().next().map_or(0, |byte| byte as i8 as i32),
-        )),
+        (oid::CHAR, oid::INT4) => Ok(Datum::Int4(char_byte(value) as i8 as i32)),
+        (oid::CHAR, _) if char_byte(value) > 0x7f => {
+            let mut shown = Vec::new();
+            output_text(&Datum::Text(value.clone()), from, settings, &mut shown);
+            let shown = String::from_utf8(shown).expect("an octal number is ASCII");
+            input_text(ColumnType::new(to.oid), &shown, settings)
+        }
         (_, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING) => {
             copy_text(value).map(Datum::Text)
         }
@@ -186,13 +193,7 @@ fn to_text(datum: &Datum, from: ColumnType, to: ColumnType, settings: &FormatSet
         let byte = i8::try_from(*value)
             .map_err(|_| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "\"char\" out of range"))?
             as u8;
-        // Bytes above 127 are not UTF-8 on their own and cannot be text here.
-        let text = if byte == 0 {
-            String::new()
-        } else {
-            (byte as char).to_string()
-        };
-        return Ok(Datum::Text(text.into()));
+        return Ok(Datum::Text(char_text(byte)));
     }
     let mut out = Vec::new();
     reserve_for_text(datum.heap_bytes())?;
@@ -260,7 +261,6 @@ fn convert_integer(datum: &Datum, from: ColumnType, to: ColumnType) -> SqlResult
         oid::FLOAT8 => Datum::Float8(value as f64),
         oid::NUMERIC => Datum::Numeric(Numeric::from(value)),
         oid::BOOL if matches!(datum, Datum::Int4(_)) => Datum::Bool(value != 0),
-        oid::XID if from.oid == oid::XID8 => Datum::Oid(value as u32),
         other if is_oid_like(other) => match datum {
             Datum::Int8(_) => Datum::Oid(u32::try_from(value).map_err(|_| integer_out_of_range("OID"))?),
             _ => Datum::Oid(value as u32),

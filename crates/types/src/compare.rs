@@ -28,6 +28,7 @@ pub fn compare(a: &Datum, b: &Datum) -> Ordering {
 
 fn compare_rest(a: &Datum, b: &Datum) -> Ordering {
     match (a, b) {
+        (Datum::Unsigned8(a), Datum::Unsigned8(b)) => a.cmp(b),
         (Datum::Null, Datum::Null) => Ordering::Equal,
         (Datum::Null, _) => Ordering::Greater,
         (_, Datum::Null) => Ordering::Less,
@@ -147,6 +148,7 @@ pub fn hash<H: Hasher>(datum: &Datum, state: &mut H) {
         return value.hash(state);
     }
     match datum {
+        Datum::Unsigned8(value) => value.hash(state),
         Datum::Null => 0xffu8.hash(state),
         Datum::Bool(value) => value.hash(state),
         Datum::Float4(value) => hash_f64(*value as f64, state),

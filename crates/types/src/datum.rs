@@ -26,8 +26,10 @@ pub enum Datum {
     Bool(bool),
     Int2(i16),
     Int4(i32),
-    /// `int8`; also `xid8`, `pg_lsn` and `tid` (block number times 65,536 plus offset).
+    /// `int8`; also `tid` (block number times 65,536 plus offset).
     Int8(i64),
+    /// `xid8` and `pg_lsn`, whose order has no sign.
+    Unsigned8(u64),
     /// `oid`, the `reg*` types, `xid`, `cid`.
     Oid(u32),
     Float4(f32),
@@ -254,6 +256,7 @@ impl Datum {
             Datum::Int2(_) => "Int2",
             Datum::Int4(_) => "Int4",
             Datum::Int8(_) => "Int8",
+            Datum::Unsigned8(_) => "Unsigned8",
             Datum::Oid(_) => "Oid",
             Datum::Float4(_) => "Float4",
             Datum::Float8(_) => "Float8",

@@ -71,9 +71,10 @@ impl Session {
             }
             "to_char" => to_char::to_char(&self.read(args[0], args[1])?, args[2], zone)?
                 .unwrap_or_else(|| "<NULL>".to_owned()),
-            "num_char" => {
-                to_char_numeric::to_char(&as_numeric(&self.read("numeric", args[0])?).unwrap(), args[1])?
-            }
+            "num_char" => to_char_numeric::to_char(
+                to_char_numeric::Number::Numeric(&as_numeric(&self.read("numeric", args[0])?).unwrap()),
+                args[1],
+            )?,
             "to_timestamp" => self.show_plain(&Datum::TimestampTz(to_char::to_timestamp(
                 args[0], args[1], zone,
             )?)),

@@ -77,6 +77,7 @@ pub fn encode_key(datum: &Datum, column: &KeyColumn, out: &mut Vec<u8>) {
 fn write_value(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
     match datum {
         Datum::Int4(value) | Datum::Date(value) => out.extend_from_slice(&flip_i32(*value)),
+        Datum::Unsigned8(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Int8(value) if key_encoding(ty) == Some(KeyEncoding::Unsigned) => {
             out.extend_from_slice(&value.to_be_bytes())
         }

@@ -5,7 +5,7 @@
 //!  2. `datum`, `settings`: one SQL value; the session settings its text form depends on.
 //!  3. `numeric`, `datetime`, `json`: the types that need algorithms.
 //!  4. `format`: text and wire forms, in and out.
-//!  5. `cast`, `compare`, `operators`, `pattern`: conversion, order, arithmetic, LIKE.
+//!  5. `cast`, `compare`, `operators`, `pattern`, `are`: conversion, order, arithmetic, LIKE, regular expressions.
 //!  6. `key`, `storage`: values as index key bytes and as row bytes.
 //!
 //! Promises: no I/O, no clock, no `unsafe`; errors carry PostgreSQL's SQLSTATE and wording; text output appends to
@@ -26,6 +26,7 @@ pub mod format;
 pub mod cast;
 pub mod compare;
 pub mod operators;
+pub mod are;
 pub mod pattern;
 pub mod key;
 pub mod storage;

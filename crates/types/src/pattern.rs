@@ -208,82 +208,85 @@ pub fn ilike(text: &str, pattern: &str, escape: Escape) -> SqlResult<bool> {
 }
 
 /// The regular expression a `SIMILAR TO` pattern means: anchored, `%` and `_` translated, `. ^ $` taken literally.
+///
+/// Two `escape"` mark the part that SUBSTRING wants: it becomes the only group, takes as much as it can, and leaves
+/// as little as can be to what stands before it.
 pub fn similar_to_regex(pattern: &str, escape: Escape) -> SqlResult<String> {
-    let mut parts = similar_parts(pattern, escape, |_| false)?;
-    Ok(format!("^(?:{})$", parts.remove(0)))
-}
-
-/// The regular expression of `SUBSTRING(text SIMILAR pattern ESCAPE escape)`: two `escape"` mark the part that is
-/// wanted, and what stands before it takes as little of the text as it can.
-pub fn substring_regex(pattern: &str, escape: Escape) -> SqlResult<String> {
-    let parts = similar_parts(pattern, escape, |part| part == 0)?;
-    Ok(match parts.as_slice() {
-        [before, wanted] => format!("^(?:{before})(?:{wanted})$"),
-        [before, wanted, after] => format!("^(?:{before})({wanted})(?:{after})$"),
-        // Without marks the whole is wanted, and nothing need be lazy.
-        _ => return similar_to_regex(pattern, escape),
-    })
-}
-
-/// A `SIMILAR TO` pattern cut at its `escape"` marks, each part translated; parts that `is_lazy` names take the
-/// shortest match.
-fn similar_parts(pattern: &str, escape: Escape, is_lazy: impl Fn(usize) -> bool) -> SqlResult<Vec<String>> {
-    let mut parts = vec![String::new()];
-    let mut in_class = false;
-    let mut chars = pattern.chars().peekable();
+    let mut out = String::from("^(?:");
+    let mut marks = 0;
+    let mut bracket = Bracket::default();
+    let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
-        let lazy = is_lazy(parts.len() - 1);
         if Some(c) == escape.0 {
+            // An escape character that ends the pattern escapes nothing.
             match chars.next() {
-                Some('"') if !in_class => {
-                    if parts.len() == 3 {
-                        let message = "SQL regular expression may not contain more than two escape-double-quote separators";
-                        return Err(SqlError::new(state::INVALID_USE_OF_ESCAPE_CHARACTER, message));
-                    }
-                    parts.push(String::new());
+                Some('"') if bracket.depth == 0 => {
+                    out.push_str(match marks {
+                        0 => "){1,1}?(",
+                        1 => "){1,1}(?:",
+                        _ => {
+                            let message = "SQL regular expression may not contain more than two escape-double-quote separators";
+                            return Err(SqlError::new(state::INVALID_USE_OF_ESCAPE_CHARACTER, message));
+                        }
+                    });
+                    marks += 1;
                 }
-                Some(escaped) => parts.last_mut().expect("never empty").extend(['\\', escaped]),
-                None => {
-                    return Err(SqlError::new(
-                        state::INVALID_ESCAPE_SEQUENCE,
-                        "invalid escape string",
-                    ));
+                Some(escaped) => {
+                    out.extend(['\\', escaped]);
+                    bracket.begun = true;
                 }
+                None => {}
             }
             continue;
         }
-        let out = parts.last_mut().expect("never empty");
+        if bracket.depth > 0 {
+            if c == '\\' {
+                out.push('\\');
+            }
+            out.push(c);
+            bracket.step(c);
+            continue;
+        }
         match c {
-            ']' if in_class => {
-                in_class = false;
-                out.push(c);
-            }
-            '\\' => out.push_str("\\\\"),
-            _ if in_class => out.push(c),
             '[' => {
-                in_class = true;
                 out.push(c);
-                if chars.peek() == Some(&'^') {
-                    out.extend(chars.next());
-                }
-                // A bracket that comes first is a member of the class.
-                if chars.peek() == Some(&']') {
-                    out.push('\\');
-                    out.extend(chars.next());
-                }
+                bracket = Bracket {
+                    depth: 1,
+                    ..Bracket::default()
+                };
             }
-            '%' => out.push_str(if lazy { ".*?" } else { ".*" }),
-            '*' | '+' | '?' | '}' if lazy => out.extend([c, '?']),
+            '%' => out.push_str(".*"),
             '_' => out.push('.'),
             '(' => out.push_str("(?:"),
-            '.' | '^' | '$' => {
-                out.push('\\');
-                out.push(c);
-            }
+            '\\' | '.' | '^' | '$' => out.extend(['\\', c]),
             _ => out.push(c),
         }
     }
-    Ok(parts)
+    out.push_str(")$");
+    Ok(out)
+}
+
+/// How far a bracket expression was read, to know its end.
+#[derive(Default)]
+struct Bracket {
+    depth: usize,
+    negated: bool,
+    /// A member was read: a `]` ends the expression now.
+    begun: bool,
+}
+
+impl Bracket {
+    fn step(&mut self, c: char) {
+        match c {
+            ']' if self.begun => self.depth -= 1,
+            '[' => {
+                self.depth += 1;
+                self.begun = true;
+            }
+            '^' if !self.begun && !self.negated => self.negated = true,
+            _ => self.begun = true,
+        }
+    }
 }
 
 #[cfg(test)]

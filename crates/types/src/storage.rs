@@ -123,6 +123,7 @@ const FIXED_NUMERIC_NAN: i64 = i64::MAX;
 pub fn encode_storage(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
     match datum {
         Datum::Int4(value) | Datum::Date(value) => out.extend_from_slice(&value.to_le_bytes()),
+        Datum::Unsigned8(value) => out.extend_from_slice(&value.to_le_bytes()),
         Datum::Int8(value)
         | Datum::Enum(value)
         | Datum::Timestamp(value)
@@ -220,7 +221,8 @@ fn encode_delimited(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
 pub fn decode_storage(ty: ColumnType, bytes: &[u8]) -> Datum {
     match ty.oid {
         oid::INT4 => Datum::Int4(i32::from_le_bytes(fixed(bytes))),
-        oid::INT8 | oid::XID8 | oid::PG_LSN | oid::TID => Datum::Int8(i64::from_le_bytes(fixed(bytes))),
+        oid::INT8 | oid::TID => Datum::Int8(i64::from_le_bytes(fixed(bytes))),
+        oid::XID8 | oid::PG_LSN => Datum::Unsigned8(u64::from_le_bytes(fixed(bytes))),
         oid::TEXT | oid::VARCHAR | oid::BPCHAR => Datum::Text(stored_text(bytes)),
         oid::NUMERIC => decode_numeric(ty, bytes),
         oid::TIMESTAMP => Datum::Timestamp(i64::from_le_bytes(fixed(bytes))),

@@ -85,7 +85,7 @@ fn parse_time(text: &str) -> Result<i64, String> {
 
 fn parse_lsn(text: &str) -> Result<Lsn, String> {
     match input_text(ColumnType::new(oid::PG_LSN), text, &FormatSettings::default()) {
-        Ok(Datum::Int8(lsn)) => Ok(Lsn(lsn as u64)),
+        Ok(Datum::Unsigned8(lsn)) => Ok(Lsn(lsn)),
         Ok(_) => Err("a log position is needed".into()),
         Err(error) => Err(error.message().to_string()),
     }

@@ -4,6 +4,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Engine;
+use mote_sql::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::function::function_by_oid;
 use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
@@ -204,13 +205,15 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
             .current()
             .role_by_name(&name)
             .map(|role| Oid(role.object.oid)),
+        oid::REGCOLLATION if !names_builtins(&schema) => None,
         oid::REGCOLLATION => names::collation_oid(&name),
         oid::REGPROCEDURE => procedure_lookup(text, catalog),
         _ => {
             let mut named = catalog.routines_named(schema.as_deref(), &name).into_iter();
             match named.next() {
                 Some(first) => named.next().is_none().then_some(first.oid),
-                None => names::function_oid(&name),
+                None if names_builtins(&schema) => names::function_oid(&name),
+                None => None,
             }
         }
     }
@@ -247,7 +250,12 @@ fn procedure_lookup(text: &str, catalog: &crate::catalog_store::SessionCatalog) 
         return Some(routine.oid);
     }
     let plain: Vec<Oid> = types.iter().map(|ty| ty.0).collect();
-    names::function_oid_of(&name, &plain)
+    names_builtins(&schema).then(|| names::function_oid_of(&name, &plain))?
+}
+
+/// True where a name, by its schema, may be one of what is built in.
+fn names_builtins(schema: &Option<String>) -> bool {
+    schema.as_deref().is_none_or(|schema| schema == "pg_catalog")
 }
 
 /// The text form of a `reg*` value: the name, or the number where nothing bears it.
@@ -272,7 +280,7 @@ pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty
             .roles
             .get(&value)
             .map(|role| role.object.name.clone()),
-        oid::REGCOLLATION => None,
+        oid::REGCOLLATION => names::collation_name(value).map(identifier),
         _ => match catalog.routine(value) {
             Some(routine) if ty == oid::REGPROCEDURE => Some(routine_text::signature(&routine, catalog)),
             Some(routine) => Some(routine_text::visible_name(&routine, catalog)),

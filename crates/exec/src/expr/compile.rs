@@ -37,9 +37,10 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
         Expr::Call {
             function,
             arguments,
+            variadic,
             ty,
             ..
-        } => compile_call(*function, arguments, *ty)?,
+        } => compile_call(*function, arguments, *variadic, *ty)?,
         Expr::Routine(call) => Expression::Routine(Box::new(RoutineSite::compile(call)?)),
         Expr::Cast {
             argument,
@@ -187,7 +188,12 @@ fn compile_subscript(subscript: &Subscript) -> SqlResult<SubscriptTerm> {
     })
 }
 
-fn compile_call(function: FunctionId, arguments: &[Expr], ty: ColumnType) -> SqlResult<Expression> {
+fn compile_call(
+    function: FunctionId,
+    arguments: &[Expr],
+    variadic: bool,
+    ty: ColumnType,
+) -> SqlResult<Expression> {
     let signature = &FUNCTIONS[function.0 as usize];
     if let [left, right] = arguments {
         if let Some(operation) = comparison_operation(signature.body) {
@@ -211,7 +217,7 @@ fn compile_call(function: FunctionId, arguments: &[Expr], ty: ColumnType) -> Sql
     let body = functions::scalar_body(signature.body)
         .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;
     Ok(Expression::Call(Box::new(Call {
-        body,
+        body: if variadic { body.spreading() } else { body },
         strict: signature.strict,
         arguments: compile_all(arguments)?,
         site: CallSite {

@@ -304,7 +304,7 @@ impl Aggregate {
                 *sum = sum.add(&value)?;
                 *count += 1;
             }
-            Accumulator::Pair { .. } => add_pair(accumulator, float8(&arguments[1]), float8(&arguments[0])),
+            Accumulator::Pair { .. } => add_pair(accumulator, float8(&arguments[1]), float8(&arguments[0]))?,
             Accumulator::Interval { sum, count } => {
                 *sum = super::datetime::add_intervals(sum, super::interval(&arguments[0]))?;
                 *count += 1;
@@ -312,7 +312,16 @@ impl Aggregate {
             Accumulator::Value(best) => self.fold(best, &arguments[0])?,
             Accumulator::List(list) => {
                 let value = match self {
-                    Aggregate::JsonAgg { .. } => to_json(&arguments[0], types[0], runtime.format())?,
+                    Aggregate::JsonAgg { .. } => {
+                        let json = to_json(&arguments[0], types[0], runtime.format())?;
+                        match (&arguments[0], &json) {
+                            // Arrays and rows begin a line each.
+                            (Datum::Array(_) | Datum::Record(_), Datum::Text(json)) if !list.is_empty() => {
+                                Datum::from(format!("\n {json}"))
+                            }
+                            _ => json,
+                        }
+                    }
                     _ => arguments[0].try_clone()?,
                 };
                 work::push(list, value)?;
@@ -460,7 +469,7 @@ impl Aggregate {
         };
         let variance = numerator.div(&divisor)?;
         Ok(Datum::Numeric(if spread.root {
-            variance.sqrt()?
+            variance.sqrt_at_own_scale()?
         } else {
             variance
         }))
@@ -526,7 +535,7 @@ fn add_float(value: f64, count: &mut f64, sum: &mut f64, squares: &mut f64) -> S
     Ok(())
 }
 
-fn add_pair(accumulator: &mut Accumulator, x: f64, y: f64) {
+fn add_pair(accumulator: &mut Accumulator, x: f64, y: f64) -> SqlResult<()> {
     let Accumulator::Pair {
         count,
         sum_x,
@@ -536,8 +545,9 @@ fn add_pair(accumulator: &mut Accumulator, x: f64, y: f64) {
         products,
     } = accumulator
     else {
-        return;
+        return Ok(());
     };
+    let (old_x, old_y) = (*sum_x, *sum_y);
     *count += 1.0;
     *sum_x += x;
     *sum_y += y;
@@ -547,7 +557,29 @@ fn add_pair(accumulator: &mut Accumulator, x: f64, y: f64) {
         *squares_x += dx * dx * scale;
         *squares_y += dy * dy * scale;
         *products += dx * dy * scale;
+        let fresh_x = !old_x.is_infinite() && !x.is_infinite();
+        let fresh_y = !old_y.is_infinite() && !y.is_infinite();
+        if (sum_x.is_infinite() || squares_x.is_infinite()) && fresh_x
+            || (sum_y.is_infinite() || squares_y.is_infinite()) && fresh_y
+            || products.is_infinite() && fresh_x && fresh_y
+        {
+            return Err(super::arithmetic::float_overflow());
+        }
+        // Infinite inputs have no spread.
+        for spread in [squares_x, squares_y, products] {
+            if spread.is_infinite() {
+                *spread = f64::NAN;
+            }
+        }
+        return Ok(());
     }
+    if !x.is_finite() {
+        (*squares_x, *products) = (f64::NAN, f64::NAN);
+    }
+    if !y.is_finite() {
+        (*squares_y, *products) = (f64::NAN, f64::NAN);
+    }
+    Ok(())
 }
 
 /// The first delimiter is not used; a null value adds nothing, a null delimiter separates by nothing.

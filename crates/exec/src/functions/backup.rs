@@ -49,14 +49,12 @@ pub fn body(name: &str) -> Option<Body> {
         "mote_backup_read" => Body::Runtime(read),
         "mote_backup_stop" => Body::Runtime(stop),
         "pg_current_wal_flush_lsn" => Body::Runtime(|runtime, _, _| {
-            Ok(Datum::Int8(
-                runtime.database().engine().horizons().stable.0 as i64,
-            ))
+            Ok(Datum::Unsigned8(runtime.database().engine().horizons().stable.0))
         }),
         // NULL without an archive.
         "mote_archived_lsn" => Body::Runtime(|runtime, _, _| {
             let report = runtime.database().engine().archive_report();
-            Ok(report.map_or(Datum::Null, |report| Datum::Int8(report.archived_to.0 as i64)))
+            Ok(report.map_or(Datum::Null, |report| Datum::Unsigned8(report.archived_to.0)))
         }),
         "pg_switch_wal" => Body::Runtime(switch_wal),
         "pg_create_restore_point" => Body::Runtime(create_restore_point),
@@ -183,7 +181,7 @@ fn switch_wal(runtime: &mut Runtime<'_, '_>, site: &CallSite, _: &[Datum]) -> Sq
     let tail = runtime.database().engine().horizons().tail;
     make_stable(runtime, tail)?;
     runtime.database().engine().request_archiving();
-    Ok(Datum::Int8(tail.0 as i64))
+    Ok(Datum::Unsigned8(tail.0))
 }
 
 fn create_restore_point(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
@@ -201,5 +199,5 @@ fn create_restore_point(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Dat
         .create_restore_point(name)
         .map_err(write_error::log_unavailable)?;
     make_stable(runtime, lsn)?;
-    Ok(Datum::Int8(lsn.0 as i64))
+    Ok(Datum::Unsigned8(lsn.0))
 }

@@ -314,19 +314,27 @@ fn bin(stride: &Interval, us: i64, origin: i64) -> SqlResult<i64> {
         ));
     }
     if stride.months != 0 {
-        return Err(SqlError::unsupported(
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
             "timestamps cannot be binned into intervals containing months or years",
         ));
     }
-    let stride_us = stride.us + stride.days as i64 * datetime::DAY_US;
+    let too_long = || SqlError::new(state::DATETIME_FIELD_OVERFLOW, "interval out of range");
+    let days_us = (stride.days as i64).checked_mul(datetime::DAY_US);
+    let stride_us = days_us
+        .and_then(|us| us.checked_add(stride.us))
+        .ok_or_else(too_long)?;
     if stride_us <= 0 {
         return Err(SqlError::new(
             state::DATETIME_FIELD_OVERFLOW,
             "stride must be greater than zero",
         ));
     }
-    let distance = us.checked_sub(origin).ok_or_else(out_of_range)?;
-    Ok(origin + distance.div_euclid(stride_us) * stride_us)
+    let distance = us.checked_sub(origin).ok_or_else(too_long)?;
+    // Less than a stride before the instant, which may be before all there are.
+    us.checked_sub(distance.rem_euclid(stride_us))
+        .filter(|start| (datetime::TIMESTAMP_MIN..datetime::TIMESTAMP_END).contains(start))
+        .ok_or_else(out_of_range)
 }
 
 /// OVERLAPS: ends may be given as lengths; a null end leaves what the other three decide.

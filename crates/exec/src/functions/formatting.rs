@@ -5,7 +5,8 @@ use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 use mote_sql::ast::deparse::identifier;
-use mote_types::format::to_char_numeric;
+use mote_types::format::to_char_numeric::{self, Number};
+use mote_types::format::to_number::to_number;
 use mote_types::{ColumnType, Datum, Numeric, datetime, oid};
 
 use super::text::{append_repeated, as_text, char_count};
@@ -14,13 +15,21 @@ use crate::query::runtime::Runtime;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
-        "numeric_to_char" => Body::Pure(|a| number_to_char(numeric(&a[0]), text(&a[1]))),
-        "int4_to_char" => Body::Pure(|a| number_to_char(&Numeric::from(int4(&a[0])), text(&a[1]))),
-        "int8_to_char" => Body::Pure(|a| number_to_char(&Numeric::from(int8(&a[0])), text(&a[1]))),
-        "float4_to_char" | "float8_to_char" => {
-            Body::Pure(|a| number_to_char(&Numeric::from_f64(float8(&a[0])), text(&a[1])))
+        "numeric_to_char" => Body::Pure(|a| number_to_char(Number::Numeric(numeric(&a[0])), text(&a[1]))),
+        "int4_to_char" => {
+            Body::Pure(|a| number_to_char(Number::Numeric(&Numeric::from(int4(&a[0]))), text(&a[1])))
         }
-        "numeric_to_number" => Body::Pure(|a| to_number(text(&a[0]), text(&a[1]))),
+        "int8_to_char" => {
+            Body::Pure(|a| number_to_char(Number::Numeric(&Numeric::from(int8(&a[0]))), text(&a[1])))
+        }
+        "float4_to_char" | "float8_to_char" => Body::Pure(|a| match &a[0] {
+            Datum::Float4(value) => number_to_char(Number::Float4(*value), text(&a[1])),
+            value => number_to_char(Number::Float8(float8(value)), text(&a[1])),
+        }),
+        "numeric_to_number" => Body::Pure(|a| match text(&a[1]) {
+            "" => Ok(Datum::Null),
+            template => to_number(text(&a[0]), template).map(Datum::Numeric),
+        }),
         "timestamp_to_char" | "timestamptz_to_char" | "interval_to_char" => Body::Runtime(|runtime, _, a| {
             let shown = datetime::to_char::to_char(&a[0], text(&a[1]), &runtime.format().time_zone)?;
             Ok(shown.map_or(Datum::Null, Datum::from))
@@ -55,71 +64,8 @@ pub fn body(name: &str) -> Option<Body> {
     })
 }
 
-fn number_to_char(value: &Numeric, template: &str) -> SqlResult<Datum> {
+fn number_to_char(value: Number<'_>, template: &str) -> SqlResult<Datum> {
     to_char_numeric::to_char(value, template).map(Datum::from)
-}
-
-/// to_number: reads the digits, point and sign that the template has places for, and skips the rest.
-fn to_number(value: &str, template: &str) -> SqlResult<Datum> {
-    let mut input = value.trim_start().chars().peekable();
-    let mut number = String::new();
-    let mut negative = false;
-    let take_sign = |input: &mut std::iter::Peekable<std::str::Chars<'_>>, negative: &mut bool| {
-        while let Some(&c) = input.peek() {
-            match c {
-                '-' | '<' => *negative = true,
-                '+' | '>' | ' ' => {}
-                _ => break,
-            }
-            input.next();
-        }
-    };
-    let upper = template.to_uppercase();
-    let mut pattern = upper.chars().peekable();
-    while let Some(c) = pattern.next() {
-        match c {
-            '9' | '0' => {
-                take_sign(&mut input, &mut negative);
-                if let Some(&digit) = input.peek()
-                    && digit.is_ascii_digit()
-                {
-                    number.push(digit);
-                    input.next();
-                }
-            }
-            '.' | 'D' => {
-                if input.next_if_eq(&'.').is_some() && !number.contains('.') {
-                    number.push('.');
-                }
-            }
-            ',' | 'G' => {
-                input.next_if_eq(&',');
-            }
-            'S' => take_sign(&mut input, &mut negative),
-            'M' | 'P' => {
-                pattern.next();
-                take_sign(&mut input, &mut negative);
-            }
-            'L' => {
-                input.next_if(|c| !c.is_ascii_digit() && *c != '-' && *c != '.');
-            }
-            'F' => {
-                pattern.next();
-            }
-            _ => {
-                input.next();
-            }
-        }
-    }
-    take_sign(&mut input, &mut negative);
-    if number.is_empty() || number == "." {
-        return Err(SqlError::new(
-            state::INVALID_TEXT_REPRESENTATION,
-            format!("invalid input syntax for type numeric: \"{value}\""),
-        ));
-    }
-    let parsed = Numeric::parse(&number)?;
-    Ok(Datum::Numeric(if negative { parsed.neg() } else { parsed }))
 }
 
 /// The parts of a dotted name, folded to lower case where they are not quoted.
@@ -318,6 +264,11 @@ impl Specifier {
         if characters.peek() == Some(&'*') {
             characters.next();
             let position = digits(characters);
+            if position == Some(0) {
+                return Err(invalid(
+                    "format specifies argument 0, but arguments are numbered from 1",
+                ));
+            }
             if position.is_some() && characters.next() != Some('$') {
                 return Err(invalid("width argument position must be ended by \"$\""));
             }

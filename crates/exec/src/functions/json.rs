@@ -210,8 +210,17 @@ fn write_json(
             }
             out.push(b'}');
         }
-        Datum::Timestamp(_) | Datum::TimestampTz(_) => {
+        Datum::Timestamp(_) => {
             return write_quoted(&output_to_string(value, ty, format).replacen(' ', "T", 1), out);
+        }
+        Datum::TimestampTz(_) => {
+            let mut shown = output_to_string(value, ty, format).replacen(' ', "T", 1);
+            // XML Schema, whose form this is, wants the minutes of an offset even where there are none.
+            let end = shown.find(' ').unwrap_or(shown.len());
+            if end > 3 && matches!(shown.as_bytes()[end - 3], b'+' | b'-') {
+                shown.insert_str(end, ":00");
+            }
+            return write_quoted(&shown, out);
         }
         Datum::Int2(_)
         | Datum::Int4(_)
@@ -273,6 +282,24 @@ fn build_array(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datu
     json_text(out)
 }
 
+/// A key of an object to build: there is one, and it is a scalar.
+fn check_key(key: &Datum, ty: ColumnType, number: usize, function: &str) -> SqlResult<()> {
+    let refuse = |message: String| SqlError::new(state::INVALID_PARAMETER_VALUE, message);
+    match key {
+        Datum::Null if function.starts_with("jsonb") => {
+            Err(refuse(format!("argument {number}: key must not be null")))
+        }
+        Datum::Null => {
+            Err(refuse(format!("argument {number} cannot be null")).hint("Object keys should be text."))
+        }
+        Datum::Array(_) | Datum::Record(_) | Datum::Jsonb(_) => Err(refuse(NOT_A_KEY.into())),
+        Datum::Text(_) if ty.oid == oid::JSON => Err(refuse(NOT_A_KEY.into())),
+        _ => Ok(()),
+    }
+}
+
+const NOT_A_KEY: &str = "key value must be scalar, not array, composite, or json";
+
 fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) -> SqlResult<Datum> {
     if !arguments.len().is_multiple_of(2) {
         return Err(SqlError::new(
@@ -289,13 +316,7 @@ fn build_object(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Dat
         if number > 0 {
             out.extend_from_slice(b", ");
         }
-        if pair[0].is_null() {
-            return Err(SqlError::new(
-                state::INVALID_PARAMETER_VALUE,
-                format!("argument {} cannot be null", number * 2 + 1),
-            )
-            .hint("Object keys should be text."));
-        }
+        check_key(&pair[0], types[0], number * 2 + 1, site.name)?;
         write_quoted(&output_to_string(&pair[0], types[0], runtime.format()), &mut out)?;
         out.extend_from_slice(b" : ");
         reserve_for(pair[0].heap_bytes() + pair[1].heap_bytes())?;

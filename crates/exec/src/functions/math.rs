@@ -21,7 +21,7 @@ pub fn body(name: &str) -> Option<Body> {
         };
     }
     Some(match name {
-        "numeric_round" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).round(int4(&a[1]))))),
+        "numeric_round" => Body::Pure(|a| numeric(&a[0]).round_checked(int4(&a[1])).map(Datum::Numeric)),
         "round" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).round(0)))),
         "numeric_trunc" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).trunc(int4(&a[1]))))),
         "trunc" => Body::Pure(|a| Ok(Datum::Numeric(numeric(&a[0]).trunc(0)))),

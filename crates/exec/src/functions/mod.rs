@@ -60,6 +60,8 @@ pub enum Body {
     Pure(PureFunction),
     /// Also on the session, the database, the clock or the argument types.
     Runtime(RuntimeFunction),
+    /// The same, where the last argument is an array that stands for its elements.
+    Spreading(RuntimeFunction),
 }
 
 impl Body {
@@ -73,8 +75,49 @@ impl Body {
         match self {
             Body::Pure(function) => function(arguments),
             Body::Runtime(function) => function(runtime, site, arguments),
+            Body::Spreading(function) => call_spreading(function, runtime, site, arguments),
         }
     }
+
+    /// The body for a call with VARIADIC. Functions of any arguments, the only ones called so, know their types.
+    pub fn spreading(self) -> Body {
+        match self {
+            Body::Runtime(function) => Body::Spreading(function),
+            other => other,
+        }
+    }
+}
+
+/// Calls a function with the elements of its last argument. Without an array there is no answer, but for `format`,
+/// which may not need one.
+fn call_spreading(
+    function: RuntimeFunction,
+    runtime: &mut Runtime<'_, '_>,
+    site: &CallSite,
+    arguments: &[Datum],
+) -> SqlResult<Datum> {
+    let (Some((last, fixed)), Some((ty, fixed_types))) =
+        (arguments.split_last(), site.arguments.split_last())
+    else {
+        return function(runtime, site, arguments);
+    };
+    let elements = match last {
+        Datum::Array(array) => array.elements.as_slice(),
+        _ if site.name == "format" => &[],
+        _ => return Ok(Datum::Null),
+    };
+    let element = ty.element().unwrap_or(*ty);
+    let types = fixed_types
+        .iter()
+        .copied()
+        .chain(elements.iter().map(|_| element));
+    let site = CallSite {
+        name: site.name,
+        arguments: types.collect(),
+        result: site.result,
+    };
+    let arguments: Vec<Datum> = fixed.iter().chain(elements).cloned().collect();
+    function(runtime, &site, &arguments)
 }
 
 /// Rows that a set-returning function yields.
@@ -239,6 +282,7 @@ accessors! {
     boolean: Bool -> bool, |value| *value;
     int4: Int4 -> i32, |value| *value;
     int8: Int8 -> i64, |value| *value;
+    lsn: Unsigned8 -> u64, |value| *value;
     oid: Oid -> u32, |value| *value;
     numeric: Numeric -> &Numeric, |value| value;
     text: Text -> &str, |value| value;

@@ -1,19 +1,19 @@
 //! LIKE, ILIKE, SIMILAR TO and POSIX regular expressions.
 //!
-//! Regular expressions run on the `regex` crate: advanced constructs that it lacks (back references, look-around) are
-//! refused with 2201B, never approximated. Compiled patterns are kept per thread.
+//! The engines are `mote_types::pattern` and `mote_types::are`. Compiled patterns are kept per thread.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
+use mote_types::are::{Match, Options, Regex};
 use mote_types::datum::ELEMENT_COST;
-use mote_types::pattern::{Escape, LikePattern, similar_to_regex, substring_regex};
+use mote_types::pattern::{Escape, LikePattern, similar_to_regex};
 use mote_types::{Datum, oid};
-use regex::{Captures, Regex, RegexBuilder};
 
 use super::text::{char_count, char_offset, copied};
 use super::{Body, CallSite, bytes, int4, text};
@@ -65,15 +65,16 @@ pub fn body(name: &str) -> Option<Body> {
         }),
         "textregexsubstr" => Body::Pure(|a| first_match(text(&a[0]), text(&a[1]))),
         "substring" => Body::Pure(|a| {
-            let pattern = substring_regex(text(&a[1]), Escape::parse(text(&a[2]))?)?;
+            let pattern = similar_to_regex(text(&a[1]), Escape::parse(text(&a[2]))?)?;
             first_match(text(&a[0]), &pattern)
         }),
         "textregexreplace_noopt" => {
             Body::Pure(|a| replace(text(&a[0]), text(&a[1]), text(&a[2]), "", 1, None))
         }
-        "textregexreplace" => {
-            Body::Pure(|a| replace(text(&a[0]), text(&a[1]), text(&a[2]), text(&a[3]), 1, None))
-        }
+        "textregexreplace" => Body::Pure(|a| {
+            forbid_number(text(&a[3]))?;
+            replace(text(&a[0]), text(&a[1]), text(&a[2]), text(&a[3]), 1, None)
+        }),
         "textregexreplace_extended" => Body::Pure(|a| {
             let n = int4(&a[4]);
             replace(
@@ -214,178 +215,60 @@ fn like_escape(pattern: &str, escape: &str) -> SqlResult<String> {
 
 /// Compiles a pattern with PostgreSQL's option letters, or finds it in the thread's cache.
 fn compile(pattern: &str, flags: &str) -> SqlResult<Arc<Regex>> {
+    let key = (pattern.to_string(), flags.to_string());
+    if let Some(found) = REGEXES.with_borrow(|regexes| regexes.get(&key).cloned()) {
+        return Ok(found);
+    }
+    // Not within the borrow: work may be suspended.
+    let compiled = Arc::new(Regex::new(pattern, options(flags)?)?);
     REGEXES.with_borrow_mut(|regexes| {
-        let key = (pattern.to_string(), flags.to_string());
-        if let Some(found) = regexes.get(&key) {
-            return Ok(Arc::clone(found));
-        }
-        let compiled = Arc::new(build(pattern, flags)?);
         if regexes.len() >= CACHED_PATTERNS_MAX {
             regexes.clear();
         }
         regexes.insert(key, Arc::clone(&compiled));
-        Ok(compiled)
-    })
+    });
+    Ok(compiled)
 }
 
-fn build(pattern: &str, flags: &str) -> SqlResult<Regex> {
-    let mut literal = false;
-    let mut options = (false, false, true, false); // case-insensitive, multi-line, dot matches newline, extended
-    for flag in flags.chars() {
-        match flag {
-            'g' | 'c' | 'e' | 's' | 't' | 'b' => {}
-            'i' => options.0 = true,
-            'm' | 'n' => (options.1, options.2) = (true, false),
-            'p' => options.2 = false,
-            'w' => options.1 = true,
-            'x' => options.3 = true,
-            'q' => literal = true,
-            other => {
-                return Err(SqlError::new(
-                    state::INVALID_PARAMETER_VALUE,
-                    format!("invalid regular expression option: \"{other}\""),
-                ));
-            }
+fn options(flags: &str) -> SqlResult<Options> {
+    let mut options = Options::default();
+    // `g` is the caller's.
+    for letter in flags.chars().filter(|&letter| letter != 'g') {
+        if !options.apply(letter) {
+            let message = format!("invalid regular expression option: \"{letter}\"");
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
         }
     }
-    // A leading *** director picks the flavour.
-    let pattern = match pattern.strip_prefix("***=") {
-        Some(rest) => {
-            literal = true;
-            rest
-        }
-        None => pattern.strip_prefix("***:").unwrap_or(pattern),
-    };
-    let source = if literal {
-        regex::escape(pattern)
-    } else {
-        translate(pattern)
-    };
-    RegexBuilder::new(&source)
-        .case_insensitive(options.0)
-        .multi_line(options.1)
-        .dot_matches_new_line(options.2)
-        .ignore_whitespace(options.3)
-        .build()
-        .map_err(|error| {
-            let reason = error.to_string();
-            let reason = reason
-                .lines()
-                .last()
-                .unwrap_or("")
-                .trim_start_matches("error: ")
-                .to_string();
-            SqlError::new(
-                state::INVALID_REGULAR_EXPRESSION,
-                format!("invalid regular expression: {}", in_other_words(&reason)),
-            )
-        })
+    Ok(options)
 }
 
-/// PostgreSQL's words for what the regex crate complains about, where it has words for it.
-fn in_other_words(reason: &str) -> &str {
-    const WORDS: [(&str, &str); 8] = [
-        ("unclosed group", "parentheses () not balanced"),
-        ("unopened group", "parentheses () not balanced"),
-        ("unclosed character class", "brackets [] not balanced"),
-        (
-            "repetition operator missing expression",
-            "quantifier operand invalid",
-        ),
-        ("invalid repetition count range", "invalid repetition count(s)"),
-        ("invalid character class range", "invalid character range"),
-        ("incomplete escape sequence", "invalid escape \\ sequence"),
-        ("unrecognized escape sequence", "invalid escape \\ sequence"),
-    ];
-    let known = WORDS.iter().find(|(theirs, _)| reason.starts_with(theirs));
-    known.map_or(reason, |(_, words)| words)
-}
-
-/// PostgreSQL's word escapes, which the regex crate spells differently. Everything else is common ground.
-fn translate(pattern: &str) -> String {
-    if !pattern.contains('\\') && !pattern.contains("[[:") {
-        return pattern.to_string();
-    }
-    let mut out = String::with_capacity(pattern.len() + 8);
-    let mut rest = pattern;
-    while let Some(c) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("[[:<:]]") {
-            out.push_str("\\b{start}");
-            rest = after;
-            continue;
-        }
-        if let Some(after) = rest.strip_prefix("[[:>:]]") {
-            out.push_str("\\b{end}");
-            rest = after;
-            continue;
-        }
-        rest = &rest[c.len_utf8()..];
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        let Some(escaped) = rest.chars().next() else {
-            out.push('\\');
-            break;
-        };
-        rest = &rest[escaped.len_utf8()..];
-        match escaped {
-            'm' => out.push_str("\\b{start}"),
-            'M' => out.push_str("\\b{end}"),
-            'y' => out.push_str("\\b"),
-            'Y' => out.push_str("\\B"),
-            'A' => out.push_str("\\A"),
-            'Z' => out.push_str("\\z"),
-            other => {
-                out.push('\\');
-                out.push(other);
-            }
-        }
-    }
-    out
-}
-
-fn forbid_global(flags: &str, function: &str) -> SqlResult<()> {
+pub(crate) fn forbid_global(flags: &str, function: &str) -> SqlResult<()> {
     if flags.contains('g') {
-        return Err(SqlError::new(
-            state::INVALID_PARAMETER_VALUE,
-            format!("{function} does not support the \"global\" option"),
-        )
-        .hint(format!(
-            "Use the regexp_matches function instead, where {function} takes one match."
-        )));
+        let message = format!("{function} does not support the \"global\" option");
+        let error = SqlError::new(state::INVALID_PARAMETER_VALUE, message);
+        return Err(match function {
+            "regexp_match()" => error.hint("Use the regexp_matches function instead."),
+            _ => error,
+        });
     }
     Ok(())
 }
 
 fn matches(arguments: &[Datum], flags: &str) -> SqlResult<bool> {
-    let value = text(&arguments[0]);
-    let regex = compile(text(&arguments[1]), flags)?;
-    search_cost(value, 0)?;
-    Ok(regex.is_match(value))
-}
-
-/// Pays for one search from `at` on. A search cannot be interrupted: it is paid for beforehand, at a part of what it may
-/// cost at most, since most searches end early.
-fn search_cost(value: &str, at: usize) -> SqlResult<()> {
-    let left = value.len() - at;
-    if left < work::GRAIN_BYTES {
-        return Ok(());
-    }
-    work::spend(256 + left / 4096)
+    compile(text(&arguments[1]), flags)?.is_match(text(&arguments[0]))
 }
 
 /// The first group of the first match, or the whole match where the pattern has no group.
 fn first_match(value: &str, pattern: &str) -> SqlResult<Datum> {
     let regex = compile(pattern, "")?;
-    search_cost(value, 0)?;
-    match regex.captures(value) {
-        None => Ok(Datum::Null),
-        Some(captures) if captures.len() > 1 => {
-            captures.get(1).map_or(Ok(Datum::Null), |m| copied(m.as_str()))
-        }
-        Some(captures) => copied(&captures[0]),
-    }
+    let group = usize::from(regex.group_count() > 0);
+    let range = regex.find_at(value, 0)?.and_then(|found| found.group(group));
+    part(value, range)
+}
+
+/// A part of a text, or NULL where there is none.
+fn part(value: &str, range: Option<Range<usize>>) -> SqlResult<Datum> {
+    range.map_or(Ok(Datum::Null), |range| copied(&value[range]))
 }
 
 /// The byte offset of a 1-based character position.
@@ -423,46 +306,44 @@ fn replace(
     let from = offset(value, start)?;
     let mut out = String::new();
     let mut done = 0;
-    let mut at = from;
-    let mut number = 0;
-    while at <= value.len() {
-        search_cost(value, at)?;
-        let Some(captures) = regex.captures_at(value, at) else {
-            break;
-        };
-        let whole = captures.get(0).expect("a match has group 0");
-        number += 1;
-        if which == 0 || number == which {
-            work::grow(&mut out, &value[done..whole.start()])?;
-            expand(&captures, replacement, &mut out)?;
-            done = whole.end();
-            if which != 0 {
-                break;
-            }
+    for (number, found) in regex.matches(value, from).enumerate() {
+        let found = found?;
+        if which != 0 && number + 1 != which {
+            continue;
         }
-        at = match whole.end() == whole.start() {
-            false => whole.end(),
-            true => match value[whole.end()..].chars().next() {
-                Some(c) => whole.end() + c.len_utf8(),
-                None => break,
-            },
-        };
+        work::grow(&mut out, &value[done..found.range.start])?;
+        expand(value, &found, replacement, &mut out)?;
+        done = found.range.end;
+        if which != 0 {
+            break;
+        }
     }
     work::grow(&mut out, &value[done..])?;
     Ok(Datum::from(out))
 }
 
+/// Options that begin with a digit are a start position whose type was guessed wrong.
+fn forbid_number(flags: &str) -> SqlResult<()> {
+    if !flags.starts_with(|c: char| c.is_ascii_digit()) {
+        return Ok(());
+    }
+    let message = format!("invalid regular expression option: \"{}\"", &flags[..1]);
+    Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message).hint(
+        "If you meant to use regexp_replace() with a start parameter, cast the fourth argument to integer explicitly.",
+    ))
+}
+
 /// `\1` to `\9` and `\&` stand for groups and the match, `\\` for a backslash.
-fn expand(captures: &Captures<'_>, replacement: &str, out: &mut String) -> SqlResult<()> {
+fn expand(value: &str, found: &Match, replacement: &str, out: &mut String) -> SqlResult<()> {
     let mut rest = replacement;
     while let Some(at) = rest.find('\\') {
         work::grow(out, &rest[..at])?;
         let mut behind = rest[at + 1..].chars();
         match behind.next() {
-            Some('&') => work::grow(out, &captures[0])?,
+            Some('&') => work::grow(out, &value[found.range.clone()])?,
             Some(digit @ '1'..='9') => {
-                let group = digit as usize - '0' as usize;
-                work::grow(out, captures.get(group).map_or("", |m| m.as_str()))?;
+                let group = found.group(digit as usize - '0' as usize);
+                work::grow(out, group.map_or("", |range| &value[range]))?;
             }
             Some('\\') => work::grow(out, "\\")?,
             Some(other) => {
@@ -477,14 +358,12 @@ fn expand(captures: &Captures<'_>, replacement: &str, out: &mut String) -> SqlRe
 }
 
 fn count(value: &str, pattern: &str, start: i32, flags: &str) -> SqlResult<Datum> {
+    let from = offset(value, start)?;
     forbid_global(flags, "regexp_count()")?;
     let regex = compile(pattern, flags)?;
-    let from = offset(value, start)?;
-    let mut count = 0;
-    for found in regex.find_iter(value) {
-        search_cost(value, found.end())?;
-        count += i32::from(found.start() >= from);
-    }
+    let count = regex
+        .matches(value, from)
+        .try_fold(0, |count, found| found.map(|_| count + 1))?;
     Ok(Datum::Int4(count))
 }
 
@@ -494,7 +373,7 @@ fn nth_match(
     (start, n, group): (i32, i32, i32),
     flags: &str,
     function: &str,
-) -> SqlResult<Option<std::ops::Range<usize>>> {
+) -> SqlResult<Option<Range<usize>>> {
     let invalid = |parameter: &str, value: i32| {
         let message = format!("invalid value for parameter \"{parameter}\": {value}");
         SqlError::new(state::INVALID_PARAMETER_VALUE, message)
@@ -509,16 +388,8 @@ fn nth_match(
     }
     forbid_global(flags, function)?;
     let regex = compile(text(&arguments[1]), flags)?;
-    let mut left = n;
-    for captures in regex.captures_iter(value) {
-        let whole = captures.get_match();
-        search_cost(value, whole.end())?;
-        left -= i32::from(whole.start() >= from);
-        if left == 0 {
-            return Ok(captures.get(group as usize).map(|part| part.range()));
-        }
-    }
-    Ok(None)
+    let found = regex.matches(value, from).nth(n as usize - 1).transpose()?;
+    Ok(found.and_then(|found| found.group(group as usize)))
 }
 
 /// `regexp_instr`: the place of the match, or the one behind it; 0 for none.
@@ -538,56 +409,55 @@ fn instr(arguments: &[Datum], start: i32, n: i32, end: i32, flags: &str, group: 
 
 fn substr(arguments: &[Datum], start: i32, n: i32, flags: &str, group: i32) -> SqlResult<Datum> {
     let found = nth_match(arguments, (start, n, group), flags, "regexp_substr()")?;
-    found.map_or(Ok(Datum::Null), |range| copied(&text(&arguments[0])[range]))
+    part(text(&arguments[0]), found)
 }
 
-fn groups_of(captures: &Captures<'_>) -> SqlResult<Datum> {
-    let group = |m: Option<regex::Match<'_>>| m.map_or(Ok(Datum::Null), |m| copied(m.as_str()));
-    let groups = match captures.len() {
-        1 => vec![group(captures.get(0))?],
-        _ => captures.iter().skip(1).map(group).collect::<SqlResult<_>>()?,
-    };
+fn groups_of(value: &str, found: &Match) -> SqlResult<Datum> {
+    let mut groups: Vec<Datum> = found
+        .groups()
+        .map(|range| part(value, range))
+        .collect::<SqlResult<_>>()?;
+    if groups.is_empty() {
+        groups.push(part(value, found.group(0))?);
+    }
     Ok(Datum::array(oid::TEXT, groups))
 }
 
 fn regexp_match(value: &str, pattern: &str, flags: &str) -> SqlResult<Datum> {
-    let regex = compile(pattern, flags)?;
-    search_cost(value, 0)?;
-    regex
-        .captures(value)
-        .map_or(Ok(Datum::Null), |captures| groups_of(&captures))
+    let found = compile(pattern, flags)?.find_at(value, 0)?;
+    found.map_or(Ok(Datum::Null), |found| groups_of(value, &found))
 }
 
 /// All matches (with `g`) or the first, each as an array of its groups.
 pub(crate) fn regexp_matches(value: &str, pattern: &str, flags: &str) -> SqlResult<Vec<Datum>> {
     let regex = compile(pattern, flags)?;
     let limit = if flags.contains('g') { usize::MAX } else { 1 };
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     let mut meter = Meter::default();
-    for captures in regex.captures_iter(value).take(limit) {
-        search_cost(value, captures.get_match().end())?;
-        let groups = groups_of(&captures)?;
+    for found in regex.matches(value, 0).take(limit) {
+        let groups = groups_of(value, &found?)?;
         meter.keep(ELEMENT_COST, groups.heap_bytes())?;
-        work::push(&mut found, groups)?;
+        work::push(&mut all, groups)?;
     }
-    Ok(found)
+    Ok(all)
 }
 
 /// The pieces between matches. An empty match at the start, at the end or right behind a match splits nothing.
 pub(crate) fn split(value: &str, pattern: &str, flags: &str) -> SqlResult<Vec<String>> {
     let regex = compile(pattern, flags)?;
     let mut pieces = Vec::new();
-    let mut from = 0;
     let mut meter = Meter::default();
-    for found in regex.find_iter(value) {
-        search_cost(value, found.end())?;
-        if found.is_empty() && (found.start() == from || found.start() == value.len()) {
-            continue;
+    let mut from = 0;
+    let mut previous_end = 0;
+    for found in regex.matches(value, 0) {
+        let range = found?.range;
+        if range.start < value.len() && range.end > previous_end {
+            let piece = &value[from..range.start];
+            meter.keep(piece.len(), piece.len())?;
+            work::push(&mut pieces, piece.to_string())?;
+            from = range.end;
         }
-        let piece = &value[from..found.start()];
-        meter.keep(piece.len(), piece.len())?;
-        work::push(&mut pieces, piece.to_string())?;
-        from = found.end();
+        previous_end = range.end;
     }
     pieces.push(value[from..].to_string());
     Ok(pieces)

@@ -54,6 +54,7 @@ pub fn body(name: &str) -> Option<SetFunction> {
             |_, _, a| Ok(texts(super::pattern::split(text(&a[0]), text(&a[1]), "")?))
         }
         "regexp_split_to_table" => |_, _, a| {
+            super::pattern::forbid_global(text(&a[2]), "regexp_split_to_table()")?;
             Ok(texts(super::pattern::split(
                 text(&a[0]),
                 text(&a[1]),

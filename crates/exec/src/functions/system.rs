@@ -3,7 +3,7 @@
 //! What shows the catalog as SQL text is in `catalog_text`, the text itself in `crate::views::text`.
 
 use mote_common::error::state;
-use mote_common::{Lsn, Oid, SqlError, SqlResult};
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
 use mote_sql::catalog::CatalogView;
 use mote_sql::plan::privilege;
@@ -11,17 +11,17 @@ use mote_types::{Datum, Numeric, oid};
 
 use super::backup::require_superuser;
 use super::{
-    Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, numeric, oid as oid_value, text,
+    Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value, text,
 };
 use crate::command::privileges;
 use crate::context::StatementContext;
-use crate::expr::{reg_lookup, split_name};
+use crate::expr::reg_lookup;
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
 use crate::session::SessionDirectory;
 use crate::session::identity::is_identity;
 use crate::settings::{self, SETTINGS, Settings, parse_bool};
-use crate::views::{names, partitions};
+use crate::views::partitions;
 
 pub fn body(name: &str) -> Option<Body> {
     if let Some(body) = advisory(name).or_else(|| session(name)).or_else(|| storage(name)) {
@@ -90,8 +90,13 @@ fn session(name: &str) -> Option<Body> {
         "pg_postmaster_start_time" | "pg_conf_load_time" => {
             Body::Runtime(|runtime, _, _| Ok(Datum::TimestampTz(runtime.database().started_us())))
         }
-        "pg_current_xact_id" | "pg_current_xact_id_if_assigned" => {
-            Body::Runtime(|runtime, _, _| Ok(Datum::Int8(runtime.transaction().id().0 as i64)))
+        "pg_current_xact_id" => Body::Runtime(|runtime, site, _| Ok(transaction_number(runtime, site))),
+        // PostgreSQL gives a number to a transaction that writes.
+        "pg_current_xact_id_if_assigned" => {
+            Body::Runtime(|runtime, site, _| match runtime.transaction().has_writes() {
+                true => Ok(transaction_number(runtime, site)),
+                false => Ok(Datum::Null),
+            })
         }
         "xid_age" => Body::Runtime(|runtime, _, a| {
             let now = runtime.transaction().id().0 as u32;
@@ -453,22 +458,20 @@ fn storage(name: &str) -> Option<Body> {
             Ok(Datum::Int8(report.used_bytes as i64))
         }),
         "pg_size_pretty" => Body::Pure(|a| Ok(Datum::from(size_pretty(int8(&a[0]) as i128)))),
-        "pg_size_pretty_numeric" => Body::Pure(|a| {
-            let bytes = numeric(&a[0]).trunc(0).to_scaled_i64(0).unwrap_or(i64::MAX);
-            Ok(Datum::from(size_pretty(bytes as i128)))
-        }),
+        "pg_size_pretty_numeric" => Body::Pure(|a| size_pretty_numeric(numeric(&a[0])).map(Datum::from)),
         "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => Body::Runtime(|runtime, _, _| {
             runtime.transaction().note_view();
-            Ok(Datum::Int8(runtime.database().engine().horizons().tail.0 as i64))
+            Ok(Datum::Unsigned8(runtime.database().engine().horizons().tail.0))
         }),
         "pg_last_wal_receive_lsn" | "pg_last_wal_replay_lsn" => Body::Pure(|_| Ok(Datum::Null)),
         "pg_wal_lsn_diff" | "pg_lsn_mi" => Body::Pure(|a| {
-            let difference = int8(&a[0]) as u64 as i128 - int8(&a[1]) as u64 as i128;
+            let difference = lsn(&a[0]) as i128 - lsn(&a[1]) as i128;
             Ok(Datum::Numeric(Numeric::from_scaled_i128(difference, 0)))
         }),
-        "pg_lsn_pli" => Body::Pure(|a| move_lsn(int8(&a[0]), numeric(&a[1]), 1)),
-        "numeric_pl_pg_lsn" => Body::Pure(|a| move_lsn(int8(&a[1]), numeric(&a[0]), 1)),
-        "pg_lsn_mii" => Body::Pure(|a| move_lsn(int8(&a[0]), numeric(&a[1]), -1)),
+        "numeric_pg_lsn" => Body::Pure(|a| lsn_of(numeric(&a[0]))),
+        "pg_lsn_pli" => Body::Pure(|a| move_lsn(lsn(&a[0]), numeric(&a[1]), false)),
+        "numeric_pl_pg_lsn" => Body::Pure(|a| move_lsn(lsn(&a[1]), numeric(&a[0]), false)),
+        "pg_lsn_mii" => Body::Pure(|a| move_lsn(lsn(&a[0]), numeric(&a[1]), true)),
         "pg_sequence_last_value" => Body::Runtime(|runtime, _, a| {
             let session = runtime.session();
             let Some(entry) = session.catalog.entry(Oid(oid_value(&a[0]))) else {
@@ -495,15 +498,9 @@ fn storage(name: &str) -> Option<Body> {
         }),
         "to_regclass" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGCLASS))),
         "to_regtype" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGTYPE))),
-        "to_regproc" | "to_regprocedure" => Body::Pure(|a| {
-            let (_, name) = split_name(text(&a[0]));
-            let bare = name.split('(').next().unwrap_or(&name);
-            Ok(names::function_oid(bare).map_or(Datum::Null, Datum::oid))
-        }),
-        "to_regcollation" => Body::Pure(|a| {
-            let (_, name) = split_name(text(&a[0]));
-            Ok(names::collation_oid(&name).map_or(Datum::Null, Datum::oid))
-        }),
+        "to_regproc" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGPROC))),
+        "to_regprocedure" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGPROCEDURE))),
+        "to_regcollation" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGCOLLATION))),
         "to_regnamespace" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGNAMESPACE))),
         "to_regrole" => Body::Runtime(|runtime, _, a| Ok(to_reg(runtime, &a[0], oid::REGROLE))),
         _ => return None,
@@ -554,6 +551,24 @@ fn relation_bytes(runtime: &Runtime<'_, '_>, relation: &Datum, rows: bool, index
     Datum::Int8(own + index)
 }
 
+/// As `size_pretty`, for any number of bytes; fractions show below the first unit.
+fn size_pretty_numeric(bytes: &Numeric) -> SqlResult<String> {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    if bytes.abs() < Numeric::from(10 * 1024) {
+        return Ok(format!("{bytes} bytes"));
+    }
+    // One bit more than the unit is kept for the rounding.
+    let mut halves = bytes.div_trunc(&Numeric::from(512))?;
+    let mut unit = 0;
+    while unit + 1 < UNITS.len() && halves.abs() >= Numeric::from(20 * 1024 - 1) {
+        halves = halves.div_trunc(&Numeric::from(1024))?;
+        unit += 1;
+    }
+    let step = Numeric::from(if halves.is_negative() { -1 } else { 1 });
+    let rounded = halves.add(&step)?.div_trunc(&Numeric::from(2))?;
+    Ok(format!("{rounded} {}", UNITS[unit]))
+}
+
 /// Powers of 1024, each up to ten of the next, rounded half away from zero.
 fn size_pretty(bytes: i128) -> String {
     const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
@@ -576,10 +591,35 @@ fn size_pretty(bytes: i128) -> String {
     format!("{rounded} {}", UNITS[unit])
 }
 
-fn move_lsn(lsn: i64, by: &Numeric, sign: i128) -> SqlResult<Datum> {
+/// The transaction's number, as `xid8` or, by its older names, as `int8`.
+fn transaction_number(runtime: &mut Runtime<'_, '_>, site: &CallSite) -> Datum {
+    let number = runtime.transaction().id().0;
+    match site.result.oid {
+        oid::XID8 => Datum::Unsigned8(number as u64),
+        _ => Datum::Int8(number as i64),
+    }
+}
+
+/// A log position a number of bytes on or back.
+fn move_lsn(lsn: u64, by: &Numeric, back: bool) -> SqlResult<Datum> {
+    if by.is_nan() {
+        let message = match back {
+            false => "cannot add NaN to pg_lsn",
+            true => "cannot subtract NaN from pg_lsn",
+        };
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
+    let from = Numeric::from_scaled_i128(lsn as i128, 0);
+    lsn_of(&if back { from.sub(by)? } else { from.add(by)? })
+}
+
+/// A number of bytes as a log position, rounded.
+fn lsn_of(value: &Numeric) -> SqlResult<Datum> {
+    if !value.is_finite() {
+        let kind = if value.is_nan() { "NaN" } else { "infinity" };
+        let message = format!("cannot convert {kind} to pg_lsn");
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
     let refuse = || SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "pg_lsn out of range");
-    let by = by.trunc(0).to_scaled_i64(0).ok_or_else(refuse)?;
-    let moved = lsn as u64 as i128 + sign * by as i128;
-    let moved = u64::try_from(moved).map_err(|_| refuse())?;
-    Ok(Datum::Int8(Lsn(moved).0 as i64))
+    value.to_u64().map(Datum::Unsigned8).ok_or_else(refuse)
 }

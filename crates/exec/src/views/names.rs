@@ -115,6 +115,11 @@ pub fn class_name(facts: &Facts<'_>, oid: Oid) -> Option<String> {
     }
 }
 
+pub fn collation_name(oid: Oid) -> Option<&'static str> {
+    let found = COLLATIONS.iter().find(|collation| collation.oid == oid);
+    found.map(|collation| collation.name)
+}
+
 pub fn collation_oid(name: &str) -> Option<Oid> {
     COLLATIONS
         .iter()

@@ -194,7 +194,7 @@ pub fn data_row(
                 out.extend_from_slice(&[0, 0, 0, 4, a, b, c, d]);
             }
             Datum::Int4(value) => text_integer(out, *value),
-            Datum::Text(value) if !binary && ty.oid != oid::BPCHAR => {
+            Datum::Text(value) if !binary && ty.oid != oid::BPCHAR && ty.oid != oid::CHAR => {
                 out.extend_from_slice(&(value.len() as u32).to_be_bytes());
                 out.extend_from_slice(value.as_bytes());
             }

@@ -33,12 +33,18 @@ impl Candidate {
             _ => self.declared[position],
         }
     }
+
+    fn takes_any_arguments(&self) -> bool {
+        matches!(self.callable, Callable::Function(id) if id.signature().variadic == Some(oid::ANY))
+    }
 }
 
 /// What a call resolved to, arguments converted.
 pub(super) struct Resolved {
     pub callable: Callable,
     pub arguments: Vec<Expr>,
+    /// The last argument is an array that stands for its elements.
+    pub variadic: bool,
     pub result: ColumnType,
 }
 
@@ -99,7 +105,7 @@ impl Binder<'_> {
             Callable::Window(id) => self.window_function(call, id, resolved.arguments, resolved.result),
             Callable::Function(id) => {
                 self.check_plain_call(call, name)?;
-                self.plain_call(id, resolved.arguments, resolved.result, call.location)
+                self.plain_call(id, resolved, call.location)
             }
         }
     }
@@ -228,6 +234,13 @@ impl Binder<'_> {
         let Some((declared, result)) = resolve_polymorphic(&declared, &inputs, result) else {
             return Err(self.no_function(shown, &inputs, location));
         };
+        let spread = variadic && candidate.takes_any_arguments();
+        if let (true, Some((last, place))) = (spread, arguments.last())
+            && ColumnType::new(self.type_of(last).oid).element().is_none()
+        {
+            let message = "VARIADIC argument must be an array";
+            return Err(self.error(state::DATATYPE_MISMATCH, *place, message));
+        }
         let mut converted = Vec::with_capacity(arguments.len());
         for ((expr, place), ty) in arguments.into_iter().zip(&declared) {
             converted.push(match &expr {
@@ -242,6 +255,7 @@ impl Binder<'_> {
         Ok(Resolved {
             callable: candidate.callable,
             arguments: converted,
+            variadic: spread,
             result: ColumnType::new(result),
         })
     }
@@ -338,7 +352,7 @@ impl Binder<'_> {
     ) -> SqlResult<Expr> {
         let resolved = self.resolve_call(name, name, arguments, false, location)?;
         match resolved.callable {
-            Callable::Function(id) => self.plain_call(id, resolved.arguments, resolved.result, location),
+            Callable::Function(id) => self.plain_call(id, resolved, location),
             _ => Err(SqlError::internal("SQL syntax maps to plain functions")),
         }
     }
@@ -346,10 +360,15 @@ impl Binder<'_> {
     fn plain_call(
         &mut self,
         function: FunctionId,
-        arguments: Vec<Expr>,
-        ty: ColumnType,
+        resolved: Resolved,
         location: Location,
     ) -> SqlResult<Expr> {
+        let Resolved {
+            arguments,
+            variadic,
+            result: ty,
+            ..
+        } = resolved;
         let signature = function.signature();
         if let Some(special) = session_call(signature.body, &arguments, ty) {
             return Ok(special);
@@ -357,6 +376,7 @@ impl Binder<'_> {
         let call = Expr::Call {
             function,
             arguments,
+            variadic,
             ty,
             location: location.0,
         };

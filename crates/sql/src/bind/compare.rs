@@ -88,6 +88,7 @@ impl Binder<'_> {
         Ok(Expr::Call {
             function: operator.function,
             arguments,
+            variadic: false,
             ty,
             location: location.0,
         })

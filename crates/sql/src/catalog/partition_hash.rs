@@ -67,6 +67,7 @@ fn hash_datum(datum: &Datum, ty: ColumnType, seed: u64) -> u64 {
         Datum::Int4(value) => hash_u32(*value as u32, seed),
         Datum::Date(value) => hash_u32(*value as u32, seed),
         Datum::Oid(value) => hash_u32(*value, seed),
+        Datum::Unsigned8(value) => hash_i64(*value as i64, seed),
         Datum::Int8(value)
         | Datum::Enum(value)
         | Datum::Time(value)
@@ -79,7 +80,7 @@ fn hash_datum(datum: &Datum, ty: ColumnType, seed: u64) -> u64 {
         }
         // "char" hashes as a number.
         Datum::Text(value) if ty.oid == oid::CHAR => {
-            let byte = value.as_bytes().first().copied().unwrap_or(0);
+            let byte = value.chars().next().map_or(0, |c| c as u8);
             hash_u32(byte as i8 as i32 as u32, seed)
         }
         Datum::Text(value) => hash_bytes(value.as_bytes(), seed),

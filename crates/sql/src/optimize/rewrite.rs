@@ -265,6 +265,7 @@ impl Planner<'_> {
                     Expr::Call {
                         function: *function,
                         arguments: vec![left.clone(), right],
+                        variadic: false,
                         ty: ColumnType::BOOL,
                         location: -1,
                     }
@@ -459,6 +460,7 @@ impl Planner<'_> {
                 .map(|(position, (column, function))| Expr::Call {
                     function,
                     arguments: vec![column, variable(item, position)],
+                    variadic: false,
                     ty: ColumnType::BOOL,
                     location: -1,
                 });
@@ -530,6 +532,7 @@ impl Planner<'_> {
                 body.filter.push(Expr::Call {
                     function: operator.function,
                     arguments,
+                    variadic: false,
                     ty: ColumnType::BOOL,
                     location: -1,
                 });

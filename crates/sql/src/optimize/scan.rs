@@ -85,6 +85,7 @@ fn key_value(value: &Expr, key: ColumnType, equality: bool) -> Option<Expr> {
         Some(Expr::Call {
             function,
             arguments,
+            variadic: false,
             ty: ColumnType::BOOL,
             location: -1,
         })

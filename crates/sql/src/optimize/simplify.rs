@@ -96,6 +96,7 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
         Expr::Call {
             function,
             mut arguments,
+            variadic,
             ty,
             location,
         } => {
@@ -116,6 +117,7 @@ fn step(expr: Expr, folder: Option<&dyn ConstantFolder>) -> Expr {
                 Expr::Call {
                     function,
                     arguments,
+                    variadic,
                     ty,
                     location,
                 },

@@ -84,8 +84,11 @@ impl Writer<'_> {
                 None => self.push(&format!("column{}", index + 1)),
             },
             Expr::Call {
-                function, arguments, ..
-            } => self.call(*function, arguments),
+                function,
+                arguments,
+                variadic,
+                ..
+            } => self.call(*function, arguments, *variadic),
             Expr::Cast {
                 argument,
                 ty,
@@ -229,7 +232,7 @@ impl Writer<'_> {
         }
     }
 
-    fn call(&mut self, function: FunctionId, arguments: &[Expr]) {
+    fn call(&mut self, function: FunctionId, arguments: &[Expr], variadic: bool) {
         match (operator_of(function), arguments) {
             (Some(operator), [left, right]) => {
                 self.plain("(");
@@ -256,11 +259,11 @@ impl Writer<'_> {
                 self.converted(operand, operator.right, Parent::Operator(operator.name, false));
                 self.plain(")");
             }
-            _ => self.function(function, arguments),
+            _ => self.function(function, arguments, variadic),
         }
     }
 
-    fn function(&mut self, function: FunctionId, arguments: &[Expr]) {
+    fn function(&mut self, function: FunctionId, arguments: &[Expr], variadic: bool) {
         let signature = function.signature();
         if let ("extract", [Expr::Constant(Datum::Text(field), _), from]) = (signature.name, arguments) {
             self.push(&format!("EXTRACT({} FROM ", identifier(field)));
@@ -271,6 +274,9 @@ impl Writer<'_> {
         for (position, argument) in arguments.iter().enumerate() {
             if position > 0 {
                 self.push(", ");
+            }
+            if variadic && position + 1 == arguments.len() {
+                self.push("VARIADIC ");
             }
             let declared = signature.arguments.get(position).copied();
             match declared {

@@ -46,6 +46,8 @@ pub enum Expr {
     Call {
         function: FunctionId,
         arguments: Vec<Expr>,
+        /// The last argument is an array that stands for its elements: VARIADIC, for a function of any arguments.
+        variadic: bool,
         ty: ColumnType,
         location: i32,
     },

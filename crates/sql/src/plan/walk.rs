@@ -284,16 +284,18 @@ impl Expr {
                 Expr::Call {
                     function: f,
                     arguments: a,
+                    variadic: v,
                     ty: t,
                     ..
                 },
                 Expr::Call {
                     function: g,
                     arguments: b,
+                    variadic: w,
                     ty: u,
                     ..
                 },
-            ) => f == g && t == u && same_list(a, b),
+            ) => f == g && v == w && t == u && same_list(a, b),
             (
                 Expr::Cast {
                     argument: a, ty: t, ..

@@ -451,17 +451,11 @@ pub fn justify_days(interval: &Interval) -> SqlResult<Interval> {
 
 /// Both, then the signs of all three made one.
 pub fn justify_interval(interval: &Interval) -> SqlResult<Interval> {
-    let carry = (interval.us / DAY_US) as i32;
     let mut us = interval.us % DAY_US;
-    let total_days = interval
-        .days
-        .checked_add(carry)
-        .ok_or_else(interval_out_of_range)?;
-    let mut days = total_days % 30;
-    let mut months = interval
-        .months
-        .checked_add(total_days / 30)
-        .ok_or_else(interval_out_of_range)?;
+    let total_days = interval.days as i64 + interval.us / DAY_US;
+    let mut days = (total_days % 30) as i32;
+    let months = i32::try_from(interval.months as i64 + total_days / 30);
+    let mut months = months.map_err(|_| interval_out_of_range())?;
     if months > 0 && (days < 0 || (days == 0 && us < 0)) {
         days += 30;
         months -= 1;

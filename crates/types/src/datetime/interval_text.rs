@@ -135,13 +135,10 @@ enum Unit {
 }
 
 fn unit_by_name(lower: &str) -> Option<Unit> {
-    Some(match lower {
-        "us" | "usec" | "usecs" | "useconds" | "microsecond" | "microseconds" | "microsecon" => {
-            Unit::Microsecond
-        }
-        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" | "millisecon" => {
-            Unit::Millisecond
-        }
+    // What stands behind the tenth letter of a unit is not read.
+    Some(match lower.get(..10).unwrap_or(lower) {
+        "us" | "usec" | "usecs" | "useconds" | "microsecon" => Unit::Microsecond,
+        "ms" | "msec" | "msecs" | "mseconds" | "millisecon" => Unit::Millisecond,
         "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
         "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
         "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,
@@ -155,6 +152,8 @@ fn unit_by_name(lower: &str) -> Option<Unit> {
         _ => return None,
     })
 }
+
+const SUBSECONDS: u32 = 1 << Unit::Millisecond as u32 | 1 << Unit::Microsecond as u32;
 
 /// In front of a number, once.
 const SIGNS: [char; 2] = ['+', '-'];
@@ -170,11 +169,15 @@ impl Sum {
     /// Adds `whole.fraction` of a unit; `fraction` has the number's sign. Fractions spill into smaller units as
     /// PostgreSQL spills them: years into months, months into days of 1/30, days and weeks into time.
     fn add(&mut self, unit: Unit, whole: i64, fraction: f64) -> Result<(), Failure> {
-        let bit = 1 << unit as u32;
-        if self.seen & bit != 0 {
+        // A fraction of a second takes the place of the smaller units, too.
+        let fields = match unit {
+            Unit::Second if fraction != 0.0 => SUBSECONDS | 1 << Unit::Second as u32,
+            unit => 1 << unit as u32,
+        };
+        if self.seen & fields != 0 {
             return Err(Failure::Syntax);
         }
-        self.seen |= bit;
+        self.seen |= fields;
         match unit {
             Unit::Microsecond => self.add_us(whole, 1, fraction),
             Unit::Millisecond => self.add_us(whole, 1_000, fraction),
@@ -296,10 +299,12 @@ fn split_number(text: &str) -> Result<(i64, f64), Failure> {
     if (whole.is_empty() && (fraction.is_empty() || is_signed)) || fraction.contains('.') {
         return Err(Failure::Syntax);
     }
+    let sign = if negative { "-" } else { "" };
     let whole: i64 = if whole.is_empty() {
         0
     } else {
-        whole.parse().map_err(|_| Failure::Overflow)?
+        // With its sign: the least number has no positive counterpart.
+        format!("{sign}{whole}").parse().map_err(|_| Failure::Overflow)?
     };
     let fraction: f64 = if fraction.is_empty() {
         0.0
@@ -307,7 +312,7 @@ fn split_number(text: &str) -> Result<(i64, f64), Failure> {
         format!("0.{fraction}").parse().map_err(|_| Failure::Syntax)?
     };
     Ok(if negative {
-        (-whole, -fraction)
+        (whole, -fraction)
     } else {
         (whole, fraction)
     })
@@ -347,7 +352,10 @@ fn parse_units(text: &str, typmod: i32) -> Result<Interval, Failure> {
             Item::Word(word) => unit = Some(unit_by_name(word).ok_or(Failure::Syntax)?),
             Item::Number(number) => {
                 let (whole, fraction) = split_number(number)?;
-                sum.add(unit.take().unwrap_or(bare_unit), whole, fraction)?;
+                // Without one of its own, a number takes the unit behind it; before hours there are days.
+                let named = unit.take().unwrap_or(bare_unit);
+                sum.add(named, whole, fraction)?;
+                bare_unit = if named == Unit::Hour { Unit::Day } else { named };
                 any = true;
             }
             Item::Time(time) => {
@@ -416,7 +424,7 @@ fn add_clock(text: &str, typmod: i32, sum: &mut Sum) -> Result<(), Failure> {
         .checked_mul(HOUR_US)
         .and_then(|total| total.checked_add(minutes * MINUTE_US + seconds * SECOND_US + us))
         .ok_or(Failure::Overflow)?;
-    let fields = 1 << Unit::Hour as u32 | 1 << Unit::Minute as u32 | 1 << Unit::Second as u32;
+    let fields = 1 << Unit::Hour as u32 | 1 << Unit::Minute as u32 | 1 << Unit::Second as u32 | SUBSECONDS;
     if sum.seen & fields != 0 {
         return Err(Failure::Syntax);
     }

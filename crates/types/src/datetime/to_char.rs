@@ -331,8 +331,15 @@ fn write_field(key: &str, style: Case, fill: bool, source: &Source, out: &mut Ve
         "J" => number(civil::julian_day(source.days), 1, out),
         "Q" => number((date.month as i64 - 1) / 3 + 1, 1, out),
         "RM" => {
-            if let Ok(slot) = usize::try_from(date.month - 1) {
-                write_name(ROMAN_MONTHS[slot.min(11)], style, 4, fill, out);
+            // Intervals count months back from the year's end, and have none only where they have no years either.
+            let slot = match date.month {
+                0 if !source.is_interval || date.year == 0 => None,
+                0 => Some(if date.year > 0 { 11 } else { 0 }),
+                month @ ..0 => Some(12 + month),
+                month => Some(month - 1),
+            };
+            if let Some(slot) = slot {
+                write_name(ROMAN_MONTHS[slot.clamp(0, 11) as usize], style, 4, fill, out);
             }
         }
         _ => write_zone(key, style, source, out),

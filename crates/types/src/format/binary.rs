@@ -68,17 +68,15 @@ pub fn input_binary(ty: ColumnType, bytes: &[u8]) -> SqlResult<Datum> {
 fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
     Ok(match ty.oid {
         oid::INT4 => Datum::Int4(reader.i32()?),
-        oid::INT8 | oid::XID8 | oid::PG_LSN => Datum::Int8(reader.i64()?),
+        oid::INT8 => Datum::Int8(reader.i64()?),
+        oid::XID8 | oid::PG_LSN => Datum::Unsigned8(reader.i64()? as u64),
         oid::INT2 => Datum::Int2(i16::from_be_bytes(reader.array()?)),
         oid::BOOL => Datum::Bool(reader.array::<1>()?[0] != 0),
         oid::FLOAT4 => Datum::Float4(f32::from_bits(reader.i32()? as u32)),
         oid::FLOAT8 => Datum::Float8(f64::from_bits(reader.i64()? as u64)),
         oid::NUMERIC => Datum::Numeric(Numeric::read_binary(reader.rest())?),
         oid::BYTEA => Datum::Bytea(reader.rest().into()),
-        oid::CHAR => match reader.array::<1>()?[0] {
-            0 => Datum::Text(CompactString::default()),
-            byte => Datum::Text(CompactString::new(utf8(&[byte])?)),
-        },
+        oid::CHAR => Datum::Text(super::text::char_text(reader.array::<1>()?[0])),
         oid::DATE => Datum::Date(read_date(reader.i32()?)?),
         oid::TIME => Datum::Time(read_time(reader.i64()?)?),
         oid::TIMESTAMP => Datum::Timestamp(read_timestamp(reader.i64()?)?),
@@ -242,6 +240,7 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
     match datum {
         Datum::Null => {}
         Datum::Int4(value) | Datum::Date(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Unsigned8(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Int8(value) if ty.oid == oid::TID => {
             out.extend_from_slice(&((value >> 16) as u32).to_be_bytes());
             out.extend_from_slice(&(*value as u16).to_be_bytes());
@@ -249,7 +248,7 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
         Datum::Int8(value) | Datum::Time(value) | Datum::Timestamp(value) | Datum::TimestampTz(value) => {
             out.extend_from_slice(&value.to_be_bytes())
         }
-        Datum::Text(value) if ty.oid == oid::CHAR => out.push(value.as_bytes().first().copied().unwrap_or(0)),
+        Datum::Text(value) if ty.oid == oid::CHAR => out.push(super::text::char_byte(value)),
         Datum::Text(value) => {
             out.extend_from_slice(value.as_bytes());
             if ty.oid == oid::BPCHAR

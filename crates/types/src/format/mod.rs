@@ -10,7 +10,9 @@ pub mod float;
 pub mod bytea;
 pub mod array;
 pub mod binary;
+mod number_picture;
 pub mod to_char_numeric;
+pub mod to_number;
 
 pub use binary::{input_binary, output_binary};
 pub use text::{input_text, input_text_with_length_check, output_text, output_to_string};

@@ -46,9 +46,7 @@ pub fn input_text_with_length_check(
         oid::BPCHAR => Datum::Text(CompactString::new(text)),
         oid::NAME => return Ok(Datum::Text(CompactString::new(truncate_name(text)))),
         oid::CHAR => {
-            return Ok(Datum::Text(CompactString::new(
-                &text[..text.chars().next().map_or(0, char::len_utf8)],
-            )));
+            return Ok(Datum::Text(parse_char(text)));
         }
         oid::BYTEA => return bytea::parse(text).map(Datum::Bytea),
         oid::DATE => return datetime::parse_date(text, settings).map(Datum::Date),
@@ -63,8 +61,8 @@ pub fn input_text_with_length_check(
         }
         oid::JSONB => return Ok(Datum::Jsonb(Box::new(Json::parse(text)?))),
         oid::TID => return parse_tid(text).map(Datum::Int8),
-        oid::XID8 => return parse_unsigned(text, "xid8").map(|value: u64| Datum::Int8(value as i64)),
-        oid::PG_LSN => return parse_lsn(text).map(Datum::Int8),
+        oid::XID8 => return parse_unsigned(text, "xid8").map(Datum::Unsigned8),
+        oid::PG_LSN => return parse_lsn(text).map(Datum::Unsigned8),
         oid::REGTYPE => return parse_regtype(text).map(Datum::Oid),
         oid::VOID => return Ok(Datum::Text(CompactString::default())),
         oid::INT2VECTOR | oid::OIDVECTOR => return array::parse_vector(ty, text, settings),
@@ -96,13 +94,20 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
             oid::TID => {
                 let _ = write!(out, "({},{})", *value as u64 >> 16, *value as u16);
             }
-            oid::XID8 => {
-                let _ = write!(out, "{}", *value as u64);
-            }
-            oid::PG_LSN => {
-                let _ = write!(out, "{:X}/{:X}", *value as u64 >> 32, *value as u32);
-            }
             _ => write_int(*value, out),
+        },
+        Datum::Unsigned8(value) => {
+            let _ = match ty.oid {
+                oid::PG_LSN => write!(out, "{:X}/{:X}", value >> 32, *value as u32),
+                _ => write!(out, "{value}"),
+            };
+        }
+        Datum::Text(value) if ty.oid == oid::CHAR => match char_byte(value) {
+            0 => {}
+            byte @ ..0x80 => out.push(byte),
+            byte => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
         },
         Datum::Text(value) => {
             out.extend_from_slice(value.as_bytes());
@@ -326,7 +331,32 @@ fn parse_regtype(text: &str) -> SqlResult<u32> {
     Ok(parse_type(text)?.oid.0)
 }
 
-fn parse_lsn(text: &str) -> SqlResult<i64> {
+/// `"char"` is one byte: the text's first, or one in octal as in `\101`. Held as the character of that number, and
+/// as nothing for zero.
+fn parse_char(text: &str) -> CompactString {
+    let byte = match text.as_bytes() {
+        &[b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7'] => {
+            (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0')
+        }
+        bytes => bytes.first().copied().unwrap_or(0),
+    };
+    char_text(byte)
+}
+
+pub(crate) fn char_text(byte: u8) -> CompactString {
+    let mut text = CompactString::default();
+    if byte != 0 {
+        text.push(byte as char);
+    }
+    text
+}
+
+/// The byte that a `"char"` is.
+pub(crate) fn char_byte(value: &str) -> u8 {
+    value.chars().next().map_or(0, |c| c as u8)
+}
+
+fn parse_lsn(text: &str) -> SqlResult<u64> {
     let part = |part: &str| {
         let good = (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit());
         good.then(|| u64::from_str_radix(part, 16).expect("checked as hexadecimal"))
@@ -335,7 +365,7 @@ fn parse_lsn(text: &str) -> SqlResult<i64> {
         .split_once('/')
         .and_then(|(high, low)| Some((part(high)?, part(low)?)));
     let (high, low) = parts.ok_or_else(|| invalid_syntax("pg_lsn", text))?;
-    Ok((high << 32 | low) as i64)
+    Ok(high << 32 | low)
 }
 
 fn parse_tid(text: &str) -> SqlResult<i64> {

@@ -13,6 +13,9 @@ pub(super) const SIGNIFICANT_DIGITS_MIN: i32 = 16;
 /// Decimals a computed result shows at most.
 pub(super) const RESULT_SCALE_MAX: i32 = 1000;
 
+/// Rounded here, left of the first digit there can be, every value is zero or too large.
+const ROUNDING_SCALE_MIN: i32 = -(WEIGHT_MAX + 1) * DIGITS as i32 - 1;
+
 #[cold]
 pub(super) fn overflow() -> SqlError {
     SqlError::new(
@@ -228,9 +231,17 @@ impl Numeric {
         })
     }
 
+    /// As `round`, where rounding up may leave no room.
+    pub fn round_checked(&self, scale: i32) -> SqlResult<Numeric> {
+        match self.round(scale).to_decimal() {
+            Some(rounded) => checked(rounded),
+            None => Ok(self.clone()),
+        }
+    }
+
     /// Half away from zero at `scale` decimals; a negative scale rounds left of the point.
     pub fn round(&self, scale: i32) -> Numeric {
-        let scale = scale.clamp(-RESULT_SCALE_MAX * 2, RESULT_SCALE_MAX * 2);
+        let scale = scale.clamp(ROUNDING_SCALE_MIN, DSCALE_MAX);
         if let Repr::Small { scale: own, value } = &self.0
             && (0..=*own as i32).contains(&scale)
         {
@@ -242,7 +253,7 @@ impl Numeric {
 
     /// Towards zero at `scale` decimals.
     pub fn trunc(&self, scale: i32) -> Numeric {
-        let scale = scale.clamp(-RESULT_SCALE_MAX * 2, RESULT_SCALE_MAX * 2);
+        let scale = scale.clamp(ROUNDING_SCALE_MIN, DSCALE_MAX);
         self.map_decimal(|decimal| decimal.truncated(scale))
     }
 

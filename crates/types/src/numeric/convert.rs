@@ -101,21 +101,31 @@ impl Numeric {
                 format!("cannot convert {what} to {name}"),
             ))
         };
-        let value = match &self.0 {
+        match &self.0 {
             Repr::NaN => return special("NaN"),
             Repr::PositiveInfinity | Repr::NegativeInfinity => return special("infinity"),
-            Repr::Small { scale, value } => {
-                i64::try_from(divide_half_away(*value as i128, POW10[*scale as usize] as i128)).ok()
-            }
-            Repr::Big(decimal) => decimal
-                .clone()
-                .rounded(0)
-                .to_scaled_i128(0)
-                .and_then(|v| i64::try_from(v).ok()),
-        };
-        value
+            Repr::Small { .. } | Repr::Big(_) => {}
+        }
+        self.nearest_integer()
+            .and_then(|value| i64::try_from(value).ok())
             .filter(|value| (min..=max).contains(value))
             .ok_or_else(|| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{name} out of range")))
+    }
+
+    /// The nearest integer, if it is one of 64 bits without a sign.
+    pub fn to_u64(&self) -> Option<u64> {
+        u64::try_from(self.nearest_integer()?).ok()
+    }
+
+    /// None for what is not finite or too large.
+    fn nearest_integer(&self) -> Option<i128> {
+        match &self.0 {
+            Repr::NaN | Repr::PositiveInfinity | Repr::NegativeInfinity => None,
+            Repr::Small { scale, value } => {
+                Some(divide_half_away(*value as i128, POW10[*scale as usize] as i128))
+            }
+            Repr::Big(decimal) => decimal.clone().rounded(0).to_scaled_i128(0),
+        }
     }
 
     /// The nearest double; what is too large becomes infinity (see `to_f64_checked`).

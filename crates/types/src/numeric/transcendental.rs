@@ -43,6 +43,17 @@ fn invalid_power(message: &str) -> SqlError {
 }
 
 impl Numeric {
+    /// The square root with as many decimals as the number has; of a negative number, as of zero.
+    pub fn sqrt_at_own_scale(&self) -> SqlResult<Numeric> {
+        match self.to_decimal() {
+            Some(value) if !value.negative && !value.is_zero() => {
+                let scale = value.dscale;
+                checked(square_root(&value, scale)?)
+            }
+            _ => Ok(self.clone()),
+        }
+    }
+
     pub fn sqrt(&self) -> SqlResult<Numeric> {
         let Some(value) = self.to_decimal() else {
             return if self.is_negative() {
@@ -241,8 +252,15 @@ fn square_root(value: &Decimal, rscale: i32) -> SqlResult<Decimal> {
             break;
         }
     }
-    // The exact root of a short number must not end in ...9999 or ...0001.
-    Ok(root.rounded(rscale))
+    // Its guard digits may end in ..4999 or ..5000 where the exact root ends otherwise: the square tells.
+    let rounded = root.rounded(rscale);
+    let unit = Decimal::from_u128(false, 1, rscale.max(0));
+    let exact = rscale.max(0) * 2 + 2;
+    let midpoint = rounded.sub(&unit.mul(&half, rscale.max(0) + 1)?);
+    if midpoint.mul(&midpoint, exact)?.cmp(value) == Ordering::Greater {
+        return Ok(rounded.sub(&unit));
+    }
+    Ok(rounded)
 }
 
 /// e^value: halved until small, Taylor's series, squared back.

@@ -193,7 +193,8 @@ impl Rows {
                 Datum::Null
             } else {
                 let value = fields.text(slot, text)?;
-                if target.force_null && fields.is_null_text(value) {
+                // A null that FORCE_NOT_NULL made a text stays one.
+                if target.force_null && !fields.is_null(slot) && fields.is_null_text(value) {
                     Datum::Null
                 } else {
                     match input_text(target.ty, value, &self.format) {

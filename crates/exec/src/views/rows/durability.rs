@@ -11,7 +11,7 @@ pub fn checkpoint(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let report = facts.engine.checkpoint_report();
     let time =
         |unix_us: Option<i64>| unix_us.map_or(NULL, |us| Datum::TimestampTz(us - POSTGRES_EPOCH_UNIX_US));
-    let lsn = |lsn: Lsn| Datum::Int8(lsn.0 as i64);
+    let lsn = |lsn: Lsn| Datum::Unsigned8(lsn.0);
     Ok(vec![row![
         report.running,
         report.segments_total as i64,

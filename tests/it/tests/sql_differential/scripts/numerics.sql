@@ -35,7 +35,6 @@ select distinct x from (values (1.0), (1.00), (2)) v(x) order by 1;
 select 1.0 = 1, 1.00::text, (1.0 + 1.000)::text, (1.0 * 1.000)::text, -(-1.50);
 select to_char(1234567.891, '9,999,999.99'), to_char(-5, '999'), to_char(0.5, '0.00'), to_char(12, '0000'), to_char(1.5, 'FM990.099');
 select to_number('1,234.56', '9,999.99'), to_char(12.3, 'S99.9'), to_char(1234, '9.99EEEE');
--- differs: Roman numerals are 0A000
 select to_char(485, 'RN');
 create table n (a numeric(6,2), b numeric);
 insert into n values (1234.565, 1234.565), (-0.005, -0.005), (0.0049, 1e-20);

@@ -1,0 +1,28 @@
+-- pg_lsn and xid8: 64 bits without a sign.
+select min(x), max(x) from (values ('0/0'::pg_lsn), ('FFFFFFFF/FFFFFFFF')) v(x);
+select x from (values ('0/1'::pg_lsn), ('FFFFFFFF/FFFFFFFF'), ('7FFFFFFF/FFFFFFFF'), ('80000000/0')) v(x) order by x desc;
+select '0/1'::pg_lsn < 'FFFFFFFF/FFFFFFFF'::pg_lsn, '80000000/0'::pg_lsn > '7FFFFFFF/0'::pg_lsn, 'A/B'::pg_lsn = 'a/b';
+select 'FFFFFFFF/FFFFFFFF'::pg_lsn - '0/0'::pg_lsn, '0/0'::pg_lsn - 'FFFFFFFF/FFFFFFFF'::pg_lsn, '0/16AE7F7'::pg_lsn + 16::numeric, 16 + '0/5'::pg_lsn, '0/5'::pg_lsn - 1.5, 'FFFFFFFF/FFFFFFFE'::pg_lsn + 1::numeric;
+select 'FFFFFFFF/FFFFFFFE'::pg_lsn + 2::numeric;
+select '0/1'::pg_lsn - 2::numeric;
+select '0/1'::pg_lsn + 'NaN'::numeric;
+select '0/1'::pg_lsn - 'NaN'::numeric;
+select '0/1'::pg_lsn + 'inf'::numeric;
+select pg_lsn(23783416::numeric), pg_lsn(18446744073709551615::numeric), pg_lsn(0.5::numeric);
+select pg_lsn(-1::numeric);
+select pg_lsn('NaN'::numeric);
+select 'G/0'::pg_lsn;
+select '18446744073709551615'::xid8, '18446744073709551615'::xid8 > '1'::xid8, max(x), min(x) from (values ('0'::xid8), ('18446744073709551615'), ('42')) v(x);
+select '18446744073709551615'::xid8::xid, txid_current() = pg_current_xact_id()::text::bigint, pg_typeof(txid_current());
+create table positions(at pg_lsn primary key, number xid8 unique);
+insert into positions values ('0/1', '1'), ('FFFFFFFF/FFFFFFFF', '18446744073709551615'), ('80000000/0', '9223372036854775808');
+select * from positions order by at;
+select * from positions where at > '1/0' order by at desc;
+select * from positions where number >= '9223372036854775808' order by number;
+select at, count(*) from positions group by at order by at;
+drop table positions;
+begin;
+select txid_current_if_assigned() is null;
+create table touched(a int);
+select txid_current_if_assigned() is not null;
+rollback;

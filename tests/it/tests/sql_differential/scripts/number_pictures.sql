@@ -1,0 +1,24 @@
+-- to_char and to_number of numbers, by picture.
+select to_char(x, '9G999G999D999G999'), to_char(x, 'FM9999999.999999THPR'), to_char(x, 'SG9999999.9999th') from (values (0::numeric), (85243.3954), (-34338492.2154), (4.31)) v(x);
+select to_char(x, E'99999 "text" 9999 "9999" 999 "\\"text between quote marks\\"" 9999') from (values (456::int8), (4567890123456789), (-123)) v(x);
+select to_char(485, '999th'), to_char(11, '99TH'), to_char(-1, '9th'), to_char(485, 'RN'), to_char(485, 'FMrn'), to_char(4000, 'RN'), to_char(3999.4, 'FMRN'), to_char(12.45, '99V9'), to_char(12, '99V999');
+select val, to_char(val, '9.999EEEE') as numeric, to_char(val::float8, '9.999EEEE') as float8, to_char(val::float4, '9.999EEEE') as float4 from (values ('0'::numeric), ('-4.2'), ('4.2e9'), ('1.2e-5'), ('inf'), ('-inf'), ('nan')) v(val);
+select exp, to_char(('1.2345e'||exp)::numeric, '9.999EEEE') from (values (-16379), (-789), (-5), (-1), (0), (1), (38), (2345), (131071)) v(exp);
+select to_char(9.99999::numeric, '9.999EEEE'), to_char(0.00999999::float8, '9.99EEEE'), to_char(0::numeric, '9.9EEEE');
+select val, to_char(val, 'MI9999999999.99') as numeric, to_char(val::float8, 'MI9999999999.99') as float8, to_char(val::float4, 'MI9999999999.99') as float4 from (values ('0'::numeric), ('-4.2'), ('4.2e9'), ('1.2e-5'), ('inf'), ('-inf'), ('nan')) v(val);
+select val, to_char(val, 'MI99.99') as numeric, to_char(val::float8, 'MI99.99') as float8, to_char(val::float4, 'MI99.99') as float4 from (values ('0'::numeric), ('-4.2'), ('4.2e9'), ('1.2e-5'), ('inf'), ('-inf'), ('nan')) v(val);
+select to_char('100'::numeric, 'FM999.9'), to_char('100'::numeric, 'FM999.'), to_char('100'::numeric, 'FM999'), to_char('12345678901'::float8, 'FM9999999999D9999900000000000000000');
+select to_char('100'::numeric, 'f\"oo999'), to_char('100'::numeric, 'f\\"oo999'), to_char('100'::numeric, 'f"\ool"999'), to_char('100'::numeric, 'f"\\ool"999'), to_char('100'::numeric, 'f"ool\"999'), to_char('100'::numeric, 'f"ool\\"999'), to_char('100'::numeric, 'foo999'), to_char('100'::numeric, 'f"oo"999');
+select x, p, to_char(x, p) from (values (0.1), (-0.1), (12.5), (-485), (1485), (148.5), (0)) v(x), (values ('99.99'), ('9.9'), ('FM9.99'), ('FM0.99'), ('0.9'), ('99999S'), ('S99999'), ('999PR'), ('FM999PR'), ('9 9 9 '), ('9,999'), ('FM9,999'), ('9G999'), ('999MI'), ('FM999MI'), ('PL999'), ('SG999'), ('9SG99'), ('99"x"9'), ('0999.99'), ('00000'), ('B99'), ('L99'), ('999D999'), ('FM990.099')) p(p) order by p collate "C", x;
+select to_char(1, 'S9S');
+select to_char(1, '9.9.9');
+select to_char(1, 'SMI9');
+select to_char(1, 'PR9');
+select to_char(1, '9EEEE9');
+select to_char(1, 'FM9EEEE');
+select to_char(1, '9.9V9');
+select to_number('-34,338,492', '99G999G999'), to_number('-34,338,492.654,878', '99G999G999D999G999'), to_number('<564646.654564>', '999999.999999PR'), to_number('0.00001-', '9.999999S'), to_number('5.01-', 'FM9.999999S'), to_number('5.01-', 'FM9.999999MI'), to_number('5 4 4 4 4 8 . 7 8', '9 9 9 9 9 9 . 9 9'), to_number('.01', 'FM9.99'), to_number('.0', '99999999.99999999');
+select to_number('0', '99.99'), to_number('.-01', 'S99.99'), to_number('.01-', '99.99S'), to_number(' . 0 1-', ' 9 9 . 9 9 S'), to_number('34,50', '999,99'), to_number('123,000', '999G'), to_number('123456', '999G999'), to_number('$1234.56', 'L9,999.99'), to_number('$1234.56', 'L99,999.99'), to_number('1234.56', 'L99,999.99'), to_number('1,234.56', 'L99,999.99'), to_number('42nd', '99th'), to_number('12 34', '99V99');
+select to_number('abc', '999');
+select to_number('1e3', '9EEEE');
+select to_number('1', '') is null;

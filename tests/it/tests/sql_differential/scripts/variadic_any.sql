@@ -1,0 +1,21 @@
+-- VARIADIC with functions of any arguments: the array stands for its elements.
+select concat(variadic array[1,2,3]), concat_ws(',', variadic array[1,2,3]), concat_ws(',', variadic null::int[]), concat(variadic null::int[]) is null, concat(variadic '{}'::int[]) = '';
+select concat_ws(',', variadic 10);
+select num_nonnulls(variadic '{1,2,NULL,3}'::int[]), num_nulls(variadic '{1,2,NULL,3}'::int[]), num_nulls(variadic null::text[]), num_nonnulls(variadic '{}'::int[]);
+select format('%s, %s', variadic array['Hello', 'World']), format('%2$s, %1$s', variadic array[1, 2]), format('%s, %s', variadic array[true, false]), format('Hello', variadic null::int[]), format('%s %s', variadic '{{a},{b}}'::text[]);
+select format('%s', variadic null::int[]);
+select format('%*0$s', 'Hello');
+select json_build_array(variadic '{a,b}'::text[]), json_build_array(variadic array[1, null, 3]), json_build_array(variadic '{}'::text[]), json_build_array(variadic null::text[]), jsonb_build_array(variadic '{{1,4},{2,5}}'::int[][]);
+select json_build_object(variadic '{a,b}'::text[]), jsonb_build_object(variadic array['a', null]::text[]), jsonb_build_object(variadic '{}'::text[]);
+select json_build_object(variadic '{a,b,c}'::text[]);
+select json_build_object(variadic array[null, 'a']::text[]);
+select jsonb_build_object(variadic array[null, 'a']::text[]);
+select json_build_object('{a,b,c}'::text[], '{d,e,f}'::text[]);
+select jsonb_build_object(r, 2) from (select 1 as a, 2 as b) r;
+select jsonb_build_object(json '{"a":1}', 3);
+create table words(w text[]);
+insert into words values ('{a,b}'), (null), ('{}');
+create view joined as select concat_ws('-', variadic w) as shown from words;
+select * from joined order by 1;
+select concat(variadic w) from words group by concat(variadic w) order by 1;
+drop table words cascade;
