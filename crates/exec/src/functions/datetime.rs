@@ -314,19 +314,30 @@ fn bin(stride: &Interval, us: i64, origin: i64) -> SqlResult<i64> {
         ));
     }
     if stride.months != 0 {
-        return Err(SqlError::unsupported(
+        return Err(SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
             "timestamps cannot be binned into intervals containing months or years",
         ));
     }
-    let stride_us = stride.us + stride.days as i64 * datetime::DAY_US;
+    let refuse = |message: &str| SqlError::new(state::DATETIME_FIELD_OVERFLOW, message);
+    let stride_us = (stride.days as i64).checked_mul(datetime::DAY_US);
+    let stride_us = stride_us.and_then(|us| us.checked_add(stride.us));
+    let stride_us = stride_us.ok_or_else(|| refuse("interval out of range"))?;
     if stride_us <= 0 {
-        return Err(SqlError::new(
-            state::DATETIME_FIELD_OVERFLOW,
-            "stride must be greater than zero",
-        ));
+        return Err(refuse("stride must be greater than zero"));
     }
-    let distance = us.checked_sub(origin).ok_or_else(out_of_range)?;
-    Ok(origin + distance.div_euclid(stride_us) * stride_us)
+    let distance = us
+        .checked_sub(origin)
+        .ok_or_else(|| refuse("interval out of range"))?;
+    let start = origin + (distance - distance % stride_us);
+    if distance % stride_us >= 0 {
+        return Ok(start);
+    }
+    // Towards the past: the bin may begin before the first timestamp.
+    let start = start
+        .checked_sub(stride_us)
+        .filter(|start| *start >= datetime::TIMESTAMP_MIN);
+    start.ok_or_else(out_of_range)
 }
 
 /// OVERLAPS: ends may be given as lengths; a null end leaves what the other three decide.
