@@ -11,7 +11,7 @@ use super::servers::{Mote, Postgres};
 use super::session::{Answer, End, Place, Session};
 
 /// A statement may take this long on the reference: it is only ever exceeded by a mistake of this program.
-const REFERENCE_PATIENCE: Duration = Duration::from_secs(120);
+const REFERENCE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The suite's directories.
 pub struct Suite {
@@ -41,10 +41,10 @@ pub fn record(suite: &Suite, postgres: &Postgres, build: &Path, file: &str) -> R
         statement.data = data;
         let end = answer.end;
         if end == End::Hung || end == End::Cancelled {
-            return Err(format!(
-                "{file}.sql:{}: PostgreSQL did not answer",
-                statement.line
-            ));
+            // A mistake of this program; the other files still say something.
+            let line = statement.line;
+            eprintln!("mote-conformance: {file}.sql:{line}: PostgreSQL did not answer, the file ends here");
+            break;
         }
         record.push((statement, answer));
         if end != End::Answered {

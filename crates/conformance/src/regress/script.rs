@@ -29,14 +29,16 @@ impl Statement {
         }
     }
 
-    /// How often a server may ask for data.
+    /// How often a server may ask for data. (FROM STDOUT means the same as FROM STDIN.)
     pub fn copies_in(&self) -> usize {
         let text = self.text.to_ascii_lowercase();
-        if text.contains("copy") {
-            text.matches("stdin").count()
-        } else {
-            0
+        if !text.contains("copy") {
+            return 0;
         }
+        let separates = |c: char| c.is_whitespace() || matches!(c, ';' | '\\');
+        let words: Vec<&str> = text.split(separates).filter(|word| !word.is_empty()).collect();
+        let from_client = |pair: &&[&str]| pair[0] == "from" && matches!(pair[1], "stdin" | "stdout");
+        words.windows(2).filter(from_client).count()
     }
 }
 
@@ -419,6 +421,8 @@ mod tests {
         assert_eq!(script.data(), "1;\n'\n\\.\n");
         let select = script.next(true).expect("SELECT");
         assert_eq!((select.line, select.copies_in()), (7, 0));
+        let mut script = Script::new("copy t to stdout\\; copy t FROM\n stdin\\; copy t from stdout;");
+        assert_eq!(script.next(true).expect("COPY").copies_in(), 2);
         assert_eq!(script.next(true), None);
     }
 }
