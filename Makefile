@@ -11,7 +11,7 @@ TARGET ?= log
 SEED ?= 1
 CARGO = source scripts/setup.sh && cargo
 
-.PHONY: help build test bench bench-compare conformance-isolation sim ledger fuzz lint clean
+.PHONY: help build test bench bench-compare conformance-isolation conformance-regress sim ledger fuzz lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,6 +34,10 @@ bench-compare: build ## mote and PostgreSQL 18 side by side: measured, target, r
 conformance-isolation: build ## PostgreSQL's isolation suite on mote; writes docs/conformance-isolation.md
 	@suite=$$(scripts/postgres15_source.sh) && $(CARGO) run --quiet -p mote-conformance -- isolation --suite "$$suite" \
 		--known crates/conformance/known-differences.txt --report docs/conformance-isolation.md
+
+conformance-regress: build ## PostgreSQL's regression suite beside a live PostgreSQL 15; docs/conformance-regress.md: ACCEPT=1
+	@suite=$$(scripts/postgres15_source.sh regress) && $(CARGO) run --quiet -p mote-conformance -- regress --suite "$$suite" \
+		--report docs/conformance-regress.md $(if $(ACCEPT),--accept)
 
 sim: ## the simulator on all cores: SEEDS=
 	@$(CARGO) run --profile sim -p mote-sim -- --seeds $(SEEDS) --jobs 0

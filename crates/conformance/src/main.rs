@@ -1,11 +1,12 @@
 //! PostgreSQL's own test suites, run against mote: development only, no part of the product.
 //!
-//! `isolation` is the only suite so far: two or more sessions, their steps interleaved, and everything they print
-//! compared with what PostgreSQL prints. The suites' files are fetched by `scripts/postgres15_source.sh` and are not
-//! part of this repository. Design: `docs/design/0009-conformance.md`.
+//! `isolation`: two or more sessions, their steps interleaved, and everything they print compared with what PostgreSQL
+//! prints. `regress`: single sessions, statement by statement beside a live PostgreSQL. The suites' files are fetched by
+//! `scripts/postgres15_source.sh` and are not part of this repository. Design: `docs/design/0009-conformance.md`.
 #![forbid(unsafe_code)]
 
 mod isolation;
+mod regress;
 
 use std::process::ExitCode;
 
@@ -26,11 +27,14 @@ struct Arguments {
 enum Suite {
     /// src/test/isolation: sessions that interleave, wait for each other and deadlock
     Isolation(isolation::suite::IsolationArguments),
+    /// src/test/regress: every statement beside a live PostgreSQL 15
+    Regress(regress::suite::RegressArguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().suite {
         Suite::Isolation(arguments) => isolation::suite::run(&arguments),
+        Suite::Regress(arguments) => regress::suite::run(&arguments),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

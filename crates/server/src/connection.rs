@@ -788,25 +788,79 @@ fn parse_options(text: &str, settings: &mut Vec<(String, String)>) -> SqlResult<
     }
     let mut words = words.into_iter().filter(|w| !w.is_empty());
     while let Some(word) = words.next() {
-        let assignment = if word == "-c" {
-            words.next().unwrap_or_default()
-        } else if let Some(rest) = word.strip_prefix("--").or_else(|| word.strip_prefix("-c")) {
-            rest.to_string()
-        } else {
-            return Err(SqlError::new(
+        let invalid = || {
+            SqlError::new(
                 state::SYNTAX_ERROR,
                 format!("invalid command-line argument for server process: {word}"),
-            ));
+            )
+            .hint("Try \"postgres --help\" for more information.")
         };
-        let Some((name, value)) = assignment.split_once('=') else {
-            return Err(SqlError::new(
-                state::SYNTAX_ERROR,
-                format!("-c {assignment} requires a value"),
-            ));
+        if let Some(assignment) = word.strip_prefix("--") {
+            settings.push(assigned(assignment, "--")?);
+            continue;
+        }
+        let letter = word
+            .strip_prefix('-')
+            .and_then(|rest| rest.chars().next())
+            .ok_or_else(invalid)?;
+        // A letter's argument stands behind it or is the next word.
+        let mut argument = || match &word[2..] {
+            "" => words.next().ok_or_else(invalid),
+            argument => Ok(argument.to_string()),
         };
-        settings.push((name.replace('-', "_"), value.to_string()));
+        let setting = match letter {
+            'c' => assigned(&argument()?, "-c ")?,
+            'e' if word == "-e" => ("datestyle".to_string(), "euro".to_string()),
+            's' if word == "-s" => ("log_statement_stats".to_string(), "on".to_string()),
+            'S' => ("work_mem".to_string(), argument()?),
+            'f' => (
+                forbidden_plan(&argument()?).ok_or_else(invalid)?.to_string(),
+                "off".to_string(),
+            ),
+            't' => (
+                timed_part(&argument()?).ok_or_else(invalid)?.to_string(),
+                "on".to_string(),
+            ),
+            _ => return Err(invalid()),
+        };
+        settings.push(setting);
     }
     Ok(())
+}
+
+fn assigned(assignment: &str, option: &str) -> SqlResult<(String, String)> {
+    let (name, value) = assignment.split_once('=').ok_or_else(|| {
+        SqlError::new(
+            state::SYNTAX_ERROR,
+            format!("{option}{assignment} requires a value"),
+        )
+    })?;
+    Ok((name.replace('-', "_"), value.to_string()))
+}
+
+/// `-f`: a way of reading or joining that PostgreSQL's planner shall avoid.
+fn forbidden_plan(letter: &str) -> Option<&'static str> {
+    Some(match letter {
+        "s" => "enable_seqscan",
+        "i" => "enable_indexscan",
+        "o" => "enable_indexonlyscan",
+        "b" => "enable_bitmapscan",
+        "t" => "enable_tidscan",
+        "n" => "enable_nestloop",
+        "m" => "enable_mergejoin",
+        "h" => "enable_hashjoin",
+        _ => return None,
+    })
+}
+
+/// `-t`: a part of a statement whose time the log shall tell.
+fn timed_part(name: &str) -> Option<&'static str> {
+    match (name.as_bytes().first()?, name.as_bytes().get(1)?) {
+        (b'p', b'a') => Some("log_parser_stats"),
+        (b'p', b'l') => Some("log_planner_stats"),
+        (b'e', _) => Some("log_executor_stats"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

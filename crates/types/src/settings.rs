@@ -33,13 +33,20 @@ impl Default for FormatSettings {
     }
 }
 
-/// How dates are printed. The other styles of PostgreSQL are refused where the setting is made.
+/// How dates and times are printed; where day and month stand follows [`DateOrder`] in two of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DateStyle {
+    /// `1997-12-17 07:37:16-08`
     Iso,
+    /// `12/17/1997 07:37:16 PST`
+    Sql,
+    /// `Wed Dec 17 07:37:16 1997 PST`
+    Postgres,
+    /// `17.12.1997 07:37:16 PST`
+    German,
 }
 
-/// How an ambiguous `1/2/2003` is read.
+/// How an ambiguous `1/2/2003` is read, and in which order SQL's and Postgres's styles print.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DateOrder {
     Ymd,
@@ -51,6 +58,10 @@ pub enum DateOrder {
 pub enum IntervalStyle {
     /// `1 year 2 mons 3 days 04:05:06`
     Postgres,
+    /// `@ 1 year 2 mons 3 days 4 hours 5 mins 6 secs`
+    PostgresVerbose,
+    /// `+1-2 +3 +4:05:06`; on input, a sign in front counts for all fields.
+    SqlStandard,
     /// `P1Y2M3DT4H5M6S`
     Iso8601,
 }

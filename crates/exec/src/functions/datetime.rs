@@ -319,16 +319,14 @@ fn bin(stride: &Interval, us: i64, origin: i64) -> SqlResult<i64> {
             "timestamps cannot be binned into intervals containing months or years",
         ));
     }
-    let too_long = || SqlError::new(state::DATETIME_FIELD_OVERFLOW, "interval out of range");
+    let refuse = |message: &str| SqlError::new(state::DATETIME_FIELD_OVERFLOW, message);
+    let too_long = || refuse("interval out of range");
     let days_us = (stride.days as i64).checked_mul(datetime::DAY_US);
     let stride_us = days_us
         .and_then(|us| us.checked_add(stride.us))
         .ok_or_else(too_long)?;
     if stride_us <= 0 {
-        return Err(SqlError::new(
-            state::DATETIME_FIELD_OVERFLOW,
-            "stride must be greater than zero",
-        ));
+        return Err(refuse("stride must be greater than zero"));
     }
     let distance = us.checked_sub(origin).ok_or_else(too_long)?;
     // Less than a stride before the instant, which may be before all there are.

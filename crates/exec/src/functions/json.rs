@@ -10,7 +10,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::datum::ELEMENT_COST;
 use mote_types::format::output_to_string;
 use mote_types::json::{Json, write_quoted};
-use mote_types::{ColumnType, Datum, FormatSettings, oid};
+use mote_types::{ColumnType, Datum, FormatSettings, datetime, oid};
 
 use super::text::copied;
 use super::{Body, CallSite, array_of as array_argument, boolean, int4, jsonb, text};
@@ -210,17 +210,10 @@ fn write_json(
             }
             out.push(b'}');
         }
-        Datum::Timestamp(_) => {
-            return write_quoted(&output_to_string(value, ty, format).replacen(' ', "T", 1), out);
-        }
-        Datum::TimestampTz(_) => {
-            let mut shown = output_to_string(value, ty, format).replacen(' ', "T", 1);
-            // XML Schema, whose form this is, wants the minutes of an offset even where there are none.
-            let end = shown.find(' ').unwrap_or(shown.len());
-            if end > 3 && matches!(shown.as_bytes()[end - 3], b'+' | b'-') {
-                shown.insert_str(end, ":00");
-            }
-            return write_quoted(&shown, out);
+        Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) => {
+            out.push(b'"');
+            write_moment(value, format, out);
+            out.push(b'"');
         }
         Datum::Int2(_)
         | Datum::Int4(_)
@@ -242,6 +235,26 @@ fn write_json(
         other => return write_quoted(&output_to_string(other, ty, format), out),
     }
     Ok(())
+}
+
+/// Whatever the session's DateStyle is.
+fn write_moment(value: &Datum, format: &FormatSettings, out: &mut Vec<u8>) {
+    match value {
+        Datum::Date(days) => datetime::write_xsd_date(*days, out),
+        Datum::Timestamp(us) => datetime::write_xsd_timestamp(*us, None, out),
+        Datum::TimestampTz(us) => {
+            let offset_s = format.time_zone.offset_at_utc_s(*us);
+            let local_us = us.saturating_add(offset_s as i64 * datetime::SECOND_US);
+            // Infinity is on every clock.
+            let shown = if datetime::is_finite_timestamp(*us) {
+                local_us
+            } else {
+                *us
+            };
+            datetime::write_xsd_timestamp(shown, Some(offset_s), out);
+        }
+        _ => unreachable!("only dates and timestamps are written so"),
+    }
 }
 
 fn write_dimension(

@@ -1,21 +1,26 @@
 //! Settings that SQL can see: SHOW, SET, RESET, pg_settings.
 //!
-//! Read `table` for what exists and what each one means, then this file for how values are kept: a session holds the
+//! Read `table` and `advice` for what exists and what each one means, `value` for what a value may be, then this file for how values are kept: a session holds the
 //! text of every setting plus the few that hot paths need in parsed form ([`Effective`]). SET is transactional: an
 //! abort brings back what stood before, SET LOCAL ends with the transaction.
 
+mod advice;
 mod characteristics;
+mod date_style;
 mod table;
+mod value;
 
 use std::collections::BTreeMap;
 
 use mote_common::{SqlError, SqlResult, error::state};
 use mote_sql::ast::IsolationLevel;
 use mote_types::datetime::TimeZone;
-use mote_types::{ByteaOutput, DateOrder, DateStyle, FormatSettings, IntervalStyle};
+use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
 
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
-pub use table::{Context, Kind, SETTINGS, Setting, lookup, parse_bool, show_integer};
+pub use table::{Context, Kind, SETTINGS, Setting, lookup};
+pub use value::{parse_bool, show_integer};
+pub(crate) use value::{general, in_own_unit};
 
 /// How long an acknowledged commit has to be safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,7 +128,8 @@ impl Settings {
             return Ok(());
         }
         let index = find(name)?;
-        let value = self.canonical(index, value)?;
+        check_context(&SETTINGS[index])?;
+        let value = self.canonical(index, name, value)?;
         self.replace(index, value.clone())?;
         self.defaults[index] = value;
         Ok(())
@@ -147,26 +153,8 @@ impl Settings {
             return self.set_custom(name, value, local, depth).map(|()| None);
         }
         let index = find(name)?;
-        let setting = &SETTINGS[index];
-        match setting.context {
-            Context::Internal => {
-                return Err(SqlError::new(
-                    state::CANT_CHANGE_RUNTIME_PARAM,
-                    format!("parameter \"{}\" cannot be changed", setting.name),
-                ));
-            }
-            Context::Server => {
-                return Err(SqlError::new(
-                    state::CANT_CHANGE_RUNTIME_PARAM,
-                    format!(
-                        "parameter \"{}\" cannot be changed without restarting the server",
-                        setting.name
-                    ),
-                ));
-            }
-            Context::Superuser | Context::User => {}
-        }
-        let value = self.canonical(index, value)?;
+        check_context(&SETTINGS[index])?;
+        let value = self.canonical(index, name, value)?;
         let old = self.values[index].clone();
         self.replace(index, value)?;
         self.undo.push(Undo {
@@ -194,14 +182,13 @@ impl Settings {
     }
 
     /// The value as it is kept and shown.
-    fn canonical(&self, index: usize, value: &str) -> SqlResult<String> {
+    fn canonical(&self, index: usize, name: &str, value: &str) -> SqlResult<String> {
         let setting = &SETTINGS[index];
         if setting.name == "DateStyle" {
-            // What is not said, style or order, stays as it is.
-            let (_, order) = parse_date_style(value, self.effective.format.date_order)?;
-            return Ok(format!("ISO, {}", order_word(order)));
+            let current = (self.effective.format.date_style, self.effective.format.date_order);
+            return date_style::canonical(value, current, &self.defaults[index]);
         }
-        table::canonical(setting, value)
+        value::canonical(setting, name, value)
     }
 
     /// What RESET returns to.
@@ -262,7 +249,7 @@ impl Settings {
             return Ok(std::mem::replace(&mut custom.value, value.to_string()));
         }
         let index = find(name)?;
-        let value = self.canonical(index, value)?;
+        let value = self.canonical(index, name, value)?;
         let old = self.values[index].clone();
         self.replace(index, value)?;
         Ok(old)
@@ -424,12 +411,17 @@ fn check_custom_name(name: &str) -> SqlResult<()> {
     .detail("Custom parameter names must be two or more simple identifiers separated by dots."))
 }
 
-fn order_word(order: DateOrder) -> &'static str {
-    match order {
-        DateOrder::Mdy => "MDY",
-        DateOrder::Dmy => "DMY",
-        DateOrder::Ymd => "YMD",
-    }
+/// Refuses what no session may change.
+fn check_context(setting: &Setting) -> SqlResult<()> {
+    let when = match setting.context {
+        Context::Internal => "cannot be changed",
+        Context::Server => "cannot be changed without restarting the server",
+        Context::Superuser | Context::User => return Ok(()),
+    };
+    Err(SqlError::new(
+        state::CANT_CHANGE_RUNTIME_PARAM,
+        format!("parameter \"{}\" {when}", setting.name),
+    ))
 }
 
 fn find(name: &str) -> SqlResult<usize> {
@@ -443,22 +435,23 @@ fn find(name: &str) -> SqlResult<usize> {
 
 fn parse_effective(values: &[String]) -> SqlResult<Effective> {
     let get = |name: &str| values[lookup(name).expect("named settings are in the table")].as_str();
-    let milliseconds = |name: &str| table::integer(get(name)).unwrap_or(0).max(0) as u64;
-    let (date_style, date_order) = parse_date_style(get("DateStyle"), DateOrder::Mdy)?;
+    let milliseconds = |name: &str| value::integer(get(name), "ms").unwrap_or(0).max(0) as u64;
+    let (date_style, date_order) = date_style::parse_canonical(get("DateStyle"));
     let format = FormatSettings {
         time_zone: TimeZone::parse(get("TimeZone"))?,
         date_style,
         date_order,
         interval_style: match get("IntervalStyle") {
-            "postgres" => IntervalStyle::Postgres,
+            "postgres_verbose" => IntervalStyle::PostgresVerbose,
+            "sql_standard" => IntervalStyle::SqlStandard,
             "iso_8601" => IntervalStyle::Iso8601,
-            other => return Err(SqlError::unsupported(format_args!("IntervalStyle \"{other}\""))),
+            _ => IntervalStyle::Postgres,
         },
         bytea_output: match get("bytea_output") {
             "escape" => ByteaOutput::Escape,
             _ => ByteaOutput::Hex,
         },
-        extra_float_digits: table::integer(get("extra_float_digits")).unwrap_or(1) as i32,
+        extra_float_digits: value::integer(get("extra_float_digits"), "").unwrap_or(1) as i32,
         now_us: 0,
     };
     Ok(Effective {
@@ -469,7 +462,7 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
             "off" => SynchronousCommit::Off,
             _ => SynchronousCommit::Local,
         },
-        work_mem_bytes: table::integer(get("work_mem")).unwrap_or(4096).max(64) as usize * 1024,
+        work_mem_bytes: value::integer(get("work_mem"), "kB").unwrap_or(4096).max(64) as usize * 1024,
         search_path: parse_name_list(get("search_path")),
         default_isolation: isolation_named(get("default_transaction_isolation"))
             .unwrap_or(IsolationLevel::ReadCommitted),
@@ -485,31 +478,6 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
             _ => Severity::Debug,
         },
     })
-}
-
-/// `ISO`, `MDY` and their kin, in any order; other output styles are not supported.
-fn parse_date_style(text: &str, current: DateOrder) -> SqlResult<(DateStyle, DateOrder)> {
-    let mut order = current;
-    for word in text.split(',').map(|w| w.trim().to_ascii_lowercase()) {
-        match word.as_str() {
-            "iso" | "" => {}
-            "default" => order = DateOrder::Mdy,
-            "mdy" | "us" | "noneuro" | "noneuropean" => order = DateOrder::Mdy,
-            "dmy" | "euro" | "european" => order = DateOrder::Dmy,
-            "ymd" => order = DateOrder::Ymd,
-            "sql" | "postgres" | "german" => {
-                return Err(SqlError::unsupported(format_args!("DateStyle \"{word}\"")));
-            }
-            _ => {
-                return Err(SqlError::new(
-                    state::INVALID_PARAMETER_VALUE,
-                    format!("invalid value for parameter \"DateStyle\": \"{text}\""),
-                )
-                .detail(format!("Unrecognized key word: \"{word}\".")));
-            }
-        }
-    }
-    Ok((DateStyle::Iso, order))
 }
 
 /// Splits `a, "B c", "$user"` into names: unquoted ones folded to lower case.

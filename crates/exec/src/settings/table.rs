@@ -1,8 +1,8 @@
-//! The settings that exist: one line each, in PostgreSQL's names and meanings.
+//! The settings that exist: one line each, in PostgreSQL's names and meanings. Those without effect: `advice`.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
-use mote_common::{SqlError, SqlResult, error::state};
+use super::advice::ADVICE;
 
 /// Who may change a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,13 +20,15 @@ pub enum Context {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
     Bool,
-    /// Range, and the unit a bare number has: "" | "ms" | "kB".
+    /// Range, and the unit a bare number has: "" | "ms" | "s" | "B" | "kB" | "8kB".
     Integer(i64, i64, &'static str),
-    Real(f64, f64),
+    /// Likewise.
+    Real(f64, f64, &'static str),
     Enum(&'static [&'static str]),
     String,
 }
 
+#[derive(Clone)]
 pub struct Setting {
     pub name: &'static str,
     pub kind: Kind,
@@ -38,6 +40,8 @@ pub struct Setting {
     pub effective: bool,
     /// Transaction characteristics are not touched by RESET ALL.
     pub keeps_on_reset_all: bool,
+    /// If not empty, the only values that mote can obey; PostgreSQL's others are refused by name.
+    pub supported: &'static [&'static str],
     pub category: &'static str,
     pub description: &'static str,
 }
@@ -47,11 +51,10 @@ const LOCALE: &str = "Client Connection Defaults / Locale and Formatting";
 const PRESET: &str = "Preset Options";
 const RESOURCE: &str = "Resource Usage";
 const LOG: &str = "Write-Ahead Log / Settings";
-const PLANNER: &str = "Query Tuning / Planner Method Configuration";
 const LOCKS: &str = "Lock Management";
 const COMPATIBILITY: &str = "Version and Platform Compatibility";
 
-const fn user(
+pub(super) const fn user(
     name: &'static str,
     kind: Kind,
     default: &'static str,
@@ -66,6 +69,7 @@ const fn user(
         reported: false,
         effective: false,
         keeps_on_reset_all: false,
+        supported: &[],
         category,
         description,
     }
@@ -92,9 +96,16 @@ const fn effective(setting: Setting) -> Setting {
     }
 }
 
-const fn superuser(setting: Setting) -> Setting {
+pub(super) const fn superuser(setting: Setting) -> Setting {
     Setting {
         context: Context::Superuser,
+        ..setting
+    }
+}
+
+const fn supporting(values: &'static [&'static str], setting: Setting) -> Setting {
+    Setting {
+        supported: values,
         ..setting
     }
 }
@@ -104,28 +115,6 @@ const fn server(setting: Setting) -> Setting {
         context: Context::Server,
         ..setting
     }
-}
-
-/// PostgreSQL's advice to its own planner. mote's plans do not follow it: the settings are kept and shown.
-const fn planner_switch(name: &'static str) -> Setting {
-    user(
-        name,
-        Kind::Bool,
-        "on",
-        PLANNER,
-        "No effect: advice to PostgreSQL's planner.",
-    )
-}
-
-const fn planner_cost(name: &'static str, default: &'static str) -> Setting {
-    let kind = Kind::Real(0.0, f64::MAX);
-    user(
-        name,
-        kind,
-        default,
-        PLANNER,
-        "No effect: advice to PostgreSQL's planner.",
-    )
 }
 
 const MILLISECONDS: Kind = Kind::Integer(0, i32::MAX as i64, "ms");
@@ -142,7 +131,75 @@ const LEVELS: Kind = Kind::Enum(&[
 /// The version of PostgreSQL whose behaviour clients may expect, and mote's own.
 pub const SERVER_VERSION: &str = concat!("15.0 (mote ", env!("CARGO_PKG_VERSION"), ")");
 
-pub static SETTINGS: &[Setting] = &[
+/// What there is, in the order of names.
+pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+    let mut settings = [OBEYED, ADVICE].concat();
+    settings.sort_by_key(|setting| setting.name.to_ascii_lowercase());
+    settings
+});
+
+/// Those that mean something here.
+const OBEYED: &[Setting] = &[
+    supporting(
+        &["on"],
+        user(
+            "array_nulls",
+            Kind::Bool,
+            "on",
+            COMPATIBILITY,
+            "NULL in the text of an array is a null. Always on.",
+        ),
+    ),
+    supporting(
+        &["safe_encoding", "on"],
+        user(
+            "backslash_quote",
+            Kind::Enum(&["safe_encoding", "on", "off"]),
+            "safe_encoding",
+            COMPATIBILITY,
+            "\\' is a quote in E'...': UTF-8 is a safe encoding.",
+        ),
+    ),
+    supporting(
+        &["off"],
+        user(
+            "exit_on_error",
+            Kind::Bool,
+            "off",
+            "Error Handling",
+            "An error ends its statement, not the session.",
+        ),
+    ),
+    supporting(
+        &["0"],
+        user(
+            "gin_fuzzy_search_limit",
+            Kind::Integer(0, i32::MAX as i64, ""),
+            "0",
+            "Client Connection Defaults / Other Defaults",
+            "Index scans find everything.",
+        ),
+    ),
+    supporting(
+        &["Default"],
+        user(
+            "timezone_abbreviations",
+            Kind::String,
+            "Default",
+            LOCALE,
+            "The abbreviations of zones that are known: PostgreSQL's default set.",
+        ),
+    ),
+    supporting(
+        &["off"],
+        user(
+            "transform_null_equals",
+            Kind::Bool,
+            "off",
+            "Version and Platform Compatibility / Other Platforms and Clients",
+            "x = NULL is null.",
+        ),
+    ),
     reported(user(
         "application_name",
         Kind::String,
@@ -174,7 +231,7 @@ pub static SETTINGS: &[Setting] = &[
     ),
     reported(user(
         "client_encoding",
-        Kind::Enum(&["UTF8", "SQL_ASCII"]),
+        Kind::String,
         "UTF8",
         LOCALE,
         "Encoding of the client's text. UTF8 only.",
@@ -200,7 +257,6 @@ pub static SETTINGS: &[Setting] = &[
         LOCKS,
         "No effect: a deadlock is found when the wait that closes it begins.",
     )),
-    planner_cost("cpu_tuple_cost", "0.01"),
     user(
         "default_table_access_method",
         Kind::Enum(&["heap", "mote"]),
@@ -243,17 +299,6 @@ pub static SETTINGS: &[Setting] = &[
         CLIENT,
         "New transactions are READ ONLY.",
     ))),
-    planner_switch("enable_bitmapscan"),
-    planner_switch("enable_hashagg"),
-    planner_switch("enable_hashjoin"),
-    planner_switch("enable_indexonlyscan"),
-    planner_switch("enable_indexscan"),
-    planner_switch("enable_material"),
-    planner_switch("enable_memoize"),
-    planner_switch("enable_mergejoin"),
-    planner_switch("enable_nestloop"),
-    planner_switch("enable_seqscan"),
-    planner_switch("enable_sort"),
     effective(user(
         "extra_float_digits",
         Kind::Integer(-15, 3, ""),
@@ -261,13 +306,6 @@ pub static SETTINGS: &[Setting] = &[
         LOCALE,
         "Digits of floats; above 0: shortest exact.",
     )),
-    user(
-        "force_parallel_mode",
-        Kind::Enum(&["off", "on", "regress"]),
-        "off",
-        PLANNER,
-        "No effect: a statement runs on one thread.",
-    ),
     user(
         "idle_session_timeout",
         MILLISECONDS,
@@ -296,13 +334,6 @@ pub static SETTINGS: &[Setting] = &[
         "on",
         "Whether the current user is a superuser.",
     )),
-    user(
-        "jit",
-        Kind::Bool,
-        "off",
-        PLANNER,
-        "No effect: there is no compiler.",
-    ),
     fact("lc_collate", "C.UTF-8", "Order of text."),
     fact("lc_ctype", "C.UTF-8", "Character classes of text."),
     superuser(user(
@@ -331,13 +362,6 @@ pub static SETTINGS: &[Setting] = &[
     )),
     fact("max_identifier_length", "63", "Bytes in a name."),
     fact("max_index_keys", "32", "Columns in an index key."),
-    user(
-        "max_parallel_workers_per_gather",
-        Kind::Integer(0, 1024, ""),
-        "0",
-        PLANNER,
-        "No effect: a statement runs on one thread.",
-    ),
     server(user(
         "max_prepared_transactions",
         Kind::Integer(0, 262_143, ""),
@@ -345,23 +369,6 @@ pub static SETTINGS: &[Setting] = &[
         RESOURCE,
         "Most prepared transactions.",
     )),
-    user(
-        "min_parallel_index_scan_size",
-        Kind::Integer(0, i32::MAX as i64 / 3, "kB"),
-        "512kB",
-        PLANNER,
-        "No effect: a statement runs on one thread.",
-    ),
-    user(
-        "min_parallel_table_scan_size",
-        Kind::Integer(0, i32::MAX as i64 / 3, "kB"),
-        "8MB",
-        PLANNER,
-        "No effect: a statement runs on one thread.",
-    ),
-    planner_switch("parallel_leader_participation"),
-    planner_cost("parallel_setup_cost", "1000"),
-    planner_cost("parallel_tuple_cost", "0.1"),
     user(
         "password_encryption",
         Kind::Enum(&["scram-sha-256"]),
@@ -376,7 +383,6 @@ pub static SETTINGS: &[Setting] = &[
         COMPATIBILITY,
         "Quotes every name in generated SQL.",
     ),
-    planner_cost("random_page_cost", "4"),
     user(
         "row_security",
         Kind::Bool,
@@ -401,7 +407,6 @@ pub static SETTINGS: &[Setting] = &[
         CLIENT,
         "Schemas searched for names without one.",
     )),
-    planner_cost("seq_page_cost", "1"),
     effective(superuser(user(
         "session_replication_role",
         Kind::Enum(&["origin", "replica", "local"]),
@@ -422,13 +427,16 @@ pub static SETTINGS: &[Setting] = &[
             "The session's user.",
         ))
     },
-    reported(user(
-        "standard_conforming_strings",
-        Kind::Enum(&["on"]),
-        "on",
-        COMPATIBILITY,
-        "Backslashes in '...' are ordinary. Always on.",
-    )),
+    supporting(
+        &["on"],
+        reported(user(
+            "standard_conforming_strings",
+            Kind::Bool,
+            "on",
+            COMPATIBILITY,
+            "Backslashes in '...' are ordinary. Always on.",
+        )),
+    ),
     effective(user(
         "statement_timeout",
         MILLISECONDS,
@@ -555,158 +563,4 @@ impl Position {
 /// Position in [`SETTINGS`], names compared without case.
 pub fn lookup(name: &str) -> Option<usize> {
     SETTINGS.iter().position(|s| s.name.eq_ignore_ascii_case(name))
-}
-
-/// The number at the start of a canonical value.
-pub(super) fn integer(value: &str) -> Option<i64> {
-    let end = value
-        .char_indices()
-        .find(|&(i, c)| !(c.is_ascii_digit() || i == 0 && c == '-'))
-        .map_or(value.len(), |(i, _)| i);
-    let number: i64 = value[..end].parse().ok()?;
-    Some(match &value[end..] {
-        "s" => number * 1000,
-        "min" => number * 60_000,
-        "h" => number * 3_600_000,
-        "d" => number * 86_400_000,
-        "MB" => number * 1024,
-        "GB" => number * 1024 * 1024,
-        _ => number,
-    })
-}
-
-/// Checks a value and brings it to the form that SHOW prints.
-pub(super) fn canonical(setting: &Setting, value: &str) -> SqlResult<String> {
-    let invalid = || {
-        SqlError::new(
-            state::INVALID_PARAMETER_VALUE,
-            format!("invalid value for parameter \"{}\": \"{value}\"", setting.name),
-        )
-    };
-    match setting.kind {
-        Kind::String => Ok(value.to_string()),
-        Kind::Bool => match parse_bool(value) {
-            Some(true) => Ok("on".into()),
-            Some(false) => Ok("off".into()),
-            None => Err(SqlError::new(
-                state::INVALID_PARAMETER_VALUE,
-                format!("parameter \"{}\" requires a Boolean value", setting.name),
-            )),
-        },
-        Kind::Enum(words) => canonical_word(setting, words, value)
-            .ok_or_else(|| invalid().hint(format!("Available values: {}.", words.join(", ")))),
-        Kind::Integer(low, high, unit) => {
-            let number = parse_integer(value, unit).ok_or_else(invalid)?;
-            if number < low || number > high {
-                let unit = if unit.is_empty() {
-                    String::new()
-                } else {
-                    format!(" {unit}")
-                };
-                return Err(SqlError::new(
-                    state::INVALID_PARAMETER_VALUE,
-                    format!(
-                        "{number}{unit} is outside the valid range for parameter \"{}\" ({low} .. {high})",
-                        setting.name
-                    ),
-                ));
-            }
-            Ok(show_integer(number, unit))
-        }
-        Kind::Real(low, high) => {
-            let number: f64 = value.trim().parse().map_err(|_| invalid())?;
-            if (low..=high).contains(&number) {
-                Ok(number.to_string())
-            } else {
-                Err(invalid())
-            }
-        }
-    }
-}
-
-fn letters_and_digits(text: &str) -> String {
-    let kept = text.chars().filter(char::is_ascii_alphanumeric);
-    kept.map(|c| c.to_ascii_lowercase()).collect()
-}
-
-fn canonical_word(setting: &Setting, words: &[&str], value: &str) -> Option<String> {
-    let value = value.trim();
-    if let Some(word) = words.iter().find(|w| w.eq_ignore_ascii_case(value)) {
-        return Some(word.to_string());
-    }
-    // Spellings that PostgreSQL takes as well.
-    let alias = match setting.name {
-        // Letters and digits count, as in PostgreSQL: drivers send 'utf-8' with its quotes.
-        "client_encoding" => match letters_and_digits(value).as_str() {
-            "utf8" | "unicode" => "UTF8",
-            "sqlascii" => "SQL_ASCII",
-            _ => return None,
-        },
-        "synchronous_commit" => {
-            if parse_bool(value)? {
-                "on"
-            } else {
-                "off"
-            }
-        }
-        "standard_conforming_strings" if parse_bool(value) == Some(true) => "on",
-        _ => return None,
-    };
-    Some(alias.to_string())
-}
-
-/// PostgreSQL's words for true and false, unique prefixes included.
-pub fn parse_bool(value: &str) -> Option<bool> {
-    let value = value.trim().to_ascii_lowercase();
-    let prefix_of = |word: &str, least: usize| value.len() >= least && word.starts_with(value.as_str());
-    if prefix_of("true", 1) || prefix_of("yes", 1) || value == "on" || value == "1" {
-        Some(true)
-    } else if prefix_of("false", 1) || prefix_of("no", 1) || prefix_of("off", 2) || value == "0" {
-        Some(false)
-    } else {
-        None
-    }
-}
-
-fn parse_integer(value: &str, unit: &str) -> Option<i64> {
-    let value = value.trim();
-    let end = value
-        .find(|c: char| !(c.is_ascii_digit() || c == '-' || c == '+' || c == '.'))
-        .unwrap_or(value.len());
-    let number: f64 = value[..end].parse().ok()?;
-    let scale: f64 = match (unit, value[end..].trim()) {
-        (_, "") => 1.0,
-        ("ms", "us") => 0.001,
-        ("ms", "ms") => 1.0,
-        ("ms", "s") => 1e3,
-        ("ms", "min") => 6e4,
-        ("ms", "h") => 3.6e6,
-        ("ms", "d") => 8.64e7,
-        ("kB", "B") => 1.0 / 1024.0,
-        ("kB", "kB") => 1.0,
-        ("kB", "MB") => 1024.0,
-        ("kB", "GB") => 1024.0 * 1024.0,
-        ("kB", "TB") => 1024.0 * 1024.0 * 1024.0,
-        _ => return None,
-    };
-    Some((number * scale).round() as i64)
-}
-
-/// The largest unit that leaves a whole number.
-pub fn show_integer(number: i64, unit: &str) -> String {
-    let units: &[(i64, &str)] = match unit {
-        "ms" => &[
-            (86_400_000, "d"),
-            (3_600_000, "h"),
-            (60_000, "min"),
-            (1000, "s"),
-            (1, "ms"),
-        ],
-        "kB" => &[(1024 * 1024, "GB"), (1024, "MB"), (1, "kB")],
-        _ => &[],
-    };
-    match units.iter().find(|(size, _)| number != 0 && number % size == 0) {
-        Some((size, name)) => format!("{}{name}", number / size),
-        None => number.to_string(),
-    }
 }

@@ -118,8 +118,10 @@ pub fn timestamp_plus(us: i64, interval: &Interval) -> SqlResult<i64> {
     } else {
         add_months(us, interval.months)?
     };
-    let us = us.checked_add(interval.days as i64 * DAY_US);
-    checked_timestamp(checked_timestamp(us)?.checked_add(interval.us))
+    // In 128 bits: the days alone may be longer than a timestamp can tell from its own beginning.
+    let us = us as i128 + interval.days as i128 * DAY_US as i128;
+    let us = checked_timestamp(i64::try_from(us).ok())?;
+    checked_timestamp(us.checked_add(interval.us))
 }
 
 pub fn timestamptz_plus(us: i64, interval: &Interval, zone: &TimeZone) -> SqlResult<i64> {

@@ -1,102 +1,16 @@
-//! Intervals as text: PostgreSQL's style and ISO 8601 out; both, SQL's and the verbose style in.
+//! Intervals read from text: all styles, whatever the session prints.
 
-use super::output::{write_fraction, write_padded};
 use super::*;
 use crate::datum::Interval;
-use crate::format::text::write_int;
+use crate::settings::IntervalStyle;
 use mote_common::SqlResult;
 
-/// `1 year 2 mons -3 days +04:05:06.7`: a positive field behind a negative one shows its sign.
-pub fn write_interval(value: &Interval, out: &mut Vec<u8>) {
-    let mut is_first = true;
-    let mut after_negative = false;
-    let fields = [
-        (value.months / 12, "year"),
-        (value.months % 12, "mon"),
-        (value.days, "day"),
-    ];
-    for (amount, unit) in fields {
-        if amount == 0 {
-            continue;
-        }
-        if !is_first {
-            out.push(b' ');
-        }
-        if after_negative && amount > 0 {
-            out.push(b'+');
-        }
-        write_int(amount as i64, out);
-        out.push(b' ');
-        out.extend_from_slice(unit.as_bytes());
-        if amount != 1 {
-            out.push(b's');
-        }
-        is_first = false;
-        after_negative = amount < 0;
-    }
-    if !is_first && value.us == 0 {
-        return;
-    }
-    if !is_first {
-        out.push(b' ');
-    }
-    if value.us < 0 {
-        out.push(b'-');
-    } else if after_negative {
-        out.push(b'+');
-    }
-    let us = value.us.unsigned_abs();
-    write_padded(us / HOUR_US as u64, 2, out);
-    out.push(b':');
-    write_padded(us / MINUTE_US as u64 % 60, 2, out);
-    out.push(b':');
-    write_padded(us / SECOND_US as u64 % 60, 2, out);
-    write_fraction(us % SECOND_US as u64, out);
-}
-
-/// `P1Y2M3DT4H5M6.7S`; zero is `PT0S`.
-pub fn write_interval_iso8601(value: &Interval, out: &mut Vec<u8>) {
-    if *value == Interval::default() {
-        return out.extend_from_slice(b"PT0S");
-    }
-    out.push(b'P');
-    let mut field = |amount: i64, unit: u8| {
-        if amount != 0 {
-            write_int(amount, out);
-            out.push(unit);
-        }
-    };
-    field((value.months / 12) as i64, b'Y');
-    field((value.months % 12) as i64, b'M');
-    field(value.days as i64, b'D');
-    if value.us == 0 {
-        return;
-    }
-    out.push(b'T');
-    let mut field = |amount: i64, unit: u8| {
-        if amount != 0 {
-            write_int(amount, out);
-            out.push(unit);
-        }
-    };
-    field(value.us / HOUR_US, b'H');
-    field(value.us / MINUTE_US % 60, b'M');
-    let seconds_us = value.us % MINUTE_US;
-    if seconds_us != 0 {
-        if seconds_us < 0 {
-            out.push(b'-');
-        }
-        write_padded(seconds_us.unsigned_abs() / SECOND_US as u64, 1, out);
-        write_fraction(seconds_us.unsigned_abs() % SECOND_US as u64, out);
-        out.push(b'S');
-    }
-}
-
 /// Reads an interval; a modifier's field range tells what a number without a unit means.
-pub fn parse_interval(text: &str, typmod: i32) -> SqlResult<Interval> {
+/// In SQL's style a sign in front counts for all fields.
+pub fn parse_interval(text: &str, typmod: i32, style: IntervalStyle) -> SqlResult<Interval> {
     let result = match text.trim_start() {
         iso if iso.starts_with('P') => parse_iso8601(iso.trim_end()),
-        _ => parse_units(text, typmod),
+        _ => parse_units(text, typmod, style),
     };
     result.map_err(|failure| match failure {
         Failure::Syntax => SqlError::new(
@@ -338,20 +252,24 @@ fn default_unit(typmod: i32) -> Unit {
 }
 
 /// From the right: a word is the unit of the number before it, and a time makes the number before it days.
-fn parse_units(text: &str, typmod: i32) -> Result<Interval, Failure> {
+fn parse_units(text: &str, typmod: i32, style: IntervalStyle) -> Result<Interval, Failure> {
     let items = items(text)?;
     let mut sum = Sum::default();
     let mut unit: Option<Unit> = None;
     let mut bare_unit = default_unit(typmod);
     let mut is_ago = false;
     let mut any = false;
+    let all_negative = style == IntervalStyle::SqlStandard && one_sign_in_front(&items);
     for item in items.iter().rev() {
         match item {
             Item::Word(word) if word == "ago" => is_ago = true,
             Item::Word(_) if unit.is_some() => return Err(Failure::Syntax),
             Item::Word(word) => unit = Some(unit_by_name(word).ok_or(Failure::Syntax)?),
             Item::Number(number) => {
-                let (whole, fraction) = split_number(number)?;
+                let (mut whole, mut fraction) = split_number(number)?;
+                if all_negative {
+                    (whole, fraction) = (-whole.saturating_abs(), -fraction.abs());
+                }
                 // Without one of its own, a number takes the unit behind it; before hours there are days.
                 let named = unit.take().unwrap_or(bare_unit);
                 sum.add(named, whole, fraction)?;
@@ -362,7 +280,7 @@ fn parse_units(text: &str, typmod: i32) -> Result<Interval, Failure> {
                 if unit.is_some() {
                     return Err(Failure::Syntax);
                 }
-                add_clock(time, typmod, &mut sum)?;
+                add_clock(time, typmod, all_negative, &mut sum)?;
                 bare_unit = Unit::Day;
                 any = true;
             }
@@ -370,7 +288,7 @@ fn parse_units(text: &str, typmod: i32) -> Result<Interval, Failure> {
                 if unit.is_some() {
                     return Err(Failure::Syntax);
                 }
-                add_year_month(pair, &mut sum)?;
+                add_year_month(pair, all_negative, &mut sum)?;
                 any = true;
             }
         }
@@ -392,10 +310,23 @@ fn parse_units(text: &str, typmod: i32) -> Result<Interval, Failure> {
     Ok(sum.interval)
 }
 
+/// Whether the first field has the only sign, a minus: `-1 2:03:04`.
+fn one_sign_in_front(items: &[Item<'_>]) -> bool {
+    let text = |item: &Item<'_>| match item {
+        Item::Word(_) => false,
+        Item::Number(text) | Item::Time(text) | Item::YearMonth(text) => text.starts_with(SIGNS),
+    };
+    let negative = matches!(
+        items.first(),
+        Some(Item::Number(text) | Item::Time(text) | Item::YearMonth(text)) if text.starts_with('-')
+    );
+    negative && !items[1..].iter().any(text)
+}
+
 /// `hh:mm`, `hh:mm:ss`, or `mm:ss` where the range or a fraction says so.
-fn add_clock(text: &str, typmod: i32, sum: &mut Sum) -> Result<(), Failure> {
+fn add_clock(text: &str, typmod: i32, negative: bool, sum: &mut Sum) -> Result<(), Failure> {
     use crate::catalog::interval_mask::{MINUTE, SECOND};
-    let negative = text.starts_with('-');
+    let negative = negative || text.starts_with('-');
     let (clock, fraction) = match text.trim_start_matches(SIGNS).split_once('.') {
         Some((clock, fraction)) => (clock, Some(fraction)),
         None => (text.trim_start_matches(SIGNS), None),
@@ -432,8 +363,8 @@ fn add_clock(text: &str, typmod: i32, sum: &mut Sum) -> Result<(), Failure> {
     sum.add_us(if negative { -total } else { total }, 1, 0.0)
 }
 
-fn add_year_month(text: &str, sum: &mut Sum) -> Result<(), Failure> {
-    let negative = text.starts_with('-');
+fn add_year_month(text: &str, negative: bool, sum: &mut Sum) -> Result<(), Failure> {
+    let negative = negative || text.starts_with('-');
     let (years, months) = text
         .trim_start_matches(SIGNS)
         .split_once('-')

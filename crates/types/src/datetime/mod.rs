@@ -1,10 +1,10 @@
 //! Dates, times, timestamps and intervals.
 //!
-//! Read `civil` (days and dates), `zone` (offsets), then `output`, `parse` with `lexer`, `interval_text`, and the
+//! Read `civil` (days and dates), `zone` (offsets), then `output`, `parse` with `lexer`, `interval_output`, `interval_text`, and the
 //! computations: `arithmetic`, `fields` (extract, date_trunc, age, justify), `to_char`.
 //!
 //! Promises: proleptic Gregorian calendar, microseconds, PostgreSQL's ranges and messages. The current time is never
-//! read: 'now' is `FormatSettings::now_us`. Leaves out: DateStyles other than ISO, `time with time zone`.
+//! read: 'now' is `FormatSettings::now_us`. Leaves out: `time with time zone`.
 
 pub mod civil;
 mod zone;
@@ -12,12 +12,16 @@ mod output;
 mod lexer;
 mod parse;
 mod interval_text;
+mod interval_output;
 pub mod arithmetic;
 pub mod fields;
 pub mod to_char;
 
-pub use interval_text::{parse_interval, write_interval, write_interval_iso8601};
-pub use output::{write_date, write_time, write_timestamp, write_timestamptz};
+pub use interval_output::write_interval;
+pub use interval_text::parse_interval;
+pub use output::{
+    write_date, write_time, write_timestamp, write_timestamptz, write_xsd_date, write_xsd_timestamp,
+};
 pub use parse::{parse_date, parse_time, parse_timestamp, parse_timestamptz};
 pub use zone::TimeZone;
 

@@ -9,6 +9,8 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use std::sync::Arc;
 
+use crate::settings::IntervalStyle;
+
 /// The session's or an expression's time zone. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct TimeZone {
@@ -112,7 +114,7 @@ impl TimeZone {
             let message = format!("invalid value for parameter \"TimeZone\": \"{text}\"");
             SqlError::new(state::INVALID_PARAMETER_VALUE, message)
         };
-        let value = super::parse_interval(interval, -1).map_err(|_| invalid())?;
+        let value = super::parse_interval(interval, -1, IntervalStyle::Postgres).map_err(|_| invalid())?;
         if value.months != 0 {
             return Err(invalid().detail("Cannot specify months in time zone interval."));
         }
@@ -213,8 +215,17 @@ impl TimeZone {
     /// What `to_char`'s TZ shows: `CET`, `UTC`, `+02`.
     pub fn abbreviation_at(&self, utc_us: i64) -> String {
         match &self.rules {
-            Rules::Fixed { .. } if !self.name.starts_with('<') => self.name.to_string(),
-            Rules::Fixed { east_s } => offset_text(*east_s, '+', '-'),
+            // Of a POSIX name its first part: FOO of `FOO+3`, +02 of `<+02>-02`.
+            Rules::Fixed { .. } => match self.name.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+                Some((bracketed, _)) => bracketed.to_string(),
+                None => {
+                    let letters = self
+                        .name
+                        .find(|c: char| !c.is_ascii_alphabetic())
+                        .filter(|end| *end >= 3);
+                    self.name[..letters.unwrap_or(self.name.len())].to_string()
+                }
+            },
             Rules::Named(zone) => zone.to_offset_info(instant(utc_us)).abbreviation().to_owned(),
         }
     }

@@ -9,7 +9,7 @@ use crate::datum::Datum;
 use crate::json::{self, Json};
 use crate::numeric::Numeric;
 use crate::oid;
-use crate::settings::{FormatSettings, IntervalStyle};
+use crate::settings::FormatSettings;
 use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
@@ -53,7 +53,11 @@ pub fn input_text_with_length_check(
         oid::TIME => Datum::Time(datetime::parse_time(text, settings)?),
         oid::TIMESTAMP => Datum::Timestamp(datetime::parse_timestamp(text, settings)?),
         oid::TIMESTAMPTZ => Datum::TimestampTz(datetime::parse_timestamptz(text, settings)?),
-        oid::INTERVAL => Datum::Interval(Box::new(datetime::parse_interval(text, ty.typmod)?)),
+        oid::INTERVAL => Datum::Interval(Box::new(datetime::parse_interval(
+            text,
+            ty.typmod,
+            settings.interval_style,
+        )?)),
         oid::UUID => return parse_uuid(text).map(Datum::Uuid),
         oid::JSON => {
             json::check_text(text)?;
@@ -122,14 +126,11 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
         Datum::Float4(value) => float::write_float4(*value, settings.extra_float_digits, out),
         Datum::Float8(value) => float::write_float8(*value, settings.extra_float_digits, out),
         Datum::Bytea(value) => bytea::write(value, settings.bytea_output, out),
-        Datum::Date(value) => datetime::write_date(*value, out),
+        Datum::Date(value) => datetime::write_date(*value, settings, out),
         Datum::Time(value) => datetime::write_time(*value, out),
-        Datum::Timestamp(value) => datetime::write_timestamp(*value, out),
-        Datum::TimestampTz(value) => datetime::write_timestamptz(*value, &settings.time_zone, out),
-        Datum::Interval(value) => match settings.interval_style {
-            IntervalStyle::Postgres => datetime::write_interval(value, out),
-            IntervalStyle::Iso8601 => datetime::write_interval_iso8601(value, out),
-        },
+        Datum::Timestamp(value) => datetime::write_timestamp(*value, settings, out),
+        Datum::TimestampTz(value) => datetime::write_timestamptz(*value, settings, out),
+        Datum::Interval(value) => datetime::write_interval(value, settings.interval_style, out),
         Datum::Enum(key) => write_label(ty.oid, *key, out),
         Datum::Uuid(value) => write_uuid(value, out),
         Datum::Jsonb(value) => value.write(out),

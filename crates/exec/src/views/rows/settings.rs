@@ -5,18 +5,18 @@ use mote_types::Datum;
 use mote_types::datetime::TimeZone;
 
 use crate::session::identity::is_identity;
-use crate::settings::{Context, Kind, SETTINGS, Setting};
+use crate::settings::{Context, Kind, SETTINGS, Setting, general, in_own_unit};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row, text_array};
 
 pub fn settings(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut order: Vec<usize> = (0..SETTINGS.len()).collect();
-    order.retain(|&index| !is_identity(SETTINGS[index].name));
-    order.sort_by_key(|&index| SETTINGS[index].name.to_ascii_lowercase());
     // Those that clients made up are not listed, as PostgreSQL does not list its placeholders.
-    Ok(order
-        .into_iter()
-        .map(|index| setting_row(facts, index, &SETTINGS[index]))
+    let listed = SETTINGS
+        .iter()
+        .enumerate()
+        .filter(|(_, setting)| !is_identity(setting.name));
+    Ok(listed
+        .map(|(index, setting)| setting_row(facts, index, setting))
         .collect())
 }
 
@@ -25,13 +25,7 @@ fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum>
     let current = values.value(index);
     let (kind, unit, low, high, words) = describe(setting.kind);
     // Numbers are shown in the setting's unit, without its name.
-    let plain = |value: &str| {
-        if unit.is_some() {
-            in_unit(value)
-        } else {
-            value.to_string()
-        }
-    };
+    let plain = |value: &str| unit.map_or_else(|| value.to_string(), |unit| in_own_unit(value, unit));
     row![
         setting.name,
         plain(current),
@@ -84,29 +78,12 @@ fn describe(
                 NULL,
             )
         }
-        Kind::Real(low, high) => ("real", None, Some(low.to_string()), Some(high.to_string()), NULL),
+        Kind::Real(low, high, unit) => {
+            let unit = Some(unit).filter(|unit| !unit.is_empty());
+            ("real", unit, Some(general(low)), Some(general(high)), NULL)
+        }
         Kind::Enum(words) => ("enum", None, None, None, text_array(words)),
         Kind::String => ("string", None, None, None, NULL),
-    }
-}
-
-/// `64MB` as 65536, `1min` as 60000.
-fn in_unit(value: &str) -> String {
-    let end = value
-        .find(|c: char| !c.is_ascii_digit() && c != '-')
-        .unwrap_or(value.len());
-    let scale = match &value[end..] {
-        "MB" => 1024,
-        "GB" => 1024 * 1024,
-        "s" => 1_000,
-        "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => 1,
-    };
-    match value[..end].parse::<i64>() {
-        Ok(number) => (number * scale).to_string(),
-        Err(_) => value.to_string(),
     }
 }
 
@@ -151,17 +128,4 @@ pub fn timezone_abbreviations(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 fn offset_interval(seconds: i32) -> Datum {
     Datum::interval(0, 0, seconds as i64 * SECOND_US)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_unit;
-
-    #[test]
-    fn numbers_lose_their_units() {
-        assert_eq!(in_unit("64MB"), "65536");
-        assert_eq!(in_unit("1min"), "60000");
-        assert_eq!(in_unit("0"), "0");
-        assert_eq!(in_unit("-1"), "-1");
-    }
 }
