@@ -5,6 +5,7 @@
 //!  2. `error`: SQLSTATEs and the one error type that reaches a client.
 //!  3. `prng`: seeded randomness, so that a test can be replayed.
 //!  4. `env`: the only door to clock, disk, randomness and threads.
+//!  5. `per_thread`: thread-local state that sessions may use.
 //!
 //! Promises: nothing here knows SQL, rows or the wire; nothing here blocks except through `env`.
 //! Leaves out: logging and metrics of particular subsystems, which live where they are produced.
@@ -13,6 +14,7 @@ pub mod ids;
 pub mod error;
 pub mod prng;
 pub mod env;
+pub mod per_thread;
 
 pub use error::{SqlError, SqlResult, SqlState};
 pub use ids::{CommandId, IndexId, Lsn, Oid, RowId, TableId, Timestamp};

@@ -203,7 +203,11 @@ impl Inner {
                 self.call_listeners();
                 true
             }
-            Err(error) if super::segment::is_disk_full(&error) => false,
+            Err(error) if super::segment::is_disk_full(&error) => {
+                // Who waits for the segment is to hear that there is no space.
+                self.call_listeners();
+                false
+            }
             Err(error) => {
                 self.stop_for(&format!(
                     "the log segment at {} could not be prepared: {error}",
