@@ -30,7 +30,7 @@ use crate::plan::expr::{Expr, SortKey};
 use crate::plan::node::{JoinKind, Node};
 
 /// Up to here all left-deep orders are compared.
-const EXHAUSTIVE_UNITS: usize = 8;
+const EXHAUSTIVE_UNITS: usize = 10;
 /// Bits of the set type.
 const UNITS_MAX: usize = 64;
 

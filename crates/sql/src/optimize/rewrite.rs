@@ -65,7 +65,11 @@ impl Planner<'_> {
             self.row_list(position, body);
         }
         let filter = std::mem::take(&mut body.filter);
-        body.from.iter_mut().for_each(|tree| reduce_outer(tree, &filter));
+        let above = Above {
+            conditions: &filter,
+            further: None,
+        };
+        body.from.iter_mut().for_each(|tree| reduce_outer(tree, &above));
         body.filter = filter;
         self.spread_equality(body);
         Ok(())
@@ -646,8 +650,25 @@ fn add_late_join(body: &mut SelectBody, kind: FromJoin, right: FromTree, conditi
     }];
 }
 
-/// Outer joins become inner where a condition above is false or NULL for null-extended rows.
-fn reduce_outer(tree: &mut FromTree, filter: &[Expr]) {
+/// The conditions that a join stands under: WHERE, and those of the inner joins around it.
+struct Above<'a> {
+    conditions: &'a [Expr],
+    further: Option<&'a Above<'a>>,
+}
+
+impl Above<'_> {
+    /// True if one of them cannot be true when all columns of these items are NULL.
+    fn reject(&self, items: &[u16]) -> bool {
+        self.conditions
+            .iter()
+            .any(|condition| is_strict_on(condition, items))
+            || self.further.is_some_and(|further| further.reject(items))
+    }
+}
+
+/// Outer joins become inner where a condition above is false or NULL for null-extended rows. Each join is visited once,
+/// under all conditions at a time: a visit for each would double at every level.
+fn reduce_outer(tree: &mut FromTree, above: &Above<'_>) {
     let FromTree::Join {
         kind,
         left,
@@ -660,7 +681,7 @@ fn reduce_outer(tree: &mut FromTree, filter: &[Expr]) {
     let rejects = |side: &FromTree| {
         let mut items = Vec::new();
         side.for_each_item(&mut |item| items.push(item));
-        filter.iter().any(|condition| is_strict_on(condition, &items))
+        above.reject(&items)
     };
     match kind {
         FromJoin::Left if rejects(right) => *kind = FromJoin::Inner,
@@ -673,13 +694,13 @@ fn reduce_outer(tree: &mut FromTree, filter: &[Expr]) {
         },
         _ => {}
     }
-    reduce_outer(left, filter);
-    reduce_outer(right, filter);
-    if *kind == FromJoin::Inner {
-        let condition = condition.clone();
-        reduce_outer(left, &condition);
-        reduce_outer(right, &condition);
-    }
+    let own = Above {
+        conditions: condition.as_slice(),
+        further: Some(above),
+    };
+    let above = if *kind == FromJoin::Inner { &own } else { above };
+    reduce_outer(left, above);
+    reduce_outer(right, above);
 }
 
 /// True if the condition cannot be true when all columns of these items are NULL.
