@@ -15,8 +15,8 @@ use mote_types::{ColumnType, Datum, input_binary, input_text};
 
 use crate::auth::{AuthMethod, scram};
 use crate::host::{WireHost, connection_lost, terminated};
+use crate::net::fiber::{Reason, Suspend, suspend};
 use crate::net::waker::SessionWaker;
-use crate::net::worker::{Reason, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{
     self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, ReadBuffer, STARTUP_BYTES_MAX, protocol_violation,
@@ -228,7 +228,8 @@ impl Connection {
             backend::error_response(&mut self.wire.output, &error);
             self.closing = true;
         }
-        if self.closing
+        // Here, where it holds nobody up, and not when the connection is dropped: it may have much to roll back.
+        if (self.closing || self.wire.broken)
             && let Some(mut session) = self.session.take()
         {
             session.close();

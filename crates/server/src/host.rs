@@ -10,7 +10,7 @@ use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
 use crate::connection::Wire;
-use crate::net::worker::{Reason, STACK_BYTES, Suspend, suspend};
+use crate::net::fiber::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
 

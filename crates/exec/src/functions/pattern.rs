@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
@@ -126,27 +126,30 @@ pub fn body(name: &str) -> Option<Body> {
 /// Patterns kept per thread; all are dropped when there are more.
 const CACHED_PATTERNS_MAX: usize = 256;
 
-thread_local! {
-    static LIKE_PATTERNS: RefCell<HashMap<(String, bool), Rc<LikePattern>>> = RefCell::default();
-    static REGEXES: RefCell<HashMap<(String, String), Rc<Regex>>> = RefCell::default();
+mote_common::per_thread! {
+    static LIKE_PATTERNS: RefCell<HashMap<(String, bool), Arc<LikePattern>>> = RefCell::default();
+}
+mote_common::per_thread! {
+    static REGEXES: RefCell<HashMap<(String, String), Arc<Regex>>> = RefCell::default();
 }
 
 fn like(arguments: &[Datum], fold_case: bool) -> SqlResult<bool> {
     let pattern = text(&arguments[1]);
-    let compiled = LIKE_PATTERNS.with_borrow_mut(|patterns| -> SqlResult<Rc<LikePattern>> {
+    let compiled = LIKE_PATTERNS.with(|patterns| -> SqlResult<Arc<LikePattern>> {
+        let mut patterns = patterns.borrow_mut();
         // The key is owned; patterns are short and the look-up is far cheaper than compiling one.
         let key = (pattern.to_string(), fold_case);
         if let Some(found) = patterns.get(&key) {
-            return Ok(Rc::clone(found));
+            return Ok(Arc::clone(found));
         }
-        let compiled = Rc::new(match fold_case {
+        let compiled = Arc::new(match fold_case {
             true => LikePattern::new_case_insensitive(pattern, Escape::default())?,
             false => LikePattern::new(pattern, Escape::default())?,
         });
         if patterns.len() >= CACHED_PATTERNS_MAX {
             patterns.clear();
         }
-        patterns.insert(key, Rc::clone(&compiled));
+        patterns.insert(key, Arc::clone(&compiled));
         Ok(compiled)
     })?;
     Ok(compiled.matches(text(&arguments[0])))
@@ -189,17 +192,18 @@ fn like_escape(pattern: &str, escape: &str) -> SqlResult<String> {
 }
 
 /// Compiles a pattern with PostgreSQL's option letters, or finds it in the thread's cache.
-fn compile(pattern: &str, flags: &str) -> SqlResult<Rc<Regex>> {
-    REGEXES.with_borrow_mut(|regexes| {
+fn compile(pattern: &str, flags: &str) -> SqlResult<Arc<Regex>> {
+    REGEXES.with(|regexes| {
+        let mut regexes = regexes.borrow_mut();
         let key = (pattern.to_string(), flags.to_string());
         if let Some(found) = regexes.get(&key) {
-            return Ok(Rc::clone(found));
+            return Ok(Arc::clone(found));
         }
-        let compiled = Rc::new(build(pattern, flags)?);
+        let compiled = Arc::new(build(pattern, flags)?);
         if regexes.len() >= CACHED_PATTERNS_MAX {
             regexes.clear();
         }
-        regexes.insert(key, Rc::clone(&compiled));
+        regexes.insert(key, Arc::clone(&compiled));
         Ok(compiled)
     })
 }

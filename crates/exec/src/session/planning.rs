@@ -46,14 +46,14 @@ struct Key {
     temporary: u64,
 }
 
-thread_local! {
+mote_common::per_thread! {
     /// None: a text without its literals that does not plan, see `stripped`.
     static CACHE: RefCell<HashMap<Key, Option<Arc<Prepared>>>> = RefCell::new(HashMap::new());
 }
 
 /// Forgets the plans of the calling worker (DISCARD PLANS).
 pub(crate) fn discard_cached_plans() {
-    CACHE.with_borrow_mut(HashMap::clear);
+    CACHE.with(|cache| cache.borrow_mut().clear());
 }
 
 impl Session {
@@ -122,7 +122,7 @@ impl SessionState {
     /// The statement of exactly this text, if this worker planned it (or failed to) before.
     pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
         let key = self.cache_key(text, types)?;
-        let found = CACHE.with_borrow(|cache| cache.get(&key).cloned())?;
+        let found = CACHE.with(|cache| cache.borrow().get(&key).cloned())?;
         match &found {
             // A plan that the catalog has left behind may have other columns now: planned anew, under a new entry.
             Some(prepared) if !self.is_current(&prepared.current()) => None,
@@ -133,7 +133,8 @@ impl SessionState {
     /// Puts a statement into the worker's cache, if it may be shared.
     pub(super) fn remember(&self, text: &str, types: &[Oid], prepared: Option<Arc<Prepared>>) {
         if let Some(key) = self.cache_key(text, types) {
-            CACHE.with_borrow_mut(|cache| {
+            CACHE.with(|cache| {
+                let mut cache = cache.borrow_mut();
                 if cache.len() >= CACHED_PLANS_MAX {
                     cache.clear();
                 }
