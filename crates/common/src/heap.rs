@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-thread_local! {
+crate::per_thread! {
     static BYTES: Cell<isize> = const { Cell::new(0) };
 }
 

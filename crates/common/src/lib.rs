@@ -7,6 +7,7 @@
 //!  4. `heap`: what a thread has allocated, for those who keep what nobody can measure; `work`: how functions on long
 //!     values pay for time and memory, and how they are ended.
 //!  5. `env`: the only door to clock, disk, randomness and threads.
+//!  6. `per_thread`: thread-local state that sessions may use.
 //!
 //! Promises: nothing here knows SQL, rows or the wire; nothing here blocks except through `env`.
 //! Leaves out: logging and metrics of particular subsystems, which live where they are produced.
@@ -17,6 +18,7 @@ pub mod prng;
 pub mod heap;
 pub mod work;
 pub mod env;
+pub mod per_thread;
 
 pub use error::{SqlError, SqlResult, SqlState};
 pub use ids::{CommandId, IndexId, Lsn, Oid, RowId, TableId, Timestamp};

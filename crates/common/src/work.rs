@@ -81,7 +81,7 @@ impl State {
     }
 }
 
-thread_local! {
+crate::per_thread! {
     static STATE: State = const { State::open() };
 }
 

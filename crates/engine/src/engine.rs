@@ -10,8 +10,9 @@ use crate::checkpoint::{
     BackupHold, CheckpointConfig, CheckpointOutcome, CheckpointReport, CheckpointThread, Checkpointer,
 };
 use crate::epoch;
+use crate::lock::log_room::RoomQueue;
 use crate::lock::manager::LockManager;
-use crate::lock::{DeadlockReport, LockInfo, LockTag, TransactionId};
+use crate::lock::{DeadlockReport, LockInfo, LockTag, Ticket, TransactionId, Wake};
 use crate::log::segment::segment_path;
 use crate::log::{
     FailStop, FrameKind, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, LogWriter,
@@ -21,7 +22,7 @@ use crate::memory::stripe::{self, Padded, STRIPES};
 use crate::memory::{MemoryBudget, MemoryReport, SessionMemory};
 use crate::objects::Objects;
 use crate::recovery::{Progress, RecoveryError, RecoveryOptions, RecoveryStats, open_manifest, recover};
-use crate::sequence::Sequence;
+use crate::sequence::{Sequence, SequenceError};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use crate::sync::{Mutex, RwLock};
 use crate::table::prune::{Collected, Collector};
@@ -176,6 +177,9 @@ pub struct Engine {
     next_transaction: AtomicU64,
     /// A writer per stripe, made when first used.
     writers: Box<[Padded<Mutex<Option<LogWriter>>>]>,
+    pub(crate) room_queue: Arc<RoomQueue>,
+    /// ABORTs of transactions that had sent fragments and ended when the log had no room.
+    late_aborts: Mutex<Vec<Vec<u8>>>,
     works: Box<[Padded<Mutex<Vec<Work>>>]>,
     /// The slot in which a weak acknowledgement between two block borders is registered.
     weak: Mutex<WeakAcknowledgement>,
@@ -184,6 +188,16 @@ pub struct Engine {
     stopped: AtomicBool,
     quit: Arc<AtomicBool>,
     _directory: Box<dyn Send + Sync>,
+}
+
+/// The log has no room now.
+#[derive(PartialEq, Eq)]
+struct Later;
+
+/// Why nothing was appended.
+pub(crate) enum NoRoom {
+    MustWait(Ticket),
+    Failed(LogError),
 }
 
 /// A slot table that is handed on if there comes to be no engine to do that.
@@ -265,8 +279,12 @@ impl Engine {
             config.checkpoint,
         ));
         let prepared = PreparedTransactions::new(config.prepared_max, config.prepared_log_bytes);
+        let room_queue = RoomQueue::new();
+        log.on_horizon(room_queue.clone());
         let engine = Arc::new(Engine {
             log,
+            room_queue,
+            late_aborts: Mutex::default(),
             slots,
             budget,
             locks: LockManager::new(slots),
@@ -316,6 +334,7 @@ impl Engine {
             .spawn(move || {
                 while !quit.load(Ordering::Acquire) {
                     let Some(engine) = weak.upgrade() else { return };
+                    engine.log_late_aborts();
                     let busy = engine.collect(COLLECT_ROWS).examined == COLLECT_ROWS;
                     drop(engine);
                     if !busy {
@@ -345,6 +364,8 @@ impl Engine {
             Some(threads) => threads.stop(),
             None => self.log.flush_and_seal(),
         }
+        // Who waits for room learns that there will be none.
+        self.room_queue.wake_all();
         drop(background.archive.take());
         // The last of the log, too. A failure has been told, and the next start goes on from there.
         if let Some(archiver) = &self.archiver
@@ -676,6 +697,9 @@ impl Engine {
     }
 
     /// After `RingFull`: lets the flusher get on, or flushes itself where there is none.
+    ///
+    /// For what cannot give its thread away: tools, tests, ends of transactions whose room somebody took in the moment
+    /// after it was seen. Sessions wait with [`with_log_room`](Self::with_log_room).
     pub(crate) fn make_log_room(&self) {
         if self.threaded.load(Ordering::Acquire) {
             self.log.request_flush();
@@ -683,6 +707,76 @@ impl Engine {
         } else {
             self.log.prepare_step();
             self.log.flush_step();
+        }
+    }
+
+    /// Appends to the log. Where the ring is full, whoever can be woken is queued and asked to wait.
+    pub(crate) fn with_log_room<T>(
+        &self,
+        wake: Option<&Arc<dyn Wake>>,
+        mut append: impl FnMut() -> Result<T, LogError>,
+    ) -> Result<T, NoRoom> {
+        let wake = wake.filter(|_| self.threaded.load(Ordering::Acquire));
+        let mut queued = None;
+        loop {
+            let outcome = match append() {
+                Err(LogError::RingFull { .. }) => match (wake, queued) {
+                    (None, _) => {
+                        self.make_log_room();
+                        continue;
+                    }
+                    (Some(wake), None) => {
+                        // Asked once more after this: a flush in between wakes nobody.
+                        queued = Some(self.room_queue.join(wake.clone()));
+                        continue;
+                    }
+                    (Some(_), Some(ticket)) => return Err(NoRoom::MustWait(ticket)),
+                },
+                Ok(appended) => Ok(appended),
+                Err(error) => Err(NoRoom::Failed(error)),
+            };
+            if let Some(ticket) = queued {
+                self.room_queue.leave(ticket);
+            }
+            return outcome;
+        }
+    }
+
+    /// Says that fragments already sent count for nothing. If the log does not take it, recovery finds no commit and comes
+    /// to the same end; meanwhile the log of the fragments is kept. A session that rolls back does not wait for room.
+    pub(crate) fn log_abort(&self, payload: Vec<u8>) {
+        if self.append_abort(&payload) == Err(Later) {
+            self.late_aborts.lock().push(payload);
+        }
+    }
+
+    fn append_abort(&self, payload: &[u8]) -> Result<(), Later> {
+        loop {
+            let appended = self.with_writer(|writer| {
+                let admission = writer.admit(payload.len())?;
+                Ok(writer.append(admission, FrameKind::Abort, payload, |_| {}))
+            });
+            match appended {
+                Err(LogError::RingFull { .. }) if self.threaded.load(Ordering::Acquire) => return Err(Later),
+                Err(LogError::RingFull { .. }) => self.make_log_room(),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn log_late_aborts(&self) {
+        let late = std::mem::take(&mut *self.late_aborts.lock());
+        let still: Vec<Vec<u8>> = late
+            .into_iter()
+            .filter(|payload| self.append_abort(payload) == Err(Later))
+            .collect();
+        self.late_aborts.lock().extend(still);
+    }
+
+    /// Leaves a queue: of a lock, or for room in the log.
+    pub fn cancel_wait(&self, ticket: Ticket) {
+        if !self.room_queue.leave(ticket) {
+            self.locks.cancel(ticket);
         }
     }
 
@@ -707,25 +801,31 @@ impl Engine {
         &self.objects.sequences
     }
 
-    fn next_id(&self, sequence: fn() -> SequenceId, what: &'static str) -> Result<u32, WriteError> {
-        let (id, _) = self
-            .objects
-            .id_sequence(sequence)
-            .next(self)
-            .map_err(|_| WriteError::Exhausted(what))?;
+    fn next_id(
+        &self,
+        sequence: fn() -> SequenceId,
+        what: &'static str,
+        wake: Option<&Arc<dyn Wake>>,
+    ) -> Result<u32, WriteError> {
+        let next = self.objects.id_sequence(sequence).next(self, wake);
+        let (id, _) = next.map_err(|error| match error {
+            SequenceError::MustWait(ticket) => WriteError::MustWait(ticket),
+            SequenceError::LogUnavailable(reason) => WriteError::LogUnavailable(reason),
+            _ => WriteError::Exhausted(what),
+        })?;
         u32::try_from(id).map_err(|_| WriteError::Exhausted(what))
     }
 
-    pub(crate) fn next_table_id(&self) -> Result<TableId, WriteError> {
-        self.next_id(Objects::table_ids, "table ids").map(TableId)
+    pub(crate) fn next_table_id(&self, wake: Option<&Arc<dyn Wake>>) -> Result<TableId, WriteError> {
+        self.next_id(Objects::table_ids, "table ids", wake).map(TableId)
     }
 
-    pub(crate) fn next_index_id(&self) -> Result<IndexId, WriteError> {
-        self.next_id(Objects::index_ids, "index ids").map(IndexId)
+    pub(crate) fn next_index_id(&self, wake: Option<&Arc<dyn Wake>>) -> Result<IndexId, WriteError> {
+        self.next_id(Objects::index_ids, "index ids", wake).map(IndexId)
     }
 
-    pub(crate) fn next_sequence_id(&self) -> Result<SequenceId, WriteError> {
-        self.next_id(Objects::sequence_ids, "sequence ids")
+    pub(crate) fn next_sequence_id(&self, wake: Option<&Arc<dyn Wake>>) -> Result<SequenceId, WriteError> {
+        self.next_id(Objects::sequence_ids, "sequence ids", wake)
             .map(SequenceId)
     }
 

@@ -7,12 +7,14 @@
 //! Creation and removal are rows of the catalog; RESTART and changes of parameters make a new sequence (a new id) with the
 //! transaction that wants them, which the SQL layer swaps in.
 
-use crate::engine::Engine;
-use crate::log::{FrameKind, LogError, SequenceState};
+use crate::engine::{Engine, NoRoom};
+use crate::lock::{Ticket, Wake};
+use crate::log::{FrameKind, SequenceState};
 use crate::sync::Mutex;
 use crate::table::{SequenceDefinition, SequenceId};
 use crate::txn::{LogUnavailable, Transaction};
 use mote_common::Lsn;
+use std::sync::Arc;
 
 /// Values covered by one frame.
 const LOGGED_AHEAD: u64 = 32;
@@ -30,6 +32,8 @@ pub enum SequenceError {
         maximum: i64,
     },
     LogUnavailable(LogUnavailable),
+    /// The log has no room now: wait for the ticket, then call again.
+    MustWait(Ticket),
 }
 
 /// Numbers that a call has taken out of a sequence: the first, and how many follow at the sequence's increment.
@@ -125,13 +129,22 @@ impl Sequence {
         }
     }
 
-    pub(crate) fn next(&self, engine: &Engine) -> Result<(i64, Lsn), SequenceError> {
-        self.draw(engine, 1)
+    pub(crate) fn next(
+        &self,
+        engine: &Engine,
+        wake: Option<&Arc<dyn Wake>>,
+    ) -> Result<(i64, Lsn), SequenceError> {
+        self.draw(engine, 1, wake)
             .map(|(drawn, logged_at)| (drawn.first, logged_at))
     }
 
     /// Draws up to `count` numbers in a row; fewer where the sequence ends, or begins again, before.
-    fn draw(&self, engine: &Engine, count: u64) -> Result<(DrawnNumbers, Lsn), SequenceError> {
+    fn draw(
+        &self,
+        engine: &Engine,
+        count: u64,
+        wake: Option<&Arc<dyn Wake>>,
+    ) -> Result<(DrawnNumbers, Lsn), SequenceError> {
         let d = &self.definition;
         let mut state = self.state.lock();
         let first = if state.is_called {
@@ -160,7 +173,7 @@ impl Sequence {
                 logged_value: self.advanced(last, beyond),
                 is_called: true,
             };
-            state.logged_at = append(engine, logged)?;
+            state.logged_at = append(engine, logged, wake)?;
             state.logged = logged;
             state.ahead = beyond;
         } else {
@@ -184,7 +197,13 @@ impl Sequence {
         value.wrapping_add(self.definition.increment.wrapping_mul(steps as i64))
     }
 
-    fn set(&self, engine: &Engine, value: i64, is_called: bool) -> Result<Lsn, SequenceError> {
+    fn set(
+        &self,
+        engine: &Engine,
+        value: i64,
+        is_called: bool,
+        wake: Option<&Arc<dyn Wake>>,
+    ) -> Result<Lsn, SequenceError> {
         let d = &self.definition;
         if !(d.minimum..=d.maximum).contains(&value) {
             return Err(SequenceError::OutOfBounds {
@@ -201,7 +220,7 @@ impl Sequence {
         };
         let logged_at = match self.temporary {
             true => Lsn::ZERO,
-            false => append(engine, logged)?,
+            false => append(engine, logged, wake)?,
         };
         *state = State {
             value,
@@ -214,19 +233,18 @@ impl Sequence {
     }
 }
 
-fn append(engine: &Engine, state: SequenceState) -> Result<Lsn, SequenceError> {
+fn append(engine: &Engine, state: SequenceState, wake: Option<&Arc<dyn Wake>>) -> Result<Lsn, SequenceError> {
     let payload = state.encode();
-    loop {
-        let appended = engine.with_writer(|writer| {
+    let appended = engine.with_log_room(wake, || {
+        engine.with_writer(|writer| {
             let admission = writer.admit(payload.len())?;
             Ok(writer.append(admission, FrameKind::Sequence, &payload, |_| {}))
-        });
-        match appended {
-            Ok(end) => return Ok(end),
-            Err(LogError::RingFull { .. }) => engine.make_log_room(),
-            Err(error) => return Err(SequenceError::LogUnavailable(error.into())),
-        }
-    }
+        })
+    });
+    appended.map_err(|refused| match refused {
+        NoRoom::MustWait(ticket) => SequenceError::MustWait(ticket),
+        NoRoom::Failed(error) => SequenceError::LogUnavailable(error.into()),
+    })
 }
 
 impl Transaction {
@@ -237,7 +255,8 @@ impl Transaction {
 
     /// Up to `count` numbers at a time, for a session that keeps some ahead.
     pub fn sequence_draw(&self, sequence: &Sequence, count: u64) -> Result<DrawnNumbers, SequenceError> {
-        let (drawn, logged_at) = sequence.draw(self.engine(), count)?;
+        let wake = self.own_wake();
+        let (drawn, logged_at) = sequence.draw(self.engine(), count, wake.as_ref())?;
         self.note_seen(logged_at);
         // Others have drawn the numbers before, and committed what they did before that.
         self.note_view();
@@ -251,7 +270,8 @@ impl Transaction {
         value: i64,
         is_called: bool,
     ) -> Result<(), SequenceError> {
-        let logged_at = sequence.set(self.engine(), value, is_called)?;
+        let wake = self.own_wake();
+        let logged_at = sequence.set(self.engine(), value, is_called, wake.as_ref())?;
         self.note_seen(logged_at);
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::Severity;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{Ticket, Transaction};
+use mote_engine::{Engine, Ticket, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 
 use crate::database::Database;
@@ -34,8 +34,25 @@ impl StatementContext<'_> {
             self.fuel = left;
             return Ok(());
         }
+        self.act_on_signals()?;
+        // Asked directly: nobody nudges sessions in process.
+        if self.transaction.is_revoked() {
+            return Err(snapshot_too_old());
+        }
+        if self.session.statement_deadline_passed() {
+            return Err(self.session.timeout_error());
+        }
+        Ok(())
+    }
+
+    /// Lets others run, and ends the statement if somebody has asked for that.
+    pub fn act_on_signals(&mut self) -> SqlResult<()> {
         self.fuel = FUEL_SLICE;
-        give_way(self.transaction, self.session, self.host)
+        let end = self.host.yield_now();
+        if end != WaitEnd::Revoked {
+            self.check(end)?;
+        }
+        Ok(())
     }
 
     /// Waits for an engine ticket; cancels it in the engine when the wait ends any other way.
@@ -121,7 +138,12 @@ pub(crate) fn wait_for(
     ticket: Ticket,
     deadline_ns: Option<u64>,
 ) -> SqlResult<()> {
-    session.activity.wait(Waiting::Lock, session.clock_us());
+    let kind = if ticket.is_for_log() {
+        Waiting::Log
+    } else {
+        Waiting::Lock
+    };
+    session.activity.wait(kind, session.clock_us());
     let end = loop {
         match host.wait(ticket, deadline_ns) {
             // Given up meanwhile, by the end of the statement that held it.
@@ -132,6 +154,29 @@ pub(crate) fn wait_for(
     session.activity.waited();
     if end != WaitEnd::Decided {
         transaction.cancel_wait(ticket);
+    }
+    check_wait(end, session)
+}
+
+/// Waits for room in the log outside of a transaction.
+pub(crate) fn wait_for_engine(
+    engine: &Engine,
+    session: &SessionState,
+    host: &mut dyn Host,
+    ticket: Ticket,
+    deadline_ns: Option<u64>,
+) -> SqlResult<()> {
+    session.activity.wait(Waiting::Log, session.clock_us());
+    let end = loop {
+        match host.wait(ticket, deadline_ns) {
+            // There is no snapshot to give up.
+            WaitEnd::Revoked => {}
+            end => break end,
+        }
+    };
+    session.activity.waited();
+    if end != WaitEnd::Decided {
+        engine.cancel_wait(ticket);
     }
     check_wait(end, session)
 }

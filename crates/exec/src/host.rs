@@ -19,11 +19,11 @@ const LARGE_STACK_BYTES: usize = mote_sql::parser::PARSE_STACK_BYTES + (8 << 20)
 
 /// Runs `task` on a large stack that the calling thread keeps for this purpose. `task` must not suspend.
 pub fn run_on_large_stack(task: &mut dyn FnMut()) {
-    thread_local! {
+    mote_common::per_thread! {
         static STACK: RefCell<DefaultStack> =
             RefCell::new(DefaultStack::new(LARGE_STACK_BYTES).expect("address space for a stack is available"));
     }
-    work::unbroken(|| STACK.with_borrow_mut(|stack| corosensei::on_stack(stack, task)));
+    work::unbroken(|| STACK.with(|stack| corosensei::on_stack(&mut *stack.borrow_mut(), task)));
 }
 
 /// What a session is told whose snapshot was revoked because memory ran out.

@@ -293,15 +293,15 @@ struct Scratch {
     bytes: Vec<u8>,
 }
 
-thread_local! {
+mote_common::per_thread! {
     /// Taken out while it is used: an evaluation inside another would find none and begin with empty buffers.
     static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
 fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
-    let mut scratch = SCRATCH.take().unwrap_or_default();
+    let mut scratch = SCRATCH.with(Cell::take).unwrap_or_default();
     let result = work(&mut scratch);
-    SCRATCH.set(Some(scratch));
+    SCRATCH.with(|kept| kept.set(Some(scratch)));
     result
 }
 

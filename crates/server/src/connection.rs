@@ -18,8 +18,8 @@ use mote_types::{Datum, input_binary, input_text};
 use crate::auth::{AuthMethod, scram};
 use crate::half_open::Pass;
 use crate::host::{FiberPayer, WireHost, connection_lost};
+use crate::net::fiber::{Reason, Suspend, suspend};
 use crate::net::waker::SessionWaker;
-use crate::net::worker::{Reason, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{
     self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, STARTUP_BYTES_MAX, protocol_violation,
@@ -144,9 +144,12 @@ impl Connection {
         if self.closing && self.linger_until_ns.is_none() {
             self.idle_deadline_ns = None;
             self.linger_until_ns = Some(self.wire.shared.now_ns() + LINGER_NS);
-            if let Some(mut session) = self.session.take() {
-                session.close();
-            }
+        }
+        // Here, where it holds nobody up, and not when the connection is dropped: it may have much to roll back.
+        if (self.closing || self.wire.broken)
+            && let Some(mut session) = self.session.take()
+        {
+            session.close();
         }
         self.wire.flush();
     }

@@ -13,7 +13,7 @@ use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
 use crate::interruption::Interruption;
-use crate::net::worker::{Reason, STACK_BYTES, Suspend, suspend};
+use crate::net::fiber::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
 use crate::wire::{OUTPUT_LOW_WATER_BYTES, Wire};

@@ -15,8 +15,10 @@ use mote_exec::password::Verifier;
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
 use crate::net::acceptor::Acceptor;
+use crate::net::crew::Crew;
+use crate::net::long::LongStatements;
 use crate::net::waker::{HorizonWaker, Inbox, Message};
-use crate::net::worker::WorkerSeed;
+use crate::net::worker::Worker;
 use crate::registry::Registry;
 use crate::starting::Starting;
 
@@ -89,7 +91,8 @@ pub struct Server {
     address: SocketAddr,
     inboxes: Vec<Arc<Inbox>>,
     stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    crew: Arc<Crew>,
+    acceptor: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -123,37 +126,31 @@ impl Server {
             clock,
             secret,
         });
+        let long = Arc::new(LongStatements::new(count));
+        let workers: io::Result<Vec<Box<Worker>>> = (0..count)
+            .map(|_| Worker::new(shared.clone(), long.clone()).map(Box::new))
+            .collect();
+        let workers = workers.map_err(StartError::Thread)?;
         let mut server = Server {
             shared: shared.clone(),
             address,
-            inboxes: Vec::new(),
+            inboxes: workers.iter().map(|worker| worker.inbox()).collect(),
             stop: Arc::new(AtomicBool::new(false)),
-            threads: Vec::new(),
+            crew: Crew::new(long),
+            acceptor: None,
         };
-        for number in 0..count {
-            let worker = WorkerSeed::new(shared.clone()).map_err(StartError::Thread)?;
-            server.inboxes.push(worker.inbox());
-            server.spawn(format!("worker-{number}"), move || worker.run())?;
-        }
         shared.engine().on_horizon(Arc::new(HorizonWaker {
             workers: server.inboxes.clone(),
             database: Arc::downgrade(&shared.database),
             generation: AtomicU64::new(0),
         }));
+        server.crew.start(workers).map_err(StartError::Thread)?;
         let (inboxes, stop) = (server.inboxes.clone(), server.stop.clone());
-        server.spawn("acceptor".into(), move || {
-            Acceptor::new(listener, inboxes, stop, shared).run();
-        })?;
+        let acceptor = std::thread::Builder::new()
+            .name("acceptor".into())
+            .spawn(move || Acceptor::new(listener, inboxes, stop, shared).run());
+        server.acceptor = Some(acceptor.map_err(StartError::Thread)?);
         Ok(server)
-    }
-
-    fn spawn(&mut self, name: String, run: impl FnOnce() + Send + 'static) -> Result<(), StartError> {
-        let thread = std::thread::Builder::new()
-            .name(name)
-            .spawn(run)
-            .map_err(StartError::Thread)?;
-        self.threads.push(thread);
-        Ok(())
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -167,11 +164,10 @@ impl Server {
         for inbox in &self.inboxes {
             inbox.send(Message::Stop);
         }
-        for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                eprintln!("mote: a thread ended in a panic");
-            }
+        if self.acceptor.take().is_some_and(|thread| thread.join().is_err()) {
+            eprintln!("mote: the acceptor ended in a panic");
         }
+        self.crew.join();
     }
 }
 

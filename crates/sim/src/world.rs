@@ -269,7 +269,7 @@ impl World {
         let which = self.prng.below(self.prepared.len() as u64) as usize;
         let commit = self.prng.chance(2, 3);
         let gid = self.prepared.get(which).gid.clone();
-        let decided = self.engine.finish_prepared(&gid, commit, |undecided| {
+        let decided = self.engine.finish_prepared(&gid, commit, None, |undecided| {
             // What was given with the PREPARE came back.
             (undecided.info.note == gid.as_bytes()).then_some(()).ok_or(())
         });

@@ -241,6 +241,164 @@ fn each_level_of_synchronous_commit_waits_for_what_it_says() {
     );
 }
 
+/// How long something may take that waits for nobody, on a busy machine.
+const AT_ONCE: Duration = Duration::from_secs(10);
+
+fn pid(client: &mut RawClient) -> String {
+    client.rows("select pg_backend_pid()").remove(0)
+}
+
+/// Until the session waits in the middle of a statement.
+fn await_waiting(observer: &mut RawClient, pid: &str) {
+    let text = format!(
+        "select count(*) from pg_stat_activity where pid = {pid} and wait_event is not null and state = 'active'"
+    );
+    let began = Instant::now();
+    while observer.rows(&text) != ["1"] {
+        if began.elapsed() > Duration::from_secs(20) {
+            let all = observer.rows("select pid, state, wait_event, left(query, 60) from pg_stat_activity");
+            panic!("session {pid} does not wait: {all:#?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The log's ring holds 16 MiB. With a disk that hangs it is full after so many of these.
+const FILLING: usize = 40;
+
+fn fill(client: &mut RawClient) {
+    for _ in 0..FILLING {
+        client.raw(&query(
+            "insert into filling select g, repeat('x', 1000) from generate_series(1, 1000) g",
+        ));
+    }
+}
+
+/// Smaller and smaller frames, which still fit when the larger ones do not, and what answers them.
+const FILLING_UP: [(&str, &str); 3] = [
+    ("insert into filling values (0, repeat('y', 1000))", "INSERT 0 1"),
+    ("insert into filling values (0, 'y')", "INSERT 0 1"),
+    ("select setval('filling_up', 1)", "SELECT 1"),
+];
+const TIMES: usize = 2000;
+
+#[test]
+fn a_disk_that_hangs_stops_nobody_but_writers() {
+    let disk = FaultyDisk::new("hung-disk");
+    let server = disk.server(&["--workers", "2"]);
+    psql_strict(
+        &server,
+        "create table t (id int primary key, v int); insert into t select g, g from generate_series(1, 100) g;
+         create table filling (id int, v text); create sequence s; create sequence filling_up;
+         begin; create table prepared (i int); prepare transaction 'ddl'",
+    )
+    .good();
+    let mut observer = RawClient::connect(&server);
+    let mut reader = RawClient::connect(&server);
+    let mut filler = RawClient::connect(&server);
+    let filler_pid = pid(&mut filler);
+    // It has sent some of its work to the log, and will want to say that it was for nothing.
+    let mut large = RawClient::connect(&server);
+    large.rows("begin");
+    large.rows("insert into filling select g, repeat('y', 1000) from generate_series(1, 3000) g");
+    disk.set("hold");
+    fill(&mut filler);
+    await_waiting(&mut observer, &filler_pid);
+    let mut last_fillers = Vec::new();
+    for (text, tag) in FILLING_UP {
+        let mut client = RawClient::connect(&server);
+        let pid = pid(&mut client);
+        client.raw(&query(text).repeat(TIMES));
+        await_waiting(&mut observer, &pid);
+        last_fillers.push((client, tag));
+    }
+    // More of every kind than there are event loops, each waiting for room.
+    let work = [
+        "create table new (i int)",
+        "select setval('s', 1000)",
+        "alter table t add column w int default 7",
+        "commit prepared 'ddl'",
+        "update t set v = v + 1",
+        "select pg_create_restore_point('here')",
+    ];
+    let mut writers: Vec<(RawClient, String, &str)> = Vec::new();
+    for text in work {
+        let mut client = RawClient::connect(&server);
+        let pid = pid(&mut client);
+        client.raw(&query(text));
+        await_waiting(&mut observer, &pid);
+        writers.push((client, pid, text));
+    }
+    // Readers and logins go on. What DDL has locked they do not ask for.
+    let began = Instant::now();
+    for round in 0..20 {
+        assert_eq!(reader.rows("select count(*) from filling where id < 0"), ["0"]);
+        let mut login = RawClient::connect(&server);
+        assert_eq!(
+            login.rows(&format!("select {round} + 1")),
+            [format!("{}", round + 1)]
+        );
+    }
+    assert_eq!(tags(&large.query("rollback")), ["ROLLBACK"]);
+    assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    // Whoever waits can be stopped, and by the clock.
+    let mut hasty = RawClient::connect(&server);
+    hasty.rows("set statement_timeout = 200");
+    let timed_out = hasty.query("create table hasty (i int)");
+    assert_eq!(
+        error(&timed_out).as_deref(),
+        Some("57014 canceling statement due to statement timeout")
+    );
+    for (client, pid, text) in writers
+        .iter_mut()
+        .filter(|(.., text)| text.starts_with("alter") || text.starts_with("create"))
+    {
+        assert_eq!(observer.rows(&format!("select pg_cancel_backend({pid})")), ["t"]);
+        let cancelled = client.until(b'Z');
+        assert_eq!(
+            error(&cancelled).as_deref(),
+            Some("57014 canceling statement due to user request"),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        observer.rows("select count(*) from pg_class where relname in ('new', 'hasty')"),
+        ["0"]
+    );
+    assert_eq!(reader.rows("select v from t where id = 5"), ["5"]);
+    assert!(began.elapsed() < 2 * AT_ONCE, "{:?}", began.elapsed());
+    // All others are served when the disk is.
+    disk.clear("hold");
+    for _ in 0..FILLING {
+        assert_eq!(tags(&filler.until(b'Z')), ["INSERT 0 1000"]);
+    }
+    for (client, tag) in &mut last_fillers {
+        for _ in 0..TIMES {
+            assert_eq!(tags(&client.until(b'Z')), [*tag]);
+        }
+    }
+    for (client, _, text) in &mut writers {
+        if !text.starts_with("alter") && !text.starts_with("create") {
+            let answer = client.until(b'Z');
+            assert_eq!(error(&answer), None, "{text}");
+        }
+    }
+    assert_eq!(
+        reader.rows("select count(*), min(v) from t join prepared on false"),
+        ["0|"]
+    );
+    assert_eq!(
+        reader.rows("select v, (select last_value from s) from t where id = 5"),
+        ["6|1000"]
+    );
+    server.stop();
+    let server = disk.server(&[]);
+    assert_eq!(
+        psql(&server, "select count(*) from filling").good().trim(),
+        (FILLING * 1000 + 2 * TIMES).to_string()
+    );
+}
+
 fn session(server: &TestServer, level: &str) -> RawClient {
     let mut client = RawClient::connect(server);
     assert_eq!(

@@ -6,7 +6,8 @@
 //!  3. `row`: the lock word of a version, for a row that one transaction has locked;
 //!  4. `manager`: the lock table: holders and queues, first in first out, handed over directly;
 //!  5. `deadlock`: the search for a cycle when a wait begins;
-//!  6. `fast`: weak table locks without the lock table.
+//!  6. `fast`: weak table locks without the lock table;
+//!  7. `log_room`: waits for room in the log, which are not for locks and are waited for like them.
 //!
 //! Promises: nothing here blocks a thread; a ticket is decided exactly once; whoever queues first among those that
 //! conflict is granted first. Leaves out: what a row's uncommitted version locks by itself (`txn/admission.rs`).
@@ -18,6 +19,7 @@ pub(crate) mod manager;
 mod deadlock;
 mod fast;
 mod released;
+pub(crate) mod log_room;
 
 pub use mode::{RowLockStrength, TableLockMode, WaitPolicy};
 pub use ticket::{

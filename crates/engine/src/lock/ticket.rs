@@ -8,6 +8,16 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ticket(pub u64);
 
+impl Ticket {
+    /// Tickets of the queue for room in the log count from here, those of the lock manager from zero.
+    pub(crate) const FIRST_FOR_LOG: u64 = 1 << 63;
+
+    /// Its holder waits for room in the log, and not for a lock.
+    pub fn is_for_log(self) -> bool {
+        self.0 >= Ticket::FIRST_FOR_LOG
+    }
+}
+
 /// Told, from any thread and possibly while it is still being queued, that a ticket was decided: call the engine again
 /// with the same arguments. Must not call back into the engine and must not block.
 pub trait Wake: Send + Sync {

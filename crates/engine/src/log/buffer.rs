@@ -127,18 +127,44 @@ impl Buffer {
             self.large.0.fetch_add(size, SeqCst);
         }
         let outstanding = self.large.0.load(SeqCst);
-        let needed = self.tail.0.load(SeqCst) + outstanding + self.reserve();
-        let shortage = if needed > self.prepared.load(SeqCst) {
-            Shortage::Segment
+        let judged = self.judge(self.tail.0.load(SeqCst) + outstanding + self.reserve());
+        if judged.is_err() {
+            self.retract(size);
+        }
+        judged
+    }
+
+    /// Would a frame of `size` bytes be admitted now?
+    pub fn look(&self, size: u64) -> Result<(), Shortage> {
+        let outstanding = self.large.0.load(SeqCst) + size;
+        self.judge(self.tail.0.load(SeqCst) + outstanding + self.reserve())
+    }
+
+    /// Admits frames ahead of their writers, whatever their size: all of it is announced until it is given back.
+    pub fn set_aside(&self, size: u64) -> Result<(), Shortage> {
+        let outstanding = self.large.0.fetch_add(size, SeqCst) + size;
+        let judged = self.judge(self.tail.0.load(SeqCst) + outstanding + self.reserve());
+        if judged.is_err() {
+            self.give_back(size);
+        }
+        judged
+    }
+
+    /// What was set aside is not needed any more, or is in `tail` now.
+    pub fn give_back(&self, size: u64) {
+        self.large.0.fetch_sub(size, SeqCst);
+    }
+
+    fn judge(&self, needed: u64) -> Result<(), Shortage> {
+        if needed > self.prepared.load(SeqCst) {
+            Err(Shortage::Segment)
         } else if needed > self.flushed.0.load(SeqCst) + self.capacity {
-            Shortage::Ring {
+            Err(Shortage::Ring {
                 until: (needed - self.capacity).min(self.tail()),
-            }
+            })
         } else {
-            return Ok(());
-        };
-        self.retract(size);
-        Err(shortage)
+            Ok(())
+        }
     }
 
     /// Gives an admission back, or marks it used: the frame is in `tail` now.

@@ -203,7 +203,11 @@ impl Inner {
                 self.call_listeners();
                 true
             }
-            Ok(false) => false,
+            Ok(false) => {
+                // No space or no descriptor: who waits for the segment is to hear of it.
+                self.call_listeners();
+                false
+            }
             Err(error) => {
                 self.stop_for(&format!(
                     "the log segment at {} could not be prepared: {error}",

@@ -32,6 +32,7 @@ mod pins;
 pub mod reader;
 pub mod record;
 mod retention;
+mod room;
 pub mod segment;
 pub mod stream;
 #[cfg(test)]
@@ -45,13 +46,14 @@ pub use open::{FIRST_TERM, LogPosition};
 pub use pins::{Pin, PinOwner};
 pub use record::{Mark, Operation, RedoBuffer, SequenceState, TooManyRollbacks};
 pub use retention::LogHold;
+pub(crate) use room::SetAside;
 
 use buffer::{Buffer, Shortage};
 use flush::{Bell, Flusher};
 use frame::{FRAME_HEADER_BYTES, FrameHeader, PAYLOAD_BYTES_MAX, frame_bytes};
 use pins::{PinChange, Pins};
 use retention::Retention;
-use segment::{Scarcity, Segments};
+use segment::Segments;
 
 /// Writers that can exist at once, unless configured otherwise.
 pub const LOG_WRITERS_MAX: usize = 128;
@@ -344,6 +346,8 @@ pub struct LogWriter {
 pub struct Admission<'a> {
     writer: &'a LogWriter,
     payload_bytes: usize,
+    /// Its room was set aside before.
+    aside: bool,
     header: FrameHeader,
     checked: bool,
 }
@@ -365,29 +369,38 @@ impl LogWriter {
         }
         match inner.buffer.admit(frame_bytes(payload_bytes)) {
             Ok(()) => {}
-            Err(Shortage::Ring { until }) => {
-                self.log.request_flush();
-                return Err(LogError::RingFull { until: Lsn(until) });
-            }
-            Err(Shortage::Segment) => {
-                inner.prepare_bell.ring();
-                return Err(match inner.segments.scarcity() {
-                    Scarcity::Space => LogError::DiskFull,
-                    Scarcity::Descriptors => LogError::NoDescriptors,
-                    Scarcity::None => LogError::RingFull {
-                        until: self.log.tail(),
-                    },
-                });
-            }
+            Err(shortage) => return Err(self.log.refusal(shortage)),
         }
+        Ok(self.admission(payload_bytes, false))
+    }
+
+    /// The same out of what was set aside, as far as that goes.
+    pub(crate) fn admit_from(
+        &self,
+        aside: Option<&mut SetAside>,
+        payload_bytes: usize,
+    ) -> Result<Admission<'_>, LogError> {
+        let drawn = aside.is_some_and(|aside| aside.draw(frame_bytes(payload_bytes)));
+        if !drawn {
+            return self.admit(payload_bytes);
+        }
+        assert!(!self.admitted.get(), "a writer holds one admission at a time");
+        let admission = self.admission(payload_bytes, true);
+        match self.log.inner.is_stopped() {
+            true => Err(LogError::Stopped),
+            false => Ok(admission),
+        }
+    }
+
+    fn admission(&self, payload_bytes: usize, aside: bool) -> Admission<'_> {
         self.admitted.set(true);
-        let header = inner.header(FrameKind::Commit, 0, 0);
-        Ok(Admission {
+        Admission {
             writer: self,
             payload_bytes,
-            header,
+            aside,
+            header: self.log.inner.header(FrameKind::Commit, 0, 0),
             checked: false,
-        })
+        }
     }
 
     /// The commit step: reserves the position, calls `decided` with the frame's end, fills the frame.
@@ -588,11 +601,11 @@ impl Admission<'_> {
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        self.writer
-            .log
-            .inner
-            .buffer
-            .retract(frame_bytes(self.payload_bytes));
+        let buffer = &self.writer.log.inner.buffer;
+        match self.aside {
+            true => buffer.give_back(frame_bytes(self.payload_bytes)),
+            false => buffer.retract(frame_bytes(self.payload_bytes)),
+        }
         self.writer.admitted.set(false);
     }
 }

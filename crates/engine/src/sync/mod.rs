@@ -25,8 +25,8 @@ pub(crate) use stepping::model;
 pub(crate) use stepping::{Condvar, Local, Mutex, RwLock, atomic, hint, thread, thread_local};
 #[cfg(not(mote_shuttle))]
 pub(crate) use {
+    mote_common::per_thread as thread_local,
     parking_lot::{Condvar, Mutex, RwLock},
-    std::thread_local,
 };
 
 /// Pauses of loops that wait for another thread.

@@ -16,11 +16,12 @@
 //! Invariant: a segment's `last_change` is raised between the reservation of the position and the filled frame, so that no
 //! checkpoint that trusts `stable` can take the segment for unchanged.
 
-use super::error::{CommitError, LogUnavailable};
+use super::error::{CommitError, LogUnavailable, WriteError};
 use super::slot::TransactionSlot;
 use super::transaction::{Transaction, Work};
 use super::undo::{DdlAction, ROLLING_BACK, Write, WriteKind};
 use super::validate::ReadChanged;
+use super::write::{FRAGMENT_CHECK_BYTES, no_room};
 use crate::critical::AbortOnPanic;
 use crate::epoch;
 use crate::log::{FrameKind, LogError, RedoBuffer};
@@ -111,6 +112,43 @@ impl Transaction {
         Ok(ts)
     }
 
+    /// Looks for room in the log for what the commit will append, and waits for it as for a lock; call it right before.
+    /// With `set_aside` the commit will find it, whatever others do; else it may have to wait once more, on its thread.
+    pub fn await_commit_room(&self, set_aside: bool) -> Result<(), WriteError> {
+        let mut work = self.work.borrow_mut();
+        if work.redo.is_empty() {
+            return Ok(());
+        }
+        let frames = if self.tracking.get() {
+            ATTEMPTS_MAX.into()
+        } else {
+            1
+        };
+        let wake = self.can_wait().then(|| self.wake.borrow());
+        let aside = self.engine.with_log_room(wake.as_deref(), || {
+            if work.redo.buffered_bytes() >= FRAGMENT_CHECK_BYTES {
+                self.engine
+                    .with_writer(|writer| writer.send_fragments(&mut work.redo))?;
+            }
+            let payload = work.redo.commit_payload().map_err(|_| LogError::TooLarge)?;
+            let bytes = payload.map_or(0, <[u8]>::len);
+            match set_aside {
+                true => self.engine.log.set_aside(bytes, frames).map(Some),
+                false => self.engine.log.look_for_room(bytes).map(|()| None),
+            }
+        });
+        *self.aside.borrow_mut() = aside.map_err(no_room)?;
+        Ok(())
+    }
+
+    /// Waits, as for a lock, until the log has room for a frame of this size. Others may take it before the caller does.
+    pub fn await_log_room(&self, payload_bytes: usize) -> Result<(), WriteError> {
+        let look = || self.engine.log.look_for_room(payload_bytes);
+        self.engine
+            .with_log_room(self.own_wake().as_ref(), look)
+            .map_err(no_room)
+    }
+
     /// The commit step. `None` if a savepoint took everything back.
     fn append_commit(&self, work: &mut Work) -> Result<Option<Decided>, LogUnavailable> {
         let engine = &*self.engine;
@@ -122,7 +160,7 @@ impl Transaction {
                 let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
                     return Ok(None);
                 };
-                let mut admission = writer.admit(payload.len())?;
+                let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), payload.len())?;
                 admission.checksum(payload);
                 let critical = AbortOnPanic(ENDING);
                 let slot = self.slot();
@@ -155,7 +193,7 @@ impl Transaction {
                 let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
                     return Ok(Attempt::NothingToLog);
                 };
-                let mut admission = writer.admit(payload.len())?;
+                let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), payload.len())?;
                 admission.checksum(payload);
                 let critical = AbortOnPanic(ENDING);
                 let slot = self.slot();
@@ -250,24 +288,9 @@ impl Transaction {
         std::mem::forget(critical);
         let payload = self.work.borrow().redo.abort_payload();
         if let Some(payload) = payload {
-            self.log_abort(&payload);
+            self.engine.log_abort(payload);
         }
         self.end(None);
-    }
-
-    /// Says that fragments already sent count for nothing. If the log does not take it, recovery finds no commit
-    /// and comes to the same end.
-    pub(super) fn log_abort(&self, payload: &[u8]) {
-        loop {
-            let appended = self.engine.with_writer(|writer| {
-                let admission = writer.admit(payload.len())?;
-                Ok(writer.append(admission, FrameKind::Abort, payload, |_| {}))
-            });
-            match appended {
-                Err(LogError::RingFull { .. }) => self.engine.make_log_room(),
-                _ => return,
-            }
-        }
     }
 
     /// Locks, snapshots, the slot, the buffers. The versions are stamped or unlinked.
@@ -280,6 +303,11 @@ impl Transaction {
                 self.settled();
                 self.slot().abort();
             }
+        }
+        if let Some(aside) = self.aside.take() {
+            drop(aside);
+            // Somebody may have waited for just that.
+            self.engine.room_queue.wake_all();
         }
         self.release_locks();
         self.drop_snapshots();

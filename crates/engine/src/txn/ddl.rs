@@ -106,7 +106,7 @@ impl Transaction {
         definition: &TableDefinition,
         temporary: bool,
     ) -> Result<TableId, WriteError> {
-        let id = self.engine.next_table_id()?;
+        let id = self.engine.next_table_id(self.own_wake().as_ref())?;
         let definition = TableDefinition {
             id,
             layouts: definition.layouts.clone(),
@@ -201,7 +201,7 @@ impl Transaction {
             return Err(WriteError::Exhausted("indexes"));
         }
         let definition = IndexDefinition {
-            id: self.engine.next_index_id()?,
+            id: self.engine.next_index_id(self.own_wake().as_ref())?,
             ..definition.clone()
         };
         if !table.is_temporary() {
@@ -326,7 +326,7 @@ impl Transaction {
 
     /// Makes a sequence; the id in the definition is ignored.
     pub fn create_sequence(&self, definition: &SequenceDefinition) -> Result<SequenceId, WriteError> {
-        let id = self.engine.next_sequence_id()?;
+        let id = self.engine.next_sequence_id(self.own_wake().as_ref())?;
         let definition = SequenceDefinition { id, ..*definition };
         self.insert_definition(&Definition::Sequence(definition))?;
         self.add_sequence(Sequence::new(definition));
@@ -338,7 +338,7 @@ impl Transaction {
         &self,
         definition: &SequenceDefinition,
     ) -> Result<SequenceId, WriteError> {
-        let id = self.engine.next_sequence_id()?;
+        let id = self.engine.next_sequence_id(self.own_wake().as_ref())?;
         self.add_sequence(Sequence::temporary(SequenceDefinition { id, ..*definition }));
         Ok(id)
     }
@@ -384,7 +384,7 @@ impl Transaction {
         let layout = catalog.newest_layout().clone();
         let mut writer = RowWriter::new(&layout);
         writer.set_variable(0, &definition.encode());
-        let row = self.insert(&catalog, writer.finish()?)?;
+        let row = self.without_waiting_for_log(|| self.insert(&catalog, writer.finish()?))?;
         // Also after a rollback: the id is never used again, and the row it names is gone.
         self.engine.note_definition(definition.key(), row);
         Ok(())
@@ -409,7 +409,7 @@ impl Transaction {
         let layout = catalog.newest_layout().clone();
         let mut writer = RowWriter::new(&layout);
         writer.set_variable(0, &definition.encode());
-        self.update(&catalog, &newest, writer.finish()?)
+        self.without_waiting_for_log(|| self.update(&catalog, &newest, writer.finish()?))
     }
 
     fn delete_definition(&self, key: ObjectKey) -> Result<(), WriteError> {
@@ -418,6 +418,6 @@ impl Transaction {
         self.next_command();
         let locked = self.lock_row(&catalog, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
         let newest = locked.newest.ok_or(WriteError::Deleted)?;
-        self.delete(&catalog, &newest)
+        self.without_waiting_for_log(|| self.delete(&catalog, &newest))
     }
 }

@@ -23,10 +23,10 @@ use super::commit::{CommitReceipt, ENDING, decide_commit, stamp_versions};
 use super::error::LogUnavailable;
 use super::transaction::{BeginOptions, Isolation, Transaction, Work};
 use crate::critical::AbortOnPanic;
-use crate::engine::Engine;
+use crate::engine::{Engine, NoRoom};
 use crate::epoch;
 use crate::lock::manager::Owner;
-use crate::lock::{LockMode, LockTag, TransactionId};
+use crate::lock::{LockMode, LockTag, Ticket, TransactionId, Wake};
 use crate::log::{FrameKind, LogError, RedoBuffer};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -89,6 +89,8 @@ pub enum FinishError<E> {
     Refused(E),
     /// It is as prepared as before.
     LogUnavailable(LogUnavailable),
+    /// The log has no room now: wait for the ticket, then call again.
+    MustWait(Ticket),
 }
 
 /// What is left of a transaction between PREPARE and the decision.
@@ -272,7 +274,7 @@ impl Transaction {
         let (end, critical) = loop {
             let work = self.work.borrow();
             let outcome = engine.with_writer(|writer| {
-                let mut admission = writer.admit(gid.len())?;
+                let mut admission = writer.admit_from(self.aside.borrow_mut().as_mut(), gid.len())?;
                 admission.checksum(gid.as_bytes());
                 let critical = AbortOnPanic(ENDING);
                 if !commit {
@@ -364,17 +366,24 @@ impl Engine {
     }
 
     /// COMMIT PREPARED or ROLLBACK PREPARED, if `allow` does; what it answers is handed back. The reply may leave when
-    /// `stable` has reached the receipt's `seen`.
+    /// `stable` has reached the receipt's `seen`. Without `wake` it waits for room in the log on its thread.
     pub fn finish_prepared<T, E>(
         self: &Arc<Engine>,
         gid: &str,
         commit: bool,
+        wake: Option<&Arc<dyn Wake>>,
         allow: impl FnOnce(Undecided<'_>) -> Result<T, E>,
     ) -> Result<(CommitReceipt, T), FinishError<E>> {
         let entry = self.prepared.entries.lock().get(gid).cloned();
         let entry = entry
             .filter(|entry| entry.ready.load(Ordering::Acquire))
             .ok_or(FinishError::Unknown)?;
+        // Before the place is locked and `allow` begins to publish: from there on nobody waits for the disk.
+        let aside = self.with_log_room(wake, || self.log.set_aside(gid.len(), 1));
+        let aside = aside.map_err(|refused| match refused {
+            NoRoom::MustWait(ticket) => FinishError::MustWait(ticket),
+            NoRoom::Failed(error) => FinishError::LogUnavailable(error.into()),
+        })?;
         let mut place = entry.dormant.lock();
         let undecided = Undecided {
             info: &entry.info,
@@ -385,6 +394,7 @@ impl Engine {
         let dormant = place.take().expect("there a moment ago, and locked");
         let relogged = dormant.relogged;
         let transaction = self.wake_up(entry.info.transaction, dormant);
+        *transaction.aside.borrow_mut() = Some(aside);
         match transaction.log_decision(gid, commit) {
             Ok(end) => {
                 drop(place);

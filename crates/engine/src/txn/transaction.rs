@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::epoch;
 use crate::lock::manager::Owner;
 use crate::lock::{RowLockStrength, TableLockMode, Ticket, TransactionId, Wake};
-use crate::log::RedoBuffer;
+use crate::log::{RedoBuffer, SetAside};
 use crate::sync::atomic::{Ordering, fence};
 use crate::table::version::{KEY_CHANGED, Version};
 use crate::table::visibility::{self, Eye};
@@ -150,7 +150,11 @@ pub struct Transaction {
     /// What it has met of the commits of others; at first what its session has.
     pub(super) known: Known,
     pub(super) work: RefCell<Work>,
-    wake: RefCell<Arc<dyn Wake>>,
+    pub(super) wake: RefCell<Arc<dyn Wake>>,
+    /// Somebody listens to `wake`.
+    can_wait: Cell<bool>,
+    /// Room in the log for the frame that ends the transaction.
+    pub(super) aside: RefCell<Option<SetAside>>,
     /// SERIALIZABLE, and may write: reads are noted in `reads`. Every read tests this.
     pub(super) tracking: Cell<bool>,
     pub(super) reads: RefCell<ReadSet>,
@@ -233,6 +237,8 @@ impl Transaction {
             read_stale: Cell::new(false),
             row_changed: Cell::new(false),
             wake: RefCell::new(NO_WAKE.with(Arc::clone)),
+            can_wait: Cell::new(false),
+            aside: RefCell::new(None),
             key: Cell::new(Vec::new()),
             over: Cell::new(false),
         }
@@ -292,11 +298,12 @@ impl Transaction {
     /// Called, from any thread, when a ticket of this transaction is decided.
     pub fn set_wake(&self, wake: Arc<dyn Wake>) {
         *self.wake.borrow_mut() = wake;
+        self.can_wait.set(true);
     }
 
     /// Leaves the queue. Call when the wait ends any other way than by the wake; harmless after it.
     pub fn cancel_wait(&self, ticket: Ticket) {
-        self.engine.locks.cancel(ticket);
+        self.engine.cancel_wait(ticket);
     }
 
     // Statements
@@ -547,6 +554,23 @@ impl Transaction {
             session: self.session,
             slot: self.slot,
         }
+    }
+
+    /// Whom to wake when the log has room again; None: the call waits itself.
+    pub(crate) fn own_wake(&self) -> Option<Arc<dyn Wake>> {
+        self.can_wait().then(|| self.wake())
+    }
+
+    pub(super) fn can_wait(&self) -> bool {
+        self.can_wait.get()
+    }
+
+    /// For steps of a call that cannot be made again. They are small, and the call has looked for room.
+    pub(super) fn without_waiting_for_log<T>(&self, work: impl FnOnce() -> T) -> T {
+        let could = self.can_wait.replace(false);
+        let result = work();
+        self.can_wait.set(could);
+        result
     }
 
     pub(super) fn wake(&self) -> Arc<dyn Wake> {

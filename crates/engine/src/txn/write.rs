@@ -14,6 +14,7 @@ use super::slot::TransactionState;
 use super::snapshot::RowVersion;
 use super::transaction::Transaction;
 use super::undo::{Write, WriteKind};
+use crate::engine::NoRoom;
 use crate::epoch::{self, Guard};
 use crate::index::{CheckedInsert, IndexError};
 use crate::lock::manager::{Acquired, LockRequest, Owner};
@@ -328,16 +329,11 @@ impl Transaction {
         if work.redo.buffered_bytes() < FRAGMENT_CHECK_BYTES {
             return Ok(());
         }
-        loop {
-            let sent = self
-                .engine
-                .with_writer(|writer| writer.send_fragments(&mut work.redo));
-            match sent {
-                Ok(()) => return Ok(()),
-                Err(LogError::RingFull { .. }) => self.engine.make_log_room(),
-                Err(error) => return Err(WriteError::LogUnavailable(LogUnavailable::from(error))),
-            }
-        }
+        let sent = self.engine.with_log_room(self.own_wake().as_ref(), || {
+            self.engine
+                .with_writer(|writer| writer.send_fragments(&mut work.redo))
+        });
+        sent.map_err(no_room)
     }
 
     /// Puts a new version in front of `head`.
@@ -593,6 +589,14 @@ impl Transaction {
 }
 
 #[cold]
+pub(super) fn no_room(refused: NoRoom) -> WriteError {
+    match refused {
+        NoRoom::MustWait(ticket) => WriteError::MustWait(ticket),
+        NoRoom::Failed(error) => WriteError::LogUnavailable(LogUnavailable::from(error)),
+    }
+}
+
+#[cold]
 pub(super) fn index_error(index: &TableIndex, error: IndexError) -> WriteError {
     match error {
         IndexError::OutOfMemory => WriteError::OutOfMemory,
@@ -608,7 +612,7 @@ pub(super) fn index_error(index: &TableIndex, error: IndexError) -> WriteError {
 }
 
 /// Redo below this is surely not due for a fragment.
-const FRAGMENT_CHECK_BYTES: usize = 32 << 10;
+pub(super) const FRAGMENT_CHECK_BYTES: usize = 32 << 10;
 
 /// The header of a version that this call has linked and nobody else can unlink.
 fn own_header<'a>(version: NonNull<Version>) -> &'a Version {

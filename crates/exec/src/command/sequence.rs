@@ -17,7 +17,7 @@ use crate::catalog_store::stored::{
 };
 use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
-use crate::modify::write_error;
+use crate::expr::ask_sequence;
 use crate::session::CommandTag;
 
 /// Options as written; the outer `None` is "not written".
@@ -328,15 +328,9 @@ fn change(
         .sequence(fresh)
         .ok_or_else(|| SqlError::internal(format!("storage sequence {} does not exist", fresh.0)))?;
     if (value, is_called) != (after.start, false) {
-        context
-            .transaction
-            .sequence_set(&new_counter, value, is_called)
-            .map_err(|error| match error {
-                mote_engine::SequenceError::LogUnavailable(reason) => {
-                    write_error::lock_error(mote_engine::WriteError::LogUnavailable(reason))
-                }
-                _ => SqlError::internal("a sequence refused a value within its bounds"),
-            })?;
+        ask_sequence(context, &relation.name, |transaction| {
+            transaction.sequence_set(&new_counter, value, is_called)
+        })?;
     }
     let old = SequenceId(sequence.id);
     schema::engine_call(context, |transaction| transaction.drop_sequence(old))?;

@@ -30,6 +30,7 @@ pub(crate) use comparison::{Operation, equal, equal_rows, hash_row, order};
 pub use compile::{compile, compile_all, compile_option, type_of};
 pub use fold::FOLDER;
 pub(crate) use routine::RoutineSite;
+pub(crate) use session_value::ask_sequence;
 
 use std::sync::Arc;
 

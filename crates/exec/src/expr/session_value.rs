@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
-use mote_engine::{Sequence, SequenceError, SequenceId, TableLockMode, WaitPolicy, WriteError};
+use mote_engine::{Sequence, SequenceError, SequenceId, TableLockMode, Transaction, WaitPolicy, WriteError};
 use mote_sql::plan::expr::{SequenceCall, SessionValue};
 use mote_sql::plan::privilege;
 use mote_types::{ColumnType, Datum, datetime};
@@ -13,6 +13,7 @@ use super::Expression;
 use crate::catalog_store::sequence_lock;
 use crate::catalog_store::stored::StoredSequence;
 use crate::command::privileges::check_sequence;
+use crate::context::StatementContext;
 use crate::modify::write_error;
 use crate::query::runtime::Runtime;
 
@@ -170,6 +171,21 @@ fn engine_sequence(stored: &StoredSequence, runtime: &Runtime<'_, '_>) -> SqlRes
     found.ok_or_else(|| SqlError::internal(format!("storage sequence {} does not exist", stored.id)))
 }
 
+/// Asks a sequence, waiting where the log has no room.
+pub(crate) fn ask_sequence<T>(
+    context: &mut StatementContext<'_>,
+    name: &str,
+    mut call: impl FnMut(&Transaction) -> Result<T, SequenceError>,
+) -> SqlResult<T> {
+    loop {
+        match call(context.transaction) {
+            Ok(value) => return Ok(value),
+            Err(SequenceError::MustWait(ticket)) => context.wait(ticket)?,
+            Err(error) => return Err(sequence_error(error, name)),
+        }
+    }
+}
+
 #[cold]
 fn sequence_error(error: SequenceError, name: &str) -> SqlError {
     let exhausted = |edge: &str, bound: i64| {
@@ -190,6 +206,7 @@ fn sequence_error(error: SequenceError, name: &str) -> SqlError {
             format!("setval: value {value} is out of bounds for sequence \"{name}\" ({minimum}..{maximum})"),
         ),
         SequenceError::LogUnavailable(reason) => write_error::lock_error(WriteError::LogUnavailable(reason)),
+        SequenceError::MustWait(ticket) => write_error::lock_error(WriteError::MustWait(ticket)),
     }
 }
 
@@ -203,10 +220,9 @@ fn next_value(
         Some(value) => value,
         None => {
             let sequence = engine_sequence(stored, runtime)?;
-            let drawn = runtime
-                .transaction()
-                .sequence_draw(&sequence, stored.cache as u64)
-                .map_err(|error| sequence_error(error, name))?;
+            let drawn = ask_sequence(runtime.context(), name, |transaction| {
+                transaction.sequence_draw(&sequence, stored.cache as u64)
+            })?;
             let sequences = &mut runtime.context().session.sequences;
             sequences.keep(oid, stored, drawn);
             drawn.first
@@ -228,10 +244,9 @@ fn set_value(
     let value = values.get(1).and_then(Datum::as_i64).unwrap_or(0);
     let is_called = values.get(2).and_then(Datum::as_bool).unwrap_or(true);
     let sequence = engine_sequence(stored, runtime)?;
-    runtime
-        .transaction()
-        .sequence_set(&sequence, value, is_called)
-        .map_err(|error| sequence_error(error, name))?;
+    ask_sequence(runtime.context(), name, |transaction| {
+        transaction.sequence_set(&sequence, value, is_called)
+    })?;
     runtime.context().session.sequences.forget(oid);
     if is_called {
         let sequences = &mut runtime.context().session.sequences;

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use hashbrown::HashMap;
 use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
+use mote_engine::WriteError;
 use mote_engine::checkpoint::BackupHold;
 use mote_types::Datum;
 use parking_lot::Mutex;
@@ -192,6 +193,9 @@ fn create_restore_point(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Dat
             "value too long for restore point (maximum {} characters)",
             RESTORE_POINT_BYTES - 1
         )));
+    }
+    while let Err(WriteError::MustWait(ticket)) = runtime.transaction().await_log_room(name.len()) {
+        runtime.context().wait(ticket)?;
     }
     let lsn = runtime
         .database()

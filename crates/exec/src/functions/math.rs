@@ -218,7 +218,7 @@ fn inverse(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
     }
 }
 
-thread_local! {
+mote_common::per_thread! {
     /// Seeded once per thread; not for secrets.
     static RANDOM: Cell<Option<u64>> = const { Cell::new(None) };
 }

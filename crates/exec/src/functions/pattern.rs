@@ -130,14 +130,17 @@ pub fn body(name: &str) -> Option<Body> {
 /// Patterns kept per thread; all are dropped when there are more.
 const CACHED_PATTERNS_MAX: usize = 256;
 
-thread_local! {
+mote_common::per_thread! {
     static LIKE_PATTERNS: RefCell<HashMap<(String, bool), Arc<LikePattern>>> = RefCell::default();
+}
+mote_common::per_thread! {
     static REGEXES: RefCell<HashMap<(String, String), Arc<Regex>>> = RefCell::default();
 }
 
 fn like(arguments: &[Datum], fold_case: bool) -> SqlResult<bool> {
     let pattern = text(&arguments[1]);
-    let compiled = LIKE_PATTERNS.with_borrow_mut(|patterns| -> SqlResult<Arc<LikePattern>> {
+    let compiled = LIKE_PATTERNS.with(|patterns| -> SqlResult<Arc<LikePattern>> {
+        let mut patterns = patterns.borrow_mut();
         // The key is owned; patterns are short and the look-up is far cheaper than compiling one.
         let key = (pattern.to_string(), fold_case);
         if let Some(found) = patterns.get(&key) {
@@ -216,12 +219,13 @@ fn like_escape(pattern: &str, escape: &str) -> SqlResult<String> {
 /// Compiles a pattern with PostgreSQL's option letters, or finds it in the thread's cache.
 fn compile(pattern: &str, flags: &str) -> SqlResult<Arc<Regex>> {
     let key = (pattern.to_string(), flags.to_string());
-    if let Some(found) = REGEXES.with_borrow(|regexes| regexes.get(&key).cloned()) {
+    if let Some(found) = REGEXES.with(|regexes| regexes.borrow().get(&key).cloned()) {
         return Ok(found);
     }
     // Not within the borrow: work may be suspended.
     let compiled = Arc::new(Regex::new(pattern, options(flags)?)?);
-    REGEXES.with_borrow_mut(|regexes| {
+    REGEXES.with(|regexes| {
+        let mut regexes = regexes.borrow_mut();
         if regexes.len() >= CACHED_PATTERNS_MAX {
             regexes.clear();
         }

@@ -202,7 +202,12 @@ fn signal(
             "must be a member of the role whose {of} or member of pg_signal_backend"
         ));
     }
-    Ok(Datum::Bool(send(sessions, pid as u32)))
+    let told = send(sessions, pid as u32);
+    if pid as u32 == runtime.session().pid {
+        // As in PostgreSQL the statement itself is what ends.
+        runtime.context().act_on_signals()?;
+    }
+    Ok(Datum::Bool(told))
 }
 
 /// How often pg_terminate_backend looks whether the session is gone.

@@ -49,6 +49,8 @@ impl ActivityState {
 pub enum Waiting {
     /// For a lock: which one the engine knows.
     Lock,
+    /// For room in the log: the disk does not keep up.
+    Log,
     /// pg_sleep.
     Sleep,
     /// COPY FROM STDIN waits for its client.

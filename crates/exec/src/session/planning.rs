@@ -38,14 +38,14 @@ const TREE_BYTES_PER_TEXT_BYTE: usize = 24;
 /// Databases of one process whose plans a thread keeps: more than one only in tests and in programs that embed several.
 const DATABASES_MAX: usize = 4;
 
-thread_local! {
+mote_common::per_thread! {
     /// One cache for each database.
     static CACHES: RefCell<HashMap<u64, PlanCache>> = RefCell::new(HashMap::new());
 }
 
 /// Forgets the plans of the calling worker (DISCARD PLANS).
 pub(crate) fn discard_cached_plans() {
-    CACHES.with_borrow_mut(HashMap::clear);
+    CACHES.with(|caches| caches.borrow_mut().clear());
 }
 
 impl Session {
@@ -114,7 +114,7 @@ impl SessionState {
     /// The statement of exactly this text, if this worker planned it (or failed to) before.
     pub(super) fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
         let key = self.cache_key(text, types)?;
-        let found = CACHES.with_borrow_mut(|caches| caches.get_mut(&self.instance)?.get(&key))?;
+        let found = CACHES.with(|caches| caches.borrow_mut().get_mut(&self.instance)?.get(&key))?;
         let generation = self.catalog.generation();
         match &found {
             // A text that is sent anew means what its names mean now: after any DDL another object may bear one of them,
@@ -127,7 +127,8 @@ impl SessionState {
     /// Puts a statement into the worker's cache, if it may be shared.
     pub(super) fn remember(&self, text: &str, types: &[Oid], prepared: Option<Arc<Prepared>>) {
         if let Some(key) = self.cache_key(text, types) {
-            CACHES.with_borrow_mut(|caches| {
+            CACHES.with(|caches| {
+                let mut caches = caches.borrow_mut();
                 if !caches.contains_key(&self.instance) && caches.len() >= DATABASES_MAX {
                     caches.clear();
                 }

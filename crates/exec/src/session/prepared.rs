@@ -103,6 +103,10 @@ impl Session {
             database: self.state.catalog.database,
             prepared_us: self.state.clock_us(),
         };
+        if let Err(error) = self.await_commit_room(false, host) {
+            self.rollback_transaction(host);
+            return Err(error);
+        }
         let transaction = self.transaction.take().expect("ensured above");
         let outcome = transaction.prepare(gid, &note.encode());
         // What it changed of the catalog stands in the rows it wrote, for whoever commits it.
@@ -140,26 +144,30 @@ impl Session {
         }
         let engine = self.database.engine().clone();
         let store = self.state.catalog.store().clone();
-        let finished = engine.finish_prepared(gid, commit, |undecided| {
-            self.check_may_finish(undecided.info)?;
-            match commit {
-                true => prepared::begin_publication(&store, &engine, &undecided),
-                false => Ok(None),
+        let wake = self.wake.clone();
+        let (receipt, changes) = loop {
+            let finished = engine.finish_prepared(gid, commit, Some(&wake), |undecided| {
+                self.check_may_finish(undecided.info)?;
+                match commit {
+                    true => prepared::begin_publication(&store, &engine, &undecided),
+                    false => Ok(None),
+                }
+            });
+            match finished {
+                Ok(finished) => break finished,
+                Err(FinishError::MustWait(ticket)) => self.wait_for_log(ticket, host)?,
+                Err(FinishError::Unknown) => {
+                    // Somebody else may have decided it: then this answer tells of the commit.
+                    let tail = engine.horizons().tail;
+                    self.gate_durable(tail, host);
+                    return Err(SqlError::new(
+                        state::UNDEFINED_OBJECT,
+                        format!("prepared transaction with identifier \"{gid}\" does not exist"),
+                    ));
+                }
+                Err(FinishError::Refused(error)) => return Err(error),
+                Err(FinishError::LogUnavailable(reason)) => return Err(write_error::log_unavailable(reason)),
             }
-        });
-        let (receipt, changes) = match finished {
-            Ok(finished) => finished,
-            Err(FinishError::Unknown) => {
-                // Somebody else may have decided it: then this answer tells of the commit.
-                let tail = engine.horizons().tail;
-                self.gate_durable(tail, host);
-                return Err(SqlError::new(
-                    state::UNDEFINED_OBJECT,
-                    format!("prepared transaction with identifier \"{gid}\" does not exist"),
-                ));
-            }
-            Err(FinishError::Refused(error)) => return Err(error),
-            Err(FinishError::LogUnavailable(reason)) => return Err(write_error::log_unavailable(reason)),
         };
         if let Some(changes) = changes {
             changes.publish(receipt.commit_ts, &store, &engine);

@@ -16,7 +16,7 @@ use super::planning::parse_text;
 use super::portal::Prepared;
 use crate::host::Host;
 
-thread_local! {
+mote_common::per_thread! {
     static FINGERPRINT: RefCell<Fingerprint> = RefCell::new(Fingerprint::new());
 }
 
@@ -28,13 +28,13 @@ impl Session {
         host: &mut dyn Host,
     ) -> Option<(Arc<Prepared>, Vec<Datum>)> {
         // Taken out of its cell while planning may run: the buffer goes back afterwards.
-        let mut fingerprint = FINGERPRINT.take();
+        let mut fingerprint = FINGERPRINT.with(RefCell::take);
         let found = if fingerprint.fill(text) && !fingerprint.literals().is_empty() {
             self.find_stripped(text, &fingerprint, host)
         } else {
             None
         };
-        FINGERPRINT.set(fingerprint);
+        FINGERPRINT.with(|kept| kept.replace(fingerprint));
         found
     }
 

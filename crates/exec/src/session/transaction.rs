@@ -2,7 +2,7 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
-use mote_engine::{BeginOptions, CommitError, CommitReceipt, LogUnavailable};
+use mote_engine::{BeginOptions, CommitError, CommitReceipt, LogUnavailable, Ticket, WriteError};
 use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
 use super::block::{BlockState, Savepoint};
@@ -342,6 +342,13 @@ impl Session {
             return Err(error);
         }
         self.close_portals_at_end();
+        // The last wait that can be cancelled. What publishes a change of the catalog holds everybody up until it stands,
+        // so the log must have taken its room before.
+        let publishes = self.state.catalog.has_changes();
+        if let Err(error) = self.await_commit_room(publishes, host) {
+            self.rollback_transaction(host);
+            return Err(error);
+        }
         // Not counted for the many that neither listen nor notify.
         let database = self.state.notifications.is_used().then(|| self.database.clone());
         let notifications = match &database {
@@ -384,6 +391,29 @@ impl Session {
                 Err(write_error::commit_error(error))
             }
         }
+    }
+
+    /// Waits until the log has room for the end of the transaction.
+    pub(super) fn await_commit_room(&self, set_aside: bool, host: &mut dyn Host) -> SqlResult<()> {
+        let Some(transaction) = &self.transaction else {
+            return Ok(());
+        };
+        loop {
+            match transaction.await_commit_room(set_aside) {
+                Ok(()) => return Ok(()),
+                Err(WriteError::MustWait(ticket)) => {
+                    let deadline = self.state.statement_deadline_ns;
+                    crate::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
+                }
+                Err(error) => return Err(write_error::lock_error(error)),
+            }
+        }
+    }
+
+    /// The same without a transaction of the session's own.
+    pub(super) fn wait_for_log(&self, ticket: Ticket, host: &mut dyn Host) -> SqlResult<()> {
+        let deadline = self.state.statement_deadline_ns;
+        crate::context::wait_for_engine(self.database.engine(), &self.state, host, ticket, deadline)
     }
 
     /// Does what ON COMMIT says of temporary tables.

@@ -12,6 +12,7 @@ use mote_exec::database::Database;
 use mote_exec::session::Nudge;
 use parking_lot::Mutex;
 
+use super::fiber::Ran;
 use crate::half_open::Pass;
 
 /// What is left for a worker.
@@ -20,6 +21,8 @@ pub enum Message {
     Connection(TcpStream, Pass),
     /// Run this session if it is suspended: something it may wait for has happened.
     Resume(Place),
+    /// A connection that ran on another thread is suspended or has nothing more to do.
+    Back(Place, Ran),
     /// Close everything and end.
     Stop,
 }
@@ -33,6 +36,7 @@ pub struct Place {
 
 pub struct Inbox {
     messages: Mutex<Vec<Message>>,
+    closed: AtomicBool,
     sleeping: AtomicBool,
     /// Replies are held back on this worker: it wants to hear of the horizon.
     pub gated: AtomicBool,
@@ -45,6 +49,7 @@ impl Inbox {
     pub fn new(poll: mio::Waker) -> Inbox {
         Inbox {
             messages: Mutex::new(Vec::new()),
+            closed: AtomicBool::new(false),
             sleeping: AtomicBool::new(false),
             gated: AtomicBool::new(false),
             poll,
@@ -52,9 +57,24 @@ impl Inbox {
         }
     }
 
+    /// What comes after the end is dropped: a suspended statement is unwound, which rolls its transaction back.
     pub fn send(&self, message: Message) {
-        self.messages.lock().push(message);
+        let mut messages = self.messages.lock();
+        if self.closed.load(Ordering::Relaxed) {
+            drop(messages);
+            return drop(message);
+        }
+        messages.push(message);
+        drop(messages);
         self.rouse();
+    }
+
+    /// The worker ends: nobody will look again. What was left is dropped by the caller, outside of the lock.
+    pub fn close(&self) -> Vec<Message> {
+        let mut messages = self.messages.lock();
+        // Relaxed, as the look in `send`: under the lock.
+        self.closed.store(true, Ordering::Relaxed);
+        std::mem::take(&mut *messages)
     }
 
     /// Wakes the worker if it sleeps. SeqCst here and in `prepare_sleep`: either we see the flag raised, or the worker

@@ -1,11 +1,12 @@
-//! One event loop: a thread, an epoll instance, and the connections it owns.
+//! One event loop: an epoll instance and the connections it owns. The thread that runs it is `crew`'s affair.
 //!
 //! A connection with something to do runs in a coroutine on a pooled stack until it has consumed its input or must
 //! wait. An idle connection has no stack. What a suspended one waits for is looked at by the connection itself: the
 //! worker merely runs it again whenever something happened that it may be waiting for.
 //!
-//! Order of a turn: what other threads left, sockets, replies whose horizon has come, timers, then at most one slice
-//! of a long statement, so that n long statements delay a short one by one slice and not by n.
+//! Order of a turn: what other threads left and sockets, replies whose horizon has come and timers, then at most one
+//! slice of a long statement, so that n long statements delay a short one by one slice and not by n. The turn is state,
+//! not a stack frame: between two connections the loop may change its thread.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,114 +15,97 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use corosensei::Yielder;
 use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
-use mote_common::{Lsn, work};
-use mote_types::catalog::user::without;
+use mote_common::Lsn;
 
+use super::fiber::{self, Fiber, Ran, Reason, Suspend};
+use super::long::{Long, LongStatements};
 use super::waker::{Inbox, Message, Place, SessionWaker};
 use crate::connection::{Connection, Served};
 use crate::half_open::Pass;
 use crate::server::Shared;
 
-/// Stack of a running statement, parser excluded. Memory is touched as it is used; below it lies a guard page.
-pub(crate) const STACK_BYTES: usize = 4 << 20;
 /// Stacks kept for the next statements.
 const STACKS_KEPT: usize = 64;
 /// Events taken from the kernel at a time.
 const EVENTS_PER_TURN: usize = 256;
 /// How long connections have to say good-bye when the server stops.
 const STOP_GRACE_NS: u64 = 5_000_000_000;
+/// Slices that a statement gets here (about a millisecond) before it goes on among the long ones. Statements of OLTP stay:
+/// a hop between threads costs more than they do, and they may hold locks that others wait for.
+const SLICES_HERE: u32 = 5;
 
 const WAKE: Token = Token(usize::MAX);
 
-/// Why a coroutine gave the thread back.
-#[derive(Clone, Copy, Debug)]
-pub struct Suspend {
-    pub reason: Reason,
-    /// Unsent replies that wait for this horizon.
-    pub gate: Option<Lsn>,
-    /// Run again at this monotonic time at the latest.
-    pub deadline_ns: Option<u64>,
+/// Who has a slot.
+#[derive(Default)]
+enum Tenant {
+    #[default]
+    Nobody,
+    Idle(Box<Connection>),
+    Suspended(Fiber),
+    /// The connection runs: here, among the long statements, or on a thread that was held up with it.
+    Running {
+        /// Something happened that it may be waiting for by now.
+        missed: bool,
+    },
 }
-
-/// Gives the thread to others. The dictionary of the session's types and who pays for its work stay with the session.
-pub fn suspend(yielder: &Yielder<(), Suspend>, why: Suspend) {
-    debug_assert!(
-        !mote_engine::epoch::is_pinned(),
-        "a suspended session holds no guard of the engine"
-    );
-    work::set_aside(|| without(|| yielder.suspend(why)));
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reason {
-    /// A socket event, a wake-up, the horizon or the deadline.
-    Wait,
-    /// The slice is used up: run again soon.
-    Yield,
-}
-
-type Fiber = Coroutine<(), Suspend, Box<Connection>, DefaultStack>;
 
 #[derive(Default)]
 struct Slot {
     generation: u64,
-    connection: Option<Box<Connection>>,
-    fiber: Option<Fiber>,
+    tenant: Tenant,
     /// Stands in `gated` already.
     gated: bool,
+    /// Slices used up since the statement last waited.
+    slices: u32,
 }
 
-struct Worker {
+/// What the loop does when it has run everything that was ready.
+enum Stage {
+    Receive,
+    Due,
+    Background,
+}
+
+pub struct Worker {
     shared: Arc<Shared>,
     inbox: Arc<Inbox>,
+    long: Arc<LongStatements>,
     poll: Poll,
+    events: Events,
+    messages: Vec<Message>,
+    stage: Stage,
+    /// To run now, in this order.
+    ready: VecDeque<Place>,
     slots: Vec<Slot>,
     free: Vec<usize>,
     stacks: Vec<DefaultStack>,
     /// Replies held back, roughly in the order of their horizons.
     gated: VecDeque<(Lsn, Place)>,
     timers: BinaryHeap<Reverse<(u64, usize, u64)>>,
+    /// Used up a slice, a few of them at most.
     background: VecDeque<Place>,
     stop_at_ns: Option<u64>,
     next_generation: u64,
     catalog_generation: u64,
 }
 
-/// What a worker is made of before its thread runs: coroutines are bound to the thread that made them.
-pub struct WorkerSeed {
-    shared: Arc<Shared>,
-    inbox: Arc<Inbox>,
-    poll: Poll,
-}
-
-impl WorkerSeed {
-    pub fn new(shared: Arc<Shared>) -> io::Result<WorkerSeed> {
+impl Worker {
+    pub fn new(shared: Arc<Shared>, long: Arc<LongStatements>) -> io::Result<Worker> {
         let poll = Poll::new()?;
         let inbox = Arc::new(Inbox::new(mio::Waker::new(poll.registry(), WAKE)?));
-        Ok(WorkerSeed { shared, inbox, poll })
-    }
-
-    pub fn inbox(&self) -> Arc<Inbox> {
-        self.inbox.clone()
-    }
-
-    /// Runs the worker on the calling thread until the server stops.
-    pub fn run(self) {
-        Worker::new(self).run();
-    }
-}
-
-impl Worker {
-    fn new(seed: WorkerSeed) -> Worker {
-        Worker {
-            shared: seed.shared,
-            inbox: seed.inbox,
-            poll: seed.poll,
+        Ok(Worker {
+            shared,
+            inbox,
+            long,
+            poll,
+            events: Events::with_capacity(EVENTS_PER_TURN),
+            messages: Vec::new(),
+            stage: Stage::Receive,
+            ready: VecDeque::new(),
             slots: Vec::new(),
             free: Vec::new(),
             stacks: Vec::new(),
@@ -131,44 +115,75 @@ impl Worker {
             stop_at_ns: None,
             next_generation: 1,
             catalog_generation: 0,
+        })
+    }
+
+    pub fn inbox(&self) -> Arc<Inbox> {
+        self.inbox.clone()
+    }
+
+    /// The connection to run next; sleeps until there is one. What comes of it goes to `ran`. None: the server stops.
+    pub fn next(&mut self) -> Option<(Place, Fiber)> {
+        loop {
+            while let Some(place) = self.ready.pop_front() {
+                if let Some(fiber) = self.start(place) {
+                    return Some((place, fiber));
+                }
+            }
+            match self.stage {
+                Stage::Receive => {
+                    self.shared.engine().request_flush();
+                    self.follow_catalog();
+                    self.note_gates();
+                    if self.stopped() {
+                        return None;
+                    }
+                    self.receive();
+                    self.stage = Stage::Due;
+                }
+                Stage::Due => {
+                    self.release_replies();
+                    self.fire_timers();
+                    self.stage = Stage::Background;
+                }
+                Stage::Background => {
+                    self.ready.extend(self.background.pop_front());
+                    self.stage = Stage::Receive;
+                }
+            }
         }
     }
 
-    fn run(mut self) {
-        let mut events = Events::with_capacity(EVENTS_PER_TURN);
-        let mut messages = Vec::new();
-        loop {
-            let timeout = self.sleep_time();
-            match self.poll.poll(&mut events, timeout) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => panic!("epoll failed: {error}"),
-            }
-            self.inbox.awake();
-            self.inbox.take(&mut messages);
-            for message in messages.drain(..) {
-                self.receive(message);
-            }
-            for event in &events {
-                if event.token() != WAKE {
-                    self.run_slot(event.token().0);
-                    // The last bytes and the end can come in one event, and the read that takes the bytes does not tell
-                    // of the end: without a second look the connection would stay for ever.
-                    if event.is_read_closed() {
-                        self.run_slot(event.token().0);
-                    }
+    /// Sleeps, unless there is work; takes what other threads left and what happened to sockets.
+    fn receive(&mut self) {
+        let timeout = self.sleep_time();
+        match self.poll.poll(&mut self.events, timeout) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => panic!("epoll failed: {error}"),
+        }
+        self.inbox.awake();
+        let mut messages = std::mem::take(&mut self.messages);
+        self.inbox.take(&mut messages);
+        for message in messages.drain(..) {
+            self.read(message);
+        }
+        self.messages = messages;
+        for event in &self.events {
+            let slot = event.token().0;
+            if event.token() != WAKE
+                && let Some(tenant) = self.slots.get(slot)
+            {
+                let place = Place {
+                    slot,
+                    generation: tenant.generation,
+                };
+                self.ready.push_back(place);
+                // The last bytes and the end can come in one event, and the read that takes the bytes does not tell of
+                // the end: without a second look the connection would stay for ever.
+                if event.is_read_closed() {
+                    self.ready.push_back(place);
                 }
-            }
-            self.release_replies();
-            self.fire_timers();
-            if let Some(place) = self.background.pop_front() {
-                self.run_place(place);
-            }
-            self.shared.engine().request_flush();
-            self.follow_catalog();
-            self.note_gates();
-            if self.stopped() {
-                return;
             }
         }
     }
@@ -179,7 +194,10 @@ impl Worker {
         let generation = self.shared.database.catalog().generation_seen();
         if generation != self.catalog_generation {
             self.catalog_generation = generation;
-            let idle = self.slots.iter_mut().filter_map(|slot| slot.connection.as_mut());
+            let idle = self.slots.iter_mut().filter_map(|slot| match &mut slot.tenant {
+                Tenant::Idle(connection) => Some(connection),
+                _ => None,
+            });
             idle.for_each(|connection| connection.forget_operators());
         }
     }
@@ -207,15 +225,18 @@ impl Worker {
         next.map(|at| Duration::from_nanos(at.saturating_sub(now)))
     }
 
-    fn receive(&mut self, message: Message) {
+    fn read(&mut self, message: Message) {
         match message {
             Message::Connection(stream, pass) => self.adopt(stream, pass),
-            Message::Resume(place) => self.run_place(place),
+            Message::Resume(place) => self.ready.push_back(place),
+            Message::Back(place, ran) => self.ran(place, ran),
             Message::Stop => {
                 self.stop_at_ns = Some(self.shared.now_ns() + STOP_GRACE_NS);
-                for slot in 0..self.slots.len() {
-                    self.run_slot(slot);
-                }
+                let places = self.slots.iter().enumerate().map(|(slot, tenant)| Place {
+                    slot,
+                    generation: tenant.generation,
+                });
+                self.ready.extend(places);
             }
         }
     }
@@ -234,102 +255,106 @@ impl Worker {
         }
         let generation = self.next_generation;
         self.next_generation += 1;
-        let waker = Arc::new(SessionWaker::new(self.inbox.clone(), Place { slot, generation }));
+        let place = Place { slot, generation };
+        let waker = Arc::new(SessionWaker::new(self.inbox.clone(), place));
         let connection = Box::new(Connection::new(stream, self.shared.clone(), waker, pass));
         self.slots[slot] = Slot {
             generation,
-            connection: Some(connection),
-            fiber: None,
-            gated: false,
+            tenant: Tenant::Idle(connection),
+            ..Slot::default()
         };
-        self.run_slot(slot);
+        self.ready.push_back(place);
     }
 
-    fn run_place(&mut self, place: Place) {
-        if self
-            .slots
-            .get(place.slot)
-            .is_some_and(|slot| slot.generation == place.generation)
-        {
-            self.run_slot(place.slot);
+    /// Takes a connection out, to be run until it waits or has nothing to do.
+    fn start(&mut self, place: Place) -> Option<Fiber> {
+        let slot = self.slots.get_mut(place.slot)?;
+        if slot.generation != place.generation {
+            return None;
         }
-    }
-
-    /// Runs a connection until it waits or has nothing to do.
-    fn run_slot(&mut self, index: usize) {
-        let Some(slot) = self.slots.get_mut(index) else {
-            return;
-        };
-        let mut fiber = match (slot.fiber.take(), slot.connection.take()) {
-            (Some(fiber), _) => fiber,
-            (None, Some(mut connection)) => {
-                let stack = match self
-                    .stacks
-                    .pop()
-                    .map_or_else(|| DefaultStack::new(STACK_BYTES), Ok)
-                {
+        match std::mem::replace(&mut slot.tenant, Tenant::Running { missed: false }) {
+            Tenant::Suspended(fiber) => Some(fiber),
+            Tenant::Idle(connection) => {
+                let stack = match self.stacks.pop().map_or_else(fiber::new_stack, Ok) {
                     Ok(stack) => stack,
                     Err(error) => {
-                        // No address space: one connection less, rather than the worker.
+                        // No address space: one connection less, rather than the loop.
                         eprintln!("mote: closed a connection, no stack can be had for it: {error}");
-                        return self.close(index, connection);
+                        self.close(place.slot, connection);
+                        return None;
                     }
                 };
-                Coroutine::with_stack(stack, move |yielder, ()| {
-                    connection.serve(yielder);
-                    connection
-                })
+                Some(Fiber::new(connection, stack))
             }
-            (None, None) => return,
-        };
-        match fiber.resume(()) {
-            CoroutineResult::Yield(suspend) => {
-                slot.fiber = Some(fiber);
-                self.suspended(index, suspend);
+            Tenant::Running { .. } => {
+                slot.tenant = Tenant::Running { missed: true };
+                None
             }
-            CoroutineResult::Return(connection) => {
-                if self.stacks.len() < STACKS_KEPT {
-                    self.stacks.push(fiber.into_stack());
-                }
-                self.returned(index, connection);
+            Tenant::Nobody => {
+                slot.tenant = Tenant::Nobody;
+                None
             }
         }
     }
 
-    fn suspended(&mut self, index: usize, suspend: Suspend) {
-        let place = Place {
-            slot: index,
-            generation: self.slots[index].generation,
-        };
-        if let Some(gate) = suspend.gate {
-            self.hold(gate, place);
+    /// A connection ran, here or elsewhere.
+    pub fn ran(&mut self, place: Place, ran: Ran) {
+        let missed = matches!(self.slots[place.slot].tenant, Tenant::Running { missed: true });
+        match ran {
+            Ran::Suspended(fiber, suspend) => self.suspended(place, fiber, suspend),
+            Ran::Returned(connection, stack) => {
+                if self.stacks.len() < STACKS_KEPT {
+                    self.stacks.push(stack);
+                }
+                self.returned(place, connection);
+            }
         }
-        if let Some(deadline) = suspend.deadline_ns {
+        if missed {
+            self.ready.push_back(place);
+        }
+    }
+
+    fn suspended(&mut self, place: Place, fiber: Fiber, suspend: Suspend) {
+        let slot = &mut self.slots[place.slot];
+        match suspend.reason {
+            Reason::Wait => slot.slices = 0,
+            Reason::Yield => {
+                slot.slices += 1;
+                if slot.slices > SLICES_HERE {
+                    // Its slot stays `Running`.
+                    let inbox = self.inbox.clone();
+                    return self.long.push(Long { fiber, place, inbox });
+                }
+                self.background.push_back(place);
+            }
+        }
+        slot.tenant = Tenant::Suspended(fiber);
+        self.await_events(place, suspend.gate, suspend.deadline_ns);
+    }
+
+    fn returned(&mut self, place: Place, connection: Box<Connection>) {
+        let slot = &mut self.slots[place.slot];
+        slot.slices = 0;
+        match connection.served() {
+            Served::Closed => self.close(place.slot, connection),
+            Served::Idle { gate, deadline_ns } => {
+                slot.tenant = Tenant::Idle(connection);
+                self.await_events(place, gate, deadline_ns);
+            }
+        }
+    }
+
+    fn await_events(&mut self, place: Place, gate: Option<Lsn>, deadline_ns: Option<u64>) {
+        if let Some(gate) = gate {
+            let slot = &mut self.slots[place.slot];
+            if !slot.gated {
+                slot.gated = true;
+                self.gated.push_back((gate, place));
+            }
+        }
+        if let Some(deadline) = deadline_ns {
             self.timers
                 .push(Reverse((deadline, place.slot, place.generation)));
-        }
-        if suspend.reason == Reason::Yield {
-            self.background.push_back(place);
-        }
-    }
-
-    fn returned(&mut self, index: usize, connection: Box<Connection>) {
-        match connection.served() {
-            Served::Closed => self.close(index, connection),
-            Served::Idle { gate, deadline_ns } => {
-                let place = Place {
-                    slot: index,
-                    generation: self.slots[index].generation,
-                };
-                if let Some(gate) = gate {
-                    self.hold(gate, place);
-                }
-                if let Some(deadline) = deadline_ns {
-                    self.timers
-                        .push(Reverse((deadline, place.slot, place.generation)));
-                }
-                self.slots[index].connection = Some(connection);
-            }
         }
     }
 
@@ -340,14 +365,6 @@ impl Worker {
         self.slots[index] = Slot::default();
         self.free.push(index);
         self.inbox.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn hold(&mut self, gate: Lsn, place: Place) {
-        let slot = &mut self.slots[place.slot];
-        if !slot.gated {
-            slot.gated = true;
-            self.gated.push_back((gate, place));
-        }
     }
 
     /// Lets the replies go whose horizon has come.
@@ -368,14 +385,16 @@ impl Worker {
                 continue;
             }
             slot.gated = false;
-            match slot.connection.as_mut() {
+            match std::mem::take(&mut slot.tenant) {
                 // Idle: its bytes can go out without a coroutine.
-                Some(connection) => {
+                Tenant::Idle(mut connection) => {
                     connection.send_pending();
-                    let connection = slot.connection.take().expect("matched above");
-                    self.returned(place.slot, connection);
+                    self.returned(place, connection);
                 }
-                None => self.run_slot(place.slot),
+                other => {
+                    slot.tenant = other;
+                    self.ready.push_back(place);
+                }
             }
         }
     }
@@ -398,7 +417,7 @@ impl Worker {
                 break;
             }
             self.timers.pop();
-            self.run_place(Place { slot, generation });
+            self.ready.push_back(Place { slot, generation });
         }
     }
 
@@ -409,12 +428,13 @@ impl Worker {
         let open = self
             .slots
             .iter()
-            .any(|slot| slot.connection.is_some() || slot.fiber.is_some());
+            .any(|slot| !matches!(slot.tenant, Tenant::Nobody));
         if open && self.shared.now_ns() < stop_at {
             return false;
         }
         // What has not left by now is cut off; a suspended statement is unwound, which rolls its transaction back.
         self.slots.clear();
+        drop(self.inbox.close());
         true
     }
 }

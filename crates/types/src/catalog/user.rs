@@ -95,7 +95,7 @@ pub trait TypeDictionary {
     fn check_usable(&self, ty: Oid, key: i64) -> SqlResult<()>;
 }
 
-thread_local! {
+mote_common::per_thread! {
     static CURRENT: RefCell<Option<Arc<dyn TypeDictionary>>> = const { RefCell::new(None) };
 }
 
@@ -104,26 +104,26 @@ pub struct Entered(Option<Arc<dyn TypeDictionary>>);
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        CURRENT.set(self.0.take());
+        CURRENT.with(|current| current.replace(self.0.take()));
     }
 }
 
 /// Makes a session's dictionary the thread's until the guard is dropped.
 #[must_use]
 pub fn enter(dictionary: Arc<dyn TypeDictionary>) -> Entered {
-    Entered(CURRENT.replace(Some(dictionary)))
+    Entered(CURRENT.with(|current| current.replace(Some(dictionary))))
 }
 
 /// Runs `work` without a dictionary: what others do on this thread while a session is suspended, and texts that are
 /// stored.
 pub fn without<T>(work: impl FnOnce() -> T) -> T {
-    let _former = Entered(CURRENT.take());
+    let _former = Entered(CURRENT.with(RefCell::take));
     work()
 }
 
 /// Cloned out, so that the dictionary may be asked again while it answers.
 fn current() -> Option<Arc<dyn TypeDictionary>> {
-    CURRENT.with_borrow(Clone::clone)
+    CURRENT.with(|current| current.borrow().clone())
 }
 
 /// The name of a user's type, not that of an array.

@@ -455,6 +455,8 @@ fn a_prepared_locker_is_waited_for() {
     let mut lockers = waiter.lockers(id, TableLockMode::Share);
     ticket_of(waiter.wait_for_lockers(&mut lockers));
     let allowed = |_: crate::Undecided<'_>| Ok::<(), ()>(());
-    f.engine.finish_prepared("held", false, allowed).expect("there");
+    f.engine
+        .finish_prepared("held", false, None, allowed)
+        .expect("there");
     waiter.wait_for_lockers(&mut lockers).expect("it is over");
 }

@@ -15,7 +15,7 @@ pub(super) fn finish(
     gid: &str,
     commit: bool,
 ) -> Result<CommitReceipt, FinishError<()>> {
-    let decided = engine.finish_prepared(gid, commit, |_| Ok(()));
+    let decided = engine.finish_prepared(gid, commit, None, |_| Ok(()));
     decided.map(|(receipt, ())| receipt)
 }
 
@@ -318,9 +318,9 @@ fn gids_are_bounded_unique_and_few() {
     );
     prepare(&"x".repeat(GID_BYTES_MAX)).expect("just short enough");
     assert_eq!(prepare("b"), Err(PrepareError::TooMany { maximum: 2 }));
-    let refused = f
-        .engine
-        .finish_prepared("a", true, |undecided| Err::<(), _>(undecided.info.gid.clone()));
+    let refused = f.engine.finish_prepared("a", true, None, |undecided| {
+        Err::<(), _>(undecided.info.gid.clone())
+    });
     assert_eq!(refused, Err(FinishError::Refused("a".into())));
     finish(&f.engine, "a", true).expect("it is still there");
     prepare("b").expect("there is room again");

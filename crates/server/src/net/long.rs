@@ -1,0 +1,124 @@
+//! Threads for long statements. A statement that has used several slices goes on here, at a lower priority, and returns
+//! to its event loop when it waits or ends; so short statements find the loops free.
+//!
+//! As many threads as there are loops take turns, a slice each. A thread that does not come back from a call is replaced
+//! by another one (`crew`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::fiber::{Fiber, Ran, Reason};
+use super::post::{Post, lower_priority};
+use super::waker::{Inbox, Message, Place};
+
+/// A statement that goes on here, and where it belongs.
+pub struct Long {
+    pub fiber: Fiber,
+    pub place: Place,
+    pub inbox: Arc<Inbox>,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Long>,
+    threads: usize,
+    ended: bool,
+}
+
+pub struct LongStatements {
+    state: Mutex<State>,
+    bell: Condvar,
+    /// Threads beyond this many leave when there is nothing to do.
+    threads_kept: usize,
+}
+
+impl LongStatements {
+    pub fn new(threads_kept: usize) -> LongStatements {
+        LongStatements {
+            state: Mutex::new(State::default()),
+            bell: Condvar::new(),
+            threads_kept,
+        }
+    }
+
+    pub fn push(&self, long: Long) {
+        self.state.lock().queue.push_back(long);
+        self.bell.notify_one();
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        !self.state.lock().queue.is_empty()
+    }
+
+    /// Makes the threads leave; drops what waits, which rolls it back.
+    pub fn end(&self) {
+        let dropped = {
+            let mut state = self.state.lock();
+            state.ended = true;
+            std::mem::take(&mut state.queue)
+        };
+        self.bell.notify_all();
+        drop(dropped);
+    }
+
+    /// A thread's life.
+    pub fn serve(&self, post: &Post) {
+        lower_priority(None);
+        self.state.lock().threads += 1;
+        while let Some(long) = self.next() {
+            self.run(long, post);
+        }
+        self.state.lock().threads -= 1;
+    }
+
+    fn next(&self) -> Option<Long> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(long) = state.queue.pop_front() {
+                return Some(long);
+            }
+            if state.ended || state.threads > self.threads_kept {
+                return None;
+            }
+            self.bell.wait(&mut state);
+        }
+    }
+
+    /// Runs slices of a statement, and of those that wait for their turn.
+    fn run(&self, mut long: Long, post: &Post) {
+        loop {
+            post.begin();
+            let ran = long.fiber.resume();
+            post.end();
+            match ran {
+                Ran::Suspended(fiber, why) if why.reason == Reason::Yield => {
+                    long.fiber = fiber;
+                    match self.take_turns(long) {
+                        Some(next) => long = next,
+                        None => return,
+                    }
+                }
+                ran => return long.inbox.send(Message::Back(long.place, ran)),
+            }
+        }
+    }
+
+    /// The statement whose turn it is. None: all of them are over.
+    fn take_turns(&self, long: Long) -> Option<Long> {
+        let mut state = self.state.lock();
+        if state.ended {
+            drop(state);
+            drop(long);
+            return None;
+        }
+        match state.queue.pop_front() {
+            Some(next) => {
+                state.queue.push_back(long);
+                Some(next)
+            }
+            None => Some(long),
+        }
+    }
+}
