@@ -19,8 +19,8 @@ use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
 
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
 pub use table::{Context, Kind, SETTINGS, Setting, lookup};
-pub use value::{parse_bool, show_integer};
 pub(crate) use value::{general, in_own_unit};
+pub use value::{parse_bool, show_integer};
 
 /// How long an acknowledged commit has to be safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use mote_common::error::state;
-use mote_common::{work, SqlError, SqlResult};
+use mote_common::{SqlError, SqlResult, work};
 
 use super::charset::CharSet;
 use super::program::{Direction, Instruction, Look, Program};

@@ -6,8 +6,8 @@
 //! prefers, a choice between branches prefers long, and a part with another preference than what stands before it
 //! is divided from it.
 
-use std::sync::OnceLock;
 use std::sync::Arc;
+use std::sync::OnceLock;
 
 use mote_common::SqlResult;
 
