@@ -17,9 +17,9 @@ use crate::catalog_store::stored::{StoredConstraintKind, StoredForeignKey, Store
 use crate::database::Database;
 use crate::embedded::LocalSession;
 use crate::modify::partition::PartitionTest;
-use crate::modify::write_error;
 use crate::query::runtime::{Runtime, Values};
 use crate::row_codec::RowCodec;
+use crate::write_error;
 
 /// Rows that are named for one fault.
 const ROWS_NAMED: usize = 5;

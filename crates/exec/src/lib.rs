@@ -33,6 +33,8 @@ mod node;
 mod modify;
 pub mod routine;
 mod row_codec;
+mod privileges;
+mod write_error;
 mod command;
 mod catalog_store;
 mod index_expressions;

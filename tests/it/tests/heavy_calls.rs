@@ -106,7 +106,7 @@ fn resident_bytes(pid: u32) -> u64 {
 #[test]
 fn heavy_calls_end_in_time_and_within_memory() {
     let limit = MEMORY_BYTES.to_string();
-    let mut server = TestServer::start_with("heavy-calls", &["--memory", &limit, "--workers", "1"]);
+    let server = TestServer::start_with("heavy-calls", &["--memory", &limit, "--workers", "1"]);
     let done = Arc::new(AtomicBool::new(false));
     let most = Arc::new(AtomicU64::new(0));
     let slowest_ms = Arc::new(AtomicU64::new(0));
@@ -169,7 +169,7 @@ fn heavy_calls_end_in_time_and_within_memory() {
 /// A cancel request reaches a call that has no other place to look for it.
 #[test]
 fn a_call_is_cancelled_and_terminated() {
-    let mut server = TestServer::start_with("heavy-cancel", &["--workers", "1"]);
+    let server = TestServer::start_with("heavy-cancel", &["--workers", "1"]);
     let heavy =
         "select length(reverse(repeat(x, 50000000))) from generate_series(1, 1000) i, concat('a', i) x";
     let mut victim = RawClient::connect(&server);

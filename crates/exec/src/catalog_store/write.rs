@@ -15,7 +15,7 @@ use super::stored::StoredObject;
 use super::temporary::NO_ROW;
 use crate::command::schema;
 use crate::context::StatementContext;
-use crate::modify::write_error;
+use crate::write_error;
 
 /// All objects, with the rows that hold them.
 pub(crate) fn read_all(engine: &Arc<Engine>) -> SqlResult<Vec<(StoredObject, RowId)>> {

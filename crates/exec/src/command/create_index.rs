@@ -14,8 +14,8 @@ use crate::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredObject, St
 use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::index_expressions;
-use crate::modify::write_error;
 use crate::session::CommandTag;
+use crate::write_error;
 
 /// PostgreSQL's limit on the columns of an index.
 const KEY_COLUMNS_MAX: usize = 32;

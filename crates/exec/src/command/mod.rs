@@ -31,7 +31,7 @@ mod maintenance;
 mod notify;
 mod partition;
 mod partition_index;
-pub mod privileges;
+use crate::privileges;
 mod rebuild;
 mod reindex;
 mod rename;

@@ -18,9 +18,9 @@ use crate::catalog_store::stored::{
 };
 use crate::catalog_store::{PG_TEMP, RelationEntry, sequence_lock, write};
 use crate::context::StatementContext;
-use crate::modify::write_error;
 use crate::session::CommandTag;
 use crate::views;
+use crate::write_error;
 
 /// The engine's advisory name space of catalog names: no SQL database has this number.
 const NAME_SPACE: u32 = u32::MAX;

@@ -12,10 +12,10 @@ use mote_types::{ColumnType, Datum, datetime};
 use super::Expression;
 use crate::catalog_store::sequence_lock;
 use crate::catalog_store::stored::StoredSequence;
-use crate::command::privileges::check_sequence;
 use crate::context::StatementContext;
-use crate::modify::write_error;
+use crate::privileges::check_sequence;
 use crate::query::runtime::Runtime;
+use crate::write_error;
 
 pub(super) fn evaluate(
     value: SessionValue,

@@ -20,8 +20,8 @@ use parking_lot::Mutex;
 
 use super::{Body, CallSite, int4, int8, text};
 use crate::context::StatementContext;
-use crate::modify::write_error;
 use crate::query::runtime::Runtime;
+use crate::write_error;
 
 /// Longest piece that one call reads.
 const READ_BYTES_MAX: i32 = 8 << 20;

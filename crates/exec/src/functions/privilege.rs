@@ -10,8 +10,8 @@ use mote_types::{Datum, oid};
 use std::sync::Arc;
 
 use super::{Body, CallSite, text};
-use crate::command::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 use crate::expr::{reg_lookup, split_name};
+use crate::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 use crate::query::runtime::Runtime;
 
 pub fn body(name: &str) -> Option<Body> {

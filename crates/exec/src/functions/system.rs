@@ -13,15 +13,15 @@ use super::backup::require_superuser;
 use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value, text,
 };
-use crate::command::privileges;
 use crate::context::StatementContext;
 use crate::expr::reg_lookup;
-use crate::modify::write_error;
+use crate::privileges;
 use crate::query::runtime::Runtime;
 use crate::session::SessionDirectory;
 use crate::session::identity::is_identity;
 use crate::settings::{self, SETTINGS, Settings, parse_bool};
 use crate::views::partitions;
+use crate::write_error;
 
 pub fn body(name: &str) -> Option<Body> {
     if let Some(body) = advisory(name).or_else(|| session(name)).or_else(|| storage(name)) {
@@ -625,6 +625,6 @@ fn lsn_of(value: &Numeric) -> SqlResult<Datum> {
         let message = format!("cannot convert {kind} to pg_lsn");
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
     }
-    let refuse = || SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "pg_lsn out of range");
+    let refuse = || SqlError::new(state::INVALID_PARAMETER_VALUE, "pg_lsn out of range");
     value.to_u64().map(Datum::Unsigned8).ok_or_else(refuse)
 }

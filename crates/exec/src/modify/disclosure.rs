@@ -12,7 +12,7 @@ use mote_sql::plan::privilege;
 use mote_types::Datum;
 
 use super::{in_root, shown};
-use crate::command::privileges::has_privileges;
+use crate::privileges::has_privileges;
 use crate::query::runtime::Runtime;
 
 /// What of the rows of one relation a statement's errors may show.

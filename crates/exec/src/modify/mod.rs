@@ -25,7 +25,7 @@ mod referenced_partition;
 pub(crate) mod routing;
 pub(crate) mod trigger;
 pub mod update;
-pub mod write_error;
+use crate::write_error;
 
 use std::sync::Arc;
 

@@ -15,8 +15,8 @@ use mote_types::Datum;
 use super::scan::{Mark, mark_of};
 use super::{NodeProgram, Operator, compile_node};
 use crate::modify::recheck::{Locked, Rechecker, lock};
-use crate::modify::write_error;
 use crate::query::runtime::Runtime;
+use crate::write_error;
 
 pub struct Program {
     input: NodeProgram,

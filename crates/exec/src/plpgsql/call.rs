@@ -10,12 +10,12 @@ use mote_types::{ColumnType, Datum};
 use super::code::*;
 use super::expression::Expression;
 use super::frame::Frame;
-use crate::command::{self, privileges};
 use crate::context::StatementContext;
 use crate::expr::{compile, type_of};
 use crate::query::runtime::Runtime;
 use crate::routine::{self, Returned, RoutineCall, nested};
 use crate::session::BodyContext;
+use crate::{command, privileges};
 
 impl<'c> Frame<'c> {
     pub fn call(&mut self, expression: &'c Expression, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {

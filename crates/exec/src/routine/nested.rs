@@ -22,7 +22,6 @@ use parking_lot::Mutex;
 use super::Room;
 use crate::command;
 use crate::context::StatementContext;
-use crate::modify::write_error::{self, read_only_error};
 use crate::query::Execution;
 use crate::query::runtime::Emit;
 use crate::session::cursor::Cursor;
@@ -32,6 +31,7 @@ use crate::session::portal::{CachedPlan, Portal, PortalState, Prepared};
 use crate::session::procedure::loop_writes;
 use crate::session::run::{modifies, query_tag};
 use crate::session::{CommandTag, SPARE_EXECUTIONS};
+use crate::write_error::{self, read_only_error};
 
 /// A statement of a body, planned when it is first run.
 pub struct Statement {
@@ -111,7 +111,7 @@ impl Statement {
         let mut plan = context.session.validate(&prepared, context.host)?;
         let mut rounds = PlanningRounds::default();
         loop {
-            command::privileges::check_plan(context.session, &plan.plan)?;
+            crate::privileges::check_plan(context.session, &plan.plan)?;
             let partitions = plan.partition_locks.iter().flat_map(PartitionLocks::all);
             for (table, mode) in plan.locks.iter().copied().chain(partitions) {
                 loop {

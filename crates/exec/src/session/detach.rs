@@ -14,7 +14,7 @@ use super::{CommandTag, Session};
 use crate::command::attach_partition::{begin_detach, finish_detach};
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
-use crate::modify::write_error::{self, read_only_error};
+use crate::write_error::{self, read_only_error};
 
 impl Session {
     /// None: not such a statement, or inside a block, where it is refused like any other.

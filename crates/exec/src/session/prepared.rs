@@ -11,7 +11,7 @@ use super::block::BlockState;
 use super::{CommandTag, Session};
 use crate::catalog_store::prepared;
 use crate::host::Host;
-use crate::modify::write_error;
+use crate::write_error;
 
 /// What pg_prepared_xacts and the decision must know of a prepared transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,8 +16,8 @@ use super::{CommandTag, ExecuteEnd, Portal, Session, UtilityParameters};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
-use crate::modify::write_error::{self, read_only_error};
 use crate::query::{Execution, RunOutcome};
+use crate::write_error::{self, read_only_error};
 
 impl Session {
     /// Execute of the extended protocol. `max_rows` 0 = all.
@@ -212,7 +212,7 @@ impl Session {
     fn lock_relations(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
         let mut rounds = PlanningRounds::default();
         loop {
-            command::privileges::check_plan(&self.state, &portal.plan.plan)?;
+            crate::privileges::check_plan(&self.state, &portal.plan.plan)?;
             for &(table, mode) in &portal.plan.locks {
                 self.lock_table(table, mode, host)?;
             }

@@ -164,7 +164,7 @@ impl Session {
             return Err(SqlError::unsupported("EXPLAIN of this statement"));
         };
         // The plan tells of what the user may not read.
-        command::privileges::check_plan(&self.state, &plan.plan)?;
+        crate::privileges::check_plan(&self.state, &plan.plan)?;
         let options = ExplainOptions {
             costs,
             ..ExplainOptions::default()

@@ -11,8 +11,9 @@ use super::{CommandTag, Session};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::{Host, snapshot_too_old};
-use crate::modify::{after, write_error};
+use crate::modify::after;
 use crate::settings::{Characteristics, SynchronousCommit};
+use crate::write_error;
 
 impl Session {
     /// In a failed block only its end, and the way back to a savepoint, are allowed.

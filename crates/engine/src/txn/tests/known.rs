@@ -315,7 +315,7 @@ fn a_prepared_transaction_that_is_gone_tells_of_its_commit() {
     let ticket = ticket_of(lock_guard(&f, &waits, WaitPolicy::Block));
     let (receipt, ()) = f
         .engine
-        .finish_prepared("g", true, |_| Ok::<_, ()>(()))
+        .finish_prepared("g", true, None, |_| Ok::<_, ()>(()))
         .expect("prepared");
     bell.wait(ticket);
     lock_guard(&f, &waits, WaitPolicy::Block).expect("handed over");

@@ -24,8 +24,8 @@ use super::insert::{Sink, table_of};
 use super::lines::{Input, Lines, Origin, malformed};
 use super::options::{CopyOptions, Format, Header};
 use crate::context::StatementContext;
-use crate::modify::write_error;
 use crate::query::runtime::{Runtime, Values};
+use crate::write_error;
 
 /// Bytes of a value or a line that a message shows.
 const SHOWN_BYTES_MAX: usize = 100;

@@ -8,7 +8,7 @@ use mote_types::Datum;
 
 use super::relations::{acl, builtin_schema_acl};
 use crate::catalog_store::stored::StoredRole;
-use crate::command::privileges::PUBLIC_SCHEMA;
+use crate::privileges::PUBLIC_SCHEMA;
 use crate::views::builtin::{
     BOOTSTRAP_ROLE, CATALOG_SCHEMA, DEFAULT_TABLESPACE, ENCODING_UTF8, INFORMATION_SCHEMA,
 };

@@ -10,7 +10,7 @@ use mote_types::catalog::user::is_user_type;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use crate::catalog_store::stored::StoredKind;
-use crate::command::privileges::has_privileges;
+use crate::privileges::has_privileges;
 use crate::views::builtin::COLLATIONS;
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row};

@@ -116,7 +116,9 @@ select has_database_privilege(current_database(), 'create'), has_database_privil
 select pg_reload_conf();
 select pg_switch_wal();
 select pg_create_restore_point('x');
+-- differs: the databases have different names
 create schema pw_mine;
+-- differs: the databases have different names
 create schema authorization pw_a;
 set deadlock_timeout = '2s';
 alter role pw_a set session_replication_role = 'replica';
