@@ -111,8 +111,8 @@ impl List {
 
     /// The blocks, as they are linked.
     fn blocks(&self) -> impl Iterator<Item = NonNull<u8>> {
-        // SAFETY: blocks in the list hold the next one in their first word, and are ours as long as `self` is.
         std::iter::successors(NonNull::new(self.head), |block| {
+            // SAFETY: blocks in the list hold the next one in their first word, and are ours as long as `self` is.
             NonNull::new(unsafe { block.as_ptr().cast::<*mut u8>().read() })
         })
     }

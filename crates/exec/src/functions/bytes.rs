@@ -181,7 +181,7 @@ fn encode(value: &[u8], format: &str) -> SqlResult<String> {
     let name = format.to_ascii_lowercase();
     let bytes = match name.as_str() {
         "hex" => value.len() * 2,
-        "base64" => (value.len() + 2) / 3 * 4 + value.len() / (BASE64_LINE * 3 / 4),
+        "base64" => value.len().div_ceil(3) * 4 + value.len() / (BASE64_LINE * 3 / 4),
         "escape" => value.len(),
         _ => return Err(unknown_encoding(format)),
     };

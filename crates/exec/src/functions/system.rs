@@ -600,7 +600,7 @@ fn size_pretty(bytes: i128) -> String {
 fn transaction_number(runtime: &mut Runtime<'_, '_>, site: &CallSite) -> Datum {
     let number = runtime.transaction().id().0;
     match site.result.oid {
-        oid::XID8 => Datum::Unsigned8(number as u64),
+        oid::XID8 => Datum::Unsigned8(number),
         _ => Datum::Int8(number as i64),
     }
 }

@@ -69,6 +69,7 @@ impl Crew {
     }
 
     /// Starts an event loop on each of these, a thread for long statements each, and the monitor.
+    #[allow(clippy::vec_box)] // loops are handed from thread to thread as they are: as pointers
     pub fn start(self: &Arc<Crew>, workers: Vec<Box<Worker>>) -> io::Result<()> {
         let count = workers.len();
         for worker in workers {

@@ -14,7 +14,7 @@ pub(super) const SIGNIFICANT_DIGITS_MIN: i32 = 16;
 pub(super) const RESULT_SCALE_MAX: i32 = 1000;
 
 /// Rounded here, left of the first digit there can be, every value is zero or too large.
-const ROUNDING_SCALE_MIN: i32 = -(WEIGHT_MAX + 1) * DIGITS as i32 - 1;
+const ROUNDING_SCALE_MIN: i32 = -(WEIGHT_MAX + 1) * DIGITS - 1;
 
 #[cold]
 pub(super) fn overflow() -> SqlError {
