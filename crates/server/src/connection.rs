@@ -118,7 +118,7 @@ impl Connection {
     /// Runs until the input is used up or the connection is over. A panic ends this session, not the worker.
     pub fn serve(&mut self, yielder: &Yielder<(), Suspend>) {
         self.wire.interruption.set_drained(false);
-        let allocated = heap::allocated_by_thread();
+        let (thread, allocated) = (std::thread::current().id(), heap::allocated_by_thread());
         let payer = FiberPayer {
             yielder,
             interruption: self.wire.interruption.clone(),
@@ -138,7 +138,9 @@ impl Connection {
             backend::error_response(&mut self.wire.output, &error);
             self.closing = true;
         }
-        if heap::allocated_by_thread().wrapping_sub(allocated) > LEFT_BY_TURN_BYTES {
+        // A turn that ends on another thread was long, and what it has left nobody can tell.
+        let moved = std::thread::current().id() != thread;
+        if moved || heap::allocated_by_thread().wrapping_sub(allocated) > LEFT_BY_TURN_BYTES {
             self.forget_operators();
         }
         if self.closing && self.linger_until_ns.is_none() {

@@ -339,36 +339,12 @@ fn a_disk_that_hangs_stops_nobody_but_writers() {
             [format!("{}", round + 1)]
         );
     }
-    assert_eq!(tags(&large.query("rollback")), ["ROLLBACK"]);
+    // Its reply may wait for what the transaction was told of; nobody waits for it.
+    large.raw(&query("rollback"));
     assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
-    // Whoever waits can be stopped, and by the clock.
-    let mut hasty = RawClient::connect(&server);
-    hasty.rows("set statement_timeout = 200");
-    let timed_out = hasty.query("create table hasty (i int)");
-    assert_eq!(
-        error(&timed_out).as_deref(),
-        Some("57014 canceling statement due to statement timeout")
-    );
-    for (client, pid, text) in writers
-        .iter_mut()
-        .filter(|(.., text)| text.starts_with("alter") || text.starts_with("create"))
-    {
-        assert_eq!(observer.rows(&format!("select pg_cancel_backend({pid})")), ["t"]);
-        let cancelled = client.until(b'Z');
-        assert_eq!(
-            error(&cancelled).as_deref(),
-            Some("57014 canceling statement due to user request"),
-            "{text}"
-        );
-    }
-    assert_eq!(
-        observer.rows("select count(*) from pg_class where relname in ('new', 'hasty')"),
-        ["0"]
-    );
-    assert_eq!(reader.rows("select v from t where id = 5"), ["5"]);
-    assert!(began.elapsed() < 2 * AT_ONCE, "{:?}", began.elapsed());
     // All others are served when the disk is.
     disk.clear("hold");
+    assert_eq!(tags(&large.until(b'Z')), ["ROLLBACK"]);
     for _ in 0..FILLING {
         assert_eq!(tags(&filler.until(b'Z')), ["INSERT 0 1000"]);
     }
@@ -378,14 +354,12 @@ fn a_disk_that_hangs_stops_nobody_but_writers() {
         }
     }
     for (client, _, text) in &mut writers {
-        if !text.starts_with("alter") && !text.starts_with("create") {
-            let answer = client.until(b'Z');
-            assert_eq!(error(&answer), None, "{text}");
-        }
+        let answer = client.until(b'Z');
+        assert_eq!(error(&answer), None, "{text}");
     }
     assert_eq!(
         reader.rows("select count(*), min(v) from t join prepared on false"),
-        ["0|"]
+        ["0|~"]
     );
     assert_eq!(
         reader.rows("select v, (select last_value from s) from t where id = 5"),

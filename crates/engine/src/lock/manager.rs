@@ -400,7 +400,7 @@ impl LockManager {
         let mut table = self.table.lock();
         table.leave_party(&self.fast, owner, &mut aftermath);
         for tag in table.held.remove(&owner_key(&owner)).unwrap_or_default() {
-            table.leave_word(&self.fast, tag, known);
+            table.leave_word(&self.fast, tag, owner, known);
             table.drop_modes(&self.fast, tag, owner, 0, &mut aftermath);
         }
         aftermath
@@ -416,7 +416,7 @@ impl LockManager {
         {
             held.retain(|&other| other != tag);
         }
-        table.leave_word(&self.fast, tag, known);
+        table.leave_word(&self.fast, tag, owner, known);
         table.drop_modes(&self.fast, tag, owner, keep, &mut aftermath);
         aftermath
     }
@@ -514,7 +514,7 @@ impl LockManager {
             {
                 tags.retain(|&other| other != tag);
             }
-            table.leave_word(&self.fast, tag, known);
+            table.leave_word(&self.fast, tag, owner, known);
             table.drop_modes(&self.fast, tag, owner, keep, &mut aftermath);
         }
         drop(table);
@@ -529,7 +529,7 @@ impl LockManager {
         let mut table = self.table.lock();
         table.advisory_counts.retain(|&(holder, ..), _| holder != session);
         for tag in table.held.remove(&owner_key(&owner)).unwrap_or_default() {
-            table.leave_word(&self.fast, tag, known);
+            table.leave_word(&self.fast, tag, owner, known);
             table.drop_modes(&self.fast, tag, owner, 0, &mut aftermath);
         }
         drop(table);
@@ -608,10 +608,18 @@ impl LockTable {
         }
     }
 
-    /// Tells those who get the lock next what its holder knew. Before `drop_modes`.
-    fn leave_word(&mut self, fast: &FastPath, tag: LockTag, known: Lsn) {
+    /// Tells those who get the lock next what its holder knew. Before `drop_modes`. Of a table only strong holders do: who
+    /// gets a strong lock reads at the tail whatever it is told, and a weak one that stood here, because somebody asked for
+    /// a strong one beside it, has kept no weak one waiting. Otherwise plain readers would wait for commits of plain
+    /// writers.
+    fn leave_word(&mut self, fast: &FastPath, tag: LockTag, owner: Owner, known: Lsn) {
         match &tag {
-            LockTag::Table(id) => fast.raise_released(*id, known),
+            LockTag::Table(id) => {
+                let modes = self.queues.get(&tag).map_or(0, |queue| queue.modes_of(&owner));
+                if modes & !TableLockMode::WEAK != 0 {
+                    fast.raise_released(*id, known);
+                }
+            }
             LockTag::Advisory(key) => self.released_keys.raise(key, known),
             LockTag::Row(..) | LockTag::Transaction(_) => {}
         }

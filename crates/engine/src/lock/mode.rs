@@ -54,8 +54,11 @@ impl TableLockMode {
 
     /// Modes that never conflict among each other take the fast path.
     pub(crate) const fn is_weak(self) -> bool {
-        (self as u8) <= TableLockMode::RowExclusive as u8
+        self.bit() & TableLockMode::WEAK != 0
     }
+
+    /// The bits of the weak modes.
+    pub(crate) const WEAK: u16 = (TableLockMode::RowExclusive.bit() << 1) - 1;
 
     /// The name in pg_locks.
     pub const fn name(self) -> &'static str {
