@@ -68,14 +68,10 @@ pub fn plan_statement(
         }
         utility => Ok(Plan {
             body: PlanBody::Utility(Arc::new(utility.clone())),
-            output: Vec::new(),
             returns_rows: matches!(
                 utility,
                 Statement::Show(_) | Statement::Explain(_) | Statement::Execute(_) | Statement::Fetch(_)
             ),
-            relations: Vec::new(),
-            constants_matter: false,
-            routines: Vec::new(),
             ..parameters_within(statement, parameter_types, catalog, settings)?
         }),
     }
@@ -95,16 +91,7 @@ fn parameters_within(
         _ => None,
     };
     let may_have = settings.names.is_none() && settings.text.contains('$');
-    let mut plan = Plan {
-        body: PlanBody::Utility(Arc::new(Statement::Unsupported("empty statement"))),
-        parameters: Vec::new(),
-        output: Vec::new(),
-        returns_rows: false,
-        dependencies: Vec::new(),
-        relations: Vec::new(),
-        constants_matter: false,
-        routines: Vec::new(),
-    };
+    let mut plan = Plan::empty();
     if let Some(inner) = inner.filter(|_| may_have) {
         let inner = ParsedStatement {
             statement: inner.clone(),

@@ -209,7 +209,7 @@ impl SessionState {
     ) -> SqlResult<Arc<CachedPlan>> {
         let generation = self.catalog.generation();
         let plan = match statement {
-            None => empty_plan(),
+            None => Plan::empty(),
             Some(statement) => {
                 let settings = PlanSettings {
                     folder: Some(&crate::expr::FOLDER),
@@ -415,18 +415,5 @@ fn lock_mode(lock: RelationLock) -> TableLockMode {
         RelationLock::AccessShare => TableLockMode::AccessShare,
         RelationLock::RowShare => TableLockMode::RowShare,
         RelationLock::RowExclusive => TableLockMode::RowExclusive,
-    }
-}
-
-fn empty_plan() -> Plan {
-    Plan {
-        body: PlanBody::Utility(Arc::new(mote_sql::ast::Statement::Unsupported("empty statement"))),
-        parameters: Vec::new(),
-        output: Vec::new(),
-        returns_rows: false,
-        dependencies: Vec::new(),
-        relations: Vec::new(),
-        constants_matter: false,
-        routines: Vec::new(),
     }
 }

@@ -38,6 +38,22 @@ pub struct Plan {
     pub routines: Vec<Arc<Routine>>,
 }
 
+impl Plan {
+    /// Of a statement that does nothing: an empty text.
+    pub fn empty() -> Plan {
+        Plan {
+            body: PlanBody::Utility(Arc::new(Statement::Unsupported("empty statement"))),
+            parameters: Vec::new(),
+            output: Vec::new(),
+            returns_rows: false,
+            dependencies: Vec::new(),
+            relations: Vec::new(),
+            constants_matter: false,
+            routines: Vec::new(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum PlanBody {
     Query(Box<QueryPlan>),

@@ -333,6 +333,12 @@ fn new_order_rest(session: &mut Admin, at: Customer, order: i32) -> DriverResult
     Ok(())
 }
 
+fn committed_new_order(session: &mut Admin, at: Customer) -> DriverResult<i32> {
+    let order = new_order(session, at)?;
+    commit(session)?;
+    Ok(order)
+}
+
 fn payment(session: &mut Admin, at: Customer, amount: f64) -> DriverResult<()> {
     let Customer {
         warehouse: w,
@@ -547,11 +553,7 @@ fn status_beside_rollback(stage: &Stage, prng: &mut Prng) -> Result<String, Fail
 fn two_new_orders(stage: &Stage, prng: &mut Prng, end: &'static str) -> Result<String, Failure> {
     let (mut first, at) = (stage.session()?, stage.customer(prng));
     let order = new_order(&mut first, at)?;
-    let second = stage.beside(move |session| {
-        let order = new_order(session, at)?;
-        commit(session)?;
-        Ok(order)
-    })?;
+    let second = stage.beside(move |session| committed_new_order(session, at))?;
     expect(second.waits(), || {
         "the second new order did not wait for the first one's district".into()
     })?;
@@ -641,11 +643,13 @@ fn prices_repeat(stage: &Stage, prng: &mut Prng) -> Result<String, Failure> {
     })?;
     let waits = raise.waits();
     let again = unless_refused(&mut first, |session| Ok((price(session, x)?, price(session, y)?)))?;
-    raise.finish()?;
+    // Put back whatever came of it.
+    let raised = raise.finish();
     stage.session()?.execute(&format!(
         "UPDATE bmsql_item SET i_price = CASE i_id WHEN {x} THEN {} ELSE {} END WHERE i_id IN ({x}, {y})",
         before.0, before.1
     ))?;
+    raised?;
     let repeats = |again: (f64, f64)| same(again.0, before.0) && same(again.1, before.1);
     expect(same(met, before.0) && again.is_none_or(repeats), || {
         format!(
@@ -667,20 +671,18 @@ fn no_phantom_order(stage: &Stage, prng: &mut Prng) -> Result<String, Failure> {
     first.execute(&format!("DELETE FROM bmsql_new_order WHERE {district}"))?;
     first.execute("BEGIN")?;
     let seen = oldest_new_order(&mut first, at)?;
-    let second = stage.beside(move |session| {
-        let order = new_order(session, at)?;
-        commit(session)?;
-        Ok(order)
-    })?;
+    let second = stage.beside(move |session| committed_new_order(session, at))?;
     let waits = second.waits();
     let again = unless_refused(&mut first, |session| oldest_new_order(session, at))?;
-    let order = second.finish()?;
+    let ordered = second.finish();
+    // Put back whatever came of it.
     for row in rows.iter().filter_map(|row| row[0].as_deref()) {
         first.execute(&format!(
             "INSERT INTO bmsql_new_order (no_w_id, no_d_id, no_o_id) VALUES ({}, {}, {row})",
             at.warehouse, at.district
         ))?;
     }
+    let order = ordered?;
     let appeared = again.flatten();
     expect(seen.is_none() && appeared.is_none(), || {
         format!(
@@ -700,11 +702,7 @@ fn no_phantom_status(stage: &Stage, prng: &mut Prng) -> Result<String, Failure> 
     let (mut first, at) = (stage.session()?, stage.customer(prng));
     first.execute("BEGIN")?;
     let seen = last_order(&mut first, at)?.0;
-    let second = stage.beside(move |session| {
-        let order = new_order(session, at)?;
-        commit(session)?;
-        Ok(order)
-    })?;
+    let second = stage.beside(move |session| committed_new_order(session, at))?;
     let waits = second.waits();
     let again = unless_refused(&mut first, |session| last_order(session, at))?;
     let order = second.finish()?;
