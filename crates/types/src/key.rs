@@ -228,5 +228,8 @@ pub fn key_bound(datum: &Datum, ty: ColumnType) -> KeyBound {
     }
 }
 
+pub use place::{Fit, Place, fit, follows_zone, place, widens};
+
+mod place;
 #[cfg(test)]
 mod tests;
