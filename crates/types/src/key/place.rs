@@ -51,7 +51,7 @@ pub fn fit(value: Oid, key: Oid) -> Option<Fit> {
     Some(match (value, key) {
         (INT2 | INT4 | INT8 | NUMERIC, INT2 | INT4 | INT8) => Fit::Exact,
         // A float8 stands for several int8: turned into float8 they are equal.
-        (FLOAT4 | FLOAT8, INT2 | INT4) if value == FLOAT8 || key == INT2 => Fit::Exact,
+        (FLOAT4 | FLOAT8, INT2 | INT4) => Fit::Exact,
         (FLOAT4, FLOAT8) | (FLOAT8, FLOAT4) => Fit::Exact,
         (DATE, TIMESTAMP | TIMESTAMPTZ) | (TIMESTAMP, TIMESTAMPTZ | DATE) => Fit::Exact,
         (TIMESTAMPTZ, TIMESTAMP | DATE) => Fit::Near,
@@ -184,7 +184,6 @@ fn among_scaled(value: Datum, key: ColumnType) -> Place {
             Place::After(Datum::Numeric(Numeric::from_scaled_i64(scaled, scale)))
         }
         KeyBound::BelowAll => Place::BelowAll,
-        KeyBound::AboveAll => Place::AboveAll,
     }
 }
 
