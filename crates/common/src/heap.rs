@@ -16,18 +16,36 @@ pub fn note(bytes: isize) {
     BYTES.with(|total| total.set(total.get().wrapping_add(bytes)));
 }
 
-/// Bytes that the calling thread has allocated, less those that it has freed. What other threads freed counts there: the
-/// difference of two answers is what work between them has left behind, as long as it stays on its thread.
-#[inline(never)]
-pub fn allocated_by_thread() -> isize {
-    BYTES.with(Cell::get)
+/// Where a thread's account stood when some work began. The work may be a session's, which can go on on another thread.
+pub struct Mark {
+    /// Address of the thread's account: no two threads that run have the same.
+    account: usize,
+    bytes: isize,
 }
 
-/// Runs `work`; answers how many bytes it has left allocated, too.
-pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    let before = allocated_by_thread();
+impl Mark {
+    #[inline(never)]
+    pub fn set() -> Mark {
+        BYTES.with(|total| Mark {
+            account: std::ptr::from_ref(total).addr(),
+            bytes: total.get(),
+        })
+    }
+
+    /// Bytes that the thread has allocated since, less those that it has freed: what the work has left behind. None: the
+    /// work went on on another thread, and nobody can tell.
+    pub fn left(&self) -> Option<usize> {
+        let now = Mark::set();
+        let left = now.bytes.wrapping_sub(self.bytes).max(0) as usize;
+        (now.account == self.account).then_some(left)
+    }
+}
+
+/// Runs `work`; answers how many bytes it has left allocated, too, as [`Mark::left`] does.
+pub fn measured<T>(work: impl FnOnce() -> T) -> (T, Option<usize>) {
+    let mark = Mark::set();
     let result = work();
-    (result, allocated_by_thread().wrapping_sub(before).max(0) as usize)
+    (result, mark.left())
 }
 
 #[cfg(test)]
@@ -40,9 +58,19 @@ mod tests {
             note(100);
             note(-30);
         });
-        assert_eq!(left, 70);
-        assert_eq!(measured(|| note(-500)).1, 0, "what was there before may go");
+        assert_eq!(left, Some(70));
+        assert_eq!(measured(|| note(-500)).1, Some(0), "what was there before may go");
         let other = std::thread::spawn(|| measured(|| note(1000)).1);
-        assert_eq!((other.join().expect("no panic"), measured(|| ()).1), (1000, 0));
+        assert_eq!(
+            (other.join().expect("no panic"), measured(|| ()).1),
+            (Some(1000), Some(0))
+        );
+    }
+
+    #[test]
+    fn another_threads_account_tells_nothing() {
+        let mark = Mark::set();
+        let other = std::thread::spawn(move || mark.left());
+        assert_eq!(other.join().expect("no panic"), None);
     }
 }

@@ -92,7 +92,10 @@ impl Drop for Restored {
     fn drop(&mut self) {
         STATE.with(|state| state.swap(&self.0));
         // After the swap this is what the ended work was promised.
-        memory::forget_pending(self.0.pending_bytes.take());
+        let promised = self.0.pending_bytes.take();
+        if promised > 0 {
+            memory::forget_pending(promised);
+        }
     }
 }
 

@@ -47,7 +47,6 @@ pub enum KeyBound {
     /// Not a possible key, but this is the greatest possible one below it.
     Between(i64),
     BelowAll,
-    AboveAll,
 }
 
 /// Appends a datum's key bytes. The datum is of type `column.ty` and a possible value of it (`key_bound` is `Exact`);
@@ -216,7 +215,7 @@ pub fn key_bound(datum: &Datum, ty: ColumnType) -> KeyBound {
         return if value.is_negative() {
             KeyBound::BelowAll
         } else {
-            KeyBound::AboveAll
+            BELOW_NAN
         };
     }
     let truncated = value.trunc(scale);
@@ -224,9 +223,15 @@ pub fn key_bound(datum: &Datum, ty: ColumnType) -> KeyBound {
         Some(floor) if truncated.cmp(value) == Ordering::Greater => KeyBound::Between(floor - 1),
         Some(floor) if floor < i64::MAX => KeyBound::Between(floor),
         _ if value.is_negative() => KeyBound::BelowAll,
-        _ => KeyBound::AboveAll,
+        _ => BELOW_NAN,
     }
 }
 
+/// Above all numbers: NaN alone is greater, and its key the greatest of all.
+const BELOW_NAN: KeyBound = KeyBound::Between(i64::MAX - 1);
+
+pub use place::{Fit, Place, fit, follows_zone, place, widens};
+
+mod place;
 #[cfg(test)]
 mod tests;

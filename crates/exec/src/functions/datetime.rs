@@ -143,7 +143,11 @@ pub(crate) fn common_instants(runtime: &Runtime<'_, '_>, left: &Datum, right: &D
             Datum::Date(days) => match *days {
                 datetime::DATE_INFINITY => datetime::TIMESTAMP_INFINITY,
                 datetime::DATE_NEGATIVE_INFINITY => datetime::TIMESTAMP_NEGATIVE_INFINITY,
-                days => (days as i64).saturating_mul(datetime::DAY_US),
+                // Beyond all timestamps, and yet not infinite.
+                days => (days as i64).saturating_mul(datetime::DAY_US).clamp(
+                    datetime::TIMESTAMP_NEGATIVE_INFINITY + 1,
+                    datetime::TIMESTAMP_INFINITY - 1,
+                ),
             },
             other => instant(other),
         };

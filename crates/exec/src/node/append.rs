@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mote_common::SqlResult;
 use mote_sql::catalog::operator::Comparison;
-use mote_sql::catalog::partition::PartitionScheme;
+use mote_sql::catalog::partition::{PartitionKey, PartitionScheme};
 use mote_sql::catalog::partition_match::KeyCondition;
 use mote_sql::plan::node::{self, AnyOf, PruneBranch, PruneCondition};
 use mote_types::Datum;
@@ -82,7 +82,7 @@ impl Pruning {
 
     /// Adds the inputs that may have rows, in their order.
     pub(crate) fn select(&self, live: &mut Vec<usize>, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
-        let known = evaluate(&self.conditions, runtime)?;
+        let known = evaluate(&self.conditions, &self.scheme.keys, runtime)?;
         for position in self.scheme.matching(&known).positions() {
             match &self.branches[position] {
                 Branch::Absent => {}
@@ -113,16 +113,23 @@ fn compile_conditions(conditions: &[PruneCondition]) -> SqlResult<Box<[Condition
     conditions.iter().map(condition).collect()
 }
 
-fn evaluate(conditions: &[Condition], runtime: &mut Runtime<'_, '_>) -> SqlResult<Vec<KeyCondition>> {
+fn evaluate(
+    conditions: &[Condition],
+    keys: &[PartitionKey],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Vec<KeyCondition>> {
+    let ty = |key: u16| keys[usize::from(key)].ty;
     let mut known = Vec::with_capacity(conditions.len());
     for condition in conditions {
         known.push(match condition {
             Condition::Compare(key, comparison, value) => {
-                KeyCondition::Compare(*key, *comparison, value.evaluate(&[], runtime)?)
+                let value = value.evaluate(&[], runtime)?;
+                KeyCondition::compare(*key, *comparison, value, ty(*key), &runtime.format().time_zone)
             }
             Condition::List(key, list) => {
                 let values = list.iter().map(|value| value.evaluate(&[], runtime));
-                KeyCondition::AnyOf(*key, values.collect::<SqlResult<_>>()?)
+                let values = values.collect::<SqlResult<Vec<_>>>()?;
+                KeyCondition::any_of(*key, values, ty(*key), &runtime.format().time_zone)
             }
             Condition::Array(key, array) => {
                 let elements = match array.evaluate(&[], runtime)? {
@@ -130,12 +137,12 @@ fn evaluate(conditions: &[Condition], runtime: &mut Runtime<'_, '_>) -> SqlResul
                     // Nothing equals an element of NULL.
                     _ => Vec::new(),
                 };
-                KeyCondition::AnyOf(*key, elements)
+                KeyCondition::any_of(*key, elements, ty(*key), &runtime.format().time_zone)
             }
             Condition::IsNull(key) => KeyCondition::IsNull(*key),
             Condition::IsNotNull(key) => KeyCondition::IsNotNull(*key),
             Condition::Or(alternatives) => {
-                let alternatives = alternatives.iter().map(|list| evaluate(list, runtime));
+                let alternatives = alternatives.iter().map(|list| evaluate(list, keys, runtime));
                 KeyCondition::Or(alternatives.collect::<SqlResult<_>>()?)
             }
         });

@@ -15,8 +15,8 @@ use mote_engine::index::{Cursor, Direction, KeyRange};
 use mote_engine::{KeyColumn, RowVersion, SLOTS_AHEAD, Table, TableIndex, VERSIONS_AHEAD};
 use mote_sql::catalog::Relation;
 use mote_sql::plan::node::{self, AnyOf, IndexBound, IndexEquality, MemberNumber, ScanId};
-use mote_types::key::{KeyBound, key_bound};
-use mote_types::{ColumnType, Datum, Numeric};
+use mote_types::key::{Place, place};
+use mote_types::{ColumnType, Datum};
 
 use super::Operator;
 use super::scan::{ScanColumns, read_replacement, replacement};
@@ -126,16 +126,16 @@ impl Program {
             if value.is_null() {
                 return Ok(None);
             }
-            let (value, inclusive) = match key_bound(&value, ty) {
-                KeyBound::Exact => (value, limit.inclusive),
+            let (value, inclusive) = match place(value, ty, &runtime.format().time_zone) {
+                Place::At(value) => (value, limit.inclusive),
                 // Above the greatest possible key below it, or up to that key and with it.
-                KeyBound::Between(scaled) => {
-                    let scale = ty.numeric_precision_scale().map_or(0, |(_, scale)| scale);
-                    (Datum::Numeric(Numeric::from_scaled_i64(scaled, scale)), !is_lower)
-                }
-                KeyBound::BelowAll if is_lower => continue,
-                KeyBound::AboveAll if !is_lower => continue,
-                KeyBound::BelowAll | KeyBound::AboveAll => return Ok(None),
+                Place::After(value) => (value, !is_lower),
+                // The filter looks at what lies near the edge.
+                Place::Within(value, _) if is_lower => (value, true),
+                Place::Within(_, value) => (value, true),
+                Place::BelowAll if is_lower => continue,
+                Place::AboveAll if !is_lower => continue,
+                Place::BelowAll | Place::AboveAll => return Ok(None),
             };
             let mut edge = key.to_vec();
             append_key(column, ty, &value, &mut edge, scratch);
@@ -225,7 +225,12 @@ impl State {
                 _ => continue,
             }
             has_list = true;
-            self.elements.retain(|element| !element.is_null());
+            let ty = self.program.key_types[number];
+            let elements = std::mem::take(&mut self.elements).into_iter();
+            self.elements = elements
+                .filter(|element| !element.is_null())
+                .filter_map(|element| exact(element, ty, runtime))
+                .collect();
             self.elements.sort_by(order);
             self.elements.dedup_by(|a, b| equal(a, b));
             let (_, index) = self.source.as_ref().expect("resolved before the start");
@@ -276,13 +281,15 @@ impl State {
             };
             let tests_null = matches!(equality, Equality::IsNull);
             let ty = program.key_types[number];
+            let value = match value.is_null() {
+                true => (tests_null && columns[number].nullable).then_some(value),
+                false => exact(value, ty, runtime),
+            };
             // A null in a NOT NULL column, or compared by `=`, is nowhere; neither is 1.005 in a numeric(12,2).
-            if value.is_null() && (!tests_null || !columns[number].nullable)
-                || !matches!(key_bound(&value, ty), KeyBound::Exact)
-            {
+            let Some(value) = value else {
                 *position = Position::Done;
                 return Ok(());
-            }
+            };
             append_key(&columns[number], ty, &value, key, scratch);
         }
         if program.equals.len() == columns.len() {
@@ -351,6 +358,14 @@ impl State {
             self.program.columns.read(&version, &view, &mut self.row);
             return Ok(true);
         }
+    }
+}
+
+/// The key that equals a value whose type fits the key's; None: there can be none.
+fn exact(value: Datum, key: ColumnType, runtime: &Runtime<'_, '_>) -> Option<Datum> {
+    match place(value, key, &runtime.format().time_zone) {
+        Place::At(value) => Some(value),
+        _ => None,
     }
 }
 

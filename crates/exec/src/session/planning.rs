@@ -35,6 +35,8 @@ const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;
 
 /// What a statement's tree takes for each byte of its text, about.
 const TREE_BYTES_PER_TEXT_BYTE: usize = 24;
+/// What a plan is taken to hold where nobody can tell, since the thread was changed while it was made: a large one.
+const PLAN_BYTES_ASSUMED: usize = 256 << 10;
 /// Databases of one process whose plans a thread keeps: more than one only in tests and in programs that embed several.
 const DATABASES_MAX: usize = 4;
 
@@ -165,7 +167,9 @@ impl SessionState {
             heap::measured(|| self.plan(&text, statement.as_deref(), types, None, host));
         let plan = plan?;
         Ok(Arc::new(Prepared {
-            bytes: size_of::<Prepared>() + planned_bytes + TREE_BYTES_PER_TEXT_BYTE * text.len(),
+            bytes: size_of::<Prepared>()
+                + planned_bytes.unwrap_or(PLAN_BYTES_ASSUMED)
+                + TREE_BYTES_PER_TEXT_BYTE * text.len(),
             text,
             statement,
             declared_types: types.to_vec(),

@@ -1,10 +1,10 @@
 //! The threads that run event loops and long statements, and the monitor that replaces one that is held up.
 //!
 //! Every thread has a [`Post`]. The monitor looks at all of them every two milliseconds (less often while nothing
-//! happens). A thread that has been in the same run since the last look is held up by something that cannot be
-//! interrupted: a function call, the planner, a page that must come from disk. If it owned an event loop, another
-//! thread takes the loop over, with all other connections; the thread keeps the one it runs and gives it back through
-//! the loop's inbox. See docs/design/0020.
+//! happens). A thread that has been in the same run since the last look, and did not merely wait for a core, is held up
+//! by something that cannot be interrupted: a function call, the planner, a page that must come from disk. If it owned
+//! an event loop, another thread takes the loop over, with all other connections; the thread keeps the one it runs and
+//! gives it back through the loop's inbox. See docs/design/0020.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,6 +18,7 @@ use parking_lot::{Condvar, Mutex};
 use super::fiber::{Ran, Reason};
 use super::long::{Long, LongStatements};
 use super::post::Post;
+use super::progress;
 use super::waker::Message;
 use super::worker::Worker;
 
@@ -25,7 +26,9 @@ use super::worker::Worker;
 const LOOK: Duration = Duration::from_millis(2);
 /// The same while nothing happens.
 const LOOK_IDLE: Duration = Duration::from_millis(32);
-/// A thread seen so often in the same run steps back behind the others (about 20 ms).
+/// A thread that has used less processor time in a run than this was not held up by what it computes.
+const HELD_UP: Duration = Duration::from_millis(1);
+/// A thread seen so often held up in the same run steps back behind the others (about 20 ms).
 const LOOKS_TO_LOWER: u32 = 10;
 
 pub struct Crew {
@@ -52,8 +55,29 @@ struct Loops {
 struct Watched {
     post: Arc<Post>,
     runs: u64,
-    /// How often the same run was seen.
+    /// Its processor time when the run was first seen.
+    used: Duration,
+    /// How often it was seen held up in the same run.
     looks: u32,
+}
+
+impl Watched {
+    /// Whether the thread is held up in the run that it was in at the last look.
+    fn is_held_up(&mut self) -> bool {
+        let runs = self.post.runs();
+        if runs % 2 == 0 {
+            self.runs = runs;
+            return false;
+        }
+        let used = progress::processor_time(self.post.thread());
+        if runs != self.runs {
+            (self.runs, self.used, self.looks) = (runs, used, 0);
+            return false;
+        }
+        // Where there are more threads than cores the kernel may not have run it meanwhile: that is nobody's fault, and
+        // another thread would wait for a core, too.
+        used.saturating_sub(self.used) >= HELD_UP || !progress::is_runnable(self.post.thread())
+    }
 }
 
 impl Crew {
@@ -123,6 +147,7 @@ impl Crew {
         self.watched.lock().push(Watched {
             post: post.clone(),
             runs: 0,
+            used: Duration::ZERO,
             looks: 0,
         });
         post
@@ -225,10 +250,10 @@ impl Crew {
         let (mut active, mut held_up) = (false, false);
         let mut taken = Vec::new();
         for watched in self.watched.lock().iter_mut() {
-            let runs = watched.post.runs();
-            active |= runs % 2 == 1 || runs != watched.runs;
-            if runs % 2 == 0 || runs != watched.runs {
-                (watched.runs, watched.looks) = (runs, 0);
+            let before = watched.runs;
+            let is_held_up = watched.is_held_up();
+            active |= watched.runs % 2 == 1 || watched.runs != before;
+            if !is_held_up {
                 continue;
             }
             watched.looks += 1;
@@ -236,7 +261,7 @@ impl Crew {
             taken.extend(watched.post.take());
             held_up = true;
             if watched.looks == LOOKS_TO_LOWER {
-                watched.post.lower(runs);
+                watched.post.lower(watched.runs);
             }
         }
         for worker in taken {

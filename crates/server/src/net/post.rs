@@ -50,6 +50,10 @@ impl Post {
         (!left.is_null()).then(|| unsafe { Box::from_raw(left) })
     }
 
+    pub fn thread(&self) -> rustix::thread::Pid {
+        self.thread
+    }
+
     /// Marks the begin of a run. Relaxed, here and below: see `runs`. Only the owner writes: no read-modify-write.
     pub fn begin(&self) {
         self.runs

@@ -4,7 +4,9 @@
 //! a nested loop. It answers a superset: a partition that is left out holds no such row; one that stays may hold none
 //! either. Conditions are joined by AND; NULL meets no comparison.
 
-use mote_types::Datum;
+use mote_types::datetime::TimeZone;
+use mote_types::key::{Place, place};
+use mote_types::{ColumnType, Datum};
 
 use super::operator::Comparison;
 use super::partition::{MAXIMUM, PartitionScheme, PartitionStrategy, VALUE};
@@ -21,6 +23,58 @@ pub enum KeyCondition {
     IsNotNull(u16),
     /// One of these holds, each a list joined by AND.
     Or(Vec<Vec<KeyCondition>>),
+}
+
+impl KeyCondition {
+    /// A comparison of a key with a value whose type fits the key's exactly (`mote_types::key::fit`).
+    pub fn compare(
+        number: u16,
+        comparison: Comparison,
+        value: Datum,
+        key: ColumnType,
+        zone: &TimeZone,
+    ) -> KeyCondition {
+        if value.is_null() {
+            return KeyCondition::Compare(number, comparison, value);
+        }
+        let nothing = KeyCondition::AnyOf(number, Vec::new());
+        let everything = KeyCondition::IsNotNull(number);
+        let is_lower = match comparison {
+            Comparison::Greater | Comparison::GreaterOrEqual => true,
+            Comparison::Less | Comparison::LessOrEqual => false,
+            Comparison::Equal => {
+                return match place(value, key, zone) {
+                    Place::At(value) => KeyCondition::Compare(number, comparison, value),
+                    _ => nothing,
+                };
+            }
+            Comparison::NotEqual => return everything,
+        };
+        match place(value, key, zone) {
+            Place::At(value) => KeyCondition::Compare(number, comparison, value),
+            Place::After(below) if is_lower => KeyCondition::Compare(number, Comparison::Greater, below),
+            Place::After(below) => KeyCondition::Compare(number, Comparison::LessOrEqual, below),
+            Place::BelowAll if is_lower => everything,
+            Place::AboveAll if !is_lower => everything,
+            Place::BelowAll | Place::AboveAll => nothing,
+            Place::Within(..) => everything,
+        }
+    }
+
+    /// A comparison of a key with each of these values, as above.
+    pub fn any_of(
+        number: u16,
+        values: impl IntoIterator<Item = Datum>,
+        key: ColumnType,
+        zone: &TimeZone,
+    ) -> KeyCondition {
+        let values = values.into_iter().filter(|value| !value.is_null());
+        let placed = values.filter_map(|value| match place(value, key, zone) {
+            Place::At(value) => Some(value),
+            _ => None,
+        });
+        KeyCondition::AnyOf(number, placed.collect())
+    }
 }
 
 /// Positions in a scheme, one flag each.

@@ -3,6 +3,9 @@
 //! Conditions bind partition keys by the rules that bind index keys. What constants decide is decided here; what
 //! depends on a parameter or an outer row is left to the Append, which asks when it starts.
 
+use mote_types::datetime::TimeZone;
+use mote_types::key::{Fit, follows_zone};
+
 use super::Planner;
 use super::scan::Binding;
 use super::simplify::simplify;
@@ -56,7 +59,7 @@ impl Planner<'_> {
         let mut is_needed = false;
         for (position, condition) in conditions.iter().enumerate() {
             if let Some(condition) = self.prune_condition(condition, item, &keys) {
-                if constant(&condition).is_none() {
+                if constant(&condition, &tree.keys).is_none() {
                     is_needed = true;
                     if !pruned.used.contains(&position) {
                         pruned.used.push(position);
@@ -65,7 +68,10 @@ impl Planner<'_> {
                 found.push(condition);
             }
         }
-        let known: Vec<KeyCondition> = found.iter().filter_map(constant).collect();
+        let known = found
+            .iter()
+            .filter_map(|condition| constant(condition, &tree.keys));
+        let known: Vec<KeyCondition> = known.collect();
         let matching = tree.scheme.matching(&known);
         let mut branches = Vec::with_capacity(tree.branches.len());
         for (position, branch) in tree.branches.iter().enumerate() {
@@ -118,11 +124,11 @@ impl Planner<'_> {
                 value
             };
             return Some(match self.binding(condition, item, key) {
-                None => continue,
+                None | Some(Binding::Bound(_, _, Fit::Near)) => continue,
                 Some(Binding::Equal(value)) => {
                     PruneCondition::Compare(number, Comparison::Equal, folded(value))
                 }
-                Some(Binding::Bound(comparison, value)) => {
+                Some(Binding::Bound(comparison, value, Fit::Exact)) => {
                     PruneCondition::Compare(number, comparison, folded(value))
                 }
                 Some(Binding::IsNull) => PruneCondition::IsNull(number),
@@ -150,24 +156,31 @@ fn as_index_key(key: &PartitionKey) -> IndexKey {
     }
 }
 
-/// The condition with its values, if all are known now.
-fn constant(condition: &PruneCondition) -> Option<KeyCondition> {
-    let value = |expr: &Expr| match expr {
-        Expr::Constant(value, _) => Some(value.clone()),
+/// The condition with its values, if all are known now, and so is what they say of the keys.
+fn constant(condition: &PruneCondition, keys: &[PartitionKey]) -> Option<KeyCondition> {
+    let ty = |key: u16| keys[usize::from(key)].ty;
+    let value = |key: u16, expr: &Expr| match expr {
+        Expr::Constant(value, from) if !follows_zone(from.oid, ty(key).oid) => Some(value.clone()),
         _ => None,
     };
+    // None of the values depends on it.
+    let zone = TimeZone::utc();
     Some(match condition {
         PruneCondition::Compare(key, comparison, expr) => {
-            KeyCondition::Compare(*key, *comparison, value(expr)?)
+            KeyCondition::compare(*key, *comparison, value(*key, expr)?, ty(*key), &zone)
         }
         PruneCondition::AnyOf(key, AnyOf::List(list)) => {
-            KeyCondition::AnyOf(*key, list.iter().map(value).collect::<Option<_>>()?)
+            let list: Option<Vec<_>> = list.iter().map(|expr| value(*key, expr)).collect();
+            KeyCondition::any_of(*key, list?, ty(*key), &zone)
         }
         PruneCondition::AnyOf(_, AnyOf::Array(_)) => return None,
         PruneCondition::IsNull(key) => KeyCondition::IsNull(*key),
         PruneCondition::IsNotNull(key) => KeyCondition::IsNotNull(*key),
         PruneCondition::Or(alternatives) => {
-            let all = |list: &Vec<PruneCondition>| list.iter().map(constant).collect::<Option<Vec<_>>>();
+            let all = |list: &Vec<PruneCondition>| {
+                let known = list.iter().map(|condition| constant(condition, keys));
+                known.collect::<Option<Vec<_>>>()
+            };
             KeyCondition::Or(alternatives.iter().map(all).collect::<Option<_>>()?)
         }
     })

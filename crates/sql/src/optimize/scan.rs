@@ -1,17 +1,19 @@
 //! Access paths of one base relation: which index, bound by what, in which order.
 //!
-//! A condition can bind an index key if one side is the key's column (or its expression) and the other does not read
-//! the relation. Equality binds a prefix of the keys; the key behind it may be bounded; what is left is a filter.
+//! A condition can bind an index key if one side is the key's column (or its expression), as it is or in a wider type, and
+//! the other does not read the relation. The value may be of another type than the key: what it says of the keys is found out
+//! when the scan opens (`mote_types::key::place`), and only which types fit is decided here. Equality binds a prefix of the keys; the key behind it may be bounded; what is left is a filter.
 //! Leaves out: joins, which ask again with the outer side's columns as values (`join`).
 
 use mote_types::catalog::user::is_enum;
-use mote_types::{ColumnType, Datum, oid};
+use mote_types::key::{Fit, fit, widens};
+use mote_types::{ColumnType, oid};
 
 use super::Planner;
 use super::estimate::{DESCENT_COST, FETCH_COST, index_rows, prefix_rows, selectivity, table_rows};
 use super::implication::implied;
 use crate::bind::query::FIRST_SYSTEM_COLUMN;
-use crate::catalog::operator::{Comparison, comparison_of, exact_operator};
+use crate::catalog::operator::{Comparison, comparison_of};
 use crate::catalog::{IndexDescription, IndexKey, IndexKeyTarget, Relation};
 use crate::plan::expr::{Expr, SortKey};
 use crate::plan::node::{AnyOf, IndexBound, IndexEquality};
@@ -40,62 +42,21 @@ pub(super) enum Binding {
     Equal(Expr),
     IsNull,
     Any(AnyOf),
-    Bound(Comparison, Expr),
+    /// The value's type fits the key's: a near one leaves the condition to be looked at.
+    Bound(Comparison, Expr, Fit),
 }
 
 fn is_text_family(ty: oid::Oid) -> bool {
     matches!(ty, oid::TEXT | oid::VARCHAR | oid::NAME)
 }
 
-/// The value in the key's own type, if the comparison allows that.
-fn key_value(value: &Expr, key: ColumnType, equality: bool) -> Option<Expr> {
-    let from = value.ty();
-    if from.oid == key.oid || (is_text_family(from.oid) && is_text_family(key.oid)) {
-        return Some(value.clone());
-    }
-    let rank = |ty: oid::Oid| match ty {
-        oid::INT2 => Some((2, i64::from(i16::MIN), i64::from(i16::MAX))),
-        oid::INT4 => Some((4, i64::from(i32::MIN), i64::from(i32::MAX))),
-        oid::INT8 => Some((8, i64::MIN, i64::MAX)),
-        _ => None,
-    };
-    let ((from_size, ..), (key_size, low, high)) = (rank(from.oid)?, rank(key.oid)?);
-    let target = ColumnType::new(key.oid);
-    let cast = Expr::Cast {
-        argument: Box::new(value.clone()),
-        from,
-        ty: target,
-        explicit: false,
-        location: -1,
-    };
-    if from_size <= key_size {
-        return Some(cast);
-    }
-    // A value too wide for the key equals none of its values: NULL finds no row.
-    if !equality {
-        return None;
-    }
-    let bound = |limit: i64| match from.oid {
-        oid::INT8 => Expr::Constant(Datum::Int8(limit), ColumnType::INT8),
-        _ => Expr::Constant(Datum::Int4(limit as i32), ColumnType::INT4),
-    };
-    let test = |name: &str, limit: i64| {
-        let function = exact_operator(name, from.oid, from.oid)?.function;
-        let arguments = vec![value.clone(), bound(limit)];
-        Some(Expr::Call {
-            function,
-            arguments,
-            variadic: false,
-            ty: ColumnType::BOOL,
-            location: -1,
-        })
-    };
-    let fits = Expr::And(vec![test(">=", low)?, test("<=", high)?]);
-    Some(Expr::Case {
-        branches: vec![(fits, cast)],
-        otherwise: None,
-        ty: target,
-    })
+/// The comparison must be that of the type which the key is compared in, not of one that it was turned into on the way.
+fn is_own(declared: oid::Oid, side: oid::Oid) -> bool {
+    declared == side
+        || (is_text_family(declared) && is_text_family(side))
+        || (declared == oid::ANYARRAY && ColumnType::new(side).is_array())
+        || (declared == oid::ANYENUM && is_enum(side))
+        || (declared == oid::OID && mote_types::catalog::is_oid_like(side))
 }
 
 impl Planner<'_> {
@@ -125,6 +86,19 @@ impl Planner<'_> {
         }
     }
 
+    /// The type in which this side of a comparison has the index key: its own or a wider one. None: it is something else.
+    fn key_side(&self, side: &Expr, item: u16, key: &IndexKey) -> Option<oid::Oid> {
+        if self.is_key(side, item, key) {
+            return Some(key.ty.oid);
+        }
+        match side {
+            Expr::Cast { argument, ty, .. } if ty.typmod == -1 && self.is_key(argument, item, key) => {
+                widens(key.ty.oid, ty.oid).then_some(ty.oid)
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn binding(&self, condition: &Expr, item: u16, key: &IndexKey) -> Option<Binding> {
         match condition {
             Expr::Call {
@@ -134,32 +108,24 @@ impl Planner<'_> {
                     return None;
                 };
                 let (comparison, operator) = comparison_of(*function)?;
-                let (comparison, value, declared) =
-                    if self.is_key(left, item, key) && !self.reads(right, item) {
-                        (comparison, right, operator.left)
-                    } else if self.is_key(right, item, key) && !self.reads(left, item) {
-                        (comparison.commuted(), left, operator.right)
-                    } else {
-                        return None;
-                    };
-                // The comparison must be the key type's own, not one of a type the column was turned into.
-                let own = declared == key.ty.oid
-                    || (is_text_family(declared) && is_text_family(key.ty.oid))
-                    || (key.ty.is_array() && declared == oid::ANYARRAY)
-                    || (is_enum(key.ty.oid) && declared == oid::ANYENUM)
-                    || mote_types::catalog::is_oid_like(key.ty.oid) && declared == oid::OID;
-                if !own || self.is_unstable(value) {
+                let (comparison, value, side, declared) = match self.key_side(left, item, key) {
+                    Some(side) if !self.reads(right, item) => (comparison, right, side, operator.left),
+                    _ => {
+                        let side = self.key_side(right, item, key)?;
+                        if self.reads(left, item) {
+                            return None;
+                        }
+                        (comparison.commuted(), left, side, operator.right)
+                    }
+                };
+                if !is_own(declared, side) || self.is_unstable(value) {
                     return None;
                 }
-                let equality = comparison == Comparison::Equal;
-                let value = match mote_types::catalog::is_oid_like(key.ty.oid) {
-                    true if mote_types::catalog::is_oid_like(value.ty().oid) => value.clone(),
-                    _ => key_value(value, key.ty, equality)?,
-                };
+                let fit = fit(value.ty().oid, key.ty.oid)?;
                 match comparison {
-                    Comparison::Equal => Some(Binding::Equal(value)),
+                    Comparison::Equal => (fit == Fit::Exact).then(|| Binding::Equal(value.clone())),
                     Comparison::NotEqual => None,
-                    other => Some(Binding::Bound(other, value)),
+                    other => Some(Binding::Bound(other, value.clone(), fit)),
                 }
             }
             Expr::IsNull(argument) if self.is_key(argument, item, key) => Some(Binding::IsNull),
@@ -168,24 +134,28 @@ impl Planner<'_> {
                 list,
                 negated: false,
                 ..
-            } if self.is_key(argument, item, key) => {
-                let list = list.iter().map(|value| {
-                    let stable = !self.reads(value, item) && !self.is_unstable(value);
-                    stable.then(|| key_value(value, key.ty, true)).flatten()
-                });
-                Some(Binding::Any(AnyOf::List(list.collect::<Option<_>>()?)))
+            } if self.key_side(argument, item, key).is_some() => {
+                let is_usable = |value: &Expr| {
+                    fit(value.ty().oid, key.ty.oid) == Some(Fit::Exact)
+                        && !self.reads(value, item)
+                        && !self.is_unstable(value)
+                };
+                list.iter()
+                    .all(is_usable)
+                    .then(|| Binding::Any(AnyOf::List(list.clone())))
             }
             Expr::ArrayComparison {
                 function,
                 argument,
                 array,
                 all: false,
-            } if self.is_key(argument, item, key) && !self.reads(array, item) && !self.is_unstable(array) => {
+            } if self.key_side(argument, item, key).is_some()
+                && !self.reads(array, item)
+                && !self.is_unstable(array) =>
+            {
                 let (comparison, _) = comparison_of(*function)?;
-                let element = array.ty().element()?;
-                let same =
-                    element.oid == key.ty.oid || (is_text_family(element.oid) && is_text_family(key.ty.oid));
-                let usable = same && comparison == Comparison::Equal;
+                let fit = fit(array.ty().element()?.oid, key.ty.oid)?;
+                let usable = fit == Fit::Exact && comparison == Comparison::Equal;
                 usable.then(|| Binding::Any(AnyOf::Array((**array).clone())))
             }
             _ => None,
@@ -371,7 +341,7 @@ impl Planner<'_> {
     ) -> (Option<IndexBound>, Option<IndexBound>) {
         let (mut lower, mut upper) = (None, None);
         for (slot, condition) in conditions.iter().enumerate() {
-            let Some(Binding::Bound(comparison, value)) = self.binding(condition, item, key) else {
+            let Some(Binding::Bound(comparison, value, fit)) = self.binding(condition, item, key) else {
                 continue;
             };
             let (side, inclusive) = match comparison {
@@ -383,7 +353,9 @@ impl Planner<'_> {
             };
             if side.is_none() {
                 *side = Some(IndexBound { value, inclusive });
-                used.push(slot);
+                if fit == Fit::Exact {
+                    used.push(slot);
+                }
             }
         }
         (lower, upper)

@@ -167,7 +167,8 @@ pub struct IndexScan {
     /// Position in `relation.indexes`.
     pub index: u16,
     pub columns: Vec<ScanColumn>,
-    /// Equality on the first keys: one expression per key, in the key's type, free of columns of this scan.
+    /// Equality on the first keys: one expression per key, of a type that fits the key's (`mote_types::key::fit`), free of
+    /// columns of this scan.
     /// A NULL value yields no row (`is_null` marks keys tested with IS NULL instead).
     pub equals: Vec<IndexEquality>,
     /// Bounds on the key after the equal ones, in the order of values: `lower` is the least value also where the key
