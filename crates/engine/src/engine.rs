@@ -12,7 +12,7 @@ use crate::checkpoint::{
 use crate::epoch;
 use crate::lock::log_room::RoomQueue;
 use crate::lock::manager::LockManager;
-use crate::lock::{DeadlockReport, LockInfo, LockTag, Ticket, TransactionId, Wake};
+use crate::lock::{DeadlockReport, LockInfo, LockTag, Ticket, Wake};
 use crate::log::segment::segment_path;
 use crate::log::{
     FailStop, FrameKind, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, LogWriter,
@@ -23,12 +23,13 @@ use crate::memory::{MemoryBudget, MemoryReport, SessionMemory};
 use crate::objects::Objects;
 use crate::recovery::{Progress, RecoveryError, RecoveryOptions, RecoveryStats, open_manifest, recover};
 use crate::sequence::{Sequence, SequenceError};
+use crate::slots::TransactionId;
+use crate::slots::horizon::{ViewCache, rounded_acknowledgement};
+use crate::slots::slot::{SlotTable, TransactionState};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use crate::sync::{Mutex, RwLock};
 use crate::table::prune::{Collected, Collector};
 use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
-use crate::txn::horizon::{ViewCache, rounded_acknowledgement};
-use crate::txn::slot::{SlotTable, TransactionState};
 use crate::txn::{LogUnavailable, ObjectKey, PreparedTransactions, RevocationListener, Work, WriteError};
 use hashbrown::HashMap;
 use mote_common::env::Env;

@@ -5,12 +5,13 @@
 //! dropped objects must not meet new ones.
 
 use crate::checkpoint::{COUNTERS, ImageSnapshot, Source, TableSource};
-use crate::lock::TransactionId;
 use crate::log::{Log, Operation, SequenceState};
 use crate::memory::MemoryBudget;
 use crate::parallel;
 use crate::recovery::{ApplyError, PreparedTransaction, TableTarget, Target};
 use crate::sequence::Sequence;
+use crate::slots::TransactionId;
+use crate::slots::slot::{SlotTable, SnapshotEntry};
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{Mutex, RwLock};
 use crate::table::load::LoadMemory;
@@ -22,7 +23,6 @@ use crate::table::{
     TableDefinition,
 };
 use crate::txn::ObjectKey;
-use crate::txn::slot::{SlotTable, SnapshotEntry};
 use hashbrown::HashMap;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
 use std::ptr::NonNull;

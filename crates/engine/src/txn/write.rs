@@ -10,7 +10,6 @@
 
 use super::admission::RowRequest;
 use super::error::{LogUnavailable, WriteError};
-use super::slot::TransactionState;
 use super::snapshot::RowVersion;
 use super::transaction::Transaction;
 use super::undo::{Write, WriteKind};
@@ -19,9 +18,11 @@ use crate::epoch::{self, Guard};
 use crate::index::{CheckedInsert, IndexError};
 use crate::lock::manager::{Acquired, LockRequest, Owner};
 use crate::lock::row::RowLockWord;
-use crate::lock::{LockMode, LockTag, RowLockStrength, TransactionId, WaitPolicy};
+use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
 use crate::log::LogError;
 use crate::memory::Charge;
+use crate::slots::TransactionId;
+use crate::slots::slot::TransactionState;
 use crate::sync::atomic::Ordering;
 use crate::table::prune::{bury, keys_differ, prune_row, remove_dead_entries, unlink_unneeded};
 use crate::table::segment::{Latched, Slot};
