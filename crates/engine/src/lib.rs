@@ -39,7 +39,7 @@ pub use lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
     RowLockStrength, TableLockMode, Ticket, WaitPolicy, Wake,
 };
-pub use log::{HorizonListener, Horizons};
+pub use log::{HorizonListener, Horizons, LogUnavailable};
 pub use memory::{
     MemoryAccount, MemoryCharge, MemoryRefused, MemoryReport, SessionMemory, UnlimitedMemory,
     give_memory_back,
@@ -55,8 +55,8 @@ pub use table::{
     TableIndex, VERSIONS_AHEAD,
 };
 pub use txn::{
-    Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, FinishError, GID_BYTES_MAX,
-    IndexBuild, Isolation, LockedRow, Lockers, LogUnavailable, PrepareError, PrepareFailure, PreparedInfo,
+    Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, EngineCore, FinishError,
+    GID_BYTES_MAX, IndexBuild, Isolation, LockedRow, Lockers, PrepareError, PrepareFailure, PreparedInfo,
     PreparedWrite, RevocationListener, RowVersion, SavepointId, Snapshot, StatementStart, SuspendedStatement,
     TableScan, TrackingPause, Transaction, TruncatedTable, Undecided, WriteError,
 };

@@ -14,6 +14,7 @@ use crate::slots::TransactionId;
 use crate::slots::slot::{SlotTable, SnapshotEntry};
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{Mutex, RwLock};
+use crate::table::ObjectKey;
 use crate::table::load::LoadMemory;
 use crate::table::store::{ordinal_of_row, row_of_ordinal};
 use crate::table::version::Version;
@@ -22,7 +23,6 @@ use crate::table::{
     KeyProgram, KeySource, RowView, SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table,
     TableDefinition,
 };
-use crate::txn::ObjectKey;
 use hashbrown::HashMap;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
 use std::ptr::NonNull;

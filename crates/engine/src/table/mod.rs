@@ -29,6 +29,7 @@ pub(crate) mod load;
 mod definition;
 
 pub use columns::ColumnSet;
+pub(crate) use definition::ObjectKey;
 pub use definition::{
     CATALOG_TABLE, Definition, DefinitionCorrupt, FIRST_USER_TABLE, IndexDefinition, SQL_CATALOG_TABLE,
     SequenceDefinition, SequenceId, TableDefinition,

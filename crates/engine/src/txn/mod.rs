@@ -1,7 +1,7 @@
 //! Transactions: snapshots, writes, commit and rollback.
 //!
 //! Read in this order:
-//!  1. `crate::slots`: where a transaction's state and snapshots stand, and what pruning must keep for them;
+//!  1. `engine_core`: what transactions need of the engine; `crate::slots`: where a transaction's state and snapshots stand, and what pruning must keep for them;
 //!  2. `snapshot`: what a statement reads, and the rows it gets; `scan`: all rows of a table;
 //!  3. `transaction`: begin, statements, reads; `known`: what it knows of the commits of others;
 //!  4. `admission`: may this transaction write, or lock, this row now?
@@ -20,6 +20,7 @@
 
 mod admission;
 mod commit;
+mod engine_core;
 mod ddl;
 mod deferred_keys;
 mod error;
@@ -31,6 +32,7 @@ mod prepared;
 mod reads;
 mod savepoint;
 mod scan;
+mod sequences;
 mod snapshot;
 mod tracking;
 mod transaction;
@@ -42,9 +44,9 @@ mod write;
 mod tests;
 
 pub use commit::CommitReceipt;
-pub(crate) use ddl::ObjectKey;
 pub use ddl::{BuildProgress, IndexBuild, TruncatedTable};
-pub use error::{BeginError, CommitError, LogUnavailable, WriteError};
+pub use engine_core::EngineCore;
+pub use error::{BeginError, CommitError, WriteError};
 pub use later_snapshot::StatementStart;
 pub use lockers::Lockers;
 pub(crate) use prepared::PreparedTransactions;
@@ -55,5 +57,4 @@ pub use savepoint::SavepointId;
 pub use scan::TableScan;
 pub use snapshot::{RevocationListener, RowVersion, Snapshot};
 pub use tracking::TrackingPause;
-pub(crate) use transaction::Work;
 pub use transaction::{Access, BeginOptions, Isolation, LockedRow, SuspendedStatement, Transaction};
