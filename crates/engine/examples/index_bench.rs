@@ -3,7 +3,8 @@
 //! `cargo run --release -p mote-engine --example index_bench [entries]`
 
 use mote_common::prng::Prng;
-use mote_engine::index::{Cursor, Direction, KeyRange, OrderedIndex, RowId, UnlimitedMemory};
+use mote_engine::UnlimitedMemory;
+use mote_engine::index::{Cursor, Direction, KeyRange, OrderedIndex, RowId};
 use std::hint::black_box;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;

@@ -12,27 +12,26 @@ use crate::checkpoint::{
 use crate::epoch;
 use crate::lock::log_room::RoomQueue;
 use crate::lock::manager::LockManager;
-use crate::lock::{DeadlockReport, LockInfo, LockTag, Ticket, TransactionId, Wake};
+use crate::lock::{LockInfo, LockTag};
+use crate::log::LogUnavailable;
 use crate::log::segment::segment_path;
 use crate::log::{
-    FailStop, FrameKind, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, LogWriter,
-    abort_process,
+    FailStop, FrameKind, HorizonListener, Horizons, Log, LogConfig, LogError, LogThreads, abort_process,
 };
-use crate::memory::stripe::{self, Padded, STRIPES};
+use crate::memory::stripe::{Padded, STRIPES};
 use crate::memory::{MemoryBudget, MemoryReport, SessionMemory};
 use crate::objects::Objects;
 use crate::recovery::{Progress, RecoveryError, RecoveryOptions, RecoveryStats, open_manifest, recover};
-use crate::sequence::{Sequence, SequenceError};
+use crate::slots::TransactionId;
+use crate::slots::horizon::{ViewCache, rounded_acknowledgement};
+use crate::slots::slot::{SlotTable, TransactionState};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use crate::sync::{Mutex, RwLock};
+use crate::table::KeyExpressionProvider;
 use crate::table::prune::{Collected, Collector};
-use crate::table::{IndexDefinition, KeyExpressionProvider, KeyProgram, SequenceId, Table, TableDefinition};
-use crate::txn::horizon::{ViewCache, rounded_acknowledgement};
-use crate::txn::slot::{SlotTable, TransactionState};
-use crate::txn::{LogUnavailable, ObjectKey, PreparedTransactions, RevocationListener, Work, WriteError};
-use hashbrown::HashMap;
+use crate::txn::{EngineCore, PreparedTransactions, RevocationListener};
 use mote_common::env::Env;
-use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
+use mote_common::{Lsn, TableId};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -48,8 +47,6 @@ const COLLECT_PAUSE: Duration = Duration::from_millis(5);
 /// Of the memory limit in use, and rows with old versions waiting: from here on the oldest snapshot is revoked.
 const REVOKE_PERCENT: u64 = 90;
 const REVOKE_BACKLOG_ROWS: usize = 1000;
-/// Redo memory a pooled buffer keeps.
-const REDO_KEEP_BYTES: usize = 64 << 10;
 
 /// How an engine is opened.
 #[derive(Clone)]
@@ -154,50 +151,28 @@ struct Background {
     collector: Option<JoinHandle<()>>,
 }
 
-/// One open database.
+/// One open database: what transactions work with ([`EngineCore`]), and what runs behind them.
 pub struct Engine {
-    pub(crate) log: Log,
-    pub(crate) slots: &'static SlotTable,
-    pub(crate) budget: Arc<MemoryBudget>,
-    pub(crate) locks: LockManager,
-    pub(crate) views: ViewCache,
-    pub(crate) collector: Collector,
-    /// The catalog, which everybody reads at its latest, tells of commits up to here: new snapshots are not older, so that
-    /// whoever knows of a table finds its first rows. Indexes built while this engine runs lead to what is seen from here
-    /// on. Relaxed: raised in the commit, which is published afterwards to whoever may use what it made.
-    pub(crate) schema_horizon: AtomicU64,
-    pub(crate) prepared: PreparedTransactions,
+    core: Arc<EngineCore>,
     revocation: RwLock<Option<Arc<dyn RevocationListener>>>,
-    objects: Arc<Objects>,
     checkpointer: Arc<Checkpointer>,
     archiver: Option<Arc<Archiver>>,
     env: Env,
     recovery_stats: RecoveryStats,
     recovered_end: Lsn,
-    next_transaction: AtomicU64,
-    /// A writer per stripe, made when first used.
-    writers: Box<[Padded<Mutex<Option<LogWriter>>>]>,
-    pub(crate) room_queue: Arc<RoomQueue>,
-    /// ABORTs of transactions that had sent fragments and ended when the log had no room.
-    late_aborts: Mutex<Vec<Vec<u8>>>,
-    works: Box<[Padded<Mutex<Vec<Work>>>]>,
     /// The slot in which a weak acknowledgement between two block borders is registered.
     weak: Mutex<WeakAcknowledgement>,
     background: Mutex<Background>,
-    threaded: AtomicBool,
-    stopped: AtomicBool,
     quit: Arc<AtomicBool>,
-    _directory: Box<dyn Send + Sync>,
 }
 
-/// The log has no room now.
-#[derive(PartialEq, Eq)]
-struct Later;
+/// Whoever has the engine begins transactions, and asks for tables and sequences.
+impl std::ops::Deref for Engine {
+    type Target = Arc<EngineCore>;
 
-/// Why nothing was appended.
-pub(crate) enum NoRoom {
-    MustWait(Ticket),
-    Failed(LogError),
+    fn deref(&self) -> &Arc<EngineCore> {
+        &self.core
+    }
 }
 
 /// A slot table that is handed on if there comes to be no engine to do that.
@@ -278,38 +253,39 @@ impl Engine {
             manifest,
             config.checkpoint,
         ));
-        let prepared = PreparedTransactions::new(config.prepared_max, config.prepared_log_bytes);
         let room_queue = RoomQueue::new();
         log.on_horizon(room_queue.clone());
         let engine = Arc::new(Engine {
-            log,
-            room_queue,
-            late_aborts: Mutex::default(),
-            slots,
-            budget,
-            locks: LockManager::new(slots),
-            views: ViewCache::new(),
-            collector: Collector::default(),
-            schema_horizon: AtomicU64::new(0),
-            prepared,
+            core: Arc::new(EngineCore {
+                log,
+                room_queue,
+                late_aborts: Mutex::default(),
+                slots,
+                budget,
+                locks: LockManager::new(slots),
+                views: ViewCache::new(),
+                collector: Collector::default(),
+                schema_horizon: AtomicU64::new(0),
+                prepared: PreparedTransactions::new(config.prepared_max, config.prepared_log_bytes),
+                objects,
+                next_transaction: AtomicU64::new(1),
+                writers: (0..STRIPES).map(|_| Padded::default()).collect(),
+                works: (0..STRIPES).map(|_| Padded::default()).collect(),
+                threaded: AtomicBool::new(false),
+                stopped: AtomicBool::new(false),
+                _directory: directory,
+            }),
             revocation: RwLock::default(),
-            objects,
             checkpointer,
             archiver,
             env,
             recovery_stats: recovered.stats,
             recovered_end: recovered.end,
-            next_transaction: AtomicU64::new(1),
-            writers: (0..STRIPES).map(|_| Padded::default()).collect(),
-            works: (0..STRIPES).map(|_| Padded::default()).collect(),
             weak: Mutex::default(),
             background: Mutex::default(),
-            threaded: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
             quit: Arc::new(AtomicBool::new(false)),
-            _directory: directory,
         });
-        // The engine hands them on from here.
+        // The core hands them on from here.
         std::mem::forget(obtained);
         let undecided = engine.objects.take_prepared();
         engine
@@ -374,28 +350,6 @@ impl Engine {
             let _ = archiver.step(true);
         }
         self.threaded.store(false, Ordering::Release);
-    }
-
-    pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire) || self.log.is_stopped()
-    }
-
-    // Objects
-
-    pub fn table(&self, id: TableId) -> Option<Arc<Table>> {
-        self.objects.table(id)
-    }
-
-    pub fn tables(&self) -> Vec<Arc<Table>> {
-        self.objects.all_tables()
-    }
-
-    pub fn table_of_index(&self, id: IndexId) -> Option<Arc<Table>> {
-        self.objects.table_of_index(id)
-    }
-
-    pub fn sequence(&self, id: SequenceId) -> Option<Arc<Sequence>> {
-        self.sequences().read().get(&id).cloned()
     }
 
     // Horizons
@@ -654,222 +608,6 @@ impl Engine {
     pub fn blockers(&self, session: u32) -> Vec<(u32, TransactionId)> {
         self.locks.blockers(session)
     }
-
-    /// The session-level advisory locks of a session go; `known` is what it knows of commits.
-    pub fn release_session_locks(&self, session: u32, known: Lsn) {
-        self.locks.release_session(session, known);
-    }
-
-    // What `txn` needs
-
-    /// A report that names tables as the caller knows them.
-    #[cold]
-    pub(crate) fn labelled(&self, mut report: Box<DeadlockReport>) -> Box<DeadlockReport> {
-        for edge in &mut report.cycle {
-            if let LockTag::Table(id) | LockTag::Row(id, _) = edge.tag {
-                edge.label = self.table(id).map_or(0, |table| table.label());
-            }
-        }
-        report
-    }
-
-    pub(crate) fn next_transaction_id(&self) -> TransactionId {
-        TransactionId(self.next_transaction.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// A change of the catalog has committed, and is about to be published.
-    pub fn raise_schema_horizon(&self, ts: Lsn) {
-        self.schema_horizon.fetch_max(ts.0, Ordering::Relaxed);
-    }
-
-    /// The latest commit that the catalog tells of, as far as this thread was shown it.
-    pub fn schema_horizon(&self) -> Lsn {
-        Lsn(self.schema_horizon.load(Ordering::Relaxed))
-    }
-
-    /// Runs `work` with this stripe's log writer.
-    pub(crate) fn with_writer<T>(
-        &self,
-        work: impl FnOnce(&LogWriter) -> Result<T, LogError>,
-    ) -> Result<T, LogError> {
-        let mut writer = self.writers[stripe::current()].0.lock();
-        work(writer.get_or_insert_with(|| self.log.writer()))
-    }
-
-    /// After `RingFull`: lets the flusher get on, or flushes itself where there is none.
-    ///
-    /// For what cannot give its thread away: tools, tests, ends of transactions whose room somebody took in the moment
-    /// after it was seen. Sessions wait with [`with_log_room`](Self::with_log_room).
-    pub(crate) fn make_log_room(&self) {
-        if self.threaded.load(Ordering::Acquire) {
-            self.log.request_flush();
-            std::thread::sleep(Duration::from_micros(50));
-        } else {
-            self.log.prepare_step();
-            self.log.flush_step();
-        }
-    }
-
-    /// Appends to the log. Where the ring is full, whoever can be woken is queued and asked to wait.
-    pub(crate) fn with_log_room<T>(
-        &self,
-        wake: Option<&Arc<dyn Wake>>,
-        mut append: impl FnMut() -> Result<T, LogError>,
-    ) -> Result<T, NoRoom> {
-        let wake = wake.filter(|_| self.threaded.load(Ordering::Acquire));
-        let mut queued = None;
-        loop {
-            let outcome = match append() {
-                Err(LogError::RingFull { .. }) => match (wake, queued) {
-                    (None, _) => {
-                        self.make_log_room();
-                        continue;
-                    }
-                    (Some(wake), None) => {
-                        // Asked once more after this: a flush in between wakes nobody.
-                        queued = Some(self.room_queue.join(wake.clone()));
-                        continue;
-                    }
-                    (Some(_), Some(ticket)) => return Err(NoRoom::MustWait(ticket)),
-                },
-                Ok(appended) => Ok(appended),
-                Err(error) => Err(NoRoom::Failed(error)),
-            };
-            if let Some(ticket) = queued {
-                self.room_queue.leave(ticket);
-            }
-            return outcome;
-        }
-    }
-
-    /// Says that fragments already sent count for nothing. If the log does not take it, recovery finds no commit and comes
-    /// to the same end; meanwhile the log of the fragments is kept. A session that rolls back does not wait for room.
-    pub(crate) fn log_abort(&self, payload: Vec<u8>) {
-        if self.append_abort(&payload) == Err(Later) {
-            self.late_aborts.lock().push(payload);
-        }
-    }
-
-    fn append_abort(&self, payload: &[u8]) -> Result<(), Later> {
-        loop {
-            let appended = self.with_writer(|writer| {
-                let admission = writer.admit(payload.len())?;
-                Ok(writer.append(admission, FrameKind::Abort, payload, |_| {}))
-            });
-            match appended {
-                Err(LogError::RingFull { .. }) if self.threaded.load(Ordering::Acquire) => return Err(Later),
-                Err(LogError::RingFull { .. }) => self.make_log_room(),
-                _ => return Ok(()),
-            }
-        }
-    }
-
-    fn log_late_aborts(&self) {
-        let late = std::mem::take(&mut *self.late_aborts.lock());
-        let still: Vec<Vec<u8>> = late
-            .into_iter()
-            .filter(|payload| self.append_abort(payload) == Err(Later))
-            .collect();
-        self.late_aborts.lock().extend(still);
-    }
-
-    /// Leaves a queue: of a lock, or for room in the log.
-    pub fn cancel_wait(&self, ticket: Ticket) {
-        if !self.room_queue.leave(ticket) {
-            self.locks.cancel(ticket);
-        }
-    }
-
-    pub(crate) fn take_work(&self) -> Work {
-        self.works[stripe::current()].0.lock().pop().unwrap_or_default()
-    }
-
-    pub(crate) fn give_work(&self, mut work: Work) {
-        work.redo.reset(REDO_KEEP_BYTES);
-        work.reset();
-        let mut pool = self.works[stripe::current()].0.lock();
-        if pool.len() < 8 {
-            pool.push(work);
-        }
-    }
-
-    pub(crate) fn objects(&self) -> &Objects {
-        &self.objects
-    }
-
-    pub(crate) fn sequences(&self) -> &RwLock<HashMap<SequenceId, Arc<Sequence>>> {
-        &self.objects.sequences
-    }
-
-    fn next_id(
-        &self,
-        sequence: fn() -> SequenceId,
-        what: &'static str,
-        wake: Option<&Arc<dyn Wake>>,
-    ) -> Result<u32, WriteError> {
-        let next = self.objects.id_sequence(sequence).next(self, wake);
-        let (id, _) = next.map_err(|error| match error {
-            SequenceError::MustWait(ticket) => WriteError::MustWait(ticket),
-            SequenceError::LogUnavailable(reason) => WriteError::LogUnavailable(reason),
-            _ => WriteError::Exhausted(what),
-        })?;
-        u32::try_from(id).map_err(|_| WriteError::Exhausted(what))
-    }
-
-    pub(crate) fn next_table_id(&self, wake: Option<&Arc<dyn Wake>>) -> Result<TableId, WriteError> {
-        self.next_id(Objects::table_ids, "table ids", wake).map(TableId)
-    }
-
-    pub(crate) fn next_index_id(&self, wake: Option<&Arc<dyn Wake>>) -> Result<IndexId, WriteError> {
-        self.next_id(Objects::index_ids, "index ids", wake).map(IndexId)
-    }
-
-    pub(crate) fn next_sequence_id(&self, wake: Option<&Arc<dyn Wake>>) -> Result<SequenceId, WriteError> {
-        self.next_id(Objects::sequence_ids, "sequence ids", wake)
-            .map(SequenceId)
-    }
-
-    pub(crate) fn add_table(&self, definition: &TableDefinition) {
-        self.objects.add_table(definition);
-    }
-
-    pub(crate) fn add_temporary_table(&self, definition: &TableDefinition) {
-        self.objects.add_temporary_table(definition);
-    }
-
-    /// A session ends: its temporary table goes, with its indexes. Other tables stay.
-    pub fn drop_temporary_table(&self, id: TableId) {
-        if self.table(id).is_some_and(|table| table.is_temporary()) {
-            self.remove_table(id);
-        }
-    }
-
-    /// The same for a temporary sequence.
-    pub fn drop_temporary_sequence(&self, id: SequenceId) {
-        if self.sequence(id).is_some_and(|sequence| sequence.is_temporary()) {
-            self.remove_sequence(id);
-        }
-    }
-
-    pub(crate) fn remove_table(&self, id: TableId) {
-        self.objects.remove_table(id, self.log.tail());
-    }
-
-    pub(crate) fn note_index(&self, index: IndexId, table: TableId) {
-        self.objects.note_index(index, table);
-    }
-
-    pub(crate) fn note_definition(&self, key: ObjectKey, row: RowId) {
-        self.objects.note_definition(key, row);
-    }
-
-    pub(crate) fn definition_row(&self, key: ObjectKey) -> Option<RowId> {
-        self.objects.definition_row(key)
-    }
-
-    pub(crate) fn key_program(&self, definition: &IndexDefinition) -> Result<KeyProgram, SqlError> {
-        self.objects.key_program(definition)
-    }
 }
 
 impl Drop for Engine {
@@ -879,7 +617,5 @@ impl Drop for Engine {
             self.slots.get(slot).snapshots[0].release();
             self.slots.give(slot);
         }
-        self.abandon_prepared();
-        self.slots.retire();
     }
 }

@@ -4,7 +4,7 @@
 //!  1. `engine`: what is open, and what runs in the background; `objects`: tables and sequences by id.
 //!  2. `table`: rows and their versions.
 //!  3. `txn`: snapshots, writes, commit.
-//!  4. `lock`: who waits for whom.
+//!  4. `slots`: who runs, and what they may still read; `lock`: who waits for whom.
 //!  5. `index`, `epoch`: ordered indexes, and when memory may be freed.
 //!  6. `log`, `checkpoint`, `recovery`: what is on disk and how it comes back.
 //!  7. `backup`: base backups, the archive of the log, point-in-time recovery.
@@ -28,6 +28,7 @@ mod objects;
 mod parallel;
 pub mod recovery;
 mod sequence;
+mod slots;
 mod sync;
 mod table;
 mod txn;
@@ -36,22 +37,26 @@ pub use critical::AbortOnPanic;
 pub use engine::{Engine, EngineConfig, OpenError};
 pub use lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, DeadlockEdge, DeadlockReport, LockInfo, LockMode, LockTag,
-    RowLockStrength, TableLockMode, Ticket, TransactionId, WaitPolicy, Wake,
+    RowLockStrength, TableLockMode, Ticket, WaitPolicy, Wake,
 };
-pub use log::{HorizonListener, Horizons};
-pub use memory::{MemoryCharge, MemoryRefused, MemoryReport, SessionMemory, give_memory_back};
+pub use log::{HorizonListener, Horizons, LogUnavailable};
+pub use memory::{
+    MemoryAccount, MemoryCharge, MemoryRefused, MemoryReport, SessionMemory, UnlimitedMemory,
+    give_memory_back,
+};
 pub use sequence::{DrawnNumbers, Sequence, SequenceError};
+pub use slots::TransactionId;
 pub use table::prune::Collected;
 pub use table::{
     CATALOG_TABLE, COLUMNS_MAX, ColumnSet, ColumnStorage, Definition, DefinitionCorrupt, FIRST_USER_TABLE,
     IndexDefinition, IndexList, KeyClass, KeyColumn, KeyExpressionProvider, KeyExpressions, KeyOutcome,
     KeyProgram, KeySource, KeyValue, Layout, ROW_BYTES_MAX, RowBuffers, RowTooLarge, RowView, RowWriter,
     SLOTS_AHEAD, SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table, TableDefinition,
-    TableIndex, TableScan, VERSIONS_AHEAD,
+    TableIndex, VERSIONS_AHEAD,
 };
 pub use txn::{
-    Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, FinishError, GID_BYTES_MAX,
-    IndexBuild, Isolation, LockedRow, Lockers, LogUnavailable, PrepareError, PrepareFailure, PreparedInfo,
+    Access, BeginError, BeginOptions, BuildProgress, CommitError, CommitReceipt, EngineCore, FinishError,
+    GID_BYTES_MAX, IndexBuild, Isolation, LockedRow, Lockers, PrepareError, PrepareFailure, PreparedInfo,
     PreparedWrite, RevocationListener, RowVersion, SavepointId, Snapshot, StatementStart, SuspendedStatement,
-    TrackingPause, Transaction, TruncatedTable, Undecided, WriteError,
+    TableScan, TrackingPause, Transaction, TruncatedTable, Undecided, WriteError,
 };

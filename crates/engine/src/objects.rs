@@ -5,14 +5,16 @@
 //! dropped objects must not meet new ones.
 
 use crate::checkpoint::{COUNTERS, ImageSnapshot, Source, TableSource};
-use crate::lock::TransactionId;
 use crate::log::{Log, Operation, SequenceState};
 use crate::memory::MemoryBudget;
 use crate::parallel;
 use crate::recovery::{ApplyError, PreparedTransaction, TableTarget, Target};
 use crate::sequence::Sequence;
+use crate::slots::TransactionId;
+use crate::slots::slot::{SlotTable, SnapshotEntry};
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{Mutex, RwLock};
+use crate::table::ObjectKey;
 use crate::table::load::LoadMemory;
 use crate::table::store::{ordinal_of_row, row_of_ordinal};
 use crate::table::version::Version;
@@ -21,8 +23,6 @@ use crate::table::{
     KeyProgram, KeySource, RowView, SQL_CATALOG_TABLE, SequenceDefinition, SequenceId, StorageClass, Table,
     TableDefinition,
 };
-use crate::txn::ObjectKey;
-use crate::txn::slot::{SlotTable, SnapshotEntry};
 use hashbrown::HashMap;
 use mote_common::{IndexId, Lsn, RowId, SqlError, TableId};
 use std::ptr::NonNull;

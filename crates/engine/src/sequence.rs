@@ -7,12 +7,10 @@
 //! Creation and removal are rows of the catalog; RESTART and changes of parameters make a new sequence (a new id) with the
 //! transaction that wants them, which the SQL layer swaps in.
 
-use crate::engine::{Engine, NoRoom};
 use crate::lock::{Ticket, Wake};
-use crate::log::{FrameKind, SequenceState};
+use crate::log::{LogUnavailable, SequenceState};
 use crate::sync::Mutex;
-use crate::table::{SequenceDefinition, SequenceId};
-use crate::txn::{LogUnavailable, Transaction};
+use crate::table::SequenceDefinition;
 use mote_common::Lsn;
 use std::sync::Arc;
 
@@ -42,6 +40,12 @@ pub struct DrawnNumbers {
     pub first: i64,
     /// Including the first.
     pub count: u64,
+}
+
+/// Where a sequence writes down how far it may have got.
+pub(crate) trait SequenceLog {
+    /// Logs the state and answers where it stands. Whoever has a `wake` is asked to wait where the log has no room.
+    fn log_sequence(&self, state: SequenceState, wake: Option<&Arc<dyn Wake>>) -> Result<Lsn, SequenceError>;
 }
 
 /// A counter.
@@ -131,17 +135,17 @@ impl Sequence {
 
     pub(crate) fn next(
         &self,
-        engine: &Engine,
+        log: &impl SequenceLog,
         wake: Option<&Arc<dyn Wake>>,
     ) -> Result<(i64, Lsn), SequenceError> {
-        self.draw(engine, 1, wake)
+        self.draw(log, 1, wake)
             .map(|(drawn, logged_at)| (drawn.first, logged_at))
     }
 
     /// Draws up to `count` numbers in a row; fewer where the sequence ends, or begins again, before.
-    fn draw(
+    pub(crate) fn draw(
         &self,
-        engine: &Engine,
+        log: &impl SequenceLog,
         count: u64,
         wake: Option<&Arc<dyn Wake>>,
     ) -> Result<(DrawnNumbers, Lsn), SequenceError> {
@@ -173,7 +177,7 @@ impl Sequence {
                 logged_value: self.advanced(last, beyond),
                 is_called: true,
             };
-            state.logged_at = append(engine, logged, wake)?;
+            state.logged_at = log.log_sequence(logged, wake)?;
             state.logged = logged;
             state.ahead = beyond;
         } else {
@@ -197,9 +201,9 @@ impl Sequence {
         value.wrapping_add(self.definition.increment.wrapping_mul(steps as i64))
     }
 
-    fn set(
+    pub(crate) fn set(
         &self,
-        engine: &Engine,
+        log: &impl SequenceLog,
         value: i64,
         is_called: bool,
         wake: Option<&Arc<dyn Wake>>,
@@ -220,7 +224,7 @@ impl Sequence {
         };
         let logged_at = match self.temporary {
             true => Lsn::ZERO,
-            false => append(engine, logged, wake)?,
+            false => log.log_sequence(logged, wake)?,
         };
         *state = State {
             value,
@@ -230,55 +234,5 @@ impl Sequence {
             ahead: 0,
         };
         Ok(logged_at)
-    }
-}
-
-fn append(engine: &Engine, state: SequenceState, wake: Option<&Arc<dyn Wake>>) -> Result<Lsn, SequenceError> {
-    let payload = state.encode();
-    let appended = engine.with_log_room(wake, || {
-        engine.with_writer(|writer| {
-            let admission = writer.admit(payload.len())?;
-            Ok(writer.append(admission, FrameKind::Sequence, &payload, |_| {}))
-        })
-    });
-    appended.map_err(|refused| match refused {
-        NoRoom::MustWait(ticket) => SequenceError::MustWait(ticket),
-        NoRoom::Failed(error) => SequenceError::LogUnavailable(error.into()),
-    })
-}
-
-impl Transaction {
-    /// nextval: never given back, also by a rollback.
-    pub fn sequence_next(&self, sequence: &Sequence) -> Result<i64, SequenceError> {
-        self.sequence_draw(sequence, 1).map(|drawn| drawn.first)
-    }
-
-    /// Up to `count` numbers at a time, for a session that keeps some ahead.
-    pub fn sequence_draw(&self, sequence: &Sequence, count: u64) -> Result<DrawnNumbers, SequenceError> {
-        let wake = self.own_wake();
-        let (drawn, logged_at) = sequence.draw(self.engine(), count, wake.as_ref())?;
-        self.note_seen(logged_at);
-        // Others have drawn the numbers before, and committed what they did before that.
-        self.note_view();
-        Ok(drawn)
-    }
-
-    /// setval: takes effect at once, also if the transaction rolls back.
-    pub fn sequence_set(
-        &self,
-        sequence: &Sequence,
-        value: i64,
-        is_called: bool,
-    ) -> Result<(), SequenceError> {
-        let wake = self.own_wake();
-        let logged_at = sequence.set(self.engine(), value, is_called, wake.as_ref())?;
-        self.note_seen(logged_at);
-        Ok(())
-    }
-}
-
-impl Engine {
-    pub(crate) fn remove_sequence(&self, id: SequenceId) {
-        self.sequences().write().remove(&id);
     }
 }

@@ -2,9 +2,10 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::catalog::routine::{Routine, RoutineKind};
+use mote_sql::access::{RelationAccess, privilege};
 use mote_sql::catalog::{CatalogView, Relation, RelationKind};
-use mote_sql::plan::{Plan, RelationAccess, privilege};
+use mote_sql::plan::Plan;
+use mote_sql::routine::{Routine, RoutineKind};
 
 use crate::catalog_store::stored::StoredSchema;
 use crate::session::SessionState;

@@ -18,14 +18,14 @@ use mote_types::{Datum, input_binary, input_text};
 use crate::auth::{AuthMethod, scram};
 use crate::half_open::Pass;
 use crate::host::{FiberPayer, WireHost, connection_lost};
-use crate::net::fiber::{Reason, Suspend, suspend};
-use crate::net::waker::SessionWaker;
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{
     self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, STARTUP_BYTES_MAX, protocol_violation,
 };
 use crate::registry::{Place, too_many};
-use crate::server::Shared;
+use crate::shared::Shared;
+use crate::suspension::{Reason, Suspend, suspend};
+use crate::waker::SessionWaker;
 use crate::wire::{BUFFER_KEPT_BYTES, OUTPUT_LOW_WATER_BYTES, Wire};
 
 /// Unsent bytes at which a client gets no further notifications: they stay in the queue.

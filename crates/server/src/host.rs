@@ -13,9 +13,9 @@ use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
 use crate::interruption::Interruption;
-use crate::net::fiber::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
+use crate::suspension::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::wire::{OUTPUT_LOW_WATER_BYTES, Wire};
 
 /// The connection side of one running statement.

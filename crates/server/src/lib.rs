@@ -1,8 +1,10 @@
 //! The server: sockets, PostgreSQL's wire protocol, one event loop a core.
 //!
 //! Read in this order:
-//!  1. `config`, `server`: what a server is started with; start, stop; `starting`: what clients hear during recovery.
-//!  2. `net`: acceptor, workers (one thread and one epoll loop each), coroutines on pooled stacks, wake-ups.
+//!  1. `config`, `server`: what a server is started with; start, stop; `shared`: what every connection can reach;
+//!     `starting`: what clients hear during recovery.
+//!  2. `net`: acceptor, workers (one thread and one epoll loop each), coroutines on pooled stacks. `suspension`, `waker`:
+//!     how a session gives its thread back, and how others wake it.
 //!  3. `pgwire`: messages in, messages out.
 //!  4. `wire`: a socket and its bounded buffers; `connection`: one client's conversation: start-up, authentication, simple
 //!     and extended protocol, COPY.
@@ -24,11 +26,14 @@ mod net;
 mod pgwire;
 mod registry;
 mod server;
+mod shared;
 mod starting;
+mod suspension;
+mod waker;
 mod wire;
 
 pub use auth::AuthMethod;
 pub use capacity::{Capacity, CapacityError};
 pub use config::ServerConfig;
-pub use server::{Server, StartError};
-pub use starting::Starting;
+pub use server::Server;
+pub use starting::{StartError, Starting};

@@ -1,4 +1,4 @@
-//! Starting and stopping: threads, and what all of them share.
+//! Starting and stopping: the threads of a server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,84 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use mote_common::Lsn;
-use mote_common::env::Clock;
-use mote_engine::Engine;
 use mote_exec::database::Database;
-use mote_exec::password::Verifier;
 
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;
 use crate::net::acceptor::Acceptor;
 use crate::net::crew::Crew;
+use crate::net::inbox::{HorizonWaker, Inbox, Message};
 use crate::net::long::LongStatements;
-use crate::net::waker::{HorizonWaker, Inbox, Message};
 use crate::net::worker::Worker;
 use crate::registry::Registry;
-use crate::starting::Starting;
-
-/// What every connection can reach.
-pub struct Shared {
-    pub config: ServerConfig,
-    pub database: Arc<Database>,
-    pub registry: Arc<Registry>,
-    pub half_open: Arc<HalfOpen>,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Salts the answers for users that do not exist.
-    secret: [u8; 32],
-}
-
-impl Shared {
-    pub fn engine(&self) -> &Arc<Engine> {
-        self.database.engine()
-    }
-
-    pub fn stable(&self) -> Lsn {
-        self.database.engine().horizons().stable
-    }
-
-    pub fn now_ns(&self) -> u64 {
-        self.clock.monotonic_ns()
-    }
-
-    /// The verifier to run the exchange with, and whether it belongs to a user that may log in with a password.
-    pub fn verifier(&self, user: &str) -> (Verifier, bool) {
-        match self
-            .database
-            .password_verifier(user)
-            .as_deref()
-            .and_then(Verifier::parse)
-        {
-            Some(verifier) => (verifier, true),
-            None => (Verifier::mock(user, &self.secret), false),
-        }
-    }
-}
-
-/// Why a server did not start.
-#[derive(Debug)]
-pub enum StartError {
-    /// Trust beyond loopback would let anybody in.
-    Unprotected(SocketAddr),
-    Listen(SocketAddr, io::Error),
-    Thread(io::Error),
-}
-
-impl std::fmt::Display for StartError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            StartError::Unprotected(address) => write!(
-                f,
-                "will not listen on {address}: it can be reached from other machines, and connections are not \
-                 authenticated. Use --auth scram-sha-256 (and give roles passwords), or a loopback address."
-            ),
-            StartError::Listen(address, error) => write!(f, "could not listen on {address}: {error}"),
-            StartError::Thread(error) => write!(f, "could not start a thread: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
+use crate::shared::Shared;
+use crate::starting::{StartError, Starting};
 
 /// A running server. Dropping it stops it.
 pub struct Server {

@@ -5,7 +5,7 @@
 //! [`crate::Server`], so that no client finds the port closed in between. Leaves out: sessions, passwords.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ use crate::auth::AuthMethod;
 use crate::config::ServerConfig;
 use crate::pgwire::frontend::{Fields, GSSENC_REQUEST, ReadBuffer, SSL_REQUEST, STARTUP_BYTES_MAX};
 use crate::pgwire::{backend, frontend};
-use crate::server::StartError;
 
 /// A client that says nothing may be hung up on after this, if others wait for its place.
 const GUEST_GRACE: Duration = Duration::from_millis(250);
@@ -33,6 +32,31 @@ const STOP_CHECK: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
+
+/// Why a server did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// Trust beyond loopback would let anybody in.
+    Unprotected(SocketAddr),
+    Listen(SocketAddr, io::Error),
+    Thread(io::Error),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StartError::Unprotected(address) => write!(
+                f,
+                "will not listen on {address}: it can be reached from other machines, and connections are not \
+                 authenticated. Use --auth scram-sha-256 (and give roles passwords), or a loopback address."
+            ),
+            StartError::Listen(address, error) => write!(f, "could not listen on {address}: {error}"),
+            StartError::Thread(error) => write!(f, "could not start a thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
 
 /// Listens and refuses, until [`Starting::finish`] or drop.
 pub struct Starting {

@@ -17,9 +17,9 @@ use mote_exec::session::{Activity, SessionSignals};
 use mote_types::ColumnType;
 
 use crate::interruption::Interruption;
-use crate::net::waker::SessionWaker;
 use crate::pgwire::frontend::ReadBuffer;
-use crate::server::Shared;
+use crate::shared::Shared;
+use crate::waker::SessionWaker;
 
 /// Read at least this much at a time.
 const READ_BYTES: usize = 16 << 10;

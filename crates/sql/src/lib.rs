@@ -2,38 +2,44 @@
 //!
 //! Read in this order:
 //!  1. `lexer`, `parser`, `ast`: text becomes a tree of what was written.
-//!  2. `catalog`: what is known about the database, behind a trait; built-in functions, operators and casts.
-//!  3. `bind`: names become numbered columns, expressions get types.
-//!  4. `optimize`: which index, which join order, which sub-queries become joins.
-//!  5. `plan`: the finished form, which `exec` runs and caches.
+//!  2. `builtin`, `routine`: signatures of functions, operators and casts; functions of users.
+//!  3. `expr`: typed expressions, and what can be said of them without a row.
+//!  4. `catalog`: what is known about the database, behind a trait.
+//!  5. `bind`: names become numbered columns, expressions get types. `clause` and `access` are what a plan takes over.
+//!  6. `optimize`: which index, which join order, which sub-queries become joins.
+//!  7. `plan`: the finished form, which `exec` runs and caches.
 //!
 //! Promises: a finished plan is immutable, shareable and free of session state; errors carry PostgreSQL's SQLSTATE,
 //! wording and position. Leaves out: execution, storage, the wire.
 
+pub mod access;
 pub mod ast;
 pub mod bind;
+pub mod builtin;
 pub mod catalog;
+pub mod clause;
+pub mod expr;
 pub mod lexer;
 pub mod optimize;
 pub mod parser;
 pub mod plan;
 pub mod plpgsql;
+pub mod routine;
 
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
 
 pub use bind::{
-    NameConflict, ParameterNames, ParameterReference, RelationExpression, TriggerCondition, bind_checks,
-    bind_default, bind_expression_over_relation, bind_free_expression, bind_insert_triggers,
-    bind_partition_value, bind_routed_triggers, bind_stored_trigger_condition, bind_trigger_condition,
-    bind_truncate_triggers, bind_written_expression, parse_type_name, resolve_type_name,
-    trigger_condition_columns,
+    ParameterNames, ParameterReference, RelationExpression, TriggerCondition, bind_checks, bind_default,
+    bind_expression_over_relation, bind_free_expression, bind_insert_triggers, bind_partition_value,
+    bind_routed_triggers, bind_stored_trigger_condition, bind_trigger_condition, bind_truncate_triggers,
+    bind_written_expression, parse_type_name, resolve_type_name, trigger_condition_columns,
 };
-pub use optimize::ConstantFolder;
 
 use ast::{ParsedStatement, Statement};
 use catalog::CatalogView;
+use expr::ConstantFolder;
 use plan::{Plan, PlanBody};
 
 /// What shapes a plan besides the statement, its parameter types and the catalog.

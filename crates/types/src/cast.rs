@@ -1,17 +1,21 @@
 //! Conversion between types: which conversions exist (`can_cast`, the facts of `pg_cast`) and doing them (`cast`).
 //!
 //! The static part works on OIDs for the binder; the runtime part on datums. A length, precision or scale is applied
-//! by `coerce_typmod`, after the conversion of the type itself.
+//! by `typmod::coerce_typmod`, after the conversion of the type itself.
 
-use crate::catalog::{self, ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
-use crate::datetime::{self, DAY_US, civil};
-use crate::datum::{Array, Datum, ELEMENT_COST, Interval, copy_text};
+use crate::catalog::{ColumnType, category, category_of, element_type, is_oid_like, is_text_like};
+use crate::datetime::{
+    self, DAY_US, civil, date_to_timestamp, timestamp_to_date, timestamp_to_timestamptz,
+    timestamptz_to_timestamp,
+};
+use crate::datum::{Array, Datum, ELEMENT_COST, copy_text};
 use crate::format::text::{char_byte, char_text};
 use crate::format::{input_text, output_text};
 use crate::json::Json;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
 use crate::settings::FormatSettings;
+use crate::typmod::coerce_typmod;
 use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
@@ -363,46 +367,12 @@ fn convert_datetime(
     })
 }
 
-/// Midnight of a date.
-pub fn date_to_timestamp(days: i32) -> SqlResult<i64> {
-    match days {
-        datetime::DATE_INFINITY => Ok(datetime::TIMESTAMP_INFINITY),
-        datetime::DATE_NEGATIVE_INFINITY => Ok(datetime::TIMESTAMP_NEGATIVE_INFINITY),
-        _ => datetime::checked_timestamp((days as i64).checked_mul(DAY_US))
-            .map_err(|_| SqlError::new(state::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")),
-    }
-}
-
-pub fn timestamp_to_date(us: i64) -> i32 {
-    match us {
-        datetime::TIMESTAMP_INFINITY => datetime::DATE_INFINITY,
-        datetime::TIMESTAMP_NEGATIVE_INFINITY => datetime::DATE_NEGATIVE_INFINITY,
-        _ => civil::split_timestamp(us).0 as i32,
-    }
-}
-
 fn timestamp_to_time(us: i64) -> Datum {
     if datetime::is_finite_timestamp(us) {
         Datum::Time(civil::split_timestamp(us).1)
     } else {
         Datum::Null
     }
-}
-
-/// The instant at which a zone's clock shows `us`.
-pub fn timestamp_to_timestamptz(us: i64, zone: &datetime::TimeZone) -> SqlResult<i64> {
-    if !datetime::is_finite_timestamp(us) {
-        return Ok(us);
-    }
-    datetime::checked_timestamp(zone.to_utc_us(us))
-}
-
-/// What a zone's clock shows at an instant.
-pub fn timestamptz_to_timestamp(us: i64, zone: &datetime::TimeZone) -> SqlResult<i64> {
-    if !datetime::is_finite_timestamp(us) {
-        return Ok(us);
-    }
-    datetime::checked_timestamp(Some(zone.to_local_us(us)))
 }
 
 fn convert_json(value: &Json, from: ColumnType, to: ColumnType) -> SqlResult<Datum> {
@@ -431,99 +401,6 @@ fn convert_json(value: &Json, from: ColumnType, to: ColumnType) -> SqlResult<Dat
         Json::Array(_) => mismatch("array"),
         Json::Object(_) => mismatch("object"),
     }
-}
-
-/// Applies a declared length, precision or scale to a value that has the type already.
-#[inline]
-pub fn coerce_typmod(datum: Datum, ty: ColumnType, explicit: bool) -> SqlResult<Datum> {
-    match (&datum, ty.oid) {
-        (Datum::Text(_), oid::BPCHAR) => {}
-        _ if ty.typmod < 0 => return Ok(datum),
-        _ => {}
-    }
-    match datum {
-        Datum::Text(value) => match ty.oid {
-            oid::VARCHAR => coerce_length(value, ty, explicit).map(Datum::Text),
-            oid::BPCHAR => {
-                let mut value = coerce_length(value, ty, explicit)?;
-                value.truncate(value.trim_end_matches(' ').len());
-                Ok(Datum::Text(value))
-            }
-            _ => Ok(Datum::Text(value)),
-        },
-        Datum::Numeric(value) => value.apply_typmod(ty.typmod).map(Datum::Numeric),
-        Datum::Time(us) => Ok(Datum::Time(datetime::round_to_precision(us, ty.typmod))),
-        Datum::Timestamp(us) if datetime::is_finite_timestamp(us) => {
-            Ok(Datum::Timestamp(datetime::round_to_precision(us, ty.typmod)))
-        }
-        Datum::TimestampTz(us) if datetime::is_finite_timestamp(us) => {
-            Ok(Datum::TimestampTz(datetime::round_to_precision(us, ty.typmod)))
-        }
-        Datum::Interval(interval) => Ok(Datum::Interval(Box::new(coerce_interval(*interval, ty.typmod)))),
-        Datum::Array(mut array) => {
-            let element = ColumnType {
-                oid: array.element,
-                typmod: ty.typmod,
-            };
-            let mut meter = Meter::default();
-            for item in &mut array.elements {
-                meter.tick(ELEMENT_COST)?;
-                *item = coerce_typmod(std::mem::take(item), element, explicit)?;
-            }
-            Ok(Datum::Array(array))
-        }
-        other => Ok(other),
-    }
-}
-
-fn coerce_length(mut value: CompactString, ty: ColumnType, explicit: bool) -> SqlResult<CompactString> {
-    let Some(length) = ty.max_length() else {
-        return Ok(value);
-    };
-    // Characters are at least a byte each: no need to count when the bytes fit.
-    if value.len() <= length {
-        return Ok(value);
-    }
-    if value.len() >= work::GRAIN_BYTES {
-        work::spend(length)?;
-    }
-    let Some((cut, _)) = value.char_indices().nth(length) else {
-        return Ok(value);
-    };
-    if !explicit && value[cut..].bytes().any(|byte| byte != b' ') {
-        let message = format!("value too long for type {}", ty.name());
-        return Err(SqlError::new(state::STRING_DATA_RIGHT_TRUNCATION, message));
-    }
-    value.truncate(cut);
-    Ok(value)
-}
-
-/// Drops the fields below the declared ones and rounds the seconds.
-fn coerce_interval(interval: Interval, typmod: i32) -> Interval {
-    use catalog::interval_mask::*;
-    let (range, precision) = ((typmod >> 16) & 0x7fff, typmod & 0xffff);
-    let mut kept = interval;
-    if range != FULL_RANGE {
-        // Only fields below the lowest declared one are lost; higher ones are always kept.
-        if range & (SECOND | MINUTE | HOUR) == 0 {
-            kept.us = 0;
-            if range & DAY == 0 {
-                kept.days = 0;
-                if range & MONTH == 0 {
-                    kept.months = kept.months / 12 * 12;
-                }
-            }
-        } else if range & SECOND == 0 {
-            let unit = if range & MINUTE != 0 {
-                datetime::MINUTE_US
-            } else {
-                datetime::HOUR_US
-            };
-            kept.us = kept.us / unit * unit;
-        }
-    }
-    kept.us = datetime::round_to_precision(kept.us, precision);
-    kept
 }
 
 #[cfg(test)]

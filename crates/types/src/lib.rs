@@ -2,11 +2,11 @@
 //!
 //! Read in this order:
 //!  1. `oid`, `catalog`: types by OID, their names and `pg_type` facts.
-//!  2. `datum`, `settings`: one SQL value; the session settings its text form depends on.
-//!  3. `numeric`, `datetime`, `json`: the types that need algorithms.
-//!  4. `format`: text and wire forms, in and out.
-//!  5. `cast`, `compare`, `operators`, `pattern`, `are`: conversion, order, arithmetic, LIKE, regular expressions.
-//!  6. `key`, `storage`: values as index key bytes and as row bytes.
+//!  2. `numeric`, `json`, `calendar`, `time_zone`: what values are made of; `integer_text`.
+//!  3. `datum`, `settings`: one SQL value; the session settings its text form depends on.
+//!  4. `datetime`, `typmod`, `format`: dates and times; declared lengths; text and wire forms, in and out.
+//!  5. `compare`, `cast`, `operators`, `pattern`, `are`: order, conversion, arithmetic, LIKE, regular expressions.
+//!  6. `ordered_bytes`, `storage`, `key`: values as row bytes and as index key bytes.
 //!
 //! Promises: no I/O, no clock, no `unsafe`; errors carry PostgreSQL's SQLSTATE and wording; text output appends to
 //! the caller's buffer. A NULL is a value here: functions that compute are strict and are never called with one
@@ -17,19 +17,24 @@
 
 pub mod oid;
 pub mod catalog;
+pub mod integer_text;
+pub mod calendar;
+pub mod numeric;
+pub mod time_zone;
+pub mod json;
 pub mod datum;
 pub mod settings;
-pub mod numeric;
 pub mod datetime;
-pub mod json;
-pub mod format;
-pub mod cast;
 pub mod compare;
+pub mod typmod;
+mod ordered_bytes;
+pub mod format;
+pub mod storage;
+pub mod cast;
 pub mod operators;
 pub mod are;
 pub mod pattern;
 pub mod key;
-pub mod storage;
 
 pub use cast::{CastContext, can_cast, cast};
 pub use catalog::{ColumnType, TypeInfo, format_type, parse_type, type_by_name, type_info};

@@ -8,15 +8,11 @@ use crate::cast::integer_out_of_range;
 use crate::compare::{as_f64, as_numeric};
 use crate::datetime::arithmetic as time;
 use crate::datum::Datum;
+use crate::numeric::division_by_zero;
 use crate::settings::FormatSettings;
 use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, work};
-
-#[cold]
-pub fn division_by_zero() -> SqlError {
-    SqlError::new(state::DIVISION_BY_ZERO, "division by zero")
-}
 
 #[cold]
 fn float_overflow() -> SqlError {

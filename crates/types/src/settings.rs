@@ -3,7 +3,7 @@
 //! One `FormatSettings` belongs to a session and is passed by reference; `now_us` is set at transaction start,
 //! so that `'now'::timestamptz` is stable within a transaction.
 
-use crate::datetime::TimeZone;
+use crate::time_zone::TimeZone;
 
 /// Settings of a session that shape how values are read and written.
 #[derive(Clone, Debug)]

@@ -24,9 +24,9 @@ use std::sync::Arc;
 
 use crate::datum::{Array, Datum, Dimension, Interval, Record, RowType};
 use crate::json::Json;
-use crate::key;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
+use crate::ordered_bytes;
 use compact_str::CompactString;
 
 /// How many bytes a column takes in a row.
@@ -156,7 +156,7 @@ fn encode_numeric(value: &Numeric, ty: ColumnType, out: &mut Vec<u8>) {
         out.extend_from_slice(&scaled.to_le_bytes());
         return;
     }
-    prefixed(out, |out| key::write_numeric(value, out));
+    prefixed(out, |out| ordered_bytes::write_numeric(value, out));
     value.write_binary(out);
 }
 
@@ -167,7 +167,7 @@ fn fixed_numeric(value: &Numeric, scale: i32) -> i64 {
 }
 
 fn encode_interval(value: &Interval, out: &mut Vec<u8>) {
-    prefixed(out, |out| key::write_interval(value, out));
+    prefixed(out, |out| ordered_bytes::write_interval(value, out));
     out.extend_from_slice(&value.months.to_le_bytes());
     out.extend_from_slice(&value.days.to_le_bytes());
     out.extend_from_slice(&value.us.to_le_bytes());

@@ -14,8 +14,8 @@
 use super::manager::Owner;
 use super::mode::TableLockMode;
 use super::released::Released;
+use crate::slots::slot::{SlotTable, TransactionSlot};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::txn::slot::{SlotTable, TransactionSlot};
 use mote_common::{Lsn, TableId};
 
 /// Tables share gates by hash; a shared one only costs a detour.

@@ -21,11 +21,10 @@
 use super::fast::FastPath;
 use super::mode::{RowLockStrength, TableLockMode, WaitPolicy};
 use super::released::ReleasedKeys;
-use super::ticket::{
-    AdvisoryKey, AdvisoryMode, DeadlockReport, LockInfo, LockMode, LockTag, Ticket, TransactionId, Wake,
-};
+use super::ticket::{AdvisoryKey, AdvisoryMode, DeadlockReport, LockInfo, LockMode, LockTag, Ticket, Wake};
+use crate::slots::TransactionId;
+use crate::slots::slot::{SlotTable, TransactionSlot, TransactionState};
 use crate::sync::Mutex;
-use crate::txn::slot::{SlotTable, TransactionSlot, TransactionState};
 use hashbrown::HashMap;
 use mote_common::{Lsn, RowId, TableId};
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! Tickets: what a wait is known by outside the engine.
 
 use super::mode::{RowLockStrength, TableLockMode};
+use crate::slots::TransactionId;
 use mote_common::{RowId, TableId};
-use std::fmt;
 
 /// Names one place in one queue, for as long as the wait lasts. Never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -79,16 +79,6 @@ impl LockMode {
             LockMode::Advisory(AdvisoryMode::Shared) => "ShareLock",
             LockMode::Advisory(AdvisoryMode::Exclusive) => "ExclusiveLock",
         }
-    }
-}
-
-/// A transaction's name: unique while the engine runs, given at begin, never stored.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TransactionId(pub u64);
-
-impl fmt::Display for TransactionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

@@ -35,6 +35,7 @@ mod retention;
 mod room;
 pub mod segment;
 pub mod stream;
+mod unavailable;
 #[cfg(test)]
 mod tests;
 pub mod varint;
@@ -47,6 +48,7 @@ pub use pins::{Pin, PinOwner};
 pub use record::{Mark, Operation, RedoBuffer, SequenceState, TooManyRollbacks};
 pub use retention::LogHold;
 pub(crate) use room::SetAside;
+pub use unavailable::LogUnavailable;
 
 use buffer::{Buffer, Shortage};
 use flush::{Bell, Flusher};

@@ -8,7 +8,7 @@
 //! tombstones, rollback, commit, clean-up.
 
 use super::stripe::{self, Padded, STRIPES};
-use crate::index::MemoryAccount;
+use crate::memory::MemoryAccount;
 use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
 

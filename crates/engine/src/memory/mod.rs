@@ -2,6 +2,7 @@
 //!
 //! Read in this order:
 //!  1. `budget`: the limit, the reserve and the credits;
+//!     `account`: how an index asks for its share;
 //!  2. `session`: the accounts of sessions, for what they keep beside rows and indexes;
 //!  3. `slab`: size classes of 8 bytes for versions, with a cache per thread; free pages go back to the system;
 //!  4. `mapping`: large pieces from the system, on huge pages;
@@ -9,8 +10,9 @@
 //!  6. `stripe`: which of several counters a thread uses.
 //!
 //! Promises: nothing is allocated for a row before the budget agreed; returning memory never fails and never waits.
-//! Leaves out: index nodes (they ask the budget through `index::MemoryAccount`), the log's ring.
+//! Leaves out: index nodes (they ask the budget through `MemoryAccount`), the log's ring.
 
+mod account;
 mod budget;
 pub(crate) mod mapping;
 pub(crate) mod scratch;
@@ -18,6 +20,7 @@ mod session;
 pub(crate) mod slab;
 pub(crate) mod stripe;
 
+pub use account::{MemoryAccount, UnlimitedMemory};
 pub(crate) use budget::{Charge, IndexAccount};
 pub use budget::{MemoryBudget, MemoryReport};
 pub use session::{MemoryCharge, MemoryRefused, SessionMemory};

@@ -312,6 +312,24 @@ impl<'a> Input<'a> {
     }
 }
 
+/// An object of the catalog, by kind and id.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum ObjectKey {
+    Table(TableId),
+    Index(IndexId),
+    Sequence(SequenceId),
+}
+
+impl Definition {
+    pub(crate) fn key(&self) -> ObjectKey {
+        match self {
+            Definition::Table(table) => ObjectKey::Table(table.id),
+            Definition::Index(index) => ObjectKey::Index(index.id),
+            Definition::Sequence(sequence) => ObjectKey::Sequence(sequence.id),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

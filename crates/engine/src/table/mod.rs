@@ -22,7 +22,6 @@ pub(crate) mod segment;
 pub(crate) mod visibility;
 pub(crate) mod store;
 mod key_program;
-mod scan;
 mod prefetch;
 pub(crate) mod prune;
 mod apply;
@@ -30,6 +29,7 @@ pub(crate) mod load;
 mod definition;
 
 pub use columns::ColumnSet;
+pub(crate) use definition::ObjectKey;
 pub use definition::{
     CATALOG_TABLE, Definition, DefinitionCorrupt, FIRST_USER_TABLE, IndexDefinition, SQL_CATALOG_TABLE,
     SequenceDefinition, SequenceId, TableDefinition,
@@ -40,5 +40,4 @@ pub use key_program::{
 pub use layout::{COLUMNS_MAX, ColumnStorage, Layout, StorageClass};
 pub use prefetch::{SLOTS_AHEAD, VERSIONS_AHEAD};
 pub use row::{ROW_BYTES_MAX, RowBuffers, RowTooLarge, RowView, RowWriter};
-pub use scan::TableScan;
 pub use store::{IndexList, Table, TableIndex};

@@ -11,7 +11,7 @@
 use super::store::Table;
 use super::version::{Stamp, Version};
 use crate::epoch::Guard;
-use crate::txn::slot::{SlotTable, TransactionState};
+use crate::slots::slot::{SlotTable, TransactionState};
 use mote_common::{Lsn, RowId};
 use std::ptr::NonNull;
 

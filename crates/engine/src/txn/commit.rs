@@ -16,15 +16,16 @@
 //! Invariant: a segment's `last_change` is raised between the reservation of the position and the filled frame, so that no
 //! checkpoint that trusts `stable` can take the segment for unchanged.
 
-use super::error::{CommitError, LogUnavailable, WriteError};
-use super::slot::TransactionSlot;
+use super::error::{CommitError, WriteError};
 use super::transaction::{Transaction, Work};
 use super::undo::{DdlAction, ROLLING_BACK, Write, WriteKind};
 use super::validate::ReadChanged;
 use super::write::{FRAGMENT_CHECK_BYTES, no_room};
 use crate::critical::AbortOnPanic;
 use crate::epoch;
+use crate::log::LogUnavailable;
 use crate::log::{FrameKind, LogError, RedoBuffer};
+use crate::slots::slot::TransactionSlot;
 use crate::table::Table;
 use crate::table::version::{QUEUED, Stamp};
 use mote_common::{Lsn, RowId, TableId};

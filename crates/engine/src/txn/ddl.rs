@@ -12,6 +12,7 @@ use crate::epoch;
 use crate::index::IndexError;
 use crate::lock::{RowLockStrength, WaitPolicy};
 use crate::sequence::Sequence;
+use crate::table::ObjectKey;
 use crate::table::store::row_of_ordinal;
 use crate::table::version::Version;
 use crate::table::visibility::{Standing, standing};
@@ -27,24 +28,6 @@ use std::sync::Arc;
 const INDEXES_MAX: usize = 256;
 
 mod among_writers;
-
-/// An object of the catalog, by kind and id.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum ObjectKey {
-    Table(TableId),
-    Index(IndexId),
-    Sequence(SequenceId),
-}
-
-impl Definition {
-    pub(crate) fn key(&self) -> ObjectKey {
-        match self {
-            Definition::Table(table) => ObjectKey::Table(table.id),
-            Definition::Index(index) => ObjectKey::Index(index.id),
-            Definition::Sequence(sequence) => ObjectKey::Sequence(sequence.id),
-        }
-    }
-}
 
 /// What TRUNCATE made: the new table, and each old index with the new one.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,7 @@
 //! Outcomes of the engine's calls. Small: no strings on hot paths; the SQL layer maps them to SQLSTATEs.
 
 use crate::lock::{DeadlockReport, Ticket};
+use crate::log::LogUnavailable;
 use crate::table::RowTooLarge;
 use mote_common::{IndexId, RowId, SqlError};
 
@@ -66,21 +67,6 @@ impl From<RowTooLarge> for WriteError {
             maximum_bytes: error.maximum_bytes,
         }
     }
-}
-
-/// Why the log takes nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LogUnavailable {
-    /// No space for new segments: 53100.
-    DiskFull,
-    /// No file descriptor for new segments: 53000.
-    NoDescriptors,
-    /// The engine is stopping, or its log failed.
-    Stopped,
-    /// The frame can never fit.
-    TooLarge,
-    /// The log was not kept any longer for this open transaction: 53400.
-    KeepsTooMuch { kept_bytes: u64, limit_bytes: u64 },
 }
 
 /// Why a transaction could not begin.

@@ -1,30 +1,29 @@
 //! Transactions: snapshots, writes, commit and rollback.
 //!
 //! Read in this order:
-//!  1. `slot`: where a transaction's state and snapshots stand;
-//!  2. `horizon`: what may still be read, hence what pruning must keep;
-//!  3. `snapshot`: what a statement reads, and the rows it gets;
-//!  4. `transaction`: begin, statements, reads; `known`: what it knows of the commits of others;
-//!  5. `admission`: may this transaction write, or lock, this row now?
-//!  6. `write`: insert, update, delete, and the entries of indexes;
+//!  1. `engine_core`: what transactions need of the engine; `crate::slots`: where a transaction's state and snapshots stand, and what pruning must keep for them;
+//!  2. `snapshot`: what a statement reads, and the rows it gets; `scan`: all rows of a table;
+//!  3. `transaction`: begin, statements, reads; `known`: what it knows of the commits of others;
+//!  4. `admission`: may this transaction write, or lock, this row now?
+//!  5. `write`: insert, update, delete, and the entries of indexes;
 //!     `deferred_keys`: keys that are judged later;
-//!  7. `locking`: row, table and advisory locks as statements ask for them; `lockers`: waiting for who has them;
-//!  8. `savepoint`, `undo`: taking writes and locks back;
-//!  9. `commit`: the end, either way;
-//! 10. `prepared`: PREPARE TRANSACTION, and what comes of it;
-//! 11. `tracking`, `reads`, `validate`: what SERIALIZABLE notes, and whether it still holds at commit; `later_snapshot`:
+//!  6. `locking`: row, table and advisory locks as statements ask for them; `lockers`: waiting for who has them;
+//!  7. `savepoint`, `undo`: taking writes and locks back;
+//!  8. `commit`: the end, either way;
+//!  9. `prepared`: PREPARE TRANSACTION, and what comes of it;
+//! 10. `tracking`, `reads`, `validate`: what SERIALIZABLE notes, and whether it still holds at commit; `later_snapshot`:
 //!     and whether the transaction may go on with a newer snapshot;
-//! 12. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
+//! 11. `ddl`: tables, layouts, indexes and sequences as rows of the catalog.
 //!
 //! Promises: whatever can fail or wait does so before the commit step; an outcome that is not an error leaves nothing
 //! half done. Leaves out: PREPARE of SERIALIZABLE transactions (refused there).
 
 mod admission;
 mod commit;
+mod engine_core;
 mod ddl;
 mod deferred_keys;
 mod error;
-pub(crate) mod horizon;
 mod known;
 mod later_snapshot;
 mod lockers;
@@ -32,7 +31,8 @@ mod locking;
 mod prepared;
 mod reads;
 mod savepoint;
-pub(crate) mod slot;
+mod scan;
+mod sequences;
 mod snapshot;
 mod tracking;
 mod transaction;
@@ -44,9 +44,9 @@ mod write;
 mod tests;
 
 pub use commit::CommitReceipt;
-pub(crate) use ddl::ObjectKey;
 pub use ddl::{BuildProgress, IndexBuild, TruncatedTable};
-pub use error::{BeginError, CommitError, LogUnavailable, WriteError};
+pub use engine_core::EngineCore;
+pub use error::{BeginError, CommitError, WriteError};
 pub use later_snapshot::StatementStart;
 pub use lockers::Lockers;
 pub(crate) use prepared::PreparedTransactions;
@@ -54,7 +54,7 @@ pub use prepared::{
     FinishError, GID_BYTES_MAX, PrepareError, PrepareFailure, PreparedInfo, PreparedWrite, Undecided,
 };
 pub use savepoint::SavepointId;
+pub use scan::TableScan;
 pub use snapshot::{RevocationListener, RowVersion, Snapshot};
 pub use tracking::TrackingPause;
-pub(crate) use transaction::Work;
 pub use transaction::{Access, BeginOptions, Isolation, LockedRow, SuspendedStatement, Transaction};

@@ -20,14 +20,15 @@ mod state;
 mod undecided;
 
 use super::commit::{CommitReceipt, ENDING, decide_commit, stamp_versions};
-use super::error::LogUnavailable;
+use super::engine_core::{EngineCore, NoRoom};
 use super::transaction::{BeginOptions, Isolation, Transaction, Work};
 use crate::critical::AbortOnPanic;
-use crate::engine::{Engine, NoRoom};
 use crate::epoch;
 use crate::lock::manager::Owner;
-use crate::lock::{LockMode, LockTag, Ticket, TransactionId, Wake};
+use crate::lock::{LockMode, LockTag, Ticket, Wake};
+use crate::log::LogUnavailable;
 use crate::log::{FrameKind, LogError, RedoBuffer};
+use crate::slots::TransactionId;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::table::version::Version;
@@ -315,7 +316,7 @@ impl Transaction {
 
 /// Every lock of the transaction, wherever it stands. What its uncommitted versions lock, they lock again when they are
 /// written again.
-fn held_locks(engine: &Engine, work: &Work, owner: Owner, note: &[u8]) -> State {
+fn held_locks(engine: &EngineCore, work: &Work, owner: Owner, note: &[u8]) -> State {
     let mut state = State {
         note: note.to_vec(),
         tables: work.tables.clone(),
@@ -343,7 +344,7 @@ fn held_locks(engine: &Engine, work: &Work, owner: Owner, note: &[u8]) -> State 
 }
 
 /// Whether a row has no newest version, or a deletion for one.
-fn is_gone(engine: &Engine, table: TableId, row: RowId) -> bool {
+fn is_gone(engine: &EngineCore, table: TableId, row: RowId) -> bool {
     let Some(table) = engine.table(table) else {
         return true;
     };
@@ -353,7 +354,7 @@ fn is_gone(engine: &Engine, table: TableId, row: RowId) -> bool {
     unsafe { head.as_ref() }.is_none_or(Version::is_tombstone)
 }
 
-impl Engine {
+impl EngineCore {
     /// Prepared transactions, in order of their gids.
     pub fn prepared(&self) -> Vec<PreparedInfo> {
         let ready = self.prepared.ready();
@@ -368,7 +369,7 @@ impl Engine {
     /// COMMIT PREPARED or ROLLBACK PREPARED, if `allow` does; what it answers is handed back. The reply may leave when
     /// `stable` has reached the receipt's `seen`. Without `wake` it waits for room in the log on its thread.
     pub fn finish_prepared<T, E>(
-        self: &Arc<Engine>,
+        self: &Arc<EngineCore>,
         gid: &str,
         commit: bool,
         wake: Option<&Arc<dyn Wake>>,
@@ -415,7 +416,7 @@ impl Engine {
         }
     }
 
-    fn wake_up(self: &Arc<Engine>, id: TransactionId, dormant: Dormant) -> Transaction {
+    fn wake_up(self: &Arc<EngineCore>, id: TransactionId, dormant: Dormant) -> Transaction {
         let options = BeginOptions {
             session_seen: dormant.seen,
             ..BeginOptions::default()

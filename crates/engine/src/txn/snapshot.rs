@@ -1,6 +1,6 @@
 //! Snapshots, and rows read through them.
 
-use super::slot::{SNAPSHOTS, SlotTable, SnapshotEntry};
+use crate::slots::slot::{SNAPSHOTS, SlotTable, SnapshotEntry};
 use crate::table::version::Version;
 use mote_common::{CommandId, Lsn, RowId};
 use std::fmt;

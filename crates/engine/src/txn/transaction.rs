@@ -3,18 +3,19 @@
 //! A transaction belongs to one session and moves with it between threads, never shared. Methods take `&self`, so that a
 //! row that was read can be held while another is written; state stands behind cells.
 
+use super::engine_core::EngineCore;
 use super::error::{BeginError, WriteError};
 use super::known::Known;
 use super::reads::ReadSet;
 use super::savepoint::Savepoint;
-use super::slot::{SNAPSHOTS, TransactionSlot};
 use super::snapshot::{RowVersion, Snapshot};
 use super::undo::{DdlAction, Write};
-use crate::engine::Engine;
 use crate::epoch;
 use crate::lock::manager::Owner;
-use crate::lock::{RowLockStrength, TableLockMode, Ticket, TransactionId, Wake};
+use crate::lock::{RowLockStrength, TableLockMode, Ticket, Wake};
 use crate::log::{RedoBuffer, SetAside};
+use crate::slots::TransactionId;
+use crate::slots::slot::{SNAPSHOTS, TransactionSlot};
 use crate::sync::atomic::{Ordering, fence};
 use crate::table::version::{KEY_CHANGED, Version};
 use crate::table::visibility::{self, Eye};
@@ -137,7 +138,7 @@ unsafe impl Send for Work {}
 
 /// A transaction. Dropped without `commit`, it is rolled back.
 pub struct Transaction {
-    pub(super) engine: Arc<Engine>,
+    pub(super) engine: Arc<EngineCore>,
     pub(super) slot: u32,
     id: TransactionId,
     isolation: Cell<Isolation>,
@@ -177,10 +178,10 @@ impl Wake for NoWake {
     fn wake(&self, _ticket: Ticket) {}
 }
 
-impl Engine {
+impl EngineCore {
     /// Begins a transaction without a session.
     pub fn begin(
-        self: &Arc<Engine>,
+        self: &Arc<EngineCore>,
         isolation: Isolation,
         read_only: bool,
     ) -> Result<Transaction, BeginError> {
@@ -191,7 +192,7 @@ impl Engine {
         })
     }
 
-    pub fn begin_with(self: &Arc<Engine>, options: BeginOptions) -> Result<Transaction, BeginError> {
+    pub fn begin_with(self: &Arc<EngineCore>, options: BeginOptions) -> Result<Transaction, BeginError> {
         if self.is_stopped() {
             return Err(BeginError::Stopped);
         }
@@ -209,7 +210,7 @@ impl Engine {
 impl Transaction {
     /// A transaction that has its slot and its buffers.
     pub(super) fn around(
-        engine: &Arc<Engine>,
+        engine: &Arc<EngineCore>,
         slot: u32,
         id: TransactionId,
         options: BeginOptions,
@@ -256,7 +257,7 @@ impl Transaction {
         self.read_only.get()
     }
 
-    pub fn engine(&self) -> &Arc<Engine> {
+    pub fn engine(&self) -> &Arc<EngineCore> {
         &self.engine
     }
 

@@ -9,19 +9,20 @@
 //! their latch: links are only ever taken out, and the newest version is loaded once.
 
 use super::admission::RowRequest;
-use super::error::{LogUnavailable, WriteError};
-use super::slot::TransactionState;
+use super::engine_core::NoRoom;
+use super::error::WriteError;
 use super::snapshot::RowVersion;
 use super::transaction::Transaction;
 use super::undo::{Write, WriteKind};
-use crate::engine::NoRoom;
 use crate::epoch::{self, Guard};
 use crate::index::{CheckedInsert, IndexError};
 use crate::lock::manager::{Acquired, LockRequest, Owner};
 use crate::lock::row::RowLockWord;
-use crate::lock::{LockMode, LockTag, RowLockStrength, TransactionId, WaitPolicy};
-use crate::log::LogError;
+use crate::lock::{LockMode, LockTag, RowLockStrength, WaitPolicy};
+use crate::log::LogUnavailable;
 use crate::memory::Charge;
+use crate::slots::TransactionId;
+use crate::slots::slot::TransactionState;
 use crate::sync::atomic::Ordering;
 use crate::table::prune::{bury, keys_differ, prune_row, remove_dead_entries, unlink_unneeded};
 use crate::table::segment::{Latched, Slot};
@@ -618,22 +619,4 @@ pub(super) const FRAGMENT_CHECK_BYTES: usize = 32 << 10;
 fn own_header<'a>(version: NonNull<Version>) -> &'a Version {
     // SAFETY: an uncommitted version is unlinked by its own transaction only, which is in this call.
     unsafe { version.as_ref() }
-}
-
-impl From<LogError> for LogUnavailable {
-    fn from(error: LogError) -> LogUnavailable {
-        match error {
-            LogError::DiskFull => LogUnavailable::DiskFull,
-            LogError::NoDescriptors => LogUnavailable::NoDescriptors,
-            LogError::TooLarge => LogUnavailable::TooLarge,
-            LogError::KeepsTooMuch {
-                kept_bytes,
-                limit_bytes,
-            } => LogUnavailable::KeepsTooMuch {
-                kept_bytes,
-                limit_bytes,
-            },
-            LogError::Stopped | LogError::RingFull { .. } => LogUnavailable::Stopped,
-        }
-    }
 }

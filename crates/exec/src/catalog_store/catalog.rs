@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, RowId, SqlError, SqlResult, TableId};
 use mote_engine::Engine;
-use mote_sql::catalog::routine::Routine;
 use mote_sql::catalog::{
     Column, Constraint, ConstraintKind, ForeignKey, Identity, IndexDescription, IndexKey, IndexKeyTarget,
     Inheritance, ReferentialAction, Relation, RelationKind,
 };
-use mote_sql::plan::expr::Expr;
+use mote_sql::expr::Expr;
+use mote_sql::routine::Routine;
 use mote_types::ColumnType;
 use mote_types::catalog::user::{UserType, number_of};
 

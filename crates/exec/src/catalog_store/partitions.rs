@@ -10,7 +10,7 @@ use mote_sql::catalog::partition::{
     Partition, PartitionBound, PartitionKey, PartitionLevel, PartitionScheme, PartitionStrategy, RangeDatum,
 };
 use mote_sql::catalog::{CatalogView, IndexKeyTarget, Relation};
-use mote_sql::plan::expr::Expr;
+use mote_sql::expr::Expr;
 use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::catalog::user::without;
 use mote_types::format::output_to_string;

@@ -1,10 +1,8 @@
 //! From the stored form of a function or procedure to the description that the binder uses.
 
 use mote_common::Oid;
-use mote_sql::catalog::function::Volatility;
-use mote_sql::catalog::routine::{
-    ParallelSafety, Routine, RoutineArgument, RoutineKind, RoutineMode, RoutineType,
-};
+use mote_sql::builtin::function::Volatility;
+use mote_sql::routine::{ParallelSafety, Routine, RoutineArgument, RoutineKind, RoutineMode, RoutineType};
 use mote_types::ColumnType;
 
 use super::stored::{StoredRoutine, StoredType};

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::transition::TransitionNames;
 use mote_common::{Lsn, Oid, RowId, SqlResult};
 use mote_engine::{AbortOnPanic, CommitError, CommitReceipt, Engine, Transaction};
-use mote_sql::catalog::routine::Routine;
 use mote_sql::catalog::{CatalogView, Relation};
+use mote_sql::routine::Routine;
 use mote_types::catalog::user::{Entered, UserType, is_user_type, without};
 
 use super::catalog::{Catalog, RelationEntry};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use mote_common::Oid;
-use mote_sql::catalog::AclItem;
+use mote_sql::access::AclItem;
 use serde::{Deserialize, Serialize};
 
 use super::revision::Revision;

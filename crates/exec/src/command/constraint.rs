@@ -4,7 +4,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::ast::{self, Constraint, ConstraintKind, KeyConstraint, MatchType};
-use mote_sql::plan::expr::Expr;
+use mote_sql::expr::Expr;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, can_cast};
 

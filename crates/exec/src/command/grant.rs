@@ -3,11 +3,11 @@
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::TableLockMode;
+use mote_sql::access::privilege;
 use mote_sql::ast::{
     DropBehavior, Grant, GrantRole, GrantTarget, ObjectKind, ObjectReference, QualifiedName,
     RoleSpecification,
 };
-use mote_sql::plan::privilege;
 
 use super::acl::{self, AclKind};
 use super::{privileges, routine, schema};

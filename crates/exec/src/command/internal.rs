@@ -9,8 +9,9 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Access, Isolation, TableLockMode};
 use mote_sql::PlanSettings;
+use mote_sql::access::RelationLock;
 use mote_sql::ast::ParsedStatement;
-use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
+use mote_sql::plan::{OutputColumn, Plan, PlanBody};
 use mote_types::Datum;
 
 use super::{privileges, schema};

@@ -7,9 +7,9 @@ use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, TableDefinition, TableLockMode, WaitPolicy, WriteError,
 };
+use mote_sql::access::privilege;
 use mote_sql::ast::{CreateSchema, Persistence, QualifiedName, RelationName, RoleSpecification, deparse};
 use mote_sql::catalog::CatalogView;
-use mote_sql::plan::privilege;
 
 use super::privileges;
 use crate::catalog_store::Revision;

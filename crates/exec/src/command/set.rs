@@ -5,7 +5,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_sql::ast::{SetAction, SetValue, SetVariable, ShowVariable, TransactionModes};
 use mote_sql::plan::OutputColumn;
 use mote_types::Datum;
-use mote_types::datetime::TimeZone;
+use mote_types::datetime::parse_time_zone;
 
 use super::text_column;
 use crate::context::StatementContext;
@@ -199,7 +199,7 @@ pub(super) fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
                 let interval = mote_types::input_text(ty, text, &format)?;
                 let shown = mote_types::format::output_to_string(&interval, ty, &format);
                 // SHOW gives the zone's own name.
-                TimeZone::parse(&format!("INTERVAL '{shown}'"))?
+                parse_time_zone(&format!("INTERVAL '{shown}'"))?
                     .name()
                     .to_string()
             }

@@ -3,13 +3,13 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
+use mote_sql::access::privilege;
 use mote_sql::ast::{
     self, CreateTrigger, Drop, Name, QualifiedName, RelationName, TriggerMode, TriggerTarget, deparse,
 };
+use mote_sql::builtin::function::FUNCTIONS;
 use mote_sql::catalog::CatalogView;
-use mote_sql::catalog::function::FUNCTIONS;
 use mote_sql::catalog::trigger::{TriggerEvents, TriggerTiming};
-use mote_sql::plan::privilege;
 use mote_sql::{TriggerCondition, bind_trigger_condition, trigger_condition_columns};
 use mote_types::oid;
 

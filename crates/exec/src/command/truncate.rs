@@ -3,9 +3,9 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{TableLockMode, WaitPolicy};
+use mote_sql::access::privilege;
 use mote_sql::ast::{DropBehavior, RelationName, Truncate};
 use mote_sql::bind_truncate_triggers;
-use mote_sql::plan::privilege;
 
 use super::{inherit, internal, privileges, schema, sequence};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};

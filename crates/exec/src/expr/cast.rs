@@ -5,8 +5,8 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Engine;
 use mote_sql::ast::deparse::identifier;
+use mote_sql::builtin::function::function_by_oid;
 use mote_sql::catalog::CatalogView;
-use mote_sql::catalog::function::function_by_oid;
 use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
 
@@ -239,7 +239,7 @@ fn procedure_lookup(text: &str, catalog: &crate::catalog_store::SessionCatalog) 
         };
         types.push(ty);
     }
-    let fits = |routine: &&std::sync::Arc<mote_sql::catalog::routine::Routine>| {
+    let fits = |routine: &&std::sync::Arc<mote_sql::routine::Routine>| {
         routine
             .inputs()
             .map(|input| (input.ty.ty.oid, input.ty.row_of))

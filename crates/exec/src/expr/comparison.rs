@@ -8,7 +8,7 @@ use std::hash::Hasher;
 
 use hashbrown::HashTable;
 use mote_common::SqlResult;
-use mote_sql::plan::expr::RowOperator;
+use mote_sql::expr::RowOperator;
 use mote_types::Datum;
 
 use super::Expression;

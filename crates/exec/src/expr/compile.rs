@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
-use mote_sql::catalog::function::{FUNCTIONS, FunctionId};
-use mote_sql::plan::expr::{Expr, SubPlanCall, SubPlanKind, Subscript};
+use mote_sql::builtin::function::{FUNCTIONS, FunctionId};
+use mote_sql::expr::{Expr, SubPlanCall, SubPlanKind, Subscript};
 use mote_types::{ColumnType, Datum, Oid, RowType, oid};
 
 use super::array::{ArrayConstructor, SubscriptTerm, Subscripting};

@@ -1,8 +1,8 @@
 //! Constant folding for the planner: immutable expressions over constants, evaluated without a statement.
 
 use mote_common::work;
-use mote_sql::ConstantFolder;
-use mote_sql::plan::expr::Expr;
+use mote_sql::expr::ConstantFolder;
+use mote_sql::expr::Expr;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::compile;

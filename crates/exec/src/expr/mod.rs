@@ -35,7 +35,7 @@ pub(crate) use session_value::ask_sequence;
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::plan::expr::{BooleanTest, SequenceCall, SessionValue};
+use mote_sql::expr::{BooleanTest, SequenceCall, SessionValue};
 use mote_types::{ColumnType, Datum, RowType};
 
 use crate::functions::{Body, CallSite};

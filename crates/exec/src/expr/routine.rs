@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
-use mote_sql::catalog::routine::Routine;
-use mote_sql::plan::expr::RoutineExpr;
+use mote_sql::expr::RoutineExpr;
+use mote_sql::routine::Routine;
 use mote_types::{ColumnType, Datum, Record, RowType};
 
 use super::{Expression, compile_all, type_of};

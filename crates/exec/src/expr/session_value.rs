@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::{Sequence, SequenceError, SequenceId, TableLockMode, Transaction, WaitPolicy, WriteError};
-use mote_sql::plan::expr::{SequenceCall, SessionValue};
-use mote_sql::plan::privilege;
+use mote_sql::access::privilege;
+use mote_sql::expr::{SequenceCall, SessionValue};
 use mote_types::{ColumnType, Datum, datetime};
 
 use super::Expression;

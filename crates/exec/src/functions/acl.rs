@@ -5,7 +5,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::plan::privilege;
+use mote_sql::access::privilege;
 use mote_types::{Datum, oid};
 
 use super::set_returning::rows;

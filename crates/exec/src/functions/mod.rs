@@ -1,4 +1,4 @@
-//! Bodies of the built-in functions, by the `body` names of `mote_sql::catalog::function`.
+//! Bodies of the built-in functions, by the `body` names of `mote_sql::builtin::function`.
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `text`, `pattern`,
 //! `bytes`, `formatting`, `datetime`, `array`, `json`, `set_returning`, `aggregate`, `window`, `system`,

@@ -4,8 +4,8 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_sql::access::privilege;
 use mote_sql::catalog::{CatalogView, Relation};
-use mote_sql::plan::privilege;
 use mote_types::{Datum, oid};
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
+use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
-use mote_sql::plan::privilege;
 use mote_types::{Datum, Numeric, oid};
 
 use super::backup::require_superuser;

@@ -1,7 +1,7 @@
 //! The bodies against the signatures: none is missing. What they compute is compared with PostgreSQL's answers in
 //! `crate::expr::tests`.
 
-use mote_sql::catalog::function::{AGGREGATES, FUNCTIONS, SPECIAL_BODIES, WINDOWS};
+use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS, SPECIAL_BODIES, WINDOWS};
 
 #[test]
 fn every_listed_body_exists() {

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use mote_common::Oid;
+use mote_sql::access::privilege;
 use mote_sql::catalog::Relation;
-use mote_sql::plan::privilege;
 use mote_types::Datum;
 
 use super::{in_root, shown};

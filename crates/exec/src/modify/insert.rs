@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mote_common::{RowId, SqlResult};
 use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
+use mote_sql::clause;
 use mote_sql::plan::node;
 use mote_types::Datum;
 
@@ -74,8 +75,8 @@ impl Program {
 /// The columns that the statement gives values to, those of ON CONFLICT DO UPDATE among them.
 fn given(node: &node::Insert) -> Vec<u16> {
     let mut given = node.assigned.clone();
-    if let Some(node::OnConflict {
-        action: node::ConflictAction::Update { assignments, .. },
+    if let Some(clause::OnConflict {
+        action: clause::ConflictAction::Update { assignments, .. },
         ..
     }) = &node.on_conflict
     {

@@ -33,7 +33,7 @@ use mote_common::error::state;
 use mote_common::{IndexId, SqlError, SqlResult, SqlState};
 use mote_engine::{Table, WriteError};
 use mote_sql::catalog::{Column, IndexKeyTarget, Relation};
-use mote_sql::plan::node::Check;
+use mote_sql::clause::Check;
 use mote_types::format::output_to_string;
 use mote_types::{Datum, FormatSettings};
 
@@ -320,7 +320,7 @@ fn in_root(row: &[Datum], relation: &Relation, root: &Relation) -> Vec<Datum> {
 
 /// RETURNING lists.
 pub(crate) fn compile_returning(
-    list: &Option<Vec<mote_sql::plan::expr::Expr>>,
+    list: &Option<Vec<mote_sql::expr::Expr>>,
 ) -> SqlResult<Option<Box<[Expression]>>> {
     list.as_deref().map(compile_all).transpose()
 }

@@ -13,7 +13,7 @@ use mote_common::{Oid, SqlResult};
 use mote_engine::{RowBuffers, RowWriter};
 use mote_sql::catalog::inheritance::AttributeMap;
 use mote_sql::catalog::{IndexKeyTarget, Relation};
-use mote_sql::plan::expr::Expr;
+use mote_sql::expr::Expr;
 use mote_sql::plan::node;
 use mote_types::Datum;
 

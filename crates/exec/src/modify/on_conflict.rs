@@ -14,7 +14,7 @@ use mote_engine::{
     Isolation, KeyOutcome, RowLockStrength, RowVersion, RowWriter, Table, WaitPolicy, WriteError,
 };
 use mote_sql::catalog::{IndexKeyTarget, Relation};
-use mote_sql::plan::node::{ConflictAction, OnConflict};
+use mote_sql::clause::{ConflictAction, OnConflict};
 use mote_types::Datum;
 
 use super::insert::compute_generated;

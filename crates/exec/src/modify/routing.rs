@@ -16,8 +16,8 @@ use mote_engine::{Table, TableLockMode, WaitPolicy, WriteError};
 use mote_sql::catalog::inheritance::AttributeMap;
 use mote_sql::catalog::partition::{PartitionKey, PartitionScheme};
 use mote_sql::catalog::{CatalogView, IndexKeyTarget, Relation};
-use mote_sql::plan::expr::Expr;
-use mote_sql::plan::node::{Check, ConflictAction, FiredTrigger, OnConflict};
+use mote_sql::clause::{Check, ConflictAction, FiredTrigger, OnConflict};
+use mote_sql::expr::Expr;
 use mote_sql::{RelationExpression, bind_checks, bind_expression_over_relation, bind_routed_triggers};
 use mote_types::Datum;
 

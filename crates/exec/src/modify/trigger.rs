@@ -11,7 +11,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::catalog::trigger::{Trigger, TriggerEvents, TriggerFiring, TriggerTiming};
 use mote_sql::catalog::{CatalogView, Relation};
-use mote_sql::plan::node::FiredTrigger;
+use mote_sql::clause::FiredTrigger;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::after::{self, Deferral, Event};

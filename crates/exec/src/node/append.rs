@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::catalog::operator::Comparison;
+use mote_sql::builtin::operator::Comparison;
 use mote_sql::catalog::partition::{PartitionKey, PartitionScheme};
 use mote_sql::catalog::partition_match::KeyCondition;
 use mote_sql::plan::node::{self, AnyOf, PruneBranch, PruneCondition};

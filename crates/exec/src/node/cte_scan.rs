@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
-use mote_sql::plan::expr::Expr;
+use mote_sql::expr::Expr;
 use mote_types::Datum;
 
 use super::memory::WorkMemory;

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
-use mote_sql::catalog::function::{FUNCTIONS, record_columns};
-use mote_sql::plan::expr::Expr;
+use mote_sql::builtin::function::{FUNCTIONS, record_columns};
+use mote_sql::expr::Expr;
 use mote_sql::plan::node;
 use mote_types::{Datum, Record, RowType};
 

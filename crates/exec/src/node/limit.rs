@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::plan::expr::{Expr, SortKey};
+use mote_sql::expr::{Expr, SortKey};
 use mote_sql::plan::node::Node;
 use mote_types::Datum;
 

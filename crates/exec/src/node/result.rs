@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::plan::expr::Expr;
+use mote_sql::expr::Expr;
 use mote_types::Datum;
 
 use super::Operator;

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::plan::expr::{Expr, SortKey};
+use mote_sql::expr::{Expr, SortKey};
 use mote_sql::plan::node::Node;
 use mote_types::Datum;
 

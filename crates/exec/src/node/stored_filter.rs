@@ -9,7 +9,7 @@
 
 use mote_common::SqlResult;
 use mote_engine::RowView;
-use mote_sql::plan::expr::Expr;
+use mote_sql::expr::Expr;
 use mote_types::{ColumnType, Datum, oid};
 
 use super::scan::ScanColumns;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
-use mote_sql::catalog::function::{AGGREGATES, WINDOWS};
-use mote_sql::plan::expr::{
+use mote_sql::builtin::function::{AGGREGATES, WINDOWS};
+use mote_sql::expr::{
     FrameBound, FrameExclusion, FrameMode, SortKey, WindowCall, WindowFrame, WindowFunction,
 };
 use mote_sql::plan::node;

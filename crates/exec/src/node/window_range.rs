@@ -4,8 +4,8 @@
 //! beyond every key of it; an infinite offset taken from an equally infinite key reaches every value but NaN.
 
 use mote_common::{SqlError, SqlResult, SqlState};
-use mote_types::cast::date_to_timestamp;
 use mote_types::compare::{as_f64, compare, interval_span};
+use mote_types::datetime::date_to_timestamp;
 use mote_types::{Datum, FormatSettings, operators};
 
 /// Where a frame ends, in the order of the values.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlState};
-use mote_sql::bind::NameConflict;
+use mote_sql::plpgsql::tree::NameConflict;
 use mote_sql::plpgsql::tree::{DiagnosticsItem, RaiseLevel, RaiseOption};
 use mote_types::{ColumnType, RowType};
 

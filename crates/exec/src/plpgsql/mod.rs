@@ -29,10 +29,10 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::catalog::function::Volatility;
-use mote_sql::catalog::routine::{Routine, RoutineKind, RoutineType};
+use mote_sql::builtin::function::Volatility;
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::plpgsql::tree;
+use mote_sql::routine::{Routine, RoutineKind, RoutineType};
 use mote_types::{ColumnType, Datum, RowType, format_type, oid};
 
 use crate::context::StatementContext;

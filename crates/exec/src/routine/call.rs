@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Snapshot;
-use mote_sql::catalog::routine::Routine;
+use mote_sql::routine::Routine;
 
 use super::state::{check_stack, stack_position};
 use super::{Returned, RoutineCall, language};

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use mote_common::error::state as sqlstate;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::catalog::Relation;
-use mote_sql::catalog::routine::Routine;
+use mote_sql::routine::Routine;
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::context::StatementContext;

@@ -13,9 +13,10 @@ use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{Access, WaitPolicy, WriteError};
 use mote_sql::ParameterNames;
+use mote_sql::access::Command;
 use mote_sql::ast::{self, ParsedStatement};
-use mote_sql::catalog::function::Volatility;
-use mote_sql::plan::{Command, OutputColumn, PlanBody, QueryPlan};
+use mote_sql::builtin::function::Volatility;
+use mote_sql::plan::{OutputColumn, PlanBody, QueryPlan};
 use mote_types::Datum;
 use parking_lot::Mutex;
 

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_sql::ParameterNames;
+use mote_sql::access::Command;
 use mote_sql::ast::{self, Name};
-use mote_sql::bind::{NameConflict, ParameterReference};
-use mote_sql::catalog::routine::Routine;
-use mote_sql::plan::{Command, PlanBody};
+use mote_sql::bind::ParameterReference;
+use mote_sql::plan::PlanBody;
+use mote_sql::plpgsql::tree::NameConflict;
+use mote_sql::routine::Routine;
 use mote_types::{ColumnType, Datum, oid};
 use parking_lot::Mutex;
 
@@ -112,7 +114,7 @@ fn run_one(
     context: &mut StatementContext<'_>,
     returned: &mut Vec<Vec<Datum>>,
 ) -> SqlResult<()> {
-    use mote_sql::catalog::function::Volatility;
+    use mote_sql::builtin::function::Volatility;
     let volatile = call.routine.volatility == Volatility::Volatile;
     let parameters = call.arguments.to_vec();
     if !is_last || call.result.oid == oid::VOID {

@@ -5,7 +5,7 @@
 
 use mote_common::{SqlError, SqlResult};
 use mote_sql::ast::{FunctionBody, deparse};
-use mote_sql::catalog::routine::Routine;
+use mote_sql::routine::Routine;
 
 const RETURN: &str = "RETURN ";
 const BEGIN: &str = "BEGIN ATOMIC\n";

@@ -1,11 +1,9 @@
 //! Routines as text: signatures, arguments, results, definitions, as PostgreSQL's functions show them.
 
 use mote_sql::ast::deparse::identifier;
+use mote_sql::builtin::function::Volatility;
 use mote_sql::catalog::CatalogView;
-use mote_sql::catalog::function::Volatility;
-use mote_sql::catalog::routine::{
-    ParallelSafety, Routine, RoutineArgument, RoutineKind, RoutineMode, RoutineType,
-};
+use mote_sql::routine::{ParallelSafety, Routine, RoutineArgument, RoutineKind, RoutineMode, RoutineType};
 
 /// A type's name where no catalog is at hand: a row type shows as record.
 pub(super) fn type_text(ty: RoutineType) -> String {

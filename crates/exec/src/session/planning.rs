@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mote_common::heap;
 use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
 use mote_engine::{TableLockMode, Transaction};
+use mote_sql::access::RelationLock;
 use mote_sql::ast::ParsedStatement;
 use mote_sql::catalog::CatalogView;
-use mote_sql::plan::{OutputColumn, Plan, PlanBody, RelationLock};
+use mote_sql::plan::{OutputColumn, Plan, PlanBody};
 use mote_sql::{ParameterNames, PlanSettings};
 use mote_types::catalog::is_reg_type;
 use mote_types::{ColumnType, type_info};
@@ -365,7 +366,7 @@ impl SessionState {
         for access in &plan.relations {
             match is_temporary(access.relation) {
                 true => temporary = true,
-                false => writes_others |= access.lock != mote_sql::plan::RelationLock::AccessShare,
+                false => writes_others |= access.lock != mote_sql::access::RelationLock::AccessShare,
             }
         }
         if temporary {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use mote_common::{SqlError, SqlResult, error::state};
 use mote_sql::ast::IsolationLevel;
-use mote_types::datetime::TimeZone;
+use mote_types::datetime::parse_time_zone;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
 
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
@@ -438,7 +438,7 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
     let milliseconds = |name: &str| value::integer(get(name), "ms").unwrap_or(0).max(0) as u64;
     let (date_style, date_order) = date_style::parse_canonical(get("DateStyle"));
     let format = FormatSettings {
-        time_zone: TimeZone::parse(get("TimeZone"))?,
+        time_zone: parse_time_zone(get("TimeZone"))?,
         date_style,
         date_order,
         interval_style: match get("IntervalStyle") {

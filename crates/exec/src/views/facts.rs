@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mote_common::Oid;
 use mote_engine::Engine;
-use mote_sql::catalog::routine::Routine;
 use mote_sql::catalog::{Column, IndexDescription, Relation};
+use mote_sql::routine::Routine;
 use mote_types::ColumnType;
 
 use super::builtin::{CATALOG_SCHEMA, INFORMATION_SCHEMA};

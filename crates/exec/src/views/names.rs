@@ -2,7 +2,7 @@
 
 use mote_common::Oid;
 use mote_sql::ast::deparse::identifier;
-use mote_sql::catalog::function::{AGGREGATES, FUNCTIONS, WINDOWS, function_by_oid};
+use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS, WINDOWS, function_by_oid};
 
 use super::Facts;
 use super::builtin::{COLLATIONS, SUPPORT_FUNCTIONS, support_function};

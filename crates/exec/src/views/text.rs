@@ -4,16 +4,17 @@
 //! leave the outermost parentheses away.
 
 use mote_common::Oid;
+use mote_sql::access::AclItem;
 use mote_sql::ast::deparse::identifier;
-use mote_sql::catalog::operator::operators_of_function;
+use mote_sql::builtin::operator::operators_of_function;
 use mote_sql::catalog::trigger::{ConstraintTrigger, Trigger, TriggerTiming};
 use mote_sql::catalog::{
-    AclItem, Constraint, ConstraintKind, ForeignKey, IndexDescription, IndexKey, IndexKeyTarget,
-    ReferentialAction, Relation,
+    Constraint, ConstraintKind, ForeignKey, IndexDescription, IndexKey, IndexKeyTarget, ReferentialAction,
+    Relation,
 };
 
+use mote_sql::expr::Expr;
 use mote_sql::plan::deparse::deparse;
-use mote_sql::plan::expr::Expr;
 
 use super::builtin::operator_class;
 use super::facts::{Facts, KnownIndex};
@@ -466,7 +467,7 @@ pub fn view_definition(relation: &Relation) -> Option<String> {
 
 /// What holds of an object of this kind while nothing was granted: the letters are those of acldefault.
 pub fn default_acl(kind: &str, owner: Oid) -> Option<Vec<AclItem>> {
-    use mote_sql::plan::privilege::*;
+    use mote_sql::access::privilege::*;
     const TABLE: u32 = INSERT | SELECT | UPDATE | DELETE | TRUNCATE | REFERENCES | TRIGGER;
     const SET_AND_ALTER_SYSTEM: u32 = 0b11 << 12;
     let (everybody, owners) = match kind {

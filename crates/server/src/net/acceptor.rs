@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use rustix::event::{PollFd, PollFlags};
 
-use super::waker::{Inbox, Message};
 use crate::half_open::{Admission, Pass};
-use crate::server::Shared;
+use crate::net::inbox::{Inbox, Message};
+use crate::shared::Shared;
 
 /// How often the acceptor looks whether it should stop.
 const STOP_CHECK: Duration = Duration::from_millis(100);

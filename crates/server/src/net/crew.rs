@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::fiber::{Ran, Reason};
+use super::fiber::Ran;
 use super::long::{Long, LongStatements};
 use super::post::Post;
 use super::progress;
-use super::waker::Message;
 use super::worker::Worker;
+use crate::net::inbox::Message;
+use crate::suspension::Reason;
 
 /// Time between two looks of the monitor while statements run: how long a session may keep an event loop.
 const LOOK: Duration = Duration::from_millis(2);

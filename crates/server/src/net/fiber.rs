@@ -1,42 +1,10 @@
 //! A connection that is running: a coroutine on a pooled stack. Any thread may resume it, one at a time.
 
-use corosensei::Yielder;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use mote_common::{Lsn, work};
-use mote_types::catalog::user::without;
 
 use crate::connection::Connection;
-
-/// Stack of a running statement, parser excluded. Memory is touched as it is used; below it lies a guard page.
-pub const STACK_BYTES: usize = 4 << 20;
-
-/// Why a coroutine gave the thread back.
-#[derive(Clone, Copy, Debug)]
-pub struct Suspend {
-    pub reason: Reason,
-    /// Unsent replies that wait for this horizon.
-    pub gate: Option<Lsn>,
-    /// Run again at this monotonic time at the latest.
-    pub deadline_ns: Option<u64>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reason {
-    /// A socket event, a wake-up, the horizon or the deadline.
-    Wait,
-    /// The slice is used up: run again soon.
-    Yield,
-}
-
-/// Gives the thread to others. The dictionary of the session's types and who pays for its work stay with the session.
-pub fn suspend(yielder: &Yielder<(), Suspend>, why: Suspend) {
-    debug_assert!(
-        !mote_engine::epoch::is_pinned(),
-        "an epoch guard belongs to its thread; the session may go on on another one"
-    );
-    work::set_aside(|| without(|| yielder.suspend(why)));
-}
+use crate::suspension::{STACK_BYTES, Suspend};
 
 /// What came of running a connection.
 pub enum Ran {
@@ -48,11 +16,11 @@ pub enum Ran {
 pub struct Fiber(Coroutine<(), Suspend, Box<Connection>, DefaultStack>);
 
 // SAFETY: corosensei asks that everything on a suspended stack may go to another thread. A stack is suspended in
-// `suspend` alone, below `Connection::serve`, so what lies on it are frames of `server` and `exec`:
+// `suspension::suspend` alone, below `Connection::serve`, so what lies on it are frames of `server` and `exec`:
 //  - `Connection`, and with it the session, is `Send` (`assert_send` below); what else the frames own or borrow was made
 //    by this fiber and goes along with it, so that `Cell`s and `&`-references among them stay with one thread at a time.
 //    Nobody shares an `Rc`: neither crate has one.
-//  - What belongs to a thread is an epoch guard (asserted in `suspend`), a lock's guard (no lock is held across a
+//  - What belongs to a thread is an epoch guard (asserted there), a lock's guard (no lock is held across a
 //    suspension: rule 2 of ARCHITECTURE.md), and the addresses of thread-local values (`mote_common::per_thread`).
 // The thread that resumes next received the fiber through a lock or an atomic with Acquire: it sees what the former did.
 unsafe impl Send for Fiber {}

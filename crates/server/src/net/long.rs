@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::fiber::{Fiber, Ran, Reason};
+use super::fiber::{Fiber, Ran};
 use super::post::{Post, lower_priority};
-use super::waker::{Inbox, Message, Place};
+use crate::net::inbox::{Inbox, Message};
+use crate::suspension::Reason;
+use crate::waker::Place;
 
 /// A statement that goes on here, and where it belongs.
 pub struct Long {

@@ -1,15 +1,15 @@
 //! Threads and sockets: the acceptor, and workers that each run an epoll loop over their own connections.
 //!
 //! Read `worker` first (the loop's state), then `fiber` (a connection that runs), `crew` (the threads, and what happens
-//! when one is held up), `post` (how a loop changes its thread), `progress` (what a thread does that
-//! does not come back), `long` (long statements), `waker` (how other threads
+//! when one is held up), `post` (how a loop changes its thread), `progress` (what a thread does that does not come
+//! back), `long` (long statements), `inbox` (how other threads
 //! reach a worker) and `acceptor`.
 
 pub mod acceptor;
 pub mod crew;
 pub mod fiber;
+pub mod inbox;
 pub mod long;
 mod post;
 mod progress;
-pub mod waker;
 pub mod worker;

@@ -20,12 +20,15 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use mote_common::Lsn;
 
-use super::fiber::{self, Fiber, Ran, Reason, Suspend};
+use super::fiber;
+use super::fiber::{Fiber, Ran};
 use super::long::{Long, LongStatements};
-use super::waker::{Inbox, Message, Place, SessionWaker};
 use crate::connection::{Connection, Served};
 use crate::half_open::Pass;
-use crate::server::Shared;
+use crate::net::inbox::{Inbox, Message};
+use crate::shared::Shared;
+use crate::suspension::{Reason, Suspend};
+use crate::waker::{Place, SessionWaker};
 
 /// Stacks kept for the next statements.
 const STACKS_KEPT: usize = 64;

@@ -7,7 +7,7 @@ use mote_common::error::Severity;
 use mote_exec::session::CommandTag;
 use mote_sql::plan::OutputColumn;
 use mote_types::catalog::type_shape;
-use mote_types::format::text::{INTEGER_BYTES, integer_text};
+use mote_types::integer_text::{INTEGER_BYTES, integer_text};
 use mote_types::{ColumnType, Datum, FormatSettings, oid, output_binary, output_text};
 
 /// Appends one message: `body` writes what follows the length.

@@ -13,9 +13,9 @@ use super::resolve::{Choice, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::ast::{self, Location};
-use crate::catalog::function::{AggregateId, Callable, FunctionId, FunctionSignature, callables_named};
-use crate::plan::expr::{AggregateCall, Expr, SequenceCall, SessionValue, SortKey};
-use crate::plan::walk::aggregate_call_exprs;
+use crate::builtin::function::{AggregateId, Callable, FunctionId, FunctionSignature, callables_named};
+use crate::expr::aggregate_call_exprs;
+use crate::expr::{AggregateCall, Expr, SequenceCall, SessionValue, SortKey};
 
 /// A callable with its parameter types spread to the number of arguments.
 #[derive(Clone, Copy)]
@@ -707,7 +707,7 @@ impl Binder<'_> {
 }
 
 fn same_aggregate(left: &AggregateCall, right: &AggregateCall) -> bool {
-    use crate::plan::walk::same_list;
+    use crate::expr::same_list;
     let plain = |call: &AggregateCall| call.order_by.is_empty() && call.filter.is_none();
     left.aggregate == right.aggregate
         && left.distinct == right.distinct
@@ -719,7 +719,7 @@ fn same_aggregate(left: &AggregateCall, right: &AggregateCall) -> bool {
 
 /// `count(*)`.
 fn count_star() -> Option<AggregateId> {
-    crate::catalog::function::aggregate_by_signature("count", &[])
+    crate::builtin::function::aggregate_by_signature("count", &[])
 }
 
 /// Puts variadic arguments into an array; `"any"` takes them one by one.

@@ -15,8 +15,8 @@ use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
 
 use super::{Binder, type_label};
 use crate::ast::Location;
-use crate::catalog::cast::{CastUse, cast_context};
-use crate::plan::expr::Expr;
+use crate::builtin::cast::{CastUse, cast_context};
+use crate::expr::Expr;
 
 /// Literals whose meaning does not depend on the session are read with these.
 static NEUTRAL: LazyLock<FormatSettings> = LazyLock::new(FormatSettings::default);

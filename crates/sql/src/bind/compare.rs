@@ -7,9 +7,9 @@ use mote_types::{ColumnType, oid};
 use super::resolve::{Choice, choose_operator, resolve_polymorphic};
 use super::{Binder, type_label};
 use crate::ast::{self, ExprKind, Location, OperatorName, Quantifier};
-use crate::catalog::function::FunctionId;
-use crate::catalog::operator::Operator;
-use crate::plan::expr::{Expr, RowOperator};
+use crate::builtin::function::FunctionId;
+use crate::builtin::operator::Operator;
+use crate::expr::{Expr, RowOperator};
 
 /// A bound expression with its place in the text.
 pub(super) type Placed = (Expr, Location);

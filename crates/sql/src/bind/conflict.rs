@@ -12,10 +12,10 @@ use super::scope::{Clause, ScopeItem};
 use super::updatable_view::UpdatableView;
 use crate::ast::{self, ConflictTarget, ExprKind};
 use crate::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation};
-use crate::optimize::implication::implied;
-use crate::optimize::simplify;
-use crate::plan::expr::Expr;
-use crate::plan::node::{Check, ConflictAction, OnConflict};
+use crate::clause::{Check, ConflictAction, OnConflict};
+use crate::expr::Expr;
+use crate::expr::implication::implied;
+use crate::expr::simplify;
 
 impl Binder<'_> {
     /// The clause, and the item whose columns are those of the row proposed for insertion.

@@ -11,7 +11,7 @@ use super::{Binder, type_label};
 use crate::ast::{
     self, Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue,
 };
-use crate::plan::expr::{BooleanTest, Expr, SessionValue, Subscript};
+use crate::expr::{BooleanTest, Expr, SessionValue, Subscript};
 
 impl Binder<'_> {
     /// Binds an expression; literals and parameters may come back without a type.
@@ -546,7 +546,7 @@ impl Binder<'_> {
         let coerced = self.try_coerce(
             bound,
             ColumnType::INT4,
-            crate::catalog::cast::CastUse::Assignment,
+            crate::builtin::cast::CastUse::Assignment,
             expr.location,
         )?;
         coerced.ok_or_else(|| {

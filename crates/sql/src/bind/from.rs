@@ -12,10 +12,10 @@ use mote_types::{ColumnType, oid};
 use super::Binder;
 use super::query::{FromJoin, FromTree, FunctionItem, ItemColumn, ItemKind};
 use super::scope::{Clause, ScopeItem, ScopeSource};
+use crate::access::{RelationLock, privilege};
 use crate::ast::{self, Alias, ExprKind, FromItem, JoinCondition, Location, Name, RelationName};
 use crate::catalog::{Relation, RelationKind};
-use crate::plan::expr::Expr;
-use crate::plan::{RelationLock, privilege};
+use crate::expr::Expr;
 
 type BoundItem = (FromTree, Vec<ScopeItem>);
 

@@ -15,8 +15,8 @@ use super::scope::Clause;
 use super::select::items_of;
 use crate::ast::{self, ExprKind, GroupingElement, Location};
 use crate::catalog::ConstraintKind;
-use crate::plan::expr::Expr;
-use crate::plan::walk::window_call_exprs;
+use crate::expr::Expr;
+use crate::expr::window_call_exprs;
 
 /// Keys beyond this in one GROUP BY would collide with the numbers of special columns.
 const KEYS_MAX: usize = 1000;

@@ -15,12 +15,12 @@ use super::query::{
 };
 use super::scope::{Clause, Level, ScopeItem};
 use super::select::conjuncts;
+use crate::access::{Command, RelationLock, privilege};
 use crate::ast::{self, MergeAction, MergeBranch, MergeMatch};
 use crate::catalog::trigger::TriggerEvents;
 use crate::catalog::{Relation, RelationKind};
-use crate::plan::expr::Expr;
-use crate::plan::node::FiredTrigger;
-use crate::plan::{Command, RelationLock, privilege};
+use crate::clause::FiredTrigger;
+use crate::expr::Expr;
 
 impl Binder<'_> {
     pub(super) fn merge(&mut self, merge: &ast::Merge) -> SqlResult<BoundModify> {

@@ -21,13 +21,13 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use crate::PlanSettings;
+use crate::access::{Dependency, RelationAccess, RelationLock};
 use crate::ast::{self, Location, Name};
 use crate::catalog::inheritance::Expansion;
-use crate::catalog::routine::Routine;
 use crate::catalog::{CatalogView, Relation};
-use crate::optimize::ConstantFolder;
-use crate::plan::expr::Expr;
-use crate::plan::{Dependency, RelationAccess, RelationLock};
+use crate::expr::ConstantFolder;
+use crate::expr::Expr;
+use crate::routine::Routine;
 
 pub mod query;
 mod record;
@@ -55,7 +55,7 @@ mod updatable_view;
 mod window;
 mod with;
 
-pub use parameter_names::{NameConflict, ParameterNames, ParameterReference};
+pub use parameter_names::{ParameterNames, ParameterReference};
 pub use relation_expression::{
     RelationExpression, assignment_cast, bind_checks, bind_default, bind_expression_over_relation,
     bind_free_expression, bind_free_text, bind_partition_value, bind_written_expression,

@@ -17,14 +17,14 @@ use super::relation_expression::RelationExpression;
 use super::scope::{Clause, Level, ScopeItem};
 use super::select::conjuncts;
 use super::updatable_view::{Change, UpdatableView};
+use crate::access::{Command, RelationLock, privilege};
 use crate::ast::{self, Assignment, ExprKind, InsertSource, Location, Overriding};
-use crate::catalog::cast::CastUse;
+use crate::builtin::cast::CastUse;
 use crate::catalog::inheritance::Member;
 use crate::catalog::trigger::TriggerEvents;
 use crate::catalog::{Column, ConstraintKind, Identity, Relation, RelationKind};
-use crate::plan::expr::{Expr, SequenceCall, SubPlanKind};
-use crate::plan::node::FiredTrigger;
-use crate::plan::{Command, RelationLock, privilege};
+use crate::clause::FiredTrigger;
+use crate::expr::{Expr, SequenceCall, SubPlanKind};
 
 const GENERATED_ALWAYS: SqlState = SqlState::new("428C9");
 

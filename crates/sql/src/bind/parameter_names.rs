@@ -10,16 +10,8 @@ use mote_types::{ColumnType, oid};
 
 use super::Binder;
 use crate::ast::{Location, Name};
-use crate::plan::expr::Expr;
-
-/// What a name means where no column of the statement bears it, or some column does as well.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NameConflict {
-    /// PL/pgSQL's default: a name that means a column and a variable is an error (42702).
-    Error,
-    Column,
-    Variable,
-}
+use crate::expr::Expr;
+use crate::plpgsql::tree::NameConflict;
 
 /// A variable, or a field of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use mote_common::Oid;
 use mote_types::ColumnType;
 
+use crate::access::{Command, Dependency, RelationAccess};
 use crate::ast::{Location, Name};
 use crate::catalog::Relation;
 use crate::catalog::inheritance::Expansion;
-use crate::catalog::routine::Routine;
-use crate::plan::expr::{AggregateCall, Expr, SortKey, WindowCall};
-use crate::plan::node::{FiredTrigger, LockStrength, LockWait, SetOperationKind};
-use crate::plan::walk::{aggregate_call_exprs, window_call_exprs};
-use crate::plan::{Command, Dependency, RelationAccess};
+use crate::clause::{FiredTrigger, LockStrength, LockWait, SetOperationKind};
+use crate::expr::{AggregateCall, Expr, SortKey, WindowCall};
+use crate::expr::{aggregate_call_exprs, window_call_exprs};
+use crate::routine::Routine;
 
 /// Numbers of columns that no attribute has. They follow the columns of any table.
 pub const ROW_MARK: u16 = 0xFFFF;
@@ -315,7 +315,7 @@ pub struct BoundInsert {
     pub checks: Vec<(String, Expr)>,
     pub triggers: Vec<FiredTrigger>,
     /// Its expressions read the existing row as the target, and the proposed one as the item `excluded`.
-    pub on_conflict: Option<crate::plan::node::OnConflict>,
+    pub on_conflict: Option<crate::clause::OnConflict>,
     pub excluded: u16,
 }
 

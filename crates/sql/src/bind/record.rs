@@ -10,8 +10,8 @@ use mote_types::{ColumnType, oid};
 use super::query::{BoundCteStatement, BoundQuery, ItemKind, QueryBody, WHOLE_ROW};
 use super::{Binder, type_label};
 use crate::ast::{Location, Name};
-use crate::catalog::function::record_columns;
-use crate::plan::expr::Expr;
+use crate::builtin::function::record_columns;
+use crate::expr::Expr;
 
 impl Binder<'_> {
     /// The columns of a record, if the statement tells them.

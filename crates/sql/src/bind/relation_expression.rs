@@ -13,10 +13,10 @@ use super::Binder;
 use super::query::{FIRST_SYSTEM_COLUMN, ItemKind};
 use super::scope::{Clause, Level, ScopeItem};
 use crate::ast;
-use crate::catalog::cast::CastUse;
+use crate::builtin::cast::CastUse;
 use crate::catalog::{CatalogView, ConstraintKind, Relation};
-use crate::plan::expr::Expr;
-use crate::plan::node::Check;
+use crate::clause::Check;
+use crate::expr::Expr;
 
 /// What an expression is for: decides its rules and the words of its errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

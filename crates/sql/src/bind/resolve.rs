@@ -14,7 +14,7 @@ use mote_types::catalog::{category, category_of, is_preferred};
 use mote_types::{ColumnType, oid};
 
 use super::coerce::implicitly_coercible;
-use crate::catalog::operator::{Operator, exact_operator, operators_named};
+use crate::builtin::operator::{Operator, exact_operator, operators_named};
 
 /// What came of a search among candidates.
 pub(super) enum Choice<T> {

@@ -16,11 +16,11 @@ use super::compare::Placed;
 use super::resolve::{Choice, polymorphic_fits, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
 use super::{Binder, relation_expression};
+use crate::access::Dependency;
 use crate::ast::{self, Location, Name};
-use crate::catalog::function::{Callable, callables_named};
-use crate::catalog::routine::{Routine, RoutineKind, RoutineMode, RoutineType};
-use crate::plan::Dependency;
-use crate::plan::expr::{Expr, RoutineExpr};
+use crate::builtin::function::{Callable, callables_named};
+use crate::expr::{Expr, RoutineExpr};
+use crate::routine::{Routine, RoutineKind, RoutineMode, RoutineType};
 
 /// One way in which a call can be understood.
 struct Prototype<'r> {

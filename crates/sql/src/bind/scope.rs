@@ -10,7 +10,7 @@ use mote_types::{ColumnType, oid};
 use super::Binder;
 use super::query::{CTID, ItemKind, TABLE_OID, WHOLE_ROW, XMIN};
 use crate::ast::{ColumnReference, Location, Name, SortBy};
-use crate::plan::expr::{AggregateCall, Expr};
+use crate::expr::{AggregateCall, Expr};
 
 /// The clause an expression stands in: decides what is allowed there and what the errors say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

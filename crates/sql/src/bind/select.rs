@@ -12,11 +12,11 @@ use super::query::{
 };
 use super::scope::{Clause, Level};
 use super::{Binder, type_label};
+use crate::access::{RelationLock, privilege};
 use crate::ast::{self, ExprKind, Name, NullsOrder, SortBy, SortDirection};
-use crate::catalog::operator::exact_operator;
-use crate::plan::expr::{Expr, SortKey};
-use crate::plan::node::{LockStrength, LockWait};
-use crate::plan::{RelationLock, privilege};
+use crate::builtin::operator::exact_operator;
+use crate::clause::{LockStrength, LockWait};
+use crate::expr::{Expr, SortKey};
 
 /// Columns of a target list, as in PostgreSQL.
 const TARGETS_MAX: usize = 1664;

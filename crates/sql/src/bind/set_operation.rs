@@ -9,8 +9,8 @@ use super::query::{BoundQuery, BoundTarget, ItemColumn, ItemKind, QueryBody};
 use super::scope::{Clause, Level, ScopeItem};
 use super::select::Tail;
 use crate::ast::{self, Location};
-use crate::plan::expr::Expr;
-use crate::plan::node::SetOperationKind;
+use crate::clause::SetOperationKind;
+use crate::expr::Expr;
 
 impl Binder<'_> {
     pub(super) fn set_operation(

@@ -12,7 +12,7 @@ use super::query::BoundQuery;
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::ast::{self, ExprKind, Location, OperatorName, Quantifier};
-use crate::plan::expr::{Expr, SubPlanCall, SubPlanKind};
+use crate::expr::{Expr, SubPlanCall, SubPlanKind};
 
 impl Binder<'_> {
     pub(super) fn subplan(
@@ -124,7 +124,7 @@ impl Binder<'_> {
         operator: &str,
         query: &ast::Query,
         location: Location,
-    ) -> SqlResult<(BoundQuery, Vec<Expr>, Vec<crate::catalog::function::FunctionId>)> {
+    ) -> SqlResult<(BoundQuery, Vec<Expr>, Vec<crate::builtin::function::FunctionId>)> {
         let mut bound = self.nested_query(query, location)?;
         let left = self.left_operands(operand)?;
         if left.len() < bound.targets.len() {
@@ -199,7 +199,7 @@ impl Binder<'_> {
         };
         let known = self.dependencies.iter().any(|known| known.object == relation.oid);
         if !known {
-            let dependency = crate::plan::Dependency {
+            let dependency = crate::access::Dependency {
                 object: relation.oid,
                 version: relation.version,
             };

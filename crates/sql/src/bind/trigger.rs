@@ -16,8 +16,8 @@ use super::scope::{Clause, Level, ScopeItem};
 use crate::ast::{self, Location};
 use crate::catalog::trigger::{TriggerEvents, TriggerTiming};
 use crate::catalog::{CatalogView, Column, Relation};
-use crate::plan::expr::Expr;
-use crate::plan::node::{FiredTrigger, Triggers};
+use crate::clause::{FiredTrigger, Triggers};
+use crate::expr::Expr;
 
 /// What the WHEN condition of a new trigger may read.
 #[derive(Clone, Copy, Debug)]

@@ -7,9 +7,9 @@ use mote_types::catalog::{typmod_from_args, unsupported_type_name};
 use mote_types::{ColumnType, oid, type_by_name};
 
 use super::Binder;
+use crate::access::Dependency;
 use crate::ast::{self, ExprKind, TypeName};
 use crate::catalog::CatalogView;
-use crate::plan::Dependency;
 
 impl Binder<'_> {
     pub(super) fn type_name(&mut self, name: &TypeName) -> SqlResult<ColumnType> {

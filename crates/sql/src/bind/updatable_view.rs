@@ -14,10 +14,10 @@ use super::Binder;
 use super::query::FIRST_SYSTEM_COLUMN;
 use super::scope::{Clause, Level, ScopeItem, ScopeSource};
 use super::select::conjuncts;
+use crate::access::{RelationLock, privilege};
 use crate::ast::{self, Assignment, FromItem, Name, QueryBody};
 use crate::catalog::{CatalogView, CheckOption, Relation, RelationKind};
-use crate::plan::expr::Expr;
-use crate::plan::{RelationLock, privilege};
+use crate::expr::Expr;
 
 /// A view that a statement writes through.
 pub(super) struct UpdatableView {

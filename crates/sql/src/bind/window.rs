@@ -9,12 +9,12 @@ use super::query::BoundWindow;
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::ast;
-use crate::catalog::cast::CastUse;
-use crate::catalog::function::{AggregateId, WindowId};
-use crate::plan::expr::{
+use crate::builtin::cast::CastUse;
+use crate::builtin::function::{AggregateId, WindowId};
+use crate::expr::same_list;
+use crate::expr::{
     Expr, FrameBound, FrameExclusion, FrameMode, SortKey, WindowCall, WindowFrame, WindowFunction,
 };
-use crate::plan::walk::same_list;
 
 impl Binder<'_> {
     pub(super) fn window_aggregate(

@@ -12,7 +12,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 
 use super::partition::{PartitionKey, PartitionScheme};
 use super::{CatalogView, IndexKeyTarget, Relation};
-use crate::plan::expr::Expr;
+use crate::expr::Expr;
 
 /// For each column of a parent (by position) its position in a child; None for dropped ones.
 #[derive(Clone, Debug, PartialEq, Eq)]

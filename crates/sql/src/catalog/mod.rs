@@ -1,7 +1,7 @@
 //! What the binder and planner know about the database: relations, columns, indexes, constraints, functions.
 //!
-//! Read in this order: this file (descriptions of stored objects and the [`CatalogView`] door), then `function` and
-//! `operator` (the built-in signatures, constants of the binary; their bodies live in `exec::functions`).
+//! Read in this order: this file (descriptions of stored objects and the [`CatalogView`] door), then `partition`,
+//! `inheritance` and `trigger`. `crate::builtin` has the signatures that are constants of the binary.
 //!
 //! Promises: descriptions are immutable and shared by `Arc`; a changed object is a new description with a higher
 //! `version`. The layer above (exec) owns the store and hands in a view; nothing here does I/O or sees a row.
@@ -12,17 +12,15 @@ use mote_common::{IndexId, Oid, TableId};
 use mote_types::ColumnType;
 use mote_types::catalog::user::{UserType, is_user_type};
 
-pub mod cast;
-pub mod function;
 pub mod inheritance;
-pub mod operator;
 pub mod trigger;
 pub mod partition;
 mod partition_hash;
 pub mod partition_match;
-pub mod routine;
 
-use crate::plan::expr::Expr;
+use crate::access::AclItem;
+use crate::expr::Expr;
+use crate::routine;
 use partition::{PartitionBound, PartitionLevel, PartitionScheme};
 
 /// What kind of relation a name stands for.
@@ -305,16 +303,6 @@ pub enum ReferentialAction {
     Cascade,
     SetNull,
     SetDefault,
-}
-
-/// One grant: who got what from whom. Bits as in PostgreSQL's `aclitem`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AclItem {
-    /// `Oid(0)` = PUBLIC.
-    pub grantee: Oid,
-    pub grantor: Oid,
-    pub privileges: u32,
-    pub grant_options: u32,
 }
 
 /// The door through which binder and planner see the catalog: latest committed state plus the session's own changes.

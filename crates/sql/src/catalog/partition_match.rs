@@ -8,8 +8,8 @@ use mote_types::datetime::TimeZone;
 use mote_types::key::{Place, place};
 use mote_types::{ColumnType, Datum};
 
-use super::operator::Comparison;
 use super::partition::{MAXIMUM, PartitionScheme, PartitionStrategy, VALUE};
+use crate::builtin::operator::Comparison;
 
 /// Combinations of list elements that are looked up one by one before the lists are taken for "anything".
 const COMBINATIONS_MAX: usize = 1024;

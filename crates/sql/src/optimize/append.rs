@@ -15,7 +15,7 @@ use super::{Joined, Planner, Slot};
 use crate::bind::query::{CTID, FIRST_SYSTEM_COLUMN, ROW_MARK, TABLE_OID, WHOLE_ROW, XMIN};
 use crate::catalog::Relation;
 use crate::catalog::inheritance::{AttributeMap, Expansion};
-use crate::plan::expr::{Expr, SortKey};
+use crate::expr::{Expr, SortKey};
 use crate::plan::node::{Append, MemberNumber, Node, PruneBranch, Pruning, ScanColumn};
 use crate::plan::walk::prune_condition_exprs;
 

@@ -4,9 +4,9 @@
 //! values of a column is guessed from the unique indexes it is part of. Costs are in units of "one row read".
 
 use crate::bind::query::{FIRST_SYSTEM_COLUMN, ItemKind, RangeItem};
-use crate::catalog::operator::{Comparison, comparison_of};
+use crate::builtin::operator::{Comparison, comparison_of};
 use crate::catalog::{IndexDescription, IndexKeyTarget, Relation};
-use crate::plan::expr::Expr;
+use crate::expr::Expr;
 
 /// Plans outlive the moment they are made in: a table that is empty now is planned as if it had this many rows.
 const ROWS_MIN: f64 = 1000.0;

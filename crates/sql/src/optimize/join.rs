@@ -22,11 +22,11 @@ use mote_types::Datum;
 use crate::bind::query::{FromJoin, FromTree, ItemKind, ROW_MARK};
 use crate::catalog::inheritance::Expansion;
 use crate::catalog::{Relation, RelationKind};
+use crate::expr::{Expr, SortKey};
 use crate::optimize::append::MemberAccesses;
 use crate::optimize::estimate::selectivity;
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
-use crate::plan::expr::{Expr, SortKey};
 use crate::plan::node::{JoinKind, Node};
 
 /// Up to here all left-deep orders are compared.

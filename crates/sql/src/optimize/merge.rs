@@ -10,13 +10,14 @@ use mote_common::SqlResult;
 
 use super::append::{member_columns, own_columns};
 use super::modify::{mark_of, named_checks, without_node};
-use super::simplify::simplify;
 use super::{Joined, Planner, Slot};
 use crate::bind::query::{BoundMerge, BoundMergeAction, BoundMergeBranch, FromJoin, FromTree, ROW_MARK};
 use crate::catalog::Relation;
+use crate::clause::{FiredTrigger, Triggers};
+use crate::expr::simplify;
 use crate::plan::node::{
-    Delete, DeleteTarget, FiredTrigger, Insert, Merge, MergeAction, MergeBranch, MergeTarget, Node, ScanId,
-    Triggers, Update, UpdateTarget,
+    Delete, DeleteTarget, Insert, Merge, MergeAction, MergeBranch, MergeTarget, Node, ScanId, Update,
+    UpdateTarget,
 };
 
 impl Planner<'_> {

@@ -2,8 +2,8 @@
 //!
 //! Read in this order:
 //!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
-//!  2. `simplify`, `rewrite`: smaller and flatter queries of the same meaning.
-//!  3. `estimate`, `implication`, `scan`, `join`: rows and costs; when a partial index serves; one relation; several.
+//!  2. `rewrite`: smaller and flatter queries of the same meaning.
+//!  3. `estimate`, `scan`, `join`: rows and costs; one relation; several.
 //!  4. `select`, `modify`, `merge`: what stands above the joins.
 //!
 //! How positions come about: every node under construction has a *layout*, the list of (item, column) that its row
@@ -18,18 +18,18 @@ use std::sync::Arc;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
+use crate::access::{Command, RelationAccess};
 use crate::bind::query::{
     Bound, BoundCte, BoundCteStatement, BoundQuery, BoundStatement, CTID, ItemKind, ROW_MARK, RangeItem,
     TABLE_OID, XMIN, collect_subplans, visit_called, visit_item,
 };
 use crate::catalog::Relation;
-use crate::plan::expr::{ExecParameterId, Expr};
+use crate::expr::{ConstantFolder, ExecParameterId, Expr};
 use crate::plan::node::{Node, Renewed};
-use crate::plan::{Command, CtePlan, OutputColumn, Plan, PlanBody, QueryPlan, RelationAccess};
+use crate::plan::{CtePlan, OutputColumn, Plan, PlanBody, QueryPlan};
 
 mod append;
 mod estimate;
-pub(crate) mod implication;
 mod join;
 mod merge;
 mod modify;
@@ -38,9 +38,6 @@ mod recursion;
 mod rewrite;
 mod scan;
 mod select;
-mod simplify;
-
-pub use simplify::{ConstantFolder, simplify};
 
 /// A column of a row under construction.
 pub(super) type Slot = (u16, u16);
@@ -490,7 +487,7 @@ impl Planner<'_> {
         });
         result?;
         if let Expr::SubPlan(call) = expr {
-            let exists = matches!(call.kind, crate::plan::expr::SubPlanKind::Exists);
+            let exists = matches!(call.kind, crate::expr::SubPlanKind::Exists);
             let planned = self.plan_subquery(call.plan, exists)?;
             call.plan = planned.plan;
             call.bindings = planned.bindings;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use mote_common::{Oid, SqlError, SqlResult};
 
 use super::select::row_marks;
-use super::simplify::simplify;
 use super::{Joined, Planner, Slot};
 use crate::bind::query::{
     BoundInsert, BoundModify, BoundRow, BoundTarget, FIRST_SYSTEM_COLUMN, ModifyKind, ROW_MARK, SelectBody,
@@ -13,11 +12,10 @@ use crate::bind::query::{
 };
 use crate::catalog::Relation;
 use crate::catalog::inheritance::AttributeMap;
-use crate::plan::expr::Expr;
-use crate::plan::node::{
-    Check, ConflictAction, Delete, DeleteTarget, FiredTrigger, Insert, Node, ScanId, Triggers, Update,
-    UpdateTarget,
-};
+use crate::clause::{Check, ConflictAction, FiredTrigger, Triggers};
+use crate::expr::Expr;
+use crate::expr::simplify;
+use crate::plan::node::{Delete, DeleteTarget, Insert, Node, ScanId, Update, UpdateTarget};
 
 /// A column of a row that no variable names.
 const NO_SLOT: Slot = (u16::MAX, 0);

@@ -8,12 +8,12 @@ use mote_types::key::{Fit, follows_zone};
 
 use super::Planner;
 use super::scan::Binding;
-use super::simplify::simplify;
+use crate::builtin::operator::Comparison;
 use crate::catalog::inheritance::{PartitionBranch, PartitionTree};
-use crate::catalog::operator::Comparison;
 use crate::catalog::partition_match::KeyCondition;
 use crate::catalog::{IndexKey, partition::PartitionKey};
-use crate::plan::expr::Expr;
+use crate::expr::Expr;
+use crate::expr::simplify;
 use crate::plan::node::{AnyOf, PruneBranch, PruneCondition, Pruning};
 
 /// What is left of an expansion.

@@ -4,8 +4,8 @@
 //! recursive term and reads the rows of the round before, directly or through another one, is void when the next round
 //! begins. What reads the finished recursive query (`CteScan` of it) is not among them.
 
+use crate::expr::Expr;
 use crate::plan::QueryPlan;
-use crate::plan::expr::Expr;
 use crate::plan::node::{Node, Renewed};
 
 /// What a WITH query or sub-plan reads directly.

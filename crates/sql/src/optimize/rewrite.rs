@@ -12,15 +12,15 @@ use mote_common::SqlResult;
 use mote_types::{ColumnType, Datum};
 
 use super::Planner;
-use super::simplify::simplify;
 use crate::bind::query::{
     BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemColumn, ItemKind,
     QueryBody, SelectBody, visit_deep,
 };
 use crate::bind::{conjuncts, items_of};
+use crate::builtin::operator::{Comparison, comparison_of, exact_operator};
 use crate::catalog::IndexKeyTarget;
-use crate::catalog::operator::{Comparison, comparison_of, exact_operator};
-use crate::plan::expr::{Expr, SubPlanKind};
+use crate::expr::simplify;
+use crate::expr::{Expr, SubPlanKind};
 
 impl BoundQuery {
     /// A SELECT that yields the rows of its joins one by one: nothing groups, counts, drops or multiplies them.
@@ -229,7 +229,7 @@ impl Planner<'_> {
         &mut self,
         plan: u16,
         left: &[Expr],
-        functions: &[crate::catalog::function::FunctionId],
+        functions: &[crate::builtin::function::FunctionId],
         body: &mut SelectBody,
     ) -> bool {
         let own = items_of(&body.from);
@@ -737,7 +737,7 @@ fn is_strict_on(condition: &Expr, items: &[u16]) -> bool {
 
 type RowList = (
     Vec<Expr>,
-    Vec<crate::catalog::function::FunctionId>,
+    Vec<crate::builtin::function::FunctionId>,
     Vec<Vec<Expr>>,
 );
 

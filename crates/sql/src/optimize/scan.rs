@@ -11,11 +11,11 @@ use mote_types::{ColumnType, oid};
 
 use super::Planner;
 use super::estimate::{DESCENT_COST, FETCH_COST, index_rows, prefix_rows, selectivity, table_rows};
-use super::implication::implied;
 use crate::bind::query::FIRST_SYSTEM_COLUMN;
-use crate::catalog::operator::{Comparison, comparison_of};
+use crate::builtin::operator::{Comparison, comparison_of};
 use crate::catalog::{IndexDescription, IndexKey, IndexKeyTarget, Relation};
-use crate::plan::expr::{Expr, SortKey};
+use crate::expr::implication::implied;
+use crate::expr::{Expr, SortKey};
 use crate::plan::node::{AnyOf, IndexBound, IndexEquality};
 
 /// A way to read a base relation.

@@ -12,10 +12,9 @@ use crate::bind::query::{
     QueryBody, ROW_MARK, SelectBody,
 };
 use crate::catalog::RelationKind;
-use crate::plan::expr::{Expr, SortKey};
-use crate::plan::node::{
-    Aggregate, Append, Node, ProjectSetColumn, RowLock, RowMark, ScanId, SetOperationKind, Window,
-};
+use crate::clause::SetOperationKind;
+use crate::expr::{Expr, SortKey};
+use crate::plan::node::{Aggregate, Append, Node, ProjectSetColumn, RowLock, RowMark, ScanId, Window};
 
 impl Planner<'_> {
     /// Plans a query. Its row starts with the targets in order; with `exact` nothing follows them.
@@ -35,7 +34,7 @@ impl Planner<'_> {
                 let width = rows.first().map_or(0, Vec::len);
                 let mut resolved = rows;
                 for expr in resolved.iter_mut().flatten() {
-                    super::simplify::simplify(expr, self.folder);
+                    crate::expr::simplify(expr, self.folder);
                     self.resolve(expr, &[])?;
                 }
                 let layout = (0..width).map(|column| (item, column as u16)).collect();
@@ -276,7 +275,7 @@ impl Planner<'_> {
         let mut calls = calls;
         for call in &mut calls {
             let mut result = Ok(());
-            crate::plan::walk::aggregate_call_exprs(call, &mut |expr| {
+            crate::expr::aggregate_call_exprs(call, &mut |expr| {
                 if result.is_ok() {
                     result = self.resolve(expr, &joined.layout);
                 }
@@ -331,7 +330,7 @@ impl Planner<'_> {
         }
         for call in &mut calls {
             let mut result = Ok(());
-            crate::plan::walk::window_call_exprs(call, &mut |expr| {
+            crate::expr::window_call_exprs(call, &mut |expr| {
                 if result.is_ok() {
                     result = self.resolve(expr, &joined.layout);
                 }

@@ -9,10 +9,10 @@
 use mote_types::{ColumnType, Datum, FormatSettings, format, oid};
 
 use super::explain;
-use super::expr::*;
 use crate::ast::deparse::identifier;
-use crate::catalog::function::FunctionId;
-use crate::catalog::operator::{Operator, operators_of_function};
+use crate::builtin::function::FunctionId;
+use crate::builtin::operator::{Operator, operators_of_function};
+use crate::expr::*;
 
 /// `expr` as text. `columns` are the names of the relation's columns, quoted where they must be.
 pub fn deparse(expr: &Expr, columns: &[String], pretty: bool) -> String {
@@ -537,8 +537,8 @@ mod tests {
             assert_eq!(deparse(&expr, &names, true), pretty, "{text}");
             for shown in [plain, pretty] {
                 let (mut first, mut again) = (expr.clone(), bind(shown));
-                crate::optimize::simplify(&mut first, None);
-                crate::optimize::simplify(&mut again, None);
+                crate::expr::simplify(&mut first, None);
+                crate::expr::simplify(&mut again, None);
                 let alike = deparse(&first, &names, false) == deparse(&again, &names, false);
                 // A list of strings comes back as an array.
                 assert!(alike || text.starts_with("v in"), "{text} as {shown}");

@@ -11,11 +11,12 @@ use mote_common::Oid;
 use mote_types::{Datum, FormatSettings};
 
 use super::QueryPlan;
-use super::expr::*;
 use super::node::*;
-use crate::catalog::function::{AggregateId, FunctionId};
-use crate::catalog::operator::operators_of_function;
+use crate::builtin::function::{AggregateId, FunctionId};
+use crate::builtin::operator::operators_of_function;
 use crate::catalog::{IndexKeyTarget, Relation};
+use crate::clause::{ConflictAction, SetOperationKind};
+use crate::expr::*;
 
 /// What to show.
 #[derive(Clone, Copy)]

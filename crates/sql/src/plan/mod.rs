@@ -1,13 +1,11 @@
-//! Plans: immutable, shareable, free of session state. Read `expr` first, then `node`, then this file; `walk` visits
-//! both generically.
+//! Plans: immutable, shareable, free of session state. Read `node`, then this file; `walk` visits nodes without
+//! naming every form, `explain` and `deparse` show them. Their expressions are those of `crate::expr`.
 //!
 //! A plan is keyed by statement text, parameter types, search_path and the settings that change meaning; it lists the
 //! objects it depends on with their versions, the table locks it needs and the privileges to check at execution.
 
 pub mod deparse;
 pub mod explain;
-pub mod expr;
-mod immutable;
 pub mod node;
 pub mod walk;
 
@@ -16,8 +14,9 @@ use std::sync::Arc;
 use mote_common::Oid;
 use mote_types::ColumnType;
 
+use crate::access::{Command, Dependency, RelationAccess};
 use crate::ast::Statement;
-use crate::catalog::routine::Routine;
+use crate::routine::Routine;
 use node::Node;
 
 /// A statement ready to run.
@@ -87,16 +86,6 @@ pub struct CtePlan {
     pub modifies: bool,
 }
 
-/// The command tag's word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Command {
-    Select,
-    Insert,
-    Update,
-    Delete,
-    Merge,
-}
-
 /// One field of a RowDescription.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputColumn {
@@ -105,44 +94,4 @@ pub struct OutputColumn {
     /// The base table and attribute number if the column is one, else zero.
     pub table: Oid,
     pub attribute: i16,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dependency {
-    pub object: Oid,
-    pub version: u64,
-}
-
-/// A table lock to take and privileges to check each time the plan runs.
-#[derive(Clone, Debug)]
-pub struct RelationAccess {
-    pub relation: Oid,
-    pub lock: RelationLock,
-    /// Bits of [`privilege`].
-    pub privileges: u32,
-    /// Whose privileges count: `Oid(0)` = the current user, else a view's owner.
-    pub check_as: Oid,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum RelationLock {
-    AccessShare,
-    RowShare,
-    RowExclusive,
-}
-
-/// PostgreSQL's ACL bits.
-pub mod privilege {
-    pub const INSERT: u32 = 1;
-    pub const SELECT: u32 = 1 << 1;
-    pub const UPDATE: u32 = 1 << 2;
-    pub const DELETE: u32 = 1 << 3;
-    pub const TRUNCATE: u32 = 1 << 4;
-    pub const REFERENCES: u32 = 1 << 5;
-    pub const TRIGGER: u32 = 1 << 6;
-    pub const EXECUTE: u32 = 1 << 7;
-    pub const USAGE: u32 = 1 << 8;
-    pub const CREATE: u32 = 1 << 9;
-    pub const TEMPORARY: u32 = 1 << 10;
-    pub const CONNECT: u32 = 1 << 11;
 }

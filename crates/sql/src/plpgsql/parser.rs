@@ -6,8 +6,8 @@ use super::DEPTH_MAX;
 use super::scanner::Scanner;
 use super::tree::*;
 use crate::ast::Name;
-use crate::bind::NameConflict;
 use crate::lexer::TokenKind;
+use crate::plpgsql::tree::NameConflict;
 
 /// Parses a body. Errors carry positions in `text`, in characters.
 pub fn parse(text: &str) -> SqlResult<Body> {

@@ -14,8 +14,17 @@ pub struct Body {
 /// `#variable_conflict` and its kin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    pub variable_conflict: Option<crate::bind::NameConflict>,
+    pub variable_conflict: Option<NameConflict>,
     pub print_strict_params: Option<bool>,
+}
+
+/// What a name means where no column of the statement bears it, or some column does as well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NameConflict {
+    /// PL/pgSQL's default: a name that means a column and a variable is an error (42702).
+    Error,
+    Column,
+    Variable,
 }
 
 /// A piece of SQL.

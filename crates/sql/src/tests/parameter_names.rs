@@ -5,8 +5,9 @@ use mote_types::ColumnType;
 
 use super::fixture;
 use crate::ast::Name;
-use crate::bind::{NameConflict, ParameterNames, ParameterReference};
+use crate::bind::{ParameterNames, ParameterReference};
 use crate::plan::{Plan, PlanBody};
+use crate::plpgsql::tree::NameConflict;
 use crate::{PlanSettings, parser, plan_statement};
 
 /// `v integer`, `r (x integer, y text)`, `w_id integer`; `f.v` is `v`.

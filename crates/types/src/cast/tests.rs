@@ -1,4 +1,5 @@
 use super::*;
+use crate::catalog;
 
 #[test]
 fn table_is_sorted() {

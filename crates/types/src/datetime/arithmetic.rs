@@ -6,9 +6,10 @@
 
 use super::civil::{civil_from_days, days_from_civil, days_in_month, split_timestamp};
 use super::*;
-use crate::cast::{date_to_timestamp, timestamp_to_timestamptz};
+use super::{date_to_timestamp, timestamp_to_timestamptz};
 use crate::datum::{Datum, Interval};
-use mote_common::SqlResult;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
 
 /// `a + b`
 pub fn add(a: &Datum, b: &Datum, zone: &TimeZone) -> Option<SqlResult<Datum>> {
@@ -196,7 +197,7 @@ pub fn multiply_interval(interval: &Interval, factor: f64) -> SqlResult<Datum> {
 
 pub fn divide_interval(interval: &Interval, divisor: f64) -> SqlResult<Datum> {
     if divisor == 0.0 {
-        return Err(crate::operators::division_by_zero());
+        return Err(crate::numeric::division_by_zero());
     }
     scale_interval(interval, |value| value / divisor)
 }

@@ -2,12 +2,13 @@
 
 use super::civil::{self, Civil, civil_from_days, days_from_civil, split_timestamp};
 use super::*;
-use crate::cast::{date_to_timestamp, timestamp_to_timestamptz};
+use super::{date_to_timestamp, timestamp_to_timestamptz};
 use crate::catalog::ColumnType;
 use crate::datum::{Datum, Interval};
 use crate::numeric::Numeric;
 use crate::oid;
-use mote_common::SqlResult;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Field {

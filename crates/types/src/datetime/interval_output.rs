@@ -3,7 +3,7 @@
 use super::output::{write_fraction, write_padded};
 use super::*;
 use crate::datum::Interval;
-use crate::format::text::write_int;
+use crate::integer_text::write_int;
 use crate::settings::IntervalStyle;
 
 pub fn write_interval(value: &Interval, style: IntervalStyle, out: &mut Vec<u8>) {

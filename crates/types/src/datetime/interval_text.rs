@@ -3,7 +3,8 @@
 use super::*;
 use crate::datum::Interval;
 use crate::settings::IntervalStyle;
-use mote_common::SqlResult;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
 
 /// Reads an interval; a modifier's field range tells what a number without a unit means.
 /// In SQL's style a sign in front counts for all fields.

@@ -5,9 +5,10 @@
 
 use super::civil::{self, days_from_civil, days_in_month};
 use super::lexer::{Token, tokenize};
-use super::zone::{OFFSET_S_END, TimeZone, abbreviation_offset_s};
 use super::*;
 use crate::settings::{DateOrder, FormatSettings};
+use crate::time_zone::{OFFSET_S_END, TimeZone, abbreviation_offset_s};
+use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 
 /// Why input is refused; the message names the type and quotes the input.

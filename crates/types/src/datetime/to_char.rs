@@ -8,8 +8,9 @@ use super::output::write_padded;
 use super::parse::{month_by_name, month_name, weekday_name};
 use super::*;
 use crate::datum::{Datum, Interval};
-use mote_common::SqlResult;
+use mote_common::error::state;
 use mote_common::work::Meter;
+use mote_common::{SqlError, SqlResult};
 
 #[derive(Clone, PartialEq, Debug)]
 enum Node {

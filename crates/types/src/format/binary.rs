@@ -2,10 +2,10 @@
 
 use super::array::too_many_dimensions;
 use super::utf8;
-use crate::cast::coerce_typmod;
 use crate::catalog::user::{is_enum, read_label, write_label};
 use crate::catalog::{ColumnType, is_oid_like, is_text_like};
 use crate::datetime;
+use crate::typmod::coerce_typmod;
 use std::sync::Arc;
 
 use crate::datum::{Array, Datum, Dimension, Record, RowType};

@@ -240,12 +240,12 @@ fn integers_are_written_as_rust_writes_them() {
         .collect();
     numbers.extend((0..10_000).map(|_| prng.next_u64() as i64 >> prng.below(64)));
     for number in numbers {
-        let mut buffer = [b'x'; text::INTEGER_BYTES];
-        let start = text::integer_text(number, &mut buffer);
+        let mut buffer = [b'x'; crate::integer_text::INTEGER_BYTES];
+        let start = crate::integer_text::integer_text(number, &mut buffer);
         assert_eq!(&buffer[start..], number.to_string().as_bytes(), "seed {seed:#x}");
         assert!(start >= 4 && buffer[..start].iter().all(|&byte| byte == b'x'));
         let mut out = b"a".to_vec();
-        text::write_int(number, &mut out);
+        crate::integer_text::write_int(number, &mut out);
         assert_eq!(out[1..], buffer[start..]);
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::compare::compare;
+use crate::numeric::Numeric;
 use crate::oid;
 use mote_common::prng::Prng;
 

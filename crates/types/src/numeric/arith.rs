@@ -25,7 +25,7 @@ pub(super) fn overflow() -> SqlError {
 }
 
 #[cold]
-fn division_by_zero() -> SqlError {
+pub(crate) fn division_by_zero() -> SqlError {
     SqlError::new(state::DIVISION_BY_ZERO, "division by zero")
 }
 

@@ -18,6 +18,7 @@ mod limbs;
 mod transcendental;
 mod wire;
 
+pub(crate) use arith::division_by_zero;
 use decimal::Decimal;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};

@@ -129,7 +129,7 @@ impl Numeric {
         let base_scale = (rscale + weight - base_weight - base_weight + GUARD).max(rscale + GUARD);
         let denominator = logarithm(&base, base_scale + GUARD)?;
         if denominator.is_zero() {
-            return Err(crate::operators::division_by_zero());
+            return Err(super::division_by_zero());
         }
         let numerator = logarithm(&argument, rscale + GUARD + base_weight.max(0) + GUARD)?;
         checked(numerator.div(&denominator, rscale, true)?)

@@ -5,7 +5,8 @@
 //! `node`, Recycling); the account is charged for nodes in use only. Node 0 is the first one handed out: the root.
 
 use super::node::{NODE_BYTES, Node, NodeId};
-use crate::index::{IndexError, MemoryAccount};
+use crate::index::IndexError;
+use crate::memory::MemoryAccount;
 use crate::memory::mapping::{self, Pages};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

@@ -7,7 +7,8 @@ use super::list::{EntryList, RunningSize, separator};
 use super::node::{CAPACITY, NodeId};
 use super::search::Key;
 use super::{OrderedIndex, ROOT};
-use crate::index::{IndexError, MAX_KEY_BYTES, MAX_ROW_ID, MemoryAccount, RowId};
+use crate::index::{IndexError, MAX_KEY_BYTES, MAX_ROW_ID, RowId};
+use crate::memory::MemoryAccount;
 use std::cmp::Ordering;
 use std::sync::Arc;
 

@@ -41,7 +41,8 @@ mod tests;
 pub use bulk::LeafRun;
 pub use cursor::Cursor;
 
-use crate::index::{IndexError, MemoryAccount};
+use crate::index::IndexError;
+use crate::memory::MemoryAccount;
 use crate::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use arena::Arena;
 use node::{NODE_BYTES, NodeId};

@@ -9,8 +9,9 @@ use super::node::NODE_BYTES;
 use super::{Cursor, OrderedIndex};
 use crate::index::{
     CheckedInsert, Direction, IndexError, Inserted, KeyRange, LeafVisit, MAX_KEY_BYTES, MAX_ROW_ID,
-    MemoryAccount, PieceRead, RowId, UnlimitedMemory,
+    PieceRead, RowId,
 };
+use crate::memory::{MemoryAccount, UnlimitedMemory};
 use mote_common::prng::Prng;
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};

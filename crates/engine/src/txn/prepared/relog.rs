@@ -6,11 +6,11 @@
 
 use super::state::State;
 use super::{Dormant, held_locks};
-use crate::engine::Engine;
 use crate::lock::manager::Owner;
 use crate::log::{FrameKind, LogError, RedoBuffer};
 use crate::table::version::Version;
 use crate::table::visibility::{Standing, standing};
+use crate::txn::engine_core::EngineCore;
 use crate::txn::undo::WriteKind;
 use mote_common::Lsn;
 
@@ -18,7 +18,7 @@ use mote_common::Lsn;
 /// milliseconds. A larger transaction keeps the log until it is decided.
 const RELOG_BYTES_MAX: usize = 16 << 20;
 
-impl Engine {
+impl EngineCore {
     /// A step of the collector.
     pub(crate) fn relog_prepared(&self) {
         if self.prepared.entries.lock().is_empty() {

@@ -8,23 +8,23 @@
 use super::objects::InsertedRows;
 use super::state::State;
 use super::{Entry, PreparedInfo, insert};
-use crate::engine::Engine;
 use crate::lock::{AdvisoryScope, WaitPolicy};
 use crate::log::{Operation, patch};
 use crate::memory::Charge;
 use crate::recovery::{ApplyError, PreparedTransaction};
 use crate::table::version::allocation_bytes;
 use crate::table::{CATALOG_TABLE, Table};
+use crate::txn::engine_core::EngineCore;
 use crate::txn::transaction::{Isolation, Transaction};
 use crate::txn::undo::WriteKind;
 use crate::txn::{RowVersion, WriteError};
 use mote_common::{Lsn, RowId, TableId};
 use std::sync::Arc;
 
-impl Engine {
+impl EngineCore {
     /// Before anybody else has a transaction.
     pub(crate) fn restore_prepared(
-        self: &Arc<Engine>,
+        self: &Arc<EngineCore>,
         undecided: Vec<PreparedTransaction>,
     ) -> Result<(), ApplyError> {
         let inserted = self.reserve_rows(&undecided)?;

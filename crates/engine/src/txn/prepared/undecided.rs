@@ -2,8 +2,8 @@
 //! layer learns so what becomes of its catalog, also after a restart.
 
 use super::{Dormant, PreparedInfo};
-use crate::engine::Engine;
 use crate::table::version::Version;
+use crate::txn::engine_core::EngineCore;
 use crate::txn::undo::{Write, WriteKind};
 use mote_common::{RowId, TableId};
 use std::ptr::NonNull;
@@ -53,7 +53,7 @@ fn prepared_write(write: &Write) -> PreparedWrite {
     }
 }
 
-impl Engine {
+impl EngineCore {
     /// What each prepared transaction has written to a table.
     pub fn prepared_writes_to(&self, table: TableId) -> Vec<Vec<PreparedWrite>> {
         let mut writes = Vec::new();

@@ -1,7 +1,7 @@
 //! Recovery of tables that are large enough to be worth several threads: the same with one and with many.
 
 use super::*;
-use crate::txn::slot::SlotTable;
+use crate::slots::slot::SlotTable;
 use mote_common::prng::Prng;
 
 /// Everything in an index, in order.

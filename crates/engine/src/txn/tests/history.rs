@@ -429,7 +429,7 @@ impl Client {
             Ok(receipt) => Some(Committed {
                 ts: receipt.commit_ts.unwrap_or(snapshot),
                 until: match steps.iter().any(|(op, _)| *op == Op::RollBack) {
-                    true => engine.log().tail(),
+                    true => engine.log.tail(),
                     false => snapshot,
                 },
                 wrote: receipt.commit_ts.is_some(),

@@ -5,8 +5,8 @@ use super::*;
 use crate::lock::{
     AdvisoryKey, AdvisoryMode, AdvisoryScope, LockTag, RowLockStrength, TableLockMode, WaitPolicy,
 };
+use crate::slots::slot::SnapshotEntry;
 use crate::sync::model::{explore, in_one_step, spawn};
-use crate::txn::slot::SnapshotEntry;
 use mote_common::Lsn;
 // The tests' own: no steps.
 use parking_lot::Mutex as Record;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{Access, RowWriter, TableLockMode};
+use mote_sql::access::{RelationAccess, RelationLock, privilege};
 use mote_sql::ast::{self, CopyTarget};
 use mote_sql::catalog::{Relation, RelationKind};
-use mote_sql::plan::{RelationAccess, RelationLock, privilege};
 use mote_types::format::utf8;
 use mote_types::{ColumnType, Datum, FormatSettings, input_text};
 

@@ -10,7 +10,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
 use mote_sql::ast::{self, deparse};
 use mote_sql::catalog::{CatalogView, Relation};
-use mote_sql::plan::expr::{Expr, SequenceCall};
+use mote_sql::expr::{Expr, SequenceCall};
 use mote_sql::{RelationExpression, bind_checks, bind_expression_over_relation, bind_insert_triggers};
 use mote_types::{ColumnType, Datum, oid};
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 use mote_sql::RelationExpression;
-use mote_sql::catalog::routine::RoutineKind;
-use mote_sql::plan::expr::Expr;
+use mote_sql::expr::Expr;
+use mote_sql::routine::RoutineKind;
 
 use super::super::{drop as drop_object, internal, schema, trigger_clones};
 use crate::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRoutine};

@@ -6,7 +6,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::ast::{ObjectKind, ObjectReference, ObjectSignature};
 use mote_sql::catalog::CatalogView;
-use mote_sql::catalog::routine::{Routine, RoutineKind};
+use mote_sql::routine::{Routine, RoutineKind};
 
 use super::super::privileges;
 use super::create::resolve_type;

@@ -3,8 +3,8 @@
 //! Leaves out: a name that built-in functions bear as well, which stays as it was written.
 
 use mote_sql::ast::{Expr, ExprKind, TypeName};
+use mote_sql::builtin::function::callables_named;
 use mote_sql::catalog::CatalogView;
-use mote_sql::catalog::function::callables_named;
 use mote_types::type_by_name;
 
 use super::super::rewrite;

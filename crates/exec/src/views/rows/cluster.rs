@@ -2,8 +2,8 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::catalog::AclItem;
-use mote_sql::plan::privilege;
+use mote_sql::access::AclItem;
+use mote_sql::access::privilege;
 use mote_types::Datum;
 
 use super::relations::{acl, builtin_schema_acl};

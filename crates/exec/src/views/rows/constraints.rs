@@ -1,7 +1,7 @@
 //! pg_constraint and pg_depend.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::operator::exact_operator;
+use mote_sql::builtin::operator::exact_operator;
 use mote_sql::catalog::trigger::Trigger;
 use mote_sql::catalog::{
     Constraint, ConstraintKind, ForeignKey, IndexKeyTarget, ReferentialAction, Relation,

@@ -1,8 +1,8 @@
 //! pg_proc, pg_operator, pg_aggregate: what the binder can resolve, and the functions that read and write types.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::function::{AGGREGATES, FUNCTIONS, FunctionSignature, Volatility, WINDOWS};
-use mote_sql::catalog::operator::OPERATORS;
+use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS, FunctionSignature, Volatility, WINDOWS};
+use mote_sql::builtin::operator::OPERATORS;
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::views::builtin::{

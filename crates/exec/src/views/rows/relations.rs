@@ -1,10 +1,9 @@
 //! pg_class, pg_index, pg_sequence.
 
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::catalog::{
-    AclItem, ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation, RelationKind,
-};
-use mote_sql::plan::privilege;
+use mote_sql::access::AclItem;
+use mote_sql::access::privilege;
+use mote_sql::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation, RelationKind};
 use mote_types::Datum;
 
 use crate::catalog_store::stored::StoredKind;
@@ -203,7 +202,7 @@ pub fn sequence_state(facts: &Facts<'_>, relation: Oid) -> SqlResult<Vec<Vec<Dat
 }
 
 /// The ACL column of any object: NULL while nothing was granted.
-pub fn acl(facts: &Facts<'_>, items: &[mote_sql::catalog::AclItem]) -> Datum {
+pub fn acl(facts: &Facts<'_>, items: &[mote_sql::access::AclItem]) -> Datum {
     if items.is_empty() {
         return NULL;
     }

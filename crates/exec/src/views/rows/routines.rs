@@ -1,8 +1,8 @@
 //! Functions and procedures of users: their rows of pg_proc, and of information_schema.routines and parameters.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::function::Volatility;
-use mote_sql::catalog::routine::{ParallelSafety, Routine, RoutineKind, RoutineMode};
+use mote_sql::builtin::function::Volatility;
+use mote_sql::routine::{ParallelSafety, Routine, RoutineKind, RoutineMode};
 use mote_types::{ColumnType, Datum, oid};
 
 use super::relations::acl;

@@ -3,7 +3,7 @@
 //! As the standard wants, only what the current user may use is shown: what the user owns or was granted something on.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::function::FUNCTIONS;
+use mote_sql::builtin::function::FUNCTIONS;
 use mote_sql::catalog::{CheckOption, Relation};
 use mote_types::catalog::numeric_precision_scale;
 use mote_types::catalog::user::is_user_type;
@@ -308,7 +308,7 @@ pub fn routines(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         ]);
         row.extend(row!["EXTERNAL", NULL, function.body, "INTERNAL", "GENERAL"]);
         row.extend(row![
-            yes_or_no(function.volatility == mote_sql::catalog::function::Volatility::Immutable),
+            yes_or_no(function.volatility == mote_sql::builtin::function::Volatility::Immutable),
             "MODIFIES",
             yes_or_no(function.strict),
             NULL,

@@ -1,7 +1,7 @@
 //! pg_type and pg_enum; pg_cast, pg_am, pg_opclass, pg_opfamily, pg_collation, pg_language: constants of the binary.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::catalog::cast::{CASTS, CastUse};
+use mote_sql::builtin::cast::{CASTS, CastUse};
 use mote_types::catalog::{BUILTIN_TYPES, type_shape};
 use mote_types::{ColumnType, Datum, TypeInfo};
 

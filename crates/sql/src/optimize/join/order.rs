@@ -7,8 +7,8 @@ use mote_common::SqlResult;
 
 use super::{EXHAUSTIVE_UNITS, Link, Side, Unit};
 use crate::bind::query::FromTree;
+use crate::expr::Expr;
 use crate::optimize::{Joined, Planner};
-use crate::plan::expr::Expr;
 use crate::plan::node::JoinKind;
 
 impl Planner<'_> {

@@ -5,11 +5,11 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use super::{Method, Side, joined_items, keeps_left_only};
-use crate::catalog::operator::{Comparison, comparison_of};
+use crate::builtin::operator::{Comparison, comparison_of};
+use crate::expr::Expr;
 use crate::optimize::estimate::{HASH_BUILD_COST, HASH_PROBE_COST, selectivity};
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
-use crate::plan::expr::Expr;
 use crate::plan::node::{HashJoin, JoinKind, NestedLoop, Node};
 
 impl Planner<'_> {

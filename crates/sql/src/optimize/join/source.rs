@@ -10,11 +10,11 @@ use crate::bind::query::{
     BoundDistinct, BoundQuery, GROUP_KEY, ItemColumn, ItemKind, QueryBody, ROW_MARK, WHOLE_ROW,
 };
 use crate::catalog::{Relation, RelationKind};
+use crate::expr::{Expr, SortKey};
 use crate::optimize::append::own_columns;
 use crate::optimize::estimate::{FUNCTION_ROWS, selectivity, table_rows};
 use crate::optimize::scan::Access;
 use crate::optimize::{Joined, Planner, Slot};
-use crate::plan::expr::{Expr, SortKey};
 use crate::plan::node::{
     AnyOf, FunctionScan, IndexEquality, IndexScan, MemberNumber, Node, ScanColumn, ScanId, SeqScan,
     VirtualScan,

@@ -3,14 +3,27 @@
 //! An expression reads an input row by position (`Column`), statement parameters (`Parameter`), values set by an outer
 //! node or query (`ExecParameter`), and nothing else. Every implicit cast is explicit here; every function and operator
 //! is resolved to a [`FunctionId`]. The executor compiles this form; nothing in it is mutable or tied to a session.
+//!
+//! Read this file, then `walk` (operands), `same` (is it the same computation), `immutable` (does it depend on settings),
+//! `simplify` (smaller, of the same value), `implication` (what follows from conditions).
+
+mod immutable;
+pub mod implication;
+mod same;
+mod simplify;
+mod walk;
+
+pub use same::same_list;
+pub use simplify::{ConstantFolder, simplify};
+pub use walk::{aggregate_call_exprs, window_call_exprs};
 
 use std::sync::Arc;
 
 use mote_types::{ColumnType, Datum};
 
 use crate::ast::Name;
-use crate::catalog::function::{AggregateId, FunctionId, WindowId};
-use crate::catalog::routine::Routine;
+use crate::builtin::function::{AggregateId, FunctionId, WindowId};
+use crate::routine::Routine;
 
 /// Position in the statement's list of values set during execution: correlated columns, keys of inner index scans.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

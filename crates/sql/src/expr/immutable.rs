@@ -8,9 +8,9 @@ use mote_types::catalog::user::is_enum;
 use mote_types::catalog::{category, category_of, is_reg_type};
 use mote_types::{ColumnType, oid::*};
 
-use super::expr::Expr;
-use crate::catalog::cast::CASTS;
-use crate::catalog::function::Volatility;
+use crate::builtin::cast::CASTS;
+use crate::builtin::function::Volatility;
+use crate::expr::Expr;
 
 impl Expr {
     /// Does its value depend on the row alone?

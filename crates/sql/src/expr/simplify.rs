@@ -5,8 +5,8 @@
 
 use mote_types::{ColumnType, Datum, oid};
 
-use crate::catalog::function::{FunctionId, Volatility};
-use crate::plan::expr::Expr;
+use crate::builtin::function::{FunctionId, Volatility};
+use crate::expr::Expr;
 
 /// Evaluates immutable expressions over constants. `None`: leave it as it is (also for errors).
 pub trait ConstantFolder {

@@ -1,4 +1,4 @@
-//! How other threads reach a worker: its inbox, and the wake-up of one session.
+//! How other threads reach a worker: its inbox, and the news of the log's horizon.
 //!
 //! A worker that is about to sleep raises `sleeping`; whoever leaves something for it lowers the flag and, only if it
 //! was up, pays for the system call that wakes it.
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use mio::net::TcpStream;
-use mote_engine::{HorizonListener, Horizons, Ticket, Wake};
+use mote_engine::{HorizonListener, Horizons};
 use mote_exec::database::Database;
-use mote_exec::session::Nudge;
 use parking_lot::Mutex;
 
 use super::fiber::Ran;
 use crate::half_open::Pass;
+use crate::waker::{Place, Resume};
 
 /// What is left for a worker.
 pub enum Message {
@@ -25,13 +25,6 @@ pub enum Message {
     Back(Place, Ran),
     /// Close everything and end.
     Stop,
-}
-
-/// A connection's slot on its worker; the generation tells a new tenant from the old one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    pub slot: usize,
-    pub generation: u64,
 }
 
 pub struct Inbox {
@@ -108,39 +101,9 @@ impl Inbox {
     }
 }
 
-/// The engine's (and the cancel registry's) way to one session.
-pub struct SessionWaker {
-    inbox: Arc<Inbox>,
-    place: Place,
-    /// The ticket decided last. A session waits for one ticket at a time and knows its number.
-    decided: AtomicU64,
-}
-
-impl SessionWaker {
-    pub fn new(inbox: Arc<Inbox>, place: Place) -> SessionWaker {
-        SessionWaker {
-            inbox,
-            place,
-            decided: AtomicU64::new(u64::MAX),
-        }
-    }
-
-    pub fn is_decided(&self, ticket: Ticket) -> bool {
-        // Acquire pairs with the Release in `wake`: the grant is seen with its announcement.
-        self.decided.load(Ordering::Acquire) == ticket.0
-    }
-}
-
-impl Nudge for SessionWaker {
-    fn nudge(&self) {
-        self.inbox.send(Message::Resume(self.place));
-    }
-}
-
-impl Wake for SessionWaker {
-    fn wake(&self, ticket: Ticket) {
-        self.decided.store(ticket.0, Ordering::Release);
-        self.nudge();
+impl Resume for Inbox {
+    fn resume(&self, place: Place) {
+        self.send(Message::Resume(place));
     }
 }
 

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 
 use mote_types::{Datum, compare};
 
-use crate::catalog::operator::{Comparison, comparison_of};
-use crate::plan::expr::{BooleanTest, Expr};
+use crate::builtin::operator::{Comparison, comparison_of};
+use crate::expr::{BooleanTest, Expr};
 
 /// Is `wanted` true of every row of which all `conditions` are true?
 pub(crate) fn implied(wanted: &Expr, conditions: &[&Expr]) -> bool {
@@ -231,7 +231,7 @@ mod tests {
         let purpose = RelationExpression::IndexPredicate;
         let mut expr =
             bind_expression_over_relation(text, &relation, purpose, None, TestCatalog::shared()).expect(text);
-        crate::optimize::simplify(&mut expr, None);
+        crate::expr::simplify(&mut expr, None);
         expr
     }
 

@@ -10,12 +10,22 @@
 //! The table of slots is never freed, only handed to the next engine of the process: snapshots and waiters may hold
 //! references for as long as they like.
 
-use crate::lock::TransactionId;
 use crate::memory::stripe;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::hint::spin_loop;
 use mote_common::Lsn;
+use std::fmt;
+
+/// A transaction's name: unique while the engine runs, given at begin, never stored.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TransactionId(pub u64);
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Distinct snapshots a transaction can have registered exactly; further ones share a conservative range.
 pub(crate) const SNAPSHOTS: usize = 6;

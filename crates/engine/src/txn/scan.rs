@@ -1,8 +1,8 @@
 //! All rows of a table, in row-id order.
 
-use super::columns::ColumnSet;
-use super::store::{Table, row_of_ordinal};
 use crate::epoch;
+use crate::table::ColumnSet;
+use crate::table::store::{Table, row_of_ordinal};
 use crate::txn::{RowVersion, Snapshot, Transaction};
 
 /// A place in a table. Holds nothing between calls and survives suspension.

@@ -7,8 +7,8 @@
 use mote_common::Oid;
 use mote_types::{ColumnType, oid};
 
-use super::AclItem;
-use super::function::Volatility;
+use crate::access::AclItem;
+use crate::builtin::function::Volatility;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RoutineKind {

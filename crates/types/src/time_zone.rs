@@ -3,13 +3,11 @@
 //! Offsets here are seconds east of Greenwich. A local time that does not exist (clocks sprang forward) is read with
 //! the offset before the change; one that exists twice with the offset after it, as PostgreSQL does.
 
-use super::{TIMESTAMP_MIN, UNIX_EPOCH_OFFSET_S, civil};
+use crate::calendar::{SECOND_US, TIMESTAMP_MIN, UNIX_EPOCH_OFFSET_S, civil};
 use jiff::tz::AmbiguousOffset;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use std::sync::Arc;
-
-use crate::settings::IntervalStyle;
 
 /// The session's or an expression's time zone. Cloning is cheap.
 #[derive(Clone, Debug)]
@@ -69,7 +67,7 @@ const ABBREVIATIONS: &[(&str, i32)] = &[
 ];
 
 /// Offsets must stay below 16 hours, as PostgreSQL has it.
-pub(super) const OFFSET_S_END: i32 = 16 * 3600;
+pub(crate) const OFFSET_S_END: i32 = 16 * 3600;
 
 impl TimeZone {
     pub fn utc() -> TimeZone {
@@ -92,12 +90,9 @@ impl TimeZone {
         }
     }
 
-    /// What `SET TIME ZONE` accepts: a zone's name, hours east of Greenwich, `INTERVAL '..'`, or a POSIX name such as
-    /// `UTC+3`.
+    /// A zone's name, hours east of Greenwich, or a POSIX name such as `UTC+3`. `datetime::parse_time_zone` also takes
+    /// the intervals of `SET TIME ZONE`.
     pub fn parse(text: &str) -> SqlResult<TimeZone> {
-        if let Some(interval) = interval_literal(text) {
-            return TimeZone::from_interval(text, interval);
-        }
         if let Ok(hours) = text.trim().parse::<f64>()
             && hours.abs() < 168.0
         {
@@ -107,22 +102,6 @@ impl TimeZone {
             let message = format!("invalid value for parameter \"TimeZone\": \"{text}\"");
             SqlError::new(state::INVALID_PARAMETER_VALUE, message)
         })
-    }
-
-    fn from_interval(text: &str, interval: &str) -> SqlResult<TimeZone> {
-        let invalid = || {
-            let message = format!("invalid value for parameter \"TimeZone\": \"{text}\"");
-            SqlError::new(state::INVALID_PARAMETER_VALUE, message)
-        };
-        let value = super::parse_interval(interval, -1, IntervalStyle::Postgres).map_err(|_| invalid())?;
-        if value.months != 0 {
-            return Err(invalid().detail("Cannot specify months in time zone interval."));
-        }
-        if value.days != 0 {
-            return Err(invalid().detail("Cannot specify days in time zone interval."));
-        }
-        let east_s = i32::try_from(value.us / super::SECOND_US).map_err(|_| invalid())?;
-        Ok(TimeZone::fixed(east_s))
     }
 
     /// What `AT TIME ZONE` accepts: an abbreviation, a zone's name, or a POSIX offset, which counts west.
@@ -202,13 +181,13 @@ impl TimeZone {
 
     /// The local clock's reading at an instant, as a timestamp without time zone.
     pub fn to_local_us(&self, utc_us: i64) -> i64 {
-        utc_us.saturating_add(self.offset_at_utc_s(utc_us) as i64 * super::SECOND_US)
+        utc_us.saturating_add(self.offset_at_utc_s(utc_us) as i64 * SECOND_US)
     }
 
     /// The instant of a local clock's reading; `None` where it leaves the range.
     pub fn to_utc_us(&self, local_us: i64) -> Option<i64> {
         local_us
-            .checked_sub(self.offset_at_local_s(local_us) as i64 * super::SECOND_US)
+            .checked_sub(self.offset_at_local_s(local_us) as i64 * SECOND_US)
             .filter(|&us| us >= TIMESTAMP_MIN)
     }
 
@@ -231,16 +210,8 @@ impl TimeZone {
     }
 }
 
-/// What stands between the quotes of `INTERVAL '..'`.
-fn interval_literal(text: &str) -> Option<&str> {
-    let word = text
-        .get(..8)
-        .filter(|word| word.eq_ignore_ascii_case("interval"))?;
-    text[word.len()..].trim().strip_prefix('\'')?.strip_suffix('\'')
-}
-
 /// Seconds east of an abbreviation, in any case.
-pub(super) fn abbreviation_offset_s(text: &str) -> Option<i32> {
+pub(crate) fn abbreviation_offset_s(text: &str) -> Option<i32> {
     let lower = text.to_ascii_lowercase();
     let slot = ABBREVIATIONS
         .binary_search_by_key(&lower.as_str(), |entry| entry.0)
@@ -279,7 +250,7 @@ fn offset_text(east_s: i32, plus: char, minus: char) -> String {
 
 /// Instants outside the years the tz rules cover get the offset at the nearest covered one.
 fn instant(utc_us: i64) -> jiff::Timestamp {
-    let second = utc_us.div_euclid(super::SECOND_US) + UNIX_EPOCH_OFFSET_S;
+    let second = utc_us.div_euclid(SECOND_US) + UNIX_EPOCH_OFFSET_S;
     let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
     jiff::Timestamp::from_second(second.clamp(first, last)).expect("clamped to jiff's range")
 }
@@ -293,7 +264,7 @@ fn local_datetime(local_us: i64) -> jiff::civil::DateTime {
     } else {
         8000 + date.year.rem_euclid(400)
     };
-    let s = us / super::SECOND_US;
+    let s = us / SECOND_US;
     jiff::civil::DateTime::new(
         year as i16,
         date.month as i8,

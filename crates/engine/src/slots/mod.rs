@@ -1,0 +1,9 @@
+//! Who runs, what became of them, and what they may still read: the words that transactions share.
+//!
+//! Read `slot` first (a transaction's state, its registered snapshots, its fast locks), then `horizon` (which old versions
+//! somebody may still read). Leaves out: what a transaction does (`txn`), which version a snapshot sees (`table`).
+
+pub(crate) mod horizon;
+pub(crate) mod slot;
+
+pub use slot::TransactionId;

@@ -1,0 +1,35 @@
+//! How a running session gives its thread back, and why.
+
+use corosensei::Yielder;
+use mote_common::{Lsn, work};
+use mote_types::catalog::user::without;
+
+/// Stack of a running statement, parser excluded. Memory is touched as it is used; below it lies a guard page.
+pub const STACK_BYTES: usize = 4 << 20;
+
+/// Why a coroutine gave the thread back.
+#[derive(Clone, Copy, Debug)]
+pub struct Suspend {
+    pub reason: Reason,
+    /// Unsent replies that wait for this horizon.
+    pub gate: Option<Lsn>,
+    /// Run again at this monotonic time at the latest.
+    pub deadline_ns: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// A socket event, a wake-up, the horizon or the deadline.
+    Wait,
+    /// The slice is used up: run again soon.
+    Yield,
+}
+
+/// Gives the thread to others. The dictionary of the session's types and who pays for its work stay with the session.
+pub fn suspend(yielder: &Yielder<(), Suspend>, why: Suspend) {
+    debug_assert!(
+        !mote_engine::epoch::is_pinned(),
+        "an epoch guard belongs to its thread; the session may go on on another one"
+    );
+    work::set_aside(|| without(|| yielder.suspend(why)));
+}

@@ -1,0 +1,58 @@
+//! How other threads wake one session: the engine when a lock is decided, another session that cancels it.
+//!
+//! The worker that the session belongs to is known by what it does, [`Resume`]: its inbox implements it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mote_engine::{Ticket, Wake};
+use mote_exec::session::Nudge;
+
+/// A connection's slot on its worker; the generation tells a new tenant from the old one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub slot: usize,
+    pub generation: u64,
+}
+
+/// A worker, as those see it who have news for one of its sessions.
+pub trait Resume: Send + Sync {
+    /// Runs the session if it is suspended. Does nothing if the place has another tenant, or the worker has ended.
+    fn resume(&self, place: Place);
+}
+
+/// The engine's (and the cancel registry's) way to one session.
+pub struct SessionWaker {
+    worker: Arc<dyn Resume>,
+    place: Place,
+    /// The ticket decided last. A session waits for one ticket at a time and knows its number.
+    decided: AtomicU64,
+}
+
+impl SessionWaker {
+    pub fn new(worker: Arc<dyn Resume>, place: Place) -> SessionWaker {
+        SessionWaker {
+            worker,
+            place,
+            decided: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    pub fn is_decided(&self, ticket: Ticket) -> bool {
+        // Acquire pairs with the Release in `wake`: the grant is seen with its announcement.
+        self.decided.load(Ordering::Acquire) == ticket.0
+    }
+}
+
+impl Nudge for SessionWaker {
+    fn nudge(&self) {
+        self.worker.resume(self.place);
+    }
+}
+
+impl Wake for SessionWaker {
+    fn wake(&self, ticket: Ticket) {
+        self.decided.store(ticket.0, Ordering::Release);
+        self.nudge();
+    }
+}
