@@ -1,6 +1,7 @@
-//! How much the calling thread has allocated, for those who keep things whose size nobody else knows: plans, statements.
+//! How much was allocated, for those who keep things whose size nobody else knows: plans, statements, operators.
 //!
-//! The process's allocator reports here (`mote serve`'s does); without one that does, everything looks empty.
+//! The process's allocator reports here (`mote serve`'s does); without one that does, everything looks empty. The count is
+//! the thread's, and who gives the thread away in between takes it along: [`set_aside`].
 
 use std::cell::Cell;
 
@@ -16,18 +17,38 @@ pub fn note(bytes: isize) {
     BYTES.with(|total| total.set(total.get().wrapping_add(bytes)));
 }
 
-/// Bytes that the calling thread has allocated, less those that it has freed. What other threads freed counts there: the
-/// difference of two answers is what work between them has left behind, as long as it stays on its thread.
+/// Bytes that were allocated so far, less those that were freed. The difference of two answers is what the work between
+/// them has left behind.
 #[inline(never)]
-pub fn allocated_by_thread() -> isize {
+fn allocated() -> isize {
     BYTES.with(Cell::get)
+}
+
+#[inline(never)]
+fn set_allocated(bytes: isize) {
+    BYTES.with(|total| total.set(bytes));
+}
+
+/// Runs `work`; answers by how many bytes it has changed what is allocated, too.
+pub fn change<T>(work: impl FnOnce() -> T) -> (T, isize) {
+    let before = allocated();
+    let result = work();
+    (result, allocated().wrapping_sub(before))
 }
 
 /// Runs `work`; answers how many bytes it has left allocated, too.
 pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    let before = allocated_by_thread();
-    let result = work();
-    (result, allocated_by_thread().wrapping_sub(before).max(0) as usize)
+    let (result, change) = change(work);
+    (result, change.max(0) as usize)
+}
+
+/// Runs `suspend`, which gives the thread to others: what they allocate does not count. The session may come back on
+/// another thread and goes on with its own count there.
+pub fn set_aside<T>(suspend: impl FnOnce() -> T) -> T {
+    let own = allocated();
+    let result = suspend();
+    set_allocated(own);
+    result
 }
 
 #[cfg(test)]
@@ -44,5 +65,15 @@ mod tests {
         assert_eq!(measured(|| note(-500)).1, 0, "what was there before may go");
         let other = std::thread::spawn(|| measured(|| note(1000)).1);
         assert_eq!((other.join().expect("no panic"), measured(|| ()).1), (1000, 0));
+    }
+
+    #[test]
+    fn others_do_not_count_while_work_is_set_aside() {
+        let ((), change) = change(|| {
+            note(100);
+            set_aside(|| note(-5000));
+            note(-30);
+        });
+        assert_eq!(change, 70);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use corosensei::Yielder;
 use mio::net::TcpStream;
 use mote_common::error::{Severity, state};
-use mote_common::{Lsn, SqlError, SqlResult, heap, work};
+use mote_common::{Lsn, SqlError, SqlResult, work};
 use mote_exec::host::terminated;
 use mote_exec::session::{Activity, ExecuteEnd, Nudge, Session, SessionIdentity};
 use mote_exec::settings::show_integer;
@@ -30,9 +30,6 @@ use crate::wire::{BUFFER_KEPT_BYTES, OUTPUT_LOW_WATER_BYTES, Wire};
 
 /// Unsent bytes at which a client gets no further notifications: they stay in the queue.
 const NOTIFICATIONS_HIGH_WATER_BYTES: usize = 64 << 10;
-/// A turn that leaves more than this allocated gives back what its session keeps for the next runs of its statements: large
-/// values may stand in their rows. Where the turn was suspended others' memory counts, too, which costs a little time.
-const LEFT_BY_TURN_BYTES: isize = 1 << 20;
 /// A connection that is over waits this long for its client to take what was said last.
 const LINGER_NS: u64 = 10_000_000_000;
 
@@ -118,7 +115,6 @@ impl Connection {
     /// Runs until the input is used up or the connection is over. A panic ends this session, not the worker.
     pub fn serve(&mut self, yielder: &Yielder<(), Suspend>) {
         self.wire.interruption.set_drained(false);
-        let (thread, allocated) = (std::thread::current().id(), heap::allocated_by_thread());
         let payer = FiberPayer {
             yielder,
             interruption: self.wire.interruption.clone(),
@@ -137,11 +133,6 @@ impl Connection {
         if let Some(error) = fatal {
             backend::error_response(&mut self.wire.output, &error);
             self.closing = true;
-        }
-        // A turn that ends on another thread was long, and what it has left nobody can tell.
-        let moved = std::thread::current().id() != thread;
-        if moved || heap::allocated_by_thread().wrapping_sub(allocated) > LEFT_BY_TURN_BYTES {
-            self.forget_operators();
         }
         if self.closing && self.linger_until_ns.is_none() {
             self.idle_deadline_ns = None;

@@ -3,7 +3,7 @@
 use corosensei::Yielder;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use mote_common::{Lsn, work};
+use mote_common::{Lsn, heap, work};
 use mote_types::catalog::user::without;
 
 use crate::connection::Connection;
@@ -29,13 +29,14 @@ pub enum Reason {
     Yield,
 }
 
-/// Gives the thread to others. The dictionary of the session's types and who pays for its work stay with the session.
+/// Gives the thread to others. The dictionary of the session's types, who pays for its work, and the count of what it
+/// has allocated stay with the session.
 pub fn suspend(yielder: &Yielder<(), Suspend>, why: Suspend) {
     debug_assert!(
         !mote_engine::epoch::is_pinned(),
         "an epoch guard belongs to its thread; the session may go on on another one"
     );
-    work::set_aside(|| without(|| yielder.suspend(why)));
+    heap::set_aside(|| work::set_aside(|| without(|| yielder.suspend(why))));
 }
 
 /// What came of running a connection.
