@@ -308,7 +308,9 @@ impl Connection {
 
     /// Reports a statement's failure; the transaction block follows.
     fn failed(&mut self, kind: u8, error: SqlError, yielder: &Yielder<(), Suspend>) {
-        self.with_host(yielder, false, |session, host| session.statement_failed(host));
+        self.with_host(yielder, false, |session, host| {
+            session.statement_failed(&error, host)
+        });
         backend::error_response(&mut self.wire.output, &error);
         match kind {
             b'Q' | b'S' | b'F' => self.ready(),
@@ -345,6 +347,7 @@ impl Connection {
         let status = self.session.as_mut().map_or(b'I', Session::ready);
         backend::ready_for_query(&mut self.wire.output, status);
         self.wire.due = true;
+        self.wire.answered = false;
     }
 
     fn with_host<T>(

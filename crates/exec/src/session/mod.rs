@@ -187,6 +187,7 @@ impl Session {
                 savepoints: Vec::new(),
                 started: false,
                 several: false,
+                owed: None,
             },
             given_up: None,
             seen: Lsn::ZERO,
