@@ -50,15 +50,23 @@ unsafe impl GlobalAlloc for Counting {
 
 /// How often free memory is looked for.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Every so many looks, all of it is given back, not only what mimalloc has noted as due. Its notes are not exact: the
+/// time at which the free parts of an arena are due is set and cleared beside the list of these parts, so that a free
+/// that meets a look of another thread can leave its part, or all later ones, without a time.
+const LOOKS_BETWEEN_FORCED: u64 = 8;
 
 /// Starts the thread. It lives as long as the process.
 pub fn give_back_in_background() -> std::io::Result<()> {
     std::thread::Builder::new().name("mote-memory".into()).spawn(|| {
-        loop {
+        // SAFETY: may be called by any thread, as often as it likes. Unless the thread has a heap, which its first
+        // allocation would give it, `mi_collect` does nothing.
+        unsafe { libmimalloc_sys::mi_thread_init() };
+        for look in 1_u64.. {
             std::thread::sleep(INTERVAL);
-            // SAFETY: the function may be called by any thread at any time. Without `force` it gives back what other
-            // threads have freed long enough ago, and leaves their caches alone.
-            unsafe { libmimalloc_sys::mi_collect(false) };
+            let force = look % LOOKS_BETWEEN_FORCED == 0;
+            // SAFETY: the function may be called by any thread at any time. It gives back what all threads have freed,
+            // without `force` only what was freed long enough ago, and leaves the caches of other threads alone.
+            unsafe { libmimalloc_sys::mi_collect(force) };
             mote_engine::give_memory_back();
         }
     })?;

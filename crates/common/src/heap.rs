@@ -1,6 +1,7 @@
-//! How much the calling thread has allocated, for those who keep things whose size nobody else knows: plans, statements.
+//! How much was allocated, for those who keep things whose size nobody else knows: plans, statements, operators.
 //!
-//! The process's allocator reports here (`mote serve`'s does); without one that does, everything looks empty.
+//! The process's allocator reports here (`mote serve`'s does); without one that does, everything looks empty. The count is
+//! the thread's, and who gives the thread away in between takes it along: [`set_aside`].
 
 use std::cell::Cell;
 
@@ -16,36 +17,38 @@ pub fn note(bytes: isize) {
     BYTES.with(|total| total.set(total.get().wrapping_add(bytes)));
 }
 
-/// Where a thread's account stood when some work began. The work may be a session's, which can go on on another thread.
-pub struct Mark {
-    /// Address of the thread's account: no two threads that run have the same.
-    account: usize,
-    bytes: isize,
+/// Bytes that were allocated so far, less those that were freed. The difference of two answers is what the work between
+/// them has left behind.
+#[inline(never)]
+fn allocated() -> isize {
+    BYTES.with(Cell::get)
 }
 
-impl Mark {
-    #[inline(never)]
-    pub fn set() -> Mark {
-        BYTES.with(|total| Mark {
-            account: std::ptr::from_ref(total).addr(),
-            bytes: total.get(),
-        })
-    }
-
-    /// Bytes that the thread has allocated since, less those that it has freed: what the work has left behind. None: the
-    /// work went on on another thread, and nobody can tell.
-    pub fn left(&self) -> Option<usize> {
-        let now = Mark::set();
-        let left = now.bytes.wrapping_sub(self.bytes).max(0) as usize;
-        (now.account == self.account).then_some(left)
-    }
+#[inline(never)]
+fn set_allocated(bytes: isize) {
+    BYTES.with(|total| total.set(bytes));
 }
 
-/// Runs `work`; answers how many bytes it has left allocated, too, as [`Mark::left`] does.
-pub fn measured<T>(work: impl FnOnce() -> T) -> (T, Option<usize>) {
-    let mark = Mark::set();
+/// Runs `work`; answers by how many bytes it has changed what is allocated, too.
+pub fn change<T>(work: impl FnOnce() -> T) -> (T, isize) {
+    let before = allocated();
     let result = work();
-    (result, mark.left())
+    (result, allocated().wrapping_sub(before))
+}
+
+/// Runs `work`; answers how many bytes it has left allocated, too.
+pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let (result, change) = change(work);
+    (result, change.max(0) as usize)
+}
+
+/// Runs `suspend`, which gives the thread to others: what they allocate does not count. The session may come back on
+/// another thread and goes on with its own count there.
+pub fn set_aside<T>(suspend: impl FnOnce() -> T) -> T {
+    let own = allocated();
+    let result = suspend();
+    set_allocated(own);
+    result
 }
 
 #[cfg(test)]
@@ -58,19 +61,19 @@ mod tests {
             note(100);
             note(-30);
         });
-        assert_eq!(left, Some(70));
-        assert_eq!(measured(|| note(-500)).1, Some(0), "what was there before may go");
+        assert_eq!(left, 70);
+        assert_eq!(measured(|| note(-500)).1, 0, "what was there before may go");
         let other = std::thread::spawn(|| measured(|| note(1000)).1);
-        assert_eq!(
-            (other.join().expect("no panic"), measured(|| ()).1),
-            (Some(1000), Some(0))
-        );
+        assert_eq!((other.join().expect("no panic"), measured(|| ()).1), (1000, 0));
     }
 
     #[test]
-    fn another_threads_account_tells_nothing() {
-        let mark = Mark::set();
-        let other = std::thread::spawn(move || mark.left());
-        assert_eq!(other.join().expect("no panic"), None);
+    fn others_do_not_count_while_work_is_set_aside() {
+        let ((), change) = change(|| {
+            note(100);
+            set_aside(|| note(-5000));
+            note(-30);
+        });
+        assert_eq!(change, 70);
     }
 }

@@ -102,8 +102,8 @@ impl LocalSession {
         self.host.current = Outcome::default();
         self.host.signals.set_deadline(None);
         let result = work::paid_by(&self.payer, || self.session.query(text, &mut self.host));
-        if result.is_err() {
-            self.session.statement_failed(&mut self.host);
+        if let Err(error) = &result {
+            self.session.statement_failed(error, &mut self.host);
         }
         let gate = std::mem::take(&mut self.host.gate);
         self.host.wait_stable(gate);
@@ -223,6 +223,10 @@ impl Host for LocalHost {
     fn command_complete(&mut self, tag: CommandTag) {
         self.current.tag = Some(tag);
         self.outcomes.push(std::mem::take(&mut self.current));
+    }
+
+    fn has_answered(&self) -> bool {
+        !(self.outcomes.is_empty() && self.current.rows.is_empty() && self.notices.is_empty())
     }
 
     fn empty_query(&mut self) {

@@ -89,6 +89,9 @@ pub trait Host {
     fn copy_in(&mut self, buffer: &mut Vec<u8>) -> SqlResult<bool>;
     /// A statement ended well. Does not suspend.
     fn command_complete(&mut self, tag: CommandTag);
+    /// Whether a row, a notice, a setting or the end of a statement was sent, or is about to be, since the client was last
+    /// told that the session is ready. Does not suspend.
+    fn has_answered(&self) -> bool;
     /// The text held no statement. Does not suspend.
     fn empty_query(&mut self);
     /// A transaction ended: nothing that was not sent yet may leave before the engine's stable horizon reaches `lsn`.

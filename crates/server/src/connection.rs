@@ -9,7 +9,7 @@ use std::sync::Arc;
 use corosensei::Yielder;
 use mio::net::TcpStream;
 use mote_common::error::{Severity, state};
-use mote_common::{Lsn, SqlError, SqlResult, heap, work};
+use mote_common::{Lsn, SqlError, SqlResult, work};
 use mote_exec::host::terminated;
 use mote_exec::session::{Activity, ExecuteEnd, Nudge, Session, SessionIdentity};
 use mote_exec::settings::show_integer;
@@ -30,9 +30,6 @@ use crate::wire::{BUFFER_KEPT_BYTES, OUTPUT_LOW_WATER_BYTES, Wire};
 
 /// Unsent bytes at which a client gets no further notifications: they stay in the queue.
 const NOTIFICATIONS_HIGH_WATER_BYTES: usize = 64 << 10;
-/// A turn that leaves more than this allocated gives back what its session keeps for the next runs of its statements: large
-/// values may stand in their rows. Where the turn was suspended others' memory counts, too, which costs a little time.
-const LEFT_BY_TURN_BYTES: usize = 1 << 20;
 /// A connection that is over waits this long for its client to take what was said last.
 const LINGER_NS: u64 = 10_000_000_000;
 
@@ -118,7 +115,6 @@ impl Connection {
     /// Runs until the input is used up or the connection is over. A panic ends this session, not the worker.
     pub fn serve(&mut self, yielder: &Yielder<(), Suspend>) {
         self.wire.interruption.set_drained(false);
-        let mark = heap::Mark::set();
         let payer = FiberPayer {
             yielder,
             interruption: self.wire.interruption.clone(),
@@ -137,10 +133,6 @@ impl Connection {
         if let Some(error) = fatal {
             backend::error_response(&mut self.wire.output, &error);
             self.closing = true;
-        }
-        // A turn that ends on another thread was long, and what it has left nobody can tell.
-        if mark.left().is_none_or(|bytes| bytes > LEFT_BY_TURN_BYTES) {
-            self.forget_operators();
         }
         if self.closing && self.linger_until_ns.is_none() {
             self.idle_deadline_ns = None;
@@ -316,7 +308,9 @@ impl Connection {
 
     /// Reports a statement's failure; the transaction block follows.
     fn failed(&mut self, kind: u8, error: SqlError, yielder: &Yielder<(), Suspend>) {
-        self.with_host(yielder, false, |session, host| session.statement_failed(host));
+        self.with_host(yielder, false, |session, host| {
+            session.statement_failed(&error, host)
+        });
         backend::error_response(&mut self.wire.output, &error);
         match kind {
             b'Q' | b'S' | b'F' => self.ready(),
@@ -353,6 +347,7 @@ impl Connection {
         let status = self.session.as_mut().map_or(b'I', Session::ready);
         backend::ready_for_query(&mut self.wire.output, status);
         self.wire.due = true;
+        self.wire.answered = false;
     }
 
     fn with_host<T>(

@@ -188,8 +188,14 @@ impl Host for WireHost<'_> {
 
     fn row(&mut self, row: &[Datum], format: &FormatSettings) -> SqlResult<()> {
         row.iter().try_for_each(Datum::reserve_output)?;
-        let Wire { result, output, .. } = &mut *self.wire;
+        let Wire {
+            result,
+            output,
+            answered,
+            ..
+        } = &mut *self.wire;
         let before = output.len();
+        *answered = true;
         backend::data_row(output, row, &result.columns, &result.formats, format);
         if self.wire.is_over_high_water() {
             self.wait_for_room(before)?;
@@ -204,6 +210,7 @@ impl Host for WireHost<'_> {
 
     fn copy_out(&mut self, data: &[u8]) -> SqlResult<()> {
         let before = self.wire.output.len();
+        self.wire.answered = true;
         backend::copy_data(&mut self.wire.output, data);
         if self.wire.is_over_high_water() {
             self.wait_for_room(before)?;
@@ -275,7 +282,12 @@ impl Host for WireHost<'_> {
     }
 
     fn command_complete(&mut self, tag: CommandTag) {
+        self.wire.answered = true;
         backend::command_complete(&mut self.wire.output, tag);
+    }
+
+    fn has_answered(&self) -> bool {
+        self.wire.answered
     }
 
     fn empty_query(&mut self) {
@@ -289,6 +301,7 @@ impl Host for WireHost<'_> {
     fn notice(&mut self, notice: SqlError) {
         backend::error_response(&mut self.wire.output, &notice);
         self.wire.due = true;
+        self.wire.answered = true;
         if self.wire.is_over_high_water() {
             // A statement of nothing but notices waits for its client, too. Why a wait ended it learns where it looks
             // next: a lost client and a termination stay, the others are left for it.
@@ -297,6 +310,7 @@ impl Host for WireHost<'_> {
     }
 
     fn parameter_status(&mut self, name: &str, value: &str) {
+        self.wire.answered = true;
         backend::parameter_status(&mut self.wire.output, name, value);
     }
 

@@ -1,7 +1,7 @@
 //! How a running session gives its thread back, and why.
 
 use corosensei::Yielder;
-use mote_common::{Lsn, work};
+use mote_common::{Lsn, heap, work};
 use mote_types::catalog::user::without;
 
 /// Stack of a running statement, parser excluded. Memory is touched as it is used; below it lies a guard page.
@@ -25,11 +25,12 @@ pub enum Reason {
     Yield,
 }
 
-/// Gives the thread to others. The dictionary of the session's types and who pays for its work stay with the session.
+/// Gives the thread to others. The dictionary of the session's types, who pays for its work, and the count of what it
+/// has allocated stay with the session.
 pub fn suspend(yielder: &Yielder<(), Suspend>, why: Suspend) {
     debug_assert!(
         !mote_engine::epoch::is_pinned(),
         "an epoch guard belongs to its thread; the session may go on on another one"
     );
-    work::set_aside(|| without(|| yielder.suspend(why)));
+    heap::set_aside(|| work::set_aside(|| without(|| yielder.suspend(why))));
 }

@@ -52,6 +52,8 @@ pub struct Wire {
     pub gate: Lsn,
     /// Unsent bytes hold something that no statement under way may keep back: a ReadyForQuery, a notice.
     pub due: bool,
+    /// Since the last ReadyForQuery something was appended that may tell of what statements have found.
+    pub answered: bool,
     /// The shape of the rows under way; here so that its memory is used again.
     pub result: ResultShape,
     /// Whether the socket had nothing more when it was last read, and what may end a function under way.
@@ -85,6 +87,7 @@ impl Wire {
             sent: 0,
             gate: Lsn::ZERO,
             due: false,
+            answered: false,
             result: ResultShape::default(),
             interruption,
             broken: false,

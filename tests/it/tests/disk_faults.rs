@@ -282,6 +282,11 @@ const FILLING_UP: [(&str, &str); 3] = [
 ];
 const TIMES: usize = 2000;
 
+/// Which of the writers beside a hung disk are cancelled there.
+fn is_cancelled(text: &str) -> bool {
+    text.starts_with("create") || text.starts_with("alter")
+}
+
 #[test]
 fn a_disk_that_hangs_stops_nobody_but_writers() {
     let disk = FaultyDisk::new("hung-disk");
@@ -329,6 +334,8 @@ fn a_disk_that_hangs_stops_nobody_but_writers() {
         await_waiting(&mut observer, &pid);
         writers.push((client, pid, text));
     }
+    let updater = writers.iter().find(|(.., text)| text.starts_with("update"));
+    let updater_pid = updater.expect("it is one of them").1.clone();
     // Readers and logins go on. What DDL has locked they do not ask for.
     let began = Instant::now();
     for round in 0..20 {
@@ -339,12 +346,70 @@ fn a_disk_that_hangs_stops_nobody_but_writers() {
             [format!("{}", round + 1)]
         );
     }
-    // Its reply may wait for what the transaction was told of; nobody waits for it.
-    large.raw(&query("rollback"));
+    assert_eq!(tags(&large.query("rollback")), ["ROLLBACK"]);
     assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    // Whoever waits can be stopped, by the clock, too.
+    let mut hasty = RawClient::connect(&server);
+    hasty.rows("set statement_timeout = 200");
+    let stopped_by_clock = [
+        "create table hasty (i int)",
+        // What it meets is not durable; it tells nobody.
+        "update filling set v = '' where id > 0",
+        "begin; savepoint s; lock table t in exclusive mode",
+        "rollback; begin",
+        "lock table t in exclusive mode",
+    ];
+    for text in stopped_by_clock {
+        if text.starts_with("rollback") {
+            assert_eq!(tags(&hasty.query(text)), ["ROLLBACK", "BEGIN"]);
+            continue;
+        }
+        assert_eq!(
+            error(&hasty.query(text)).as_deref(),
+            Some("57014 canceling statement due to statement timeout"),
+            "{text}"
+        );
+    }
+    hasty.rows("rollback; reset statement_timeout; set lock_timeout = 50");
+    for text in [
+        "update t set v = 0 where id = 1",
+        "select v from t for update nowait",
+    ] {
+        let answer = hasty.query(text);
+        assert_eq!(sqlstate(&answer).as_deref(), Some("55P03"), "{text}");
+    }
+    for (client, pid, text) in writers.iter_mut().filter(|(.., text)| is_cancelled(text)) {
+        assert_eq!(observer.rows(&format!("select pg_cancel_backend({pid})")), ["t"]);
+        assert_eq!(
+            error(&client.until(b'Z')).as_deref(),
+            Some("57014 canceling statement due to user request"),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        observer.rows("select count(*) from pg_class where relname in ('new', 'hasty')"),
+        ["0"]
+    );
+    assert_eq!(reader.rows("select v from t where id = 5"), ["5"]);
+    await_waiting(&mut observer, &updater_pid);
+    assert!(hasty.rows("select v from t for update skip locked").is_empty());
+    // What a block was shown before its statement was stopped is due at the block's end.
+    hasty.rows("begin");
+    let shown = "select id from filling where id = 7 limit 1 for update";
+    assert_eq!(hasty.rows(shown), ["7"]);
+    assert_eq!(
+        sqlstate(&hasty.query("lock table t in exclusive mode")).as_deref(),
+        Some("55P03")
+    );
+    hasty.raw(&query("rollback"));
+    for _ in 0..10 {
+        assert_eq!(reader.rows("select v from t where id = 5"), ["5"]);
+    }
+    assert!(hasty.is_silent());
+    assert!(began.elapsed() < 2 * AT_ONCE, "{:?}", began.elapsed());
     // All others are served when the disk is.
     disk.clear("hold");
-    assert_eq!(tags(&large.until(b'Z')), ["ROLLBACK"]);
+    assert_eq!(tags(&hasty.until(b'Z')), ["ROLLBACK"]);
     for _ in 0..FILLING {
         assert_eq!(tags(&filler.until(b'Z')), ["INSERT 0 1000"]);
     }
@@ -353,7 +418,7 @@ fn a_disk_that_hangs_stops_nobody_but_writers() {
             assert_eq!(tags(&client.until(b'Z')), [*tag]);
         }
     }
-    for (client, _, text) in &mut writers {
+    for (client, _, text) in writers.iter_mut().filter(|(.., text)| !is_cancelled(text)) {
         let answer = client.until(b'Z');
         assert_eq!(error(&answer), None, "{text}");
     }

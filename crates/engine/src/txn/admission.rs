@@ -54,8 +54,22 @@ impl Transaction {
         request: &RowRequest<'_>,
         latched: &Latched<'a>,
     ) -> Result<Admitted<'a>, WriteError> {
-        // Whoever locked the row before has left no word of what it committed, and whoever is in the way now had got here.
-        self.note_lock();
+        let admitted = self.ask_for_row(request, latched);
+        match &admitted {
+            // Whoever locked the row before has left no word of what it committed.
+            Ok(_) => self.note_lock(),
+            // Whoever is in the way had got here.
+            Err(_) => self.note_view(),
+        }
+        admitted
+    }
+
+    #[inline(always)]
+    fn ask_for_row<'a>(
+        &self,
+        request: &RowRequest<'_>,
+        latched: &Latched<'a>,
+    ) -> Result<Admitted<'a>, WriteError> {
         loop {
             // SAFETY: the head cannot be unlinked while we hold the row latch.
             let Some(head) = (unsafe { latched.head().as_ref() }) else {

@@ -52,7 +52,10 @@ impl Transaction {
     /// Commits. On error the transaction was rolled back.
     pub fn commit(self) -> Result<CommitReceipt, CommitError> {
         match self.log_commit() {
-            Ok(commit_ts) => Ok(self.receipt(commit_ts)),
+            Ok(commit_ts) => {
+                self.confirm_granted();
+                Ok(self.receipt(commit_ts))
+            }
             Err(NotCommitted::Log(reason)) => {
                 let receipt = self.abort();
                 Err(CommitError::LogUnavailable { reason, receipt })

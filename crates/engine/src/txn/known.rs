@@ -2,15 +2,19 @@
 //!
 //! Locks are handed over at the commit step and plain readers read at `acked`, which is older. So whatever tells a
 //! transaction of a commit must also say up to where its later snapshots have to reach:
-//!  - `seen`: the highest timestamp it has met in rows, tombstones, conflicts, sequences and stamps of released locks. The
-//!    reply that ends the transaction waits for it;
-//!  - `known`, at or above `seen`: what its snapshots, and those of its session, must not be older than. Views of locks,
-//!    sessions and prepared transactions raise it alone: a look at them must not hang where commits do.
+//!  - `seen`: the highest timestamp it has met in rows, tombstones, conflicts and sequences. The reply that ends the
+//!    transaction waits for it;
+//!  - `granted`: what locks have told that it was granted. The reply of a COMMIT waits for it, since the client may tell
+//!    others that the former holders are through. Other ends do not: a lock says that somebody is done, not with what, and
+//!    a ROLLBACK beside a disk that hangs must not hang;
+//!  - `known`, at or above both: what its snapshots, and those of its session, must not be older than. Locks that were
+//!    refused or given up waiting for raise it alone, weak table locks, which every statement takes, and views of locks,
+//!    sessions and prepared transactions: they tell of holders, not of commits.
 //!
 //! Not everything that tells of a commit says of which one. A row lock leaves no trace when it is let go, and neither does
 //! a weak table lock: writing one would cost every writer. Whoever gets a lock that these may have stood in the way of only
 //! notes *that* it was told of something (`told`). All of it was committed before the grant, so it lies below the log's
-//! tail at any later time: the next snapshot is taken there, and what a snapshot at the tail has settled is `seen` from
+//! tail at any later time: the next snapshot is taken there, and what a snapshot at the tail has settled is `granted` from
 //! then on. If none follows, the end settles it: a commit that wrote something is above it anyway, any other end takes the
 //! tail. The price is a store per lock; no release and no plain read pays anything.
 //!
@@ -26,12 +30,13 @@ enum Told {
     Nothing,
     /// Snapshots must reach it.
     ByView,
-    /// Replies wait for it, too.
+    /// The reply of a COMMIT waits for it, too.
     ByLock,
 }
 
 pub(super) struct Known {
     seen: Cell<Lsn>,
+    granted: Cell<Lsn>,
     known: Cell<Lsn>,
     told: Cell<Told>,
 }
@@ -41,6 +46,7 @@ impl Known {
     pub(super) fn of_session(seen: Lsn, known: Lsn) -> Known {
         Known {
             seen: Cell::new(seen),
+            granted: Cell::new(Lsn::ZERO),
             known: Cell::new(known.max(seen)),
             told: Cell::new(Told::Nothing),
         }
@@ -66,15 +72,33 @@ impl Transaction {
         }
     }
 
-    /// A lock was asked for whose earlier holders have left no word. Also where it was refused or had to be waited for: that
-    /// tells how far its holders have got.
+    /// What snapshots must reach, and nothing else.
+    #[inline]
+    pub(super) fn note_known(&self, ts: Lsn) {
+        self.known.known.set(ts.max(self.known.known.get()));
+    }
+
+    /// A lock was granted whose earlier holders knew of this.
+    #[inline]
+    pub(super) fn note_granted(&self, ts: Lsn) {
+        self.known.granted.set(ts.max(self.known.granted.get()));
+        self.note_known(ts);
+    }
+
+    /// The transaction commits: what its locks have told is told to its client.
+    pub(super) fn confirm_granted(&self) {
+        self.note_seen(self.known.granted.get());
+    }
+
+    /// A lock was granted whose earlier holders have left no word.
     #[inline]
     pub(super) fn note_lock(&self) {
         self.known.told.set(Told::ByLock);
     }
 
     /// What the caller is about to be shown, or was just shown, tells what other transactions have come to: locks, sessions,
-    /// prepared transactions, drawn numbers. Later snapshots are not older than that.
+    /// prepared transactions, drawn numbers; also that a lock was refused or must be waited for, which tells how far its
+    /// holders have got. Later snapshots are not older than that.
     #[inline]
     pub fn note_view(&self) {
         self.known.told.set(self.known.told.get().max(Told::ByView));
@@ -92,8 +116,8 @@ impl Transaction {
     pub(super) fn settle_told(&self, tail: Lsn) {
         match self.known.told.replace(Told::Nothing) {
             Told::Nothing => {}
-            Told::ByView => self.known.known.set(tail.max(self.known.known.get())),
-            Told::ByLock => self.note_seen(tail),
+            Told::ByView => self.note_known(tail),
+            Told::ByLock => self.note_granted(tail),
         }
     }
 

@@ -113,7 +113,7 @@ impl Transaction {
         if mode.is_weak()
             && let Some(told) = self.engine.locks.try_fast(self.slot(), id, mode)
         {
-            self.note_seen(told);
+            self.note_known(told);
             work.tables.push((id, mode));
             if !work.fast_tables.contains(&id) {
                 work.fast_tables.push(id);
@@ -121,11 +121,11 @@ impl Transaction {
             return Ok(());
         }
         drop(work);
+        self.acquire(self.owner(), LockTag::Table(id), LockMode::Table(mode), wait)?;
         if !mode.is_weak() {
-            // Also of those whose lock was weak, who leave no word.
+            // Also by those whose lock was weak, who leave no word.
             self.note_lock();
         }
-        self.acquire(self.owner(), LockTag::Table(id), LockMode::Table(mode), wait)?;
         self.work.borrow_mut().tables.push((id, mode));
         Ok(())
     }
@@ -194,23 +194,27 @@ impl Transaction {
         );
         match acquired {
             Acquired::Granted(told) => {
-                self.note_seen(told);
+                match mode {
+                    LockMode::Table(mode) if mode.is_weak() => self.note_known(told),
+                    _ => self.note_granted(told),
+                }
                 Ok(())
             }
             Acquired::WouldBlock(told) => {
                 // Holders of tables say nothing; those of keys have said what they knew.
                 if matches!(tag, LockTag::Table(_)) {
-                    self.note_lock();
+                    self.note_view();
                 }
-                self.note_seen(told);
+                self.note_known(told);
                 Err(WriteError::WouldBlock)
             }
+            // Whoever comes back when the wait is over is granted the lock then.
             Acquired::Wait(ticket) => {
-                self.note_lock();
+                self.note_view();
                 Err(WriteError::MustWait(ticket))
             }
             Acquired::Deadlock(report) => {
-                self.note_lock();
+                self.note_view();
                 Err(WriteError::Deadlock(self.engine.labelled(report)))
             }
             Acquired::HolderGone => unreachable!("nothing was to be materialized"),

@@ -192,7 +192,7 @@ impl Transaction {
             Ok(entry) => entry,
             Err(error) => {
                 // Tells of others that are prepared.
-                self.note_lock();
+                self.note_view();
                 return Err(self.fail_prepare(error));
             }
         };

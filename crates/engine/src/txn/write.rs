@@ -114,8 +114,10 @@ impl Transaction {
                 return Err(error);
             }
         }
-        // That its keys are free may be somebody's commit.
-        self.note_lock();
+        // That a key is free may be somebody's commit.
+        if indexes.clone().any(|index| index.unique) {
+            self.note_lock();
+        }
         let mut work = self.work.borrow_mut();
         work.writes.push(Write {
             table,
@@ -523,7 +525,12 @@ impl Transaction {
                     in_flight = Some(slot);
                 }
                 Standing::Aborted => {}
-                Standing::Own(_) | Standing::Committed(_) if !has_key => return ControlFlow::Continue(()),
+                Standing::Committed(ts) if !has_key => {
+                    // Whoever gave the key up. One that left no version behind did so below all snapshots.
+                    self.note_seen(ts);
+                    return ControlFlow::Continue(());
+                }
+                Standing::Own(_) if !has_key => return ControlFlow::Continue(()),
                 Standing::Own(_) => return ControlFlow::Break(Conflict::Duplicate(row)),
                 Standing::Committed(ts) => {
                     self.note_seen(ts);

@@ -13,7 +13,7 @@ pub(crate) mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use mote_common::{SqlError, SqlResult};
+use mote_common::{SqlError, SqlResult, heap};
 use mote_engine::Snapshot;
 use mote_sql::access::Command;
 use mote_sql::plan::{Plan, PlanBody};
@@ -94,6 +94,9 @@ pub struct RunOutcome {
     pub finished: bool,
 }
 
+/// An execution that has left more than this allocated is not used again: large values may stand in its rows.
+const KEPT_BYTES_MAX: isize = 1 << 20;
+
 /// One run of a program; reusable.
 pub struct Execution {
     program: Arc<Program>,
@@ -103,6 +106,8 @@ pub struct Execution {
     /// Rows of RETURNING that were produced ahead of a client that fetches piecemeal.
     buffered: Option<VecDeque<Vec<Datum>>>,
     exhausted: bool,
+    /// What the calls of `run` have left allocated since `start`: here, and what they gave to others.
+    left_bytes: isize,
 }
 
 impl Execution {
@@ -122,6 +127,7 @@ impl Execution {
             snapshot: None,
             buffered: None,
             exhausted: false,
+            left_bytes: 0,
         }
     }
 
@@ -137,11 +143,28 @@ impl Execution {
         }
         self.values.parameters.append(parameters);
         self.snapshot = Some(context.transaction.snapshot());
+        self.left_bytes = 0;
         Ok(())
     }
 
     /// Runs until the end, or until `max_rows` rows were emitted (0: no limit).
     pub fn run(
+        &mut self,
+        context: &mut StatementContext<'_>,
+        max_rows: u64,
+        emit: &mut Emit<'_>,
+    ) -> SqlResult<RunOutcome> {
+        let (result, left_bytes) = heap::change(|| self.run_on(context, max_rows, emit));
+        self.left_bytes = self.left_bytes.saturating_add(left_bytes);
+        result
+    }
+
+    /// Whether little enough is left of its run that it may wait for the next one.
+    pub fn is_worth_keeping(&self) -> bool {
+        self.left_bytes <= KEPT_BYTES_MAX
+    }
+
+    fn run_on(
         &mut self,
         context: &mut StatementContext<'_>,
         max_rows: u64,

@@ -25,13 +25,13 @@ use crate::command;
 use crate::context::StatementContext;
 use crate::query::Execution;
 use crate::query::runtime::Emit;
+use crate::session::CommandTag;
 use crate::session::cursor::Cursor;
 use crate::session::partition_locks::PartitionLocks;
 use crate::session::planning::{PlanningRounds, parse_text};
 use crate::session::portal::{CachedPlan, Portal, PortalState, Prepared};
 use crate::session::procedure::loop_writes;
 use crate::session::run::{modifies, query_tag};
-use crate::session::{CommandTag, SPARE_EXECUTIONS};
 use crate::write_error::{self, read_only_error};
 
 /// A statement of a body, planned when it is first run.
@@ -302,11 +302,8 @@ impl Running {
 
     /// Keeps the operators for the next run of the same statement.
     pub fn close(mut self, context: &mut StatementContext<'_>) {
-        if let Some(mut execution) = self.execution.take()
-            && context.session.spare.len() < SPARE_EXECUTIONS
-        {
-            execution.reset();
-            context.session.spare.push(execution);
+        if let Some(execution) = self.execution.take() {
+            context.session.keep(execution);
         }
     }
 }

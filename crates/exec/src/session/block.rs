@@ -7,7 +7,7 @@
 //!    └────────────────────────┴── COMMIT, ROLLBACK ──────────┘
 //! ```
 
-use mote_engine::SavepointId;
+use mote_engine::{CommitReceipt, SavepointId};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockState {
@@ -32,6 +32,9 @@ pub struct Savepoint {
 pub struct TransactionBlock {
     pub state: BlockState,
     pub savepoints: Vec<Savepoint>,
+    /// A transaction that was rolled back by an error that waits for nothing: the reply that ends the block waits for what
+    /// its earlier statements have seen.
+    pub owed: Option<CommitReceipt>,
     /// A query ran: SET TRANSACTION ISOLATION LEVEL comes too late.
     pub started: bool,
     /// One of several statements of a simple Query runs: they are one transaction, which no procedure may end.

@@ -65,7 +65,7 @@ pub use tag::CommandTag;
 /// Prepared statements and portals a session may hold at a time, each. One more is 53400.
 pub const NAMED_OBJECTS_MAX: usize = 65_536;
 /// Operator states kept for statements that run again.
-pub(crate) const SPARE_EXECUTIONS: usize = 64;
+const SPARE_EXECUTIONS: usize = 64;
 
 /// How a portal's execution ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,6 +187,7 @@ impl Session {
                 savepoints: Vec::new(),
                 started: false,
                 several: false,
+                owed: None,
             },
             given_up: None,
             seen: Lsn::ZERO,
@@ -401,11 +402,8 @@ impl Session {
     /// Keeps the operator state of a finished portal for the next run of the same statement, and its buffers.
     fn retire(&mut self, portal: Portal) {
         self.state.portals.recycle(portal.parameters);
-        if let Some(mut execution) = portal.execution
-            && self.state.spare.len() < SPARE_EXECUTIONS
-        {
-            execution.reset();
-            self.state.spare.push(execution);
+        if let Some(execution) = portal.execution {
+            self.state.keep(execution);
         }
     }
 

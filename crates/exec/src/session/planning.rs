@@ -36,8 +36,6 @@ const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;
 
 /// What a statement's tree takes for each byte of its text, about.
 const TREE_BYTES_PER_TEXT_BYTE: usize = 24;
-/// What a plan is taken to hold where nobody can tell, since the thread was changed while it was made: a large one.
-const PLAN_BYTES_ASSUMED: usize = 256 << 10;
 /// Databases of one process whose plans a thread keeps: more than one only in tests and in programs that embed several.
 const DATABASES_MAX: usize = 4;
 
@@ -169,7 +167,7 @@ impl SessionState {
         let plan = plan?;
         Ok(Arc::new(Prepared {
             bytes: size_of::<Prepared>()
-                + planned_bytes.unwrap_or(PLAN_BYTES_ASSUMED)
+                + planned_bytes
                 + TREE_BYTES_PER_TEXT_BYTE * text.len(),
             text,
             statement,

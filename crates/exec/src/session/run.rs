@@ -485,9 +485,8 @@ pub(crate) fn run_started(
     }
     // A cursor may want to go back.
     let ended = outcome.finished && portal.cursor.is_none();
-    if ended && context.session.spare.len() < super::SPARE_EXECUTIONS {
-        execution.reset();
-        context.session.spare.push(execution);
+    if ended {
+        context.session.keep(execution);
     } else {
         portal.execution = Some(execution);
     }

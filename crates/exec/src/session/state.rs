@@ -212,6 +212,14 @@ pub struct SessionState {
 }
 
 impl SessionState {
+    /// Keeps the operators of a run that is over for the next run of the same statement.
+    pub(crate) fn keep(&mut self, mut execution: Box<Execution>) {
+        if self.spare.len() < super::SPARE_EXECUTIONS && execution.is_worth_keeping() {
+            execution.reset();
+            self.spare.push(execution);
+        }
+    }
+
     /// Microseconds since 2000-01-01 UTC.
     pub fn clock_us(&self) -> i64 {
         self.clock.wall_us() - POSTGRES_EPOCH_UNIX_US

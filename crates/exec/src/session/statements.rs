@@ -335,6 +335,10 @@ impl Host for Collect<'_> {
         self.host.command_complete(tag);
     }
 
+    fn has_answered(&self) -> bool {
+        self.host.has_answered()
+    }
+
     fn empty_query(&mut self) {
         self.host.empty_query();
     }

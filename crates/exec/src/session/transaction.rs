@@ -480,15 +480,21 @@ impl Session {
         }
     }
 
-    /// ROLLBACK, and the end of an implicit transaction that failed. What the transaction saw gates this reply too.
+    /// ROLLBACK. What the transaction saw gates this reply too.
     pub(super) fn rollback_transaction(&mut self, host: &mut dyn Host) {
-        self.state.portals.end_transaction();
-        self.state.catalog.discard_changes();
-        if let Some(transaction) = self.transaction.take() {
-            let receipt = transaction.abort();
+        if let Some(receipt) = self.take_back() {
             self.gate(receipt, host);
         }
         self.transaction_ended(false, host);
+    }
+
+    /// Rolls the transaction back; what it knew stays known to the session.
+    fn take_back(&mut self) -> Option<CommitReceipt> {
+        self.state.portals.end_transaction();
+        self.state.catalog.discard_changes();
+        let receipt = self.transaction.take()?.abort();
+        self.known = self.known.max(receipt.known);
+        Some(receipt)
     }
 
     /// Without a client to tell: the session closes.
@@ -506,15 +512,21 @@ impl Session {
     }
 
     /// A statement failed: an implicit transaction is over, a block waits for its end.
-    pub fn statement_failed(&mut self, host: &mut dyn Host) {
+    pub fn statement_failed(&mut self, error: &SqlError, host: &mut dyn Host) {
         self.roll_back_revoked();
         if let Some(given_up) = self.given_up.take() {
             self.gate(given_up.receipt, host);
         }
+        let tells = tells_of_data(error) || host.has_answered();
         match self.block.state {
             // Refused before it came to a transaction: for what it was told of objects, at most.
-            BlockState::Idle => self.gate(CommitReceipt::default(), host),
-            BlockState::Implicit => self.rollback_transaction(host),
+            BlockState::Idle if tells => self.gate(CommitReceipt::default(), host),
+            BlockState::Idle => {}
+            BlockState::Implicit if tells => self.rollback_transaction(host),
+            BlockState::Implicit => {
+                self.take_back();
+                self.transaction_ended(false, host);
+            }
             BlockState::Block | BlockState::Failed => {
                 self.block.state = BlockState::Failed;
                 if let Some(transaction) = &self.transaction {
@@ -522,11 +534,9 @@ impl Session {
                 }
                 if self.block.savepoints.is_empty() {
                     // Nothing to go back to: locks and memory are given back now, as PostgreSQL does.
-                    self.state.portals.end_transaction();
-                    self.state.catalog.discard_changes();
-                    if let Some(transaction) = self.transaction.take() {
-                        let receipt = transaction.abort();
-                        self.gate(receipt, host);
+                    match self.take_back() {
+                        Some(receipt) if tells => self.gate(receipt, host),
+                        receipt => self.block.owed = self.block.owed.or(receipt),
                     }
                 }
             }
@@ -547,6 +557,9 @@ impl Session {
     pub(super) fn transaction_ended(&mut self, committed: bool, host: &mut dyn Host) {
         if let Some(given_up) = self.given_up.take() {
             self.gate(given_up.receipt, host);
+        }
+        if let Some(owed) = self.block.owed.take() {
+            self.gate(owed, host);
         }
         self.database.exported_snapshots().end(self.state.pid);
         self.block.state = BlockState::Idle;
@@ -584,6 +597,16 @@ impl Session {
             host.parameter_status(setting.name, &setting.value);
         }
     }
+}
+
+/// Whether the error's own words may depend on what others have committed. That the client or the clock ended the statement,
+/// and that a lock was not to be had, does not: the reply leaves at once, also beside a disk that hangs. A routine may raise
+/// these states with words of its own; such an error has a context.
+fn tells_of_data(error: &SqlError) -> bool {
+    let fields = error.fields();
+    let ended = matches!(fields.state, state::QUERY_CANCELED | state::LOCK_NOT_AVAILABLE);
+    let raised = || fields.context.is_some() && !fields.message.starts_with("canceling statement due to ");
+    !ended || fields.detail.is_some() || raised()
 }
 
 #[cfg(test)]
