@@ -4,7 +4,7 @@
 //!  1. `oid`, `catalog`: types by OID, their names and `pg_type` facts.
 //!  2. `datum`, `settings`: one SQL value; the session settings its text form depends on.
 //!  3. `numeric`, `datetime`, `json`: the types that need algorithms.
-//!  4. `format`: text and wire forms, in and out.
+//!  4. `format`: text and wire forms, in and out; `encoding`: text in other character sets.
 //!  5. `cast`, `compare`, `operators`, `pattern`, `are`: conversion, order, arithmetic, LIKE, regular expressions.
 //!  6. `key`, `storage`: values as index key bytes and as row bytes.
 //!
@@ -21,6 +21,7 @@ pub mod datum;
 pub mod settings;
 pub mod numeric;
 pub mod datetime;
+pub mod encoding;
 pub mod json;
 pub mod format;
 pub mod cast;
