@@ -6,7 +6,6 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Engine;
 use mote_sql::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
-use mote_sql::catalog::function::function_by_oid;
 use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
 
@@ -285,10 +284,13 @@ pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty
             Some(routine) if ty == oid::REGPROCEDURE => Some(routine_text::signature(&routine, catalog)),
             Some(routine) => Some(routine_text::visible_name(&routine, catalog)),
             None if ty == oid::REGPROCEDURE => names::function(value).map(|function| {
-                let name = function_by_oid(value).map_or("", |function| function.signature().name);
-                format!("{name}({})", function.argument_list().replace(", ", ","))
+                format!(
+                    "{}({})",
+                    identifier(function.name),
+                    function.argument_list().replace(", ", ",")
+                )
             }),
-            None => function_by_oid(value).map(|function| function.signature().name.to_string()),
+            None => names::function_name(value),
         },
     };
     name.unwrap_or_else(|| value.0.to_string())
