@@ -24,6 +24,7 @@ mod net;
 mod pgwire;
 mod registry;
 mod server;
+mod start_up;
 mod starting;
 mod wire;
 
