@@ -13,17 +13,19 @@ use mote_common::{Lsn, SqlError, SqlResult, work};
 use mote_exec::host::terminated;
 use mote_exec::session::{Activity, ExecuteEnd, Nudge, Session, SessionIdentity};
 use mote_exec::settings::show_integer;
-use mote_types::{Datum, input_binary, input_text};
+use mote_types::encoding::{Converter, binary_from_client};
+use mote_types::{ColumnType, Datum, input_binary, input_text};
 
 use crate::auth::{AuthMethod, scram};
 use crate::half_open::Pass;
 use crate::host::{FiberPayer, WireHost, connection_lost};
-use crate::pgwire::backend;
 use crate::pgwire::frontend::{
     self, Bind, Fields, MESSAGE_BYTES_MAX, Parse, STARTUP_BYTES_MAX, protocol_violation,
 };
+use crate::pgwire::{backend, recode};
 use crate::registry::{Place, too_many};
 use crate::shared::Shared;
+use crate::start_up::{StartUp, switches};
 use crate::suspension::{Reason, Suspend, suspend};
 use crate::waker::SessionWaker;
 use crate::wire::{BUFFER_KEPT_BYTES, OUTPUT_LOW_WATER_BYTES, Wire};
@@ -131,7 +133,7 @@ impl Connection {
             ),
         };
         if let Some(error) = fatal {
-            backend::error_response(&mut self.wire.output, &error);
+            self.wire.send_error(&error);
             self.closing = true;
         }
         if self.closing && self.linger_until_ns.is_none() {
@@ -263,8 +265,30 @@ impl Connection {
         let message = std::mem::take(&mut self.message);
         // That of the last statement: Parse and Bind have none.
         self.wire.signals.set_deadline(None);
-        let (kind, body) = (message[0], &message[1..]);
-        let result = match kind {
+        let kind = message[0];
+        let result = self.dispatch(kind, &message[1..], yielder);
+        self.message = message;
+        if self.message.capacity() > BUFFER_KEPT_BYTES {
+            self.message = Vec::new();
+        }
+        match result {
+            Ok(()) => Ok(()),
+            Err(error) if error.fields().severity >= Severity::Fatal => Err(error),
+            Err(error) => {
+                self.failed(kind, error, yielder);
+                Ok(())
+            }
+        }
+    }
+
+    fn dispatch(&mut self, kind: u8, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
+        let skipped = self.skip_to_sync && kind != b'Q';
+        let recoded = match self.wire.converter {
+            Some(converter) if !skipped => recode::received(kind, body, converter)?,
+            _ => None,
+        };
+        let body = recoded.as_deref().unwrap_or(body);
+        match kind {
             b'X' => {
                 self.closing = true;
                 Ok(())
@@ -273,7 +297,7 @@ impl Connection {
                 self.skip_to_sync = false;
                 self.sync(yielder)
             }
-            _ if self.skip_to_sync && kind != b'Q' => Ok(()),
+            _ if skipped => Ok(()),
             b'Q' => self.simple_query(body, yielder),
             b'P' => self.parse(body, yielder),
             b'B' => self.bind(body, yielder),
@@ -291,18 +315,6 @@ impl Connection {
                 protocol_violation(format!("invalid frontend message type {other}"))
                     .severity(Severity::Fatal),
             ),
-        };
-        self.message = message;
-        if self.message.capacity() > BUFFER_KEPT_BYTES {
-            self.message = Vec::new();
-        }
-        match result {
-            Ok(()) => Ok(()),
-            Err(error) if error.fields().severity >= Severity::Fatal => Err(error),
-            Err(error) => {
-                self.failed(kind, error, yielder);
-                Ok(())
-            }
         }
     }
 
@@ -311,7 +323,7 @@ impl Connection {
         self.with_host(yielder, false, |session, host| {
             session.statement_failed(&error, host)
         });
-        backend::error_response(&mut self.wire.output, &error);
+        self.wire.send_error(&error);
         match kind {
             b'Q' | b'S' | b'F' => self.ready(),
             _ => self.skip_to_sync = true,
@@ -328,7 +340,8 @@ impl Connection {
             let own = batch.notifications.iter();
             for notification in own.filter(|notification| session.listens_to(&notification.channel)) {
                 let (channel, payload) = (&notification.channel, &notification.payload);
-                backend::notification(&mut self.wire.output, batch.pid, channel, payload);
+                self.wire
+                    .send_or_warn(|out| backend::notification(out, batch.pid, channel, payload));
             }
             self.wire.gate = self.wire.gate.max(batch.gate);
             self.wire.due = true;
@@ -397,6 +410,7 @@ impl Connection {
 
     fn bind(&mut self, body: &[u8], yielder: &Yielder<(), Suspend>) -> SqlResult<()> {
         let bind = Bind::read(body)?;
+        let converter = self.wire.converter;
         self.with_host(yielder, false, |session, host| {
             let target = session.bind_target(bind.statement, bind.portal, host)?;
             let types = target.parameters();
@@ -414,10 +428,18 @@ impl Connection {
                 let in_parameter = |error| in_parameter(error, bind.portal, parameters.len());
                 parameters.push(match (value, format) {
                     (None, _) => Datum::Null,
-                    (Some(bytes), 0) => frontend::utf8(bytes)
-                        .and_then(|text| input_text(*ty, text, settings))
-                        .map_err(in_parameter)?,
-                    (Some(bytes), 1) => input_binary(*ty, bytes).map_err(in_parameter)?,
+                    (Some(bytes), 0) => match converter {
+                        None => frontend::utf8(bytes).and_then(|text| input_text(*ty, text, settings)),
+                        Some(converter) => {
+                            (converter.decode(bytes)).and_then(|text| input_text(*ty, &text, settings))
+                        }
+                    }
+                    .map_err(in_parameter)?,
+                    (Some(bytes), 1) => match converter {
+                        None => input_binary(*ty, bytes),
+                        Some(converter) => recoded_binary(*ty, bytes, converter),
+                    }
+                    .map_err(in_parameter)?,
                     (Some(_), other) => {
                         return Err(SqlError::new(
                             state::INVALID_PARAMETER_VALUE,
@@ -443,7 +465,9 @@ impl Connection {
                 })?;
                 backend::parameter_description(&mut self.wire.output, &types);
                 match columns {
-                    Some(columns) => backend::row_description(&mut self.wire.output, &columns, &[]),
+                    Some(columns) => self
+                        .wire
+                        .send(|out| backend::row_description(out, &columns, &[]))?,
                     None => backend::no_data(&mut self.wire.output),
                 }
             }
@@ -451,7 +475,10 @@ impl Connection {
                 let (columns, formats) =
                     self.with_host(yielder, false, |session, _| session.describe_portal(name))?;
                 match columns {
-                    Some(columns) => backend::row_description(&mut self.wire.output, &columns, &formats),
+                    Some(columns) => {
+                        self.wire
+                            .send(|out| backend::row_description(out, &columns, &formats))?;
+                    }
                     None => backend::no_data(&mut self.wire.output),
                 }
             }
@@ -510,6 +537,13 @@ impl Connection {
     }
 }
 
+/// A parameter in binary form of a client whose text is not UTF-8.
+fn recoded_binary(ty: ColumnType, bytes: &[u8], converter: Converter) -> SqlResult<Datum> {
+    let mut recoded = Vec::with_capacity(bytes.len() * 2);
+    binary_from_client(converter, ty.oid, bytes, &mut recoded)?;
+    input_binary(ty, &recoded)
+}
+
 /// Says which parameter had bytes that are no value of its type.
 fn in_parameter(error: SqlError, portal: &str, index: usize) -> SqlError {
     let number = index + 1;
@@ -527,16 +561,6 @@ fn in_parameter(error: SqlError, portal: &str, index: usize) -> SqlError {
     })
 }
 
-/// What a start-up packet asks for.
-#[derive(Default)]
-struct StartUp {
-    user: String,
-    database: String,
-    settings: Vec<(String, String)>,
-    newer_minor: bool,
-    unknown_options: Vec<String>,
-}
-
 /// Start-up and authentication.
 impl Connection {
     /// False: the connection has served its purpose (a cancel request) or the client went away.
@@ -551,7 +575,7 @@ impl Connection {
         let Some(packet) = self.read_start_up(yielder, deadline).map_err(fatal)? else {
             return Ok(false);
         };
-        let start = parse_start_up(&packet).map_err(fatal)?;
+        let start = StartUp::read(&packet).map_err(fatal)?;
         if self.wire.shared.registry.is_full() {
             return Err(fatal(too_many()));
         }
@@ -696,23 +720,27 @@ impl Connection {
         let mut session = Session::new(&shared.database, identity)?;
         self.wire.charge_to(session.state.memory.clone());
         self.place = Some(shared.registry.enter(session.state.superuser)?);
-        let timeout_ms = shared.config.authentication_timeout.as_millis() as i64;
+        let timeout_s = shared.config.authentication_timeout.as_secs().max(1) as i64;
         let facts = [
             ("max_connections", shared.registry.maximum().to_string()),
             (
                 "superuser_reserved_connections",
                 shared.registry.reserved().to_string(),
             ),
-            ("authentication_timeout", show_integer(timeout_ms, "ms")),
+            ("authentication_timeout", show_integer(timeout_s, "s")),
         ];
         for (name, value) in facts {
             session.state.settings.set_fact(name, &value);
         }
-        for (name, value) in &start.settings {
+        for warning in session.take_warnings() {
+            self.wire
+                .send_or_warn(|out| backend::error_response(out, &warning));
+        }
+        for (name, value) in switches(&start.options)?.iter().chain(&start.settings) {
             session.set_initial(name, value)?;
         }
         for setting in session.state.settings.all_reported() {
-            backend::parameter_status(&mut self.wire.output, setting.name, &setting.value);
+            self.wire.send_parameter_status(setting.name, &setting.value);
         }
         backend::backend_key_data(&mut self.wire.output, pid, key);
         self.session = Some(session);
@@ -727,176 +755,5 @@ impl Drop for Connection {
         if let Some(pid) = self.pid.take() {
             self.wire.shared.database.sessions().unregister(pid);
         }
-    }
-}
-
-fn parse_start_up(packet: &[u8]) -> SqlResult<StartUp> {
-    let mut fields = Fields::new(packet);
-    let version = fields.i32()? as u32;
-    let (major, minor) = (version >> 16, version & 0xffff);
-    if major != 3 {
-        return Err(SqlError::new(
-            state::FEATURE_NOT_SUPPORTED,
-            format!("unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0"),
-        ));
-    }
-    let mut start = StartUp {
-        newer_minor: minor > 0,
-        ..StartUp::default()
-    };
-    loop {
-        let name = fields.string()?;
-        if name.is_empty() {
-            break;
-        }
-        let value = fields.string()?;
-        match name {
-            "user" => start.user = value.to_string(),
-            "database" => start.database = value.to_string(),
-            "options" => parse_options(value, &mut start.settings)?,
-            "replication" => {
-                if !matches!(value, "false" | "off" | "no" | "0") {
-                    return Err(SqlError::unsupported("the replication protocol"));
-                }
-            }
-            _ if name.starts_with("_pq_.") => start.unknown_options.push(name.to_string()),
-            _ => start.settings.push((name.to_string(), value.to_string())),
-        }
-    }
-    fields.end()?;
-    if start.user.is_empty() {
-        return Err(SqlError::new(
-            state::INVALID_AUTHORIZATION_SPECIFICATION,
-            "no PostgreSQL user name specified in startup packet",
-        ));
-    }
-    Ok(start)
-}
-
-/// `-c name=value` and `--name=value`, separated by spaces that a backslash can protect.
-fn parse_options(text: &str, settings: &mut Vec<(String, String)>) -> SqlResult<()> {
-    let mut words: Vec<String> = vec![String::new()];
-    let mut characters = text.chars();
-    while let Some(c) = characters.next() {
-        let last = words.last_mut().expect("never empty");
-        match c {
-            '\\' => last.extend(characters.next()),
-            c if c.is_whitespace() => words.push(String::new()),
-            c => last.push(c),
-        }
-    }
-    let mut words = words.into_iter().filter(|w| !w.is_empty());
-    while let Some(word) = words.next() {
-        let invalid = || {
-            SqlError::new(
-                state::SYNTAX_ERROR,
-                format!("invalid command-line argument for server process: {word}"),
-            )
-            .hint("Try \"postgres --help\" for more information.")
-        };
-        if let Some(assignment) = word.strip_prefix("--") {
-            settings.push(assigned(assignment, "--")?);
-            continue;
-        }
-        let letter = word
-            .strip_prefix('-')
-            .and_then(|rest| rest.chars().next())
-            .ok_or_else(invalid)?;
-        // A letter's argument stands behind it or is the next word.
-        let mut argument = || match &word[2..] {
-            "" => words.next().ok_or_else(invalid),
-            argument => Ok(argument.to_string()),
-        };
-        let setting = match letter {
-            'c' => assigned(&argument()?, "-c ")?,
-            'e' if word == "-e" => ("datestyle".to_string(), "euro".to_string()),
-            's' if word == "-s" => ("log_statement_stats".to_string(), "on".to_string()),
-            'S' => ("work_mem".to_string(), argument()?),
-            'f' => (
-                forbidden_plan(&argument()?).ok_or_else(invalid)?.to_string(),
-                "off".to_string(),
-            ),
-            't' => (
-                timed_part(&argument()?).ok_or_else(invalid)?.to_string(),
-                "on".to_string(),
-            ),
-            _ => return Err(invalid()),
-        };
-        settings.push(setting);
-    }
-    Ok(())
-}
-
-fn assigned(assignment: &str, option: &str) -> SqlResult<(String, String)> {
-    let (name, value) = assignment.split_once('=').ok_or_else(|| {
-        SqlError::new(
-            state::SYNTAX_ERROR,
-            format!("{option}{assignment} requires a value"),
-        )
-    })?;
-    Ok((name.replace('-', "_"), value.to_string()))
-}
-
-/// `-f`: a way of reading or joining that PostgreSQL's planner shall avoid.
-fn forbidden_plan(letter: &str) -> Option<&'static str> {
-    Some(match letter {
-        "s" => "enable_seqscan",
-        "i" => "enable_indexscan",
-        "o" => "enable_indexonlyscan",
-        "b" => "enable_bitmapscan",
-        "t" => "enable_tidscan",
-        "n" => "enable_nestloop",
-        "m" => "enable_mergejoin",
-        "h" => "enable_hashjoin",
-        _ => return None,
-    })
-}
-
-/// `-t`: a part of a statement whose time the log shall tell.
-fn timed_part(name: &str) -> Option<&'static str> {
-    match (name.as_bytes().first()?, name.as_bytes().get(1)?) {
-        (b'p', b'a') => Some("log_parser_stats"),
-        (b'p', b'l') => Some("log_planner_stats"),
-        (b'e', _) => Some("log_executor_stats"),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn packet(parts: &[&str]) -> Vec<u8> {
-        let mut bytes = frontend::PROTOCOL_3_0.to_be_bytes().to_vec();
-        for part in parts {
-            bytes.extend_from_slice(part.as_bytes());
-            bytes.push(0);
-        }
-        bytes.push(0);
-        bytes
-    }
-
-    #[test]
-    fn start_up_packets() {
-        let start = parse_start_up(&packet(&[
-            "user",
-            "joe",
-            "database",
-            "shop",
-            "options",
-            "-c a=b\\ c --work-mem=1MB",
-            "DateStyle",
-            "ISO",
-        ]))
-        .unwrap();
-        assert_eq!((start.user.as_str(), start.database.as_str()), ("joe", "shop"));
-        let expect = [("a", "b c"), ("work_mem", "1MB"), ("DateStyle", "ISO")];
-        assert_eq!(
-            start.settings,
-            expect.map(|(a, b)| (a.to_string(), b.to_string()))
-        );
-        assert!(parse_start_up(&packet(&["database", "x"])).is_err());
-        assert!(parse_start_up(&[0, 2, 0, 0, 0]).is_err());
-        assert!(parse_start_up(&packet(&["user", "x", "replication", "true"])).is_err());
     }
 }

@@ -13,8 +13,8 @@ use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
 use crate::interruption::Interruption;
-use crate::pgwire::backend;
 use crate::pgwire::frontend::{Fields, MESSAGE_BYTES_MAX, protocol_violation};
+use crate::pgwire::{backend, frontend, recode};
 use crate::suspension::{Reason, STACK_BYTES, Suspend, suspend};
 use crate::wire::{OUTPUT_LOW_WATER_BYTES, Wire};
 
@@ -177,11 +177,16 @@ impl WireHost<'_> {
 
 impl Host for WireHost<'_> {
     fn start_rows(&mut self, columns: &[OutputColumn]) -> SqlResult<()> {
-        let Wire { result, output, .. } = &mut *self.wire;
+        let result = &mut self.wire.result;
         result.columns.clear();
         result.columns.extend(columns.iter().map(|c| c.ty));
         if self.describe_rows {
-            backend::row_description(output, columns, &result.formats);
+            let formats = std::mem::take(&mut result.formats);
+            let sent = self
+                .wire
+                .send(|out| backend::row_description(out, columns, &formats));
+            self.wire.result.formats = formats;
+            return sent;
         }
         Ok(())
     }
@@ -192,11 +197,15 @@ impl Host for WireHost<'_> {
             result,
             output,
             answered,
+            converter,
             ..
         } = &mut *self.wire;
         let before = output.len();
         *answered = true;
         backend::data_row(output, row, &result.columns, &result.formats, format);
+        if let Some(converter) = *converter {
+            recode::sent_row(output, before, &result.columns, &result.formats, converter)?;
+        }
         if self.wire.is_over_high_water() {
             self.wait_for_room(before)?;
         }
@@ -242,7 +251,12 @@ impl Host for WireHost<'_> {
                     }
                     b'c' => Some(Ok(false)),
                     b'f' => {
-                        let reason = Fields::new(body).string().unwrap_or("").to_string();
+                        let reason = Fields::new(body).raw_string().unwrap_or(&[]);
+                        let reason = match self.wire.converter {
+                            None => frontend::utf8(reason).map(str::to_string),
+                            Some(converter) => converter.decode(reason).map(|text| text.into_owned()),
+                        };
+                        let reason = reason.unwrap_or_default();
                         Some(Err(SqlError::new(
                             state::QUERY_CANCELED,
                             format!("COPY from stdin failed: {reason}"),
@@ -299,7 +313,8 @@ impl Host for WireHost<'_> {
     }
 
     fn notice(&mut self, notice: SqlError) {
-        backend::error_response(&mut self.wire.output, &notice);
+        self.wire
+            .send_or_warn(|out| backend::error_response(out, &notice));
         self.wire.due = true;
         self.wire.answered = true;
         if self.wire.is_over_high_water() {
@@ -311,7 +326,7 @@ impl Host for WireHost<'_> {
 
     fn parameter_status(&mut self, name: &str, value: &str) {
         self.wire.answered = true;
-        backend::parameter_status(&mut self.wire.output, name, value);
+        self.wire.send_parameter_status(name, value);
     }
 
     fn wait(&mut self, ticket: Ticket, deadline_ns: Option<u64>) -> WaitEnd {

@@ -27,6 +27,7 @@ mod pgwire;
 mod registry;
 mod server;
 mod shared;
+mod start_up;
 mod starting;
 mod suspension;
 mod waker;

@@ -10,14 +10,17 @@
 use std::sync::Arc;
 
 use mio::net::TcpStream;
-use mote_common::{Lsn, SqlResult};
+use mote_common::error::Severity;
+use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{MemoryCharge, SessionMemory};
 use mote_exec::memory;
 use mote_exec::session::{Activity, SessionSignals};
 use mote_types::ColumnType;
+use mote_types::encoding::{Converter, Encoding};
 
 use crate::interruption::Interruption;
 use crate::pgwire::frontend::ReadBuffer;
+use crate::pgwire::{backend, recode};
 use crate::shared::Shared;
 use crate::waker::SessionWaker;
 
@@ -60,6 +63,8 @@ pub struct Wire {
     pub interruption: Arc<Interruption>,
     /// The client is gone.
     pub broken: bool,
+    /// Where the client's text is not UTF-8.
+    pub converter: Option<Converter>,
 }
 
 /// How the rows of the running statement go out.
@@ -91,6 +96,7 @@ impl Wire {
             result: ResultShape::default(),
             interruption,
             broken: false,
+            converter: None,
         }
     }
 
@@ -184,6 +190,40 @@ impl Wire {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Appends a message that has text of users in it.
+    pub fn send(&mut self, append: impl FnOnce(&mut Vec<u8>)) -> SqlResult<()> {
+        let start = self.output.len();
+        append(&mut self.output);
+        match self.converter {
+            None => Ok(()),
+            Some(converter) => recode::sent(&mut self.output, start, converter),
+        }
+    }
+
+    /// The same, where nobody can be told that the client's encoding lacks a character: a warning goes out instead.
+    pub fn send_or_warn(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
+        if let Err(error) = self.send(append) {
+            backend::error_response(&mut self.output, &error.severity(Severity::Warning));
+        }
+    }
+
+    /// Appends an error. As in PostgreSQL, one that the client's encoding cannot show gives way to the error about that.
+    pub fn send_error(&mut self, error: &SqlError) {
+        let severity = error.fields().severity;
+        if let Err(other) = self.send(|out| backend::error_response(out, error)) {
+            backend::error_response(&mut self.output, &other.severity(severity));
+        }
+    }
+
+    /// The client is told of a setting.
+    pub fn send_parameter_status(&mut self, name: &str, value: &str) {
+        if name == "client_encoding" {
+            let encoding = Encoding::from_name(value).map(Encoding::converter);
+            self.converter = encoding.and_then(Result::ok).flatten();
+        }
+        self.send_or_warn(|out| backend::parameter_status(out, name, value));
     }
 
     /// Takes back what was appended since the buffer was `length` bytes long.

@@ -4,7 +4,8 @@
 //!  1. `oid`, `catalog`: types by OID, their names and `pg_type` facts.
 //!  2. `numeric`, `json`, `calendar`, `time_zone`: what values are made of; `integer_text`.
 //!  3. `datum`, `settings`: one SQL value; the session settings its text form depends on.
-//!  4. `datetime`, `typmod`, `format`: dates and times; declared lengths; text and wire forms, in and out.
+//!  4. `datetime`, `typmod`, `format`: dates and times; declared lengths; text and wire forms, in and out;
+//!     `encoding`: text in other character sets.
 //!  5. `compare`, `cast`, `operators`, `pattern`, `are`: order, conversion, arithmetic, LIKE, regular expressions.
 //!  6. `ordered_bytes`, `storage`, `key`: values as row bytes and as index key bytes.
 //!
@@ -25,6 +26,7 @@ pub mod json;
 pub mod datum;
 pub mod settings;
 pub mod datetime;
+pub mod encoding;
 pub mod compare;
 pub mod typmod;
 mod ordered_bytes;

@@ -4,7 +4,7 @@
 //! to stored rows) and `from`, which puts them together; for TO `to`.
 //!
 //! Promises: formats, options and messages of PostgreSQL 15; a row is checked and written as INSERT would.
-//! Leaves out: PROGRAM, encodings other than UTF-8, ON_ERROR and later options.
+//! Leaves out: PROGRAM, ON_ERROR and later options.
 
 mod binary;
 mod fields;

@@ -285,10 +285,13 @@ pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty
             Some(routine) if ty == oid::REGPROCEDURE => Some(routine_text::signature(&routine, catalog)),
             Some(routine) => Some(routine_text::visible_name(&routine, catalog)),
             None if ty == oid::REGPROCEDURE => names::function(value).map(|function| {
-                let name = function_by_oid(value).map_or("", |function| function.signature().name);
-                format!("{name}({})", function.argument_list().replace(", ", ","))
+                format!(
+                    "{}({})",
+                    identifier(function.name),
+                    function.argument_list().replace(", ", ",")
+                )
             }),
-            None => function_by_oid(value).map(|function| function.signature().name.to_string()),
+            None => names::function_name(value),
         },
     };
     name.unwrap_or_else(|| value.0.to_string())

@@ -7,7 +7,7 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, operators};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use super::text::{char_count, negative_substring, substring_range};
+use super::text::{negative_substring, substring_range};
 use super::{Body, bytes, int4, int8, text};
 
 pub fn body(name: &str) -> Option<Body> {
@@ -15,10 +15,6 @@ pub fn body(name: &str) -> Option<Body> {
         "byteacat" => Body::Pure(|a| operators::concatenate(&a[0], &a[1])),
         "byteaoctetlen" => Body::Pure(|a| Ok(Datum::Int4(bytes(&a[0]).len() as i32))),
         "bit_length_bytea" => Body::Pure(|a| Ok(Datum::Int4(bytes(&a[0]).len() as i32 * 8))),
-        "length_in_encoding" => Body::Pure(|a| {
-            let value = mote_types::format::utf8(bytes(&a[0]))?;
-            Ok(Datum::Int4(char_count(value)? as i32))
-        }),
         "byteapos" => Body::Pure(|a| {
             let found = work::find(bytes(&a[0]), bytes(&a[1]))?;
             Ok(Datum::Int4(found.map_or(0, |offset| offset as i32 + 1)))

@@ -1,9 +1,6 @@
-//! Rounding, powers, logarithms, trigonometry and random numbers.
-
-use std::cell::Cell;
+//! Rounding, powers, logarithms, trigonometry.
 
 use mote_common::error::state;
-use mote_common::prng::Prng;
 use mote_common::{SqlError, SqlResult};
 use mote_types::{Datum, Numeric};
 
@@ -82,12 +79,6 @@ pub fn body(name: &str) -> Option<Body> {
         "dacos" => Body::Pure(|a| inverse(float8(&a[0]), f64::acos)),
         "datan" => float!(|x| x.atan()),
         "datan2" => Body::Pure(|a| Ok(Datum::Float8(float8(&a[0]).atan2(float8(&a[1]))))),
-        "drandom" => Body::Runtime(|runtime, _, _| {
-            let session = runtime.session();
-            Ok(Datum::Float8(random(
-                session.clock_us() as u64 ^ (session.pid as u64) << 40,
-            )))
-        }),
         "width_bucket_float8" => {
             Body::Pure(|a| width_bucket_float(float8(&a[0]), float8(&a[1]), float8(&a[2]), int4(&a[3])))
         }
@@ -216,20 +207,6 @@ fn inverse(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
     } else {
         Ok(Datum::Float8(function(x)))
     }
-}
-
-mote_common::per_thread! {
-    /// Seeded once per thread; not for secrets.
-    static RANDOM: Cell<Option<u64>> = const { Cell::new(None) };
-}
-
-/// random(): uniform in 0..1.
-fn random(seed: u64) -> f64 {
-    RANDOM.with(|cell| {
-        let mut prng = Prng::new(cell.get().unwrap_or(seed));
-        cell.set(Some(prng.next_u64()));
-        prng.unit()
-    })
 }
 
 fn refuse_bucket(message: &str) -> SqlError {

@@ -1,6 +1,6 @@
 //! Bodies of the built-in functions, by the `body` names of `mote_sql::builtin::function`.
 //!
-//! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `text`, `pattern`,
+//! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
 //! `bytes`, `formatting`, `datetime`, `array`, `json`, `set_returning`, `aggregate`, `window`, `system`,
 //! `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
 //!
@@ -27,6 +27,7 @@ pub mod math;
 mod ordered_set;
 pub mod pattern;
 pub mod privilege;
+pub mod random;
 pub mod set_returning;
 pub mod system;
 pub mod text;
@@ -133,6 +134,7 @@ pub type SetFunction = fn(&mut Runtime<'_, '_>, &CallSite, &[Datum]) -> SqlResul
 pub fn scalar_body(name: &str) -> Option<Body> {
     arithmetic::body(name)
         .or_else(|| math::body(name))
+        .or_else(|| random::body(name))
         .or_else(|| text::body(name))
         .or_else(|| pattern::body(name))
         .or_else(|| unicode::body(name))

@@ -37,14 +37,10 @@ fn session(name: &str) -> Option<Body> {
             let (machine, system) = (std::env::consts::ARCH, std::env::consts::OS);
             Ok(Datum::from(format!("PostgreSQL {version} on {machine}-{system}")))
         }),
-        "pg_client_encoding" | "getdatabaseencoding" => Body::Pure(|_| Ok(Datum::from("UTF8"))),
-        "PG_encoding_to_char" => Body::Pure(|a| Ok(Datum::from(if int4(&a[0]) == 6 { "UTF8" } else { "" }))),
-        "PG_char_to_encoding" => Body::Pure(|a| {
-            let utf8 = matches!(
-                text(&a[0]).to_ascii_lowercase().as_str(),
-                "utf8" | "utf-8" | "unicode"
-            );
-            Ok(Datum::Int4(if utf8 { 6 } else { -1 }))
+        "getdatabaseencoding" => Body::Pure(|_| Ok(Datum::from("UTF8"))),
+        "pg_client_encoding" => Body::Runtime(|runtime, _, _| {
+            let encoding = runtime.session().settings.effective.client_encoding;
+            Ok(Datum::from(encoding.name()))
         }),
         "current_schemas" => Body::Runtime(|runtime, _, a| {
             let implicit = boolean(&a[0]);

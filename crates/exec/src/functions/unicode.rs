@@ -1,15 +1,15 @@
 //! Unicode and encodings: escapes, normal forms, conversion.
 //!
-//! The one encoding is UTF-8 (COMPAT.md): conversion checks bytes and changes none. LATIN1 and SQL_ASCII are known to
-//! `convert_from`, `convert_to` and `convert`; others are 0A000.
+//! All text is UTF-8 inside; `mote_types::encoding` has the others.
 
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
 use mote_types::Datum;
+use mote_types::encoding::Encoding;
 use unicode_normalization::{UnicodeNormalization, is_nfc, is_nfd, is_nfkc, is_nfkd};
 
-use super::{Body, bytes, text};
+use super::{Body, bytes, int4, text};
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
@@ -43,18 +43,40 @@ pub fn body(name: &str) -> Option<Body> {
             };
             same.map(Datum::Bool)
         }),
-        "pg_convert_from" => {
-            Body::Pure(|a| decode(bytes(&a[0]), encoding(text(&a[1]), "source")?).map(Datum::from))
-        }
-        "pg_convert_to" => {
-            Body::Pure(|a| encode(text(&a[0]), encoding(text(&a[1]), "destination")?).map(Datum::bytea))
-        }
+        "pg_convert_from" => Body::Pure(|a| {
+            let text = encoding(text(&a[1]), "source")?.decode(bytes(&a[0]))?;
+            Ok(Datum::from(text.into_owned()))
+        }),
+        "pg_convert_to" => Body::Pure(|a| {
+            let bytes = encoding(text(&a[1]), "destination")?.encode(text(&a[0]))?;
+            Ok(Datum::bytea(bytes.into_owned()))
+        }),
         "pg_convert" => Body::Pure(|a| {
-            let (from, to) = (
-                encoding(text(&a[1]), "source")?,
-                encoding(text(&a[2]), "destination")?,
-            );
-            encode(&decode(bytes(&a[0]), from)?, to).map(Datum::bytea)
+            let from = encoding(text(&a[1]), "source")?;
+            convert(bytes(&a[0]), from, encoding(text(&a[2]), "destination")?).map(Datum::bytea)
+        }),
+        "length_in_encoding" => Body::Pure(|a| {
+            let encoding = Encoding::from_name(text(&a[1])).ok_or_else(|| {
+                let message = format!("invalid encoding name \"{}\"", text(&a[1]));
+                SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+            })?;
+            Ok(Datum::Int4(encoding.character_count(bytes(&a[0]))? as i32))
+        }),
+        "PG_encoding_to_char" => Body::Pure(|a| {
+            Ok(Datum::from(
+                Encoding::from_number(int4(&a[0])).map_or("", Encoding::name),
+            ))
+        }),
+        "PG_char_to_encoding" => Body::Pure(|a| {
+            Ok(Datum::Int4(
+                Encoding::from_name(text(&a[0])).map_or(-1, Encoding::number),
+            ))
+        }),
+        "pg_encoding_max_length_sql" => Body::Pure(|a| {
+            let encoding = Encoding::from_number(int4(&a[0]));
+            Ok(encoding.map_or(Datum::Null, |encoding| {
+                Datum::Int4(encoding.character_bytes_max() as i32)
+            }))
         }),
         _ => return None,
     })
@@ -103,115 +125,36 @@ fn form(argument: Option<&Datum>) -> SqlResult<Form> {
     })
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Encoding {
-    Utf8,
-    Latin1,
-    Ascii,
-}
-
-/// The encoding of a name, blanks and case and punctuation aside.
+/// The encoding of a name. `role` is what PostgreSQL calls the argument.
 fn encoding(name: &str, role: &str) -> SqlResult<Encoding> {
-    let bare: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    Ok(match bare.to_ascii_lowercase().as_str() {
-        "utf8" | "unicode" => Encoding::Utf8,
-        "latin1" | "iso88591" => Encoding::Latin1,
-        "sqlascii" => Encoding::Ascii,
-        known if OTHERS.contains(&known) => {
-            return Err(SqlError::unsupported(format_args!("encoding {name}")));
-        }
-        _ => {
-            let message = format!("invalid {role} encoding name \"{name}\"");
-            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-        }
+    Encoding::from_name(name).ok_or_else(|| {
+        let message = format!("invalid {role} encoding name \"{name}\"");
+        SqlError::new(state::INVALID_PARAMETER_VALUE, message)
     })
 }
 
-/// Encodings that PostgreSQL knows and this server does not.
-const OTHERS: &[&str] = &[
-    "abc",
-    "alt",
-    "big5",
-    "euccn",
-    "eucjis2004",
-    "eucjp",
-    "euckr",
-    "euctw",
-    "gb18030",
-    "gbk",
-    "iso88592",
-    "iso88593",
-    "iso88594",
-    "iso88595",
-    "iso88596",
-    "iso88597",
-    "iso88598",
-    "iso88599",
-    "johab",
-    "koi8",
-    "koi8r",
-    "koi8u",
-    "latin2",
-    "latin3",
-    "latin4",
-    "latin5",
-    "latin6",
-    "latin7",
-    "latin8",
-    "latin9",
-    "latin10",
-    "muleinternal",
-    "shiftjis2004",
-    "sjis",
-    "tcvn",
-    "uhc",
-    "vscii",
-    "win",
-    "win866",
-    "win874",
-    "win1250",
-    "win1251",
-    "win1252",
-    "win1253",
-    "win1254",
-    "win1255",
-    "win1256",
-    "win1257",
-    "win1258",
-    "windows1250",
-    "windows1251",
-    "windows1252",
-    "windows1253",
-    "windows1254",
-    "windows1255",
-    "windows1256",
-    "windows1257",
-    "windows1258",
+/// Encodings of one alphabet, between which PostgreSQL converts directly. All others meet in UTF8 only.
+const DIRECT: &[&[&str]] = &[
+    &["KOI8R", "WIN1251", "WIN866", "ISO_8859_5"],
+    &["LATIN2", "WIN1250"],
+    &["EUC_JP", "SJIS"],
 ];
 
-fn decode(value: &[u8], encoding: Encoding) -> SqlResult<String> {
-    match encoding {
-        Encoding::Latin1 => Ok(value.iter().map(|&byte| byte as char).collect()),
-        Encoding::Utf8 | Encoding::Ascii => mote_types::format::utf8(value).map(str::to_string),
+fn convert(value: &[u8], from: Encoding, to: Encoding) -> SqlResult<Vec<u8>> {
+    if from == to || from == Encoding::SQL_ASCII || to == Encoding::SQL_ASCII {
+        // Without conversion; the bytes are judged as what they come from.
+        from.verify(value)?;
+        return Ok(value.to_vec());
     }
-}
-
-fn encode(value: &str, encoding: Encoding) -> SqlResult<Vec<u8>> {
-    if encoding != Encoding::Latin1 {
-        return Ok(value.as_bytes().to_vec());
+    let direct = |group: &&[&str]| group.contains(&from.name()) && group.contains(&to.name());
+    if from != Encoding::UTF8 && to != Encoding::UTF8 && !DIRECT.iter().any(direct) {
+        let (from, to) = (from.name(), to.name());
+        return Err(SqlError::new(
+            state::UNDEFINED_FUNCTION,
+            format!("default conversion function for encoding \"{from}\" to \"{to}\" does not exist"),
+        ));
     }
-    let byte = |c: char| {
-        u8::try_from(c as u32).map_err(|_| {
-            let mut buffer = [0; 4];
-            let shown = c.encode_utf8(&mut buffer).bytes().map(|byte| format!("0x{byte:02x}"));
-            let shown = shown.collect::<Vec<_>>().join(" ");
-            let message = format!(
-                "character with byte sequence {shown} in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\""
-            );
-            SqlError::new(state::UNTRANSLATABLE_CHARACTER, message)
-        })
-    };
-    value.chars().map(byte).collect()
+    Ok(to.encode(&from.decode(value)?)?.into_owned())
 }
 
 /// `\\XXXX`, `\\+XXXXXX`, `\\uXXXX`, `\\UXXXXXXXX`; a surrogate pair makes one character.

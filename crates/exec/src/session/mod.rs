@@ -45,7 +45,7 @@ use crate::host::Host;
 use crate::memory::{self, row_bytes};
 use crate::modify::after::DeferredEvents;
 use crate::routine::RoutineState;
-use crate::settings::Settings;
+use crate::settings::{Settings, Severity};
 pub use activity::{Activity, ActivityState, Doing, Waiting};
 use block::{BlockState, TransactionBlock};
 pub use directory::{Nudge, SessionDirectory};
@@ -101,6 +101,8 @@ pub struct Session {
     /// What it knows of commits: later snapshots are not older.
     known: Lsn,
     statements: HashMap<String, NamedStatement>,
+    /// About settings of the role that could not be had.
+    warnings: Vec<SqlError>,
 }
 
 impl Session {
@@ -138,8 +140,11 @@ impl Session {
         let prepared_max = database.engine().prepared_max().to_string();
         settings.set_fact("max_prepared_transactions", &prepared_max);
         let own_settings = role.object.settings.iter();
+        let mut warnings = Vec::new();
         for (name, value) in own_settings.filter(|(name, _)| !identity::is_identity(name)) {
-            settings.set_initial(name, value)?;
+            // What was valid when it was stored may not be so any more. It keeps nobody out.
+            let outcome = settings.set_initial(name, value);
+            warnings.extend(outcome.err().map(|error| error.severity(Severity::Warning)));
         }
         catalog.search_path = settings.effective.search_path.clone();
         catalog.search_path_changed();
@@ -193,7 +198,13 @@ impl Session {
             seen: Lsn::ZERO,
             known: Lsn::ZERO,
             statements: HashMap::new(),
+            warnings,
         })
+    }
+
+    /// What the client should be told of its role's settings.
+    pub fn take_warnings(&mut self) -> Vec<SqlError> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// A setting from the start-up packet: the session's default from here on.

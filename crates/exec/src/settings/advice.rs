@@ -2,7 +2,7 @@
 //!
 //! Names, ranges, units, defaults and who may set them are PostgreSQL's. What would change answers is not among them.
 
-use super::table::{Kind, Setting, superuser, user};
+use super::table::{Kind, Setting, backend, superuser, superuser_backend, supporting, user};
 
 const STATEMENT_BEHAVIOR: &str = "Client Connection Defaults / Statement Behavior";
 const CONNECTION_SETTINGS: &str = "Connections and Authentication / Connection Settings";
@@ -21,6 +21,14 @@ const MONITORING: &str = "Statistics / Monitoring";
 const PREVIOUS_POSTGRESQL_VERSIONS: &str =
     "Version and Platform Compatibility / Previous PostgreSQL Versions";
 const WAL_SETTINGS: &str = "Write-Ahead Log / Settings";
+
+const LOCALE_AND_FORMATTING: &str = "Client Connection Defaults / Locale and Formatting";
+const OTHER_DEFAULTS: &str = "Client Connection Defaults / Other Defaults";
+const FILE_LOCATIONS: &str = "File Locations";
+const SHARED_LIBRARY_PRELOADING: &str = "Client Connection Defaults / Shared Library Preloading";
+const SENDING_SERVERS: &str = "Replication / Sending Servers";
+const DISK: &str = "Resource Usage / Disk";
+const PROCESS_TITLE: &str = "Reporting and Logging / Process Title";
 
 const NO_PARALLEL: &str = "No effect: a statement runs on one thread.";
 const NO_LOGGING: &str = "No effect: the server's log does not tell of it.";
@@ -770,4 +778,216 @@ pub(super) const ADVICE: &[Setting] = &[
         WAL_SETTINGS,
         NO_STORAGE,
     ),
+    superuser(user(
+        "allow_in_place_tablespaces",
+        Kind::Bool,
+        "off",
+        DEVELOPER_OPTIONS,
+        "No effect: there are no tablespaces.",
+    )),
+    superuser(user(
+        "allow_system_table_mods",
+        Kind::Bool,
+        "off",
+        DEVELOPER_OPTIONS,
+        "No effect: the catalogs are code.",
+    )),
+    superuser(user(
+        "backtrace_functions",
+        Kind::String,
+        "",
+        DEVELOPER_OPTIONS,
+        NO_LOGGING,
+    )),
+    superuser(user(
+        "composite_type_mismatch",
+        Kind::Enum(&["error", "warn", "disabled"]),
+        "error",
+        DEVELOPER_OPTIONS,
+        "No effect: there are no composite types.",
+    )),
+    superuser(user(
+        "debug_discard_caches",
+        Kind::Integer(0, 0, ""),
+        "0",
+        DEVELOPER_OPTIONS,
+        "No effect: there are no such caches.",
+    )),
+    user(
+        "default_text_search_config",
+        Kind::String,
+        "pg_catalog.simple",
+        LOCALE_AND_FORMATTING,
+        "No effect: there is no text search.",
+    ),
+    superuser(user(
+        "dynamic_library_path",
+        Kind::String,
+        "$libdir",
+        OTHER_DEFAULTS,
+        "No effect: no libraries are loaded.",
+    )),
+    superuser(user(
+        "extension_destdir",
+        Kind::String,
+        "",
+        FILE_LOCATIONS,
+        "No effect: there are no extensions.",
+    )),
+    superuser(user(
+        "ignore_checksum_failure",
+        Kind::Bool,
+        "off",
+        DEVELOPER_OPTIONS,
+        "No effect: rows are not in pages.",
+    )),
+    backend(user(
+        "ignore_system_indexes",
+        Kind::Bool,
+        "off",
+        DEVELOPER_OPTIONS,
+        "No effect: the catalogs are code.",
+    )),
+    superuser_backend(user(
+        "jit_debugging_support",
+        Kind::Bool,
+        "off",
+        DEVELOPER_OPTIONS,
+        NO_COMPILER,
+    )),
+    superuser_backend(user(
+        "jit_profiling_support",
+        Kind::Bool,
+        "off",
+        DEVELOPER_OPTIONS,
+        NO_COMPILER,
+    )),
+    superuser(user(
+        "lo_compat_privileges",
+        Kind::Bool,
+        "off",
+        PREVIOUS_POSTGRESQL_VERSIONS,
+        "No effect: there are no large objects.",
+    )),
+    supporting(
+        &[""],
+        user(
+            "local_preload_libraries",
+            Kind::String,
+            "",
+            SHARED_LIBRARY_PRELOADING,
+            "No library can be loaded.",
+        ),
+    ),
+    superuser_backend(user(
+        "log_connections",
+        Kind::Bool,
+        "off",
+        WHAT_TO_LOG,
+        NO_LOGGING,
+    )),
+    superuser_backend(user(
+        "log_disconnections",
+        Kind::Bool,
+        "off",
+        WHAT_TO_LOG,
+        NO_LOGGING,
+    )),
+    superuser(user(
+        "max_stack_depth",
+        Kind::Integer(100, MOST, "kB"),
+        "2MB",
+        MEMORY,
+        "No effect: the depth of statements is bounded by the server.",
+    )),
+    superuser(user(
+        "output_plugin_libraries",
+        Kind::String,
+        "pgoutput, test_decoding",
+        SENDING_SERVERS,
+        "No effect: there is no logical decoding.",
+    )),
+    backend(supporting(
+        &["0"],
+        user(
+            "post_auth_delay",
+            Kind::Integer(0, 2147, "s"),
+            "0",
+            DEVELOPER_OPTIONS,
+            "No delay can be asked for.",
+        ),
+    )),
+    supporting(
+        &[""],
+        user(
+            "restrict_nonsystem_relation_kind",
+            Kind::String,
+            "",
+            STATEMENT_BEHAVIOR,
+            "No kind of relation can be forbidden.",
+        ),
+    ),
+    superuser(supporting(
+        &[""],
+        user(
+            "session_preload_libraries",
+            Kind::String,
+            "",
+            SHARED_LIBRARY_PRELOADING,
+            "No library can be loaded.",
+        ),
+    )),
+    superuser(user(
+        "temp_file_limit",
+        Kind::Integer(-1, MOST, "kB"),
+        "-1",
+        DISK,
+        "No effect: there are no temporary files.",
+    )),
+    user(
+        "temp_tablespaces",
+        Kind::String,
+        "",
+        STATEMENT_BEHAVIOR,
+        "No effect: there are no tablespaces.",
+    ),
+    user("trace_notify", Kind::Bool, "off", DEVELOPER_OPTIONS, NO_LOGGING),
+    user("trace_sort", Kind::Bool, "off", DEVELOPER_OPTIONS, NO_LOGGING),
+    superuser(user(
+        "update_process_title",
+        Kind::Bool,
+        "on",
+        PROCESS_TITLE,
+        "No effect: a session is no process.",
+    )),
+    superuser(user(
+        "wal_consistency_checking",
+        Kind::String,
+        "",
+        DEVELOPER_OPTIONS,
+        "No effect: the log has no pages to compare.",
+    )),
+    superuser(user("wal_init_zero", Kind::Bool, "on", WAL_SETTINGS, NO_STORAGE)),
+    superuser(user("wal_recycle", Kind::Bool, "on", WAL_SETTINGS, NO_STORAGE)),
+    user(
+        "wal_sender_timeout",
+        Kind::Integer(0, MOST, "ms"),
+        "1min",
+        SENDING_SERVERS,
+        "No effect: there are no senders.",
+    ),
+    user(
+        "xmlbinary",
+        Kind::Enum(&["base64", "hex"]),
+        "base64",
+        STATEMENT_BEHAVIOR,
+        "No effect: there is no XML.",
+    ),
+    superuser(user(
+        "zero_damaged_pages",
+        Kind::Bool,
+        "off",
+        DEVELOPER_OPTIONS,
+        "No effect: rows are not in pages.",
+    )),
 ];

@@ -1,12 +1,13 @@
 //! Settings that SQL can see: SHOW, SET, RESET, pg_settings.
 //!
-//! Read `table` and `advice` for what exists and what each one means, `value` for what a value may be, then this file for how values are kept: a session holds the
+//! Read `table` and `advice` for what exists and what each one means, `foreign` for what does not, `value` for what a value may be, then this file for how values are kept: a session holds the
 //! text of every setting plus the few that hot paths need in parsed form ([`Effective`]). SET is transactional: an
 //! abort brings back what stood before, SET LOCAL ends with the transaction.
 
 mod advice;
 mod characteristics;
 mod date_style;
+mod foreign;
 mod table;
 mod value;
 
@@ -15,8 +16,10 @@ use std::collections::BTreeMap;
 use mote_common::{SqlError, SqlResult, error::state};
 use mote_sql::ast::IsolationLevel;
 use mote_types::datetime::parse_time_zone;
+use mote_types::encoding::Encoding;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
 
+use crate::functions::random::SeededRandom;
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
 pub use table::{Context, Kind, SETTINGS, Setting, lookup};
 pub(crate) use value::{general, in_own_unit};
@@ -48,6 +51,7 @@ pub struct Effective {
     pub format: FormatSettings,
     /// Lowest severity sent to the client: 0 = debug5 ... 9 = error.
     pub client_min_messages: Severity,
+    pub client_encoding: Encoding,
 }
 
 pub use mote_common::error::Severity;
@@ -63,6 +67,8 @@ pub struct Settings {
     undo: Vec<Undo>,
     pub effective: Effective,
     pub transaction: Characteristics,
+    /// Where random() is, once the session has said where it begins. No transaction brings it back.
+    pub random: Option<SeededRandom>,
 }
 
 #[derive(Default)]
@@ -96,6 +102,7 @@ impl Settings {
             undo: Vec::new(),
             effective,
             transaction: Characteristics::default(),
+            random: None,
         }
     }
 
@@ -110,6 +117,9 @@ impl Settings {
 
     /// Value by position in [`SETTINGS`].
     pub fn value(&self, index: usize) -> &str {
+        if SETTINGS[index].name == "seed" {
+            return "unavailable";
+        }
         let of_transaction = self.transaction.shown(SETTINGS[index].name);
         of_transaction.unwrap_or(&self.values[index])
     }
@@ -127,8 +137,8 @@ impl Settings {
                 .insert(name.to_ascii_lowercase(), Custom { value, default });
             return Ok(());
         }
-        let index = find(name)?;
-        check_context(&SETTINGS[index])?;
+        let index = find_to_set(name)?;
+        check_context(&SETTINGS[index], true)?;
         let value = self.canonical(index, name, value)?;
         self.replace(index, value.clone())?;
         self.defaults[index] = value;
@@ -137,7 +147,12 @@ impl Settings {
 
     /// Refuses settings that only superusers may change to others.
     pub fn check_may_set(name: &str, superuser: bool) -> SqlResult<()> {
-        let restricted = |index: usize| SETTINGS[index].context == Context::Superuser;
+        let restricted = |index: usize| {
+            matches!(
+                SETTINGS[index].context,
+                Context::Superuser | Context::SuperuserBackend
+            )
+        };
         match table::lookup(name) {
             Some(index) if restricted(index) && !superuser => Err(SqlError::new(
                 state::INSUFFICIENT_PRIVILEGE,
@@ -152,8 +167,8 @@ impl Settings {
         if is_custom(name) {
             return self.set_custom(name, value, local, depth).map(|()| None);
         }
-        let index = find(name)?;
-        check_context(&SETTINGS[index])?;
+        let index = find_to_set(name)?;
+        check_context(&SETTINGS[index], false)?;
         let value = self.canonical(index, name, value)?;
         let old = self.values[index].clone();
         self.replace(index, value)?;
@@ -338,6 +353,10 @@ impl Settings {
     }
 
     fn replace(&mut self, index: usize, value: String) -> SqlResult<()> {
+        if SETTINGS[index].name == "seed" {
+            self.random = value.parse().ok().map(SeededRandom::new);
+            return Ok(());
+        }
         let old = std::mem::replace(&mut self.values[index], value);
         if SETTINGS[index].effective {
             match parse_effective(&self.values) {
@@ -412,16 +431,43 @@ fn check_custom_name(name: &str) -> SqlResult<()> {
 }
 
 /// Refuses what no session may change.
-fn check_context(setting: &Setting) -> SqlResult<()> {
+fn check_context(setting: &Setting, starting: bool) -> SqlResult<()> {
     let when = match setting.context {
         Context::Internal => "cannot be changed",
         Context::Server => "cannot be changed without restarting the server",
-        Context::Superuser | Context::User => return Ok(()),
+        Context::Backend | Context::SuperuserBackend if !starting => "cannot be set after connection start",
+        _ => return Ok(()),
     };
-    Err(SqlError::new(
+    Err(unchangeable(setting.name, when))
+}
+
+fn unchangeable(name: &str, when: &str) -> SqlError {
+    SqlError::new(
         state::CANT_CHANGE_RUNTIME_PARAM,
-        format!("parameter \"{}\" {when}", setting.name),
-    ))
+        format!("parameter \"{name}\" {when}"),
+    )
+}
+
+/// As `find`, to change it: settings of PostgreSQL's server that have no counterpart here are refused as there.
+fn find_to_set(name: &str) -> SqlResult<usize> {
+    let folded = name.to_ascii_lowercase();
+    let among = |names: &str| names.split_whitespace().any(|known| known == folded);
+    if lookup(name).is_some() {
+        return find(name);
+    }
+    for (names, when) in [
+        (foreign::INTERNAL, "cannot be changed"),
+        (
+            foreign::POSTMASTER,
+            "cannot be changed without restarting the server",
+        ),
+        (foreign::RELOADED, "cannot be changed now"),
+    ] {
+        if among(names) {
+            return Err(unchangeable(&folded, when));
+        }
+    }
+    find(name)
 }
 
 fn find(name: &str) -> SqlResult<usize> {
@@ -477,6 +523,7 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
             "log" => Severity::Log,
             _ => Severity::Debug,
         },
+        client_encoding: Encoding::from_name(get("client_encoding")).unwrap_or(Encoding::UTF8),
     })
 }
 

@@ -11,6 +11,10 @@ pub enum Context {
     Internal,
     /// Fixed at start.
     Server,
+    /// Fixed when a session starts, by what its client asks for.
+    Backend,
+    /// The same, for superusers.
+    SuperuserBackend,
     /// Sessions of superusers.
     Superuser,
     /// Any session.
@@ -103,7 +107,21 @@ pub(super) const fn superuser(setting: Setting) -> Setting {
     }
 }
 
-const fn supporting(values: &'static [&'static str], setting: Setting) -> Setting {
+pub(super) const fn backend(setting: Setting) -> Setting {
+    Setting {
+        context: Context::Backend,
+        ..setting
+    }
+}
+
+pub(super) const fn superuser_backend(setting: Setting) -> Setting {
+    Setting {
+        context: Context::SuperuserBackend,
+        ..setting
+    }
+}
+
+pub(super) const fn supporting(values: &'static [&'static str], setting: Setting) -> Setting {
     Setting {
         supported: values,
         ..setting
@@ -200,6 +218,16 @@ const OBEYED: &[Setting] = &[
             "x = NULL is null.",
         ),
     ),
+    Setting {
+        keeps_on_reset_all: true,
+        ..user(
+            "seed",
+            Kind::Real(-1.0, 1.0, ""),
+            "0",
+            "Client Connection Defaults / Statement Behavior",
+            "Where random() begins: see setseed().",
+        )
+    },
     reported(user(
         "application_name",
         Kind::String,
@@ -209,7 +237,7 @@ const OBEYED: &[Setting] = &[
     )),
     server(user(
         "authentication_timeout",
-        Kind::Integer(1, 600_000, "ms"),
+        Kind::Integer(1, 600, "s"),
         "1min",
         "Connections and Authentication",
         "A client has this long to authenticate.",
@@ -229,13 +257,13 @@ const OBEYED: &[Setting] = &[
         CLIENT,
         "Checks bodies at CREATE FUNCTION.",
     ),
-    reported(user(
+    effective(reported(user(
         "client_encoding",
         Kind::String,
         "UTF8",
         LOCALE,
-        "Encoding of the client's text. UTF8 only.",
-    )),
+        "Encoding of the client's text.",
+    ))),
     effective(user(
         "client_min_messages",
         LEVELS,

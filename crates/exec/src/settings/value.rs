@@ -1,6 +1,7 @@
 //! Values of settings: what is accepted, and the form in which SHOW prints them.
 
 use mote_common::{SqlError, SqlResult, error::state};
+use mote_types::encoding::Encoding;
 
 use super::table::{Kind, Setting};
 
@@ -51,26 +52,19 @@ fn word(words: &[&str], value: &str) -> Option<String> {
     find(value).or_else(|| find(alias)).map(|word| word.to_string())
 }
 
-/// PostgreSQL's encodings beside UTF8 and SQL_ASCII, letters and digits alone.
-const OTHER_ENCODINGS: &str = "abc alt big5 euccn eucjis2004 eucjp euckr euctw gb18030 gbk iso88591 iso885910 iso885913 \
-    iso885914 iso885915 iso885916 iso88592 iso88593 iso88594 iso88595 iso88596 iso88597 iso88598 iso88599 johab koi8 \
-    koi8r koi8u latin1 latin10 latin2 latin3 latin4 latin5 latin6 latin7 latin8 latin9 mskanji muleinternal shiftjis \
-    shiftjis2004 sjis tcvn tcvn5712 uhc vscii win win1250 win1251 win1252 win1253 win1254 win1255 win1256 win1257 \
-    win1258 win866 win874 win932 win936 win949 win950 windows1250 windows1251 windows1252 windows1253 windows1254 \
-    windows1255 windows1256 windows1257 windows1258 windows866 windows874 windows932 windows936 windows949 windows950";
-
+/// The name of an encoding that text can be converted to.
 fn client_encoding(value: &str) -> SqlResult<String> {
-    let letters: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
-    match letters.to_ascii_lowercase().as_str() {
-        // Drivers ask for this spelling and want to see it again.
-        "unicode" if value == "UNICODE" => Ok("UNICODE".into()),
-        "utf8" | "unicode" => Ok("UTF8".into()),
-        "sqlascii" => Ok("SQL_ASCII".into()),
-        other if OTHER_ENCODINGS.split_whitespace().any(|known| known == other) => {
-            Err(SqlError::unsupported(format_args!("client_encoding = {value}")))
-        }
-        _ => Err(invalid("client_encoding", value)),
+    let encoding = Encoding::from_name(value).ok_or_else(|| invalid("client_encoding", value))?;
+    if encoding.converter().is_err() {
+        return Err(SqlError::unsupported(format_args!("client_encoding = {value}")));
     }
+    // Drivers ask for this spelling and want to see it again.
+    Ok(if value == "UNICODE" {
+        value
+    } else {
+        encoding.name()
+    }
+    .to_string())
 }
 
 fn integer_in(name: &str, value: &str, (low, high): (i64, i64), unit: &'static str) -> SqlResult<String> {

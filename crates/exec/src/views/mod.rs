@@ -14,6 +14,7 @@
 pub(crate) mod builtin;
 mod definition;
 mod facts;
+pub(crate) mod internals;
 pub(crate) mod names;
 pub(crate) mod partition_text;
 mod row;

@@ -6,6 +6,7 @@ use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS, WINDOWS, function_by_oi
 
 use super::Facts;
 use super::builtin::{COLLATIONS, SUPPORT_FUNCTIONS, support_function};
+use super::internals::INTERNALS;
 use super::text::{qualified, visible_name};
 
 /// The OID of the function of this name: the first one where several bear it.
@@ -28,6 +29,12 @@ pub fn function_oid(name: &str) -> Option<Oid> {
                 .map(|window| window.oid)
         })
         .or_else(|| support_function(name))
+        .or_else(|| internal_function(name))
+}
+
+fn internal_function(name: &str) -> Option<Oid> {
+    let found = INTERNALS.iter().find(|function| function.name == name);
+    found.map(|function| Oid(function.oid))
 }
 
 /// The OID of the function of this name with exactly these arguments.
@@ -51,39 +58,67 @@ pub fn function_oid_of(name: &str, arguments: &[Oid]) -> Option<Oid> {
         .or_else(|| window().map(|function| function.oid))
 }
 
-/// Arguments and result of a function of any kind.
+/// Name, arguments and result of a function of any kind.
 pub fn function(oid: Oid) -> Option<FunctionFacts> {
     if let Some(id) = function_by_oid(oid) {
         let found = id.signature();
         return Some(FunctionFacts {
+            name: found.name,
             arguments: found.arguments.to_vec(),
             result: found.result,
         });
     }
     if let Some(found) = AGGREGATES.iter().find(|aggregate| aggregate.oid == oid) {
         return Some(FunctionFacts {
+            name: found.name,
             arguments: found.arguments.to_vec(),
             result: found.result,
         });
     }
     if let Some(found) = WINDOWS.iter().find(|window| window.oid == oid) {
         return Some(FunctionFacts {
+            name: found.name,
             arguments: found.arguments.to_vec(),
             result: found.result,
+        });
+    }
+    if let Some(found) = INTERNALS.iter().find(|function| function.oid == oid.0) {
+        return Some(FunctionFacts {
+            name: found.name,
+            arguments: found.arguments.iter().map(|&argument| Oid(argument)).collect(),
+            result: Oid(found.result),
         });
     }
     let position = SUPPORT_FUNCTIONS
         .binary_search_by_key(&oid, |function| function.oid)
         .ok()?;
     let found = &SUPPORT_FUNCTIONS[position];
-    let arguments = found.arguments.iter().map(|&argument| Oid(argument)).collect();
     Some(FunctionFacts {
-        arguments,
+        name: found.name,
+        arguments: found.arguments.iter().map(|&argument| Oid(argument)).collect(),
         result: found.result,
     })
 }
 
+/// The text form of a regproc: with its schema where others bear the name.
+pub fn function_name(oid: Oid) -> Option<String> {
+    let name = function(oid)?.name;
+    let bearers = (FUNCTIONS.iter().map(|function| function.name))
+        .chain(AGGREGATES.iter().map(|aggregate| aggregate.name))
+        .chain(WINDOWS.iter().map(|window| window.name))
+        .chain(INTERNALS.iter().map(|function| function.name))
+        .chain(SUPPORT_FUNCTIONS.iter().map(|function| function.name));
+    let alone = bearers.filter(|bearer| *bearer == name).count() == 1;
+    let quoted = identifier(name);
+    Some(if alone {
+        quoted
+    } else {
+        format!("pg_catalog.{quoted}")
+    })
+}
+
 pub struct FunctionFacts {
+    pub name: &'static str,
     pub arguments: Vec<Oid>,
     pub result: Oid,
 }

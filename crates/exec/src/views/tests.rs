@@ -4,6 +4,7 @@
 //! queries in the latter are those that psql's describe commands send.
 
 mod queries;
+mod references;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 //! and per field its length (4 bytes, -1 = NULL) and its bytes; at the end -1 as a number of fields. All big-endian.
 
 use mote_common::SqlResult;
+use mote_types::encoding::{Converter, binary_from_client};
 use mote_types::{Datum, input_binary};
 
 use super::from::{Place, Target};
@@ -20,14 +21,17 @@ pub(super) struct Tuples {
     field: Vec<u8>,
     /// 1-based number of the current tuple.
     pub number: u64,
+    /// For text inside of the values.
+    converter: Option<Converter>,
 }
 
 impl Tuples {
-    pub fn new(input: Input) -> Tuples {
+    pub fn new(input: Input, converter: Option<Converter>) -> Tuples {
         Tuples {
             input,
             field: Vec::new(),
             number: 0,
+            converter,
         }
     }
 
@@ -97,8 +101,14 @@ impl Tuples {
         if length > LINE_BYTES_MAX {
             return Err(malformed("invalid field size"));
         }
+        let converter = self.converter;
         let bytes = self.bytes(length, host)?.ok_or_else(unexpected_end)?;
-        input_binary(target.ty, bytes)
+        let Some(converter) = converter else {
+            return input_binary(target.ty, bytes);
+        };
+        let mut recoded = Vec::with_capacity(bytes.len());
+        binary_from_client(converter, target.ty.oid, bytes, &mut recoded)?;
+        input_binary(target.ty, &recoded)
     }
 
     fn int2(&mut self, host: &mut dyn Host) -> SqlResult<Option<i16>> {

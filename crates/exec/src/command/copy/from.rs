@@ -75,15 +75,16 @@ pub(super) fn run(
         line_valid: false,
     };
     if options.format == Format::Binary {
-        copy_binary(rows, sink, Tuples::new(Input::new(origin)), context)
-    } else {
-        copy_lines(
+        let converter = options.converter(context)?;
+        copy_binary(
             rows,
             sink,
-            Lines::new(Input::new(origin), options),
-            options,
+            Tuples::new(Input::new(origin, None), converter),
             context,
         )
+    } else {
+        let input = Input::new(origin, options.converter(context)?);
+        copy_lines(rows, sink, Lines::new(input, options), options, context)
     }
 }
 

@@ -15,6 +15,7 @@ use std::ops::Range;
 use memchr::{memchr, memchr2, memrchr};
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_types::encoding::Converter;
 
 use super::options::{CopyOptions, Format};
 use crate::host::Host;
@@ -37,16 +38,33 @@ pub(super) struct Input {
     start: usize,
     chunk: Vec<u8>,
     ended: bool,
+    recoding: Option<Recoding>,
+}
+
+/// Text that is not UTF-8 becomes it before it is cut into lines: in some encodings a second byte may look like a
+/// backslash.
+struct Recoding {
+    converter: Converter,
+    /// Bytes of a character that the last piece ended in.
+    cut: Vec<u8>,
+    /// What is wrong behind all that was handed out: an error for whoever wants more.
+    wrong: Option<SqlError>,
 }
 
 impl Input {
-    pub fn new(origin: Origin) -> Input {
+    /// Without a converter the bytes stay as they are.
+    pub fn new(origin: Origin, converter: Option<Converter>) -> Input {
         Input {
             origin,
             buffer: Vec::new(),
             start: 0,
             chunk: Vec::new(),
             ended: false,
+            recoding: converter.map(|converter| Recoding {
+                converter,
+                cut: Vec::new(),
+                wrong: None,
+            }),
         }
     }
 
@@ -62,6 +80,9 @@ impl Input {
 
     /// Reads one more piece behind what is available. False at the end of the input.
     pub fn fill(&mut self, host: &mut dyn Host) -> SqlResult<bool> {
+        if let Some(error) = self.recoding.as_mut().and_then(|recoding| recoding.wrong.take()) {
+            return Err(error);
+        }
         if self.ended {
             return Ok(false);
         }
@@ -80,7 +101,17 @@ impl Input {
                 )),
             );
         }
-        let more = match &mut self.origin {
+        let length = self.buffer.len();
+        let more = self.read_piece(host)?;
+        self.ended = !more;
+        match &mut self.recoding {
+            Some(recoding) => recoding.recode(&mut self.buffer, length, more),
+            None => Ok(more),
+        }
+    }
+
+    fn read_piece(&mut self, host: &mut dyn Host) -> SqlResult<bool> {
+        Ok(match &mut self.origin {
             Origin::Client => {
                 let more = host.copy_in(&mut self.chunk)?;
                 if more {
@@ -105,19 +136,43 @@ impl Input {
                 self.buffer.truncate(length + *read.as_ref().unwrap_or(&0));
                 read? > 0
             }
-        };
-        self.ended = !more;
-        Ok(more)
+        })
     }
 
     /// Reads to the end and forgets everything: what follows an end-of-data marker is nobody's business.
     pub fn drain(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+        self.recoding = None;
         while !self.ended {
             self.start = self.buffer.len();
             self.fill(host)?;
         }
         self.start = self.buffer.len();
         Ok(())
+    }
+}
+
+impl Recoding {
+    /// Rewrites what was read: `buffer` from `start` on. False at the end of the input.
+    fn recode(&mut self, buffer: &mut Vec<u8>, start: usize, more: bool) -> SqlResult<bool> {
+        let mut bytes = std::mem::take(&mut self.cut);
+        if bytes.is_empty() && buffer[start..].is_ascii() && !buffer[start..].contains(&0) {
+            return Ok(more);
+        }
+        bytes.extend_from_slice(&buffer[start..]);
+        buffer.truncate(start);
+        let mut text = String::new();
+        let (valid, wrong) = self.converter.decode_onto(&bytes, &mut text)?;
+        buffer.extend_from_slice(text.as_bytes());
+        let rest = &bytes[valid..];
+        if more && self.converter.is_cut(rest) {
+            self.cut = rest.to_vec();
+        } else if let Some(error) = wrong {
+            if text.is_empty() {
+                return Err(error);
+            }
+            self.wrong = Some(error);
+        }
+        Ok(more)
     }
 }
 

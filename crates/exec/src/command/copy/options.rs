@@ -5,7 +5,9 @@
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
 use mote_sql::ast::{DefinitionOption, OptionValue};
+use mote_types::encoding::{Converter, Encoding};
 
+use crate::context::StatementContext;
 use crate::settings;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +68,8 @@ pub(super) struct CopyOptions {
     pub force_quote: ColumnChoice,
     pub force_not_null: ColumnChoice,
     pub force_null: ColumnChoice,
+    /// The text's, where it is not the client's.
+    pub encoding: Option<Encoding>,
 }
 
 /// Options as written: None where the default applies.
@@ -81,10 +85,18 @@ struct Written {
     force_quote: Option<ColumnChoice>,
     force_not_null: Option<ColumnChoice>,
     force_null: Option<ColumnChoice>,
-    encoding: Option<()>,
+    encoding: Option<Encoding>,
 }
 
 impl CopyOptions {
+    /// How text gets to the client or the file, if not as it is. Binary values are the client's whatever the option says,
+    /// as in PostgreSQL.
+    pub fn converter(&self, context: &StatementContext<'_>) -> SqlResult<Option<Converter>> {
+        let client = context.session.settings.effective.client_encoding;
+        let named = self.encoding.filter(|_| self.format != Format::Binary);
+        named.unwrap_or(client).converter()
+    }
+
     pub fn parse(options: &[DefinitionOption], from: bool, text: &str) -> SqlResult<CopyOptions> {
         let mut written = Written::default();
         for option in options {
@@ -193,6 +205,7 @@ impl Written {
             force_quote,
             force_not_null,
             force_null,
+            encoding: self.encoding,
         })
     }
 
@@ -341,22 +354,13 @@ fn columns_of(option: &DefinitionOption, star: bool) -> SqlResult<ColumnChoice> 
     ))
 }
 
-fn encoding_of(name: &str) -> SqlResult<()> {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    if matches!(plain.to_ascii_lowercase().as_str(), "utf8" | "unicode") {
-        return Ok(());
-    }
-    let known = plain.to_ascii_lowercase();
-    let known = [
-        "latin", "iso8859", "win", "sqlascii", "euc", "koi8", "big5", "gb", "sjis", "johab", "uhc", "mule",
-    ]
-    .iter()
-    .any(|prefix| known.starts_with(prefix));
-    if known {
-        return Err(SqlError::unsupported(format_args!("encoding \"{name}\"")));
-    }
-    Err(SqlError::new(
-        state::INVALID_PARAMETER_VALUE,
-        "argument to option \"encoding\" must be a valid encoding name",
-    ))
+fn encoding_of(name: &str) -> SqlResult<Encoding> {
+    let encoding = Encoding::from_name(name).ok_or_else(|| {
+        SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            "argument to option \"encoding\" must be a valid encoding name",
+        )
+    })?;
+    encoding.converter()?;
+    Ok(encoding)
 }

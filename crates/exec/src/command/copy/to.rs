@@ -10,6 +10,8 @@ use mote_common::{SqlError, SqlResult};
 use mote_sql::ast::{self, CopyTarget, ParsedStatement, Statement, deparse};
 use mote_sql::catalog::RelationKind;
 use mote_sql::plan::OutputColumn;
+use mote_types::encoding::{Converter, binary_to_client};
+use mote_types::format::utf8;
 use mote_types::{Datum, FormatSettings, output_binary, output_text};
 
 use super::super::internal;
@@ -102,12 +104,13 @@ fn run(
         format: context.session.settings.effective.format.clone(),
         buffer: Vec::new(),
         field: Vec::new(),
+        converter: options.converter(context)?,
     };
     rows.begin();
     let mut count = 0;
     query.run(context, &mut |context, row| {
-        rows.row(row);
-        output.write(&rows.buffer, context)?;
+        rows.row(row)?;
+        output.write(rows.bytes()?, context)?;
         rows.buffer.clear();
         count += 1;
         Ok(())
@@ -116,7 +119,7 @@ fn run(
         rows.buffer.extend_from_slice(&(-1i16).to_be_bytes());
     }
     if !rows.buffer.is_empty() {
-        output.write(&rows.buffer, context)?;
+        output.write(rows.bytes()?, context)?;
     }
     output.finish(context)?;
     Ok(count)
@@ -189,6 +192,7 @@ struct Rows<'a> {
     format: FormatSettings,
     buffer: Vec<u8>,
     field: Vec<u8>,
+    converter: Option<Converter>,
 }
 
 impl Rows<'_> {
@@ -209,13 +213,26 @@ impl Rows<'_> {
         }
     }
 
+    /// What stands in `buffer`, in the encoding that was asked for.
+    fn bytes(&mut self) -> SqlResult<&[u8]> {
+        if let Some(converter) = self.converter
+            && self.options.format != Format::Binary
+            && !self.buffer.is_ascii()
+        {
+            self.field.clear();
+            converter.encode(utf8(&self.buffer)?, &mut self.field)?;
+            std::mem::swap(&mut self.field, &mut self.buffer);
+        }
+        Ok(&self.buffer)
+    }
+
     fn separate(&mut self, slot: usize) {
         if slot > 0 {
             self.buffer.push(self.options.delimiter);
         }
     }
 
-    fn row(&mut self, row: &[Datum]) {
+    fn row(&mut self, row: &[Datum]) -> SqlResult<()> {
         if self.options.format == Format::Binary {
             return self.binary_row(row);
         }
@@ -230,9 +247,10 @@ impl Rows<'_> {
             self.text_field(self.force_quote[slot]);
         }
         self.buffer.push(b'\n');
+        Ok(())
     }
 
-    fn binary_row(&mut self, row: &[Datum]) {
+    fn binary_row(&mut self, row: &[Datum]) -> SqlResult<()> {
         self.buffer.extend_from_slice(&(row.len() as i16).to_be_bytes());
         for (value, column) in row.iter().zip(self.columns) {
             if value.is_null() {
@@ -241,10 +259,18 @@ impl Rows<'_> {
             }
             let start = self.buffer.len();
             self.buffer.extend_from_slice(&[0; 4]);
-            output_binary(value, column.ty, &mut self.buffer);
+            match self.converter {
+                None => output_binary(value, column.ty, &mut self.buffer),
+                Some(converter) => {
+                    self.field.clear();
+                    output_binary(value, column.ty, &mut self.field);
+                    binary_to_client(converter, column.ty.oid, &self.field, &mut self.buffer)?;
+                }
+            }
             let length = (self.buffer.len() - start - 4) as i32;
             self.buffer[start..start + 4].copy_from_slice(&length.to_be_bytes());
         }
+        Ok(())
     }
 
     /// Appends `self.field`, escaped or quoted.

@@ -9,6 +9,7 @@ use crate::views::builtin::{
     BOOTSTRAP_ROLE, CATALOG_SCHEMA, INFORMATION_SCHEMA, LANGUAGE_INTERNAL, SUPPORT_FUNCTIONS, SupportFunction,
 };
 use crate::views::facts::Facts;
+use crate::views::internals::{Folding, INTERNALS, Internal};
 use crate::views::row::{NULL, oid_vector, row};
 
 /// What pg_proc says about one function.
@@ -84,6 +85,7 @@ pub fn procs(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         rows.push(folding(window.oid, window.name, 'w', arguments, window.result).row());
     }
     rows.extend(SUPPORT_FUNCTIONS.iter().map(|function| support(function).row()));
+    rows.extend(INTERNALS.iter().map(|function| internal(function).row()));
     rows.extend(super::routines::procs(facts));
     Ok(rows)
 }
@@ -141,6 +143,22 @@ fn support(function: &SupportFunction) -> Procedure<'_> {
     }
 }
 
+fn internal(function: &Internal) -> Procedure<'_> {
+    Procedure {
+        oid: Oid(function.oid),
+        name: function.name,
+        kind: 'f',
+        arguments: function.arguments.iter().map(|&argument| Oid(argument)).collect(),
+        variadic: Oid::INVALID,
+        defaults: 0,
+        result: Oid(function.result),
+        returns_set: false,
+        strict: function.strict,
+        volatility: function.volatility,
+        source: function.source,
+    }
+}
+
 pub fn operators(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let rows = OPERATORS.iter().map(|operator| {
         let is_equality = operator.name == "=" && operator.result == oid::BOOL;
@@ -165,32 +183,34 @@ pub fn operators(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     Ok(rows.collect())
 }
 
-/// Aggregates are code, not transition functions: the columns that would name those are `-`.
+/// Aggregates are code here. Their rows name the functions that PostgreSQL folds with, as far as one server alone needs
+/// them; the columns for parts of sums and for moving windows are `-`.
 pub fn aggregates(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let none = Oid::INVALID;
     let rows = AGGREGATES.iter().map(|aggregate| {
+        let folding = Folding::of(aggregate.oid).expect("every aggregate is listed");
         row![
             aggregate.oid,
             if aggregate.direct.is_some() { 'o' } else { 'n' },
             aggregate.direct.unwrap_or(0) as i16,
+            Oid(folding.transition),
+            Oid(folding.last),
             none,
             none,
             none,
             none,
             none,
             none,
-            none,
-            none,
+            folding.last_extra,
             false,
-            false,
+            folding.last_modifies,
             'r',
-            'r',
-            none,
-            aggregate.result,
+            Oid(folding.sort_operator),
+            Oid(folding.state),
             0,
             none,
             0,
-            NULL,
+            folding.initial.map_or(NULL, Datum::from),
             NULL,
         ]
     });

@@ -36,6 +36,8 @@ fn setting_row(facts: &Facts<'_>, index: usize, setting: &Setting) -> Vec<Datum>
         match setting.context {
             Context::Internal => "internal",
             Context::Server => "postmaster",
+            Context::Backend => "backend",
+            Context::SuperuserBackend => "superuser-backend",
             Context::Superuser => "superuser",
             Context::User => "user",
         },

@@ -46,6 +46,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(1395, "abs", "float8abs", &[FLOAT8], FLOAT8),
     function(1481, "log10", "log10", &[NUMERIC], NUMERIC),
     function(1598, "random", "drandom", &[], FLOAT8).volatile(),
+    function(1599, "setseed", "setseed", &[FLOAT8], VOID).volatile(),
     function(1600, "asin", "dasin", &[FLOAT8], FLOAT8),
     function(1601, "acos", "dacos", &[FLOAT8], FLOAT8),
     function(1602, "atan", "datan", &[FLOAT8], FLOAT8),

@@ -29,6 +29,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(1574, "nextval", "nextval_oid", &[REGCLASS], INT8).volatile(),
     function(1575, "currval", "currval_oid", &[REGCLASS], INT8).volatile(),
     function(1576, "setval", "setval_oid", &[REGCLASS, INT8], INT8).volatile(),
+    function(2319, "pg_encoding_max_length", "pg_encoding_max_length_sql", &[INT4], INT4),
     function(1597, "pg_encoding_to_char", "PG_encoding_to_char", &[INT4], NAME).stable(),
     function(1619, "pg_typeof", "pg_typeof", &[ANY], REGTYPE).called_on_null().stable(),
     function(1640, "pg_get_viewdef", "pg_get_viewdef_name", &[TEXT], TEXT).stable(),
