@@ -40,6 +40,7 @@ pub use bind::{
 use ast::{ParsedStatement, Statement};
 use catalog::CatalogView;
 use expr::ConstantFolder;
+use mote_types::ColumnType;
 use plan::{Plan, PlanBody};
 
 /// What shapes a plan besides the statement, its parameter types and the catalog.
@@ -78,8 +79,22 @@ pub fn plan_statement(
                 utility,
                 Statement::Show(_) | Statement::Explain(_) | Statement::Execute(_) | Statement::Fetch(_)
             ),
+            output: utility_output(utility),
             ..parameters_within(statement, parameter_types, catalog, settings)?
         }),
+    }
+}
+
+/// The columns of a utility statement that yields rows, where they are known without the session.
+fn utility_output(statement: &Statement) -> Vec<plan::OutputColumn> {
+    match statement {
+        Statement::Explain(_) => vec![plan::OutputColumn {
+            name: "QUERY PLAN".to_owned(),
+            ty: ColumnType::TEXT,
+            table: Oid::INVALID,
+            attribute: 0,
+        }],
+        _ => Vec::new(),
     }
 }
 

@@ -8,7 +8,8 @@ use mote_common::error::state;
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{ColumnStorage, TableLockMode};
 use mote_sql::ast::{ColumnDefinition, Constraint, DefinitionOption, DropBehavior, Expr, TypeName, deparse};
-use mote_sql::{RelationExpression, bind_expression_over_relation};
+use mote_sql::plan::expr::Expr as Bound;
+use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, Datum, encode_storage, oid};
 
 use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger, view};
@@ -493,19 +494,22 @@ fn conversion(
     table: &StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Expression> {
-    let text = using.map_or_else(|| deparse::identifier(name), deparse::expression);
     let relation = context
         .relation(Oid(table.oid))
         .ok_or_else(|| SqlError::internal("a table is in the catalog"))?;
     let bound = internal::on_large_stack(context, |session| {
-        let target = Some((name, ty));
-        bind_expression_over_relation(
-            &text,
-            &relation,
-            RelationExpression::IndexKey,
-            target,
-            &session.catalog,
-        )
+        let (target, catalog) = (Some((name, ty)), &session.catalog);
+        let purpose = RelationExpression::NewValue;
+        match using {
+            Some(using) => {
+                let text = &session.statement_text;
+                bind_written_expression(using, text, &relation, purpose, target, catalog)
+            }
+            None => {
+                let text = deparse::identifier(name);
+                bind_expression_over_relation(&text, &relation, purpose, target, catalog)
+            }
+        }
     });
     let bound = bound.map_err(|error| {
         if error.state() != state::DATATYPE_MISMATCH {
@@ -527,6 +531,15 @@ fn conversion(
             .hint(format!("You might need to specify \"USING {quoted}::{shown}\"."))
         }
     })?;
+    // The row of a child has its columns at other places.
+    let is_whole_row = |part: &Bound| matches!(part, Bound::Row { names, .. } if !names.is_empty());
+    if !relation.children.is_empty() && bound.any(&mut |part| is_whole_row(part)) {
+        let error = SqlError::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot convert whole-row table reference",
+        );
+        return Err(error.detail("USING expression contains a whole-row table reference."));
+    }
     compile(&bound)
 }
 

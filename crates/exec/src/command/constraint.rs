@@ -256,7 +256,13 @@ pub(super) fn add_check(
         None => {
             let taken = |name: &str| constraint_name_taken(table, name);
             let mut parts = vec![table.name.as_str()];
-            if let [only] = columns[..] {
+            // The whole row, and the table's own OID, are no single column.
+            let whole_row =
+                condition.any(&mut |part| matches!(part, Expr::Row { names, .. } if !names.is_empty()));
+            if let [only] = columns[..]
+                && !whole_row
+                && !text.contains("tableoid")
+            {
                 parts.push(&table.columns[only as usize].name);
             }
             schema::choose_name(Oid(table.schema), &parts, "check", taken, context)

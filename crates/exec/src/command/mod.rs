@@ -40,6 +40,7 @@ mod role;
 mod routine;
 mod row_checks;
 pub(crate) mod schema;
+mod schema_elements;
 mod sequence;
 mod set;
 mod set_constraints;
@@ -249,6 +250,8 @@ pub(super) fn name_of_routine_command(procedure: bool) -> &'static str {
 /// The command's name, as in its tag and in errors.
 pub(crate) fn name(statement: &Statement) -> &'static str {
     match statement {
+        Statement::Explain(_) => "EXPLAIN",
+        Statement::Show(_) => "SHOW",
         Statement::CreateTable(_) => "CREATE TABLE",
         Statement::CreateTableAs(_) => "CREATE TABLE AS",
         Statement::AlterTable(_) => "ALTER TABLE",

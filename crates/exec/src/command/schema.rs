@@ -11,7 +11,7 @@ use mote_sql::access::privilege;
 use mote_sql::ast::{CreateSchema, Persistence, QualifiedName, RelationName, RoleSpecification, deparse};
 use mote_sql::catalog::CatalogView;
 
-use super::privileges;
+use super::{privileges, schema_elements};
 use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{
     StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredSchema,
@@ -669,9 +669,6 @@ pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) 
         None => context.session.user_oid,
     };
     privileges::require_member(context.session, owner)?;
-    if !create.elements.is_empty() {
-        return Err(SqlError::unsupported("CREATE SCHEMA with elements"));
-    }
     // Without a name of its own the schema bears its owner's.
     let name = match &create.name {
         Some(name) => name.to_string(),
@@ -696,11 +693,14 @@ pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) 
         revision: Revision::default(),
         oid: oid.0,
         database: database.0,
-        name,
+        name: name.clone(),
         owner: owner.0,
         acl: Vec::new(),
         comment: None,
     });
     write::put(object, context)?;
+    if !create.elements.is_empty() {
+        schema_elements::run(&name, owner, &create.elements, context)?;
+    }
     Ok(CommandTag::Word("CREATE SCHEMA"))
 }

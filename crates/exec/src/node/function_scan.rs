@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
+use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_sql::builtin::function::{FUNCTIONS, record_columns};
 use mote_sql::expr::Expr;
 use mote_sql::plan::node;
-use mote_types::{Datum, Record, RowType};
+use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
 use super::Operator;
 use crate::expr::{Expression, RoutineSite, compile, compile_all, compile_option, type_of};
@@ -118,8 +119,8 @@ impl SetCall {
 
 pub struct Program {
     calls: Vec<SetCall>,
-    /// Number of columns of each call.
-    widths: Vec<usize>,
+    /// The columns of each call.
+    columns: Vec<Vec<ColumnType>>,
     ordinality: bool,
     filter: Option<Expression>,
 }
@@ -132,7 +133,7 @@ impl Program {
                 .iter()
                 .map(SetCall::compile)
                 .collect::<SqlResult<_>>()?,
-            widths: node.columns.iter().map(Vec::len).collect(),
+            columns: node.columns.clone(),
             ordinality: node.ordinality,
             filter: compile_option(&node.filter)?,
         }))
@@ -172,7 +173,7 @@ impl State {
     fn gather(&mut self) -> SqlResult<bool> {
         let mut any = false;
         self.row.clear();
-        for (source, &width) in self.sources.iter_mut().flatten().zip(&self.program.widths) {
+        for (source, columns) in self.sources.iter_mut().flatten().zip(&self.program.columns) {
             self.produced.clear();
             let produced = match source {
                 Some(running) => running.next(&mut self.produced)?,
@@ -180,11 +181,11 @@ impl State {
             };
             if !produced {
                 *source = None;
-                self.row.extend(std::iter::repeat_n(Datum::Null, width));
+                self.row.extend(std::iter::repeat_n(Datum::Null, columns.len()));
                 continue;
             }
             any = true;
-            spread(&mut self.produced, width, &mut self.row);
+            spread(&mut self.produced, columns, &mut self.row)?;
         }
         self.ordinal += 1;
         if self.program.ordinality {
@@ -194,16 +195,46 @@ impl State {
     }
 }
 
-/// Puts a produced row into `width` columns: a lone record is taken apart.
-fn spread(produced: &mut Vec<Datum>, width: usize, row: &mut Vec<Datum>) {
-    if produced.len() == 1 && width != 1 {
-        match produced.pop() {
-            Some(Datum::Record(record)) => row.extend(record.fields),
-            _ => row.extend(std::iter::repeat_n(Datum::Null, width)),
+/// Puts a produced row into its columns: a lone record is taken apart, if it is what the columns say.
+fn spread(produced: &mut Vec<Datum>, columns: &[ColumnType], row: &mut Vec<Datum>) -> SqlResult<()> {
+    let is_record = |columns: &[ColumnType]| matches!(columns, [only] if only.oid == oid::RECORD);
+    match produced.as_mut_slice() {
+        [Datum::Record(record)] if !is_record(columns) => {
+            check_structure(&record.ty.types, columns)?;
+            row.append(&mut record.fields);
         }
-        return;
+        [_] if columns.len() != 1 => row.extend(std::iter::repeat_n(Datum::Null, columns.len())),
+        _ => row.append(produced),
     }
-    row.append(produced);
+    Ok(())
+}
+
+fn check_structure(returned: &[ColumnType], expected: &[ColumnType]) -> SqlResult<()> {
+    let differ = |detail: String| {
+        let message = "function return row and query-specified return row do not match";
+        Err(SqlError::new(state::DATATYPE_MISMATCH, message).detail(detail))
+    };
+    if returned.len() != expected.len() {
+        let plural = if returned.len() == 1 { "" } else { "s" };
+        return differ(format!(
+            "Returned row contains {} attribute{plural}, but query expects {}.",
+            returned.len(),
+            expected.len()
+        ));
+    }
+    for (position, (returned, expected)) in returned.iter().zip(expected).enumerate() {
+        // A literal of a row constructor is the text that it was written as.
+        let text = returned.oid == oid::UNKNOWN && expected.oid == oid::TEXT;
+        if returned.oid != expected.oid && !text {
+            return differ(format!(
+                "Returned type {} at ordinal position {}, but query expects {}.",
+                ColumnType::new(returned.oid).name(),
+                position + 1,
+                ColumnType::new(expected.oid).name()
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl Operator for State {

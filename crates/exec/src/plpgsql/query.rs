@@ -123,10 +123,11 @@ impl<'c> Frame<'c> {
             None => 0,
         };
         if into.is_none() && returns_rows {
-            return Err(
-                SqlError::new(state::SYNTAX_ERROR, "query has no destination for result data")
-                    .hint("If you want to discard the results of a SELECT, use PERFORM instead."),
-            );
+            let error = SqlError::new(state::SYNTAX_ERROR, "query has no destination for result data");
+            return Err(match modifies {
+                true => error,
+                false => error.hint("If you want to discard the results of a SELECT, use PERFORM instead."),
+            });
         }
         if into.is_some() && !returns_rows {
             return Err(SqlError::new(

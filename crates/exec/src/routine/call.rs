@@ -23,7 +23,8 @@ pub fn call(
         if !has_surroundings(routine) {
             return runner.call(call, &mut BodyContext::Statement(context));
         }
-        changed(routine, routine.security_definer, context, |context| {
+        let owner = routine.security_definer.then_some(routine.owner);
+        changed(owner, &routine.settings, context, |context| {
             runner.call(call, &mut BodyContext::Statement(context))
         })
     })
@@ -104,26 +105,26 @@ pub fn validate(routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> S
     if routine.settings.is_empty() {
         return runner.validate(routine, context);
     }
-    changed(routine, false, context, |context| {
+    changed(None, &routine.settings, context, |context| {
         runner.validate(routine, context)
     })
 }
 
-/// With the routine's own settings and, for SECURITY DEFINER, in its owner's name.
-fn changed<T>(
-    routine: &Arc<Routine>,
-    as_owner: bool,
+/// With other settings and, where there is an `owner`, in its name: what a routine asks for, or CREATE SCHEMA.
+pub(crate) fn changed<T>(
+    owner: Option<Oid>,
+    settings: &[(String, String)],
     context: &mut StatementContext<'_>,
     work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
 ) -> SqlResult<T> {
-    let identity = match as_owner {
-        true => Some(become_owner(routine, context)?),
-        false => None,
+    let identity = match owner {
+        Some(owner) => Some(become_role(owner, context)?),
+        None => None,
     };
     let mark = context.session.settings.undo_mark();
     let mut former = Vec::new();
     let mut result = Ok(());
-    for (name, value) in &routine.settings {
+    for (name, value) in settings {
         match context.session.settings.swap(name, value) {
             Ok(old) => former.push((name, old)),
             Err(error) => {
@@ -144,23 +145,23 @@ fn changed<T>(
     result
 }
 
-/// Who the session was before a SECURITY DEFINER routine.
+/// Who the session was before it acts in another's name.
 struct Identity {
     user: String,
     user_oid: Oid,
     superuser: bool,
 }
 
-fn become_owner(routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<Identity> {
+fn become_role(role: Oid, context: &mut StatementContext<'_>) -> SqlResult<Identity> {
     let catalog = context.session.catalog.current();
     let owner = catalog
         .roles
-        .get(&routine.owner)
-        .ok_or_else(|| SqlError::internal(format!("role {} does not exist", routine.owner)))?;
+        .get(&role)
+        .ok_or_else(|| SqlError::internal(format!("role {role} does not exist")))?;
     let session = &mut *context.session;
     let before = Identity {
         user: std::mem::replace(&mut session.user, owner.object.name.clone()),
-        user_oid: std::mem::replace(&mut session.user_oid, routine.owner),
+        user_oid: std::mem::replace(&mut session.user_oid, role),
         superuser: std::mem::replace(&mut session.superuser, owner.object.superuser),
     };
     session.catalog.user.clone_from(&session.user);

@@ -10,7 +10,7 @@
 //!  2. Statements inside a body are planned, cached, locked and waited for as any other (`nested`).
 //!  3. Whatever a body does to the session's identity, settings and current snapshot is put back when it ends.
 
-mod call;
+pub(crate) mod call;
 pub mod nested;
 mod result;
 mod sql_language;

@@ -146,7 +146,9 @@ pub fn run(
     emit: &mut Emit<'_>,
 ) -> SqlResult<Done> {
     let plan = statement.locked(context)?;
-    if let PlanBody::Utility(utility) = &plan.plan.body {
+    if let PlanBody::Utility(utility) = &plan.plan.body
+        && !plan.plan.returns_rows
+    {
         let tag = run_utility(utility, &statement.text, volatile, context)?;
         return Ok(Done {
             tag,
@@ -154,7 +156,7 @@ pub fn run(
             finished: true,
         });
     }
-    let mut running = start(plan, parameters, volatile, context)?;
+    let mut running = start(plan, statement, parameters, volatile, context)?;
     let done = running.fetch(max_rows, context, emit)?;
     running.close(context);
     Ok(done)
@@ -168,7 +170,7 @@ pub fn open(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Running> {
     let plan = statement.locked(context)?;
-    start(plan, parameters, volatile, context)
+    start(plan, statement, parameters, volatile, context)
 }
 
 /// Starts a query as a cursor of the session: what OPEN of a language makes.
@@ -181,8 +183,11 @@ pub fn open_portal(
 ) -> SqlResult<Portal> {
     let plan = statement.locked(context)?;
     let prepared = statement.prepared(context)?;
-    let running = start(plan, parameters, volatile, context)?;
-    let cursor = Cursor::new(scroll, false, false, running.plan.query()?);
+    let PlanBody::Query(query) = &plan.plan.body else {
+        return Err(SqlError::unsupported("a cursor over this statement"));
+    };
+    let cursor = Cursor::new(scroll, false, false, query);
+    let running = start(plan, statement, parameters, volatile, context)?;
     Ok(Portal {
         prepared,
         plan: running.plan,
@@ -201,10 +206,19 @@ pub fn open_portal(
 
 fn start(
     plan: Arc<CachedPlan>,
+    statement: &Statement,
     mut parameters: Vec<Datum>,
     volatile: bool,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Running> {
+    if let PlanBody::Utility(utility) = &plan.plan.body {
+        let rows = utility_rows(utility, statement, volatile, context)?;
+        return Ok(Running {
+            plan,
+            execution: None,
+            held: Some(rows),
+        });
+    }
     let query = plan.query()?;
     let writes_permanent = context.session.note_temporary(&plan.plan);
     check_may_run(
@@ -249,7 +263,6 @@ impl Running {
         context: &mut StatementContext<'_>,
         emit: &mut Emit<'_>,
     ) -> SqlResult<Done> {
-        let command = self.plan.query()?.command;
         if let Some(held) = &mut self.held {
             let wanted = if max_rows == 0 { u64::MAX } else { max_rows };
             let mut rows = 0;
@@ -259,10 +272,11 @@ impl Running {
                 emit(context, &row)?;
                 rows += 1;
             }
+            let finished = held.is_empty();
             return Ok(Done {
-                tag: query_tag(command, rows),
+                tag: self.tag(rows),
                 rows,
-                finished: held.is_empty(),
+                finished,
             });
         }
         let execution = self
@@ -271,10 +285,17 @@ impl Running {
             .ok_or_else(|| SqlError::internal("a closed query was fetched from"))?;
         let outcome = execution.run(context, max_rows, emit)?;
         Ok(Done {
-            tag: query_tag(command, outcome.rows),
+            tag: self.tag(outcome.rows),
             rows: outcome.rows,
             finished: outcome.finished,
         })
+    }
+
+    fn tag(&self, rows: u64) -> CommandTag {
+        match &self.plan.plan.body {
+            PlanBody::Query(query) => query_tag(query.command, rows),
+            PlanBody::Utility(utility) => CommandTag::Word(command::name(utility)),
+        }
     }
 
     /// Runs the query to its end and keeps the rows, within work_mem: its transaction is about to end.
@@ -369,7 +390,7 @@ fn run_utility(
         return Err(not_volatile(name));
     }
     if let Some(refused) = acts_on_session(statement) {
-        return Err(SqlError::unsupported(format_args!("{refused} in a function")));
+        return Err(refused_in_function(refused));
     }
     if context.transaction.is_read_only() && !command::allowed_read_only(statement) {
         return Err(read_only_error(name));
@@ -384,6 +405,32 @@ fn run_utility(
     result
 }
 
+/// The rows of a utility statement that yields some.
+fn utility_rows(
+    utility: &ast::Statement,
+    statement: &Statement,
+    volatile: bool,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<VecDeque<Vec<Datum>>> {
+    if !volatile {
+        return Err(not_volatile(command::name(utility)));
+    }
+    match utility {
+        ast::Statement::Explain(explain) => {
+            let session = &mut *context.session;
+            let lines = session.explain_nested(explain, &statement.text, &statement.names, context.host)?;
+            Ok(lines.into_iter().map(|line| vec![line]).collect())
+        }
+        other => Err(refused_in_function(
+            acts_on_session(other).unwrap_or(command::name(other)),
+        )),
+    }
+}
+
+fn refused_in_function(what: &str) -> SqlError {
+    SqlError::unsupported(format_args!("{what} in a function"))
+}
+
 /// Statements that need more than a statement can reach.
 fn acts_on_session(statement: &ast::Statement) -> Option<&'static str> {
     use ast::Statement::*;
@@ -396,7 +443,6 @@ fn acts_on_session(statement: &ast::Statement) -> Option<&'static str> {
         DeclareCursor(_) => "DECLARE CURSOR",
         Fetch(_) => "FETCH",
         ClosePortal(_) => "CLOSE",
-        Explain(_) => "EXPLAIN",
         Discard(_) => "DISCARD",
         _ => return None,
     })

@@ -12,6 +12,7 @@ mod block;
 pub(crate) mod cursor;
 mod detach;
 mod directory;
+mod explain;
 pub(crate) mod identity;
 mod objects;
 pub(crate) mod partition_locks;

@@ -202,7 +202,7 @@ impl SessionState {
         }))
     }
 
-    fn plan(
+    pub(super) fn plan(
         &mut self,
         text: &str,
         statement: Option<&ParsedStatement>,

@@ -1,18 +1,16 @@
-//! PREPARE, EXECUTE, DEALLOCATE, cursors, EXPLAIN, DISCARD: statements about the session's own objects.
+//! PREPARE, EXECUTE, DEALLOCATE, DISCARD: statements about the session's own objects.
 
 use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::SessionMemory;
-use mote_sql::ast::{self, Deallocate, Discard, Explain, OptionValue, ParsedStatement, Prepare, Statement};
-use mote_sql::plan::explain::ExplainOptions;
+use mote_sql::ast::{self, Deallocate, Discard, ParsedStatement, Prepare, Statement};
 use mote_sql::plan::{OutputColumn, PlanBody};
 use mote_types::Datum;
 
-use super::portal::PortalState;
+use super::portal::{CachedPlan, PortalState};
 use super::{CommandTag, Portal, Prepared, Session, planning};
-use crate::command;
 use crate::host::Host;
 use crate::memory::{Kept, row_bytes};
 
@@ -62,6 +60,18 @@ impl Session {
         text: &str,
         host: &mut dyn Host,
     ) -> SqlResult<CommandTag> {
+        let (prepared, plan, parameters) = self.execution(execute, text, host)?;
+        let mut portal = new_portal(prepared, plan, parameters, self.state.savepoint_depth);
+        self.run_portal_to_end(&mut portal, host)
+    }
+
+    /// What EXECUTE runs: the prepared statement, its plan of now and the values of its parameters.
+    pub(super) fn execution(
+        &mut self,
+        execute: &ast::Execute,
+        text: &str,
+        host: &mut dyn Host,
+    ) -> SqlResult<(Arc<Prepared>, Arc<CachedPlan>, Vec<Datum>)> {
         let prepared = self.statement_to_run(&execute.name)?;
         if let Some(statement) = &prepared.statement {
             self.check_allowed(&statement.statement)?;
@@ -94,8 +104,7 @@ impl Session {
                 .map_err(|error| error.moved_to(expression.location.position(text)))?;
             parameters.push(value);
         }
-        let mut portal = new_portal(prepared, plan, parameters, self.state.savepoint_depth);
-        self.run_portal_to_end(&mut portal, host)
+        Ok((prepared, plan, parameters))
     }
 
     /// The value of a one-row, one-column query that runs on the side.
@@ -122,60 +131,6 @@ impl Session {
                 Ok(CommandTag::Word("DEALLOCATE"))
             }
         }
-    }
-
-    pub(crate) fn explain(
-        &mut self,
-        explain: &Explain,
-        text: &Arc<str>,
-        host: &mut dyn Host,
-    ) -> SqlResult<CommandTag> {
-        for option in &explain.options {
-            let off = matches!(&option.value, Some(OptionValue::Boolean(false)))
-                || matches!(&option.value, Some(OptionValue::String(s)) if matches!(&**s, "off" | "false" | "0"));
-            let text_format = matches!(&option.value, Some(OptionValue::String(s)) if &**s == "text");
-            match &*option.name {
-                "costs" | "verbose" | "summary" | "settings" => {}
-                "format" if text_format => {}
-                _ if off => {}
-                other => {
-                    return Err(SqlError::unsupported(format_args!(
-                        "EXPLAIN {}",
-                        other.to_uppercase()
-                    )));
-                }
-            }
-        }
-        let costs = !explain.options.iter().any(|o| {
-            &*o.name == "costs"
-                && (matches!(&o.value, Some(OptionValue::Boolean(false)))
-                    || matches!(&o.value, Some(OptionValue::String(s)) if matches!(&**s, "off" | "false")))
-        });
-        let statement = ParsedStatement {
-            statement: explain.statement.clone(),
-            range: 0..text.len(),
-        };
-        let types = std::mem::take(&mut self.state.utility_parameters).types;
-        let prepared = self
-            .state
-            .plan_prepared(text.clone(), Some(Arc::new(statement)), &types, host)?;
-        let plan = prepared.current();
-        let PlanBody::Query(query) = &plan.plan.body else {
-            return Err(SqlError::unsupported("EXPLAIN of this statement"));
-        };
-        // The plan tells of what the user may not read.
-        crate::privileges::check_plan(&self.state, &plan.plan)?;
-        let options = ExplainOptions {
-            costs,
-            ..ExplainOptions::default()
-        };
-        let lines = mote_sql::plan::explain::explain(query, &options);
-        host.start_rows(&[command::text_column("QUERY PLAN")])?;
-        let format = self.state.settings.effective.format.clone();
-        for line in lines {
-            host.row(&[Datum::Text(line.into())], &format)?;
-        }
-        Ok(CommandTag::Word("EXPLAIN"))
     }
 
     /// All temporary objects go at once, which no rollback could undo.
@@ -239,7 +194,7 @@ impl Session {
 
 pub(super) fn new_portal(
     prepared: Arc<Prepared>,
-    plan: Arc<super::portal::CachedPlan>,
+    plan: Arc<CachedPlan>,
     parameters: Vec<Datum>,
     savepoint_depth: u32,
 ) -> Portal {

@@ -95,12 +95,22 @@ impl Binder<'_> {
         if let Some(BoundDistinct::On(on)) = &mut query.distinct {
             above.extend(on.iter_mut());
         }
-        if let Some((_, calls)) = &mut set_calls {
-            above.extend(calls.iter_mut());
-        }
         for expr in above {
             rewriter.apply(expr, &self.items);
             collect_subplans(expr, &mut called);
+        }
+        let set_calls_of_rows = set_calls.clone();
+        if let Some((item, _)) = set_calls
+            && rewriter
+                .keys
+                .iter()
+                .any(|key| key.any(&mut |inner| is_of(inner, item)))
+        {
+            keep_called_sets(&mut set_calls, query);
+        }
+        for call in set_calls.iter_mut().flat_map(|(_, calls)| calls) {
+            rewriter.apply(call, &self.items);
+            collect_subplans(call, &mut called);
         }
         for window in &mut windows {
             window
@@ -137,7 +147,12 @@ impl Binder<'_> {
                 false => error,
             });
         }
-        if rewriter.keys.len() > KEYS_MAX {
+        let mut keys = rewriter.keys;
+        let sets_below = match set_calls_of_rows {
+            Some(calls) => self.sets_below(calls, &mut keys)?,
+            None => None,
+        };
+        if keys.len() > KEYS_MAX {
             return Err(SqlError::new(
                 state::TOO_MANY_COLUMNS,
                 "too many grouping columns",
@@ -148,7 +163,8 @@ impl Binder<'_> {
         };
         body.grouping = Some(Grouping {
             item,
-            keys: rewriter.keys,
+            sets_below,
+            keys,
             sets,
             calls,
             groupings,
@@ -157,6 +173,54 @@ impl Binder<'_> {
         body.windows = windows;
         body.sets = set_calls;
         Ok(())
+    }
+
+    /// Moves the set-returning calls that keys contain below the grouping, where they see rows.
+    fn sets_below(
+        &mut self,
+        (set_item, calls): (u16, Vec<Expr>),
+        keys: &mut [Expr],
+    ) -> SqlResult<Option<(u16, Vec<Expr>)>> {
+        let mut below: Option<(u16, Vec<Expr>)> = None;
+        let mut moved: Vec<u16> = Vec::new();
+        for key in keys {
+            if !key.any(&mut |inner| is_of(inner, set_item)) {
+                continue;
+            }
+            let item = match &below {
+                Some((item, _)) => *item,
+                None => below.insert((self.computed_item()?, Vec::new())).0,
+            };
+            key.rewrite(&mut |inner| {
+                let Expr::Variable {
+                    relation,
+                    column,
+                    ty,
+                    location,
+                } = inner
+                else {
+                    return None;
+                };
+                if *relation != set_item {
+                    return None;
+                }
+                let known = moved.iter().position(|known| known == column);
+                let place = known.unwrap_or_else(|| {
+                    moved.push(*column);
+                    moved.len() - 1
+                });
+                Some(Expr::Variable {
+                    relation: item,
+                    column: place as u16,
+                    ty: *ty,
+                    location: *location,
+                })
+            });
+        }
+        if let Some((_, below)) = &mut below {
+            below.extend(moved.iter().map(|column| calls[*column as usize].clone()));
+        }
+        Ok(below)
     }
 
     /// The targets that sort keys name.
@@ -346,6 +410,59 @@ impl Binder<'_> {
         }
         self.check_equality(&bound, expr.location)?;
         Ok(vec![keys.position_of(bound, target)])
+    }
+}
+
+fn is_of(expr: &Expr, item: u16) -> bool {
+    matches!(expr, Expr::Variable { relation, .. } if *relation == item)
+}
+
+/// Drops the set-returning calls of the target list that grouping has made into keys: nothing reads them any more, and
+/// each would yield its rows once more.
+fn keep_called_sets(set_calls: &mut Option<(u16, Vec<Expr>)>, query: &mut BoundQuery) {
+    let Some((item, calls)) = set_calls else {
+        return;
+    };
+    let mut above: Vec<&mut Expr> = Vec::new();
+    above.extend(query.targets.iter_mut().map(|target| &mut target.expr));
+    above.extend(query.order_by.iter_mut().map(|key| &mut key.expr));
+    if let Some(BoundDistinct::On(on)) = &mut query.distinct {
+        above.extend(on.iter_mut());
+    }
+    let mut kept: Vec<u16> = Vec::new();
+    for expr in above {
+        expr.rewrite(&mut |inner| {
+            let Expr::Variable {
+                relation,
+                column,
+                ty,
+                location,
+            } = inner
+            else {
+                return None;
+            };
+            if relation != item {
+                return None;
+            }
+            let known = kept.iter().position(|known| known == column);
+            let place = known.unwrap_or_else(|| {
+                kept.push(*column);
+                kept.len() - 1
+            });
+            Some(Expr::Variable {
+                relation: *relation,
+                column: place as u16,
+                ty: *ty,
+                location: *location,
+            })
+        });
+    }
+    *calls = kept
+        .iter()
+        .map(|column| calls[*column as usize].clone())
+        .collect();
+    if calls.is_empty() {
+        *set_calls = None;
     }
 }
 

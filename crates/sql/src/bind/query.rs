@@ -185,6 +185,8 @@ pub enum FromJoin {
 #[derive(Clone)]
 pub struct Grouping {
     pub item: u16,
+    /// Set-returning calls that stand in the keys: each of their rows is grouped.
+    pub sets_below: Option<(u16, Vec<Expr>)>,
     pub keys: Vec<Expr>,
     pub sets: Vec<Vec<u16>>,
     pub calls: Vec<AggregateCall>,
@@ -378,6 +380,9 @@ impl SelectBody {
                 .iter_mut()
                 .chain(&mut grouping.having)
                 .for_each(&mut *visit);
+            if let Some((_, calls)) = &mut grouping.sets_below {
+                calls.iter_mut().for_each(&mut *visit);
+            }
             grouping
                 .calls
                 .iter_mut()

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::ColumnType;
+use mote_types::{ColumnType, Datum};
 
 use super::Binder;
-use super::query::{FIRST_SYSTEM_COLUMN, ItemKind};
+use super::query::{CTID, FIRST_SYSTEM_COLUMN, ItemKind, TABLE_OID, WHOLE_ROW, XMIN};
 use super::scope::{Clause, Level, ScopeItem};
+use super::trigger::whole_row;
 use crate::ast;
 use crate::builtin::cast::CastUse;
 use crate::catalog::{CatalogView, ConstraintKind, Relation};
@@ -28,6 +29,10 @@ pub enum RelationExpression {
     IndexKey,
     IndexPredicate,
     PartitionKey,
+    /// USING of ALTER COLUMN TYPE; converted to the new type by assignment.
+    NewValue,
+    /// WHERE of COPY FROM.
+    CopyFilter,
 }
 
 /// Binds `text` over the relation's row. With `target`, the result is converted to that type by assignment.
@@ -210,6 +215,8 @@ impl Binder<'_> {
             RelationExpression::IndexKey => Clause::IndexExpression,
             RelationExpression::IndexPredicate => Clause::IndexPredicate,
             RelationExpression::PartitionKey => Clause::PartitionKey,
+            RelationExpression::NewValue => Clause::Transform,
+            RelationExpression::CopyFilter => Clause::CopyWhere,
         };
         let levels = std::mem::take(&mut self.levels);
         self.levels.push(Level::new(clause));
@@ -217,16 +224,90 @@ impl Binder<'_> {
         self.levels = levels;
         let mut bound = result?;
         let (item, mut bound) = (bound.0, std::mem::replace(&mut bound.1, Expr::And(Vec::new())));
+        if let Some(error) = self.refused_reference(&bound, item, purpose) {
+            return Err(error);
+        }
+        // Keys and conditions of indexes and partitions are no expressions over a row in hand: what reads more of them
+        // than the columns is refused by who stores them.
+        let over_row = !matches!(
+            purpose,
+            RelationExpression::IndexKey
+                | RelationExpression::IndexPredicate
+                | RelationExpression::PartitionKey
+        );
         bound.rewrite(&mut |inner| match inner {
             Expr::Variable {
-                relation, column, ty, ..
-            } if *relation == item && *column < FIRST_SYSTEM_COLUMN => Some(Expr::Column {
-                index: *column,
-                ty: *ty,
-            }),
+                relation: of,
+                column,
+                ty,
+                ..
+            } if *of == item => match *column {
+                column if column < FIRST_SYSTEM_COLUMN => Some(Expr::Column {
+                    index: column,
+                    ty: *ty,
+                }),
+                WHOLE_ROW if over_row => Some(whole_row(relation, 0, *ty)),
+                TABLE_OID if over_row => Some(Expr::Constant(Datum::oid(relation.oid), *ty)),
+                _ => None,
+            },
             _ => None,
         });
         Ok(bound)
+    }
+
+    /// The error for a system column, or the whole row, where the purpose forbids it: the row is not yet stored, and a
+    /// generated column would depend on itself.
+    fn refused_reference(&self, bound: &Expr, item: u16, purpose: RelationExpression) -> Option<SqlError> {
+        let mut refused = None;
+        bound.any(&mut |inner| {
+            let Expr::Variable {
+                relation,
+                column,
+                location,
+                ..
+            } = inner
+            else {
+                return false;
+            };
+            let name = match *column {
+                _ if *relation != item => return false,
+                CTID => "ctid",
+                XMIN => "xmin",
+                WHOLE_ROW => "*",
+                _ => return false,
+            };
+            let location = ast::Location(*location);
+            refused = match purpose {
+                RelationExpression::Generated if *column == WHOLE_ROW => {
+                    let message = "cannot use whole-row variable in column generation expression";
+                    let error = self.error(state::INVALID_OBJECT_DEFINITION, location, message);
+                    Some(error.detail("This would cause the generated column to depend on its own value."))
+                }
+                _ if *column == WHOLE_ROW => None,
+                RelationExpression::Generated => {
+                    let message =
+                        format!("cannot use system column \"{name}\" in column generation expression");
+                    Some(self.error(state::INVALID_COLUMN_REFERENCE, location, message))
+                }
+                RelationExpression::Check => {
+                    let message =
+                        format!("system column \"{name}\" reference in check constraint is invalid");
+                    Some(self.error(state::INVALID_COLUMN_REFERENCE, location, message))
+                }
+                RelationExpression::NewValue | RelationExpression::CopyFilter => {
+                    let place = if purpose == RelationExpression::NewValue {
+                        "USING"
+                    } else {
+                        "WHERE of COPY"
+                    };
+                    let what = format!("system column \"{name}\" in {place}");
+                    Some(SqlError::unsupported(what))
+                }
+                _ => None,
+            };
+            refused.is_some()
+        });
+        refused
     }
 
     fn relation_expression_in_level(
@@ -241,7 +322,9 @@ impl Binder<'_> {
         self.level().items.push(ScopeItem::item(alias, item));
         let bound = match purpose {
             RelationExpression::Check => self.condition(expr, "CHECK")?,
-            RelationExpression::IndexPredicate => self.condition(expr, "WHERE")?,
+            RelationExpression::IndexPredicate | RelationExpression::CopyFilter => {
+                self.condition(expr, "WHERE")?
+            }
             _ => self.expression(expr)?,
         };
         let bound = match target {

@@ -41,7 +41,10 @@ pub(super) enum Clause {
     PartitionKey,
     PartitionBound,
     TriggerWhen,
-    /// EXECUTE's arguments, ALTER .. USING and other places without a query around them.
+    /// ALTER COLUMN .. TYPE .. USING.
+    Transform,
+    CopyWhere,
+    /// EXECUTE's arguments and other places without a query around them.
     Other,
 }
 
@@ -74,6 +77,8 @@ impl Clause {
             Clause::PartitionKey => "partition key expressions",
             Clause::PartitionBound => "partition bound",
             Clause::TriggerWhen => "trigger WHEN conditions",
+            Clause::Transform => "transform expressions",
+            Clause::CopyWhere => "COPY FROM WHERE conditions",
             Clause::Other => "this context",
         }
     }
@@ -87,6 +92,8 @@ impl Clause {
             Clause::PartitionKey => "partition key expression",
             Clause::PartitionBound => "partition bound",
             Clause::TriggerWhen => "trigger WHEN condition",
+            Clause::Transform => "transform expression",
+            Clause::CopyWhere => "COPY FROM WHERE condition",
             Clause::IndexExpression => "index expression",
             Clause::IndexPredicate => "index predicate",
             _ => return None,
@@ -107,7 +114,7 @@ impl Clause {
     pub fn allows_sets(self) -> bool {
         matches!(
             self,
-            Clause::Select | Clause::OrderBy | Clause::DistinctOn | Clause::FunctionInFrom
+            Clause::Select | Clause::GroupBy | Clause::OrderBy | Clause::DistinctOn | Clause::FunctionInFrom
         )
     }
 }

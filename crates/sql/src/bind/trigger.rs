@@ -132,7 +132,7 @@ pub fn trigger_condition_columns(
 }
 
 /// The row whose columns begin at `first`, as a record.
-fn whole_row(relation: &Relation, first: u16, ty: ColumnType) -> Expr {
+pub(super) fn whole_row(relation: &Relation, first: u16, ty: ColumnType) -> Expr {
     let live = || {
         relation
             .columns

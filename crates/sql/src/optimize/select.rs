@@ -262,12 +262,17 @@ impl Planner<'_> {
     fn aggregate(&mut self, grouping: Grouping, joined: Joined) -> SqlResult<Joined> {
         let Grouping {
             item,
+            sets_below,
             keys,
             sets,
             calls,
             groupings,
             having,
         } = grouping;
+        let joined = match sets_below {
+            Some((item, calls)) => self.project_sets(item, calls, joined)?,
+            None => joined,
+        };
         let mut group_by = keys;
         for key in &mut group_by {
             self.resolve(key, &joined.layout)?;

@@ -81,7 +81,7 @@ impl Sink {
             None => None,
             Some(filter) => {
                 let text = deparse::expression(filter);
-                Some(compile(&bind(&text, RelationExpression::IndexPredicate, None)?)?)
+                Some(compile(&bind(&text, RelationExpression::CopyFilter, None)?)?)
             }
         };
         let columns: Vec<u16> = given.iter().map(|&position| position as u16).collect();

@@ -1,0 +1,82 @@
+//! The statements inside of CREATE SCHEMA: objects of the new schema, made as its owner, with it in front of the
+//! search path.
+//!
+//! As in PostgreSQL they run by their kind (sequences, tables, views, indexes, triggers, grants), so that a statement
+//! may come before those that make what it uses.
+
+use mote_common::{Oid, SqlError, SqlResult, SqlState};
+use mote_engine::Access;
+use mote_sql::ast::{RelationName, Statement, deparse};
+
+use crate::context::StatementContext;
+use crate::routine::call;
+
+const INVALID_SCHEMA_DEFINITION: SqlState = SqlState::new("42P15");
+
+pub(super) fn run(
+    schema: &str,
+    owner: Oid,
+    elements: &[Statement],
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let mut ordered = elements.to_vec();
+    for element in &mut ordered {
+        if let Some(name) = relation_of(element) {
+            put_into(name, schema)?;
+        }
+    }
+    ordered.sort_by_key(order);
+    let path = context.session.settings.get("search_path")?.trim_start();
+    let first = deparse::identifier(schema);
+    let path = match path.is_empty() {
+        true => first,
+        false => format!("{first}, {path}"),
+    };
+    let settings = [("search_path".to_string(), path)];
+    let owner = (owner != context.session.user_oid).then_some(owner);
+    call::changed(owner, &settings, context, |context| {
+        let text = context.session.statement_text.clone();
+        for element in &ordered {
+            context.transaction.begin_statement(Access::Write);
+            super::run(element, &text, true, context)?;
+        }
+        Ok(())
+    })
+}
+
+/// The name that must lie in the new schema.
+fn relation_of(element: &mut Statement) -> Option<&mut RelationName> {
+    match element {
+        Statement::CreateSequence(create) => Some(&mut create.name),
+        Statement::CreateTable(create) => Some(&mut create.name),
+        Statement::CreateView(create) => Some(&mut create.name),
+        Statement::CreateIndex(create) => Some(&mut create.table),
+        Statement::CreateTrigger(create) => Some(&mut create.table),
+        _ => None,
+    }
+}
+
+fn put_into(name: &mut RelationName, schema: &str) -> SqlResult<()> {
+    match &name.schema {
+        Some(other) if **other != *schema => Err(SqlError::new(
+            INVALID_SCHEMA_DEFINITION,
+            format!("CREATE specifies a schema ({other}) different from the one being created ({schema})"),
+        )),
+        Some(_) => Ok(()),
+        None => {
+            name.schema = Some(schema.into());
+            Ok(())
+        }
+    }
+}
+
+fn order(element: &Statement) -> u8 {
+    match element {
+        Statement::CreateSequence(_) => 0,
+        Statement::CreateTable(_) => 1,
+        Statement::CreateView(_) => 2,
+        Statement::CreateIndex(_) => 3,
+        Statement::CreateTrigger(_) => 4,
+        _ => 5,
+    }
+}
