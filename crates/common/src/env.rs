@@ -3,12 +3,14 @@
 //! Everything below the SQL layer that depends on the world takes an [`Env`]; under the simulator one seed then
 //! decides every outcome. `real` answers from the operating system, `sim` from a seed and a fault plan; `overlay`
 //! keeps all changes to another disk in memory; `descriptors` is about the process's limit of open files, `read_pool` keeps
-//! to it where many files are read.
+//! to it where many files are read; `net` is the network, which the engine does not see: whoever replicates takes it
+//! beside the `Env`.
 
 use std::io;
 use std::sync::Arc;
 
 pub mod descriptors;
+pub mod net;
 pub mod overlay;
 mod read_pool;
 pub mod real;

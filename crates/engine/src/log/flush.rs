@@ -110,6 +110,9 @@ impl Inner {
             return FlushOutcome::Idle;
         }
         self.wait_until_filled(to);
+        if let Some(tap) = &*self.tap.read() {
+            tap.flushing(Lsn(from), self.buffer.read(from, to));
+        }
         if let Err(error) = self.write_and_sync(flusher, from, to) {
             self.stop_for(&format!("the log could not be written at {}: {error}", Lsn(from)));
             return FlushOutcome::Stopped;

@@ -7,6 +7,8 @@
 //!  4. `segment`, `flush`: files, and how the ring gets there; `pins`: which old log recovery still needs; `retention`:
 //!     who else does.
 //!  5. `reader`: frames back from files, torn tail or damage; `stream`: frames out of bytes that pass by.
+//!  6. `tap`, `range`: the log's bytes for other nodes, as they are flushed and out of files; `scan`, `intake`: the log of
+//!     a node that takes them; `cut`: how such a log loses what its leader does not have.
 //!
 //! This file has the handles: [`Log`] for everybody, [`LogWriter`] for whoever commits.
 //!
@@ -23,18 +25,23 @@ use mote_common::Lsn;
 use mote_common::env::Clock;
 
 mod buffer;
+mod cut;
 mod flush;
 pub mod frame;
 mod horizon;
+pub mod intake;
 mod open;
 pub mod patch;
 mod pins;
+pub mod range;
 pub mod reader;
 pub mod record;
 mod retention;
 mod room;
+pub mod scan;
 pub mod segment;
 pub mod stream;
+mod tap;
 mod unavailable;
 #[cfg(test)]
 mod tests;
@@ -42,12 +49,15 @@ pub mod varint;
 
 pub use flush::{FlushOutcome, LogThreads};
 pub use frame::FrameKind;
+pub use cut::cut_log;
 pub use horizon::{HorizonListener, Horizons};
 pub use open::{FIRST_TERM, LogPosition};
 pub use pins::{Pin, PinOwner};
 pub use record::{Mark, Operation, RedoBuffer, SequenceState, TooManyRollbacks};
 pub use retention::LogHold;
 pub(crate) use room::SetAside;
+pub use scan::TermMark;
+pub use tap::LogTap;
 pub use unavailable::LogUnavailable;
 
 use buffer::{Buffer, Shortage};
@@ -143,6 +153,9 @@ struct Inner {
     quit: AtomicBool,
     stopped: AtomicBool,
     fail_stop: FailStop,
+    began: TermMark,
+    /// Read once per flush, by the flusher.
+    tap: RwLock<Option<Arc<dyn LogTap>>>,
 }
 
 impl Log {
@@ -244,6 +257,21 @@ impl Log {
 
     pub fn system_id(&self) -> u64 {
         self.inner.system_id
+    }
+
+    /// Where this log's term begins.
+    pub fn began(&self) -> TermMark {
+        self.inner.began
+    }
+
+    /// From the next flush on, `tap` gets what is flushed before it is written here; `None` ends that.
+    pub fn set_tap(&self, tap: Option<Arc<dyn LogTap>>) {
+        *self.inner.tap.write() = tap;
+    }
+
+    /// Everything below is written and synced here, whatever others have.
+    pub fn flushed(&self) -> Lsn {
+        Lsn(self.inner.buffer.flushed())
     }
 
     pub fn is_stopped(&self) -> bool {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::sync::{Mutex, RwLock};
 use mote_common::Lsn;
 use mote_common::env::{Disk, Env};
+use mote_common::prng::Prng;
 
 use super::buffer::Buffer;
 use super::flush::{Bell, Flusher};
@@ -18,6 +19,7 @@ use super::frame::{BLOCK_BYTES, FrameKind};
 use super::pins::{Pin, PinOwner, Pins};
 use super::reader::{TermStart, cannot};
 use super::retention::Retention;
+use super::scan::TermMark;
 use super::segment::{LOG_DIRECTORY, Segment, Segments, parse_segment_name, segment_path};
 use super::{FailStop, FlushOutcome, Inner, Log, LogConfig, LogError};
 
@@ -79,11 +81,18 @@ impl Log {
             "the ring is too small for its writers"
         );
         let slot = buffer.take_slot().expect("a new table has free slots");
+        let began = TermMark {
+            term: position.term,
+            start: Lsn(start),
+            previous_end: position.end,
+            nonce: Prng::fork(env.seed, position.term.into()).next_u64(),
+        };
         let log = Log {
             inner: Arc::new(Inner {
                 config,
                 clock: env.clock.clone(),
                 term: position.term,
+                began,
                 system_id: position.system_id,
                 buffer,
                 segments,
@@ -99,17 +108,19 @@ impl Log {
                 quit: AtomicBool::new(false),
                 stopped: AtomicBool::new(false),
                 fail_stop,
+                tap: RwLock::new(None),
             }),
         };
-        log.begin_term(position.end)?;
+        log.begin_term()?;
         Ok(log)
     }
 
-    fn begin_term(&self, previous_end: Lsn) -> io::Result<()> {
+    fn begin_term(&self) -> io::Result<()> {
         while self.prepare_step() {}
         let payload = TermStart {
-            previous_end,
+            previous_end: self.began().previous_end,
             system_id: self.system_id(),
+            nonce: self.began().nonce,
         }
         .encode();
         let writer = self.writer();
@@ -132,7 +143,7 @@ impl Log {
 }
 
 /// Sorts the directory's files into segments in use and free ones; removes what a crash left half made.
-fn adopt_files(
+pub(super) fn adopt_files(
     disk: &dyn Disk,
     config: &LogConfig,
     position: &LogPosition,

@@ -152,13 +152,16 @@ pub struct Frame<'a> {
 pub struct TermStart {
     pub previous_end: Lsn,
     pub system_id: u64,
+    /// Tells two terms of one number apart, which nodes that cannot ask each other may begin; 0 in logs of older releases.
+    pub nonce: u64,
 }
 
 impl TermStart {
-    pub fn encode(&self) -> [u8; 16] {
-        let mut bytes = [0; 16];
+    pub fn encode(&self) -> [u8; 24] {
+        let mut bytes = [0; 24];
         bytes[..8].copy_from_slice(&self.previous_end.0.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.system_id.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.system_id.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.nonce.to_le_bytes());
         bytes
     }
 
@@ -167,6 +170,7 @@ impl TermStart {
         Some(TermStart {
             previous_end: Lsn(cursor.u64()?),
             system_id: cursor.u64()?,
+            nonce: cursor.u64().unwrap_or(0),
         })
     }
 }

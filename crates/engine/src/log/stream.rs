@@ -45,6 +45,23 @@ impl FrameStream {
         }
     }
 
+    /// Goes on behind a frame of `term` that ends at `position`, with bytes from the start of that block.
+    pub fn resume(position: Lsn, term: Option<u32>) -> FrameStream {
+        FrameStream {
+            position,
+            term,
+            bytes: Vec::new(),
+            base: position.0 / BLOCK_BYTES * BLOCK_BYTES,
+        }
+    }
+
+    /// No frame stands between here and `lsn`, where a term begins: what a torn flush left there is not looked at. It
+    /// could name a length that is yet to come, and the frames behind it would not be seen until then.
+    pub fn skip_to(&mut self, lsn: Lsn) {
+        debug_assert!(self.position <= lsn);
+        self.position = lsn;
+    }
+
     /// The end of the last frame returned.
     pub fn position(&self) -> Lsn {
         self.position
@@ -200,6 +217,7 @@ mod tests {
         let start = TermStart {
             previous_end: Lsn(cut),
             system_id: 3,
+            nonce: 9,
         };
         bytes.extend(frame(
             FrameKind::Term,

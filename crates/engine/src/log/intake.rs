@@ -1,0 +1,218 @@
+//! The log of a node that follows: it takes another's bytes verbatim, at the same positions, into files of the same form.
+//!
+//! Every frame is checked before its bytes are written; bytes come without a gap. Frames name how far their writer's log
+//! was durable, and a reader takes that for a proof; so before a block is written that vouches for more than is synced
+//! here, what is here is synced. A torn tail then never looks like lost commits.
+//!
+//! One block may be written twice: the one in which this log ended when it was opened, if it ended inside. Nobody was
+//! told that this block is durable here, since a flush's range ends on a block border and is told of as a whole.
+//!
+//! Leaves out: whose bytes may be taken (`mote_replication::receiver`), what frames mean, applying them.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use mote_common::Lsn;
+use mote_common::env::{Env, File};
+
+use super::frame::{BLOCK_BYTES, FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use super::open::adopt_files;
+use super::scan::{LogScan, TermMark, term_mark};
+use super::segment::{LOG_DIRECTORY, Segments};
+use super::stream::{FrameFault, FrameStream};
+use super::{LogConfig, LogPosition};
+
+/// Why bytes were not taken.
+#[derive(Debug)]
+pub enum IntakeError {
+    /// The state of the disk is unknown: the node must stop.
+    Disk(io::Error),
+    /// They do not stand where this log ends, or are no whole blocks.
+    Gap { expected: Lsn, got: Lsn },
+    /// They are no log.
+    Fault(FrameFault),
+}
+
+impl fmt::Display for IntakeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IntakeError::Disk(error) => write!(f, "the log could not be written: {error}"),
+            IntakeError::Gap { expected, got } => {
+                write!(f, "log from {got} was sent, but this log ends at {expected}")
+            }
+            IntakeError::Fault(fault) => write!(f, "what was sent is no log at {}: {}", fault.lsn, fault.what),
+        }
+    }
+}
+
+impl std::error::Error for IntakeError {}
+
+/// A follower's log, open for one leader's bytes.
+pub struct Intake {
+    segments: Segments,
+    segment_bytes: u64,
+    touched: Vec<Arc<dyn File>>,
+    frames: FrameStream,
+    /// Bytes below are written, and those below `synced` are on disk.
+    written: Lsn,
+    synced: Lsn,
+    /// Complete frames that are on disk end here.
+    flushed: Lsn,
+    /// Terms of the leader that begin behind what is here: where they begin, no frame is looked for before.
+    coming: Vec<TermMark>,
+    /// Terms that began in what was taken.
+    terms: Vec<TermMark>,
+}
+
+impl Intake {
+    /// Opens the log that `scan` found, to go on at its end. `coming` are the leader's terms behind that.
+    pub fn open(
+        env: &Env,
+        config: LogConfig,
+        system_id: u64,
+        log_start: Lsn,
+        scan: &LogScan,
+        coming: Vec<TermMark>,
+    ) -> io::Result<Intake> {
+        env.disk.create_dir_all(LOG_DIRECTORY)?;
+        let position = LogPosition {
+            system_id,
+            term: scan.term.unwrap_or(0),
+            log_start,
+            end: scan.end,
+            pins: Vec::new(),
+        };
+        let (live, free) = adopt_files(&*env.disk, &config, &position)?;
+        let segments = Segments::new(env.disk.clone(), system_id, config.segment_bytes, live, free);
+        // What recovery read may stand in the cache only, and will be called durable.
+        segments.sync_all()?;
+        env.disk.sync_dir(LOG_DIRECTORY)?;
+        let block = Lsn(scan.end.0 / BLOCK_BYTES * BLOCK_BYTES);
+        let mut intake = Intake {
+            segments,
+            segment_bytes: config.segment_bytes,
+            touched: Vec::new(),
+            frames: FrameStream::resume(scan.end, scan.term),
+            written: block,
+            synced: block,
+            flushed: scan.end,
+            coming,
+            terms: Vec::new(),
+        };
+        intake.skip_gap();
+        Ok(intake)
+    }
+
+    /// Where the next bytes must stand.
+    pub fn wants(&self) -> Lsn {
+        self.written
+    }
+
+    /// Frames that were taken end here; not all of them need be durable.
+    pub fn received(&self) -> Lsn {
+        self.frames.position().min(self.written).max(self.flushed)
+    }
+
+    /// Frames that are durable here end here.
+    pub fn flushed(&self) -> Lsn {
+        self.flushed
+    }
+
+    /// The term of the last frame taken.
+    pub fn term(&self) -> Option<u32> {
+        self.frames.term()
+    }
+
+    /// Terms that began in what was taken since this was asked last.
+    pub fn take_terms(&mut self) -> Vec<TermMark> {
+        std::mem::take(&mut self.terms)
+    }
+
+    /// Takes whole blocks that begin at `from`. Not durable before `sync`.
+    pub fn write(&mut self, from: Lsn, bytes: &[u8]) -> Result<(), IntakeError> {
+        if from != self.written || !(bytes.len() as u64).is_multiple_of(BLOCK_BYTES) {
+            return Err(IntakeError::Gap {
+                expected: self.written,
+                got: from,
+            });
+        }
+        let vouched = self.check(bytes)?;
+        if vouched > self.synced {
+            self.sync_files().map_err(IntakeError::Disk)?;
+        }
+        self.put(from, bytes).map_err(IntakeError::Disk)?;
+        self.written = Lsn(from.0 + bytes.len() as u64);
+        Ok(())
+    }
+
+    /// What was taken is on disk when this returns.
+    pub fn sync(&mut self) -> io::Result<Lsn> {
+        self.sync_files()?;
+        self.flushed = self.flushed.max(self.frames.position().min(self.written));
+        Ok(self.flushed)
+    }
+
+    /// Frees files below `lsn`, which nobody needs.
+    pub fn release_below(&self, lsn: Lsn) -> io::Result<usize> {
+        self.segments.release_below(lsn.0)
+    }
+
+    /// Checks the frames in the next bytes; answers what they vouch for.
+    fn check(&mut self, bytes: &[u8]) -> Result<Lsn, IntakeError> {
+        let mut vouched = Lsn::ZERO;
+        self.frames.feed(bytes);
+        loop {
+            self.skip_gap();
+            let Some(frame) = self.frames.next_frame().map_err(IntakeError::Fault)? else {
+                break;
+            };
+            vouched = vouched.max(frame.header.durable);
+            if frame.header.kind == FrameKind::Term {
+                let header = frame.header;
+                self.terms
+                    .extend(term_mark(header.term, header.lsn, frame.payload));
+            }
+        }
+        // A header vouches as soon as it stands on disk, whether its payload does or not.
+        if let Some(bytes) = self.frames.rest().first_chunk::<FRAME_HEADER_BYTES>()
+            && let Ok(header) = FrameHeader::decode(bytes)
+        {
+            vouched = vouched.max(header.durable);
+        }
+        Ok(vouched)
+    }
+
+    /// Behind a torn end the leader's next term begins on the next border.
+    fn skip_gap(&mut self) {
+        let here = self.frames.position();
+        if let Some(mark) = self.coming.iter().find(|mark| mark.previous_end == here) {
+            self.frames.skip_to(mark.start);
+        }
+    }
+
+    fn put(&mut self, from: Lsn, bytes: &[u8]) -> io::Result<()> {
+        let end = from.0 + bytes.len() as u64;
+        loop {
+            let first = from.0 / self.segment_bytes * self.segment_bytes;
+            let prepared = self.segments.prepared_end().unwrap_or(first);
+            if prepared >= end {
+                break;
+            }
+            if !self.segments.prepare(prepared, self.synced.0)? {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+        }
+        self.segments.write(from.0, bytes, &mut self.touched)
+    }
+
+    fn sync_files(&mut self) -> io::Result<()> {
+        self.touched.drain(..).try_for_each(|file| file.sync_data())?;
+        self.synced = self.written;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "intake_tests.rs"]
+mod tests;

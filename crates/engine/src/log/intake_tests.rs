@@ -1,0 +1,251 @@
+//! A leader's log and a follower's, on two simulated disks.
+
+use std::sync::{Arc, Mutex};
+
+use mote_common::Lsn;
+use mote_common::env::Env;
+use mote_common::env::sim::{FaultPlan, SimDisk, env};
+use mote_common::prng::Prng;
+
+use super::super::range::LogRanges;
+use super::super::scan::{LogScan, scan_log};
+use super::super::*;
+use super::{Intake, IntakeError};
+
+const SEGMENT_BYTES: u64 = 64 << 10;
+const SYSTEM: u64 = 7;
+
+fn config() -> LogConfig {
+    LogConfig {
+        segment_bytes: SEGMENT_BYTES,
+        ring_bytes: 2 << 20,
+        segments_ahead: 5,
+        writers_max: 2,
+        ..LogConfig::default()
+    }
+}
+
+/// What the tap was given: where, and the bytes.
+#[derive(Default)]
+struct Kept(Mutex<Vec<(Lsn, Vec<u8>)>>);
+
+impl LogTap for Kept {
+    fn flushing(&self, from: Lsn, parts: [&[u8]; 2]) {
+        self.0.lock().expect("unpoisoned").push((from, parts.concat()));
+    }
+}
+
+struct Leader {
+    world: Env,
+    log: Log,
+    ranges: Arc<Kept>,
+}
+
+fn leader(disk: &SimDisk, position: LogPosition) -> Leader {
+    let world = env(disk, 5).0;
+    let log = Log::open(&world, config(), position, Arc::new(|why| panic!("{why}"))).expect("it opens");
+    let ranges = Arc::new(Kept::default());
+    log.set_tap(Some(ranges.clone()));
+    Leader { world, log, ranges }
+}
+
+fn fresh_leader(disk: &SimDisk) -> Leader {
+    leader(disk, LogPosition::fresh(SYSTEM, SEGMENT_BYTES))
+}
+
+impl Leader {
+    fn commit(&self, bytes: usize) {
+        let writer = self.log.writer();
+        let admission = loop {
+            match writer.admit(bytes) {
+                Ok(admission) => break admission,
+                Err(_) => assert!(self.log.prepare_step() | (self.log.flush_step() != FlushOutcome::Idle)),
+            }
+        };
+        writer.append(admission, FrameKind::RestorePoint, &vec![3; bytes], |_| {});
+    }
+
+    /// From the files, blocks of `[from, to)`.
+    fn read(&self, from: Lsn, to: Lsn) -> Vec<u8> {
+        let mut ranges = LogRanges::new(self.world.disk.clone(), SYSTEM, SEGMENT_BYTES);
+        let mut bytes = vec![0; (to.0 - from.0) as usize];
+        let mut done = 0;
+        while done < bytes.len() {
+            let read = ranges.read(Lsn(from.0 + done as u64), &mut bytes[done..]);
+            done += read.expect("the disk works").expect("nothing was released");
+        }
+        bytes
+    }
+}
+
+fn scan(disk: &SimDisk) -> LogScan {
+    let world = env(disk, 6).0;
+    world.disk.create_dir_all("log").expect("the disk works");
+    scan_log(&*world.disk, SYSTEM, SEGMENT_BYTES, Lsn(SEGMENT_BYTES)).expect("a sound log")
+}
+
+fn follower(disk: &SimDisk, coming: Vec<TermMark>) -> Intake {
+    let world = env(disk, 6).0;
+    Intake::open(
+        &world,
+        config(),
+        SYSTEM,
+        Lsn(SEGMENT_BYTES),
+        &scan(disk),
+        coming,
+    )
+    .expect("it opens")
+}
+
+#[test]
+fn a_followers_log_is_its_leaders_whatever_crashes() {
+    let seed = 77;
+    let mut prng = Prng::new(seed);
+    for round in 0..30 {
+        let (here, mut there) = (SimDisk::new(round), SimDisk::new(round + 1000));
+        let leader = fresh_leader(&here);
+        let mut intake = follower(&there, vec![leader.log.began()]);
+        let mut told = Lsn::ZERO;
+        for _ in 0..20 {
+            for _ in 0..prng.below(4) {
+                leader.commit(16 + prng.below(9000) as usize);
+            }
+            leader.log.flush_step();
+            let end = leader.log.flushed();
+            let mut from = intake.wants();
+            while from < end {
+                let to = Lsn((from.0 + 4096 * (1 + prng.below(3))).min(end.0));
+                intake.write(from, &leader.read(from, to)).expect("whole blocks, in order");
+                from = to;
+            }
+            if prng.chance(2, 3) {
+                told = intake.sync().expect("the disk works");
+                assert_eq!(told, end);
+            }
+            if prng.chance(1, 4) {
+                drop(intake);
+                there = there.crash();
+                // A reader that found frames behind a torn one would refuse the log.
+                intake = follower(&there, vec![]);
+                assert!(intake.flushed() >= told, "seed {seed}, round {round}: what was synced is gone");
+            }
+        }
+        assert!(scan(&there).end >= told, "seed {seed}, round {round}");
+        assert!(intake.received() <= leader.log.flushed());
+    }
+}
+
+#[test]
+fn the_tap_gets_what_the_files_get() {
+    let leader = fresh_leader(&SimDisk::new(1));
+    for bytes in [10, 5000, 100_000, 3] {
+        leader.commit(bytes);
+        leader.log.flush_step();
+    }
+    let ranges = leader.ranges.0.lock().expect("unpoisoned");
+    let mut at = ranges[0].0;
+    for (from, bytes) in ranges.iter() {
+        assert_eq!(*from, at, "ranges follow one another");
+        at = Lsn(at.0 + bytes.len() as u64);
+        assert!(leader.read(*from, at) == *bytes, "the range at {from}");
+    }
+    assert_eq!(at, leader.log.flushed());
+}
+
+#[test]
+fn gaps_parts_of_blocks_and_garbage_are_refused() {
+    let leader = fresh_leader(&SimDisk::new(1));
+    leader.commit(9000);
+    leader.log.flush_step();
+    let (start, end) = (Lsn(SEGMENT_BYTES), leader.log.flushed());
+    let bytes = leader.read(start, end);
+    let mut intake = follower(&SimDisk::new(2), vec![leader.log.began()]);
+    let gap = intake.write(Lsn(start.0 + 4096), &bytes[4096..]);
+    assert!(matches!(gap, Err(IntakeError::Gap { .. })));
+    let part = intake.write(start, &bytes[..1000]);
+    assert!(matches!(part, Err(IntakeError::Gap { .. })));
+    let mut damaged = bytes.clone();
+    damaged[5000] ^= 1;
+    assert!(matches!(
+        intake.write(start, &damaged),
+        Err(IntakeError::Fault(_))
+    ));
+    let mut intake = follower(&SimDisk::new(3), vec![leader.log.began()]);
+    intake.write(start, &bytes).expect("it is the leader's log");
+    assert_eq!(intake.sync().expect("the disk works"), end);
+    assert_eq!(intake.take_terms(), [leader.log.began()]);
+}
+
+/// A torn frame whose header survived names a length that reaches far behind the next term's start.
+#[test]
+fn a_term_behind_a_torn_frame_is_seen_at_once() {
+    let here = SimDisk::new(1);
+    let first = fresh_leader(&here);
+    first.commit(10);
+    first.log.flush_step();
+    let end = scan(&here).end;
+    first.commit(200_000);
+    let bytes = {
+        // The flush's first block reaches the disk, the rest does not.
+        first.log.flush_step();
+        first.read(end, Lsn(end.0 + 4096))
+    };
+    let torn = SimDisk::new(2);
+    let mut intake = follower(&torn, vec![first.log.began()]);
+    intake
+        .write(Lsn(SEGMENT_BYTES), &first.read(Lsn(SEGMENT_BYTES), end))
+        .expect("it is the log");
+    intake.write(end, &bytes).expect("it is the log");
+    intake.sync().expect("the disk works");
+    let found = scan(&torn);
+    assert_eq!(found.end, end);
+    drop(intake);
+    let position = LogPosition {
+        term: 2,
+        end,
+        ..LogPosition::fresh(SYSTEM, SEGMENT_BYTES)
+    };
+    let second = leader(&torn, position);
+    // The next term overwrites the torn block here; a follower that took it before has it cut off first.
+    let other = SimDisk::new(3);
+    let mut intake = follower(&other, vec![first.log.began(), second.log.began()]);
+    let all = second.read(Lsn(SEGMENT_BYTES), second.log.flushed());
+    intake.write(Lsn(SEGMENT_BYTES), &all).expect("it is the log");
+    assert_eq!(intake.sync().expect("the disk works"), second.log.flushed());
+    assert_eq!(intake.term(), Some(2));
+}
+
+#[test]
+fn a_cut_log_ends_at_the_cut_and_a_crash_meanwhile_leaves_a_log() {
+    let mut failed = 0;
+    for round in 0..60 {
+        let disk = SimDisk::new(round);
+        let leader = fresh_leader(&disk);
+        let mut ends = Vec::new();
+        for _ in 0..40 {
+            leader.commit(5000);
+            leader.log.flush_step();
+            ends.push(leader.log.flushed());
+        }
+        drop(leader);
+        let mut prng = Prng::new(round);
+        let before = scan(&disk);
+        let at = ends[prng.below(ends.len() as u64) as usize];
+        let world = env(&disk, 1).0;
+        disk.set_faults(FaultPlan {
+            sync_fails_ppm: 300_000,
+            write_fails_ppm: 300_000,
+            ..FaultPlan::default()
+        });
+        let done = cut_log(&*world.disk, SYSTEM, SEGMENT_BYTES, at).is_ok();
+        failed += !done as u32;
+        // The names that a crash in the middle leaves: some of the removals, then the renaming.
+        let crashed = disk.crash();
+        let left = scan(&crashed).end;
+        assert!(left >= at && left <= before.end && (!done || left == at), "round {round}: {left}");
+        let world = env(&crashed, 1).0;
+        cut_log(&*world.disk, SYSTEM, SEGMENT_BYTES, at).expect("the disk works again");
+        assert_eq!(scan(&crashed).end, at, "round {round}");
+    }
+    assert!((10..50).contains(&failed), "{failed} of 60 failed");
+}

@@ -1,0 +1,31 @@
+//! Replication: one log on several nodes, who may write it, and when a commit counts.
+//!
+//! Everything here is a step function: it takes messages, times and positions, and answers messages and positions. It owns
+//! no thread and waits for nothing, so sockets and the simulator drive the same code (docs/design/0022, 0023).
+//!
+//! Read in this order:
+//!  1. `history`: terms, and where two logs part.
+//!  2. `message`, `wire`: what nodes say to each other (docs/formats/replication.md), and streams of it.
+//!  3. `names`, `quorum`, `gate`: whose acknowledgements count, how far they reach, which reply may leave.
+//!  4. `slots`, `small_file`: which log followers still need, and how such things are kept.
+//!  5. `primary`: the side that sends; `receiver`: the side that takes.
+//!  6. `vote`: promises and campaigns, by which the next primary is found.
+//!
+//! Promises: what `quorum` calls stable is durable here and on as many voters as were asked for, and every later primary
+//! has it. Leaves out: replay, sockets' threads, the coordinator's client. Not part of the server yet.
+
+pub mod gate;
+pub mod history;
+pub mod message;
+pub mod names;
+pub mod primary;
+pub mod quorum;
+pub mod receiver;
+pub mod slots;
+mod small_file;
+pub mod vote;
+pub mod wire;
+
+/// A data directory, by the number drawn when it was made: a copy of it under the same name is another node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub u64);

@@ -1,0 +1,399 @@
+//! The side that sends: one stream per follower, the acknowledgements, and the horizon they give.
+//!
+//! A follower that is up to date gets a flush's bytes out of the ring, before they are written here (`flushing`). One that
+//! is not, because its socket is full or it has just come, gets pieces out of the files (`step`) until it is. No queue
+//! grows: what a stream holds is one piece and some small messages.
+//!
+//! Lives as long as its node leads one term. Leaves out: whether the node may still tell its clients anything (`Lease`
+//! gives the bound, the caller's clock decides), and the log itself.
+
+use std::io;
+
+use mote_common::Lsn;
+use mote_engine::log::TermMark;
+use mote_engine::log::range::LogRanges;
+
+use crate::NodeId;
+use crate::gate::Levels;
+use crate::history::History;
+use crate::message::{Hello, MARKS_MAX, Message, PROTOCOL_VERSION, Reason, Refusal, Start};
+use crate::quorum::{Quorum, Rule};
+use crate::slots::{SlotError, Slots};
+use crate::wire::{PIECE_BYTES_MAX, Wire};
+
+const BLOCK_BYTES: u64 = mote_engine::log::frame::BLOCK_BYTES;
+
+/// Reads log that is written, for followers that are behind.
+pub trait LogSource {
+    /// As [`LogRanges::read`].
+    fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+}
+
+impl LogSource for LogRanges {
+    fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        LogRanges::read(self, from, buffer)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct PrimaryConfig {
+    pub system_id: u64,
+    pub id: NodeId,
+    pub heartbeat_ns: u64,
+    /// A follower that says nothing for so long is given up.
+    pub silence_ns: u64,
+    /// Log bytes in one message, whole blocks.
+    pub piece_bytes: usize,
+}
+
+/// One follower's stream.
+struct Sending {
+    wire: Wire,
+    id: NodeId,
+    name: String,
+    number: u64,
+    /// The next byte to send.
+    position: Lsn,
+    /// The horizon it was told last, and when it was told anything.
+    told: Lsn,
+    beat_ns: u64,
+    heard_ns: u64,
+}
+
+pub struct Primary {
+    config: PrimaryConfig,
+    began: TermMark,
+    history: History,
+    /// The oldest log that is here.
+    log_start: Lsn,
+    /// What was told of, written here or not: flushing has begun up to here.
+    end: Lsn,
+    /// What can be read out of files.
+    written: Lsn,
+    quorum: Quorum,
+    slots: Slots,
+    streams: Vec<Sending>,
+    next_stream: u64,
+    outbid: Option<u32>,
+    piece: Vec<u8>,
+}
+
+impl Primary {
+    /// For a term that has begun: `began` is the last mark of `history`, its first frame is flushed, and ends at `written`
+    /// or before.
+    pub fn new(
+        config: PrimaryConfig,
+        history: History,
+        log_start: Lsn,
+        written: Lsn,
+        quorum: Quorum,
+        slots: Slots,
+    ) -> Primary {
+        let began = *history.marks().last().expect("a primary has begun a term");
+        assert!(
+            config.piece_bytes <= PIECE_BYTES_MAX
+                && (config.piece_bytes as u64).is_multiple_of(BLOCK_BYTES)
+                && config.piece_bytes > 0
+        );
+        let mut primary = Primary {
+            piece: vec![0; config.piece_bytes],
+            config,
+            began,
+            history,
+            log_start,
+            end: written,
+            written,
+            quorum,
+            slots,
+            streams: Vec::new(),
+            next_stream: 1,
+            outbid: None,
+        };
+        primary.quorum.flushed_here(written);
+        primary
+    }
+
+    pub fn term(&self) -> u32 {
+        self.began.term
+    }
+
+    /// How far commits count; `filled` is the log's to say.
+    pub fn levels(&self) -> Levels {
+        self.quorum.levels()
+    }
+
+    pub fn set_rules(&mut self, rules: Vec<Rule>) {
+        self.quorum.set_rules(rules);
+    }
+
+    /// Enough voters answered a heartbeat that was sent then, by this node's clock: none of them promises anything before
+    /// their patience is over, counted from there.
+    pub fn answered_ns(&self) -> Option<u64> {
+        self.quorum.answered_ns()
+    }
+
+    /// A follower has promised itself to this higher term: it is time to ask the coordinator who leads.
+    pub fn outbid(&self) -> Option<u32> {
+        self.outbid
+    }
+
+    pub fn quorum(&self) -> &Quorum {
+        &self.quorum
+    }
+
+    pub fn slots_mut(&mut self) -> &mut Slots {
+        &mut self.slots
+    }
+
+    /// The log below is not here any more.
+    pub fn released_below(&mut self, lsn: Lsn) {
+        self.log_start = self.log_start.max(lsn);
+    }
+
+    /// Somebody asks for the log.
+    pub fn accept(&mut self, mut wire: Wire, hello: &Hello, now_ns: u64) -> io::Result<()> {
+        match self.judge(hello) {
+            Ok(cut) => self.begin(wire, hello, cut, now_ns),
+            Err((reason, text)) => {
+                if reason == Reason::TermTooLow {
+                    self.outbid = self.outbid.max(Some(hello.promised));
+                }
+                let term = self.term();
+                // If even that is not taken, the follower tries again.
+                wire.say(&Message::Refused(Refusal { reason, term, text }))?;
+                wire.close();
+                Ok(())
+            }
+        }
+    }
+
+    /// Where the follower's log is to be cut, or why it gets none.
+    fn judge(&self, hello: &Hello) -> Result<Lsn, (Reason, String)> {
+        let (ours, name) = (self.term(), &hello.name);
+        if hello.version != PROTOCOL_VERSION {
+            let text = format!(
+                "this primary speaks version {PROTOCOL_VERSION} of the protocol, the follower {}; upgrade followers first",
+                hello.version
+            );
+            return Err((Reason::Version, text));
+        }
+        if hello.system_id != self.config.system_id {
+            let text = format!(
+                "this is system {:016x}, the follower's directory is of system {:016x}; start it on an empty directory",
+                self.config.system_id, hello.system_id
+            );
+            return Err((Reason::WrongSystem, text));
+        }
+        if hello.id == self.config.id {
+            let text = "the follower's directory is a copy of the primary's own, made past the clone; clone it anew";
+            return Err((Reason::SameDirectory, text.into()));
+        }
+        if hello.promised > ours {
+            let text = format!("term {ours} is over: the follower has promised itself to term {}", hello.promised);
+            return Err((Reason::TermTooLow, text));
+        }
+        if self.streams.iter().any(|stream| stream.name == *name && stream.id != hello.id) {
+            let text = format!("another node named \"{name}\" is connected; give this one another --name");
+            return Err((Reason::NameTaken, text));
+        }
+        let Some(cut) = self.history.common_end(self.end, &hello.marks, hello.end) else {
+            let text = "the follower's log has no term in common with this one; start it on an empty directory";
+            return Err((Reason::Diverged, text.into()));
+        };
+        if cut < hello.stable {
+            let text = format!(
+                "the follower knows of commits up to {}, but its log and this one part at {cut}; this primary lacks \
+                 acknowledged commits: do not let it serve",
+                hello.stable
+            );
+            return Err((Reason::WouldLose, text));
+        }
+        if block_of(cut) < self.log_start {
+            let text = format!(
+                "the log from {cut} on is not here any more (the oldest is {}); restore it from the archive or start the \
+                 follower on an empty directory",
+                self.log_start
+            );
+            return Err((Reason::MissingPosition, text));
+        }
+        Ok(cut)
+    }
+
+    fn begin(&mut self, mut wire: Wire, hello: &Hello, cut: Lsn, now_ns: u64) -> io::Result<()> {
+        match self.slots.begin(&hello.name, block_of(cut)) {
+            Ok(()) => {}
+            Err(SlotError::Disk(error)) => return Err(error),
+            Err(SlotError::TooMany) => {
+                let text = "this primary keeps log for as many followers as it can; drop a slot";
+                let (reason, term) = (Reason::MissingPosition, self.term());
+                wire.say(&Message::Refused(Refusal {
+                    reason,
+                    term,
+                    text: text.into(),
+                }))?;
+                return Ok(());
+            }
+        }
+        let marks = self.history.marks().iter().filter(|mark| mark.previous_end >= cut);
+        let start = Start {
+            system_id: self.config.system_id,
+            id: self.config.id,
+            term: self.term(),
+            cut,
+            stable: self.levels().stable,
+            marks: marks.copied().take(MARKS_MAX).collect(),
+        };
+        // What the last stream of this directory still brings does not count any more.
+        self.end_streams(|stream| stream.id == hello.id);
+        let number = self.next_stream;
+        self.next_stream += 1;
+        self.quorum.opened(hello.id, &hello.name, number);
+        wire.say(&Message::Start(start))?;
+        self.streams.push(Sending {
+            wire,
+            id: hello.id,
+            name: hello.name.clone(),
+            number,
+            position: block_of(cut),
+            told: self.levels().stable,
+            beat_ns: now_ns,
+            heard_ns: now_ns,
+        });
+        Ok(())
+    }
+
+    /// A flush begins: whoever is up to date gets its bytes now.
+    pub fn flushing(&mut self, from: Lsn, parts: [&[u8]; 2], wall_us: i64) {
+        let length = parts[0].len() + parts[1].len();
+        self.end = self.end.max(Lsn(from.0 + length as u64));
+        let (stable, most) = (self.levels().stable, self.config.piece_bytes);
+        for stream in self.streams.iter_mut().filter(|stream| stream.position == from) {
+            let mut done = 0;
+            while done < length && stream.wire.is_idle() {
+                let to = length.min(done + most);
+                let at = Lsn(from.0 + done as u64);
+                // A broken stream is found, and ended, by the next step.
+                if stream.wire.send_log(at, stable, wall_us, between(parts, done, to)).is_err() {
+                    break;
+                }
+                done = to;
+                stream.position = Lsn(from.0 + done as u64);
+            }
+        }
+    }
+
+    /// Everything below is written and synced here.
+    pub fn flushed(&mut self, lsn: Lsn) {
+        self.written = self.written.max(lsn);
+        self.end = self.end.max(lsn);
+        self.quorum.flushed_here(lsn);
+    }
+
+    /// Hears what followers have to say, and sends what they lack. An error is the disk's, not a stream's.
+    pub fn step(&mut self, now_ns: u64, wall_us: i64, source: &mut dyn LogSource) -> io::Result<()> {
+        let mut ended = Vec::new();
+        for index in 0..self.streams.len() {
+            if self.hear(index, now_ns).is_err() {
+                ended.push(self.streams[index].number);
+            }
+        }
+        let stable = self.levels().stable;
+        for index in 0..self.streams.len() {
+            let number = self.streams[index].number;
+            if ended.contains(&number) {
+                continue;
+            }
+            let told = self.tell(index, now_ns, stable);
+            if told.is_err() || !self.catch_up(index, wall_us, source)? {
+                ended.push(number);
+            }
+        }
+        self.end_streams(|stream| ended.contains(&stream.number));
+        Ok(())
+    }
+
+    /// Gives up every stream: the node leads no more.
+    pub fn close(mut self) -> Slots {
+        self.end_streams(|_| true);
+        self.slots
+    }
+
+    fn end_streams(&mut self, which: impl Fn(&Sending) -> bool) {
+        let quorum = &mut self.quorum;
+        self.streams.retain_mut(|stream| {
+            let over = which(stream);
+            if over {
+                quorum.closed(stream.id, stream.number);
+                stream.wire.close();
+            }
+            !over
+        });
+    }
+
+    fn hear(&mut self, index: usize, now_ns: u64) -> io::Result<()> {
+        let stream = &mut self.streams[index];
+        while stream.wire.fill()? {
+            stream.heard_ns = now_ns;
+            while let Some(message) = stream.wire.next()? {
+                let Message::Report { progress, beat_ns } = message else {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "not a report"));
+                };
+                // It cannot have what it was not sent, nor have answered what was not asked.
+                if progress.received > stream.position.max(self.end) || beat_ns > now_ns {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "an impossible report"));
+                }
+                self.quorum.reported(stream.id, stream.number, progress, beat_ns);
+                self.slots.advance(&stream.name, block_of(progress.flushed))?;
+            }
+        }
+        // The end of the stream shows when nothing more arrives.
+        while stream.wire.next()?.is_some() {}
+        match now_ns.saturating_sub(stream.heard_ns) > self.config.silence_ns {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The horizon at once when it moved, since commits at `remote_apply` wait for it; else a heartbeat now and then.
+    fn tell(&mut self, index: usize, now_ns: u64, stable: Lsn) -> io::Result<()> {
+        let stream = &mut self.streams[index];
+        stream.wire.flush()?;
+        let due = now_ns.saturating_sub(stream.beat_ns) >= self.config.heartbeat_ns;
+        if (due || stable > stream.told) && stream.wire.is_idle() {
+            let beat_ns = now_ns;
+            if stream.wire.say(&Message::Beat { stable, beat_ns })? {
+                (stream.told, stream.beat_ns) = (stable, now_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends pieces out of files while the socket takes them. False: the stream is over.
+    fn catch_up(&mut self, index: usize, wall_us: i64, source: &mut dyn LogSource) -> io::Result<bool> {
+        let stable = self.levels().stable;
+        let stream = &mut self.streams[index];
+        while stream.wire.is_idle() && stream.position < self.written {
+            let length = (self.written.0 - stream.position.0).min(self.piece.len() as u64) as usize;
+            let Some(read) = source.read(stream.position, &mut self.piece[..length])? else {
+                return Ok(false);
+            };
+            let sent = stream.wire.send_log(stream.position, stable, wall_us, [&self.piece[..read], &[]]);
+            if sent.is_err() {
+                return Ok(false);
+            }
+            stream.position = Lsn(stream.position.0 + read as u64);
+        }
+        Ok(true)
+    }
+}
+
+fn block_of(lsn: Lsn) -> Lsn {
+    Lsn(lsn.0 / BLOCK_BYTES * BLOCK_BYTES)
+}
+
+/// The bytes `[from, to)` of two parts that follow one another.
+fn between(parts: [&[u8]; 2], from: usize, to: usize) -> [&[u8]; 2] {
+    let first = parts[0].len();
+    let (head, tail) = (from.min(first)..to.min(first), from.max(first)..to.max(first));
+    [&parts[0][head], &parts[1][tail.start - first..tail.end - first]]
+}

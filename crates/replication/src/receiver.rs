@@ -1,0 +1,221 @@
+//! The side that takes: asks for the log, checks who answers, writes, syncs and reports.
+//!
+//! Refuses by itself what a primary must not ask for: another system's log, a term below its promise, a cut below what it
+//! knows to be stable. Everything it reports is true at the moment it is said, and stays true: what it calls flushed
+//! is on its disk, in the order of the log.
+
+use std::io;
+
+use mote_common::Lsn;
+use mote_engine::log::intake::{Intake, IntakeError};
+
+use crate::message::{Hello, Message, Progress, Refusal, Start};
+use crate::wire::Wire;
+
+/// The follower's own log.
+pub trait FollowerLog {
+    /// Whole blocks at `from`.
+    fn write(&mut self, from: Lsn, bytes: &[u8]) -> Result<(), IntakeError>;
+    fn sync(&mut self) -> io::Result<()>;
+    fn received(&self) -> Lsn;
+    fn flushed(&self) -> Lsn;
+    /// Commits are visible to readers here up to this.
+    fn applied(&self) -> Lsn;
+}
+
+impl FollowerLog for Intake {
+    fn write(&mut self, from: Lsn, bytes: &[u8]) -> Result<(), IntakeError> {
+        Intake::write(self, from, bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Intake::sync(self).map(|_| ())
+    }
+
+    fn received(&self) -> Lsn {
+        Intake::received(self)
+    }
+
+    fn flushed(&self) -> Lsn {
+        Intake::flushed(self)
+    }
+
+    /// Nothing is replayed here.
+    fn applied(&self) -> Lsn {
+        Lsn::ZERO
+    }
+}
+
+/// What came of a step.
+#[derive(Debug)]
+pub enum Outcome {
+    Nothing,
+    /// The primary was heard, or its log taken.
+    Heard,
+    /// The caller cuts its log at `cut`, opens it for the terms of `marks`, and goes on with `begin`.
+    Begin(Start),
+    Refused(Refusal),
+    /// The stream is over; connect again.
+    Lost(String),
+    /// The state of the disk is unknown: the node must stop.
+    Disk(io::Error),
+}
+
+enum State {
+    /// Has asked.
+    Asked,
+    /// Has been answered; the caller cuts its log.
+    Cutting,
+    Streaming,
+    Over,
+}
+
+pub struct Receiver {
+    wire: Wire,
+    hello: Hello,
+    state: State,
+    term: u32,
+    /// What the primary has told of, at least.
+    stable: Lsn,
+    /// The heartbeat to answer.
+    beat_ns: u64,
+    told: Progress,
+}
+
+impl Receiver {
+    pub fn new(mut wire: Wire, hello: Hello) -> io::Result<Receiver> {
+        wire.say(&Message::Hello(hello.clone()))?;
+        Ok(Receiver {
+            wire,
+            stable: hello.stable,
+            hello,
+            state: State::Asked,
+            term: 0,
+            beat_ns: 0,
+            told: Progress::default(),
+        })
+    }
+
+    /// Of the primary; 0 before it has answered.
+    pub fn term(&self) -> u32 {
+        self.term
+    }
+
+    /// The highest horizon it has told of.
+    pub fn stable(&self) -> Lsn {
+        self.stable
+    }
+
+    /// The log was cut where the primary said, and `log` of `step` goes on there.
+    pub fn begin(&mut self) {
+        self.state = State::Streaming;
+    }
+
+    /// Takes what has arrived. `promised`: the lowest term that this node still takes anything of.
+    pub fn step(&mut self, promised: u32, log: &mut dyn FollowerLog) -> Outcome {
+        match self.state {
+            State::Asked => self.await_start(promised).unwrap_or_else(|error| self.lost(error)),
+            State::Streaming if promised > self.term => {
+                let promised = format!("this node has promised itself to term {promised}");
+                self.lost(io::Error::other(promised))
+            }
+            State::Streaming => self.take(log).unwrap_or_else(|error| self.lost(error)),
+            State::Cutting | State::Over => Outcome::Nothing,
+        }
+    }
+
+    fn lost(&mut self, error: io::Error) -> Outcome {
+        self.state = State::Over;
+        self.wire.close();
+        Outcome::Lost(error.to_string())
+    }
+
+    fn await_start(&mut self, promised: u32) -> io::Result<Outcome> {
+        self.wire.flush()?;
+        self.wire.fill()?;
+        let start = match self.wire.next()? {
+            None => return Ok(Outcome::Nothing),
+            Some(Message::Start(start)) => start,
+            Some(Message::Refused(refusal)) => {
+                self.state = State::Over;
+                return Ok(Outcome::Refused(refusal));
+            }
+            Some(_) => return Err(invalid("the primary's first message is no answer")),
+        };
+        if start.system_id != self.hello.system_id {
+            return Err(invalid("the primary is of another system"));
+        }
+        if start.term < promised {
+            return Err(invalid("the primary's term is below what this node has promised"));
+        }
+        // Between the question and the answer this node may have heard of more.
+        if start.cut < self.stable || start.cut > self.hello.end {
+            return Err(invalid("the primary lacks commits that this node knows to be acknowledged"));
+        }
+        self.term = start.term;
+        self.stable = self.stable.max(start.stable);
+        self.state = State::Cutting;
+        Ok(Outcome::Begin(start))
+    }
+
+    fn take(&mut self, log: &mut dyn FollowerLog) -> io::Result<Outcome> {
+        let (mut heard, mut wrote) = (false, false);
+        while self.wire.fill()? {
+            while let Some(message) = self.wire.next()? {
+                heard = true;
+                match message {
+                    Message::Wal {
+                        from, stable, bytes, ..
+                    } => {
+                        match log.write(from, bytes) {
+                            Ok(()) => {}
+                            Err(IntakeError::Disk(error)) => return Ok(Outcome::Disk(error)),
+                            Err(error) => return Err(io::Error::other(error.to_string())),
+                        }
+                        self.stable = self.stable.max(stable);
+                        wrote = true;
+                    }
+                    Message::Beat { stable, beat_ns } => {
+                        self.stable = self.stable.max(stable);
+                        self.beat_ns = self.beat_ns.max(beat_ns);
+                    }
+                    _ => return Err(invalid("a primary does not say that")),
+                }
+            }
+        }
+        self.wire.next()?; // tells of the stream's end
+        if wrote {
+            // Commits at `remote_write` need not wait for the disk.
+            self.report(log)?;
+            if let Err(error) = log.sync() {
+                return Ok(Outcome::Disk(error));
+            }
+        }
+        self.report(log)?;
+        Ok(if heard { Outcome::Heard } else { Outcome::Nothing })
+    }
+
+    /// Says how far this node is, unless that was said.
+    fn report(&mut self, log: &mut dyn FollowerLog) -> io::Result<()> {
+        self.wire.flush()?;
+        let progress = Progress {
+            received: log.received(),
+            flushed: log.flushed(),
+            applied: log.applied(),
+        };
+        let beat_ns = std::mem::take(&mut self.beat_ns);
+        if progress == self.told && beat_ns == 0 {
+            return Ok(());
+        }
+        match self.wire.say(&Message::Report { progress, beat_ns })? {
+            true => self.told = progress,
+            // Said again when there is room.
+            false => self.beat_ns = beat_ns,
+        }
+        Ok(())
+    }
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}

@@ -1,0 +1,216 @@
+//! Which log the followers still need: one slot for each, on disk, so that a restart of the primary forgets nobody.
+//!
+//! A slot keeps the log from its position on, up to a bound: a follower that is further behind than that must not fill
+//! the primary's disk. Then the slot is *lost*: that is on disk before any log goes, the log is free, and the follower
+//! is refused with what to do when it comes back (an archive or a new copy). A lost slot stays until it is dropped, or its
+//! follower begins anew at a position that is here.
+//!
+//! On disk positions are saved when they have moved a segment's worth, not with each acknowledgement; an older position
+//! only keeps more.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use mote_common::Lsn;
+use mote_common::env::Disk;
+
+use crate::small_file;
+
+const FILE: &str = "slots";
+/// Followers that one primary keeps log for.
+pub const SLOTS_MAX: usize = 64;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// The follower has everything below.
+    pub position: Lsn,
+    /// What it needs is not kept any more.
+    pub lost: bool,
+}
+
+/// Why there is no slot.
+#[derive(Debug)]
+pub enum SlotError {
+    Disk(io::Error),
+    TooMany,
+}
+
+pub struct Slots {
+    disk: Arc<dyn Disk>,
+    kept_bytes_max: u64,
+    /// Positions may move that far before they are saved.
+    saved_every: u64,
+    slots: BTreeMap<String, Slot>,
+    saved: BTreeMap<String, Slot>,
+}
+
+impl Slots {
+    pub fn open(disk: Arc<dyn Disk>, kept_bytes_max: u64, saved_every: u64) -> io::Result<Slots> {
+        let slots = match small_file::read(&*disk, FILE)? {
+            None => BTreeMap::new(),
+            Some(bytes) => decode(&bytes).ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidData, "replication/slots: it is malformed")
+            })?,
+        };
+        Ok(Slots {
+            disk,
+            kept_bytes_max,
+            saved_every,
+            saved: slots.clone(),
+            slots,
+        })
+    }
+
+    pub fn get(&self, name: &str) -> Option<Slot> {
+        self.slots.get(name).copied()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Slot)> {
+        self.slots.iter().map(|(name, slot)| (name.as_str(), *slot))
+    }
+
+    /// The follower `name` goes on at `position`, from which on the log is here. Kept from now on.
+    pub fn begin(&mut self, name: &str, position: Lsn) -> Result<(), SlotError> {
+        if !self.slots.contains_key(name) && self.slots.len() >= SLOTS_MAX {
+            return Err(SlotError::TooMany);
+        }
+        let lost = false;
+        self.slots.insert(name.into(), Slot { position, lost });
+        self.save().map_err(SlotError::Disk)
+    }
+
+    /// The follower has everything below `position`.
+    pub fn advance(&mut self, name: &str, position: Lsn) -> io::Result<()> {
+        let Some(slot) = self.slots.get_mut(name).filter(|slot| !slot.lost) else {
+            return Ok(());
+        };
+        slot.position = slot.position.max(position);
+        let saved = self.saved.get(name).map_or(0, |slot| slot.position.0);
+        match slot.position.0 >= saved + self.saved_every {
+            true => self.save(),
+            false => Ok(()),
+        }
+    }
+
+    pub fn drop_slot(&mut self, name: &str) -> io::Result<bool> {
+        let known = self.slots.remove(name).is_some();
+        if known {
+            self.save()?;
+        }
+        Ok(known)
+    }
+
+    /// Gives up the slots that keep more log than the bound, now that the log ends at `tail`; answers their names.
+    pub fn enforce(&mut self, tail: Lsn) -> io::Result<Vec<String>> {
+        let least = tail.0.saturating_sub(self.kept_bytes_max);
+        let mut lost = Vec::new();
+        for (name, slot) in &mut self.slots {
+            if !slot.lost && slot.position.0 < least {
+                slot.lost = true;
+                lost.push(name.clone());
+            }
+        }
+        if !lost.is_empty() {
+            self.save()?;
+        }
+        Ok(lost)
+    }
+
+    /// The log from here on is kept for somebody; `None`: for nobody. Of what is on disk, which a restart will find.
+    pub fn keep_from(&self) -> Option<Lsn> {
+        let kept = self.saved.values().filter(|slot| !slot.lost);
+        kept.map(|slot| slot.position).min()
+    }
+
+    fn save(&mut self) -> io::Result<()> {
+        small_file::write(&*self.disk, FILE, &encode(&self.slots))?;
+        self.saved = self.slots.clone();
+        Ok(())
+    }
+}
+
+/// Per slot: a byte length and the name, 8 bytes position, 1 byte lost.
+fn encode(slots: &BTreeMap<String, Slot>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, slot) in slots {
+        bytes.push(name.len() as u8);
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend_from_slice(&slot.position.0.to_le_bytes());
+        bytes.push(slot.lost as u8);
+    }
+    bytes
+}
+
+fn decode(mut bytes: &[u8]) -> Option<BTreeMap<String, Slot>> {
+    let mut slots = BTreeMap::new();
+    while let Some((&length, rest)) = bytes.split_first() {
+        let (name, rest) = rest.split_at_checked(length.into())?;
+        let (position, rest) = rest.split_first_chunk()?;
+        let (&lost, rest) = rest.split_first()?;
+        let slot = Slot {
+            position: Lsn(u64::from_le_bytes(*position)),
+            lost: lost != 0,
+        };
+        slots.insert(String::from_utf8(name.to_vec()).ok()?, slot);
+        bytes = rest;
+    }
+    Some(slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mote_common::env::sim::{SimDisk, env};
+
+    fn open(disk: &SimDisk) -> Slots {
+        Slots::open(env(disk, 1).0.disk, 1000, 100).expect("the disk works")
+    }
+
+    #[test]
+    fn a_slot_outlives_a_crash_and_keeps_no_less_than_was_saved() {
+        let disk = SimDisk::new(4);
+        let mut slots = open(&disk);
+        slots.begin("b", Lsn(500)).expect("there is room");
+        slots.begin("c", Lsn(700)).expect("there is room");
+        slots.advance("b", Lsn(590)).expect("the disk works");
+        assert_eq!(slots.keep_from(), Some(Lsn(500)), "not saved yet: a crash would ask for it");
+        slots.advance("b", Lsn(605)).expect("the disk works");
+        assert_eq!(slots.keep_from(), Some(Lsn(605)));
+        let slots = open(&disk.crash());
+        assert_eq!(slots.keep_from(), Some(Lsn(605)));
+        assert_eq!(slots.get("c").map(|slot| slot.position), Some(Lsn(700)));
+    }
+
+    #[test]
+    fn a_slot_that_keeps_too_much_is_lost_for_good_and_says_so() {
+        let disk = SimDisk::new(5);
+        let mut slots = open(&disk);
+        slots.begin("b", Lsn(500)).expect("there is room");
+        slots.begin("c", Lsn(1400)).expect("there is room");
+        assert!(slots.enforce(Lsn(1500)).expect("the disk works").is_empty());
+        assert_eq!(slots.enforce(Lsn(1501)).expect("the disk works"), ["b"]);
+        assert_eq!(slots.keep_from(), Some(Lsn(1400)));
+        slots.advance("b", Lsn(1501)).expect("the disk works");
+        let mut slots = open(&disk.crash());
+        assert!(slots.get("b").is_some_and(|slot| slot.lost));
+        slots.begin("b", Lsn(1450)).expect("there is room");
+        assert!(slots.get("b").is_some_and(|slot| !slot.lost));
+        assert!(slots.drop_slot("c").expect("the disk works"));
+        assert_eq!(slots.keep_from(), Some(Lsn(1450)));
+    }
+
+    #[test]
+    fn slots_are_bounded_and_damage_is_told() {
+        let disk = SimDisk::new(6);
+        let mut slots = open(&disk);
+        for i in 0..SLOTS_MAX {
+            slots.begin(&format!("f{i}"), Lsn(1)).expect("there is room");
+        }
+        assert!(matches!(slots.begin("one more", Lsn(1)), Err(SlotError::TooMany)));
+        slots.begin("f3", Lsn(9)).expect("it has one");
+        assert!(disk.flip_bit("replication/slots", 40, 3));
+        let damaged = Slots::open(env(&disk, 1).0.disk, 1000, 100);
+        assert!(damaged.is_err());
+    }
+}
