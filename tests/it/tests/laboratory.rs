@@ -1,7 +1,11 @@
-//! The laboratory's own proofs, as a user runs them: the tests of TPC-C's clause 3 on mote and on PostgreSQL, and a short run
-//! with what the specification asks of it.
+//! The laboratory's own proofs, as a user runs them: the tests of TPC-C's clause 3 on mote and on PostgreSQL, a short run
+//! with what the specification asks of it, and the instruments against servers that answer constant bytes: an open loop
+//! whose server stands still, comparisons of a server with its twin, and the store of runs.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use mote_it::clients::{Said, run_with_input};
 use mote_it::postgres::PostgresServer;
@@ -91,4 +95,190 @@ fn a_run_has_the_mix_it_was_asked_for_and_a_delivery_result_file() {
         .sum();
     assert!(delivered >= 10, "{delivered} orders:\n{out}");
     assert!(out.contains("NOTE payments of all transactions"), "{out}");
+}
+
+/// A server that answers constant bytes, as a process that can be stopped.
+struct Canned {
+    child: Child,
+    url: String,
+}
+
+impl Canned {
+    fn start() -> Canned {
+        let mut child = Command::new(mote_binary())
+            .args(["bench", "canned", "--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the mote binary starts");
+        let mut line = String::new();
+        let stderr = child.stderr.take().expect("it is piped");
+        BufReader::new(stderr)
+            .read_line(&mut line)
+            .expect("it says where it listens");
+        let (_, address) = line.trim().split_once("listening on ").expect("an address");
+        let url = format!("postgres://{address}/x");
+        Canned { child, url }
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill")
+            .args([name, &pid])
+            .status()
+            .expect("kill runs");
+        assert!(status.success(), "{name}");
+    }
+}
+
+impl Drop for Canned {
+    fn drop(&mut self) {
+        // It may be gone already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("mote-it-{}-{name}", std::process::id()))
+}
+
+/// Half a second before it stops and some seconds after are quiet: only the clock from the intended start shows the stop.
+#[test]
+fn a_server_that_stands_still_shows_in_an_open_loop() {
+    let server = Canned::start();
+    let json = temporary("open-loop.json");
+    let mut run = Command::new(mote_binary())
+        .args([
+            "bench",
+            "point",
+            "--no-load",
+            "--progress",
+            "-c",
+            "4",
+            "-d",
+            "8",
+            "--warmup",
+            "1",
+        ])
+        .args(["--rate", "500", "--target", &server.url, "--json"])
+        .arg(&json)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the mote binary starts");
+    let lines = BufReader::new(run.stderr.take().expect("it is piped")).lines();
+    let mut measuring = lines
+        .map_while(Result::ok)
+        .filter(|line| line.contains("p99") && !line.contains("warm-up"));
+    measuring.next().expect("a second of the measured window");
+    server.signal("-STOP");
+    std::thread::sleep(Duration::from_secs(1)); // the fault itself
+    server.signal("-CONT");
+    let seconds = measuring.count();
+    assert!(run.wait().expect("it ends").success());
+    let text = std::fs::read_to_string(&json).expect("it was written");
+    std::fs::remove_file(&json).expect("it is ours");
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let kind = &document["summary"]["kinds"][0];
+    let ms = |name: &str| kind[name].as_f64().unwrap_or_else(|| panic!("{name} of {kind}"));
+    assert!(ms("p999_ms") >= 900.0, "{seconds} seconds later: {kind}");
+    // Four connections were waiting; all others had not begun, and their own time was short.
+    assert!(
+        ms("service_p50_ms") < 500.0 && ms("service_p99_ms") < ms("p999_ms"),
+        "{kind}"
+    );
+    let share = document["summary"]["open_loop"]["achieved_share"].as_f64();
+    assert!(share.is_some_and(|share| share >= 0.99), "{share:?}");
+}
+
+#[test]
+fn a_server_and_its_twin_are_undecided() {
+    let (a, b) = (Canned::start(), Canned::start());
+    let systems = [format!("a={}", a.url), format!("b={}", b.url)];
+    let html = temporary("versus.html");
+    let mut decided = 0;
+    for seed in ["1", "2", "3"] {
+        let mut command = Command::new(mote_binary());
+        command
+            .args([
+                "bench",
+                "versus",
+                "--workload",
+                "point",
+                "--no-load",
+                "-q",
+                "--rounds",
+                "6",
+                "-c",
+                "2",
+            ])
+            .args([
+                "-d",
+                "0.3",
+                "--warmup",
+                "0.1",
+                "--seed",
+                seed,
+                "--system",
+                &systems[0],
+                "--system",
+                &systems[1],
+                "--html",
+            ])
+            .arg(&html);
+        let said = run_with_input(&mut command, "", "the mote binary itself");
+        assert!(
+            said.out.contains("throughput") && said.out.contains("p99"),
+            "{}",
+            said.out
+        );
+        decided += !(said.out.matches("undecided").count() == 4) as u32;
+    }
+    let page = std::fs::read_to_string(&html).expect("it was written");
+    std::fs::remove_file(&html).expect("it is ours");
+    assert!(page.contains("Throughput, multiples of the base"));
+    assert!(
+        decided <= 1,
+        "{decided} of 3 comparisons of a server with its twin were decided"
+    );
+}
+
+#[test]
+fn runs_are_kept_listed_and_compared() {
+    let server = Canned::start();
+    let store = temporary("runs.db");
+    let path = store.display().to_string();
+    for _ in 0..2 {
+        let out = bench(&[
+            "point",
+            "--no-load",
+            "-q",
+            "-c",
+            "2",
+            "-d",
+            "1",
+            "--warmup",
+            "0",
+            "--target",
+            &server.url,
+            "--store",
+            &path,
+        ])
+        .good();
+        assert!(out.contains("kept as run"), "{out}");
+    }
+    let list = bench(&["runs", "--store", &path]).good();
+    assert_eq!(
+        list.lines().filter(|line| line.contains(" point ")).count(),
+        2,
+        "{list}"
+    );
+    let diff = bench(&["diff", "1", "2", "--store", &path]).good();
+    assert!(
+        diff.contains("throughput") && diff.contains("too little to tell"),
+        "{diff}"
+    );
+    let missing = bench(&["diff", "1", "9", "--store", &path]);
+    assert!(missing.err.contains("there is no run 9"), "{}", missing.err);
+    std::fs::remove_file(&store).expect("it is ours");
 }

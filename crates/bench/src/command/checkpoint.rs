@@ -285,18 +285,15 @@ fn report(
 }
 
 fn picture(seconds: &[Second], comparisons: &[Comparison], rise: f64) -> html::CheckpointPicture {
-    let line = |value: &dyn Fn(&Second) -> f64| -> Vec<(f64, f64)> {
-        seconds
-            .iter()
-            .map(|second| (second.second, value(second)))
-            .collect()
-    };
-    let top = seconds.iter().map(|second| second.p99_ms[0]).fold(0.0, f64::max);
+    let line = |value: &dyn Fn(&Second) -> f64| -> Vec<f64> { seconds.iter().map(value).collect() };
+    let begins = seconds
+        .windows(2)
+        .filter(|pair| pair[0].checkpoint < 0.5 && pair[1].checkpoint >= 0.5);
     html::CheckpointPicture {
+        seconds: line(&|second| second.second),
         p99: line(&|second| second.p99_ms[0]),
         p50: line(&|second| second.p50_ms[0]),
-        // A step at the top of the picture where one ran.
-        running: line(&|second| if second.checkpoint >= 0.5 { top } else { 0.0 }),
+        begun: begins.map(|pair| pair[1].second).collect(),
         new_orders: line(&|second| second.new_orders as f64 * 60.0),
         rise_percent: 100.0 * rise,
         rows: rows(comparisons, seconds),

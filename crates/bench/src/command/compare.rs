@@ -316,6 +316,7 @@ impl Laboratory<'_> {
             duration_s: self.args.duration.min(10.0),
             kinds: point::KINDS,
             statements: point::shared_statements(),
+            open_loop: None,
         };
         let live = &self.live;
         let outcome = point::run(&plan, POINT_ROWS, self.args.seed, &mut |second| {

@@ -150,6 +150,7 @@ fn commits(
         duration_s: args.duration,
         kinds: commit::KINDS,
         statements: commit::statements(),
+        open_loop: None,
     };
     let outcome = commit::run(&plan)?;
     let summary = Summary::new(&outcome, commit::KINDS, None, None);

@@ -105,6 +105,7 @@ fn round(
         duration_s: args.duration,
         kinds: hot_row::KINDS,
         statements: hot_row::shared_statements(),
+        open_loop: None,
     };
     let live = Live::new("per min", args.output.progress, args.output.quiet);
     let outcome = hot_row::run(&plan, &mut |second: &SeriesPoint| live.second(second))?;

@@ -1,8 +1,8 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
 //! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `acid`, `verify`, `simple` (point, ingest,
-//! canned), `compare`, `sweep`, `restart` (coldstart, replay), `checkpoint`,
-//! `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
+//! canned), `find_rate`, `versus` (any systems, with intervals), `runs` (what a store holds), `compare`, `sweep`, `restart`
+//! (coldstart, replay), `checkpoint`, `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
 mod tpcc;
@@ -18,6 +18,9 @@ mod restart;
 mod checkpoint;
 mod group_commit;
 mod quiet;
+mod find_rate;
+pub mod versus;
+pub mod runs;
 
 use std::process::ExitCode;
 
@@ -56,6 +59,9 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Coldstart(args) => restart::cold_starts(&args, embedded),
         Experiment::Replay(args) => restart::replay(&args, embedded),
         Experiment::Checkpoint(args) => checkpoint::run(&args, embedded),
+        Experiment::Versus(args) => versus::run(&args, embedded),
+        Experiment::Runs(args) => runs::list(&args),
+        Experiment::Diff(args) => runs::diff(&args),
         Experiment::Groupcommit(args) => group_commit::run(&args, embedded),
     };
     match result {

@@ -114,6 +114,7 @@ fn measure(args: &NeighboursArgs, subject: &Subject, heavy: Option<&Heavy>) -> R
         duration_s: args.measured.duration,
         kinds: point::KINDS,
         statements: point::shared_statements(),
+        open_loop: None,
     };
     let sessions = args.heavy_sessions.unwrap_or_else(super::tpcc::processors);
     neighbours::measure(&plan, POINT_ROWS, args.measured.seed, heavy, sessions)

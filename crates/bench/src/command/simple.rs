@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::args::{CannedArgs, IngestArgs, MeasuredArgs, OutputArgs, PointArgs};
-use super::{Subject, default_driver_threads};
-use crate::driver::StatementSet;
-use crate::measure::RunOutcome;
+use super::args::{CannedArgs, IngestArgs, MeasuredArgs, OutputArgs, PointArgs, RecordArgs};
+use super::{Subject, default_driver_threads, find_rate};
+use crate::driver::{Admin, StatementSet};
 use crate::measure::run::SeriesPoint;
+use crate::measure::{RunOutcome, readback};
 use crate::report::live::Live;
-use crate::report::{Summary, json, table};
+use crate::report::store::Store;
+use crate::report::{Summary, html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::canned::CannedServer;
 use crate::workload::closed_loop::LoopPlan;
@@ -23,7 +24,7 @@ pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         point::set_up(&subject.target, args.rows)
             .map_err(|error| format!("cannot set up the table: {error}"))?;
     }
-    let plan = closed_loop(
+    let plan = plan(
         &subject,
         args.connections,
         &args.measured,
@@ -31,12 +32,31 @@ pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         point::shared_statements(),
     );
     let live = Live::new("per min", args.output.progress, args.output.quiet);
-    let outcome = point::run(
-        &plan,
-        args.rows,
-        args.measured.seed,
-        &mut |second: &SeriesPoint| live.second(second),
-    )?;
+    let seed = args.measured.seed;
+    let run = |open_loop| {
+        let plan = LoopPlan {
+            open_loop,
+            ..plan.clone()
+        };
+        point::run(&plan, args.rows, seed, &mut |second: &SeriesPoint| {
+            live.second(second)
+        })
+    };
+    if let Some(goal) = args.open_loop.find_rate {
+        let summarized = |rate: Option<f64>| {
+            let outcome = run(rate.map(|rate| args.open_loop.at(rate, seed)))?;
+            Ok(Summary::new(&outcome, point::KINDS, None, None))
+        };
+        return found_rate(
+            "point",
+            find_rate::search(goal, summarized)?,
+            &args.record,
+            &args.output,
+            subject,
+        );
+    }
+    let open_loop = args.open_loop.open_loop(seed)?;
+    let outcome = run(open_loop)?;
     let summary = Summary::new(&outcome, point::KINDS, None, None);
     print!("{}", table::latency_table(&summary));
     println!(
@@ -45,8 +65,15 @@ pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         table::grouped(summary.transactions_per_s)
     );
     let settings = json!({"connections": args.connections, "rows": args.rows, "seed": args.measured.seed,
-        "warmup_s": plan.warmup_s, "duration_s": plan.duration_s, "driver_threads": plan.driver_threads});
-    finish("point", subject, &args.output, &summary, &outcome, settings, true)
+        "warmup_s": plan.warmup_s, "duration_s": plan.duration_s, "driver_threads": plan.driver_threads, "open_loop": open_loop});
+    let run = Measured {
+        name: "point",
+        kinds: point::KINDS,
+        summary: &summary,
+        outcome: &outcome,
+        settings,
+    };
+    finish(run, subject, &args.record, &args.output, true)
 }
 
 pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
@@ -55,7 +82,7 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
     }
     let subject = Subject::new(&args.target, embedded)?;
     ingest::set_up(&subject.target).map_err(|error| format!("cannot create the table: {error}"))?;
-    let plan = closed_loop(
+    let plan = plan(
         &subject,
         args.connections,
         &args.measured,
@@ -63,13 +90,33 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
         ingest::shared_statements(args.rows),
     );
     let live = Live::new("per min", args.output.progress, args.output.quiet);
-    let outcome = ingest::run(
-        &plan,
-        args.rows,
-        args.measured.seed,
-        &mut |second: &SeriesPoint| live.second(second),
-    )?;
-    let summary = Summary::new(&outcome, ingest::KINDS, None, None);
+    let seed = args.measured.seed;
+    let run = |open_loop| {
+        let plan = LoopPlan {
+            open_loop,
+            ..plan.clone()
+        };
+        ingest::run(&plan, args.rows, seed, &mut |second: &SeriesPoint| {
+            live.second(second)
+        })
+    };
+    if let Some(goal) = args.open_loop.find_rate {
+        let summarized = |rate: Option<f64>| {
+            let outcome = run(rate.map(|rate| args.open_loop.at(rate, seed)))?;
+            Ok(Summary::new(&outcome, ingest::KINDS, None, None))
+        };
+        return found_rate(
+            "ingest",
+            find_rate::search(goal, summarized)?,
+            &args.record,
+            &args.output,
+            subject,
+        );
+    }
+    let open_loop = args.open_loop.open_loop(seed)?;
+    let outcome = run(open_loop)?;
+    let summary =
+        Summary::new(&outcome, ingest::KINDS, None, None).with_durability(&outcome, &[0], args.connections);
     let acknowledged = summary.kinds[0].count * args.rows as u64;
     let stored = ingest::count(&subject.target).map_err(|error| format!("cannot count the rows: {error}"))?;
     let complete = stored >= acknowledged;
@@ -81,19 +128,39 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
         table::pass(complete)
     );
     let settings = json!({"connections": args.connections, "rows_per_insert": args.rows, "seed": args.measured.seed,
-        "warmup_s": plan.warmup_s, "duration_s": plan.duration_s, "driver_threads": plan.driver_threads});
-    finish(
-        "ingest",
-        subject,
-        &args.output,
-        &summary,
-        &outcome,
+        "warmup_s": plan.warmup_s, "duration_s": plan.duration_s, "driver_threads": plan.driver_threads, "open_loop": open_loop});
+    let run = Measured {
+        name: "ingest",
+        kinds: ingest::KINDS,
+        summary: &summary,
+        outcome: &outcome,
         settings,
-        complete,
-    )
+    };
+    finish(run, subject, &args.record, &args.output, complete)
 }
 
-fn closed_loop<'a>(
+/// The common end of a search for a rate.
+fn found_rate(
+    name: &str,
+    search: find_rate::Search,
+    record: &RecordArgs,
+    output: &OutputArgs,
+    subject: Subject,
+) -> Result<bool, String> {
+    if record.html.is_some() || record.store.is_some() {
+        return Err("--find-rate makes many runs: it takes neither --html nor --store".into());
+    }
+    print!("{}", find_rate::text(&search));
+    if let Some(path) = &output.json {
+        let document = json!({"experiment": format!("{name} find-rate"), "environment": json::environment(),
+            "target": subject.target.to_string(), "search": search, "pass": search.rate > 0.0});
+        json::write(path, &document)?;
+    }
+    subject.stop()?;
+    Ok(search.rate > 0.0)
+}
+
+fn plan<'a>(
     subject: &'a Subject,
     connections: usize,
     measured: &MeasuredArgs,
@@ -113,21 +180,31 @@ fn closed_loop<'a>(
         duration_s: measured.duration,
         kinds,
         statements,
+        open_loop: None,
     }
 }
 
-/// The common end: errors, resources, JSON, stopping the server.
+/// What an experiment of one statement found out.
+struct Measured<'a> {
+    name: &'static str,
+    kinds: &'static [&'static str],
+    summary: &'a Summary,
+    outcome: &'a RunOutcome,
+    settings: Value,
+}
+
+/// The common end: errors, resources, the record in every form, stopping the server.
 fn finish(
-    name: &str,
+    run: Measured<'_>,
     subject: Subject,
+    record: &RecordArgs,
     output: &OutputArgs,
-    summary: &Summary,
-    outcome: &RunOutcome,
-    settings: serde_json::Value,
     proven: bool,
 ) -> Result<bool, String> {
+    let Measured { summary, outcome, .. } = run;
     print!(
-        "{}\n{}",
+        "{}{}\n{}",
+        table::open_loop_lines(summary),
         table::resource_lines(summary),
         table::error_table(summary)
     );
@@ -136,18 +213,32 @@ fn finish(
         println!("WARNING: {remark}");
     }
     let pass = proven && summary.kinds[0].count > 0 && summary.errors.is_empty();
+    let mut admin =
+        Admin::connect(&subject.target).map_err(|error| format!("cannot read the settings: {error}"))?;
+    let document = json!({
+        "experiment": run.name,
+        "environment": json::environment(),
+        "settings": run.settings,
+        "target": subject.target.to_string(),
+        "server_version": admin.server_version(),
+        "server_settings": readback::settings(&mut admin).unwrap_or_default(),
+        "summary": summary,
+        "series": outcome.series,
+        "system": outcome.system,
+        "histograms": json::histograms(run.kinds, outcome),
+        "remarks": remarks,
+        "pass": pass,
+    });
     if let Some(path) = &output.json {
-        let document = json!({
-            "experiment": name,
-            "environment": json::environment(),
-            "settings": settings,
-            "target": subject.target.to_string(),
-            "summary": summary,
-            "series": outcome.series,
-            "remarks": remarks,
-            "pass": pass,
-        });
         json::write(path, &document)?;
+    }
+    if let Some(path) = &record.store {
+        let number = Store::open(path)?.save(&document, run.kinds, outcome)?;
+        println!("kept as run {number} of {}", path.display());
+    }
+    if let Some(path) = &record.html {
+        let page = html::simple(&document, run.kinds, summary, outcome);
+        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     subject.stop()?;
     Ok(pass)

@@ -7,6 +7,7 @@ use super::args::{SweepArgs, TargetArgs};
 use super::tpcc::summarize;
 use super::{Subject, default_driver_threads};
 use crate::measure::run::SeriesPoint;
+use crate::report::html::{self, LadderStep};
 use crate::report::live::Live;
 use crate::report::{Summary, json, table};
 use crate::server::EmbeddedServer;
@@ -70,16 +71,28 @@ pub fn run(args: &SweepArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
         "\n{} the twelve consistency conditions after the last step. {DISCLAIMER}",
         table::pass(consistent)
     );
+    let document = json!({
+        "experiment": "sweep",
+        "disclaimer": DISCLAIMER,
+        "environment": json::environment(),
+        "settings": settings(args, 0, LoadMode::Auto, true),
+        "steps": steps,
+        "pass": consistent,
+    });
     if let Some(path) = &args.output.json {
-        let document = json!({
-            "experiment": "sweep",
-            "disclaimer": DISCLAIMER,
-            "environment": json::environment(),
-            "settings": settings(args, 0, LoadMode::Auto, true),
-            "steps": steps,
-            "pass": consistent,
-        });
         json::write(path, &document)?;
+    }
+    if let Some(path) = &args.html {
+        let steps: Vec<LadderStep<'_>> = steps
+            .iter()
+            .map(|step| LadderStep {
+                system: step.system,
+                connections: step.connections,
+                summary: &step.summary,
+            })
+            .collect();
+        let page = html::ladder(&document, &steps);
+        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     for (_, subject) in systems {
         subject.stop()?;

@@ -1,15 +1,18 @@
 //! `mote bench tpcc`: one experiment, from settings to a report.
 
 use super::args::TpccArgs;
+use super::find_rate::{self, RateGoal};
 use super::{Subject, default_driver_threads};
+use crate::driver::Admin;
 use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
+use crate::report::store::Store;
 use crate::report::{Summary, html, json, table};
 use crate::server::EmbeddedServer;
-use crate::workload::tpcc::consistency::ConditionVerdict;
+use crate::workload::tpcc::consistency::{self, ConditionVerdict};
 use crate::workload::tpcc::load::LoadReport;
-use crate::workload::tpcc::mix::{KIND_NAMES, Kind};
-use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Isolation, Observer, Settings};
+use crate::workload::tpcc::mix::{KIND_NAMES, Kind, WRITING};
+use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Isolation, LoadMode, Observer, Settings};
 
 /// New orders per minute that ten terminals with keying and think times can enter at most.
 const CEILING_PER_WAREHOUSE: f64 = 12.86;
@@ -21,19 +24,78 @@ pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
         live: Live::new("NOPM", args.output.progress, args.output.quiet),
         quiet: args.output.quiet,
     };
+    if let Some(goal) = args.open_loop.find_rate {
+        return find_rate(args, goal, settings, subject, &mut console);
+    }
     let experiment = tpcc::experiment(settings, &subject.target, subject.processes, &mut console)?;
-    let summary = experiment.outcome.as_ref().map(summarize);
+    let connections = experiment.settings.connections;
+    let summary = experiment
+        .outcome
+        .as_ref()
+        .map(|outcome| summarize(outcome).with_durability(outcome, &WRITING, connections));
     let remarks = subject.remarks();
     print!("{}", text(&experiment, summary.as_ref(), &remarks));
+    let document = json::tpcc(&experiment, summary.as_ref(), &remarks);
     if let Some(path) = &args.output.json {
-        json::write(path, &json::tpcc(&experiment, summary.as_ref(), &remarks))?;
+        json::write(path, &document)?;
     }
-    if let (Some(path), Some(summary)) = (&args.html, &summary) {
-        let page = html::tpcc(&experiment, summary, &remarks);
+    if let (Some(path), Some(outcome)) = (&args.record.store, &experiment.outcome) {
+        let run = Store::open(path)?.save(&document, KIND_NAMES, outcome)?;
+        println!("kept as run {run} of {}", path.display());
+    }
+    if let (Some(path), Some(summary)) = (&args.record.html, &summary) {
+        let page = html::tpcc(&experiment, summary, &document);
         std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     subject.stop()?;
     Ok(experiment.pass())
+}
+
+/// Loads once, then probes rate after rate; the conditions are checked after the last.
+fn find_rate(
+    args: &TpccArgs,
+    goal: RateGoal,
+    settings: Settings,
+    subject: Subject,
+    console: &mut Console,
+) -> Result<bool, String> {
+    if settings.load == LoadMode::Only || args.record.html.is_some() || args.record.store.is_some() {
+        return Err(
+            "--find-rate makes many runs: it takes neither --load only nor --html nor --store".into(),
+        );
+    }
+    let mut consistent = Vec::new();
+    let mut load = settings.load;
+    let search = find_rate::search(goal, |rate| {
+        let probe = Settings {
+            open_loop: rate.map(|rate| args.open_loop.at(rate, settings.seed)),
+            load: std::mem::replace(&mut load, LoadMode::Never),
+            check: false,
+            ..settings.clone()
+        };
+        let experiment = tpcc::experiment(probe, &subject.target, subject.processes, console)?;
+        experiment
+            .outcome
+            .as_ref()
+            .map(summarize)
+            .ok_or_else(|| "nothing was measured".to_string())
+    })?;
+    if settings.check {
+        let mut admin = Admin::connect(&subject.target)
+            .map_err(|error| format!("cannot connect for the consistency conditions: {error}"))?;
+        consistent = consistency::check_all(&mut admin, |verdict| console.condition(verdict));
+    }
+    let pass = search.rate > 0.0 && consistent.iter().all(|verdict| verdict.pass);
+    print!("{}", find_rate::text(&search));
+    println!("\n{} {DISCLAIMER}", table::pass(pass));
+    if let Some(path) = &args.output.json {
+        let document = serde_json::json!({"experiment": "tpcc find-rate", "disclaimer": DISCLAIMER,
+            "environment": json::environment(), "settings": settings, "search": search, "consistency": consistent,
+            "pass": pass});
+        json::write(path, &document)?;
+    }
+    subject.stop()?;
+    Ok(pass)
 }
 
 /// The figures of a TPC-C run: deliveries are queued as one type and done as another.
@@ -66,6 +128,7 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
         mix: args.terminals.mix,
         home: args.terminals.home,
         pace: args.pace,
+        open_loop: args.open_loop.open_loop(args.seed)?,
         isolation: args.terminals.isolation,
         retries_max: args.retries,
         load: args.load,
@@ -135,6 +198,7 @@ fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) 
         );
         out += &table::latency_table(summary);
         out += "\n";
+        out += &table::open_loop_lines(summary);
         out += &table::error_table(summary);
         out += "\n";
         out += &headline(experiment, summary);

@@ -24,7 +24,10 @@ pub fn interval_histogram() -> Histogram<u32> {
 /// A transaction that ended as the workload wants it to: committed, or rolled back on purpose.
 pub struct Sample {
     pub kind: usize,
+    /// From when it was due to its last answer.
     pub latency_ns: u64,
+    /// From when it was begun, where transactions are due whether or not somebody is free to begin them.
+    pub service_ns: Option<u64>,
     pub rolled_back: bool,
     /// Deliveries that found no order, for instance.
     pub skipped: u32,
@@ -35,6 +38,8 @@ pub struct Sample {
 #[derive(Clone)]
 pub struct KindTotals {
     pub latency: Histogram<u64>,
+    /// Empty in a closed loop, where it would say the same.
+    pub service: Histogram<u64>,
     pub rolled_back: u64,
     pub skipped: u64,
     /// Transactions that skipped something.
@@ -50,8 +55,9 @@ pub struct Interval {
     /// When the interval ended, on the run's clock.
     pub at_ns: u64,
     pub latency: Vec<Histogram<u32>>,
-    pub errors: u64,
-    pub retries: u64,
+    /// Failed transactions, and attempts that were run again, by SQLSTATE.
+    pub errors: BTreeMap<String, u64>,
+    pub retries: BTreeMap<String, u64>,
 }
 
 impl Interval {
@@ -61,8 +67,8 @@ impl Interval {
             tick: 0,
             at_ns: 0,
             latency,
-            errors: 0,
-            retries: 0,
+            errors: BTreeMap::new(),
+            retries: BTreeMap::new(),
         }
     }
 
@@ -71,8 +77,8 @@ impl Interval {
             mine.add(theirs)
                 .expect("all interval histograms have the same bounds");
         }
-        self.errors += other.errors;
-        self.retries += other.retries;
+        add_counts(&mut self.errors, &other.errors);
+        add_counts(&mut self.retries, &other.retries);
         self.at_ns = self.at_ns.max(other.at_ns);
     }
 }
@@ -93,6 +99,7 @@ impl Collector {
     pub fn new(kinds: usize) -> Collector {
         let empty = KindTotals {
             latency: run_histogram(),
+            service: run_histogram(),
             rolled_back: 0,
             skipped: 0,
             skipping: 0,
@@ -117,6 +124,9 @@ impl Collector {
         }
         let totals = &mut self.kinds[sample.kind];
         totals.latency.saturating_record(sample.latency_ns.max(1));
+        if let Some(service_ns) = sample.service_ns {
+            totals.service.saturating_record(service_ns.max(1));
+        }
         totals.rolled_back += sample.rolled_back as u64;
         totals.skipped += sample.skipped as u64;
         totals.skipping += (sample.skipped > 0) as u64;
@@ -126,7 +136,7 @@ impl Collector {
 
     /// A transaction that was given up.
     pub fn failure(&mut self, kind: usize, sqlstate: &str, message: impl FnOnce() -> String, measured: bool) {
-        self.interval.errors += 1;
+        count(&mut self.interval.errors, sqlstate);
         if !self.examples.contains_key(sqlstate) {
             self.examples.insert(sqlstate.to_string(), message());
         }
@@ -138,7 +148,7 @@ impl Collector {
 
     /// An attempt that failed in a way that invites another one.
     pub fn retry(&mut self, sqlstate: &str, measured: bool) {
-        self.interval.retries += 1;
+        count(&mut self.interval.retries, sqlstate);
         if measured {
             count(&mut self.retried, sqlstate);
         }
@@ -155,9 +165,12 @@ impl Collector {
 
     pub fn merge(&mut self, other: &Collector) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
-            mine.latency
-                .add(&theirs.latency)
-                .expect("all run histograms have the same bounds");
+            for (mine, theirs) in [
+                (&mut mine.latency, &theirs.latency),
+                (&mut mine.service, &theirs.service),
+            ] {
+                mine.add(theirs).expect("all run histograms have the same bounds");
+            }
             mine.rolled_back += theirs.rolled_back;
             mine.skipped += theirs.skipped;
             mine.skipping += theirs.skipping;
@@ -165,20 +178,20 @@ impl Collector {
             mine.errors += theirs.errors;
             mine.traffic.add(theirs.traffic);
         }
-        for (map, from) in [
-            (&mut self.errors, &other.errors),
-            (&mut self.retried, &other.retried),
-        ] {
-            for (sqlstate, number) in from {
-                *map.entry(sqlstate.clone()).or_default() += number;
-            }
-        }
+        add_counts(&mut self.errors, &other.errors);
+        add_counts(&mut self.retried, &other.retried);
         for (sqlstate, message) in &other.examples {
             self.examples
                 .entry(sqlstate.clone())
                 .or_insert_with(|| message.clone());
         }
         self.reconnects += other.reconnects;
+    }
+}
+
+fn add_counts(map: &mut BTreeMap<String, u64>, from: &BTreeMap<String, u64>) {
+    for (sqlstate, number) in from {
+        *map.entry(sqlstate.clone()).or_default() += number;
     }
 }
 
@@ -199,6 +212,7 @@ mod tests {
         Sample {
             kind: 0,
             latency_ns,
+            service_ns: None,
             rolled_back: false,
             skipped: 0,
             retries: 1,
@@ -231,10 +245,8 @@ mod tests {
         assert_eq!(collector.kinds[0].latency.len(), 0);
         assert!(collector.errors.is_empty());
         let interval = collector.take_interval(3, 0);
-        assert_eq!(
-            (interval.tick, interval.latency[0].len(), interval.errors),
-            (3, 1, 1)
-        );
+        assert_eq!((interval.tick, interval.latency[0].len()), (3, 1));
+        assert_eq!(interval.errors, BTreeMap::from([("40001".to_string(), 1)]));
         assert_eq!(collector.take_interval(4, 0).latency[0].len(), 0);
     }
 

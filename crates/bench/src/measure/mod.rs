@@ -3,9 +3,13 @@
 //! Read in this order:
 //!  1. `timeline`: connect, warm-up, measured window, end.
 //!  2. `collector`: latencies, outcomes and traffic of one driver thread.
-//!  3. `cpu`: processor time and memory of the server, from /proc.
-//!  4. `disk`: what the disk alone does.
-//!  5. `run`: starts driver threads, gathers their collectors and the series over time.
+//!  3. `buckets`: a histogram in the form in which it is kept and written.
+//!  4. `cpu`, `system`: what the server's processes and the machine use, from /proc; `durability`: whether commits can
+//!     have reached a disk; `readback`: what the server says of its settings.
+//!  5. `disk`: what the disk alone does.
+//!  6. `arrivals`: when transactions are due in an open loop.
+//!  7. `run`: starts driver threads, gathers their collectors and the series over time.
+//!  8. `statistics`: intervals for the ratio of two systems, and verdicts.
 //!
 //! Promises: a latency is the time from when a transaction was due to when its answer was complete, retries
 //! included, in nanoseconds; only what ends inside the measured window counts.
@@ -13,9 +17,15 @@
 
 pub mod timeline;
 pub mod collector;
+pub mod buckets;
 pub mod cpu;
+pub mod system;
+pub mod durability;
+pub mod readback;
 pub mod disk;
+pub mod arrivals;
 pub mod run;
+pub mod statistics;
 
 pub use collector::{Collector, Sample};
 pub use run::{RunOutcome, RunPlan, ThreadContext};

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::arrivals::{Arrivals, OpenLoop};
+use super::buckets::Buckets;
 use super::collector::{Collector, Interval};
 use super::cpu::{self, ProcessTree};
+use super::system::{SystemPoint, SystemWatch};
 use super::timeline::Timeline;
-use crate::driver::FiberLoop;
+use crate::driver::{FiberLoop, Wait};
 
 const TICK_NS: u64 = 1_000_000_000;
 /// Transactions that the server has not answered so long after the end are abandoned and counted.
@@ -24,6 +27,8 @@ pub struct RunPlan<'a> {
     pub kinds: &'static [&'static str],
     /// The server's processes, when they run on this machine.
     pub server: Option<ProcessTree>,
+    /// When transactions are due; `None` is the closed loop.
+    pub open_loop: Option<OpenLoop>,
     /// Called each second with the series so far.
     pub watch: &'a mut dyn FnMut(&SeriesPoint),
 }
@@ -35,6 +40,20 @@ pub struct ThreadContext {
     pub threads: usize,
     pub timeline: Arc<Timeline>,
     pub collector: Rc<RefCell<Collector>>,
+    /// This thread's share of the open loop.
+    pub arrivals: Option<Rc<RefCell<Arrivals>>>,
+}
+
+impl ThreadContext {
+    /// Open loop: takes the next due time and waits until it comes. `None` when the run ends before.
+    pub fn next_due(&self, wait: &Wait<'_>) -> Option<u64> {
+        let (begin_ns, window) = (self.timeline.begin_ns()?, self.timeline.window()?);
+        let due_ns = self.arrivals.as_ref()?.borrow_mut().take(begin_ns, window);
+        while self.timeline.now_ns() < due_ns && !self.timeline.is_over() {
+            wait.until(due_ns);
+        }
+        (!self.timeline.is_over()).then_some(due_ns)
+    }
 }
 
 /// One second of the run.
@@ -47,6 +66,8 @@ pub struct SeriesPoint {
     pub kinds: Vec<SeriesKind>,
     pub errors: u64,
     pub retries: u64,
+    pub errors_by_sqlstate: BTreeMap<String, u64>,
+    pub retries_by_sqlstate: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -56,11 +77,15 @@ pub struct SeriesKind {
     pub p95_us: f64,
     pub p99_us: f64,
     pub max_us: f64,
+    pub latency: Buckets,
 }
 
 pub struct RunOutcome {
     pub totals: Collector,
     pub series: Vec<SeriesPoint>,
+    pub system: Vec<SystemPoint>,
+    /// Transactions that were due in the measured window; `None` in a closed loop.
+    pub offered: Option<u64>,
     /// Length of the measured window.
     pub measured_s: f64,
     pub server_cpu_s: Option<f64>,
@@ -77,6 +102,8 @@ impl RunOutcome {
         RunOutcome {
             totals,
             series: Vec::new(),
+            system: Vec::new(),
+            offered: None,
             measured_s: 1.0,
             server_cpu_s: None,
             driver_cpu_s: 0.0,
@@ -88,7 +115,8 @@ impl RunOutcome {
 
 enum Message {
     Interval(Interval),
-    Done(Box<Collector>, usize),
+    /// Totals, terminals that were abandoned, and transactions that were due.
+    Done(Box<Collector>, usize, u64),
     Failed(String),
 }
 
@@ -102,6 +130,7 @@ where
         timeline,
         kinds,
         server,
+        open_loop,
         watch,
     } = plan;
     let (sender, receiver) = mpsc::channel();
@@ -109,11 +138,14 @@ where
         for thread in 0..threads {
             let (sender, timeline, populate) = (sender.clone(), Arc::clone(&timeline), &populate);
             scope.spawn(move || {
+                let arrivals =
+                    open_loop.map(|rate| Rc::new(RefCell::new(Arrivals::new(rate, thread, threads))));
                 let context = ThreadContext {
                     thread,
                     threads,
                     timeline,
                     collector: Rc::new(RefCell::new(Collector::new(kinds.len()))),
+                    arrivals,
                 };
                 if let Err(error) = drive(&context, populate, &sender) {
                     context.timeline.fail(error.clone());
@@ -123,7 +155,9 @@ where
             });
         }
         drop(sender);
-        gather(&receiver, &timeline, threads, kinds.len(), server, watch)
+        let mut outcome = gather(&receiver, &timeline, threads, kinds.len(), server, watch)?;
+        outcome.offered = outcome.offered.filter(|_| open_loop.is_some());
+        Ok(outcome)
     })
 }
 
@@ -148,7 +182,11 @@ where
         .map_err(|error| format!("epoll: {error}"))?;
     drop(fibers);
     let totals = context.collector.replace(Collector::new(0));
-    let _ = sender.send(Message::Done(Box::new(totals), abandoned));
+    let offered = match (&context.arrivals, timeline.window()) {
+        (Some(arrivals), Some(window)) => arrivals.borrow_mut().offered_within(window),
+        _ => 0,
+    };
+    let _ = sender.send(Message::Done(Box::new(totals), abandoned, offered));
     Ok(())
 }
 
@@ -264,14 +302,18 @@ fn gather(
         points: Vec::new(),
     };
     let mut readings = WindowReadings::default();
-    let (mut done, mut abandoned) = (0, 0);
+    let mut system = SystemWatch::start(server, timeline.now_ns(), TICK_NS);
+    let (mut done, mut abandoned, mut offered) = (0, 0, 0);
     while done < threads {
-        let next = readings.observe(timeline, server);
+        let next = readings
+            .observe(timeline, server)
+            .min(system.observe(timeline.now_ns()));
         match receiver.recv_timeout(Duration::from_nanos(next.saturating_sub(timeline.now_ns()))) {
             Ok(Message::Interval(interval)) => series.add(&interval),
-            Ok(Message::Done(collector, left)) => {
+            Ok(Message::Done(collector, left, due)) => {
                 totals.merge(&collector);
                 abandoned += left;
+                offered += due;
                 done += 1;
             }
             Ok(Message::Failed(reason)) => return Err(reason),
@@ -286,11 +328,14 @@ fn gather(
     let (from, until) = timeline
         .window()
         .ok_or("the run ended before all terminals were connected")?;
+    let begin_ns = timeline.begin_ns().unwrap_or(from);
     let measured_s = timeline.now_ns().min(until).saturating_sub(from) as f64 / 1e9;
     let (driver_cpu_s, server_cpu_s) = readings.spent(server);
     Ok(RunOutcome {
         totals,
         series: series.points,
+        system: system.finish(timeline.now_ns(), begin_ns, (from, until)),
+        offered: Some(offered),
         measured_s,
         server_cpu_s,
         driver_cpu_s,
@@ -312,13 +357,16 @@ fn point(interval: &Interval, from_ns: u64, window_from_ns: u64) -> SeriesPoint 
             } else {
                 latency.max() as f64 / 1e3
             },
+            latency: Buckets::of(latency),
         }
     });
     SeriesPoint {
         second: (interval.at_ns as f64 - window_from_ns as f64) / 1e9,
         seconds: interval.at_ns.saturating_sub(from_ns) as f64 / 1e9,
         kinds: kinds.collect(),
-        errors: interval.errors,
-        retries: interval.retries,
+        errors: interval.errors.values().sum(),
+        retries: interval.retries.values().sum(),
+        errors_by_sqlstate: interval.errors.clone(),
+        retries_by_sqlstate: interval.retries.clone(),
     }
 }

@@ -6,6 +6,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::summary::Summary;
+use crate::measure::RunOutcome;
+use crate::measure::buckets::Buckets;
+use crate::workload::tpcc::mix::KIND_NAMES;
 use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER, Experiment};
 
 /// The machine and the moment, so that a figure can be told from one of another machine.
@@ -53,13 +56,28 @@ pub fn tpcc(experiment: &Experiment, summary: Option<&Summary>, remarks: &[Strin
         "total_per_minute": summary.map(|summary| summary.transactions_per_s * 60.0),
         "new_orders_per_server_cpu_s": summary.and_then(|summary| summary.first_kind_per_server_cpu_s),
         "summary": summary,
+        "server_settings": experiment.server_settings,
         "series": experiment.outcome.as_ref().map(|outcome| &outcome.series),
+        "system": experiment.outcome.as_ref().map(|outcome| &outcome.system),
+        "histograms": experiment.outcome.as_ref().map(|outcome| histograms(KIND_NAMES, outcome)),
         "input_audit": experiment.audit,
         "response_time_limits": experiment.limits(),
         "consistency": experiment.conditions,
         "remarks": remarks.iter().chain(&experiment.warnings).collect::<Vec<_>>(),
         "pass": experiment.pass(),
     })
+}
+
+/// The measured window's latencies by type, as lists of [nanoseconds, count].
+pub fn histograms(kinds: &[&str], outcome: &RunOutcome) -> Value {
+    let each = kinds.iter().zip(&outcome.totals.kinds).map(|(kind, totals)| {
+        json!({
+            "kind": kind,
+            "latency": Buckets::of(&totals.latency),
+            "service": Buckets::of(&totals.service),
+        })
+    });
+    each.collect()
 }
 
 pub fn write(path: &Path, value: &impl Serialize) -> Result<(), String> {

@@ -62,6 +62,7 @@ mod tests {
             p95_us: 0.0,
             p99_us: 2500.0,
             max_us: 9000.0,
+            latency: Default::default(),
         };
         let point = SeriesPoint {
             second: 3.0,
@@ -69,6 +70,8 @@ mod tests {
             kinds: vec![kind],
             errors: 0,
             retries: 2,
+            errors_by_sqlstate: Default::default(),
+            retries_by_sqlstate: Default::default(),
         };
         let text = line(&point, "NOPM");
         assert!(text.contains("60,000"), "{text}");

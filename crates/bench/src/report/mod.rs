@@ -1,14 +1,17 @@
 //! Results as people and programs read them.
 //!
 //! Read in this order: `summary` (figures computed once from a run), `table` (text for the terminal), `live` (one line
-//! per second), `json` (everything, for programs), `chart` and `html` (one self-contained page).
+//! per second), `json` (everything, for programs), `store` (runs in SQLite), `page` (what every
+//! page is made of), `charts` (what is drawn), `html` (what stands on which page).
 //! Promises: all forms show the same figures, from the same `Summary`.
 
 pub mod summary;
 pub mod table;
 pub mod live;
 pub mod json;
-pub mod chart;
+pub mod store;
+pub mod page;
+pub mod charts;
 pub mod html;
 
 pub use summary::Summary;

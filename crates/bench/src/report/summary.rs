@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use crate::measure::RunOutcome;
 use crate::measure::collector::KindTotals;
+use crate::measure::durability::Durability;
 
-/// One transaction type. Latencies in milliseconds.
+/// One transaction type. Latencies in milliseconds; NaN, null in JSON, where the run cannot say (see [`OpenLoopSummary`]).
 #[derive(Clone, Debug, Serialize)]
 pub struct KindSummary {
     pub name: &'static str,
@@ -20,6 +21,10 @@ pub struct KindSummary {
     pub p99_ms: f64,
     pub p999_ms: f64,
     pub max_ms: f64,
+    /// From when it was begun, in an open loop; all else counts from when it was due.
+    pub service_p50_ms: Option<f64>,
+    pub service_p99_ms: Option<f64>,
+    pub service_p999_ms: Option<f64>,
     pub rollbacks: u64,
     pub skipped: u64,
     pub errors: u64,
@@ -39,12 +44,24 @@ pub struct ErrorSummary {
     pub example: Option<String>,
 }
 
+/// What an open loop asked for and got.
+#[derive(Clone, Debug, Serialize)]
+pub struct OpenLoopSummary {
+    pub offered_per_s: f64,
+    pub achieved_per_s: f64,
+    /// Below [`ACHIEVED_MIN`] a queue grew to the end of the run: its tail would be longer in a longer run, so that tail
+    /// percentiles say nothing and are left out.
+    pub achieved_share: f64,
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     pub measured_s: f64,
     pub kinds: Vec<KindSummary>,
     /// Transactions of all types per second. A delivery counts once, when it is done.
     pub transactions_per_s: f64,
+    pub open_loop: Option<OpenLoopSummary>,
+    pub durability: Option<Durability>,
     pub errors: Vec<ErrorSummary>,
     pub retries: u64,
     pub reconnects: u64,
@@ -61,6 +78,8 @@ pub struct Summary {
 
 /// Above this share of its threads' time the driver may be what limits the run.
 const SATURATION_MAX: f64 = 0.8;
+/// An open loop that does less of what was due than this did not keep up.
+pub const ACHIEVED_MIN: f64 = 0.99;
 
 impl Summary {
     /// `queued` names a type whose transactions are done under another name (queueing a delivery): it does not
@@ -111,6 +130,8 @@ impl Summary {
             } else {
                 0.0
             },
+            open_loop: None,
+            durability: None,
             errors: errors(totals),
             retries: totals.retried.values().sum(),
             reconnects: totals.reconnects,
@@ -127,8 +148,47 @@ impl Summary {
             bytes_per_transaction: all_traffic.1 as f64 / done,
             warnings: Vec::new(),
         };
+        if let Some(offered) = outcome.offered {
+            summary.judge_open_loop(offered as f64, asked, outcome.measured_s);
+        }
         summary.warn();
         summary
+    }
+
+    /// Adds the evidence that commits waited for a disk; `writing` are the types that write.
+    pub fn with_durability(mut self, outcome: &RunOutcome, writing: &[usize], connections: usize) -> Summary {
+        let durability = Durability::of(outcome, writing, connections);
+        if durability.durable == Some(false) {
+            self.warnings.push(durability.says());
+        }
+        self.durability = Some(durability);
+        self
+    }
+
+    fn judge_open_loop(&mut self, offered: f64, achieved: f64, measured_s: f64) {
+        let achieved_share = achieved / offered.max(1.0);
+        self.open_loop = Some(OpenLoopSummary {
+            offered_per_s: offered / measured_s.max(1e-9),
+            achieved_per_s: achieved / measured_s.max(1e-9),
+            achieved_share,
+        });
+        if achieved_share < ACHIEVED_MIN {
+            self.warnings.push(format!(
+                "only {:.1} % of what was due was done: the queue grew to the end, so that percentiles above p90 would only \
+                 tell how long the run was, and are left out",
+                100.0 * achieved_share
+            ));
+            for kind in &mut self.kinds {
+                for tail in [
+                    &mut kind.p95_ms,
+                    &mut kind.p99_ms,
+                    &mut kind.p999_ms,
+                    &mut kind.max_ms,
+                ] {
+                    *tail = f64::NAN;
+                }
+            }
+        }
     }
 
     fn warn(&mut self) {
@@ -166,6 +226,9 @@ impl KindSummary {
         let latency = &totals.latency;
         let count = latency.len();
         let at = |quantile: f64| latency.value_at_quantile(quantile) as f64 / 1e6;
+        let service = &totals.service;
+        let service_at =
+            |quantile: f64| (!service.is_empty()).then(|| service.value_at_quantile(quantile) as f64 / 1e6);
         let per_transaction = |number: u64| number as f64 / count.max(1) as f64;
         KindSummary {
             name,
@@ -182,6 +245,9 @@ impl KindSummary {
             } else {
                 latency.max() as f64 / 1e6
             },
+            service_p50_ms: service_at(0.5),
+            service_p99_ms: service_at(0.99),
+            service_p999_ms: service_at(0.999),
             rollbacks: totals.rolled_back,
             skipped: totals.skipped,
             errors: totals.errors,
@@ -231,6 +297,7 @@ mod tests {
                 let sample = Sample {
                     kind,
                     latency_ns: 2_000_000,
+                    service_ns: None,
                     rolled_back: false,
                     skipped: 0,
                     retries: 0,
@@ -241,13 +308,11 @@ mod tests {
         }
         totals.failure(0, "40001", || "serialization".into(), true);
         let outcome = RunOutcome {
-            totals,
-            series: Vec::new(),
-            measured_s: 10.0,
             server_cpu_s: Some(2.0),
             driver_cpu_s: 9.0,
             driver_saturation: 0.9,
-            abandoned: 0,
+            measured_s: 10.0,
+            ..RunOutcome::of(totals)
         };
         let summary = Summary::new(&outcome, &["A", "QUEUED", "DONE"], Some(1), Some(2));
         assert_eq!(summary.kinds[0].share_percent, 60.0);
@@ -258,5 +323,42 @@ mod tests {
         assert_eq!(summary.kinds[0].bytes_received_per_transaction, 300.0);
         assert_eq!(summary.errors[0].failed, 1);
         assert_eq!(summary.warnings.len(), 1);
+    }
+
+    #[test]
+    fn an_open_loop_that_falls_behind_tells_no_tail() {
+        let summary = |offered: u64| {
+            let mut totals = Collector::new(1);
+            for _ in 0..980 {
+                let sample = Sample {
+                    kind: 0,
+                    latency_ns: 5_000_000,
+                    service_ns: Some(2_000_000),
+                    rolled_back: false,
+                    skipped: 0,
+                    retries: 0,
+                    traffic: Traffic::default(),
+                };
+                totals.success(sample, true);
+            }
+            let outcome = RunOutcome {
+                offered: Some(offered),
+                ..RunOutcome::of(totals)
+            };
+            Summary::new(&outcome, &["A"], None, None)
+        };
+        let (kept, behind) = (summary(985), summary(1_000));
+        assert!((kept.kinds[0].p999_ms - 5.0).abs() < 0.01);
+        assert!(
+            kept.kinds[0]
+                .service_p99_ms
+                .is_some_and(|ms| (ms - 2.0).abs() < 0.01)
+        );
+        assert!(behind.kinds[0].p99_ms.is_nan() && (behind.kinds[0].p50_ms - 5.0).abs() < 0.01);
+        let open_loop = behind.open_loop.expect("it was one");
+        assert_eq!(
+            (open_loop.offered_per_s, open_loop.achieved_share),
+            (1_000.0, 0.98)
+        );
     }
 }

@@ -56,6 +56,7 @@ pub fn grouped(value: f64) -> String {
 /// Milliseconds with as many decimals as are worth reading.
 pub fn milliseconds(value: f64) -> String {
     match value {
+        v if v.is_nan() => "-".to_string(),
         v if v >= 1000.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
         v => format!("{v:.3}"),
@@ -113,6 +114,41 @@ fn kind_row(kind: &KindSummary) -> Vec<String> {
     ]
 }
 
+/// An open loop's two clocks side by side: from when transactions were due, and from when they were begun.
+pub fn open_loop_lines(summary: &Summary) -> String {
+    let Some(open_loop) = &summary.open_loop else {
+        return String::new();
+    };
+    let header = [
+        "type",
+        "response p50",
+        "p99",
+        "p99.9 ms",
+        "service p50",
+        "p99",
+        "p99.9 ms",
+    ];
+    let shown = |value: Option<f64>| value.map_or("-".to_string(), milliseconds);
+    let rows: Vec<Vec<String>> = summary
+        .kinds
+        .iter()
+        .filter(|kind| kind.service_p50_ms.is_some())
+        .map(|kind| {
+            let mut row = vec![kind.name.to_string()];
+            row.extend([kind.p50_ms, kind.p99_ms, kind.p999_ms].map(milliseconds));
+            row.extend([kind.service_p50_ms, kind.service_p99_ms, kind.service_p999_ms].map(shown));
+            row
+        })
+        .collect();
+    format!(
+        "{}\noffered {:.1} a second, achieved {:.1}, which is {:.2} %\n",
+        table(&header, &rows),
+        open_loop.offered_per_s,
+        open_loop.achieved_per_s,
+        100.0 * open_loop.achieved_share
+    )
+}
+
 /// Errors by SQLSTATE, or one line that there were none.
 pub fn error_table(summary: &Summary) -> String {
     if summary.errors.is_empty() {
@@ -154,6 +190,13 @@ pub fn resource_lines(summary: &Summary) -> String {
         format!("{:.1}", summary.round_trips_per_transaction),
     );
     line("bytes per transaction", grouped(summary.bytes_per_transaction));
+    if let Some(durability) = summary
+        .durability
+        .as_ref()
+        .filter(|one| one.durable != Some(false))
+    {
+        writeln!(out, "durability: {}", durability.says()).expect("writing to a String cannot fail");
+    }
     for warning in &summary.warnings {
         writeln!(out, "WARNING: {warning}").expect("writing to a String cannot fail");
     }

@@ -1,12 +1,15 @@
-//! The simplest experiment: N connections, each of which runs the same short exchange as fast as answers come.
+//! The simplest experiment: N connections, each of which runs the same short exchange as fast as answers come, or, in an
+//! open loop, whenever one is due and a connection is free.
 
 use std::sync::Arc;
 
 use crate::driver::{DriverResult, Session, StatementSet, Target, Wait};
+use crate::measure::arrivals::OpenLoop;
 use crate::measure::cpu::ProcessTree;
 use crate::measure::run::{self, SeriesPoint};
 use crate::measure::{RunOutcome, RunPlan, Sample, ThreadContext, Timeline};
 
+#[derive(Clone)]
 pub struct LoopPlan<'a> {
     pub target: &'a Target,
     pub server: Option<ProcessTree>,
@@ -16,6 +19,8 @@ pub struct LoopPlan<'a> {
     pub duration_s: f64,
     pub kinds: &'static [&'static str],
     pub statements: Arc<StatementSet>,
+    /// `None`: the closed loop.
+    pub open_loop: Option<OpenLoop>,
 }
 
 /// One connection's work: called again and again on its session.
@@ -38,6 +43,7 @@ pub fn run(
         timeline,
         kinds: plan.kinds,
         server: plan.server,
+        open_loop: plan.open_loop,
         watch,
     };
     run::execute(run_plan, |context, fibers| {
@@ -66,6 +72,13 @@ fn connection(
     timeline.ready(wait);
     let mut due = timeline.now_ns();
     while !timeline.is_over() {
+        if context.arrivals.is_some() {
+            match context.next_due(wait) {
+                Some(at) => due = at,
+                None => break,
+            }
+        }
+        let begun = timeline.now_ns();
         let before = session.traffic;
         let result = step(&mut session, wait);
         let now = timeline.now_ns();
@@ -74,10 +87,11 @@ fn connection(
         match result {
             Ok(()) => {
                 let traffic = session.traffic.since(before);
-                let latency_ns = now - due;
+                let latency_ns = now.saturating_sub(due);
                 let sample = Sample {
                     kind: 0,
                     latency_ns,
+                    service_ns: context.arrivals.as_ref().map(|_| now - begun),
                     rolled_back: false,
                     skipped: 0,
                     retries: 0,

@@ -37,6 +37,13 @@ pub const KIND_NAMES: &[&str] = &[
     "DELIVERY_BG",
 ];
 
+/// The types that write, by their place in [`KIND_NAMES`].
+pub const WRITING: [usize; 3] = [
+    Kind::NewOrder as usize,
+    Kind::Payment as usize,
+    Kind::DeliveryBackground as usize,
+];
+
 /// How transactions are chosen (clause 5.2.4.2 allows both).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MixMode {

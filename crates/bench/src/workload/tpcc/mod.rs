@@ -28,7 +28,7 @@ pub mod delivery_results;
 pub mod acid;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -48,7 +48,9 @@ use self::transactions::Scratch;
 use self::transactions::delivery::Delivered;
 use self::transactions::new_order::OrderProgress;
 use crate::driver::{Admin, FiberLoop, StatementSet, Target};
+use crate::measure::arrivals::OpenLoop;
 use crate::measure::cpu::ProcessTree;
+use crate::measure::readback;
 use crate::measure::run::{self, SeriesPoint};
 use crate::measure::{RunOutcome, RunPlan, ThreadContext, Timeline};
 use crate::workload::pool::Pool;
@@ -133,6 +135,8 @@ pub struct Settings {
     pub home: HomeMode,
     /// True terminals: ten per warehouse with keying and think times times this factor.
     pub pace: Option<f64>,
+    /// Transactions are due at times of their own; None: when the last one has ended.
+    pub open_loop: Option<OpenLoop>,
     /// Of the terminals' transactions; None: the server's default.
     pub isolation: Option<Isolation>,
     pub retries_max: u32,
@@ -158,6 +162,7 @@ impl Settings {
             mix: mix::DEFAULT_WEIGHTS,
             home: HomeMode::Auto,
             pace: None,
+            open_loop: None,
             isolation: None,
             retries_max: 10,
             load: LoadMode::Auto,
@@ -175,6 +180,8 @@ pub struct Experiment {
     pub settings: Settings,
     pub target: String,
     pub server_version: String,
+    /// As the server says them, by name; empty where it says none.
+    pub server_settings: BTreeMap<String, String>,
     pub warehouses: i32,
     pub terminals: usize,
     pub load: Option<LoadReport>,
@@ -254,6 +261,7 @@ pub fn experiment(
     let mut experiment = Experiment {
         target: target.to_string(),
         server_version: admin.server_version().to_string(),
+        server_settings: readback::settings(&mut admin).unwrap_or_default(),
         warehouses: settings.warehouses,
         terminals: 0,
         load: None,
@@ -369,6 +377,7 @@ fn run_measured(
         timeline,
         kinds: KIND_NAMES,
         server,
+        open_loop: settings.open_loop,
         watch: &mut watch,
     };
     let outcome = run::execute(plan, |context, fibers| crew.populate(context, fibers))?;

@@ -1,7 +1,8 @@
 //! A terminal: chooses transactions, runs them with retries, and counts what happened.
 //!
-//! Two ways to live. *Closed loop*: the next transaction is due when the last one ended, on the terminal's own
-//! session; the deferred part of a delivery runs there too. *Keyed* (clause 5.2.5): keying and think times pass
+//! Three ways to live. *Closed loop*: the next transaction is due when the last one ended, on the terminal's own
+//! session; the deferred part of a delivery runs there too. *Open loop*: as the closed loop, but a transaction is due at
+//! a time of its own, and the next free terminal takes it. *Keyed* (clause 5.2.5): keying and think times pass
 //! between transactions, sessions come from a pool, and deferred deliveries go to background workers.
 //!
 //! Invariants
@@ -67,6 +68,7 @@ impl Runner {
     fn perform(&mut self, kind: Kind, due_ns: u64, input: &Input, wait: &Wait<'_>) {
         let mut traffic = Traffic::default();
         let mut retries = 0;
+        let begun = self.context.timeline.now_ns();
         loop {
             let result = self.attempt(input, &mut traffic, wait);
             let now = self.context.timeline.now_ns();
@@ -82,6 +84,7 @@ impl Runner {
                     let sample = Sample {
                         kind: kind as usize,
                         latency_ns: now.saturating_sub(due_ns),
+                        service_ns: self.context.arrivals.as_ref().map(|_| now.saturating_sub(begun)),
                         rolled_back: outcome == Outcome::RolledBack,
                         skipped: if let Outcome::CommittedWithSkips(skipped) = outcome {
                             skipped
@@ -201,7 +204,14 @@ impl Terminal {
                     break;
                 }
             }
-            self.transaction(kind, wait);
+            let due = match self.runner.context.arrivals {
+                None => timeline.now_ns(),
+                Some(_) => match self.runner.context.next_due(wait) {
+                    Some(due) => due,
+                    None => break,
+                },
+            };
+            self.transaction(kind, due, wait);
             if let Some(pace) = self.runner.shared.pace {
                 let think = think_s(&mut self.source.prng, kind.think_mean_s());
                 self.pause(think * pace, wait);
@@ -225,7 +235,7 @@ impl Terminal {
         wait.until(self.runner.context.timeline.now_ns() + (seconds * 1e9) as u64);
     }
 
-    fn transaction(&mut self, kind: Kind, wait: &Wait<'_>) {
+    fn transaction(&mut self, kind: Kind, due: u64, wait: &Wait<'_>) {
         if !self.runner.shared.home_fixed {
             // A terminal that moves stands at any district of its new warehouse.
             self.warehouse = self.source.prng.between(1, self.source.warehouses as i64) as i32;
@@ -237,16 +247,14 @@ impl Terminal {
             Kind::Payment => Input::Payment(self.source.payment(warehouse)),
             Kind::OrderStatus => Input::OrderStatus(self.source.order_status(warehouse)),
             Kind::StockLevel => Input::StockLevel(self.source.stock_level(warehouse, self.district)),
-            Kind::Delivery | Kind::DeliveryBackground => return self.delivery(warehouse, wait),
+            Kind::Delivery | Kind::DeliveryBackground => return self.delivery(warehouse, due, wait),
         };
-        let due = self.runner.context.timeline.now_ns();
         self.runner.perform(kind, due, &input, wait);
     }
 
     /// Queues a delivery, which is all that the terminal's user waits for.
-    fn delivery(&mut self, warehouse: i32, wait: &Wait<'_>) {
+    fn delivery(&mut self, warehouse: i32, due: u64, wait: &Wait<'_>) {
         let timeline = Arc::clone(&self.runner.context.timeline);
-        let due = timeline.now_ns();
         let input = self.source.delivery(warehouse);
         if let Some(queue) = &self.deliveries {
             queue.borrow_mut().push_back((due, input));
@@ -255,6 +263,7 @@ impl Terminal {
         let queued = Sample {
             kind: Kind::Delivery as usize,
             latency_ns: now - due,
+            service_ns: None,
             rolled_back: false,
             skipped: 0,
             retries: 0,

@@ -1,0 +1,174 @@
+//! `mote bench runs` and `mote bench diff`: what a store holds, and how two of its runs differ.
+
+use serde_json::Value;
+
+use super::args::{DiffArgs, RunsArgs};
+use crate::measure::statistics::{self, Block, Metric, Plan, Verdict};
+use crate::report::store::{RunLine, Store};
+use crate::report::table;
+
+pub fn list(args: &RunsArgs) -> Result<bool, String> {
+    let runs = Store::existing(&args.store)?.runs()?;
+    let rows: Vec<Vec<String>> = runs.iter().map(line).collect();
+    let header = [
+        "run",
+        "when (UTC)",
+        "experiment",
+        "per second",
+        "durable",
+        "verdict",
+        "server",
+        "target",
+    ];
+    print!("{}", table::table(&header, &rows));
+    Ok(true)
+}
+
+fn line(run: &RunLine) -> Vec<String> {
+    vec![
+        run.id.to_string(),
+        utc(run.unix_time_s),
+        run.experiment.clone(),
+        table::grouped(run.transactions_per_s),
+        match run.durable {
+            Some(true) => "yes",
+            Some(false) => "NO",
+            None => "-",
+        }
+        .to_string(),
+        table::pass(run.pass).to_string(),
+        run.server_version.clone(),
+        run.target.clone(),
+    ]
+}
+
+/// Compares run B with run A by blocks of seconds. Fails when B is slower in any figure.
+pub fn diff(args: &DiffArgs) -> Result<bool, String> {
+    let store = Store::existing(&args.store)?;
+    let (a, b) = (store.run(args.a)?, store.run(args.b)?);
+    for (name, run) in [("A", &a), ("B", &b)] {
+        println!(
+            "{name}: run {}, {}, {} at {}, {}",
+            run.id,
+            run.experiment,
+            run.server_version,
+            run.target,
+            utc(run.unix_time_s)
+        );
+    }
+    for difference in differing_settings(&store.settings(a.id)?, &store.settings(b.id)?) {
+        println!("setting {difference}");
+    }
+    let (of_a, of_b) = (store.seconds(a.id)?, store.seconds(b.id)?);
+    let plan = Plan {
+        confidence: args.confidence,
+        paired: false,
+        ..Plan::default()
+    };
+    let metrics = [
+        Metric::Throughput,
+        Metric::Quantile(0.5),
+        Metric::Quantile(0.9),
+        Metric::Quantile(0.99),
+    ];
+    let (mut rows, mut slower) = (Vec::new(), false);
+    for kind in &of_a {
+        let Some(other) = of_b.iter().find(|other| other.kind == kind.kind) else {
+            return Err(format!(
+                "run {} has no {}: these are different experiments",
+                b.id, kind.kind
+            ));
+        };
+        let blocks = |seconds: &[Block]| statistics::blocks_of(seconds);
+        for one in statistics::compare(&blocks(&kind.seconds), &blocks(&other.seconds), &metrics, plan) {
+            slower |= one.verdict == Verdict::Slower;
+            rows.push(comparison_row(&kind.kind, &one));
+        }
+    }
+    print!("{}", table::table(&COMPARISON_HEADER, &rows));
+    println!(
+        "Intervals hold with {:.0} % for each type. They know how much each run varied within itself, not what differs from \
+         run to run: for that, `mote bench versus` interleaves.",
+        100.0 * args.confidence
+    );
+    Ok(!slower)
+}
+
+pub const COMPARISON_HEADER: [&str; 7] = ["type", "figure", "A", "B", "B / A", "interval", "verdict"];
+
+/// A line of a table of comparisons. Latencies are in milliseconds.
+pub fn comparison_row(kind: &str, one: &statistics::Comparison) -> Vec<String> {
+    let value = |value: f64| {
+        if one.metric == Metric::Throughput.name() {
+            table::grouped(value)
+        } else {
+            table::milliseconds(value)
+        }
+    };
+    vec![
+        kind.to_string(),
+        one.metric.clone(),
+        value(one.base),
+        value(one.other),
+        format!("{:.3}", one.ratio),
+        if one.high.is_finite() {
+            format!("{:.3} to {:.3}", one.low, one.high)
+        } else {
+            "too little to tell".to_string()
+        },
+        one.verdict.word().to_string(),
+    ]
+}
+
+fn differing_settings(a: &Value, b: &Value) -> Vec<String> {
+    let names = [a, b]
+        .into_iter()
+        .filter_map(Value::as_object)
+        .flat_map(|members| members.keys());
+    let names: std::collections::BTreeSet<&String> = names.collect();
+    let different = names
+        .into_iter()
+        .filter(|name| a[name.as_str()] != b[name.as_str()]);
+    different
+        .map(|name| format!("{name}: A {}, B {}", a[name.as_str()], b[name.as_str()]))
+        .collect()
+}
+
+/// Seconds since 1970 as a date and a time (Howard Hinnant's days-to-civil algorithm).
+pub fn utc(unix_time_s: i64) -> String {
+    let (days, second) = (unix_time_s.div_euclid(86_400), unix_time_s.rem_euclid(86_400));
+    let shifted = days + 719_468; // days since 1 March of the year 0
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn dates() {
+        assert_eq!(utc(0), "1970-01-01 00:00");
+        assert_eq!(utc(951_825_540), "2000-02-29 11:59");
+        assert_eq!(utc(1_735_689_599), "2024-12-31 23:59");
+    }
+
+    #[test]
+    fn settings_that_differ_are_named() {
+        let (a, b) = (json!({"x": 1, "y": 2}), json!({"x": 1, "y": 3, "z": null}));
+        assert_eq!(differing_settings(&a, &b), ["y: A 2, B 3"]);
+    }
+}

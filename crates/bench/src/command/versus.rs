@@ -1,0 +1,311 @@
+//! `mote bench versus`: any number of systems under the same work, interleaved, with intervals and verdicts.
+//!
+//! Every round is one block of the bootstrap: the systems of a round are paired, since they share what the machine did.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::args::{TargetArgs, VersusArgs, VersusWorkload};
+use super::quiet::Quiet;
+use super::runs::{COMPARISON_HEADER, comparison_row};
+use super::tpcc::summarize;
+use super::{Subject, default_driver_threads};
+use crate::driver::Admin;
+use crate::measure::RunOutcome;
+use crate::measure::arrivals::OpenLoop;
+use crate::measure::buckets::Buckets;
+use crate::measure::readback;
+use crate::measure::statistics::{self, BLOCKS_MIN, Block, Comparison, Metric, Plan, Verdict};
+use crate::report::{Summary, html, json, table};
+use crate::server::EmbeddedServer;
+use crate::workload::closed_loop::LoopPlan;
+use crate::workload::point;
+use crate::workload::tpcc::consistency::{self, ConditionVerdict};
+use crate::workload::tpcc::mix::WRITING;
+use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Settings};
+
+const METRICS: [Metric; 4] = [
+    Metric::Throughput,
+    Metric::Quantile(0.5),
+    Metric::Quantile(0.9),
+    Metric::Quantile(0.99),
+];
+
+/// A system and what it did, a block per round.
+pub struct Contender {
+    pub name: String,
+    subject: Subject,
+    pub server_version: String,
+    pub blocks: Vec<Block>,
+    /// Of the last round.
+    pub summary: Option<Summary>,
+    conditions: Vec<ConditionVerdict>,
+}
+
+/// How a system compares with the first.
+#[derive(Serialize)]
+pub struct Outcome {
+    pub system: String,
+    pub figures: Vec<Comparison>,
+}
+
+pub fn run(args: &VersusArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    let mut contenders = contenders(args, embedded)?;
+    let mut quiet = Quiet::new(args.output.quiet);
+    if !args.no_load {
+        for contender in &contenders {
+            prepare(args, contender, &mut quiet)?;
+        }
+    }
+    let orders = statistics::balanced_orders(contenders.len());
+    let rounds = args.rounds.max(BLOCKS_MIN).next_multiple_of(orders.len());
+    for round in 0..rounds {
+        for &system in &orders[round % orders.len()] {
+            let (block, summary) = measure(args, &contenders[system], &mut quiet)?;
+            let contender = &mut contenders[system];
+            quiet.say(&format!(
+                "round {} of {rounds}  {:<12} {:>12} a second",
+                round + 1,
+                contender.name,
+                table::grouped(summary.transactions_per_s)
+            ));
+            contender.blocks.push(block);
+            contender.summary = Some(summary);
+        }
+    }
+    if args.workload == VersusWorkload::Tpcc {
+        for contender in &mut contenders {
+            let mut admin = Admin::connect(&contender.subject.target)
+                .map_err(|error| format!("{}: {error}", contender.name))?;
+            contender.conditions = consistency::check_all(&mut admin, |_| {});
+        }
+    }
+    let results = judge(&contenders, args.confidence);
+    let pass = passes(&contenders, &results);
+    print!("{}", text(args, &contenders, &results, rounds));
+    println!("\n{} {DISCLAIMER}", table::pass(pass));
+    report(args, &contenders, &results, rounds, pass)?;
+    for contender in contenders {
+        contender.subject.stop()?;
+    }
+    Ok(pass)
+}
+
+fn contenders(args: &VersusArgs, embedded: &dyn EmbeddedServer) -> Result<Vec<Contender>, String> {
+    if args.system.len() < 2 {
+        return Err("a comparison needs two systems at least: --system OLD=URL --system NEW=URL".into());
+    }
+    let each = args.system.iter().map(|text| {
+        let (name, url) = text
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty() && !name.contains(':'))
+            .ok_or_else(|| format!("\"{text}\" is not of the form NAME=URL"))?;
+        let subject = Subject::new(&TargetArgs::server(url), embedded)?;
+        let admin = Admin::connect(&subject.target).map_err(|error| format!("{name}: {error}"))?;
+        Ok(Contender {
+            name: name.to_string(),
+            server_version: admin.server_version().to_string(),
+            subject,
+            blocks: Vec::new(),
+            summary: None,
+            conditions: Vec::new(),
+        })
+    });
+    each.collect()
+}
+
+fn open_loop(args: &VersusArgs) -> Option<OpenLoop> {
+    args.open_loop.rate.map(|rate| OpenLoop {
+        rate,
+        arrivals: args.open_loop.arrivals,
+        seed: args.measured.seed,
+    })
+}
+
+fn settings(args: &VersusArgs, load: LoadMode) -> Settings {
+    let threads = args
+        .measured
+        .driver_threads
+        .unwrap_or_else(default_driver_threads);
+    Settings {
+        driver_threads: threads.clamp(1, args.connections.max(1)),
+        warmup_s: args.measured.warmup,
+        duration_s: args.measured.duration,
+        seed: args.measured.seed,
+        mix: args.terminals.mix,
+        home: args.terminals.home,
+        isolation: args.terminals.isolation,
+        open_loop: open_loop(args),
+        load,
+        check: false,
+        ..Settings::closed_loop(args.warehouses, args.connections.max(1))
+    }
+}
+
+fn prepare(args: &VersusArgs, contender: &Contender, quiet: &mut Quiet) -> Result<(), String> {
+    let named = |error: String| format!("{}: {error}", contender.name);
+    let target = &contender.subject.target;
+    match args.workload {
+        // Every system begins from the same database, not from what an earlier comparison left to one of them.
+        VersusWorkload::Tpcc => {
+            let settings = settings(args, LoadMode::Only);
+            tpcc::experiment(settings, target, contender.subject.processes, quiet).map_err(named)?;
+        }
+        VersusWorkload::Point => {
+            point::set_up(target, args.rows).map_err(|error| named(error.to_string()))?
+        }
+    }
+    Ok(())
+}
+
+/// One system's part of a round.
+fn measure(args: &VersusArgs, contender: &Contender, quiet: &mut Quiet) -> Result<(Block, Summary), String> {
+    let named = |error: String| format!("{}: {error}", contender.name);
+    let subject = &contender.subject;
+    match args.workload {
+        VersusWorkload::Tpcc => {
+            // What each round says of itself is noise beside the comparison.
+            let mut silent = Quiet::new(true);
+            let settings = settings(args, LoadMode::Never);
+            let experiment =
+                tpcc::experiment(settings, &subject.target, subject.processes, &mut silent).map_err(named)?;
+            let outcome = experiment
+                .outcome
+                .ok_or_else(|| named("nothing was measured".into()))?;
+            let summary = summarize(&outcome).with_durability(&outcome, &WRITING, args.connections);
+            // New orders stand for the mix, whose shares are fixed.
+            Ok((block(&outcome), summary))
+        }
+        VersusWorkload::Point => {
+            let plan = LoopPlan {
+                target: &subject.target,
+                server: subject.processes,
+                connections: args.connections.max(1),
+                driver_threads: settings(args, LoadMode::Never).driver_threads,
+                warmup_s: args.measured.warmup,
+                duration_s: args.measured.duration,
+                kinds: point::KINDS,
+                statements: point::shared_statements(),
+                open_loop: open_loop(args),
+            };
+            let outcome = point::run(&plan, args.rows, args.measured.seed, &mut |_| {}).map_err(named)?;
+            if let Some((state, number)) = outcome.totals.errors.first_key_value() {
+                quiet.say(&format!(
+                    "{}: {number} selects failed with {state}",
+                    contender.name
+                ));
+            }
+            let summary = Summary::new(&outcome, point::KINDS, None, None);
+            Ok((block(&outcome), summary))
+        }
+    }
+}
+
+/// The first type of transaction within the measured window.
+fn block(outcome: &RunOutcome) -> Block {
+    Block {
+        seconds: outcome.measured_s,
+        latency: Buckets::of(&outcome.totals.kinds[0].latency),
+    }
+}
+
+fn judge(contenders: &[Contender], confidence: f64) -> Vec<Outcome> {
+    let plan = Plan {
+        confidence,
+        ..Plan::default()
+    };
+    let (base, others) = contenders.split_first().expect("at least two systems");
+    let each = others.iter().map(|other| Outcome {
+        system: other.name.clone(),
+        figures: statistics::compare(&base.blocks, &other.blocks, &METRICS, plan),
+    });
+    each.collect()
+}
+
+fn passes(contenders: &[Contender], results: &[Outcome]) -> bool {
+    let figures = results.iter().flat_map(|result| &result.figures);
+    let mut conditions = contenders.iter().flat_map(|contender| &contender.conditions);
+    conditions.all(|verdict| verdict.pass) && !figures.into_iter().any(|one| one.verdict == Verdict::Slower)
+}
+
+fn text(args: &VersusArgs, contenders: &[Contender], results: &[Outcome], rounds: usize) -> String {
+    let base = &contenders[0];
+    let mut out = format!(
+        "base: {} ({}), {rounds} rounds of {} s, {:.0} % sure of all figures of a comparison together\n\n",
+        base.name,
+        base.server_version,
+        args.measured.duration,
+        100.0 * args.confidence
+    );
+    let mut header = COMPARISON_HEADER;
+    (header[0], header[2], header[3], header[4]) = ("system", "base", "system", "ratio");
+    let rows: Vec<Vec<String>> = results
+        .iter()
+        .flat_map(|result| {
+            result
+                .figures
+                .iter()
+                .map(|one| comparison_row(&result.system, one))
+        })
+        .collect();
+    out += &table::table(&header, &rows);
+    for contender in contenders {
+        for verdict in contender.conditions.iter().filter(|verdict| !verdict.pass) {
+            out += &format!("{}: {}\n", contender.name, table::condition_line(verdict));
+        }
+        for warning in contender.summary.iter().flat_map(|summary| &summary.warnings) {
+            out += &format!("WARNING: {}: {warning}\n", contender.name);
+        }
+    }
+    out
+}
+
+fn report(
+    args: &VersusArgs,
+    contenders: &[Contender],
+    results: &[Outcome],
+    rounds: usize,
+    pass: bool,
+) -> Result<(), String> {
+    if args.output.json.is_none() && args.html.is_none() {
+        return Ok(());
+    }
+    let systems: Vec<_> = contenders
+        .iter()
+        .map(|contender| {
+            let settings = Admin::connect(&contender.subject.target)
+                .and_then(|mut admin| readback::settings(&mut admin))
+                .unwrap_or_default();
+            json!({
+                "name": contender.name,
+                "target": contender.subject.target.to_string(),
+                "server_version": contender.server_version,
+                "server_settings": settings,
+                "rounds": contender.blocks.iter().map(|block| json!({
+                    "seconds": block.seconds, "latency": block.latency})).collect::<Vec<_>>(),
+                "last_round": contender.summary,
+                "consistency": contender.conditions,
+            })
+        })
+        .collect();
+    let document = json!({
+        "experiment": "versus",
+        "disclaimer": DISCLAIMER,
+        "environment": json::environment(),
+        "workload": if args.workload == VersusWorkload::Tpcc { "order entry, new orders" } else { "one-row selects" },
+        "confidence": args.confidence,
+        "rounds": rounds,
+        "settings": settings(args, LoadMode::Never),
+        "systems": systems,
+        "comparisons": results,
+        "pass": pass,
+    });
+    if let Some(path) = &args.output.json {
+        json::write(path, &document)?;
+    }
+    if let Some(path) = &args.html {
+        let page = html::versus(&document, contenders, results);
+        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}

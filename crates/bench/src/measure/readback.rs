@@ -1,0 +1,44 @@
+//! What a server says of its own settings, so that a figure can be told from one under other settings.
+
+use std::collections::BTreeMap;
+
+use crate::driver::{Admin, DriverResult};
+
+/// All settings with their units, by name.
+pub fn settings(admin: &mut Admin) -> DriverResult<BTreeMap<String, String>> {
+    let rows = admin.query("SELECT name, setting, unit FROM pg_settings")?;
+    // A server that only pretends (canned bytes) answers anything with one column.
+    let each = rows.iter().filter_map(|row| {
+        let [name, setting, unit] = row.as_slice() else {
+            return None;
+        };
+        let setting = setting.clone().unwrap_or_default();
+        let shown = match unit.as_deref() {
+            None | Some("") => setting,
+            Some(unit) => format!("{setting} x {unit}"),
+        };
+        Some((name.clone()?, shown))
+    });
+    Ok(each.collect())
+}
+
+/// Those that decide whether commits are durable, and those that decide most about speed; what a report shows first.
+pub const TELLING: [&str; 17] = [
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_sync_method",
+    "wal_level",
+    "commit_delay",
+    "synchronous_standby_names",
+    "default_transaction_isolation",
+    "shared_buffers",
+    "work_mem",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "max_connections",
+    "autovacuum",
+    "jit",
+    "data_checksums",
+    "data_directory",
+];
