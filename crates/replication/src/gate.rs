@@ -113,7 +113,11 @@ mod tests {
         levels.stable = Lsn(120);
         assert_eq!(released(&mut gate, &levels), [2, 3]);
         gate.hold(Level::On, Lsn(110), 7);
-        assert_eq!(released(&mut gate, &levels), [7], "behind nobody of another level");
+        assert_eq!(
+            released(&mut gate, &levels),
+            [7],
+            "behind nobody of another level"
+        );
         assert_eq!(gate.abandon(), 1);
         levels.applied = Lsn(500);
         assert!(released(&mut gate, &levels).is_empty());

@@ -88,7 +88,10 @@ mod tests {
         assert_eq!(cut(&ours.marks()[..2], 1000), Some(900));
         assert_eq!(cut(&ours.marks()[..2], 700), Some(700));
         // A term of its own behind the common one.
-        assert_eq!(cut(&[mark(1, 100, 100), mark(4, 500, 490), mark(5, 800, 800)], 990), Some(800));
+        assert_eq!(
+            cut(&[mark(1, 100, 100), mark(4, 500, 490), mark(5, 800, 800)], 990),
+            Some(800)
+        );
         assert_eq!(cut(&[mark(1, 100, 100), mark(2, 300, 300)], 9990), Some(300));
         // The same number, begun elsewhere: the term before is what they share.
         let mut twin = mark(4, 500, 490);

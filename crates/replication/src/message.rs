@@ -237,7 +237,10 @@ impl Message<'_> {
 
 impl Hello {
     fn put(&self, out: &mut Writer) {
-        out.byte(b'h').u16(self.version).u64(self.system_id).u64(self.id.0);
+        out.byte(b'h')
+            .u16(self.version)
+            .u64(self.system_id)
+            .u64(self.id.0);
         out.text(&self.name, NAME_BYTES_MAX).u32(self.promised);
         out.lsn(self.end).lsn(self.stable).marks(&self.marks);
     }
@@ -455,7 +458,10 @@ mod tests {
             for length in 0..bytes.len() {
                 let cut = Message::decode(&bytes[..length]);
                 // Log of any length is log.
-                assert!(cut.is_none() || matches!(cut, Some(Message::Wal { .. })), "{message:?}");
+                assert!(
+                    cut.is_none() || matches!(cut, Some(Message::Wal { .. })),
+                    "{message:?}"
+                );
             }
         }
     }

@@ -185,19 +185,28 @@ impl Primary {
             return Err((Reason::WrongSystem, text));
         }
         if hello.id == self.config.id {
-            let text = "the follower's directory is a copy of the primary's own, made past the clone; clone it anew";
+            let text =
+                "the follower's directory is a copy of the primary's own, made past the clone; clone it anew";
             return Err((Reason::SameDirectory, text.into()));
         }
         if hello.promised > ours {
-            let text = format!("term {ours} is over: the follower has promised itself to term {}", hello.promised);
+            let text = format!(
+                "term {ours} is over: the follower has promised itself to term {}",
+                hello.promised
+            );
             return Err((Reason::TermTooLow, text));
         }
-        if self.streams.iter().any(|stream| stream.name == *name && stream.id != hello.id) {
+        if self
+            .streams
+            .iter()
+            .any(|stream| stream.name == *name && stream.id != hello.id)
+        {
             let text = format!("another node named \"{name}\" is connected; give this one another --name");
             return Err((Reason::NameTaken, text));
         }
         let Some(cut) = self.history.common_end(self.end, &hello.marks, hello.end) else {
-            let text = "the follower's log has no term in common with this one; start it on an empty directory";
+            let text =
+                "the follower's log has no term in common with this one; start it on an empty directory";
             return Err((Reason::Diverged, text.into()));
         };
         if cut < hello.stable {
@@ -234,7 +243,11 @@ impl Primary {
                 return Ok(());
             }
         }
-        let marks = self.history.marks().iter().filter(|mark| mark.previous_end >= cut);
+        let marks = self
+            .history
+            .marks()
+            .iter()
+            .filter(|mark| mark.previous_end >= cut);
         let start = Start {
             system_id: self.config.system_id,
             id: self.config.id,
@@ -273,7 +286,11 @@ impl Primary {
                 let to = length.min(done + most);
                 let at = Lsn(from.0 + done as u64);
                 // A broken stream is found, and ended, by the next step.
-                if stream.wire.send_log(at, stable, wall_us, between(parts, done, to)).is_err() {
+                if stream
+                    .wire
+                    .send_log(at, stable, wall_us, between(parts, done, to))
+                    .is_err()
+                {
                     break;
                 }
                 done = to;
@@ -377,7 +394,9 @@ impl Primary {
             let Some(read) = source.read(stream.position, &mut self.piece[..length])? else {
                 return Ok(false);
             };
-            let sent = stream.wire.send_log(stream.position, stable, wall_us, [&self.piece[..read], &[]]);
+            let sent = stream
+                .wire
+                .send_log(stream.position, stable, wall_us, [&self.piece[..read], &[]]);
             if sent.is_err() {
                 return Ok(false);
             }

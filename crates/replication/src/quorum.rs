@@ -76,7 +76,11 @@ impl Quorum {
     }
 
     pub fn closed(&mut self, id: NodeId, stream: u64) {
-        if self.followers.get(&id).is_some_and(|follower| follower.stream == stream) {
+        if self
+            .followers
+            .get(&id)
+            .is_some_and(|follower| follower.stream == stream)
+        {
             self.followers.remove(&id);
         }
     }
@@ -112,7 +116,10 @@ impl Quorum {
     /// latest heartbeat that enough voters have answered. `None`: there was none.
     pub fn answered_ns(&self) -> Option<u64> {
         let answered = |follower: &Follower| follower.answered_ns.unwrap_or(0);
-        let least = self.rules.iter().map(|rule| self.agreed_by(rule, answered).unwrap_or(0));
+        let least = self
+            .rules
+            .iter()
+            .map(|rule| self.agreed_by(rule, answered).unwrap_or(0));
         least.min().filter(|at| *at > 0)
     }
 
@@ -126,7 +133,10 @@ impl Quorum {
     fn count(&mut self) {
         let local = self.levels.local;
         let agreed = |of: fn(&Progress) -> Lsn| {
-            let each = self.rules.iter().map(|rule| self.agreed_by(rule, |f| of(&f.progress)));
+            let each = self
+                .rules
+                .iter()
+                .map(|rule| self.agreed_by(rule, |f| of(&f.progress)));
             let least = each.fold(Some(local), |least, agreed| Some(least?.min(agreed?)))?;
             (least >= self.term_end).then_some(least)
         };
@@ -148,8 +158,8 @@ impl Quorum {
                 nth_highest(reached.map(|(_, follower)| of(follower)).collect(), *count)
             }
             Rule::Names(names) => {
-                let listed = others
-                    .filter_map(|(_, follower)| Some((names.priority(&follower.name)?, of(follower))));
+                let listed =
+                    others.filter_map(|(_, follower)| Some((names.priority(&follower.name)?, of(follower))));
                 let mut listed: Vec<(usize, T)> = listed.collect();
                 if names.method == Method::First {
                     // Stable: of several that match one entry, those with the lower id.

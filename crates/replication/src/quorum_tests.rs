@@ -10,7 +10,9 @@ fn met(rule: &Rule, followers: &[(NodeId, &str, u64)], lsn: u64) -> bool {
     let at = |id: NodeId| followers.iter().find(|f| f.0 == id).expect("it is there").2 >= lsn;
     match rule {
         Rule::Voters { count, ids } => {
-            let there = followers.iter().filter(|f| f.0 != ME && ids.contains(&f.0) && f.2 >= lsn);
+            let there = followers
+                .iter()
+                .filter(|f| f.0 != ME && ids.contains(&f.0) && f.2 >= lsn);
             there.count() >= *count
         }
         Rule::Names(names) => {
@@ -42,7 +44,11 @@ fn random_rule(prng: &mut Prng) -> Rule {
     let mut names: Vec<String> = ["a", "B", "c", "*"].map(String::from).to_vec();
     prng.shuffle(&mut names);
     names.truncate(1 + prng.below(4) as usize);
-    let method = if prng.chance(1, 2) { Method::First } else { Method::Any };
+    let method = if prng.chance(1, 2) {
+        Method::First
+    } else {
+        Method::Any
+    };
     Rule::Names(SyncNames { method, count, names })
 }
 
@@ -88,13 +94,17 @@ fn the_horizon_is_what_its_definition_says_and_never_falls() {
                     quorum.flushed_here(Lsn(local));
                 }
             }
-            let agreed = (0..=local).rev().find(|lsn| {
-                *lsn >= term_end && rules.iter().all(|rule| met(rule, &followers, *lsn))
-            });
+            let agreed = (0..=local)
+                .rev()
+                .find(|lsn| *lsn >= term_end && rules.iter().all(|rule| met(rule, &followers, *lsn)));
             // Who goes away takes nothing back; what others then reach is counted at the next report.
             if matches!(quorum.levels().stable, stable if stable.0 > highest) {
                 highest = quorum.levels().stable.0;
-                assert_eq!(Some(highest), agreed, "seed {seed}, round {round}, step {step}: {rules:?}");
+                assert_eq!(
+                    Some(highest),
+                    agreed,
+                    "seed {seed}, round {round}, step {step}: {rules:?}"
+                );
             }
             quorum.flushed_here(Lsn(local));
             highest = highest.max(agreed.unwrap_or(0));
@@ -148,9 +158,16 @@ fn the_leader_old_terms_and_old_streams_do_not_count() {
     assert_eq!(quorum.levels().stable, Lsn::ZERO, "the leader is no voter");
     quorum.opened(NodeId(2), "b", 2);
     quorum.reported(NodeId(2), 2, flushed(999), 0);
-    assert_eq!(quorum.levels().stable, Lsn::ZERO, "the term's first frame is not there");
+    assert_eq!(
+        quorum.levels().stable,
+        Lsn::ZERO,
+        "the term's first frame is not there"
+    );
     quorum.opened(NodeId(2), "b", 3);
-    assert!(!quorum.reported(NodeId(2), 2, flushed(1500), 0), "an older stream");
+    assert!(
+        !quorum.reported(NodeId(2), 2, flushed(1500), 0),
+        "an older stream"
+    );
     quorum.closed(NodeId(2), 2);
     assert!(quorum.reported(NodeId(2), 3, flushed(1000), 0));
     assert_eq!(quorum.levels().stable, Lsn(1000));
@@ -161,5 +178,8 @@ fn without_rules_the_flush_here_is_enough() {
     let mut quorum = Quorum::new(ME, Lsn(10), vec![]);
     quorum.flushed_here(Lsn(50));
     let levels = quorum.levels();
-    assert_eq!((levels.received, levels.stable, levels.applied), (Lsn(50), Lsn(50), Lsn(50)));
+    assert_eq!(
+        (levels.received, levels.stable, levels.applied),
+        (Lsn(50), Lsn(50), Lsn(50))
+    );
 }

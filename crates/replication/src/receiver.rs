@@ -114,7 +114,9 @@ impl Receiver {
     /// Takes what has arrived. `promised`: the lowest term that this node still takes anything of.
     pub fn step(&mut self, promised: u32, log: &mut dyn FollowerLog) -> Outcome {
         match self.state {
-            State::Asked => self.await_start(promised).unwrap_or_else(|error| self.lost(error)),
+            State::Asked => self
+                .await_start(promised)
+                .unwrap_or_else(|error| self.lost(error)),
             State::Streaming if promised > self.term => {
                 let promised = format!("this node has promised itself to term {promised}");
                 self.lost(io::Error::other(promised))
@@ -150,7 +152,9 @@ impl Receiver {
         }
         // Between the question and the answer this node may have heard of more.
         if start.cut < self.stable || start.cut > self.hello.end {
-            return Err(invalid("the primary lacks commits that this node knows to be acknowledged"));
+            return Err(invalid(
+                "the primary lacks commits that this node knows to be acknowledged",
+            ));
         }
         self.term = start.term;
         self.stable = self.stable.max(start.stable);

@@ -174,7 +174,11 @@ mod tests {
         slots.begin("b", Lsn(500)).expect("there is room");
         slots.begin("c", Lsn(700)).expect("there is room");
         slots.advance("b", Lsn(590)).expect("the disk works");
-        assert_eq!(slots.keep_from(), Some(Lsn(500)), "not saved yet: a crash would ask for it");
+        assert_eq!(
+            slots.keep_from(),
+            Some(Lsn(500)),
+            "not saved yet: a crash would ask for it"
+        );
         slots.advance("b", Lsn(605)).expect("the disk works");
         assert_eq!(slots.keep_from(), Some(Lsn(605)));
         let slots = open(&disk.crash());

@@ -189,10 +189,11 @@ impl Campaign {
         }
         let log = |answer: &&Answer| (answer.last_term, answer.end);
         let mine = self.answers.get(&self.me).filter(|answer| answer.granted);
-        let electable = |answer: &&Answer| {
-            answer.id == self.record.leader || self.record.voters.contains(&answer.id)
-        };
-        let best = granted().filter(electable).max_by_key(|answer| (answer.last_term, answer.end));
+        let electable =
+            |answer: &&Answer| answer.id == self.record.leader || self.record.voters.contains(&answer.id);
+        let best = granted()
+            .filter(electable)
+            .max_by_key(|answer| (answer.last_term, answer.end));
         match (best, mine) {
             (Some(best), Some(mine)) if log(&mine) >= log(&best) => Verdict::Lead,
             (Some(best), _) => Verdict::Behind(best.id),
@@ -243,10 +244,16 @@ mod tests {
         assert_eq!(verdict(B, &[b]), Verdict::Open);
         assert_eq!(verdict(B, &[b, c]), Verdict::Behind(C));
         assert_eq!(verdict(C, &[b, c]), Verdict::Lead);
-        assert_eq!(verdict(B, &[answer(B, 4, 900), answer(C, 3, 1000)]), Verdict::Lead);
+        assert_eq!(
+            verdict(B, &[answer(B, 4, 900), answer(C, 3, 1000)]),
+            Verdict::Lead
+        );
         let refused = Answer { granted: false, ..c };
         assert_eq!(verdict(B, &[b, refused]), Verdict::Open);
-        let higher = Answer { promised: 6, ..refused };
+        let higher = Answer {
+            promised: 6,
+            ..refused
+        };
         assert_eq!(verdict(B, &[b, higher]), Verdict::Outbid(6));
         assert!(Campaign::new(NodeId(9), 0, record()).is_none(), "no voter");
     }
@@ -257,7 +264,10 @@ mod tests {
         assert_eq!(verdict(A, &[answer(A, 4, 900)]), Verdict::Lead);
         assert_eq!(verdict(B, &[answer(B, 4, 900), answer(A, 4, 900)]), Verdict::Lead);
         // It sent what it did not flush: who has that leads.
-        assert_eq!(verdict(A, &[answer(A, 4, 900), answer(B, 4, 1000)]), Verdict::Behind(B));
+        assert_eq!(
+            verdict(A, &[answer(A, 4, 900), answer(B, 4, 1000)]),
+            Verdict::Behind(B)
+        );
     }
 
     /// Trace 1: the successor's own log is no vote, the predecessor's is.
@@ -280,7 +290,10 @@ mod tests {
             candidate: B,
             firm: true,
         };
-        assert!(!voter.would_grant(&ask, 1099), "the life before may have answered a heartbeat");
+        assert!(
+            !voter.would_grant(&ask, 1099),
+            "the life before may have answered a heartbeat"
+        );
         assert!(voter.would_grant(&ask, 1100));
         voter.heard(1150);
         assert!(!voter.would_grant(&ask, 1200));

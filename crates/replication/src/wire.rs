@@ -125,7 +125,10 @@ impl Wire {
         let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
         let payload = length.wrapping_sub(4);
         if header[0] != b'd' || payload > PAYLOAD_BYTES_MAX {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "no message of replication"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "no message of replication",
+            ));
         }
         if rest.len() < payload {
             return match self.ended {
@@ -136,7 +139,10 @@ impl Wire {
         self.used += HEADER_BYTES + payload;
         match Message::decode(&rest[..payload]) {
             Some(message) => Ok(Some(message)),
-            None => Err(io::Error::new(io::ErrorKind::InvalidData, "no message of replication")),
+            None => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "no message of replication",
+            )),
         }
     }
 

@@ -10,9 +10,7 @@ use std::io;
 use mote_common::Lsn;
 use mote_common::env::Disk;
 
-use super::segment::{
-    LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, parse_segment_name, segment_path,
-};
+use super::segment::{LOG_DIRECTORY, SEGMENT_HEADER_BYTES, SegmentHeader, parse_segment_name, segment_path};
 
 const COPY_BYTES: usize = 1 << 20;
 

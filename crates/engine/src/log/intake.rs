@@ -41,7 +41,9 @@ impl fmt::Display for IntakeError {
             IntakeError::Gap { expected, got } => {
                 write!(f, "log from {got} was sent, but this log ends at {expected}")
             }
-            IntakeError::Fault(fault) => write!(f, "what was sent is no log at {}: {}", fault.lsn, fault.what),
+            IntakeError::Fault(fault) => {
+                write!(f, "what was sent is no log at {}: {}", fault.lsn, fault.what)
+            }
         }
     }
 }

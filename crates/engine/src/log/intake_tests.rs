@@ -86,15 +86,7 @@ fn scan(disk: &SimDisk) -> LogScan {
 
 fn follower(disk: &SimDisk, coming: Vec<TermMark>) -> Intake {
     let world = env(disk, 6).0;
-    Intake::open(
-        &world,
-        config(),
-        SYSTEM,
-        Lsn(SEGMENT_BYTES),
-        &scan(disk),
-        coming,
-    )
-    .expect("it opens")
+    Intake::open(&world, config(), SYSTEM, Lsn(SEGMENT_BYTES), &scan(disk), coming).expect("it opens")
 }
 
 #[test]
@@ -115,7 +107,9 @@ fn a_followers_log_is_its_leaders_whatever_crashes() {
             let mut from = intake.wants();
             while from < end {
                 let to = Lsn((from.0 + 4096 * (1 + prng.below(3))).min(end.0));
-                intake.write(from, &leader.read(from, to)).expect("whole blocks, in order");
+                intake
+                    .write(from, &leader.read(from, to))
+                    .expect("whole blocks, in order");
                 from = to;
             }
             if prng.chance(2, 3) {
@@ -127,7 +121,10 @@ fn a_followers_log_is_its_leaders_whatever_crashes() {
                 there = there.crash();
                 // A reader that found frames behind a torn one would refuse the log.
                 intake = follower(&there, vec![]);
-                assert!(intake.flushed() >= told, "seed {seed}, round {round}: what was synced is gone");
+                assert!(
+                    intake.flushed() >= told,
+                    "seed {seed}, round {round}: what was synced is gone"
+                );
             }
         }
         assert!(scan(&there).end >= told, "seed {seed}, round {round}");
@@ -242,7 +239,10 @@ fn a_cut_log_ends_at_the_cut_and_a_crash_meanwhile_leaves_a_log() {
         // The names that a crash in the middle leaves: some of the removals, then the renaming.
         let crashed = disk.crash();
         let left = scan(&crashed).end;
-        assert!(left >= at && left <= before.end && (!done || left == at), "round {round}: {left}");
+        assert!(
+            left >= at && left <= before.end && (!done || left == at),
+            "round {round}: {left}"
+        );
         let world = env(&crashed, 1).0;
         cut_log(&*world.disk, SYSTEM, SEGMENT_BYTES, at).expect("the disk works again");
         assert_eq!(scan(&crashed).end, at, "round {round}");

@@ -47,9 +47,9 @@ mod unavailable;
 mod tests;
 pub mod varint;
 
+pub use cut::cut_log;
 pub use flush::{FlushOutcome, LogThreads};
 pub use frame::FrameKind;
-pub use cut::cut_log;
 pub use horizon::{HorizonListener, Horizons};
 pub use open::{FIRST_TERM, LogPosition};
 pub use pins::{Pin, PinOwner};

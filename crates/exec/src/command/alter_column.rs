@@ -8,7 +8,7 @@ use mote_common::error::state;
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{ColumnStorage, TableLockMode};
 use mote_sql::ast::{ColumnDefinition, Constraint, DefinitionOption, DropBehavior, Expr, TypeName, deparse};
-use mote_sql::plan::expr::Expr as Bound;
+use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, Datum, encode_storage, oid};
 

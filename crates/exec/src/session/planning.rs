@@ -166,9 +166,7 @@ impl SessionState {
             heap::measured(|| self.plan(&text, statement.as_deref(), types, None, host));
         let plan = plan?;
         Ok(Arc::new(Prepared {
-            bytes: size_of::<Prepared>()
-                + planned_bytes
-                + TREE_BYTES_PER_TEXT_BYTE * text.len(),
+            bytes: size_of::<Prepared>() + planned_bytes + TREE_BYTES_PER_TEXT_BYTE * text.len(),
             text,
             statement,
             declared_types: types.to_vec(),

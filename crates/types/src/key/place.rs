@@ -11,9 +11,11 @@
 use std::cmp::Ordering;
 
 use super::{KeyBound, key_bound};
-use crate::cast::{date_to_timestamp, timestamp_to_date, timestamp_to_timestamptz};
+
 use crate::catalog::ColumnType;
-use crate::datetime::{self, DAY_US, TimeZone};
+use crate::datetime::{
+    self, DAY_US, TimeZone, date_to_timestamp, timestamp_to_date, timestamp_to_timestamptz,
+};
 use crate::datum::Datum;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};

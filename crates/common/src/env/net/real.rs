@@ -176,7 +176,10 @@ mod tests {
         assert_eq!(server.receive(&mut buffer).expect("open"), Received::Nothing);
         client.close();
         ready(server.descriptor(), PollFlags::IN);
-        assert_eq!(server.receive(&mut buffer).expect("closed in order"), Received::End);
+        assert_eq!(
+            server.receive(&mut buffer).expect("closed in order"),
+            Received::End
+        );
     }
 
     #[test]

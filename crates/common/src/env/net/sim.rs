@@ -268,7 +268,10 @@ impl State {
             Some(waiting) => waiting.push_back(number),
             None => {
                 connection.ends = [End::Failed(io::ErrorKind::ConnectionRefused), End::Closed];
-                connection.pipes.iter_mut().for_each(|pipe| pipe.under_way.clear());
+                connection
+                    .pipes
+                    .iter_mut()
+                    .for_each(|pipe| pipe.under_way.clear());
             }
         }
         true
@@ -523,8 +526,14 @@ mod tests {
         let (net, clock) = (SimNetwork::new(seed), Arc::new(SimClock::default()));
         let at = SocketAddr::new(B, 5432);
         let mut listener = net.host(B, clock.clone()).listen(at).expect("the port is free");
-        let client = net.host(A, clock.clone()).connect(at).expect("connecting waits for nothing");
-        assert!(listener.accept().expect("listening").is_none(), "a way takes time");
+        let client = net
+            .host(A, clock.clone())
+            .connect(at)
+            .expect("connecting waits for nothing");
+        assert!(
+            listener.accept().expect("listening").is_none(),
+            "a way takes time"
+        );
         net.advance_to(100_000_000);
         let server = listener.accept().expect("listening").expect("it has arrived");
         Pair {
@@ -582,7 +591,10 @@ mod tests {
         pair.server.send(&[io::IoSlice::new(b"y")]).expect("it is open");
         pair.pass(1_000_000_000);
         assert_eq!(pair.hear().expect("open"), Received::Nothing);
-        assert_eq!(pair.client.receive(&mut [0; 8]).expect("open"), Received::Bytes(1));
+        assert_eq!(
+            pair.client.receive(&mut [0; 8]).expect("open"),
+            Received::Bytes(1)
+        );
         pair.net.open_all_ways();
         pair.pass(1);
         assert_eq!(pair.hear().expect("open"), Received::Bytes(1));
@@ -594,14 +606,20 @@ mod tests {
         pair.net.power_off(B);
         assert_eq!(pair.say(b"x"), 1);
         pair.pass(1_000_000_000);
-        assert_eq!(pair.client.receive(&mut [0; 8]).expect("nobody told"), Received::Nothing);
+        assert_eq!(
+            pair.client.receive(&mut [0; 8]).expect("nobody told"),
+            Received::Nothing
+        );
         pair.client.set_deadline(Some(pair.clock.monotonic_ns()));
         let late = pair.client.receive(&mut [0; 8]).expect_err("the time is over");
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
         pair.client.set_deadline(None);
         pair.net.power_on(B);
         pair.pass(1);
-        let reset = pair.client.receive(&mut [0; 8]).expect_err("the other end forgot");
+        let reset = pair
+            .client
+            .receive(&mut [0; 8])
+            .expect_err("the other end forgot");
         assert_eq!(reset.kind(), io::ErrorKind::ConnectionReset);
     }
 
@@ -609,7 +627,9 @@ mod tests {
     fn nobody_listening_refuses_and_a_close_is_an_end_behind_the_bytes() {
         let mut pair = pair(4);
         let host = pair.net.host(A, pair.clock.clone());
-        let mut stream = host.connect(SocketAddr::new(B, 1)).expect("connecting waits for nothing");
+        let mut stream = host
+            .connect(SocketAddr::new(B, 1))
+            .expect("connecting waits for nothing");
         assert_eq!(pair.say(b"last"), 4);
         pair.client.close();
         pair.pass(1_000_000_000);
