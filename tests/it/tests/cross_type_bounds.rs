@@ -307,3 +307,22 @@ fn an_index_is_found_by_values_of_other_types() {
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }
+
+#[test]
+fn an_index_is_found_by_the_beginning_of_a_pattern() {
+    let server = TestServer::start("pattern-plans");
+    psql_strict(&server, "create table words (w text); create index on words (w)").good();
+    for (condition, is_served) in [
+        ("w like 'ab%'", true),
+        ("w like 'a\\_b_'", true),
+        ("w like 'a'||'b%'", true),
+        ("w like '%b'", false),
+        ("w like '_b%'", false),
+        ("w not like 'ab%'", false),
+        ("w ilike 'ab%'", false),
+        ("'ab' like w", false),
+    ] {
+        let plan = psql_strict(&server, &format!("explain select * from words where {condition}")).good();
+        assert_eq!(plan.contains("Index"), is_served, "{condition}: {plan}");
+    }
+}

@@ -16,6 +16,7 @@ use mote_engine::{KeyColumn, RowVersion, SLOTS_AHEAD, Table, TableIndex, VERSION
 use mote_sql::catalog::Relation;
 use mote_sql::plan::node::{self, AnyOf, IndexBound, IndexEquality, MemberNumber, ScanId};
 use mote_types::key::{Place, place};
+use mote_types::pattern::like_prefix;
 use mote_types::{ColumnType, Datum};
 
 use super::Operator;
@@ -47,6 +48,7 @@ pub struct Program {
     equals: Box<[Equality]>,
     lower: Option<Limit>,
     upper: Option<Limit>,
+    prefix_of: Option<Expression>,
     direction: Direction,
     filter: StoredFilter,
     recheck: Option<Expression>,
@@ -86,6 +88,7 @@ impl Program {
             equals,
             lower: limit(&node.lower)?,
             upper: limit(&node.upper)?,
+            prefix_of: compile_option(&node.prefix_of)?,
             direction: if node.backward {
                 Direction::Backward
             } else {
@@ -105,6 +108,9 @@ impl Program {
         scratch: &mut Vec<u8>,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<Option<KeyRange>> {
+        if let Some(pattern) = &self.prefix_of {
+            return self.keys_like(pattern, column, key, scratch, runtime);
+        }
         let mut range = KeyRange::prefix(key);
         if self.lower.is_none() && self.upper.is_none() {
             return Ok(Some(range));
@@ -148,6 +154,36 @@ impl Program {
             }
         }
         Ok(Some(range))
+    }
+}
+
+/// Bytes that end a text in a key: what begins with it goes on instead.
+const TEXT_END_BYTES: usize = 2;
+
+impl Program {
+    /// The keys that begin as what is LIKE the pattern.
+    fn keys_like(
+        &self,
+        pattern: &Expression,
+        column: &KeyColumn,
+        key: &[u8],
+        scratch: &mut Vec<u8>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<Option<KeyRange>> {
+        let Datum::Text(pattern) = pattern.evaluate(&[], runtime)? else {
+            return Ok(None);
+        };
+        let prefix = Datum::from(like_prefix(&pattern).as_str());
+        let mut edge = key.to_vec();
+        append_key(
+            column,
+            self.key_types[self.equals.len()],
+            &prefix,
+            &mut edge,
+            scratch,
+        );
+        edge.truncate(edge.len() - TEXT_END_BYTES);
+        Ok(Some(KeyRange::prefix(&edge)))
     }
 }
 

@@ -124,7 +124,7 @@ impl Planner<'_> {
                 value
             };
             return Some(match self.binding(condition, item, key) {
-                None | Some(Binding::Bound(_, _, Fit::Near)) => continue,
+                None | Some(Binding::Like(_) | Binding::Bound(_, _, Fit::Near)) => continue,
                 Some(Binding::Equal(value)) => {
                     PruneCondition::Compare(number, Comparison::Equal, folded(value))
                 }

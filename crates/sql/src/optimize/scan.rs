@@ -7,7 +7,8 @@
 
 use mote_types::catalog::user::is_enum;
 use mote_types::key::{Fit, fit, widens};
-use mote_types::{ColumnType, oid};
+use mote_types::pattern::like_prefix;
+use mote_types::{ColumnType, Datum, oid};
 
 use super::Planner;
 use super::estimate::{DESCENT_COST, FETCH_COST, index_rows, prefix_rows, selectivity, table_rows};
@@ -18,6 +19,9 @@ use crate::expr::implication::implied;
 use crate::expr::{Expr, SortKey};
 use crate::plan::node::{AnyOf, IndexBound, IndexEquality};
 
+/// The part of the keys that begins as a LIKE pattern does, as long as nothing is known of either.
+const PREFIX_PART: f64 = 0.1;
+
 /// A way to read a base relation.
 #[derive(Clone)]
 pub(super) struct Access {
@@ -26,6 +30,7 @@ pub(super) struct Access {
     pub equals: Vec<IndexEquality>,
     pub lower: Option<IndexBound>,
     pub upper: Option<IndexBound>,
+    pub prefix_of: Option<Expr>,
     pub backward: bool,
     pub single_row: bool,
     /// Positions of the conditions that the index decides.
@@ -44,10 +49,20 @@ pub(super) enum Binding {
     Any(AnyOf),
     /// The value's type fits the key's: a near one leaves the condition to be looked at.
     Bound(Comparison, Expr, Fit),
+    /// LIKE this pattern.
+    Like(Expr),
 }
 
 fn is_text_family(ty: oid::Oid) -> bool {
     matches!(ty, oid::TEXT | oid::VARCHAR | oid::NAME)
+}
+
+/// Matches of such a pattern can begin with anything.
+fn begins_with_wildcard(pattern: &Expr) -> bool {
+    match pattern {
+        Expr::Constant(Datum::Text(pattern), _) => like_prefix(pattern).is_empty(),
+        _ => false,
+    }
 }
 
 /// The comparison must be that of the type which the key is compared in, not of one that it was turned into on the way.
@@ -107,6 +122,13 @@ impl Planner<'_> {
                 let [left, right] = arguments.as_slice() else {
                     return None;
                 };
+                if let "textlike" | "namelike" = function.signature().body {
+                    let is_usable = is_text_family(self.key_side(left, item, key)?)
+                        && !self.reads(right, item)
+                        && !self.is_unstable(right)
+                        && !begins_with_wildcard(right);
+                    return is_usable.then(|| Binding::Like(right.clone()));
+                }
                 let (comparison, operator) = comparison_of(*function)?;
                 let (comparison, value, side, declared) = match self.key_side(left, item, key) {
                     Some(side) if !self.reads(right, item) => (comparison, right, side, operator.left),
@@ -194,6 +216,7 @@ impl Planner<'_> {
             equals: Vec::new(),
             lower: None,
             upper: None,
+            prefix_of: None,
             backward: false,
             single_row: false,
             used: Vec::new(),
@@ -239,7 +262,7 @@ impl Planner<'_> {
         let mut has_any = false;
         let mut all_values = true;
         let mut fan_out = 1.0;
-        let (mut lower, mut upper) = (None, None);
+        let (mut lower, mut upper, mut prefix_of) = (None, None, None);
         for key in &index.keys {
             let mut found = None;
             for (slot, condition) in conditions.iter().enumerate() {
@@ -276,6 +299,9 @@ impl Planner<'_> {
                 }
                 None => {
                     (lower, upper) = self.bounds(item, key, conditions, &mut used);
+                    if lower.is_none() && upper.is_none() {
+                        prefix_of = self.pattern(item, key, conditions);
+                    }
                     break;
                 }
             }
@@ -287,7 +313,7 @@ impl Planner<'_> {
         };
         let gives_order = ordered && !sort.is_empty();
         // A predicate alone makes a partial index worth reading.
-        let bound_keys = !equals.is_empty() || lower.is_some() || upper.is_some();
+        let bound_keys = !equals.is_empty() || lower.is_some() || upper.is_some() || prefix_of.is_some();
         if !bound_keys && !gives_order && index.predicate.is_none() {
             return None;
         }
@@ -300,6 +326,9 @@ impl Planner<'_> {
             if bound.is_some() {
                 visited *= 1.0 / 3.0;
             }
+        }
+        if prefix_of.is_some() {
+            visited *= PREFIX_PART;
         }
         let rest: f64 = (0..conditions.len())
             .filter(|&slot| !used.contains(&slot) && !self.is_in_predicate(index, item, conditions[slot]))
@@ -322,6 +351,7 @@ impl Planner<'_> {
             equals,
             lower,
             upper,
+            prefix_of,
             backward,
             single_row,
             used,
@@ -329,6 +359,16 @@ impl Planner<'_> {
             cost,
             ordered,
         })
+    }
+
+    /// A pattern that the key behind the equal ones must be LIKE.
+    fn pattern(&self, item: u16, key: &IndexKey, conditions: &[&Expr]) -> Option<Expr> {
+        conditions
+            .iter()
+            .find_map(|condition| match self.binding(condition, item, key)? {
+                Binding::Like(pattern) => Some(pattern),
+                _ => None,
+            })
     }
 
     /// Bounds on the key behind the equal ones, in terms of values (whatever the key's direction).

@@ -324,6 +324,13 @@ fn index_condition(scan: &IndexScan) -> String {
             ));
         }
     }
+    if let Some(pattern) = &scan.prefix_of {
+        parts.push(format!(
+            "({} ~~ {})",
+            key_name(scan.equals.len()),
+            show(pattern, &[])
+        ));
+    }
     if parts.is_empty() {
         String::new()
     } else {

@@ -175,6 +175,9 @@ pub struct IndexScan {
     /// is descending.
     pub lower: Option<IndexBound>,
     pub upper: Option<IndexBound>,
+    /// Instead of bounds: a LIKE pattern, whose matches begin with what stands before its first wildcard. The filter decides
+    /// which of the keys that begin so match.
+    pub prefix_of: Option<Expr>,
     pub backward: bool,
     /// What the index does not decide. Over the scan's own columns.
     pub filter: Option<Expr>,

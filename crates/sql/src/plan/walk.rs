@@ -228,5 +228,6 @@ fn index_scan_exprs(scan: &mut IndexScan, visit: &mut dyn FnMut(&mut Expr)) {
     }
     let bounds = scan.lower.iter_mut().chain(&mut scan.upper);
     bounds.for_each(|bound| visit(&mut bound.value));
+    scan.prefix_of.iter_mut().for_each(&mut *visit);
     scan.filter.iter_mut().chain(&mut scan.recheck).for_each(visit);
 }

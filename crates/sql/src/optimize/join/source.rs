@@ -402,6 +402,7 @@ impl Planner<'_> {
             equals: access.equals,
             lower: access.lower,
             upper: access.upper,
+            prefix_of: access.prefix_of,
             backward: access.backward,
             filter,
             single_row: access.single_row,
@@ -428,6 +429,9 @@ impl Planner<'_> {
         }
         for bound in scan.lower.iter_mut().chain(&mut scan.upper) {
             self.resolve(&mut bound.value, &[])?;
+        }
+        if let Some(pattern) = &mut scan.prefix_of {
+            self.resolve(pattern, &[])?;
         }
         Ok(())
     }
