@@ -16,7 +16,9 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::database::Database;
 use crate::host::{Host, WaitEnd};
-use crate::session::{CommandTag, Session, SessionIdentity, SessionSignals};
+use crate::session::{Session, SessionIdentity};
+use crate::signals::SessionSignals;
+use crate::tag::CommandTag;
 
 /// How often a waiting thread looks for signals and deadlines.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

@@ -12,7 +12,7 @@ use mote_engine::Ticket;
 use mote_sql::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 /// For the grammar and the planner, which recurse. Memory is touched as it is used.
 const LARGE_STACK_BYTES: usize = mote_sql::parser::PARSE_STACK_BYTES + (8 << 20);

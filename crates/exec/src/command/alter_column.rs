@@ -13,10 +13,10 @@ use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_e
 use mote_types::{ColumnType, Datum, encode_storage, oid};
 
 use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger, view};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredColumn, StoredConstraintKind, StoredInheritance, StoredObject, StoredRelation,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::expr::{Expression, compile};
 

@@ -10,10 +10,10 @@ use super::{
     alter_children, alter_column, attach_partition, cluster, constraint, create_table, drop, partition_index,
     rename, row_checks, schema, view,
 };
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("ALTER TABLE");
 

@@ -14,12 +14,13 @@ use mote_sql::ast::{PartitionBound, RelationName, deparse};
 use super::{
     create_partition, drop, inherit, partition, partition_index, row_checks, schema, trigger_clones,
 };
+use crate::catalog_change::write;
+use crate::catalog_store::RelationEntry;
 use crate::catalog_store::partitions::store_bound;
 use crate::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredPartition,
     StoredRelation,
 };
-use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::views::{Facts, partitions};
 

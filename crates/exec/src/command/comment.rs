@@ -6,10 +6,10 @@ use mote_engine::TableLockMode;
 use mote_sql::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
 use super::{drop, privileges, role, routine, schema, user_type};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     // An empty text removes the comment, as NULL does.

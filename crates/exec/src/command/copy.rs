@@ -29,7 +29,7 @@ pub(super) use insert::Sink;
 
 use super::schema;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 use options::CopyOptions;
 
 pub(super) fn run(

@@ -7,11 +7,11 @@ use mote_sql::ast::{CreateTableAs, ParsedStatement, Statement};
 
 use super::copy::Sink;
 use super::{create_table, internal, schema, temporary, view};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredKind, StoredObject};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::query::runtime::{Runtime, Values};
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(super) fn run(
     create: &CreateTableAs,

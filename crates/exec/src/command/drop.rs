@@ -9,10 +9,12 @@ use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedNa
 use mote_sql::catalog::CatalogView;
 
 use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::{RelationEntry, RoutineEntry, write};
+use crate::catalog_store::{RelationEntry, RoutineEntry};
 use crate::context::StatementContext;
-use crate::session::{CommandTag, Steps};
+use crate::session::Steps;
+use crate::tag::CommandTag;
 
 /// What PostgreSQL calls the objects of a DROP that names more than one.
 pub(super) const SEVERAL: &str = "desired object(s)";

@@ -11,12 +11,12 @@ use mote_sql::ast::{
 
 use super::acl::{self, AclKind};
 use super::{privileges, routine, schema};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRoutine, StoredSchema,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const PRIVILEGE_NOT_GRANTED: SqlState = SqlState::new("01007");
 const PRIVILEGE_NOT_REVOKED: SqlState = SqlState::new("01006");

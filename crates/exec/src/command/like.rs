@@ -9,10 +9,10 @@ use mote_types::ColumnType;
 use super::create_index::{self, IndexSpecification};
 use super::inherit::Inherited;
 use super::{index_keys, internal, privileges, rewrite, schema, sequence};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 
 fn source(copied: &TableLike, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {

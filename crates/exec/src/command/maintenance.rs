@@ -10,7 +10,7 @@ use super::{privileges, schema};
 use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::StoredKind;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if !context.session.superuser {

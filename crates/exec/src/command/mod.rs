@@ -66,7 +66,8 @@ use mote_types::{ColumnType, oid};
 
 use crate::context::StatementContext;
 use crate::host::Host;
-use crate::session::{BodyContext, CommandTag, Session, Steps};
+use crate::session::{BodyContext, Session, Steps};
+use crate::tag::CommandTag;
 
 /// Statements that act on the session itself rather than within its transaction. None: not one of them.
 pub(crate) fn run_on_session(

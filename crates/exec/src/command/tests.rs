@@ -6,7 +6,7 @@ use mote_types::format::output_to_string;
 
 use super::test_support::session;
 use crate::embedded::{LocalSession, Outcome};
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 /// What psql shows for one statement.
 fn shown(session: &mut LocalSession, number: usize, statement: &str) -> String {

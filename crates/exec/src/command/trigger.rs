@@ -14,13 +14,14 @@ use mote_sql::{TriggerCondition, bind_trigger_condition, trigger_condition_colum
 use mote_types::oid;
 
 use super::{internal, privileges, schema, trigger_clones};
+use crate::catalog_change::write;
+use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::{
     StoredConstraintKind, StoredConstraintTrigger, StoredKind, StoredObject, StoredRelation, StoredTiming,
     StoredTrigger,
 };
-use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if create.or_replace && create.constraint {

@@ -8,14 +8,15 @@ use mote_sql::ast::{DropBehavior, RelationName, Truncate};
 use mote_sql::bind_truncate_triggers;
 
 use super::{inherit, internal, privileges, schema, sequence};
+use crate::catalog_change::write;
+use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::modify::after;
 use crate::modify::trigger::{Stage, StatementTriggers};
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::TriggerOperation;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("TRUNCATE TABLE");
 

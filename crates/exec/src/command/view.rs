@@ -18,12 +18,13 @@ use mote_sql::plan::{OutputColumn, Plan};
 use mote_types::oid;
 
 use super::{internal, rewrite, routine, schema, temporary};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
-use crate::catalog_store::{RelationEntry, SessionCatalog, write};
+use crate::catalog_store::{RelationEntry, SessionCatalog};
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("CREATE VIEW");
 

@@ -7,9 +7,10 @@ use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
 use crate::catalog_store::stored::StoredRelation;
-use crate::expr::{reg_input, split_name};
+use crate::expr::reg_input;
+use crate::name_text::split_name;
 use crate::query::runtime::Runtime;
-use crate::routine::text as routine_text;
+use crate::routine_text;
 use crate::views::{
     Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
     updatable,

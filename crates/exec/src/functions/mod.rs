@@ -36,10 +36,8 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
-use std::sync::LazyLock;
-
 use mote_common::SqlResult;
-use mote_types::{Array, ColumnType, Datum, FormatSettings, Interval, Numeric};
+use mote_types::{Array, ColumnType, Datum, Interval, Numeric};
 
 use crate::expr::Operation;
 use crate::query::runtime::Runtime;
@@ -254,9 +252,6 @@ fn datetime_comparison(name: &str) -> Option<Body> {
         Operation::GreaterOrEqual => comparing!(GreaterOrEqual),
     })
 }
-
-/// Settings for operations that do not depend on any.
-pub(crate) static PLAIN_SETTINGS: LazyLock<FormatSettings> = LazyLock::new(FormatSettings::default);
 
 #[cold]
 #[inline(never)]

@@ -15,8 +15,8 @@ use super::names::Using;
 use crate::command;
 use crate::context::StatementContext;
 use crate::routine::nested;
-use crate::session::CommandTag;
 use crate::session::portal::CachedPlan;
+use crate::tag::CommandTag;
 
 const NO_DATA_FOUND: SqlState = SqlState::new("P0002");
 const TOO_MANY_ROWS: SqlState = SqlState::new("P0003");

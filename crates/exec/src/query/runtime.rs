@@ -130,7 +130,7 @@ impl<'r, 'c> Runtime<'r, 'c> {
     pub fn format(&self) -> &FormatSettings {
         match &self.statement {
             Some((context, _)) => &context.session.settings.effective.format,
-            None => &crate::functions::PLAIN_SETTINGS,
+            None => &crate::settings::PLAIN_SETTINGS,
         }
     }
 

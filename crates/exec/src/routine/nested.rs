@@ -25,7 +25,7 @@ use crate::command;
 use crate::context::StatementContext;
 use crate::query::Execution;
 use crate::query::runtime::Emit;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 use crate::session::cursor::Cursor;
 use crate::session::partition_locks::PartitionLocks;
 use crate::session::planning::{PlanningRounds, parse_text};

@@ -22,10 +22,11 @@ use super::procedure::loop_writes;
 use super::run::{modifies, run_started};
 use super::state::{SessionState, UtilityParameters};
 use super::statements::{Collect, new_portal};
-use super::{CommandTag, Portal, PortalState, Session};
+use super::{Portal, PortalState, Session};
 use crate::context::StatementContext;
 use crate::host::Host;
 use crate::memory::{self, row_bytes};
+use crate::tag::CommandTag;
 
 /// What a cursor takes beside its statement: itself, and its query's operators.
 const PORTAL_BYTES: usize = 4 << 10;

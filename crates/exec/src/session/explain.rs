@@ -13,7 +13,8 @@ use mote_sql::plan::{Plan, PlanBody};
 use mote_types::Datum;
 
 use super::portal::CachedPlan;
-use super::{CommandTag, Session, SessionState};
+use crate::tag::CommandTag;
+use super::{Session, SessionState};
 use crate::command;
 use crate::host::Host;
 

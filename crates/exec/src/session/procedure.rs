@@ -14,12 +14,13 @@ use mote_common::{SqlError, SqlResult, SqlState};
 use mote_engine::Access;
 use mote_sql::ast::Statement;
 
+use super::Session;
 use super::block::BlockState;
-use super::{CommandTag, Session};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
 use crate::settings::Characteristics;
+use crate::tag::CommandTag;
 
 const INVALID_TRANSACTION_TERMINATION: SqlState = SqlState::new("2D000");
 

@@ -13,11 +13,12 @@ use mote_types::Datum;
 use super::block::BlockState;
 use super::planning::{PlanningRounds, parse_text};
 use super::portal::{CachedPlan, PortalState, Prepared};
-use super::{CommandTag, ExecuteEnd, Portal, Session, UtilityParameters};
+use super::{ExecuteEnd, Portal, Session, UtilityParameters};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
 use crate::query::{Execution, RunOutcome};
+use crate::tag::CommandTag;
 use crate::write_error::{self, read_only_error};
 
 impl Session {

@@ -10,9 +10,10 @@ use mote_sql::plan::{OutputColumn, PlanBody};
 use mote_types::Datum;
 
 use super::portal::{CachedPlan, PortalState};
-use super::{CommandTag, Portal, Prepared, Session, planning};
+use super::{Portal, Prepared, Session, planning};
 use crate::host::Host;
 use crate::memory::{Kept, row_bytes};
+use crate::tag::CommandTag;
 
 impl Session {
     pub(crate) fn prepare_statement(
@@ -166,7 +167,7 @@ impl Session {
                 self.settings_changed(reported, host);
                 self.unlisten_all();
                 self.discard_temporary()?;
-                self.database.release_session(&self.state, self.known);
+                self.database.release_session(self.state.pid, self.known);
             }
         }
         Ok(CommandTag::Word(match discard {

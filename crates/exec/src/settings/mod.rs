@@ -26,6 +26,10 @@ pub use table::{Context, Kind, SETTINGS, Setting, lookup};
 pub(crate) use value::{general, in_own_unit};
 pub use value::{parse_bool, show_integer};
 
+/// Settings for operations that do not depend on any.
+pub(crate) static PLAIN_SETTINGS: std::sync::LazyLock<FormatSettings> =
+    std::sync::LazyLock::new(FormatSettings::default);
+
 /// How long an acknowledged commit has to be safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SynchronousCommit {
@@ -561,6 +565,11 @@ pub fn parse_name_list(text: &str) -> Vec<String> {
         rest = rest.trim_start().strip_prefix(',').unwrap_or("").trim_start();
     }
     names
+}
+
+/// Whether a setting says who the session acts as.
+pub(crate) fn is_identity(setting: &str) -> bool {
+    setting.eq_ignore_ascii_case("role") || setting.eq_ignore_ascii_case("session_authorization")
 }
 
 #[cfg(test)]

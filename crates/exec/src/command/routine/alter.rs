@@ -15,8 +15,8 @@ use super::find::{find, find_held, require_owner, signature_of};
 use crate::catalog_store::RoutineEntry;
 use crate::catalog_store::stored::StoredRoutine;
 use crate::context::StatementContext;
-use crate::routine::text;
-use crate::session::CommandTag;
+use crate::routine_text as text;
+use crate::tag::CommandTag;
 
 pub(in super::super) fn tag(kind: ObjectKind) -> CommandTag {
     CommandTag::Word(match kind {

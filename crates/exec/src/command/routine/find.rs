@@ -10,10 +10,11 @@ use mote_sql::routine::{Routine, RoutineKind};
 
 use super::super::privileges;
 use super::create::resolve_type;
+use crate::catalog_change::write;
+use crate::catalog_store::RoutineEntry;
 use crate::catalog_store::stored::StoredRoutine;
-use crate::catalog_store::{RoutineEntry, write};
 use crate::context::StatementContext;
-use crate::routine::text;
+use crate::routine_text as text;
 
 /// The kind's word in messages.
 pub(super) fn word(kind: ObjectKind) -> &'static str {

@@ -12,7 +12,8 @@ use crate::context::StatementContext;
 use crate::expr::{compile, type_of};
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::{self, Returned, RoutineCall};
-use crate::session::{BodyContext, CommandTag, SessionState};
+use crate::session::{BodyContext, SessionState};
+use crate::tag::CommandTag;
 
 /// DO. The language is PL/pgSQL unless it is named.
 pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Activity, SessionSignals};
+use crate::activity::Activity;
+use crate::signals::SessionSignals;
 
 /// Makes a session look at its signals, wherever it waits.
 pub trait Nudge: Send + Sync {

@@ -1,101 +1,19 @@
-//! Reading and writing the catalog's rows: the engine's table 2, one variable column with an object's JSON.
+//! Objects put into the catalog and taken out of it, in a statement's transaction and in its session's view.
 
 use mote_common::error::state;
-use mote_common::{Oid, RowId, SqlError, SqlResult, TableId};
+use mote_common::{Oid, RowId, SqlError, SqlResult};
 use mote_engine::{
-    Access, AdvisoryMode, BeginOptions, Engine, RowLockStrength, RowVersion, RowWriter, SQL_CATALOG_TABLE,
-    Transaction, WaitPolicy, WriteError,
+    AdvisoryMode, RowLockStrength, RowVersion, RowWriter, Transaction, WaitPolicy, WriteError,
 };
 use mote_types::ColumnType;
 use mote_types::catalog::user::is_user_type;
-use std::sync::Arc;
 
-use super::catalog::Catalog;
-use super::stored::StoredObject;
-use super::temporary::NO_ROW;
-use crate::command::schema;
+use super::object_locks::lock_type;
+use crate::catalog_store::NO_ROW;
+use crate::catalog_store::rows::{catalog_table, insert};
+use crate::catalog_store::stored::StoredObject;
 use crate::context::StatementContext;
 use crate::write_error;
-
-/// All objects, with the rows that hold them.
-pub(crate) fn read_all(engine: &Arc<Engine>) -> SqlResult<Vec<(StoredObject, RowId)>> {
-    let table = catalog_table(engine)?;
-    let transaction = engine
-        .begin_with(BeginOptions::default())
-        .map_err(write_error::begin_error)?;
-    let snapshot = transaction.begin_statement(Access::Write);
-    let mut objects = Vec::new();
-    let mut scan = table.scan();
-    while let Some(row) = scan.next(&table, &transaction, &snapshot) {
-        let bytes = table.view(row.layout(), row.bytes()).variable(0);
-        let object = StoredObject::decode(bytes).map_err(|error| damaged(&error.to_string()))?;
-        objects.push((object, row.row()));
-    }
-    drop(snapshot);
-    transaction.abort();
-    Ok(objects)
-}
-
-pub(super) fn damaged(what: &str) -> SqlError {
-    SqlError::new(
-        state::DATA_CORRUPTED,
-        format!("a catalog row could not be read: {what}"),
-    )
-}
-
-/// Writes the objects that a new database begins with.
-pub(crate) fn write_first(engine: &Arc<Engine>, objects: &[StoredObject]) -> SqlResult<()> {
-    let table = catalog_table(engine)?;
-    let transaction = engine
-        .begin_with(BeginOptions::default())
-        .map_err(write_error::begin_error)?;
-    transaction.begin_statement(Access::Write);
-    for object in objects {
-        insert(&transaction, &table, object).map_err(write_error::lock_error)?;
-    }
-    let receipt = transaction.commit().map_err(write_error::commit_error)?;
-    engine.wait_stable(receipt.seen);
-    Ok(())
-}
-
-/// Makes the catalog of a set of objects.
-pub(crate) fn build(engine: &Engine, objects: Vec<(StoredObject, RowId)>) -> SqlResult<Catalog> {
-    let mut catalog = Catalog::default();
-    let mut described = Vec::new();
-    for (object, row) in objects {
-        if matches!(
-            object,
-            StoredObject::Relation(_) | StoredObject::Routine(_) | StoredObject::Type(_)
-        ) {
-            described.push(object.oid());
-        }
-        catalog.put(object, row)?;
-    }
-    for oid in described {
-        catalog.bind_indexes(oid)?;
-        catalog.describe(oid, 0, |id| {
-            engine.table(id).map(|table| table.row_count_estimate() as f64)
-        })?;
-        catalog.label(oid, engine);
-    }
-    Ok(catalog)
-}
-
-pub(super) fn catalog_table(engine: &Engine) -> SqlResult<Arc<mote_engine::Table>> {
-    engine
-        .table(SQL_CATALOG_TABLE)
-        .ok_or_else(|| damaged("the catalog table is missing"))
-}
-
-fn insert(
-    transaction: &Transaction,
-    table: &mote_engine::Table,
-    object: &StoredObject,
-) -> Result<RowId, WriteError> {
-    let mut writer = RowWriter::new(table.newest_layout());
-    writer.set_variable(0, &object.encode());
-    transaction.insert(table, writer.finish()?)
-}
 
 /// Inserts or replaces an object in the statement's transaction and in the session's view.
 pub(crate) fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
@@ -106,7 +24,7 @@ pub(crate) fn put(mut object: StoredObject, context: &mut StatementContext<'_>) 
         return context.session.catalog.record(oid, Some((object, NO_ROW)), depth);
     }
     refuse_temporary_schema(oid, context)?;
-    crate::command::temporary::refuse_permanent_dependent(&object, context)?;
+    crate::catalog_change::write::refuse_permanent_dependent(&object, context)?;
     let table = catalog_table(context.database.engine())?;
     let existing = row_of(oid, context);
     let row = match existing {
@@ -166,7 +84,7 @@ fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlR
             continue;
         }
         let ty = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
-        schema::lock_type(ty, AdvisoryMode::Shared, context)?;
+        lock_type(ty, AdvisoryMode::Shared, context)?;
         if context.session.catalog.current().user_type(ty).is_none() {
             let message = format!("type with OID {ty} does not exist");
             return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
@@ -327,4 +245,50 @@ fn retry<T>(
     }
 }
 
-const _: () = assert!(SQL_CATALOG_TABLE.0 == TableId(2).0);
+/// What others read must not lean on what only this session has: PostgreSQL takes it along at the session's end, which a
+/// crash would not do here (COMPAT.md).
+pub(crate) fn refuse_permanent_dependent(
+    object: &StoredObject,
+    context: &StatementContext<'_>,
+) -> SqlResult<()> {
+    let catalog = &context.session.catalog;
+    let unsupported = |what: &str| Err(SqlError::unsupported(what));
+    match object {
+        StoredObject::Routine(routine) => {
+            if catalog.is_temporary_schema(Oid(routine.schema)) {
+                return unsupported("a function in a temporary schema");
+            }
+            let types = routine.arguments.iter().map(|argument| argument.ty);
+            let mut rows = types.chain([routine.result]).filter_map(|ty| ty.row_of);
+            let is_temporary = |oid| {
+                catalog
+                    .entry(Oid(oid))
+                    .is_some_and(|entry| entry.stored.temporary)
+            };
+            if rows.any(is_temporary) {
+                return unsupported("a function over rows of a temporary table");
+            }
+        }
+        StoredObject::Relation(relation) => {
+            let Some((_, own)) = catalog.temporary_schema() else {
+                return Ok(());
+            };
+            let own = format!("'{own}.");
+            let mut defaults = relation
+                .columns
+                .iter()
+                .filter_map(|column| column.default.as_deref());
+            if defaults.any(|text| text.contains(&own)) {
+                return unsupported("a default of a permanent table that reads a temporary sequence");
+            }
+        }
+        StoredObject::Type(ty) if catalog.is_temporary_schema(Oid(ty.schema)) => {
+            return unsupported("a type in a temporary schema");
+        }
+        StoredObject::Type(_)
+        | StoredObject::Database(_)
+        | StoredObject::Schema(_)
+        | StoredObject::Role(_) => {}
+    }
+    Ok(())
+}
