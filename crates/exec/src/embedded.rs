@@ -10,7 +10,7 @@ use mote_common::env::Clock;
 use mote_common::work::{self, Payer};
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{Ticket, Wake};
-use mote_sql::plan::OutputColumn;
+use mote_planner::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 use parking_lot::{Condvar, Mutex};
 

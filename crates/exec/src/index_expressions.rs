@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{KeyColumn, KeyExpressionProvider, KeyExpressions, RowView};
+use mote_planner::plan::deparse::deparse;
 use mote_sql::catalog::{CatalogView, Column, Relation};
 use mote_sql::expr::Expr;
 use mote_sql::expr::simplify;
-use mote_sql::plan::deparse::deparse;
 use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::catalog::user::without;
 use mote_types::{ColumnType, Datum};

@@ -1,6 +1,6 @@
 //! Routines as text: signatures, arguments, results, definitions, as PostgreSQL's functions show them.
 
-use mote_sql::ast::deparse::identifier;
+use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::function::Volatility;
 use mote_sql::catalog::CatalogView;
 use mote_sql::routine::{ParallelSafety, Routine, RoutineArgument, RoutineKind, RoutineMode, RoutineType};

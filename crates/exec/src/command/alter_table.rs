@@ -3,7 +3,9 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{AlterTable, AlterTableCommand, DetachMode, DropBehavior, ObjectKind, RoleSpecification};
+use mote_grammar::ast::{
+    AlterTable, AlterTableCommand, DetachMode, DropBehavior, ObjectKind, RoleSpecification,
+};
 use mote_types::ColumnType;
 
 use super::{
@@ -192,7 +194,7 @@ fn change_owner(
 fn lock_mode(command: &AlterTableCommand) -> TableLockMode {
     match command {
         AlterTableCommand::AddConstraint(constraint)
-            if matches!(constraint.kind, mote_sql::ast::ConstraintKind::ForeignKey(_)) =>
+            if matches!(constraint.kind, mote_grammar::ast::ConstraintKind::ForeignKey(_)) =>
         {
             TableLockMode::ShareRowExclusive
         }

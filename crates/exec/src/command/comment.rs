@@ -3,7 +3,7 @@
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
+use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
 use super::{drop, privileges, role, routine, schema, user_type};
 use crate::catalog_change::write;
@@ -46,7 +46,7 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
 }
 
 fn relation_to_change(
-    name: &mote_sql::ast::RelationName,
+    name: &mote_grammar::ast::RelationName,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredRelation> {
     let entry = schema::lock_relation(name, TableLockMode::ShareUpdateExclusive, context)?

@@ -5,7 +5,7 @@ use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{
     BuildProgress, IndexDefinition, KeyClass, KeyColumn, KeySource, TableLockMode, WriteError,
 };
-use mote_sql::ast::{CreateIndex, IndexValue};
+use mote_grammar::ast::{CreateIndex, IndexValue};
 use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
 
 use super::index_keys::{self, IndexKeys};

@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{ColumnDefinition, Constraint, ConstraintKind, PartitionOf};
+use mote_grammar::ast::{ColumnDefinition, Constraint, ConstraintKind, PartitionOf};
 use mote_types::ColumnType;
 
 use super::{constraint, create_table, partition, partition_index, schema, trigger_clones};

@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{ColumnStorage, TableDefinition};
-use mote_sql::ast::{
+use mote_grammar::ast::{
     ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OptionValue,
     Persistence, TableElement, TypeName, deparse,
 };

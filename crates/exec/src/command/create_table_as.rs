@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{RowWriter, TableDefinition};
-use mote_sql::ast::{CreateTableAs, ParsedStatement, Statement};
+use mote_grammar::ast::{CreateTableAs, ParsedStatement, Statement};
 
 use super::copy::Sink;
 use super::{create_table, internal, schema, temporary, view};

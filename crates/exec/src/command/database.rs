@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionValue, RoleSpecification};
+use mote_grammar::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionValue, RoleSpecification};
 
 use super::{drop, privileges, schema};
 use crate::catalog_change::write;

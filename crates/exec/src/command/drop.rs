@@ -5,7 +5,9 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, RelationName, deparse};
+use mote_grammar::ast::{
+    Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, RelationName, deparse,
+};
 use mote_sql::catalog::CatalogView;
 
 use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};

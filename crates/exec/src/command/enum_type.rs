@@ -6,7 +6,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{AlterEnum, CreateEnum, EnumChange, EnumPlace};
+use mote_grammar::ast::{AlterEnum, CreateEnum, EnumChange, EnumPlace};
 use mote_types::catalog::user::enum_oid;
 
 use super::{schema, user_type};

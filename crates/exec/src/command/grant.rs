@@ -3,11 +3,11 @@
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::TableLockMode;
-use mote_sql::access::privilege;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     DropBehavior, Grant, GrantRole, GrantTarget, ObjectKind, ObjectReference, QualifiedName,
     RoleSpecification,
 };
+use mote_sql::access::privilege;
 
 use super::acl::{self, AclKind};
 use super::{privileges, routine, schema};
@@ -305,7 +305,7 @@ pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> Sql
     for name in &grant.roles {
         let role = RoleSpecification::Name {
             name: name.clone(),
-            location: mote_sql::ast::Location::NONE,
+            location: mote_grammar::ast::Location::NONE,
         };
         let role = schema::role_oid(&role, context)?;
         require_admin(role, name, context)?;

@@ -8,7 +8,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::RelationName;
+use mote_grammar::ast::RelationName;
 use mote_types::ColumnType;
 
 use super::schema;

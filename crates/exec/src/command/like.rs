@@ -2,8 +2,8 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_grammar::ast::{Constraint, ConstraintKind, Location, RelationName, TableLike};
 use mote_sql::access::{RelationAccess, RelationLock, privilege};
-use mote_sql::ast::{Constraint, ConstraintKind, Location, RelationName, TableLike};
 use mote_types::ColumnType;
 
 use super::create_index::{self, IndexSpecification};

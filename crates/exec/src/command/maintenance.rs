@@ -3,8 +3,9 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{TableLockMode, WaitPolicy};
+use mote_grammar::ast;
+use mote_grammar::ast::Lock;
 use mote_sql::access::privilege;
-use mote_sql::ast::{self, Lock};
 
 use super::{privileges, schema};
 use crate::catalog_store::RelationEntry;

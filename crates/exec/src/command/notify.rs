@@ -1,7 +1,7 @@
 //! LISTEN, UNLISTEN, NOTIFY: noted in the session, done at commit.
 
 use mote_common::SqlResult;
-use mote_sql::ast::{Notify, Unlisten};
+use mote_grammar::ast::{Notify, Unlisten};
 
 use crate::context::StatementContext;
 use crate::session::Interest;

@@ -6,7 +6,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::AlterTableCommand;
+use mote_grammar::ast::AlterTableCommand;
 
 use super::create_index::{self, IndexSpecification};
 use super::index_keys::{self, IndexKeys};

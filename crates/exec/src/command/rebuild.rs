@@ -8,7 +8,7 @@
 
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{RowWriter, TableDefinition};
-use mote_sql::ast::deparse;
+use mote_grammar::ast::deparse;
 use mote_types::Datum;
 
 use super::copy::Sink;

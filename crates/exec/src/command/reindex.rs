@@ -8,7 +8,7 @@
 use mote_common::error::{Severity, state};
 use mote_common::{IndexId, Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
+use mote_grammar::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
 
 use super::create_index::Writers;
 use super::{drop, flag, privileges, rebuild, refuse_block, schema, unrecognized_option};

@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     AlterObjectSchema, AlterOwner, Name, ObjectKind, ObjectReference, QualifiedName, RelationName, Rename,
     RoleSpecification,
 };

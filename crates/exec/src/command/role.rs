@@ -2,7 +2,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{
+use mote_grammar::ast::{
     AlterRole, AlterRoleSet, CreateRole, DefinitionOption, DropRole, OptionValue, RoleKind,
     RoleSpecification, SetAction, SetValue,
 };

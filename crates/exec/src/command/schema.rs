@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{AdvisoryMode, TableDefinition, TableLockMode, WaitPolicy, WriteError};
+use mote_grammar::ast::{CreateSchema, Persistence, QualifiedName, RelationName, RoleSpecification, deparse};
 use mote_sql::access::privilege;
-use mote_sql::ast::{CreateSchema, Persistence, QualifiedName, RelationName, RoleSpecification, deparse};
 use mote_sql::catalog::CatalogView;
 
 use super::{privileges, schema_elements};

@@ -6,7 +6,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{SequenceDefinition, SequenceId, TableLockMode};
-use mote_sql::ast::{
+use mote_grammar::ast::{
     AlterSequence, CreateSequence, DefinitionOption, OptionValue, QualifiedName, RelationName,
 };
 use mote_types::{ColumnType, oid};

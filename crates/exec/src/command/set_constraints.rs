@@ -2,7 +2,7 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{RelationName, SetConstraints};
+use mote_grammar::ast::{RelationName, SetConstraints};
 use mote_sql::catalog::CatalogView;
 
 use super::schema;

@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
-use mote_sql::ast::OnCommit;
+use mote_grammar::ast::OnCommit;
 
 use super::{drop, schema, truncate};
 use crate::catalog_store::RelationEntry;

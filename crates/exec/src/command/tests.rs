@@ -41,7 +41,7 @@ fn message(severity: &str, error: &mote_common::SqlError) -> String {
 fn rows(outcome: &Outcome) -> String {
     let mut out = String::new();
     for row in &outcome.rows {
-        let cell = |(value, column): (&mote_types::Datum, &mote_sql::plan::OutputColumn)| {
+        let cell = |(value, column): (&mote_types::Datum, &mote_planner::plan::OutputColumn)| {
             if value.is_null() {
                 String::new()
             } else {

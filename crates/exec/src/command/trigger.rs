@@ -3,10 +3,11 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::access::privilege;
-use mote_sql::ast::{
-    self, CreateTrigger, Drop, Name, QualifiedName, RelationName, TriggerMode, TriggerTarget, deparse,
+use mote_grammar::ast;
+use mote_grammar::ast::{
+    CreateTrigger, Drop, Name, QualifiedName, RelationName, TriggerMode, TriggerTarget, deparse,
 };
+use mote_sql::access::privilege;
 use mote_sql::builtin::function::FUNCTIONS;
 use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::trigger::{TriggerEvents, TriggerTiming};

@@ -3,8 +3,8 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{TableLockMode, WaitPolicy};
+use mote_grammar::ast::{DropBehavior, RelationName, Truncate};
 use mote_sql::access::privilege;
-use mote_sql::ast::{DropBehavior, RelationName, Truncate};
 use mote_sql::bind_truncate_triggers;
 
 use super::{inherit, internal, privileges, schema, sequence};

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::AdvisoryMode;
-use mote_sql::access::privilege;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     AlterObjectSchema, AlterOwner, Drop, DropBehavior, ObjectReference, QualifiedName, Rename, TypeName,
     deparse,
 };
+use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
 use mote_sql::expr::Expr;
 use mote_types::{ColumnType, Datum, format_type, type_by_name};

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     Alias, ColumnReference, CreateView, DefinitionOption, Expr, ExprKind, FromItem, JoinCondition, Location,
     Name, OptionValue, ParsedStatement, Persistence, Query, QueryBody, RelationReference, Select, Statement,
     Target, ViewCheckOption, With, deparse,
 };
+use mote_planner::plan::{OutputColumn, Plan};
 use mote_sql::catalog::CatalogView;
-use mote_sql::plan::{OutputColumn, Plan};
 use mote_types::oid;
 
 use super::{internal, rewrite, routine, schema, temporary};

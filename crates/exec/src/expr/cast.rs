@@ -4,7 +4,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Engine;
-use mote_sql::ast::deparse::identifier;
+use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
 use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};

@@ -1,7 +1,7 @@
 //! Functions that look objects up in the catalog: names, visibility, comments, definitions as SQL.
 
 use mote_common::{Oid, SqlError, SqlResult, error::state};
-use mote_sql::ast::deparse::identifier;
+use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 

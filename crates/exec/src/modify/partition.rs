@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::deparse;
+use mote_grammar::ast::deparse;
 use mote_sql::catalog::partition::{PartitionKey, PartitionLevel, PartitionScheme};
 use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_types::Datum;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::node;
 use mote_sql::builtin::function::AGGREGATES;
 use mote_sql::expr::AggregateCall;
-use mote_sql::plan::node;
 use mote_types::{ColumnType, Datum};
 
 use super::grouping::RowSet;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::node;
 use mote_sql::builtin::function::{FUNCTIONS, record_columns};
 use mote_sql::expr::Expr;
-use mote_sql::plan::node;
 use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
 use super::Operator;

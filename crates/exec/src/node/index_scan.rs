@@ -13,8 +13,9 @@ use mote_common::error::state;
 use mote_common::{RowId, SqlError, SqlResult};
 use mote_engine::index::{Cursor, Direction, KeyRange};
 use mote_engine::{KeyColumn, RowVersion, SLOTS_AHEAD, Table, TableIndex, VERSIONS_AHEAD};
+use mote_planner::plan::node;
+use mote_planner::plan::node::{AnyOf, IndexBound, IndexEquality, MemberNumber, ScanId};
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{self, AnyOf, IndexBound, IndexEquality, MemberNumber, ScanId};
 use mote_types::key::{Place, place};
 use mote_types::{ColumnType, Datum};
 

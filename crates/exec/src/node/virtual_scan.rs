@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_planner::plan::node;
+use mote_planner::plan::node::ScanColumn;
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{self, ScanColumn};
 use mote_types::{Datum, Record};
 
 use super::Operator;

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
+use mote_planner::plan::node;
 use mote_sql::builtin::function::{AGGREGATES, WINDOWS};
 use mote_sql::expr::{
     FrameBound, FrameExclusion, FrameMode, SortKey, WindowCall, WindowFrame, WindowFunction,
 };
-use mote_sql::plan::node;
 use mote_types::{ColumnType, Datum};
 
 use super::memory::WorkMemory;

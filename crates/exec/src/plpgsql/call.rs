@@ -3,7 +3,8 @@
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::Access;
-use mote_sql::ast::{self, ExprKind, FunctionCall};
+use mote_grammar::ast;
+use mote_grammar::ast::{ExprKind, FunctionCall};
 use mote_sql::bind::{BoundCall, bind_call};
 use mote_types::{ColumnType, Datum};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
-use mote_sql::ast;
+use mote_grammar::ast;
 use mote_types::{ColumnType, Datum, RowType, oid};
 
 use super::code::*;

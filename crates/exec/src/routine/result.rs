@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::plan::OutputColumn;
+use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
 use super::RoutineCall;

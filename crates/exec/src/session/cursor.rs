@@ -12,10 +12,10 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::MemoryCharge;
+use mote_grammar::ast::{ClosePortal, DeclareCursor, Fetch, FetchDirection, ParsedStatement};
+use mote_planner::plan::node::Node;
+use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
 use mote_sql::access::Command;
-use mote_sql::ast::{ClosePortal, DeclareCursor, Fetch, FetchDirection, ParsedStatement};
-use mote_sql::plan::node::Node;
-use mote_sql::plan::{OutputColumn, PlanBody, QueryPlan};
 use mote_types::Datum;
 
 use super::procedure::loop_writes;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
 use mote_engine::{Access, TransactionId, WriteError};
-use mote_sql::ast::{AlterTable, AlterTableCommand, DetachMode};
+use mote_grammar::ast::{AlterTable, AlterTableCommand, DetachMode};
 
 use super::Session;
 use crate::command::attach_partition::{begin_detach, finish_detach};

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
 use mote_engine::{MemoryCharge, Transaction, Wake};
-use mote_sql::plan::OutputColumn;
+use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
 use crate::activity::Activity;

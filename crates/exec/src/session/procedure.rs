@@ -12,7 +12,7 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
 use mote_engine::Access;
-use mote_sql::ast::Statement;
+use mote_grammar::ast::Statement;
 
 use super::Session;
 use super::block::BlockState;

@@ -7,7 +7,7 @@
 //! Memory safety does not depend on any of this: the snapshot stays registered until the session has dropped it.
 
 use mote_engine::{CommitReceipt, Isolation, Transaction};
-use mote_sql::ast::{Statement, TransactionStatement};
+use mote_grammar::ast::{Statement, TransactionStatement};
 
 use super::Session;
 use super::block::BlockState;

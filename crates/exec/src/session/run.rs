@@ -5,9 +5,9 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Access, StatementStart, TableLockMode, WaitPolicy, WriteError};
+use mote_grammar::ast::{ParsedStatement, Statement};
+use mote_planner::plan::{PlanBody, QueryPlan};
 use mote_sql::access::Command;
-use mote_sql::ast::{ParsedStatement, Statement};
-use mote_sql::plan::{PlanBody, QueryPlan};
 use mote_types::Datum;
 
 use super::block::BlockState;

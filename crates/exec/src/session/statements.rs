@@ -5,8 +5,9 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::SessionMemory;
-use mote_sql::ast::{self, Deallocate, Discard, ParsedStatement, Prepare, Statement};
-use mote_sql::plan::{OutputColumn, PlanBody};
+use mote_grammar::ast;
+use mote_grammar::ast::{Deallocate, Discard, ParsedStatement, Prepare, Statement};
+use mote_planner::plan::{OutputColumn, PlanBody};
 use mote_types::Datum;
 
 use super::portal::{CachedPlan, PortalState};

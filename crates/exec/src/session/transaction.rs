@@ -3,7 +3,7 @@
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{BeginOptions, CommitError, CommitReceipt, LogUnavailable, Ticket, WriteError};
-use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
+use mote_grammar::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
 use super::Session;
 use super::block::{BlockState, Savepoint};

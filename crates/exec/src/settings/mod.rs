@@ -15,7 +15,7 @@ mod value;
 use std::collections::BTreeMap;
 
 use mote_common::{SqlError, SqlResult, error::state};
-use mote_sql::ast::IsolationLevel;
+use mote_grammar::ast::IsolationLevel;
 use mote_types::datetime::parse_time_zone;
 use mote_types::encoding::Encoding;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};

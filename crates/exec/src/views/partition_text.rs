@@ -18,7 +18,7 @@ pub(crate) fn partition_key(relation: &Relation, scheme: &PartitionScheme) -> St
     let strategy = scheme.strategy.name().to_uppercase();
     let keys = scheme.keys.iter().map(|key| match &key.target {
         IndexKeyTarget::Column(column) => {
-            mote_sql::ast::deparse::identifier(&relation.columns[*column as usize].name)
+            mote_grammar::ast::deparse::identifier(&relation.columns[*column as usize].name)
         }
         IndexKeyTarget::Expression(text, _) if is_call(text) => text.clone(),
         IndexKeyTarget::Expression(text, _) => format!("({text})"),
@@ -112,7 +112,7 @@ fn conditions_of(
         .iter()
         .map(|key| match &key.target {
             IndexKeyTarget::Column(column) => {
-                mote_sql::ast::deparse::identifier(&relation.columns[*column as usize].name)
+                mote_grammar::ast::deparse::identifier(&relation.columns[*column as usize].name)
             }
             IndexKeyTarget::Expression(text, _) => text.clone(),
         })

@@ -4,8 +4,8 @@
 //! leave the outermost parentheses away.
 
 use mote_common::Oid;
+use mote_grammar::ast::deparse::identifier;
 use mote_sql::access::AclItem;
-use mote_sql::ast::deparse::identifier;
 use mote_sql::builtin::operator::operators_of_function;
 use mote_sql::catalog::trigger::{ConstraintTrigger, Trigger, TriggerTiming};
 use mote_sql::catalog::{
@@ -13,8 +13,8 @@ use mote_sql::catalog::{
     Relation,
 };
 
+use mote_planner::plan::deparse::deparse;
 use mote_sql::expr::Expr;
-use mote_sql::plan::deparse::deparse;
 
 use super::builtin::operator_class;
 use super::facts::{Facts, KnownIndex};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{AlterFunction, AlterObjectSchema, AlterOwner, ObjectKind, ObjectReference, Rename};
+use mote_grammar::ast::{AlterFunction, AlterObjectSchema, AlterOwner, ObjectKind, ObjectReference, Rename};
 
 use super::super::{acl, privileges, schema};
 use super::create::Options;

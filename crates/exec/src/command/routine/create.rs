@@ -2,7 +2,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{
+use mote_grammar::ast::{
     Constant, CreateFunction, ExprKind, FunctionParameter, OptionValue, ParameterMode, RelationName,
     SetAction, SetVariable, TypeName,
 };
@@ -200,7 +200,7 @@ impl Options {
     }
 
     pub fn from_list(
-        list: &[mote_sql::ast::DefinitionOption],
+        list: &[mote_grammar::ast::DefinitionOption],
         procedure: bool,
         context: &StatementContext<'_>,
     ) -> SqlResult<Options> {
@@ -449,7 +449,7 @@ fn argument(
 }
 
 fn default_text(
-    value: &mote_sql::ast::Expr,
+    value: &mote_grammar::ast::Expr,
     ty: StoredType,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<String> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlResult};
-use mote_sql::ast::{Drop, DropBehavior};
+use mote_grammar::ast::{Drop, DropBehavior};
 
 use super::super::{drop as drop_object, schema};
 use super::dependents::{dependents, described};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{ObjectKind, ObjectReference, ObjectSignature};
+use mote_grammar::ast::{ObjectKind, ObjectReference, ObjectSignature};
 use mote_sql::catalog::CatalogView;
 use mote_sql::routine::{Routine, RoutineKind};
 

@@ -2,9 +2,9 @@
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{Do, FunctionCall};
+use mote_grammar::ast::{Do, FunctionCall};
+use mote_planner::plan::OutputColumn;
 use mote_sql::bind::BoundCall;
-use mote_sql::plan::OutputColumn;
 use mote_types::Datum;
 
 use super::super::{internal, privileges};
