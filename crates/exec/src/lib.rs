@@ -17,6 +17,8 @@
 //! every failure is an `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sockets, message framing, authentication
 //! exchange (server), and everything below rows and bytes (engine).
 
+#![forbid(unsafe_code)]
+
 pub mod host;
 pub mod tag;
 pub mod signals;
