@@ -21,7 +21,7 @@ use super::memory::WorkMemory;
 use super::sort::{KeyDirection, compile_keys};
 use super::window_range::RangeBound;
 use super::{NodeProgram, Operator, compile_node};
-use crate::expr::{Expression, compile, compile_all, compile_option, equal_rows, type_of};
+use crate::expr::{Expression, compile, compile_all, compile_option, equal_rows};
 use crate::functions::aggregate::{self, Aggregate, whole};
 use crate::functions::window::{self, WindowBody};
 use crate::query::runtime::Runtime;
@@ -94,7 +94,7 @@ fn compile_call(call: &WindowCall) -> SqlResult<Call> {
     Ok(Call {
         function,
         arguments: compile_all(&call.arguments)?,
-        types: call.arguments.iter().map(type_of).collect(),
+        types: call.arguments.iter().map(mote_sql::expr::Expr::ty).collect(),
         filter: compile_option(&call.filter)?,
         frame: compile_frame(&call.frame)?,
         result: call.ty,

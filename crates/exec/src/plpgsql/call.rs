@@ -12,7 +12,7 @@ use super::code::*;
 use super::expression::Expression;
 use super::frame::Frame;
 use crate::context::StatementContext;
-use crate::expr::{compile, type_of};
+use crate::expr::compile;
 use crate::query::runtime::Runtime;
 use crate::routine::{self, Returned, RoutineCall, nested};
 use crate::session::BodyContext;
@@ -107,7 +107,7 @@ impl<'c> Frame<'c> {
     }
 
     fn run_procedure(&mut self, bound: &BoundCall, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned> {
-        let types: Vec<_> = bound.arguments.iter().map(type_of).collect();
+        let types: Vec<_> = bound.arguments.iter().map(mote_sql::expr::Expr::ty).collect();
         let arguments = body.with(|context| {
             context.transaction.begin_statement(Access::Read);
             let snapshot = context.transaction.snapshot();

@@ -9,7 +9,7 @@ use mote_types::Datum;
 
 use super::super::{internal, privileges};
 use crate::context::StatementContext;
-use crate::expr::{compile, type_of};
+use crate::expr::compile;
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::{self, Returned, RoutineCall};
 use crate::session::{BodyContext, SessionState};
@@ -48,7 +48,7 @@ fn output(bound: &BoundCall) -> Option<Vec<OutputColumn>> {
 /// CALL.
 pub(in super::super) fn call(call: &FunctionCall, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
     let (bound, arguments) = body.with(|context| bound_with_arguments(call, context))?;
-    let types: Vec<_> = bound.arguments.iter().map(type_of).collect();
+    let types: Vec<_> = bound.arguments.iter().map(mote_sql::expr::Expr::ty).collect();
     let returned = routine::call_procedure(
         &RoutineCall {
             routine: &bound.routine,
