@@ -9,7 +9,7 @@ use corosensei::stack::DefaultStack;
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult, work};
 use mote_engine::Ticket;
-use mote_planner::plan::OutputColumn;
+pub use mote_planner::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
 use crate::tag::CommandTag;
