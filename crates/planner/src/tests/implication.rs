@@ -1,10 +1,10 @@
 //! What follows from conditions, over expressions bound as a partial index has them.
 
+use super::fixture::TestCatalog;
+use mote_sql::catalog::{Column, Relation};
 use mote_sql::expr::Expr;
 use mote_sql::expr::implication::implied;
-use mote_sql::catalog::{Column, Relation};
 use mote_sql::{RelationExpression, bind_expression_over_relation};
-use super::fixture::TestCatalog;
 use mote_types::parse_type;
 use std::sync::Arc;
 
