@@ -7,9 +7,9 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Engine, Ticket, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 
+use crate::activity::Waiting;
 use crate::database::Database;
 use crate::host::{Host, WaitEnd, canceled, snapshot_too_old, terminated};
-use crate::session::Waiting;
 use crate::session::state::SessionState;
 
 /// Rows, loop turns and function calls a statement may spend before it lets others run (about 200 us).

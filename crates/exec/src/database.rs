@@ -1,22 +1,22 @@
 //! What all sessions share: the engine, the catalog store, the clock.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use mote_common::env::{Clock, Env};
 use mote_common::{Lsn, SqlError};
 use mote_engine::recovery::Progress;
-use mote_engine::{Engine, EngineConfig, OpenError};
+use mote_engine::{Engine, EngineConfig, OpenError, RevocationListener};
 
+use crate::backups::Backups;
 use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
-use crate::catalog_store::{CatalogStore, prepared, write};
+use crate::catalog_store::{CatalogStore, prepared, rows};
+use crate::directory::SessionDirectory;
 use crate::exported_snapshots::ExportedSnapshots;
-use crate::functions::backup::Backups;
 use crate::notifications::Notifications;
-use crate::session::state::POSTGRES_EPOCH_UNIX_US;
-use crate::session::{Revoker, SessionDirectory, SessionState};
+use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 /// Objects that every database has, under PostgreSQL's ids.
 pub mod builtin {
@@ -117,12 +117,12 @@ impl Database {
         let expressions = crate::index_expressions::provider();
         let engine =
             Engine::open_with_progress(env, config, expressions, progress).map_err(DatabaseError::Engine)?;
-        let mut objects = write::read_all(&engine).map_err(DatabaseError::Catalog)?;
+        let mut objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
         if objects.is_empty() {
-            write::write_first(&engine, &first_objects(names)).map_err(DatabaseError::Catalog)?;
-            objects = write::read_all(&engine).map_err(DatabaseError::Catalog)?;
+            rows::write_first(&engine, &first_objects(names)).map_err(DatabaseError::Catalog)?;
+            objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
         }
-        let catalog = write::build(&engine, objects).map_err(DatabaseError::Catalog)?;
+        let catalog = rows::build(&engine, objects).map_err(DatabaseError::Catalog)?;
         let highest_prepared = prepared::highest_oid(&engine).map_err(DatabaseError::Catalog)?;
         let started_us = clock.wall_us() - POSTGRES_EPOCH_UNIX_US;
         static INSTANCES: AtomicU64 = AtomicU64::new(0);
@@ -194,9 +194,9 @@ impl Database {
     }
 
     /// A session ended: what it held beyond its transaction is given back. `known` is what it knows of commits.
-    pub fn release_session(&self, state: &SessionState, known: Lsn) {
-        self.engine.release_session_locks(state.pid, known);
-        self.backups.release(state.pid);
+    pub fn release_session(&self, session: u32, known: Lsn) {
+        self.engine.release_session_locks(session, known);
+        self.backups.release(session);
     }
 
     /// Ends all writing; the database can be opened again afterwards.
@@ -242,4 +242,22 @@ fn first_objects(names: &InitialNames) -> Vec<StoredObject> {
             comment: Some("standard public schema".into()),
         }),
     ]
+}
+
+/// Finds the session by its number.
+struct Revoker(Weak<Database>);
+
+impl RevocationListener for Revoker {
+    fn revoked(&self, session: u32) {
+        let Some(database) = self.0.upgrade() else { return };
+        // Sessions in process are not registered: they notice at their next statement, or where they yield.
+        let importers = database.exported_snapshots().importers(session);
+        for holder in [session].into_iter().chain(importers) {
+            if database.sessions().revoke(holder) {
+                eprintln!(
+                    "mote: memory runs out: session {holder} has the oldest snapshot and must give it up"
+                );
+            }
+        }
+    }
 }

@@ -10,13 +10,15 @@ use mote_common::env::Clock;
 use mote_common::work::{self, Payer};
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{Ticket, Wake};
-use mote_sql::plan::OutputColumn;
+use mote_planner::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 use parking_lot::{Condvar, Mutex};
 
 use crate::database::Database;
 use crate::host::{Host, WaitEnd};
-use crate::session::{CommandTag, Session, SessionIdentity, SessionSignals};
+use crate::session::{Session, SessionIdentity};
+use crate::signals::SessionSignals;
+use crate::tag::CommandTag;
 
 /// How often a waiting thread looks for signals and deadlines.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

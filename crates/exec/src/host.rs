@@ -9,13 +9,13 @@ use corosensei::stack::DefaultStack;
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult, work};
 use mote_engine::Ticket;
-use mote_sql::plan::OutputColumn;
+pub use mote_planner::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 /// For the grammar and the planner, which recurse. Memory is touched as it is used.
-const LARGE_STACK_BYTES: usize = mote_sql::parser::PARSE_STACK_BYTES + (8 << 20);
+const LARGE_STACK_BYTES: usize = mote_grammar::parser::PARSE_STACK_BYTES + (8 << 20);
 
 /// Runs `task` on a large stack that the calling thread keeps for this purpose. `task` must not suspend.
 pub fn run_on_large_stack(task: &mut dyn FnMut()) {
@@ -113,6 +113,6 @@ pub trait Host {
     fn routine_stack_bytes(&self) -> usize {
         1 << 20
     }
-    /// Runs `work` on a stack fit for the parser's recursion (`mote_sql::parser::PARSE_STACK_BYTES`). Does not suspend.
+    /// Runs `work` on a stack fit for the parser's recursion (`mote_grammar::parser::PARSE_STACK_BYTES`). Does not suspend.
     fn on_large_stack(&mut self, work: &mut dyn FnMut());
 }

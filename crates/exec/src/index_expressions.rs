@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{KeyColumn, KeyExpressionProvider, KeyExpressions, RowView};
+use mote_planner::plan::deparse::deparse;
 use mote_sql::catalog::{CatalogView, Column, Relation};
 use mote_sql::expr::Expr;
 use mote_sql::expr::simplify;
-use mote_sql::plan::deparse::deparse;
 use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::catalog::user::without;
 use mote_types::{ColumnType, Datum};
@@ -129,6 +129,11 @@ pub fn stored_text(expr: &Expr, names: &[String]) -> String {
     without(|| deparse(expr, names, false))
 }
 
+/// Whether an expression's text is the call of a function.
+pub(crate) fn is_call(text: &str) -> bool {
+    text.ends_with(')') && !text.starts_with('(')
+}
+
 /// Does a canonical text mention a type of users? Then it is not what users are shown.
 pub fn mentions_user_type(text: &str) -> bool {
     text.contains("::\"type ")
@@ -214,7 +219,7 @@ impl CatalogView for Builtins {
     }
 
     fn schema_exists(&self, name: &str) -> bool {
-        crate::views::is_system_schema(name)
+        crate::system_schemas::is_system_schema(name)
     }
 
     fn search_path(&self) -> Vec<String> {

@@ -17,7 +17,13 @@
 //! every failure is an `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sockets, message framing, authentication
 //! exchange (server), and everything below rows and bytes (engine).
 
+#![forbid(unsafe_code)]
+
 pub mod host;
+pub mod tag;
+pub mod signals;
+pub mod activity;
+pub mod directory;
 pub mod memory;
 pub mod context;
 pub mod check;
@@ -35,6 +41,12 @@ pub mod routine;
 mod row_codec;
 mod privileges;
 mod write_error;
+mod name_text;
+mod system_schemas;
+mod prepared_note;
+mod backups;
+mod routine_text;
+mod catalog_change;
 mod command;
 mod catalog_store;
 mod index_expressions;

@@ -2,9 +2,9 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_planner::plan::Plan;
 use mote_sql::access::{RelationAccess, privilege};
 use mote_sql::catalog::{CatalogView, Relation, RelationKind};
-use mote_sql::plan::Plan;
 use mote_sql::routine::{Routine, RoutineKind};
 
 use crate::catalog_store::stored::StoredSchema;

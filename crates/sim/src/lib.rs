@@ -33,6 +33,8 @@
 //! `make sim SEEDS=1000` runs many on all cores; a failure prints the seed, and `--seed S` repeats it.
 //! Leaves out: SQL, the wire, threads (the engine's own tests have those).
 
+#![forbid(unsafe_code)]
+
 mod check;
 mod model;
 mod prepared;

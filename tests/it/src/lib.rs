@@ -8,6 +8,8 @@
 //!
 //! A client that is missing fails its tests: a suite that passes because nothing ran is worth nothing.
 
+#![forbid(unsafe_code)]
+
 pub mod bystander;
 pub mod clients;
 pub mod postgres;

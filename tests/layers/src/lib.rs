@@ -9,6 +9,8 @@
 //! modules for tests (`#[cfg(test)]`, folders and files named `tests`), uses through macros by example, and arrows
 //! between crates, which cargo refuses by itself when they form a circle.
 
+#![forbid(unsafe_code)]
+
 pub mod arrows;
 pub mod order;
 pub mod paths;

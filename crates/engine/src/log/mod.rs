@@ -536,12 +536,12 @@ impl LogWriter {
 
     /// Before the frame that commits or prepares `redo`: from here on the log of its fragments is kept, whatever the
     /// limit.
-    pub fn begin_end(&self, redo: &RedoBuffer) -> Result<(), LogError> {
+    pub fn pin_until_end(&self, redo: &RedoBuffer) -> Result<(), LogError> {
         let inner = &*self.log.inner;
         match self.fragment_owner(redo) {
             Some(owner) => inner
                 .pins
-                .begin_end(&owner)
+                .pin_until_end(&owner)
                 .map_err(|first| inner.keeps_too_much(first)),
             None => Ok(()),
         }

@@ -5,7 +5,7 @@
 //! of them until every image is newer than the commit.
 //!
 //! An open transaction that would keep more than the limit is given up: its log may go, and it can only roll back. Who is
-//! about to commit or to prepare says so first (`begin_end`), and from then on is not given up any more.
+//! about to commit or to prepare says so first (`pin_until_end`), and from then on is not given up any more.
 
 use std::collections::HashMap;
 
@@ -82,7 +82,7 @@ impl Pins {
     }
 
     /// Before the frame that ends the transaction: what it has sent is kept from here on. `Err` as for `may_grow`.
-    pub fn begin_end(&self, owner: &PinOwner) -> Result<(), Lsn> {
+    pub fn pin_until_end(&self, owner: &PinOwner) -> Result<(), Lsn> {
         match self.pins.lock().0.get_mut(owner) {
             Some((pin, Stage::GivenUp)) => Err(pin.first),
             Some((_, stage)) => {
@@ -233,16 +233,16 @@ mod tests {
         pins.open(fragmented(1), Lsn(100));
         pins.open(fragmented(2), Lsn(150));
         pins.open(fragmented(3), Lsn(400));
-        assert_eq!(pins.begin_end(&fragmented(2)), Ok(()));
+        assert_eq!(pins.pin_until_end(&fragmented(2)), Ok(()));
         // The images need this log themselves: nobody keeps it alone.
         assert_eq!(pins.keep_from(Lsn(90), Lsn(300)), Lsn(90));
         assert_eq!(pins.may_grow(&fragmented(1), Lsn(100)), Ok(()));
         assert_eq!(pins.keep_from(Lsn(500), Lsn(300)), Lsn(150));
         assert_eq!(pins.may_grow(&fragmented(1), ALL), Err(Lsn(100)));
-        assert_eq!(pins.begin_end(&fragmented(1)), Err(Lsn(100)));
+        assert_eq!(pins.pin_until_end(&fragmented(1)), Err(Lsn(100)));
         // A fragment that was under way does not bring it back.
         pins.open(fragmented(1), Lsn(600));
-        assert_eq!(pins.begin_end(&fragmented(1)), Err(Lsn(100)));
+        assert_eq!(pins.pin_until_end(&fragmented(1)), Err(Lsn(100)));
         // Its own next fragment finds a transaction out as well.
         assert_eq!(pins.may_grow(&fragmented(3), Lsn(401)), Err(Lsn(400)));
         pins.abort(&fragmented(1));

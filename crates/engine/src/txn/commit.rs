@@ -160,7 +160,7 @@ impl Transaction {
         loop {
             let outcome = engine.with_writer(|writer| {
                 writer.send_fragments(redo)?;
-                writer.begin_end(redo)?;
+                writer.pin_until_end(redo)?;
                 let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
                     return Ok(None);
                 };
@@ -193,7 +193,7 @@ impl Transaction {
             #[cfg(test)]
             super::tests::pause_at(super::tests::Moment::BetweenChecks);
             let outcome = engine.with_writer(|writer| {
-                writer.begin_end(redo)?;
+                writer.pin_until_end(redo)?;
                 let Some(payload) = redo.commit_payload().map_err(|_| LogError::TooLarge)? else {
                     return Ok(Attempt::NothingToLog);
                 };

@@ -429,7 +429,7 @@ impl EngineCore {
         loop {
             let outcome = self.with_writer(|writer| {
                 writer.send_fragments(redo)?;
-                writer.begin_end(redo)?;
+                writer.pin_until_end(redo)?;
                 let payload = redo
                     .prepare_payload(gid.as_bytes(), state)
                     .map_err(|_| LogError::TooLarge)?;

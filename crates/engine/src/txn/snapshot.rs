@@ -104,6 +104,29 @@ impl fmt::Debug for Snapshot {
 }
 
 /// A row as one snapshot (or the holder of its lock) sees it. The bytes stay valid for `'s`.
+///
+/// It borrows the transaction besides the snapshot: a rollback frees what the transaction has written itself, so that the
+/// row has to be gone by then.
+///
+/// ```
+/// use mote_engine::{RowVersion, Snapshot, Table, Transaction};
+///
+/// fn look(transaction: Transaction, table: &Table, row: mote_common::RowId, snapshot: &Snapshot) {
+///     let version: Option<RowVersion<'_>> = transaction.fetch(table, row, snapshot);
+///     drop(version.map(|version| version.bytes().len()));
+///     transaction.abort();
+/// }
+/// ```
+///
+/// ```compile_fail,E0505
+/// use mote_engine::{RowVersion, Snapshot, Table, Transaction};
+///
+/// fn look(transaction: Transaction, table: &Table, row: mote_common::RowId, snapshot: &Snapshot) {
+///     let version: Option<RowVersion<'_>> = transaction.fetch(table, row, snapshot);
+///     transaction.abort();
+///     drop(version.map(|version| version.bytes().len()));
+/// }
+/// ```
 #[derive(Clone, Copy)]
 pub struct RowVersion<'s> {
     pub(crate) version: NonNull<Version>,

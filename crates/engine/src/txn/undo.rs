@@ -64,7 +64,7 @@ impl Transaction {
         let mut contended = Vec::new();
         let mut freed = Vec::new();
         for write in writes.iter().rev() {
-            // SAFETY: tables outlive the transactions that wrote them (see `Engine::forget_dropped_tables`).
+            // SAFETY: tables outlive the transactions that wrote them (see `Objects::forget_dropped`).
             let table = unsafe { &*write.table };
             if self.undo_write(table, write, keep_versions, &guard) {
                 contended.push((write.table, write.row));

@@ -15,13 +15,14 @@ mod routine;
 pub(crate) mod partitions;
 pub(crate) mod prepared;
 mod session;
+pub(crate) mod rows;
 mod revision;
 mod store;
 mod temporary;
+pub(crate) use temporary::NO_ROW;
 pub(crate) mod transition;
 mod triggers;
 mod types;
-pub(crate) mod write;
 pub mod stored;
 
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};

@@ -13,7 +13,8 @@ use super::catalog::{Catalog, bind_index_texts};
 use super::session::{Change, apply};
 use super::store::{CatalogStore, PUBLISHING, Publication};
 use super::stored::StoredObject;
-use super::write::{catalog_table, damaged};
+use crate::catalog_store::rows::catalog_table;
+use crate::catalog_store::rows::damaged;
 
 /// Changes of a prepared transaction, about to be committed: nobody else changes the catalog meanwhile.
 pub(crate) struct PreparedChanges<'a> {

@@ -21,7 +21,7 @@ use super::store::{CatalogStore, PUBLISHING};
 use super::stored::StoredObject;
 use super::temporary::{PG_TEMP, Temporary};
 use super::types::SessionTypes;
-use crate::views;
+use crate::system_schemas::{SystemRelations, is_system_schema};
 
 /// One change of a transaction.
 #[derive(Clone)]
@@ -42,6 +42,7 @@ struct Overlay {
 pub struct SessionCatalog {
     store: Arc<CatalogStore>,
     engine: Arc<Engine>,
+    system: &'static dyn SystemRelations,
     pub database: Oid,
     pub database_name: String,
     pub user: String,
@@ -67,7 +68,11 @@ pub struct SessionCatalog {
 const STALE: u64 = u64::MAX;
 
 impl SessionCatalog {
-    pub fn new(store: Arc<CatalogStore>, engine: Arc<Engine>) -> SessionCatalog {
+    pub(crate) fn new(
+        store: Arc<CatalogStore>,
+        engine: Arc<Engine>,
+        system: &'static dyn SystemRelations,
+    ) -> SessionCatalog {
         let generation = store.generation();
         let cached = RefCell::new((generation, store.committed()));
         let told = Cell::new(engine.schema_horizon());
@@ -76,6 +81,7 @@ impl SessionCatalog {
             types,
             store,
             engine,
+            system,
             database: Oid::INVALID,
             database_name: String::new(),
             user: String::new(),
@@ -490,7 +496,7 @@ impl CatalogView for SessionCatalog {
         }
         let catalog = self.current();
         let in_schema = |schema: &str| {
-            if let Some(relation) = views::relation_by_name(schema, name) {
+            if let Some(relation) = self.system.by_name(schema, name) {
                 return Some(relation);
             }
             let schema = self.resolve(schema);
@@ -509,7 +515,7 @@ impl CatalogView for SessionCatalog {
             return Some(table);
         }
         if oid < Oid::FIRST_USER {
-            return views::relation(oid);
+            return self.system.relation(oid);
         }
         Some(self.current().relation(oid)?.described.clone())
     }
@@ -565,7 +571,7 @@ impl CatalogView for SessionCatalog {
     }
 
     fn schema_exists(&self, name: &str) -> bool {
-        views::is_system_schema(name) || self.schema_oid(name).is_some()
+        is_system_schema(name) || self.schema_oid(name).is_some()
     }
 
     fn search_path(&self) -> Vec<String> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::deparse::identifier;
+use mote_grammar::ast::deparse::identifier;
 use mote_types::catalog::user::{EnumLabel, TypeDictionary, UserType};
 use mote_types::{format_type, type_by_name};
 use parking_lot::Mutex;

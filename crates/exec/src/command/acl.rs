@@ -6,8 +6,8 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
+use mote_grammar::ast::Privilege;
 use mote_sql::access::privilege;
-use mote_sql::ast::Privilege;
 
 use crate::catalog_store::stored::StoredAcl;
 

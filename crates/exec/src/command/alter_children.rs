@@ -7,7 +7,7 @@
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     AlterTableCommand, ColumnDefinition, Constraint, ConstraintKind, DropBehavior, Expr, TypeName,
 };
 

@@ -7,16 +7,18 @@
 use mote_common::error::state;
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{ColumnStorage, TableLockMode};
-use mote_sql::ast::{ColumnDefinition, Constraint, DefinitionOption, DropBehavior, Expr, TypeName, deparse};
+use mote_grammar::ast::{
+    ColumnDefinition, Constraint, DefinitionOption, DropBehavior, Expr, TypeName, deparse,
+};
 use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, Datum, encode_storage, oid};
 
 use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger, view};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredColumn, StoredConstraintKind, StoredInheritance, StoredObject, StoredRelation,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::expr::{Expression, compile};
 
@@ -622,7 +624,7 @@ pub(super) fn set_identity(
     let mut of_sequence = Vec::new();
     for option in options {
         match (&*option.name, &option.value) {
-            ("generated", Some(mote_sql::ast::OptionValue::Integer(code))) => {
+            ("generated", Some(mote_grammar::ast::OptionValue::Integer(code))) => {
                 table.columns[position].identity_always = Some(*code == i32::from(b'a'));
             }
             ("generated", _) => return Err(SqlError::unsupported("this form of SET GENERATED")),

@@ -3,17 +3,19 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{AlterTable, AlterTableCommand, DetachMode, DropBehavior, ObjectKind, RoleSpecification};
+use mote_grammar::ast::{
+    AlterTable, AlterTableCommand, DetachMode, DropBehavior, ObjectKind, RoleSpecification,
+};
 use mote_types::ColumnType;
 
 use super::{
     alter_children, alter_column, attach_partition, cluster, constraint, create_table, drop, partition_index,
     rename, row_checks, schema, view,
 };
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("ALTER TABLE");
 
@@ -192,7 +194,7 @@ fn change_owner(
 fn lock_mode(command: &AlterTableCommand) -> TableLockMode {
     match command {
         AlterTableCommand::AddConstraint(constraint)
-            if matches!(constraint.kind, mote_sql::ast::ConstraintKind::ForeignKey(_)) =>
+            if matches!(constraint.kind, mote_grammar::ast::ConstraintKind::ForeignKey(_)) =>
         {
             TableLockMode::ShareRowExclusive
         }

@@ -9,17 +9,18 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{PartitionBound, RelationName, deparse};
+use mote_grammar::ast::{PartitionBound, RelationName, deparse};
 
 use super::{
     create_partition, drop, inherit, partition, partition_index, row_checks, schema, trigger_clones,
 };
+use crate::catalog_change::write;
+use crate::catalog_store::RelationEntry;
 use crate::catalog_store::partitions::store_bound;
 use crate::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredPartition,
     StoredRelation,
 };
-use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::views::{Facts, partitions};
 
@@ -485,7 +486,7 @@ pub(super) fn attach_index(
 
 fn find_index(name: &RelationName, context: &StatementContext<'_>) -> SqlResult<(Oid, Oid)> {
     let parts = name.schema.iter().chain([&name.name]).cloned().collect();
-    let qualified = mote_sql::ast::QualifiedName {
+    let qualified = mote_grammar::ast::QualifiedName {
         parts,
         location: name.location,
     };

@@ -4,11 +4,11 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{Cluster, Name, RelationName};
+use mote_grammar::ast::{Cluster, Name, RelationName};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::session::Steps;
 

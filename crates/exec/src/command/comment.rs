@@ -3,13 +3,13 @@
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
+use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
 use super::{drop, privileges, role, routine, schema, user_type};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     // An empty text removes the comment, as NULL does.
@@ -46,7 +46,7 @@ pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlR
 }
 
 fn relation_to_change(
-    name: &mote_sql::ast::RelationName,
+    name: &mote_grammar::ast::RelationName,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<StoredRelation> {
     let entry = schema::lock_relation(name, TableLockMode::ShareUpdateExclusive, context)?

@@ -3,7 +3,8 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{self, Constraint, ConstraintKind, KeyConstraint, MatchType};
+use mote_grammar::ast;
+use mote_grammar::ast::{Constraint, ConstraintKind, KeyConstraint, MatchType};
 use mote_sql::expr::Expr;
 use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_expression};
 use mote_types::{ColumnType, can_cast};

@@ -22,14 +22,15 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{self, CopySource, Name, RelationName};
+use mote_grammar::ast;
+use mote_grammar::ast::{CopySource, Name, RelationName};
 use mote_sql::catalog::{CatalogView, Relation};
 
 pub(super) use insert::Sink;
 
 use super::schema;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 use options::CopyOptions;
 
 pub(super) fn run(

@@ -5,16 +5,16 @@ use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{
     BuildProgress, IndexDefinition, KeyClass, KeyColumn, KeySource, TableLockMode, WriteError,
 };
-use mote_sql::ast::{CreateIndex, IndexValue};
+use mote_grammar::ast::{CreateIndex, IndexValue};
 use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
 
 use super::index_keys::{self, IndexKeys};
 use super::{constraint, create_table, partition_index, schema};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredObject, StoredRelation};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::index_expressions;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 use crate::write_error;
 
 /// PostgreSQL's limit on the columns of an index.

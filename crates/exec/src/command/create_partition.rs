@@ -3,16 +3,16 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{ColumnDefinition, Constraint, ConstraintKind, PartitionOf};
+use mote_grammar::ast::{ColumnDefinition, Constraint, ConstraintKind, PartitionOf};
 use mote_types::ColumnType;
 
 use super::{constraint, create_table, partition, partition_index, schema, trigger_clones};
+use crate::catalog_change::write;
 use crate::catalog_store::partitions::store_bound;
 use crate::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredInheritance, StoredObject, StoredPartition,
     StoredRelation,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 
 /// Gives the new table its columns, its checks and its place among the parent's partitions. Answers the parent.

@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{ColumnStorage, TableDefinition};
-use mote_sql::ast::{
+use mote_grammar::ast::{
     ColumnDefinition, Constraint, ConstraintKind, CreateTable, DefinitionOption, Expr, OptionValue,
     Persistence, TableElement, TypeName, deparse,
 };
@@ -15,12 +15,12 @@ use super::constraint::{self, PendingForeignKey};
 use super::{
     create_partition, inherit, internal, like, partition, rewrite, routine, schema, sequence, temporary,
 };
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 /// PostgreSQL's limit on the columns of a table.
 const COLUMNS_MAX: usize = 1600;
@@ -486,7 +486,7 @@ pub(super) fn default_text(
     })?;
     let mut value = value.clone();
     let qualified = |name: &str| {
-        let (schema, bare) = crate::expr::split_name(name);
+        let (schema, bare) = crate::name_text::split_name(name);
         let found = context
             .session
             .catalog

@@ -3,15 +3,15 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{RowWriter, TableDefinition};
-use mote_sql::ast::{CreateTableAs, ParsedStatement, Statement};
+use mote_grammar::ast::{CreateTableAs, ParsedStatement, Statement};
 
 use super::copy::Sink;
 use super::{create_table, internal, schema, temporary, view};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredKind, StoredObject};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::query::runtime::{Runtime, Values};
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(super) fn run(
     create: &CreateTableAs,

@@ -3,14 +3,15 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionValue, RoleSpecification};
+use mote_grammar::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionValue, RoleSpecification};
 
 use super::{drop, privileges, schema};
+use crate::catalog_change::write;
 use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::{CommandTag, PreparedNote};
+use crate::prepared_note::PreparedNote;
+use crate::tag::CommandTag;
 
 /// The name space of database names among the reserved ones.
 const DATABASES: Oid = Oid(1262);

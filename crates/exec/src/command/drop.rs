@@ -5,14 +5,18 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, RelationName, deparse};
+use mote_grammar::ast::{
+    Drop, DropBehavior, ObjectKind, ObjectReference, QualifiedName, RelationName, deparse,
+};
 use mote_sql::catalog::CatalogView;
 
 use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::{RelationEntry, RoutineEntry, write};
+use crate::catalog_store::{RelationEntry, RoutineEntry};
 use crate::context::StatementContext;
-use crate::session::{CommandTag, Steps};
+use crate::session::Steps;
+use crate::tag::CommandTag;
 
 /// What PostgreSQL calls the objects of a DROP that names more than one.
 pub(super) const SEVERAL: &str = "desired object(s)";
@@ -44,15 +48,7 @@ pub(super) fn run(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<
         return user_type::drop(drop, context);
     }
     let tag = command_name(drop.kind);
-    let word = match drop.kind {
-        ObjectKind::Table => "table",
-        ObjectKind::View => "view",
-        ObjectKind::Index => "index",
-        ObjectKind::Schema => "schema",
-        ObjectKind::Sequence => "sequence",
-        ObjectKind::Trigger => "trigger",
-        _ => return Err(SqlError::unsupported("DROP of this kind of object")),
-    };
+    let word = word_of_kind(drop.kind)?;
     // All are dropped together: references among them do not count.
     let mut relations: Vec<StoredRelation> = Vec::new();
     for object in &drop.objects {
@@ -121,16 +117,30 @@ pub(super) fn concurrently(drop: &Drop, in_block: bool) -> SqlResult<Steps> {
     }))
 }
 
+/// How messages name what this file drops.
+fn word_of_kind(kind: ObjectKind) -> SqlResult<&'static str> {
+    Ok(match kind {
+        ObjectKind::Table => "table",
+        ObjectKind::View => "view",
+        ObjectKind::Index => "index",
+        ObjectKind::Schema => "schema",
+        ObjectKind::Sequence => "sequence",
+        ObjectKind::Trigger => "trigger",
+        _ => return Err(SqlError::unsupported("DROP of this kind of object")),
+    })
+}
+
 fn shown(name: &QualifiedName) -> String {
     name.parts.iter().map(|p| &**p).collect::<Vec<_>>().join(".")
 }
 
-fn missing(
-    word: &str,
-    name: &QualifiedName,
-    drop: &Drop,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
+/// What is dropped does not exist: an error of its kind, or a notice with IF EXISTS.
+fn missing(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let (word, code) = match drop.kind {
+        ObjectKind::Schema => ("schema", state::INVALID_SCHEMA_NAME),
+        ObjectKind::Index => ("index", state::UNDEFINED_OBJECT),
+        kind => (word_of_kind(kind)?, state::UNDEFINED_TABLE),
+    };
     let message = format!("{word} \"{}\" does not exist", shown(name));
     if drop.if_exists {
         schema::notice(
@@ -140,13 +150,6 @@ fn missing(
         );
         return Ok(());
     }
-    let code = if word == "schema" {
-        state::INVALID_SCHEMA_NAME
-    } else if word == "index" {
-        state::UNDEFINED_OBJECT
-    } else {
-        state::UNDEFINED_TABLE
-    };
     Err(SqlError::new(code, message))
 }
 
@@ -159,7 +162,7 @@ fn find(
     let relation = schema::relation_name(name);
     lock_parent(&relation, context)?;
     let Some(entry) = schema::lock_relation(&relation, TableLockMode::AccessExclusive, context)? else {
-        missing(word, name, drop, context)?;
+        missing(name, drop, context)?;
         return Ok(None);
     };
     let kind = word_of(entry.stored.kind);
@@ -608,7 +611,7 @@ fn index_to_drop(
 ) -> SqlResult<Option<(StoredRelation, usize)>> {
     let found = find_index(name, context);
     let Some((table_oid, index_oid)) = found else {
-        return missing("index", name, drop, context).map(|()| None);
+        return missing(name, drop, context).map(|()| None);
     };
     let entry = context
         .session
@@ -619,7 +622,7 @@ fn index_to_drop(
     schema::lock_entry(&entry, mode, context)?;
     inherit::locked_inheritors(table_oid.0, mode, context)?;
     let Some(entry) = context.session.catalog.entry(table_oid) else {
-        return missing("index", name, drop, context).map(|()| None);
+        return missing(name, drop, context).map(|()| None);
     };
     if drop.concurrently && entry.stored.partitioning.is_some() {
         let message = format!("cannot drop partitioned index \"{}\" concurrently", name.last());
@@ -627,11 +630,11 @@ fn index_to_drop(
     }
     // Whom we waited for may have dropped, renamed or moved it.
     if find_index(name, context) != found {
-        return missing("index", name, drop, context).map(|()| None);
+        return missing(name, drop, context).map(|()| None);
     }
     let table = entry.stored.clone();
     let Some(at) = table.indexes.iter().position(|i| i.oid == index_oid.0) else {
-        return missing("index", name, drop, context).map(|()| None);
+        return missing(name, drop, context).map(|()| None);
     };
     let owner = table.constraints.iter().find(|c| {
         matches!(c.kind, StoredConstraintKind::PrimaryKey { index } | StoredConstraintKind::Unique { index } if index == index_oid.0)
@@ -686,7 +689,7 @@ pub(super) fn find_index(name: &QualifiedName, context: &StatementContext<'_>) -
 
 fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<()> {
     if context.session.catalog.schema_oid(name.last()).is_none() {
-        return missing("schema", name, drop, context);
+        return missing(name, drop, context);
     }
     let stored = schema::schema_to_change(name.last(), context)?;
     schema::lock_schema_for_drop(Oid(stored.oid), context)?;

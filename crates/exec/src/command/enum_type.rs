@@ -6,15 +6,15 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{AlterEnum, CreateEnum, EnumChange, EnumPlace};
+use mote_grammar::ast::{AlterEnum, CreateEnum, EnumChange, EnumPlace};
 use mote_types::catalog::user::enum_oid;
 
 use super::{schema, user_type};
+use crate::catalog_change::write;
 use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredLabel, StoredObject, StoredUserType};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 /// Between the keys of two values that were made next to each other: forty may be added at the same place.
 const KEY_GAP: i64 = 1 << 40;

@@ -3,20 +3,20 @@
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::TableLockMode;
-use mote_sql::access::privilege;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     DropBehavior, Grant, GrantRole, GrantTarget, ObjectKind, ObjectReference, QualifiedName,
     RoleSpecification,
 };
+use mote_sql::access::privilege;
 
 use super::acl::{self, AclKind};
 use super::{privileges, routine, schema};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRoutine, StoredSchema,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const PRIVILEGE_NOT_GRANTED: SqlState = SqlState::new("01007");
 const PRIVILEGE_NOT_REVOKED: SqlState = SqlState::new("01006");
@@ -305,7 +305,7 @@ pub(super) fn role(grant: &GrantRole, context: &mut StatementContext<'_>) -> Sql
     for name in &grant.roles {
         let role = RoleSpecification::Name {
             name: name.clone(),
-            location: mote_sql::ast::Location::NONE,
+            location: mote_grammar::ast::Location::NONE,
         };
         let role = schema::role_oid(&role, context)?;
         require_admin(role, name, context)?;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{CreateIndex, Expr, IndexElement, IndexValue, NullsOrder, QualifiedName, SortDirection};
+use mote_grammar::ast::{
+    CreateIndex, Expr, IndexElement, IndexValue, NullsOrder, QualifiedName, SortDirection,
+};
 use mote_sql::bind::implied_name;
 use mote_sql::bind::query::WHOLE_ROW;
 use mote_sql::builtin::function::Volatility;
@@ -192,7 +194,7 @@ pub(super) fn again(
 
 fn quoted_names(table: &StoredRelation) -> Vec<String> {
     let names = table.columns.iter().map(|column| column.name.as_str());
-    names.map(mote_sql::ast::deparse::identifier).collect()
+    names.map(mote_grammar::ast::deparse::identifier).collect()
 }
 
 /// Canonical texts of the expressions, and of the predicate.

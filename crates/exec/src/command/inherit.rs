@@ -8,15 +8,15 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::RelationName;
+use mote_grammar::ast::RelationName;
 use mote_types::ColumnType;
 
 use super::schema;
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject,
     StoredRelation,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 
 /// What [`take_over`] has found, for the columns that the statement defines besides.

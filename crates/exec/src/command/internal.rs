@@ -8,10 +8,10 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Access, Isolation, TableLockMode};
+use mote_grammar::ast::ParsedStatement;
+use mote_planner::plan::{OutputColumn, Plan, PlanBody};
 use mote_sql::PlanSettings;
 use mote_sql::access::RelationLock;
-use mote_sql::ast::ParsedStatement;
-use mote_sql::plan::{OutputColumn, Plan, PlanBody};
 use mote_types::Datum;
 
 use super::{privileges, schema};
@@ -123,7 +123,7 @@ fn plan_with(
             text,
             names: None,
         };
-        planned = Some(mote_sql::plan_statement(
+        planned = Some(mote_planner::plan_statement(
             statement,
             parameter_types,
             catalog,
@@ -154,7 +154,7 @@ pub(super) fn parse(text: &str, context: &mut StatementContext<'_>) -> SqlResult
     let mut parsed = None;
     context
         .host
-        .on_large_stack(&mut || parsed = Some(mote_sql::parser::parse(text)));
+        .on_large_stack(&mut || parsed = Some(mote_grammar::parser::parse(text)));
     let mut statements = parsed.expect("the host runs the work")?;
     statements
         .pop()

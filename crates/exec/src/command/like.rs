@@ -2,17 +2,17 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_grammar::ast::{Constraint, ConstraintKind, Location, RelationName, TableLike};
 use mote_sql::access::{RelationAccess, RelationLock, privilege};
-use mote_sql::ast::{Constraint, ConstraintKind, Location, RelationName, TableLike};
 use mote_types::ColumnType;
 
 use super::create_index::{self, IndexSpecification};
 use super::inherit::Inherited;
 use super::{index_keys, internal, privileges, rewrite, schema, sequence};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 
 fn source(copied: &TableLike, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {

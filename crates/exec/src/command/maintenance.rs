@@ -3,14 +3,15 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{TableLockMode, WaitPolicy};
+use mote_grammar::ast;
+use mote_grammar::ast::Lock;
 use mote_sql::access::privilege;
-use mote_sql::ast::{self, Lock};
 
 use super::{privileges, schema};
 use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::StoredKind;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if !context.session.superuser {

@@ -60,13 +60,14 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{DefinitionOption, Discard, OptionValue, Statement};
-use mote_sql::plan::OutputColumn;
+use mote_grammar::ast::{DefinitionOption, Discard, OptionValue, Statement};
+use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, oid};
 
 use crate::context::StatementContext;
 use crate::host::Host;
-use crate::session::{BodyContext, CommandTag, Session, Steps};
+use crate::session::{BodyContext, Session, Steps};
+use crate::tag::CommandTag;
 
 /// Statements that act on the session itself rather than within its transaction. None: not one of them.
 pub(crate) fn run_on_session(
@@ -262,8 +263,8 @@ pub(crate) fn name(statement: &Statement) -> &'static str {
         Statement::CreateView(_) => "CREATE VIEW",
         Statement::CreateFunction(create) => name_of_routine_command(create.procedure),
         Statement::AlterFunction(alter) => match alter.kind {
-            mote_sql::ast::ObjectKind::Procedure => "ALTER PROCEDURE",
-            mote_sql::ast::ObjectKind::Routine => "ALTER ROUTINE",
+            mote_grammar::ast::ObjectKind::Procedure => "ALTER PROCEDURE",
+            mote_grammar::ast::ObjectKind::Routine => "ALTER ROUTINE",
             _ => "ALTER FUNCTION",
         },
         Statement::CreateTrigger(_) => "CREATE TRIGGER",

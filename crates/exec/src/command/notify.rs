@@ -1,10 +1,11 @@
 //! LISTEN, UNLISTEN, NOTIFY: noted in the session, done at commit.
 
 use mote_common::SqlResult;
-use mote_sql::ast::{Notify, Unlisten};
+use mote_grammar::ast::{Notify, Unlisten};
 
 use crate::context::StatementContext;
-use crate::session::{CommandTag, Interest};
+use crate::session::Interest;
+use crate::tag::CommandTag;
 
 pub(super) fn listen(channel: &str, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     want(Interest::Listen(channel.to_string()), context);

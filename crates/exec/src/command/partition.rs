@@ -8,9 +8,9 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::{Access, TableLockMode};
-use mote_sql::ast::{
-    self, ExprKind, PartitionBoundKind as WrittenBound, PartitionBy, PartitionElement, PartitionRangeDatum,
-    deparse,
+use mote_grammar::ast;
+use mote_grammar::ast::{
+    ExprKind, PartitionBoundKind as WrittenBound, PartitionBy, PartitionElement, PartitionRangeDatum, deparse,
 };
 use mote_sql::catalog::partition::{
     BoundConflict, PartitionBound, PartitionKey, PartitionScheme, PartitionStrategy, RangeDatum, same_value,

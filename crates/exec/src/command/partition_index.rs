@@ -6,15 +6,15 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::AlterTableCommand;
+use mote_grammar::ast::AlterTableCommand;
 
 use super::create_index::{self, IndexSpecification};
 use super::index_keys::{self, IndexKeys};
 use super::schema;
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredIndex, StoredInheritance, StoredObject, StoredRelation,
 };
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 
 /// A unique key of a partitioned table must name all columns of the partition key: each partition looks after its own

@@ -8,14 +8,14 @@
 
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{RowWriter, TableDefinition};
-use mote_sql::ast::deparse;
+use mote_grammar::ast::deparse;
 use mote_types::Datum;
 
 use super::copy::Sink;
 use super::create_index::{self, IndexSpecification, Writers};
 use super::{create_table, index_keys, internal, schema};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredIndex, StoredObject, StoredRelation};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::expr::Expression;
 use crate::query::runtime::{Runtime, Values};

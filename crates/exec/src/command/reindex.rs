@@ -8,13 +8,13 @@
 use mote_common::error::{Severity, state};
 use mote_common::{IndexId, Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
+use mote_grammar::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
 
 use super::create_index::Writers;
 use super::{drop, flag, privileges, rebuild, refuse_block, schema, unrecognized_option};
+use crate::catalog_change::write;
 use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::{StoredIndex, StoredObject, StoredRelation};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
 use crate::session::Steps;
 

@@ -3,7 +3,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     AlterObjectSchema, AlterOwner, Name, ObjectKind, ObjectReference, QualifiedName, RelationName, Rename,
     RoleSpecification,
 };
@@ -14,10 +14,10 @@ use super::{
     drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema, sequence, trigger,
     user_type, view,
 };
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if routine::is_routine(rename.kind) {

@@ -6,7 +6,7 @@
 //! Invariant: names that a WITH clause gives are never taken for relations, within that clause's reach.
 
 use mote_common::SqlResult;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     Argument, ColumnReference, Constant, Distinct, Expr, ExprKind, FrameBound, FromItem, FunctionCall,
     GroupingElement, IndirectionStep, JoinCondition, Limit, Location, Name, QualifiedName, Query, QueryBody,
     RelationReference, Select, SortBy, Statement, TypeName, WindowSpecification, With,
@@ -323,12 +323,12 @@ impl Names for RenameColumn<'_> {
 pub(super) fn rename_column(text: &str, old: &str, new: &str) -> SqlResult<String> {
     let mut expr = parse_expression(text)?;
     expression(&mut expr, &mut RenameColumn { old, new });
-    Ok(mote_sql::ast::deparse::expression(&expr))
+    Ok(mote_grammar::ast::deparse::expression(&expr))
 }
 
 /// An expression's tree from its stored text.
 pub(super) fn parse_expression(text: &str) -> SqlResult<Expr> {
-    let parsed = mote_sql::parser::parse(&format!("SELECT {text}"))?;
+    let parsed = mote_grammar::parser::parse(&format!("SELECT {text}"))?;
     if let Some(Statement::Query(query)) = parsed.into_iter().next().map(|parsed| parsed.statement)
         && let QueryBody::Select(select) = query.body
         && let Some(target) = select.targets.into_iter().next()

@@ -2,19 +2,19 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{
+use mote_grammar::ast::{
     AlterRole, AlterRoleSet, CreateRole, DefinitionOption, DropRole, OptionValue, RoleKind,
     RoleSpecification, SetAction, SetValue,
 };
 
 use super::{drop as drop_object, grant, routine, schema};
+use crate::catalog_change::write;
 use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredObject, StoredRole, StoredSchema};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
 use crate::settings;
 use crate::settings::Settings;
+use crate::tag::CommandTag;
 
 /// The name space of role names among the reserved ones: roles belong to no schema.
 const ROLES: Oid = Oid(1260);

@@ -4,7 +4,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, RowId, SqlError, SqlResult, TableId};
-use mote_sql::ast::deparse;
+use mote_grammar::ast::deparse;
 use mote_types::{ColumnType, Datum};
 
 use super::{internal, schema};

@@ -4,26 +4,24 @@ use std::sync::Arc;
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult, TableId};
-use mote_engine::{
-    AdvisoryKey, AdvisoryMode, AdvisoryScope, TableDefinition, TableLockMode, WaitPolicy, WriteError,
-};
+use mote_engine::{AdvisoryMode, TableDefinition, TableLockMode, WaitPolicy, WriteError};
+use mote_grammar::ast::{CreateSchema, Persistence, QualifiedName, RelationName, RoleSpecification, deparse};
 use mote_sql::access::privilege;
-use mote_sql::ast::{CreateSchema, Persistence, QualifiedName, RelationName, RoleSpecification, deparse};
 use mote_sql::catalog::CatalogView;
 
 use super::{privileges, schema_elements};
+use crate::catalog_change::object_locks;
+use crate::catalog_change::write;
 use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{
     StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredSchema,
 };
-use crate::catalog_store::{PG_TEMP, RelationEntry, sequence_lock, write};
+use crate::catalog_store::{PG_TEMP, RelationEntry, sequence_lock};
 use crate::context::StatementContext;
-use crate::session::CommandTag;
-use crate::views;
+use crate::system_schemas::is_system_schema;
+use crate::tag::CommandTag;
 use crate::write_error;
 
-/// The engine's advisory name space of catalog names: no SQL database has this number.
-const NAME_SPACE: u32 = u32::MAX;
 /// Stands for a schema as a whole among its names: no object has this one.
 const IN_USE: &str = "\0";
 
@@ -106,13 +104,13 @@ pub(super) fn schema_to_move_to(
 
 /// Keeps a schema from being dropped until the transaction is over; false if it was dropped while we waited.
 fn keep_schema(schema: Oid, context: &mut StatementContext<'_>) -> SqlResult<bool> {
-    lock_name(schema, IN_USE, AdvisoryMode::Shared, context)?;
+    object_locks::lock_name(schema, IN_USE, AdvisoryMode::Shared, context)?;
     Ok(context.session.catalog.current().schemas.contains_key(&schema))
 }
 
 /// Waits until nobody makes objects in a schema, and keeps others from beginning to.
 pub(super) fn lock_schema_for_drop(schema: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    lock_name(schema, IN_USE, AdvisoryMode::Exclusive, context)
+    object_locks::lock_name(schema, IN_USE, AdvisoryMode::Exclusive, context)
 }
 
 fn named_schema_for_creation(
@@ -128,7 +126,7 @@ fn named_schema_for_creation(
             )
         });
     };
-    if views::is_system_schema(schema) {
+    if is_system_schema(schema) {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
             format!("permission denied to create \"{schema}.{}\"", name.name),
@@ -146,41 +144,7 @@ fn named_schema_for_creation(
 
 /// Takes a name for the rest of the transaction: whoever else wants to make an object of this name waits.
 pub(super) fn reserve_name(schema: Oid, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    lock_name(schema, name, AdvisoryMode::Exclusive, context)
-}
-
-/// Keeps a type of users from being dropped, or waits for those who keep it, until the end of the transaction.
-pub(crate) fn lock_type(ty: Oid, mode: AdvisoryMode, context: &mut StatementContext<'_>) -> SqlResult<()> {
-    lock_name(ty, "", mode, context)
-}
-
-fn lock_name(
-    schema: Oid,
-    name: &str,
-    mode: AdvisoryMode,
-    context: &mut StatementContext<'_>,
-) -> SqlResult<()> {
-    // FNV-1a; a collision merely makes two names wait for each other.
-    let seed = 0xcbf2_9ce4_8422_2325u64 ^ schema.0 as u64;
-    let key = name
-        .bytes()
-        .fold(seed, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
-    let key = AdvisoryKey {
-        database: NAME_SPACE,
-        key,
-        two_parts: false,
-    };
-    loop {
-        let taken =
-            context
-                .transaction
-                .lock_advisory(key, mode, AdvisoryScope::Transaction, WaitPolicy::Block);
-        match taken {
-            Ok(()) => return Ok(()),
-            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
-            Err(error) => return Err(write_error::lock_error(error)),
-        }
-    }
+    object_locks::lock_name(schema, name, AdvisoryMode::Exclusive, context)
 }
 
 /// A relation without storage, constraints or privileges yet, under a new OID.

@@ -6,7 +6,7 @@
 
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::Access;
-use mote_sql::ast::{RelationName, Statement, deparse};
+use mote_grammar::ast::{RelationName, Statement, deparse};
 
 use crate::context::StatementContext;
 use crate::routine::call;

@@ -6,19 +6,20 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{SequenceDefinition, SequenceId, TableLockMode};
-use mote_sql::ast::{
+use mote_grammar::ast::{
     AlterSequence, CreateSequence, DefinitionOption, OptionValue, QualifiedName, RelationName,
 };
 use mote_types::{ColumnType, oid};
 
 use super::schema;
+use crate::catalog_change::write;
+use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation, StoredSequence,
 };
-use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::expr::ask_sequence;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 /// Options as written; the outer `None` is "not written".
 #[derive(Default)]

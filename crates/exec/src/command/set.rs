@@ -2,17 +2,18 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{SetAction, SetValue, SetVariable, ShowVariable, TransactionModes};
-use mote_sql::plan::OutputColumn;
+use mote_grammar::ast::{SetAction, SetValue, SetVariable, ShowVariable, TransactionModes};
+use mote_planner::plan::OutputColumn;
 use mote_types::Datum;
 use mote_types::datetime::parse_time_zone;
 
 use super::text_column;
 use crate::context::StatementContext;
 use crate::host::Host;
-use crate::session::identity::is_identity;
-use crate::session::{CommandTag, Session};
+use crate::session::Session;
+use crate::settings::is_identity;
 use crate::settings::{self, SETTINGS, Settings};
+use crate::tag::CommandTag;
 
 pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host) -> SqlResult<CommandTag> {
     let reset = CommandTag::Word("RESET");
@@ -191,10 +192,10 @@ pub(super) fn join(name: &str, values: &[SetValue]) -> SqlResult<String> {
         parts.push(match value {
             SetValue::Integer(n) => n.to_string(),
             SetValue::Number(n) => n.to_string(),
-            SetValue::String(text) if name == "search_path" => mote_sql::ast::deparse::identifier(text),
+            SetValue::String(text) if name == "search_path" => mote_grammar::ast::deparse::identifier(text),
             SetValue::String(text) => text.to_string(),
             SetValue::Typed { text, type_name } => {
-                let ty = mote_types::parse_type(&mote_sql::ast::deparse::type_name(type_name))?;
+                let ty = mote_types::parse_type(&mote_grammar::ast::deparse::type_name(type_name))?;
                 let format = mote_types::FormatSettings::default();
                 let interval = mote_types::input_text(ty, text, &format)?;
                 let shown = mote_types::format::output_to_string(&interval, ty, &format);

@@ -2,13 +2,13 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{RelationName, SetConstraints};
+use mote_grammar::ast::{RelationName, SetConstraints};
 use mote_sql::catalog::CatalogView;
 
 use super::schema;
 use crate::context::StatementContext;
 use crate::modify::after;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const NAME: &str = "SET CONSTRAINTS";
 

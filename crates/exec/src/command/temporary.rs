@@ -3,11 +3,11 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::TableLockMode;
-use mote_sql::ast::OnCommit;
+use mote_grammar::ast::OnCommit;
 
 use super::{drop, schema, truncate};
 use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::{StoredKind, StoredObject, StoredOnCommit, StoredRelation};
+use crate::catalog_store::stored::{StoredKind, StoredOnCommit, StoredRelation};
 use crate::context::StatementContext;
 
 /// What ON COMMIT says, which is for temporary tables only.
@@ -70,54 +70,6 @@ fn refuse_references(entry: &RelationEntry, context: &StatementContext<'_>) -> S
                 other.stored.name, entry.stored.name
             )));
         }
-    }
-    Ok(())
-}
-
-/// What others read must not lean on what only this session has: PostgreSQL takes it along at the session's end, which a
-/// crash would not do here (COMPAT.md).
-pub(crate) fn refuse_permanent_dependent(
-    object: &StoredObject,
-    context: &StatementContext<'_>,
-) -> SqlResult<()> {
-    let catalog = &context.session.catalog;
-    let unsupported = |what: &str| Err(SqlError::unsupported(what));
-    match object {
-        StoredObject::Routine(routine) => {
-            if catalog.is_temporary_schema(Oid(routine.schema)) {
-                return unsupported("a function in a temporary schema");
-            }
-            let types = routine.arguments.iter().map(|argument| argument.ty);
-            let mut rows = types.chain([routine.result]).filter_map(|ty| ty.row_of);
-            let is_temporary = |oid| {
-                catalog
-                    .entry(Oid(oid))
-                    .is_some_and(|entry| entry.stored.temporary)
-            };
-            if rows.any(is_temporary) {
-                return unsupported("a function over rows of a temporary table");
-            }
-        }
-        StoredObject::Relation(relation) => {
-            let Some((_, own)) = catalog.temporary_schema() else {
-                return Ok(());
-            };
-            let own = format!("'{own}.");
-            let mut defaults = relation
-                .columns
-                .iter()
-                .filter_map(|column| column.default.as_deref());
-            if defaults.any(|text| text.contains(&own)) {
-                return unsupported("a default of a permanent table that reads a temporary sequence");
-            }
-        }
-        StoredObject::Type(ty) if catalog.is_temporary_schema(Oid(ty.schema)) => {
-            return unsupported("a type in a temporary schema");
-        }
-        StoredObject::Type(_)
-        | StoredObject::Database(_)
-        | StoredObject::Schema(_)
-        | StoredObject::Role(_) => {}
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use mote_types::format::output_to_string;
 
 use super::test_support::session;
 use crate::embedded::{LocalSession, Outcome};
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 /// What psql shows for one statement.
 fn shown(session: &mut LocalSession, number: usize, statement: &str) -> String {
@@ -41,7 +41,7 @@ fn message(severity: &str, error: &mote_common::SqlError) -> String {
 fn rows(outcome: &Outcome) -> String {
     let mut out = String::new();
     for row in &outcome.rows {
-        let cell = |(value, column): (&mote_types::Datum, &mote_sql::plan::OutputColumn)| {
+        let cell = |(value, column): (&mote_types::Datum, &mote_planner::plan::OutputColumn)| {
             if value.is_null() {
                 String::new()
             } else {

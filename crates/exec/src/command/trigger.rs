@@ -3,10 +3,11 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::access::privilege;
-use mote_sql::ast::{
-    self, CreateTrigger, Drop, Name, QualifiedName, RelationName, TriggerMode, TriggerTarget, deparse,
+use mote_grammar::ast;
+use mote_grammar::ast::{
+    CreateTrigger, Drop, Name, QualifiedName, RelationName, TriggerMode, TriggerTarget, deparse,
 };
+use mote_sql::access::privilege;
 use mote_sql::builtin::function::FUNCTIONS;
 use mote_sql::catalog::CatalogView;
 use mote_sql::catalog::trigger::{TriggerEvents, TriggerTiming};
@@ -14,13 +15,14 @@ use mote_sql::{TriggerCondition, bind_trigger_condition, trigger_condition_colum
 use mote_types::oid;
 
 use super::{internal, privileges, schema, trigger_clones};
+use crate::catalog_change::write;
+use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::{
     StoredConstraintKind, StoredConstraintTrigger, StoredKind, StoredObject, StoredRelation, StoredTiming,
     StoredTrigger,
 };
-use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if create.or_replace && create.constraint {

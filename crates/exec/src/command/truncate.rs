@@ -3,19 +3,20 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{TableLockMode, WaitPolicy};
+use mote_grammar::ast::{DropBehavior, RelationName, Truncate};
 use mote_sql::access::privilege;
-use mote_sql::ast::{DropBehavior, RelationName, Truncate};
 use mote_sql::bind_truncate_triggers;
 
 use super::{inherit, internal, privileges, schema, sequence};
+use crate::catalog_change::write;
+use crate::catalog_store::RelationEntry;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::{RelationEntry, write};
 use crate::context::StatementContext;
 use crate::modify::after;
 use crate::modify::trigger::{Stage, StatementTriggers};
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::TriggerOperation;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("TRUNCATE TABLE");
 

@@ -1,6 +1,6 @@
 //! Types of users as objects: their names, owners and comments, what depends on them, and DROP.
 //!
-//! A type is locked by its OID (`schema::lock_type`): shared by who makes something of it, exclusively by DROP. Columns,
+//! A type is locked by its OID (`object_locks::lock_type`): shared by who makes something of it, exclusively by DROP. Columns,
 //! arguments and results depend on a type by OID; expressions are kept as text and bound again to see (`routine`).
 //! Leaves out: what is inside of a type (`enum_type`).
 
@@ -9,21 +9,23 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::AdvisoryMode;
-use mote_sql::access::privilege;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     AlterObjectSchema, AlterOwner, Drop, DropBehavior, ObjectReference, QualifiedName, Rename, TypeName,
     deparse,
 };
+use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
 use mote_sql::expr::Expr;
 use mote_types::{ColumnType, Datum, format_type, type_by_name};
 
 use super::routine::{Dependent, Search};
 use super::{acl, drop as drop_object, internal, privileges, routine, schema, view};
+use crate::catalog_change::object_locks;
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
-use crate::catalog_store::{RelationEntry, RoutineEntry, TypeEntry, write};
+use crate::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const ALTER_TYPE: CommandTag = CommandTag::Word("ALTER TYPE");
 
@@ -434,7 +436,7 @@ pub(super) fn drop_all(
 ) -> SqlResult<()> {
     let oids: Vec<u32> = types.iter().map(|entry| entry.stored.oid).collect();
     for &oid in &oids {
-        schema::lock_type(Oid(oid), AdvisoryMode::Exclusive, context)?;
+        object_locks::lock_type(Oid(oid), AdvisoryMode::Exclusive, context)?;
         schema::reserve_name(Oid(oid), "change", context)?;
         if context.session.catalog.current().user_type(Oid(oid)).is_none() {
             let message = format!("type with OID {oid} does not exist");

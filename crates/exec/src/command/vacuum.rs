@@ -4,7 +4,7 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::{TableLockMode, WaitPolicy};
-use mote_sql::ast::{Name, Vacuum, VacuumTable};
+use mote_grammar::ast::{Name, Vacuum, VacuumTable};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
 use crate::catalog_store::RelationEntry;

@@ -8,22 +8,23 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
-use mote_sql::ast::{
+use mote_grammar::ast::{
     Alias, ColumnReference, CreateView, DefinitionOption, Expr, ExprKind, FromItem, JoinCondition, Location,
     Name, OptionValue, ParsedStatement, Persistence, Query, QueryBody, RelationReference, Select, Statement,
     Target, ViewCheckOption, With, deparse,
 };
+use mote_planner::plan::{OutputColumn, Plan};
 use mote_sql::catalog::CatalogView;
-use mote_sql::plan::{OutputColumn, Plan};
 use mote_types::oid;
 
 use super::{internal, rewrite, routine, schema, temporary};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
-use crate::catalog_store::{RelationEntry, SessionCatalog, write};
+use crate::catalog_store::{RelationEntry, SessionCatalog};
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("CREATE VIEW");
 

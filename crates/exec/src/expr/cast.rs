@@ -4,15 +4,16 @@
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Engine;
-use mote_sql::ast::deparse::identifier;
+use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
 use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
 
 use super::Expression;
 use crate::catalog_store::SessionCatalog;
+use crate::name_text::split_name;
 use crate::query::runtime::Runtime;
-use crate::routine::text as routine_text;
+use crate::routine_text;
 use crate::session::SessionState;
 use crate::views::{Facts, names};
 
@@ -122,28 +123,6 @@ pub(crate) fn convert(
     cast(value, from, to, context, runtime.format())
 }
 
-/// Splits `schema.name` at the first point outside of quotes; unquoted parts are folded to lower case.
-pub(crate) fn split_name(text: &str) -> (Option<String>, String) {
-    let mut parts: Vec<String> = vec![String::new()];
-    let mut quoted = false;
-    let mut characters = text.trim().chars().peekable();
-    while let Some(c) = characters.next() {
-        let part = parts.last_mut().expect("there is always a part");
-        match c {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                part.push('"');
-            }
-            '"' => quoted = !quoted,
-            '.' if !quoted => parts.push(String::new()),
-            c if quoted => part.push(c),
-            c => part.extend(c.to_lowercase()),
-        }
-    }
-    let name = parts.pop().unwrap_or_default();
-    (parts.pop(), name)
-}
-
 /// Reads the text form of a `reg*` value.
 pub(crate) fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> SqlResult<Oid> {
     if text == "-" {
@@ -199,7 +178,7 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
                 .or_else(|| catalog.index_oid(schema.as_deref(), &name))
         }
         oid::REGTYPE => regtype_input(text, catalog).ok(),
-        oid::REGNAMESPACE => crate::views::schema_oid(&name).or_else(|| catalog.schema_oid(&name)),
+        oid::REGNAMESPACE => crate::system_schemas::schema_oid(&name).or_else(|| catalog.schema_oid(&name)),
         oid::REGROLE => catalog
             .current()
             .role_by_name(&name)
@@ -267,13 +246,15 @@ pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty
         oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
         // A modifier of -1 would print `bpchar` for `character`.
         oid::REGTYPE => type_shape(value).map(|_| format_type(value, -2)),
-        oid::REGNAMESPACE => crate::views::schema_name(value).map(str::to_string).or_else(|| {
-            catalog
-                .current()
-                .schemas
-                .get(&value)
-                .map(|schema| schema.object.name.clone())
-        }),
+        oid::REGNAMESPACE => crate::system_schemas::schema_name(value)
+            .map(str::to_string)
+            .or_else(|| {
+                catalog
+                    .current()
+                    .schemas
+                    .get(&value)
+                    .map(|schema| schema.object.name.clone())
+            }),
         oid::REGROLE => catalog
             .current()
             .roles

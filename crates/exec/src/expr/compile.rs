@@ -127,7 +127,7 @@ pub fn compile(expr: &Expr) -> SqlResult<Expression> {
         })),
         Expr::Row { fields, names, .. } => Expression::Row {
             ty: Arc::new(RowType {
-                types: fields.iter().map(type_of).collect(),
+                types: fields.iter().map(Expr::ty).collect(),
                 names: names.iter().map(|name| (&**name).into()).collect(),
             }),
             fields: compile_all(fields)?,
@@ -222,7 +222,7 @@ fn compile_call(
         arguments: compile_all(arguments)?,
         site: CallSite {
             name: signature.name,
-            arguments: arguments.iter().map(type_of).collect(),
+            arguments: arguments.iter().map(Expr::ty).collect(),
             result: ty,
         },
     })))
@@ -302,45 +302,4 @@ fn compile_subplan(call: &SubPlanCall) -> SqlResult<Expression> {
 
 fn element_of(array: ColumnType) -> Oid {
     array.element().map_or(oid::TEXT, |element| element.oid)
-}
-
-/// The type of an expression.
-pub fn type_of(expr: &Expr) -> ColumnType {
-    match expr {
-        Expr::Constant(_, ty)
-        | Expr::Column { ty, .. }
-        | Expr::Parameter { ty, .. }
-        | Expr::ExecParameter { ty, .. }
-        | Expr::Variable { ty, .. }
-        | Expr::Call { ty, .. }
-        | Expr::Cast { ty, .. }
-        | Expr::Case { ty, .. }
-        | Expr::Coalesce { ty, .. }
-        | Expr::NullIf { ty, .. }
-        | Expr::MinMax { ty, .. }
-        | Expr::Array { ty, .. }
-        | Expr::Row { ty, .. }
-        | Expr::Subscript { ty, .. }
-        | Expr::SubscriptAssign { ty, .. }
-        | Expr::FieldSelect { ty, .. }
-        | Expr::SessionValue { ty, .. }
-        | Expr::Sequence { ty, .. }
-        | Expr::AggregateResult { ty, .. }
-        | Expr::Excluded { ty, .. } => *ty,
-        Expr::Routine(call) => call.ty,
-        Expr::SubPlan(call) => match call.kind {
-            SubPlanKind::Scalar | SubPlanKind::Array => call.ty,
-            _ => ColumnType::BOOL,
-        },
-        Expr::And(_)
-        | Expr::Or(_)
-        | Expr::Not(_)
-        | Expr::IsNull(_)
-        | Expr::IsNotNull(_)
-        | Expr::BooleanTest { .. }
-        | Expr::DistinctFrom { .. }
-        | Expr::ArrayComparison { .. }
-        | Expr::InList { .. }
-        | Expr::RowComparison { .. } => ColumnType::BOOL,
-    }
 }

@@ -25,9 +25,9 @@ mod tests;
 
 pub(crate) use array::stack_arrays;
 pub(crate) use array_assignment::{Place, assign_places};
-pub(crate) use cast::{convert, reg_input, reg_lookup, reg_output, split_name};
+pub(crate) use cast::{convert, reg_input, reg_lookup, reg_output};
 pub(crate) use comparison::{Operation, equal, equal_rows, hash_row, order};
-pub use compile::{compile, compile_all, compile_option, type_of};
+pub use compile::{compile, compile_all, compile_option};
 pub use fold::FOLDER;
 pub(crate) use routine::RoutineSite;
 pub(crate) use session_value::ask_sequence;

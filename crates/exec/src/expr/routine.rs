@@ -7,7 +7,7 @@ use mote_sql::expr::RoutineExpr;
 use mote_sql::routine::Routine;
 use mote_types::{ColumnType, Datum, Record, RowType};
 
-use super::{Expression, compile_all, type_of};
+use super::{Expression, compile_all};
 use crate::query::runtime::Runtime;
 use crate::routine::{self, Returned, RoutineCall};
 
@@ -24,7 +24,7 @@ impl RoutineSite {
         Ok(RoutineSite {
             routine: call.routine.clone(),
             arguments: compile_all(&call.arguments)?,
-            types: call.arguments.iter().map(type_of).collect(),
+            types: call.arguments.iter().map(mote_sql::expr::Expr::ty).collect(),
             result: call.ty,
             columns: call.columns.clone(),
         })

@@ -6,8 +6,9 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::operators::{self, Arithmetic, Bitwise};
 use mote_types::{Datum, Numeric};
 
-use super::{Body, PLAIN_SETTINGS, int4, int8, numeric};
+use super::{Body, int4, int8, numeric};
 use crate::expr::IntegerWidth;
+use crate::settings::PLAIN_SETTINGS;
 
 /// The operand types whose arithmetic is named by them.
 const NUMBERS: &[&str] = &[

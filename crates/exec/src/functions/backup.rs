@@ -10,13 +10,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
-use hashbrown::HashMap;
 use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::WriteError;
-use mote_engine::checkpoint::BackupHold;
 use mote_types::Datum;
-use parking_lot::Mutex;
 
 use super::{Body, CallSite, int4, int8, text};
 use crate::context::StatementContext;
@@ -29,20 +26,6 @@ const READ_BYTES_MAX: i32 = 8 << 20;
 const LOOK_AGAIN_NS: u64 = 200_000;
 /// PostgreSQL's limit of a restore point's name, in bytes, with the end of its string.
 const RESTORE_POINT_BYTES: usize = 64;
-
-/// The backups that sessions hold, by the session's number.
-#[derive(Default)]
-pub struct Backups {
-    held: Mutex<HashMap<u32, Arc<BackupHold>>>,
-}
-
-impl Backups {
-    /// The session's backup is over, if it has one.
-    pub fn release(&self, pid: u32) -> bool {
-        let hold = self.held.lock().remove(&pid);
-        hold.is_some()
-    }
-}
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {

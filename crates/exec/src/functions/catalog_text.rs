@@ -1,15 +1,16 @@
 //! Functions that look objects up in the catalog: names, visibility, comments, definitions as SQL.
 
 use mote_common::{Oid, SqlError, SqlResult, error::state};
-use mote_sql::ast::deparse::identifier;
+use mote_grammar::ast::deparse::identifier;
 use mote_sql::catalog::CatalogView;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
 use crate::catalog_store::stored::StoredRelation;
-use crate::expr::{reg_input, split_name};
+use crate::expr::reg_input;
+use crate::name_text::split_name;
 use crate::query::runtime::Runtime;
-use crate::routine::text as routine_text;
+use crate::routine_text;
 use crate::views::{
     Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
     updatable,

@@ -5,8 +5,9 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::datetime::{self, TimeZone, arithmetic, civil, fields};
 use mote_types::{Datum, FormatSettings, Interval, operators};
 
-use super::{Body, PLAIN_SETTINGS, float8, int4, interval, text};
+use super::{Body, float8, int4, interval, text};
 use crate::query::runtime::Runtime;
+use crate::settings::PLAIN_SETTINGS;
 
 pub(crate) use arithmetic::add_intervals;
 

@@ -4,7 +4,7 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::deparse::identifier;
+use mote_grammar::ast::deparse::identifier;
 use mote_types::format::to_char_numeric::{self, Number};
 use mote_types::format::to_number::to_number;
 use mote_types::{ColumnType, Datum, Numeric, datetime, oid};

@@ -36,10 +36,12 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use mote_common::SqlResult;
-use mote_types::{Array, ColumnType, Datum, FormatSettings, Interval, Numeric};
+use mote_sql::builtin::function::FUNCTIONS;
+use mote_types::{Array, ColumnType, Datum, Interval, Numeric};
 
 use crate::expr::Operation;
 use crate::query::runtime::Runtime;
@@ -130,8 +132,21 @@ pub trait RowSource: Send {
 /// The body of a set-returning function.
 pub type SetFunction = fn(&mut Runtime<'_, '_>, &CallSite, &[Datum]) -> SqlResult<Box<dyn RowSource>>;
 
+/// Bodies by the names that signatures give them; comparisons, which `expr` computes itself, have none.
+static BODIES: LazyLock<HashMap<&'static str, Body>> = LazyLock::new(|| {
+    let names = FUNCTIONS.iter().map(|function| function.body);
+    names
+        .filter_map(|name| Some((name, written_body(name)?)))
+        .collect()
+});
+
 /// The body of a scalar function that is no comparison.
 pub fn scalar_body(name: &str) -> Option<Body> {
+    BODIES.get(name).copied()
+}
+
+/// Finds a body in the family that has it.
+fn written_body(name: &str) -> Option<Body> {
     arithmetic::body(name)
         .or_else(|| math::body(name))
         .or_else(|| random::body(name))
@@ -254,9 +269,6 @@ fn datetime_comparison(name: &str) -> Option<Body> {
         Operation::GreaterOrEqual => comparing!(GreaterOrEqual),
     })
 }
-
-/// Settings for operations that do not depend on any.
-pub(crate) static PLAIN_SETTINGS: LazyLock<FormatSettings> = LazyLock::new(FormatSettings::default);
 
 #[cold]
 #[inline(never)]

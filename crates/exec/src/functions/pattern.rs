@@ -161,8 +161,11 @@ fn like(arguments: &[Datum], fold_case: bool) -> SqlResult<bool> {
 
 /// A value of `character(n)` with the blanks it is held without: patterns see them.
 fn padded(site: &CallSite, arguments: &[Datum]) -> [Datum; 2] {
-    let value =
-        mote_types::format::output_to_string(&arguments[0], site.arguments[0], &super::PLAIN_SETTINGS);
+    let value = mote_types::format::output_to_string(
+        &arguments[0],
+        site.arguments[0],
+        &crate::settings::PLAIN_SETTINGS,
+    );
     [Datum::from(value), arguments[1].clone()]
 }
 

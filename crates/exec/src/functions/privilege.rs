@@ -10,7 +10,8 @@ use mote_types::{Datum, oid};
 use std::sync::Arc;
 
 use super::{Body, CallSite, text};
-use crate::expr::{reg_lookup, split_name};
+use crate::expr::reg_lookup;
+use crate::name_text::split_name;
 use crate::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 use crate::query::runtime::Runtime;
 
@@ -198,8 +199,9 @@ fn database_of(runtime: &Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid
 /// A schema that there is.
 fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
     let catalog = runtime.session().catalog.current();
-    let known =
-        |schema: &Oid| crate::views::schema_name(*schema).is_some() || catalog.schemas.contains_key(schema);
+    let known = |schema: &Oid| {
+        crate::system_schemas::schema_name(*schema).is_some() || catalog.schemas.contains_key(schema)
+    };
     match value {
         Datum::Oid(schema) => Ok(Some(Oid(*schema)).filter(known)),
         other => {

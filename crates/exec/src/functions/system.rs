@@ -14,11 +14,11 @@ use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value, text,
 };
 use crate::context::StatementContext;
+use crate::directory::SessionDirectory;
 use crate::expr::reg_lookup;
 use crate::privileges;
 use crate::query::runtime::Runtime;
-use crate::session::SessionDirectory;
-use crate::session::identity::is_identity;
+use crate::settings::is_identity;
 use crate::settings::{self, SETTINGS, Settings, parse_bool};
 use crate::views::partitions;
 use crate::write_error;

@@ -105,11 +105,11 @@ fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<A
     };
     let mut planned = None;
     context.host.on_large_stack(&mut || {
-        planned = Some(mote_sql::parser::parse(text).and_then(|statements| {
+        planned = Some(mote_grammar::parser::parse(text).and_then(|statements| {
             let statement = statements
                 .first()
                 .ok_or_else(|| SqlError::internal("an action of a foreign key is empty"))?;
-            mote_sql::plan_statement(statement, types, catalog, &settings)
+            mote_planner::plan_statement(statement, types, catalog, &settings)
         }));
     });
     let plan = planned.unwrap_or_else(|| Err(SqlError::internal("the host did not run the planner")))?;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use mote_common::{RowId, SqlResult};
 use mote_engine::{Isolation, RowLockStrength, RowVersion, Table, WriteError};
-use mote_sql::plan::node::{self, MemberNumber, RowMark, ScanId};
+use mote_planner::plan::node;
+use mote_planner::plan::node::{MemberNumber, RowMark, ScanId};
 use mote_types::Datum;
 
 use super::recheck::{

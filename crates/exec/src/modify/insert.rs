@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mote_common::{RowId, SqlResult};
 use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
+use mote_planner::plan::node;
 use mote_sql::clause;
-use mote_sql::plan::node;
 use mote_types::Datum;
 
 use super::on_conflict::{Conflict, Resolution};

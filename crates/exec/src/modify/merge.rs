@@ -10,8 +10,9 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{RowVersion, Table};
+use mote_planner::plan::node;
+use mote_planner::plan::node::{MemberNumber, MergeAction};
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{self, MemberNumber, MergeAction};
 use mote_types::Datum;
 
 use super::recheck::{Written, target_row};

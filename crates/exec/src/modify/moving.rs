@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 
 use mote_common::{Oid, SqlResult};
 use mote_engine::{RowBuffers, RowWriter};
+use mote_planner::plan::node;
 use mote_sql::catalog::inheritance::AttributeMap;
 use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_sql::expr::Expr;
-use mote_sql::plan::node;
 use mote_types::Datum;
 
 use super::insert::insert_into;

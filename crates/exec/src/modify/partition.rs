@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::deparse;
+use mote_grammar::ast::deparse;
 use mote_sql::catalog::partition::{PartitionKey, PartitionLevel, PartitionScheme};
 use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_types::Datum;
@@ -12,6 +12,7 @@ use mote_types::Datum;
 use super::disclosure::may_read;
 use super::{shown, with_detail};
 use crate::expr::{Expression, compile};
+use crate::index_expressions::is_call;
 use crate::query::runtime::Runtime;
 
 /// A partition key as it is evaluated over a row.
@@ -120,11 +121,6 @@ fn key_text(relation: &Relation, scheme: &PartitionScheme) -> String {
         IndexKeyTarget::Expression(text, _) => expression_text(text),
     });
     keys.collect::<Vec<_>>().join(", ")
-}
-
-/// Whether an expression's text is the call of a function.
-pub(crate) fn is_call(text: &str) -> bool {
-    text.ends_with(')') && !text.starts_with('(')
 }
 
 /// Function calls stand as they are, other expressions in parentheses.

@@ -8,8 +8,8 @@
 use mote_common::RowId;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{Isolation, LockedRow, RowLockStrength, RowVersion, Table, WaitPolicy, WriteError};
+use mote_planner::plan::node::{RowMark, ScanId};
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{RowMark, ScanId};
 use mote_types::Datum;
 
 use super::write_error;

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use mote_common::{RowId, SqlResult};
 use mote_engine::{Isolation, RowBuffers, RowLockStrength, RowVersion, RowWriter, Table, WriteError};
+use mote_planner::plan::node;
+use mote_planner::plan::node::{MemberNumber, RowMark, ScanId};
 use mote_sql::catalog::Relation;
 use mote_sql::expr::Expr;
-use mote_sql::plan::node::{self, MemberNumber, RowMark, ScanId};
 use mote_types::Datum;
 
 use super::insert::compute_generated;

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::node;
 use mote_sql::builtin::function::AGGREGATES;
 use mote_sql::expr::AggregateCall;
-use mote_sql::plan::node;
 use mote_types::{ColumnType, Datum};
 
 use super::grouping::RowSet;
 use super::sort::{Key, compare_keys, compile_keys};
 use super::{NodeProgram, Operator, compile_node};
-use crate::expr::{Expression, compile_all, compile_option, equal_rows, order, type_of};
+use crate::expr::{Expression, compile_all, compile_option, equal_rows, order};
 use crate::functions::aggregate::{self as bodies, Accumulator};
 use crate::query::runtime::Runtime;
 
@@ -38,7 +38,7 @@ impl Call {
             aggregate: bodies::body(signature.body)
                 .ok_or_else(|| SqlError::unsupported(format!("aggregate {}", signature.name)))?,
             arguments: compile_all(&call.arguments)?,
-            types: call.arguments.iter().map(type_of).collect(),
+            types: call.arguments.iter().map(mote_sql::expr::Expr::ty).collect(),
             distinct: call.distinct,
             order_by: compile_keys(&call.order_by)?,
             filter: compile_option(&call.filter)?,

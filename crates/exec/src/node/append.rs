@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_planner::plan::node;
+use mote_planner::plan::node::{AnyOf, PruneBranch, PruneCondition};
 use mote_sql::builtin::operator::Comparison;
 use mote_sql::catalog::partition::{PartitionKey, PartitionScheme};
 use mote_sql::catalog::partition_match::KeyCondition;
-use mote_sql::plan::node::{self, AnyOf, PruneBranch, PruneCondition};
 use mote_types::Datum;
 
 use super::{NodeProgram, Operator, compile_node};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_planner::plan::node::Node;
 use mote_sql::expr::Expr;
-use mote_sql::plan::node::Node;
 use mote_types::Datum;
 
 use super::{NodeProgram, Operator, compile_node};

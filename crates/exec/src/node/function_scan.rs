@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::node;
 use mote_sql::builtin::function::{FUNCTIONS, record_columns};
 use mote_sql::expr::Expr;
-use mote_sql::plan::node;
 use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
 use super::Operator;
-use crate::expr::{Expression, RoutineSite, compile, compile_all, compile_option, type_of};
+use crate::expr::{Expression, RoutineSite, compile, compile_all, compile_option};
 use crate::functions::{self, CallSite, RowSource, SetFunction};
 use crate::query::runtime::Runtime;
 
@@ -54,7 +54,7 @@ impl SetCall {
             .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;
         let site = CallSite {
             name: signature.name,
-            arguments: arguments.iter().map(type_of).collect(),
+            arguments: arguments.iter().map(Expr::ty).collect(),
             result: *ty,
         };
         let fields = record_columns(signature.body, &site.arguments).unwrap_or_default();

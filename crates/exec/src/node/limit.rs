@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::node::Node;
 use mote_sql::expr::{Expr, SortKey};
-use mote_sql::plan::node::Node;
 use mote_types::Datum;
 
 use super::sort::{Key, compare_keys, compile_keys};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{RowLockStrength, Table, WaitPolicy, WriteError};
+use mote_planner::plan::node::{Node, RowLock, RowMark, ScanId};
 use mote_sql::clause::{LockStrength, LockWait};
-use mote_sql::plan::node::{Node, RowLock, RowMark, ScanId};
 use mote_types::Datum;
 
 use super::scan::{Mark, mark_of};

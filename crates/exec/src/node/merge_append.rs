@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::plan::node;
+use mote_planner::plan::node;
 use mote_types::Datum;
 
 use super::Operator;

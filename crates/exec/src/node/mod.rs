@@ -40,7 +40,7 @@ mod window_range;
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::plan::node::Node;
+use mote_planner::plan::node::Node;
 use mote_types::Datum;
 
 use crate::modify::{delete, insert, merge, update};

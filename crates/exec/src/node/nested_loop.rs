@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::plan::node::{self, JoinKind};
+use mote_planner::plan::node;
+use mote_planner::plan::node::JoinKind;
 use mote_types::Datum;
 
 use super::memory::WorkMemory;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::plan::node::{Node, ProjectSetColumn};
+use mote_planner::plan::node::{Node, ProjectSetColumn};
 use mote_types::Datum;
 
 use super::function_scan::SetCall;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mote_common::SqlResult;
-use mote_sql::plan::node::{Node, Renewed};
+use mote_planner::plan::node::{Node, Renewed};
 use mote_types::Datum;
 
 use super::grouping::RowSet;

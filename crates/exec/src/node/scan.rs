@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mote_common::RowId;
 use mote_engine::{ColumnSet, RowVersion, RowView, Table};
+use mote_planner::plan::node::{MemberNumber, ROW_ID_BITS, ScanColumn, ScanId};
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{MemberNumber, ROW_ID_BITS, ScanColumn, ScanId};
 use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
 use crate::query::runtime::{RecheckRow, Runtime};

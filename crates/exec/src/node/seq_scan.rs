@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use mote_common::SqlResult;
 use mote_engine::{Table, TableScan};
+use mote_planner::plan::node;
+use mote_planner::plan::node::{MemberNumber, ScanId};
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{self, MemberNumber, ScanId};
 use mote_types::Datum;
 
 use super::Operator;

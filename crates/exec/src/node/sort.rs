@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use mote_common::SqlResult;
+use mote_planner::plan::node::Node;
 use mote_sql::expr::{Expr, SortKey};
-use mote_sql::plan::node::Node;
 use mote_types::Datum;
 
 use super::memory::WorkMemory;

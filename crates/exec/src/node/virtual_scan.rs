@@ -2,21 +2,15 @@
 
 use std::sync::Arc;
 
-use mote_common::{Oid, SqlResult};
+use mote_common::SqlResult;
+use mote_planner::plan::node;
+use mote_planner::plan::node::ScanColumn;
 use mote_sql::catalog::Relation;
-use mote_sql::plan::node::{self, ScanColumn};
 use mote_types::{Datum, Record};
 
 use super::Operator;
-use crate::context::StatementContext;
 use crate::expr::{Expression, compile_option};
 use crate::query::runtime::Runtime;
-
-/// Who makes the rows. Implemented by `views`.
-pub trait VirtualTables: Sync {
-    /// All rows of a relation, each with all its columns in attribute order.
-    fn rows(&self, relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>>;
-}
 
 pub struct Program {
     relation: Arc<Relation>,

@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
+use mote_planner::plan::node;
 use mote_sql::builtin::function::{AGGREGATES, WINDOWS};
 use mote_sql::expr::{
     FrameBound, FrameExclusion, FrameMode, SortKey, WindowCall, WindowFrame, WindowFunction,
 };
-use mote_sql::plan::node;
 use mote_types::{ColumnType, Datum};
 
 use super::memory::WorkMemory;
 use super::sort::{KeyDirection, compile_keys};
 use super::window_range::RangeBound;
 use super::{NodeProgram, Operator, compile_node};
-use crate::expr::{Expression, compile, compile_all, compile_option, equal_rows, type_of};
+use crate::expr::{Expression, compile, compile_all, compile_option, equal_rows};
 use crate::functions::aggregate::{self, Aggregate, whole};
 use crate::functions::window::{self, WindowBody};
 use crate::query::runtime::Runtime;
@@ -94,7 +94,7 @@ fn compile_call(call: &WindowCall) -> SqlResult<Call> {
     Ok(Call {
         function,
         arguments: compile_all(&call.arguments)?,
-        types: call.arguments.iter().map(type_of).collect(),
+        types: call.arguments.iter().map(mote_sql::expr::Expr::ty).collect(),
         filter: compile_option(&call.filter)?,
         frame: compile_frame(&call.frame)?,
         result: call.ty,

@@ -3,7 +3,8 @@
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::Access;
-use mote_sql::ast::{self, ExprKind, FunctionCall};
+use mote_grammar::ast;
+use mote_grammar::ast::{ExprKind, FunctionCall};
 use mote_sql::bind::{BoundCall, bind_call};
 use mote_types::{ColumnType, Datum};
 
@@ -11,7 +12,7 @@ use super::code::*;
 use super::expression::Expression;
 use super::frame::Frame;
 use crate::context::StatementContext;
-use crate::expr::{compile, type_of};
+use crate::expr::compile;
 use crate::query::runtime::Runtime;
 use crate::routine::{self, Returned, RoutineCall, nested};
 use crate::session::BodyContext;
@@ -106,7 +107,7 @@ impl<'c> Frame<'c> {
     }
 
     fn run_procedure(&mut self, bound: &BoundCall, body: &mut BodyContext<'_, '_>) -> SqlResult<Returned> {
-        let types: Vec<_> = bound.arguments.iter().map(type_of).collect();
+        let types: Vec<_> = bound.arguments.iter().map(mote_sql::expr::Expr::ty).collect();
         let arguments = body.with(|context| {
             context.transaction.begin_statement(Access::Read);
             let snapshot = context.transaction.snapshot();

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlState};
-use mote_sql::plpgsql::tree::NameConflict;
-use mote_sql::plpgsql::tree::{DiagnosticsItem, RaiseLevel, RaiseOption};
+use mote_grammar::plpgsql::tree::NameConflict;
+use mote_grammar::plpgsql::tree::{DiagnosticsItem, RaiseLevel, RaiseOption};
 use mote_types::{ColumnType, RowType};
 
 use super::expression::Expression;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, SqlState};
-use mote_sql::ast::Location;
+use mote_grammar::ast::Location;
+use mote_grammar::plpgsql::tree;
+use mote_grammar::plpgsql::tree::NameConflict;
 use mote_sql::catalog::CatalogView;
-use mote_sql::plpgsql::tree;
-use mote_sql::plpgsql::tree::NameConflict;
 use mote_types::{ColumnType, RowType, oid};
 
 use super::code::*;

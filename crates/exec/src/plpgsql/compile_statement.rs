@@ -2,8 +2,9 @@
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::lexer::{Lexer, Token, TokenKind};
-use mote_sql::plpgsql::tree::{self, FragmentKind};
+use mote_grammar::lexer::{Lexer, Token, TokenKind};
+use mote_grammar::plpgsql::tree;
+use mote_grammar::plpgsql::tree::FragmentKind;
 use mote_types::ColumnType;
 
 use super::code::*;

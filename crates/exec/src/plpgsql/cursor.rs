@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{Fetch, FetchDirection};
+use mote_grammar::ast::{Fetch, FetchDirection};
 use mote_types::{ColumnType, Datum, RowType};
 
 use super::code::*;

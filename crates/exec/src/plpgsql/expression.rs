@@ -9,11 +9,11 @@ use std::sync::{Arc, OnceLock};
 use mote_common::SqlError;
 use mote_common::SqlResult;
 use mote_common::error::state;
+use mote_grammar::ast::ParsedStatement;
+use mote_grammar::plpgsql::tree::{Fragment, FragmentKind};
+use mote_planner::plan::node::Node;
+use mote_planner::plan::{OutputColumn, PlanBody};
 use mote_sql::access::Command;
-use mote_sql::ast::ParsedStatement;
-use mote_sql::plan::node::Node;
-use mote_sql::plan::{OutputColumn, PlanBody};
-use mote_sql::plpgsql::tree::{Fragment, FragmentKind};
 use mote_types::{ColumnType, RowType};
 use parking_lot::Mutex;
 
@@ -89,7 +89,7 @@ impl Expression {
     /// The same on a stack that suits the grammar.
     pub fn parse(&self) -> SqlResult<&ParsedStatement> {
         let (sql, _) = self.fragment.sql();
-        let mut statements = mote_sql::parser::parse(&sql)?;
+        let mut statements = mote_grammar::parser::parse(&sql)?;
         if statements.len() != 1 {
             let message = format!("query \"{}\" is not one statement", self.text());
             return Err(SqlError::new(state::SYNTAX_ERROR, message));

@@ -22,9 +22,9 @@ use crate::session::portal::Prepared;
 
 pub const NULL_NOT_ALLOWED: SqlState = state::NULL_VALUE_NOT_ALLOWED;
 
-/// The plan of a simple expression as this run met it last. Whether it still holds is seen without a lock or a shared
+/// The plan of a simple expression that this run evaluated last. Whether it still holds is seen without a lock or a shared
 /// counter: a loop evaluates the same few expressions millions of times.
-struct Met {
+struct KeptPlan {
     planned: Arc<Planned>,
     prepared: Arc<Prepared>,
 }
@@ -53,8 +53,8 @@ pub struct Frame<'c> {
     pub result: super::returning::Collected,
     /// The columns of the result where the caller knows them.
     pub columns: Option<Arc<RowType>>,
-    /// By the numbers of the expressions; empty until the first one is met.
-    met: Vec<Option<Met>>,
+    /// By the numbers of the expressions; empty until the first one is evaluated.
+    kept: Vec<Option<KeptPlan>>,
 }
 
 impl<'c> Frame<'c> {
@@ -78,7 +78,7 @@ impl<'c> Frame<'c> {
             raised_again: false,
             result: Default::default(),
             columns: None,
-            met: Vec::new(),
+            kept: Vec::new(),
         }
     }
 
@@ -187,10 +187,10 @@ impl<'c> Frame<'c> {
         expression: &Expression,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<(Datum, ColumnType)> {
-        if let Some(Some(met)) = self.met.get(expression.number)
-            && context.session.is_up_to_date(&met.prepared, &met.planned.plan)
-            && self.holds(&met.planned)
-            && let Form::Simple(compiled, ty) = &met.planned.form
+        if let Some(Some(kept)) = self.kept.get(expression.number)
+            && context.session.is_up_to_date(&kept.prepared, &kept.planned.plan)
+            && self.holds(&kept.planned)
+            && let Form::Simple(compiled, ty) = &kept.planned.form
         {
             let snapshot = self
                 .snapshot
@@ -198,7 +198,7 @@ impl<'c> Frame<'c> {
             let mut runtime = Runtime::new(context, snapshot, &mut self.values);
             return match compiled.evaluate(&[], &mut runtime) {
                 Ok(value) => Ok((value, *ty)),
-                Err(error) => Err(simple_failed(expression, &met.planned, error)),
+                Err(error) => Err(simple_failed(expression, &kept.planned, error)),
             };
         }
         let planned = self.planned(expression, context)?;
@@ -210,7 +210,7 @@ impl<'c> Frame<'c> {
             let result = compiled.evaluate(&[], &mut runtime);
             let value = result.map_err(|error| simple_failed(expression, &planned, error))?;
             let ty = *ty;
-            self.meet(expression, planned);
+            self.keep_plan(expression, planned);
             return Ok((value, ty));
         }
         let columns = planned.plan.plan.output.len();
@@ -244,10 +244,10 @@ impl<'c> Frame<'c> {
     }
 
     /// Keeps the plan of a simple expression for its next evaluation.
-    fn meet(&mut self, expression: &Expression, planned: Arc<Planned>) {
+    fn keep_plan(&mut self, expression: &Expression, planned: Arc<Planned>) {
         if let Some(prepared) = planned.statement.known() {
-            self.met.resize_with(self.code.expressions, || None);
-            self.met[expression.number] = Some(Met { planned, prepared });
+            self.kept.resize_with(self.code.expressions, || None);
+            self.kept[expression.number] = Some(KeptPlan { planned, prepared });
         }
     }
 

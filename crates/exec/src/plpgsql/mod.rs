@@ -2,7 +2,7 @@
 //!
 //! Read in this order: this file (the language's door), `code` (the compiled form), `compile` with `compile_statement` and
 //! `names`, `frame` (variables and expressions), `expression` (plans), `run` (statements, exceptions), `loops`, `query`, `call`,
-//! `cursor`, `returning`, `raise`, `trigger`; `conditions` is a table. The parser is `mote_sql::plpgsql`.
+//! `cursor`, `returning`, `raise`, `trigger`; `conditions` is a table. The parser is `mote_grammar::plpgsql`.
 //!
 //! Promises: SQL inside of a body goes through the ordinary binder, planner and executor (`routine::nested`); an endless
 //! loop yields and can be cancelled; errors tell function, line and statement as PostgreSQL does; between two statements
@@ -29,9 +29,9 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_grammar::plpgsql::tree;
 use mote_sql::builtin::function::Volatility;
 use mote_sql::catalog::{CatalogView, Relation};
-use mote_sql::plpgsql::tree;
 use mote_sql::routine::{Routine, RoutineKind, RoutineType};
 use mote_types::{ColumnType, Datum, RowType, format_type, oid};
 
@@ -124,7 +124,7 @@ fn compiled(source: &Source<'_>, check: bool, context: &mut StatementContext<'_>
     let catalog = &context.session.catalog;
     let mut result = None;
     context.host.on_large_stack(&mut || {
-        let code = mote_sql::plpgsql::parse(source.body);
+        let code = mote_grammar::plpgsql::parse(source.body);
         result = Some(code.and_then(|body: tree::Body| compile::compile(source, &body, catalog, check)));
     });
     result.expect("the host runs the work")

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::Name;
+use mote_grammar::ast::Name;
+use mote_grammar::plpgsql::tree::NameConflict;
 use mote_sql::bind::{ParameterNames, ParameterReference};
-use mote_sql::plpgsql::tree::NameConflict;
 use mote_types::{ColumnType, RowType};
 use parking_lot::Mutex;
 

@@ -1,7 +1,7 @@
 //! Where an error in a body is for the client: in the statement that brought the body, if that can be found.
 
 use mote_common::SqlError;
-use mote_sql::lexer::{Lexer, TokenKind};
+use mote_grammar::lexer::{Lexer, TokenKind};
 
 /// An error of parsing or compiling a body, whose position counts characters of the body.
 #[cold]

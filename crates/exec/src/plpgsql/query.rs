@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
-use mote_sql::ast;
+use mote_grammar::ast;
 use mote_types::{ColumnType, Datum, RowType, oid};
 
 use super::code::*;
@@ -15,8 +15,8 @@ use super::names::Using;
 use crate::command;
 use crate::context::StatementContext;
 use crate::routine::nested;
-use crate::session::CommandTag;
 use crate::session::portal::CachedPlan;
+use crate::tag::CommandTag;
 
 const NO_DATA_FOUND: SqlState = SqlState::new("P0002");
 const TOO_MANY_ROWS: SqlState = SqlState::new("P0003");

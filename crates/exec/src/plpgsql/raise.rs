@@ -2,7 +2,7 @@
 
 use mote_common::error::{Severity, state};
 use mote_common::{SqlError, SqlResult, SqlState};
-use mote_sql::plpgsql::tree::{DiagnosticsItem, RaiseLevel, RaiseOption};
+use mote_grammar::plpgsql::tree::{DiagnosticsItem, RaiseLevel, RaiseOption};
 use mote_types::{ColumnType, Datum};
 
 use super::code::*;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult, heap};
 use mote_engine::Snapshot;
+use mote_planner::plan::{Plan, PlanBody};
 use mote_sql::access::Command;
-use mote_sql::plan::{Plan, PlanBody};
 use mote_types::Datum;
 
 use crate::context::StatementContext;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{Snapshot, Table, TableIndex, Transaction};
+use mote_planner::plan::node::{MemberNumber, ScanId};
 use mote_sql::catalog::{CatalogView, Relation};
-use mote_sql::plan::node::{MemberNumber, ScanId};
 use mote_types::{Datum, FormatSettings};
 
 use crate::context::StatementContext;
@@ -130,7 +130,7 @@ impl<'r, 'c> Runtime<'r, 'c> {
     pub fn format(&self) -> &FormatSettings {
         match &self.statement {
             Some((context, _)) => &context.session.settings.effective.format,
-            None => &crate::functions::PLAIN_SETTINGS,
+            None => &crate::settings::PLAIN_SETTINGS,
         }
     }
 

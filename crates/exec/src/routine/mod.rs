@@ -18,7 +18,6 @@ pub(crate) mod standard_body;
 mod state;
 #[cfg(test)]
 mod tests;
-pub(crate) mod text;
 
 use std::sync::Arc;
 

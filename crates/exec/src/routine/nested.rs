@@ -12,11 +12,12 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{Access, WaitPolicy, WriteError};
+use mote_grammar::ast;
+use mote_grammar::ast::ParsedStatement;
+use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
 use mote_sql::ParameterNames;
 use mote_sql::access::Command;
-use mote_sql::ast::{self, ParsedStatement};
 use mote_sql::builtin::function::Volatility;
-use mote_sql::plan::{OutputColumn, PlanBody, QueryPlan};
 use mote_types::Datum;
 use parking_lot::Mutex;
 
@@ -25,13 +26,13 @@ use crate::command;
 use crate::context::StatementContext;
 use crate::query::Execution;
 use crate::query::runtime::Emit;
-use crate::session::CommandTag;
 use crate::session::cursor::Cursor;
 use crate::session::partition_locks::PartitionLocks;
 use crate::session::planning::{PlanningRounds, parse_text};
 use crate::session::portal::{CachedPlan, Portal, PortalState, Prepared};
 use crate::session::procedure::loop_writes;
 use crate::session::run::{modifies, query_tag};
+use crate::tag::CommandTag;
 use crate::write_error::{self, read_only_error};
 
 /// A statement of a body, planned when it is first run.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::plan::OutputColumn;
+use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
 use super::RoutineCall;
@@ -126,7 +126,7 @@ fn row_type(output: &[OutputColumn]) -> RowType {
 fn mismatch(call: &RoutineCall<'_>, detail: impl Into<String>) -> SqlError {
     let declared = match call.routine.result.row_of {
         _ if !super::is_polymorphic(call.routine.result.ty.oid) => {
-            super::text::type_text(call.routine.result)
+            crate::routine_text::type_text(call.routine.result)
         }
         _ => call.result.name(),
     };

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
+use mote_grammar::ast;
+use mote_grammar::ast::Name;
+use mote_grammar::plpgsql::tree::NameConflict;
+use mote_planner::plan::PlanBody;
 use mote_sql::ParameterNames;
 use mote_sql::access::Command;
-use mote_sql::ast::{self, Name};
 use mote_sql::bind::ParameterReference;
-use mote_sql::plan::PlanBody;
-use mote_sql::plpgsql::tree::NameConflict;
 use mote_sql::routine::Routine;
 use mote_types::{ColumnType, Datum, oid};
 use parking_lot::Mutex;

@@ -4,7 +4,7 @@
 //! the bound tree (names that follow renames, dependencies on what the body uses); statements that change rows.
 
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{FunctionBody, deparse};
+use mote_grammar::ast::{FunctionBody, deparse};
 use mote_sql::routine::Routine;
 
 const RETURN: &str = "RETURN ";

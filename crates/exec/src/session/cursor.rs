@@ -12,20 +12,21 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::MemoryCharge;
+use mote_grammar::ast::{ClosePortal, DeclareCursor, Fetch, FetchDirection, ParsedStatement};
+use mote_planner::plan::node::Node;
+use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
 use mote_sql::access::Command;
-use mote_sql::ast::{ClosePortal, DeclareCursor, Fetch, FetchDirection, ParsedStatement};
-use mote_sql::plan::node::Node;
-use mote_sql::plan::{OutputColumn, PlanBody, QueryPlan};
 use mote_types::Datum;
 
 use super::procedure::loop_writes;
 use super::run::{modifies, run_started};
 use super::state::{SessionState, UtilityParameters};
 use super::statements::{Collect, new_portal};
-use super::{CommandTag, Portal, PortalState, Session};
+use super::{Portal, PortalState, Session};
 use crate::context::StatementContext;
 use crate::host::Host;
 use crate::memory::{self, row_bytes};
+use crate::tag::CommandTag;
 
 /// What a cursor takes beside its statement: itself, and its query's operators.
 const PORTAL_BYTES: usize = 4 << 10;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
 use mote_engine::{Access, TransactionId, WriteError};
-use mote_sql::ast::{AlterTable, AlterTableCommand, DetachMode};
+use mote_grammar::ast::{AlterTable, AlterTableCommand, DetachMode};
 
-use super::{CommandTag, Session};
+use super::Session;
 use crate::command::attach_partition::{begin_detach, finish_detach};
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
+use crate::tag::CommandTag;
 use crate::write_error::{self, read_only_error};
 
 impl Session {

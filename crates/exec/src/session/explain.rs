@@ -6,16 +6,17 @@
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_grammar::ast::{DefinitionOption, Explain, OptionValue, ParsedStatement, Statement};
+use mote_planner::plan::explain::{ExplainOptions, explain};
+use mote_planner::plan::{Plan, PlanBody};
 use mote_sql::ParameterNames;
-use mote_sql::ast::{DefinitionOption, Explain, OptionValue, ParsedStatement, Statement};
-use mote_sql::plan::explain::{ExplainOptions, explain};
-use mote_sql::plan::{Plan, PlanBody};
 use mote_types::Datum;
 
 use super::portal::CachedPlan;
-use super::{CommandTag, Session, SessionState};
+use super::{Session, SessionState};
 use crate::command;
 use crate::host::Host;
+use crate::tag::CommandTag;
 
 impl Session {
     pub(crate) fn explain(

@@ -90,8 +90,3 @@ impl SessionState {
         self.settings.set_fact("is_superuser", is_superuser);
     }
 }
-
-/// Whether a setting says who the session acts as.
-pub(crate) fn is_identity(setting: &str) -> bool {
-    setting.eq_ignore_ascii_case("role") || setting.eq_ignore_ascii_case("session_authorization")
-}

@@ -7,11 +7,9 @@
 //! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
 //! nothing here blocks except through the host. Leaves out: framing, value formats, authentication.
 
-mod activity;
 mod block;
 pub(crate) mod cursor;
 mod detach;
-mod directory;
 mod explain;
 pub(crate) mod identity;
 mod objects;
@@ -29,7 +27,6 @@ mod statements;
 mod steps;
 mod notifications;
 mod stripped;
-mod tag;
 mod transaction;
 
 use std::sync::Arc;
@@ -37,9 +34,10 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use mote_common::{Lsn, Oid, SqlError, SqlResult, error::state as sqlstate};
 use mote_engine::{MemoryCharge, Transaction, Wake};
-use mote_sql::plan::OutputColumn;
+use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
+use crate::activity::Activity;
 use crate::catalog_store::SessionCatalog;
 use crate::database::Database;
 use crate::host::Host;
@@ -47,21 +45,17 @@ use crate::memory::{self, row_bytes};
 use crate::modify::after::DeferredEvents;
 use crate::routine::RoutineState;
 use crate::settings::{Settings, Severity};
-pub use activity::{Activity, ActivityState, Doing, Waiting};
+use crate::signals::SessionSignals;
 use block::{BlockState, TransactionBlock};
-pub use directory::{Nudge, SessionDirectory};
 pub(crate) use notifications::Interest;
 pub use notifications::SessionNotifications;
 use objects::NamedStatement;
 pub use objects::SessionObjects;
 pub use portal::{BindTarget, Portal, PortalState, Prepared};
 use portals::Portals;
-pub(crate) use prepared::PreparedNote;
 pub use procedure::BodyContext;
-pub(crate) use revocation::Revoker;
-pub use state::{SequenceValues, SessionSignals, SessionState, UtilityParameters};
+pub use state::{SequenceValues, SessionState, UtilityParameters};
 pub(crate) use steps::Steps;
-pub use tag::CommandTag;
 
 /// Prepared statements and portals a session may hold at a time, each. One more is 53400.
 pub const NAMED_OBJECTS_MAX: usize = 65_536;
@@ -109,7 +103,11 @@ pub struct Session {
 impl Session {
     /// Opens a session for a role and a database that must exist.
     pub fn new(database: &Arc<Database>, identity: SessionIdentity) -> SqlResult<Session> {
-        let mut catalog = SessionCatalog::new(database.catalog().clone(), database.engine().clone());
+        let mut catalog = SessionCatalog::new(
+            database.catalog().clone(),
+            database.engine().clone(),
+            &crate::views::TABLES,
+        );
         let current = catalog.current();
         let fatal = |e: SqlError| e.severity(mote_common::error::Severity::Fatal);
         let role = current.role_by_name(&identity.user).ok_or_else(|| {
@@ -142,7 +140,7 @@ impl Session {
         settings.set_fact("max_prepared_transactions", &prepared_max);
         let own_settings = role.object.settings.iter();
         let mut warnings = Vec::new();
-        for (name, value) in own_settings.filter(|(name, _)| !identity::is_identity(name)) {
+        for (name, value) in own_settings.filter(|(name, _)| !crate::settings::is_identity(name)) {
             // What was valid when it was stored may not be so any more. It keeps nobody out.
             let outcome = settings.set_initial(name, value);
             warnings.extend(outcome.err().map(|error| error.severity(Severity::Warning)));
@@ -210,7 +208,7 @@ impl Session {
 
     /// A setting from the start-up packet: the session's default from here on.
     pub fn set_initial(&mut self, name: &str, value: &str) -> SqlResult<()> {
-        if identity::is_identity(name) {
+        if crate::settings::is_identity(name) {
             self.state.check_identity(name, value)?;
         }
         Settings::check_may_set(name, self.state.superuser)?;
@@ -424,7 +422,7 @@ impl Session {
         self.abort_transaction();
         self.unlisten_all();
         self.state.catalog.drop_temporary();
-        self.database.release_session(&self.state, self.known);
+        self.database.release_session(self.state.pid, self.known);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
 use mote_engine::MemoryCharge;
-use mote_sql::plan::Plan;
+use mote_planner::plan::Plan;
 
 use super::{Portal, Prepared, Session};
 use crate::memory;

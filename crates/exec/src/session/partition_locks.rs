@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use mote_common::{Oid, SqlResult, TableId};
 use mote_engine::TableLockMode;
+use mote_planner::plan::node::{AnyOf, Append, Node, PruneBranch, PruneCondition, Pruning};
+use mote_planner::plan::{Plan, PlanBody};
 use mote_sql::builtin::function::Volatility;
 use mote_sql::expr::Expr;
-use mote_sql::plan::node::{AnyOf, Append, Node, PruneBranch, PruneCondition, Pruning};
-use mote_sql::plan::{Plan, PlanBody};
 use mote_types::{Datum, oid};
 
 use crate::node::append;

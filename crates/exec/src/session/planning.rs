@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mote_common::heap;
 use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
 use mote_engine::{TableLockMode, Transaction};
+use mote_grammar::ast::ParsedStatement;
+use mote_planner::plan::{OutputColumn, Plan, PlanBody};
 use mote_sql::access::RelationLock;
-use mote_sql::ast::ParsedStatement;
 use mote_sql::catalog::CatalogView;
-use mote_sql::plan::{OutputColumn, Plan, PlanBody};
 use mote_sql::{ParameterNames, PlanSettings};
 use mote_types::catalog::is_reg_type;
 use mote_types::{ColumnType, type_info};
@@ -220,7 +220,7 @@ impl SessionState {
                 let catalog = &self.catalog;
                 let mut planned = None;
                 host.on_large_stack(&mut || {
-                    planned = Some(mote_sql::plan_statement(statement, types, catalog, &settings));
+                    planned = Some(mote_planner::plan_statement(statement, types, catalog, &settings));
                 });
                 planned.expect("the host runs the work")?
             }
@@ -407,7 +407,7 @@ impl PlanningRounds {
 /// Parses a text of any number of statements, on a stack that suits the grammar.
 pub(crate) fn parse_text(text: &str, host: &mut dyn Host) -> SqlResult<Vec<ParsedStatement>> {
     let mut parsed = None;
-    host.on_large_stack(&mut || parsed = Some(mote_sql::parser::parse(text)));
+    host.on_large_stack(&mut || parsed = Some(mote_grammar::parser::parse(text)));
     parsed.expect("the host runs the work")
 }
 

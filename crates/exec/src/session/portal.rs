@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{MemoryCharge, TableLockMode};
+use mote_grammar::ast::ParsedStatement;
+use mote_planner::plan::{Plan, PlanBody, QueryPlan};
 use mote_sql::ParameterNames;
-use mote_sql::ast::ParsedStatement;
-use mote_sql::plan::{Plan, PlanBody, QueryPlan};
 use mote_types::{ColumnType, Datum};
 
 use super::cursor::Cursor;

@@ -4,46 +4,16 @@
 //! durable before they are answered, whatever `synchronous_commit` says: a coordinator builds on the answer.
 
 use mote_common::error::{Severity, state};
-use mote_common::{Lsn, Oid, SqlError, SqlResult};
+use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{FinishError, PrepareError, PreparedInfo};
 
+use super::Session;
 use super::block::BlockState;
-use super::{CommandTag, Session};
 use crate::catalog_store::prepared;
 use crate::host::Host;
+use crate::prepared_note::PreparedNote;
+use crate::tag::CommandTag;
 use crate::write_error;
-
-/// What pg_prepared_xacts and the decision must know of a prepared transaction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct PreparedNote {
-    pub owner: Oid,
-    pub database: Oid,
-    /// Microseconds since 2000-01-01 UTC.
-    pub prepared_us: i64,
-}
-
-impl PreparedNote {
-    fn encode(self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        bytes[..4].copy_from_slice(&self.owner.0.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.database.0.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.prepared_us.to_le_bytes());
-        bytes
-    }
-
-    /// `None`: whoever prepared uses the engine without this layer.
-    pub(crate) fn of(info: &PreparedInfo) -> Option<PreparedNote> {
-        let note: &[u8; 16] = info.note.as_slice().try_into().ok()?;
-        let (owner, rest) = note.split_first_chunk::<4>()?;
-        let (database, rest) = rest.split_first_chunk::<4>()?;
-        let (prepared_us, _) = rest.split_first_chunk::<8>()?;
-        Some(PreparedNote {
-            owner: Oid(u32::from_le_bytes(*owner)),
-            database: Oid(u32::from_le_bytes(*database)),
-            prepared_us: i64::from_le_bytes(*prepared_us),
-        })
-    }
-}
 
 impl Session {
     pub(super) fn prepare_transaction(&mut self, gid: &str, host: &mut dyn Host) -> SqlResult<CommandTag> {

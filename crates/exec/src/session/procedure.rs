@@ -12,14 +12,15 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
 use mote_engine::Access;
-use mote_sql::ast::Statement;
+use mote_grammar::ast::Statement;
 
+use super::Session;
 use super::block::BlockState;
-use super::{CommandTag, Session};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
 use crate::settings::Characteristics;
+use crate::tag::CommandTag;
 
 const INVALID_TRANSACTION_TERMINATION: SqlState = SqlState::new("2D000");
 

@@ -6,14 +6,11 @@
 //!
 //! Memory safety does not depend on any of this: the snapshot stays registered until the session has dropped it.
 
-use std::sync::Weak;
-
-use mote_engine::{CommitReceipt, Isolation, RevocationListener, Transaction};
-use mote_sql::ast::{Statement, TransactionStatement};
+use mote_engine::{CommitReceipt, Isolation, Transaction};
+use mote_grammar::ast::{Statement, TransactionStatement};
 
 use super::Session;
 use super::block::BlockState;
-use crate::database::Database;
 
 /// A transaction that was rolled back because its snapshot was the oldest. Its client does not know yet.
 #[derive(Clone, Copy)]
@@ -66,23 +63,5 @@ impl Session {
             statement,
             Statement::Transaction(TransactionStatement::Rollback { .. })
         )
-    }
-}
-
-/// Finds the session by its number.
-pub(crate) struct Revoker(pub Weak<Database>);
-
-impl RevocationListener for Revoker {
-    fn revoked(&self, session: u32) {
-        let Some(database) = self.0.upgrade() else { return };
-        // Sessions in process are not registered: they notice at their next statement, or where they yield.
-        let importers = database.exported_snapshots().importers(session);
-        for holder in [session].into_iter().chain(importers) {
-            if database.sessions().revoke(holder) {
-                eprintln!(
-                    "mote: memory runs out: session {holder} has the oldest snapshot and must give it up"
-                );
-            }
-        }
     }
 }

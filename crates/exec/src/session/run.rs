@@ -5,19 +5,20 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Access, StatementStart, TableLockMode, WaitPolicy, WriteError};
+use mote_grammar::ast::{ParsedStatement, Statement};
+use mote_planner::plan::{PlanBody, QueryPlan};
 use mote_sql::access::Command;
-use mote_sql::ast::{ParsedStatement, Statement};
-use mote_sql::plan::{PlanBody, QueryPlan};
 use mote_types::Datum;
 
 use super::block::BlockState;
 use super::planning::{PlanningRounds, parse_text};
 use super::portal::{CachedPlan, PortalState, Prepared};
-use super::{CommandTag, ExecuteEnd, Portal, Session, UtilityParameters};
+use super::{ExecuteEnd, Portal, Session, UtilityParameters};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::Host;
 use crate::query::{Execution, RunOutcome};
+use crate::tag::CommandTag;
 use crate::write_error::{self, read_only_error};
 
 impl Session {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mote_common::env::Clock;
 use mote_common::{Oid, SqlError, SqlResult, error::state};
@@ -10,103 +9,17 @@ use mote_engine::{DrawnNumbers, SessionMemory};
 use mote_types::Datum;
 
 use super::portals::Portals;
-use super::{Activity, SessionNotifications, SessionObjects};
+use super::{SessionNotifications, SessionObjects};
+use crate::activity::Activity;
 use crate::catalog_store::SessionCatalog;
 use crate::catalog_store::stored::StoredSequence;
-use crate::host::{canceled, statement_timeout, terminated};
+use crate::host::statement_timeout;
 use crate::modify::after::DeferredEvents;
 use crate::query::Execution;
 use crate::routine::RoutineState;
 use crate::settings::{Reported, Settings};
-
-/// Microseconds between the Unix epoch and PostgreSQL's (2000-01-01).
-pub(crate) const POSTGRES_EPOCH_UNIX_US: i64 = 946_684_800_000_000;
-
-/// What other sessions may ask of this one. Shared with the cancel registry and the views of activity.
-#[derive(Default)]
-pub struct SessionSignals {
-    /// Set by CancelRequest and pg_cancel_backend; taken by the session where it waits or yields.
-    cancel: AtomicBool,
-    /// Set when memory runs out and the session holds the oldest snapshot; taken where it waits, yields or is idle.
-    revoke: AtomicBool,
-    /// Set when the server stops or by pg_terminate_backend; never cleared.
-    terminate: AtomicBool,
-    /// Set when the session's channels have something for it; taken when it is idle.
-    notified: AtomicBool,
-    /// Monotonic deadline of the running statement, 0 for none: set and read by the session's own thread only (Relaxed),
-    /// here because functions on values cannot reach the session's state.
-    deadline_ns: AtomicU64,
-}
-
-impl SessionSignals {
-    /// Release pairs with Acquire in `take_cancel`: the request is seen by the time the session was woken for it.
-    pub fn request_cancel(&self) {
-        self.cancel.store(true, Ordering::Release);
-    }
-
-    pub fn request_termination(&self) {
-        self.terminate.store(true, Ordering::Release);
-    }
-
-    pub fn take_cancel(&self) -> bool {
-        self.cancel.load(Ordering::Acquire) && self.cancel.swap(false, Ordering::Acquire)
-    }
-
-    /// Release pairs with Acquire below, as for `cancel`.
-    pub fn request_revocation(&self) {
-        self.revoke.store(true, Ordering::Release);
-    }
-
-    pub fn take_revocation(&self) -> bool {
-        self.revoke.load(Ordering::Acquire) && self.revoke.swap(false, Ordering::Acquire)
-    }
-
-    /// Release pairs with Acquire in `is_notified`: the queue holds the batch by then.
-    pub fn notify(&self) {
-        self.notified.store(true, Ordering::Release);
-    }
-
-    pub fn is_notified(&self) -> bool {
-        self.notified.load(Ordering::Acquire)
-    }
-
-    /// Before the queue is looked at: what comes afterwards sets it again.
-    pub fn clear_notified(&self) {
-        self.notified.store(false, Ordering::SeqCst);
-    }
-
-    /// Whether the session is asked for anything that ends a wait. Takes nothing.
-    pub fn is_raised(&self) -> bool {
-        self.terminated() || self.cancel.load(Ordering::Acquire) || self.revoke.load(Ordering::Acquire)
-    }
-
-    pub fn terminated(&self) -> bool {
-        self.terminate.load(Ordering::Acquire)
-    }
-
-    /// The statement, if one runs, has no time limit, or this one.
-    pub fn set_deadline(&self, deadline_ns: Option<u64>) {
-        let deadline_ns = deadline_ns.unwrap_or(0);
-        if self.deadline_ns.load(Ordering::Relaxed) != deadline_ns {
-            self.deadline_ns.store(deadline_ns, Ordering::Relaxed);
-        }
-    }
-
-    /// Why a function under way has to end, if it has to. Takes the request.
-    pub fn end_of_work(&self, clock: &dyn Clock) -> SqlResult<()> {
-        if self.terminated() {
-            return Err(terminated());
-        }
-        if self.take_cancel() {
-            return Err(canceled());
-        }
-        match self.deadline_ns.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            deadline_ns if clock.monotonic_ns() < deadline_ns => Ok(()),
-            _ => Err(statement_timeout()),
-        }
-    }
-}
+use crate::signals::SessionSignals;
+use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 /// currval and lastval, and the numbers that the session has drawn ahead (CACHE).
 #[derive(Default)]

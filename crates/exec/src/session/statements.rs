@@ -5,14 +5,16 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_engine::SessionMemory;
-use mote_sql::ast::{self, Deallocate, Discard, ParsedStatement, Prepare, Statement};
-use mote_sql::plan::{OutputColumn, PlanBody};
+use mote_grammar::ast;
+use mote_grammar::ast::{Deallocate, Discard, ParsedStatement, Prepare, Statement};
+use mote_planner::plan::{OutputColumn, PlanBody};
 use mote_types::Datum;
 
 use super::portal::{CachedPlan, PortalState};
-use super::{CommandTag, Portal, Prepared, Session, planning};
+use super::{Portal, Prepared, Session, planning};
 use crate::host::Host;
 use crate::memory::{Kept, row_bytes};
+use crate::tag::CommandTag;
 
 impl Session {
     pub(crate) fn prepare_statement(
@@ -166,7 +168,7 @@ impl Session {
                 self.settings_changed(reported, host);
                 self.unlisten_all();
                 self.discard_temporary()?;
-                self.database.release_session(&self.state, self.known);
+                self.database.release_session(self.state.pid, self.known);
             }
         }
         Ok(CommandTag::Word(match discard {

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::lexer::{Fingerprint, LiteralKind};
+use mote_grammar::lexer::{Fingerprint, LiteralKind};
 use mote_types::{ColumnType, Datum, input_text, oid};
 
 use super::Session;
@@ -94,7 +94,7 @@ impl Session {
         types: &[ColumnType],
     ) -> SqlResult<Vec<Datum>> {
         let format = &self.state.settings.effective.format;
-        let value = |(literal, ty): (&mote_sql::lexer::Literal, &ColumnType)| match literal.kind {
+        let value = |(literal, ty): (&mote_grammar::lexer::Literal, &ColumnType)| match literal.kind {
             LiteralKind::Int4(n) => Ok(Datum::Int4(n)),
             LiteralKind::Int8(n) => Ok(Datum::Int8(n)),
             LiteralKind::Numeric { negative } => {

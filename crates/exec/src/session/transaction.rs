@@ -3,16 +3,17 @@
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{BeginOptions, CommitError, CommitReceipt, LogUnavailable, Ticket, WriteError};
-use mote_sql::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
+use mote_grammar::ast::{IsolationLevel, Statement, TransactionModes, TransactionStatement};
 
+use super::Session;
 use super::block::{BlockState, Savepoint};
 use super::notifications::NotificationsAtCommit;
-use super::{CommandTag, Session};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
 use crate::host::{Host, snapshot_too_old};
 use crate::modify::after;
 use crate::settings::{Characteristics, SynchronousCommit};
+use crate::tag::CommandTag;
 use crate::write_error;
 
 impl Session {

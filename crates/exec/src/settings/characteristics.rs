@@ -1,7 +1,7 @@
 //! What BEGIN and SET TRANSACTION ask of a transaction, and the settings that show it.
 
 use mote_engine::Isolation;
-use mote_sql::ast::IsolationLevel;
+use mote_grammar::ast::IsolationLevel;
 
 /// What the current transaction is. Kept among the settings, which answer from it: `transaction_isolation` and its kin
 /// are true at any time, however they are asked for.

@@ -15,7 +15,7 @@ mod value;
 use std::collections::BTreeMap;
 
 use mote_common::{SqlError, SqlResult, error::state};
-use mote_sql::ast::IsolationLevel;
+use mote_grammar::ast::IsolationLevel;
 use mote_types::datetime::parse_time_zone;
 use mote_types::encoding::Encoding;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
@@ -25,6 +25,10 @@ pub use seeded_random::SeededRandom;
 pub use table::{Context, Kind, SETTINGS, Setting, lookup};
 pub(crate) use value::{general, in_own_unit};
 pub use value::{parse_bool, show_integer};
+
+/// Settings for operations that do not depend on any.
+pub(crate) static PLAIN_SETTINGS: std::sync::LazyLock<FormatSettings> =
+    std::sync::LazyLock::new(FormatSettings::default);
 
 /// How long an acknowledged commit has to be safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -561,6 +565,11 @@ pub fn parse_name_list(text: &str) -> Vec<String> {
         rest = rest.trim_start().strip_prefix(',').unwrap_or("").trim_start();
     }
     names
+}
+
+/// Whether a setting says who the session acts as.
+pub(crate) fn is_identity(setting: &str) -> bool {
+    setting.eq_ignore_ascii_case("role") || setting.eq_ignore_ascii_case("session_authorization")
 }
 
 #[cfg(test)]

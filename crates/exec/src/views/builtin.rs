@@ -4,8 +4,6 @@
 use mote_common::Oid;
 use mote_types::catalog::user::is_enum;
 
-pub const CATALOG_SCHEMA: Oid = Oid(11);
-pub const INFORMATION_SCHEMA: Oid = Oid(13207);
 pub const BOOTSTRAP_ROLE: Oid = Oid(10);
 pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
 pub const HEAP: Oid = Oid(2);

@@ -14,8 +14,9 @@ use mote_common::{Oid, SqlResult, TableId};
 use mote_sql::catalog::{Column, Inheritance, Relation, RelationKind};
 use mote_types::{ColumnType, Datum, oid, type_by_name};
 
-use super::builtin::{BOOTSTRAP_ROLE, CATALOG_SCHEMA, INFORMATION_SCHEMA};
+use super::builtin::BOOTSTRAP_ROLE;
 use super::facts::Facts;
+use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 
 /// Makes all rows of a relation.
 pub type RowFunction = fn(&Facts<'_>) -> SqlResult<Vec<Vec<Datum>>>;
@@ -70,7 +71,7 @@ impl Definition {
         Relation {
             oid: self.oid,
             schema_oid: schema,
-            schema: super::schema_name(schema)
+            schema: crate::system_schemas::schema_name(schema)
                 .expect("definitions belong to built-in schemas")
                 .into(),
             name: self.name.into(),

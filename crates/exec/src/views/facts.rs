@@ -8,10 +8,11 @@ use mote_sql::catalog::{Column, IndexDescription, Relation};
 use mote_sql::routine::Routine;
 use mote_types::ColumnType;
 
-use super::builtin::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
+use crate::activity::Activity;
 use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, StoredSchema};
 use crate::catalog_store::{Catalog, TypeEntry};
-use crate::session::{Activity, SessionState};
+use crate::session::SessionState;
+use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 
 pub struct Facts<'a> {
     pub catalog: Arc<Catalog>,
@@ -69,7 +70,7 @@ impl<'a> Facts<'a> {
 
     /// The name of any schema of this database.
     pub fn schema_name(&self, oid: Oid) -> Option<&str> {
-        if let Some(name) = super::schema_name(oid) {
+        if let Some(name) = crate::system_schemas::schema_name(oid) {
             return Some(name);
         }
         Some(&self.catalog.schemas.get(&oid)?.object.name)

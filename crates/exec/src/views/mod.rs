@@ -32,8 +32,7 @@ use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
 use crate::context::StatementContext;
-use crate::node::virtual_scan::VirtualTables;
-pub(crate) use builtin::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
+use crate::system_schemas::{INFORMATION_SCHEMA, SystemRelations, is_system_schema};
 use definition::RowFunction;
 pub(crate) use facts::Facts;
 pub(crate) use rows::descriptions::{find as find_comment, find_shared as find_shared_comment};
@@ -45,8 +44,13 @@ pub static TABLES: Tables = Tables;
 
 pub struct Tables;
 
-impl VirtualTables for Tables {
-    fn rows(&self, relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+impl Tables {
+    /// All rows of a relation, each with all its columns in attribute order.
+    pub(crate) fn rows(
+        &self,
+        relation: Oid,
+        context: &mut StatementContext<'_>,
+    ) -> SqlResult<Vec<Vec<Datum>>> {
         // Locks, sessions, prepared transactions, numbers of sequences: they tell how far others have got.
         context.transaction.note_view();
         let Some(entry) = REGISTRY.by_oid.get(&relation) else {
@@ -109,8 +113,18 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     registry
 });
 
+impl SystemRelations for Tables {
+    fn by_name(&self, schema: &str, name: &str) -> Option<Arc<Relation>> {
+        relation_by_name(schema, name)
+    }
+
+    fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
+        relation(oid)
+    }
+}
+
 /// A relation of pg_catalog or information_schema.
-pub fn relation_by_name(schema: &str, name: &str) -> Option<Arc<Relation>> {
+fn relation_by_name(schema: &str, name: &str) -> Option<Arc<Relation>> {
     if !is_system_schema(schema) {
         return None;
     }
@@ -118,31 +132,8 @@ pub fn relation_by_name(schema: &str, name: &str) -> Option<Arc<Relation>> {
     (entry.relation.schema == schema).then(|| entry.relation.clone())
 }
 
-pub fn relation(oid: Oid) -> Option<Arc<Relation>> {
+fn relation(oid: Oid) -> Option<Arc<Relation>> {
     Some(REGISTRY.by_oid.get(&oid)?.relation.clone())
-}
-
-/// The schemas whose relations live here.
-pub fn is_system_schema(name: &str) -> bool {
-    schema_oid(name).is_some()
-}
-
-/// The OID of a built-in schema.
-pub fn schema_oid(name: &str) -> Option<Oid> {
-    match name {
-        "pg_catalog" => Some(CATALOG_SCHEMA),
-        "information_schema" => Some(INFORMATION_SCHEMA),
-        _ => None,
-    }
-}
-
-/// The name of a built-in schema.
-pub fn schema_name(oid: Oid) -> Option<&'static str> {
-    match oid {
-        CATALOG_SCHEMA => Some("pg_catalog"),
-        INFORMATION_SCHEMA => Some("information_schema"),
-        _ => None,
-    }
 }
 
 /// All relations made by code, in order of their OIDs.

@@ -1,7 +1,7 @@
 //! Built-in objects by name and by OID, for `reg*` types and for what the binder's tables do not hold.
 
 use mote_common::Oid;
-use mote_sql::ast::deparse::identifier;
+use mote_grammar::ast::deparse::identifier;
 use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS, WINDOWS, function_by_oid};
 
 use super::Facts;

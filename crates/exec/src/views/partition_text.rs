@@ -11,14 +11,14 @@ use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_types::format::output_to_string;
 use mote_types::{ColumnType, Datum, FormatSettings, oid};
 
-use crate::modify::partition::is_call;
+use crate::index_expressions::is_call;
 
 /// `pg_get_partkeydef`.
 pub(crate) fn partition_key(relation: &Relation, scheme: &PartitionScheme) -> String {
     let strategy = scheme.strategy.name().to_uppercase();
     let keys = scheme.keys.iter().map(|key| match &key.target {
         IndexKeyTarget::Column(column) => {
-            mote_sql::ast::deparse::identifier(&relation.columns[*column as usize].name)
+            mote_grammar::ast::deparse::identifier(&relation.columns[*column as usize].name)
         }
         IndexKeyTarget::Expression(text, _) if is_call(text) => text.clone(),
         IndexKeyTarget::Expression(text, _) => format!("({text})"),
@@ -112,7 +112,7 @@ fn conditions_of(
         .iter()
         .map(|key| match &key.target {
             IndexKeyTarget::Column(column) => {
-                mote_sql::ast::deparse::identifier(&relation.columns[*column as usize].name)
+                mote_grammar::ast::deparse::identifier(&relation.columns[*column as usize].name)
             }
             IndexKeyTarget::Expression(text, _) => text.clone(),
         })

@@ -15,9 +15,10 @@ use mote_types::{ColumnType, Datum, oid};
 
 use super::definition::column_type;
 use super::facts::Facts;
-use super::{REGISTRY, all_relations, relation, relation_by_name, schema_oid, shown_as_view};
+use super::{REGISTRY, all_relations, relation, relation_by_name, shown_as_view};
 use crate::database::{Database, InitialNames};
 use crate::embedded::LocalSession;
+use crate::system_schemas::schema_oid;
 
 const REAL_COLUMNS: &str = include_str!("tests/columns_of_postgresql_15.txt");
 /// Objects of every kind that the catalogs describe.

@@ -4,8 +4,8 @@
 //! leave the outermost parentheses away.
 
 use mote_common::Oid;
+use mote_grammar::ast::deparse::identifier;
 use mote_sql::access::AclItem;
-use mote_sql::ast::deparse::identifier;
 use mote_sql::builtin::operator::operators_of_function;
 use mote_sql::catalog::trigger::{ConstraintTrigger, Trigger, TriggerTiming};
 use mote_sql::catalog::{
@@ -13,8 +13,8 @@ use mote_sql::catalog::{
     Relation,
 };
 
+use mote_planner::plan::deparse::deparse;
 use mote_sql::expr::Expr;
-use mote_sql::plan::deparse::deparse;
 
 use super::builtin::operator_class;
 use super::facts::{Facts, KnownIndex};
@@ -43,7 +43,7 @@ pub fn named_relations(facts: &Facts<'_>, text: &str) -> Vec<Oid> {
     let ends = text.match_indices(CAST).map(|(end, _)| end);
     let names = ends.map(|end| text[literal_start(text, end)..end].replace("''", "'"));
     let found = names.filter_map(|name| {
-        let (schema, bare) = crate::expr::split_name(&name);
+        let (schema, bare) = crate::name_text::split_name(&name);
         facts.session.catalog.relation_by_name(schema.as_deref(), &bare)
     });
     found.map(|relation| relation.oid).collect()
@@ -81,7 +81,7 @@ pub fn shown_expression(facts: &Facts<'_>, text: &str) -> String {
 /// The shortest name of the relation that `name` stands for; `name` itself if there is none.
 fn shown_relation(facts: &Facts<'_>, name: &str) -> String {
     use mote_sql::catalog::CatalogView;
-    let (schema, bare) = crate::expr::split_name(name);
+    let (schema, bare) = crate::name_text::split_name(name);
     match facts.session.catalog.relation_by_name(schema.as_deref(), &bare) {
         Some(relation) => class_name(facts, relation.oid).unwrap_or_else(|| name.to_string()),
         None => name.to_string(),

@@ -12,10 +12,11 @@ use super::query::{GROUPING_CALL, collect_subplans, visit_called};
 use super::resolve::{Choice, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
 use super::{Binder, type_label};
-use crate::ast::{self, Location};
 use crate::builtin::function::{AggregateId, Callable, FunctionId, FunctionSignature, callables_named};
 use crate::expr::aggregate_call_exprs;
 use crate::expr::{AggregateCall, Expr, SequenceCall, SessionValue, SortKey};
+use mote_grammar::ast;
+use mote_grammar::ast::Location;
 
 /// A callable with its parameter types spread to the number of arguments.
 #[derive(Clone, Copy)]

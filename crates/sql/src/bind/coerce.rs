@@ -14,9 +14,9 @@ use mote_types::settings::DateOrder;
 use mote_types::{ColumnType, Datum, FormatSettings, Numeric, oid};
 
 use super::{Binder, type_label};
-use crate::ast::Location;
 use crate::builtin::cast::{CastUse, cast_context};
 use crate::expr::Expr;
+use mote_grammar::ast::Location;
 
 /// Literals whose meaning does not depend on the session are read with these.
 static NEUTRAL: LazyLock<FormatSettings> = LazyLock::new(FormatSettings::default);

@@ -6,10 +6,11 @@ use mote_types::{ColumnType, oid};
 
 use super::resolve::{Choice, choose_operator, resolve_polymorphic};
 use super::{Binder, type_label};
-use crate::ast::{self, ExprKind, Location, OperatorName, Quantifier};
 use crate::builtin::function::FunctionId;
 use crate::builtin::operator::Operator;
 use crate::expr::{Expr, RowOperator};
+use mote_grammar::ast;
+use mote_grammar::ast::{ExprKind, Location, OperatorName, Quantifier};
 
 /// A bound expression with its place in the text.
 pub(super) type Placed = (Expr, Location);

@@ -10,12 +10,13 @@ use super::query::ItemKind;
 use super::relation_expression::RelationExpression;
 use super::scope::{Clause, ScopeItem};
 use super::updatable_view::UpdatableView;
-use crate::ast::{self, ConflictTarget, ExprKind};
 use crate::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarget, Relation};
 use crate::clause::{Check, ConflictAction, OnConflict};
 use crate::expr::Expr;
 use crate::expr::implication::implied;
 use crate::expr::simplify;
+use mote_grammar::ast;
+use mote_grammar::ast::{ConflictTarget, ExprKind};
 
 impl Binder<'_> {
     /// The clause, and the item whose columns are those of the row proposed for insertion.

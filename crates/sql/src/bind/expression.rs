@@ -8,10 +8,11 @@ use mote_types::{ColumnType, Datum, oid};
 
 use super::scope::Clause;
 use super::{Binder, type_label};
-use crate::ast::{
-    self, Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue,
-};
 use crate::expr::{BooleanTest, Expr, SessionValue, Subscript};
+use mote_grammar::ast;
+use mote_grammar::ast::{
+    Constant, ExprKind, IndirectionStep, LikeForm, Location, SqlValueFunction, TruthValue,
+};
 
 impl Binder<'_> {
     /// Binds an expression; literals and parameters may come back without a type.
@@ -625,33 +626,5 @@ fn sql_value(function: SqlValueFunction, precision: Option<i32>, location: Locat
             }
         }
         None => expr,
-    }
-}
-
-impl ast::Expr {
-    /// The leftmost place of the expression, which is where PostgreSQL points when the whole is at fault.
-    pub fn start(&self) -> Location {
-        let inner = match &self.kind {
-            ExprKind::Operator { left: Some(left), .. } => left,
-            ExprKind::InList { operand, .. }
-            | ExprKind::InQuery { operand, .. }
-            | ExprKind::Like { operand, .. }
-            | ExprKind::Between { operand, .. }
-            | ExprKind::IsNull { operand, .. }
-            | ExprKind::BooleanTest { operand, .. }
-            | ExprKind::QuantifiedArray { operand, .. }
-            | ExprKind::QuantifiedQuery { operand, .. }
-            | ExprKind::Collate { operand, .. } => operand,
-            ExprKind::IsDistinctFrom { left, .. } => left,
-            ExprKind::Cast { operand, .. } => operand,
-            ExprKind::And(list) | ExprKind::Or(list) => match list.first() {
-                Some(first) => return first.start(),
-                None => return self.location,
-            },
-            _ => return self.location,
-        };
-        let start = inner.start();
-        let earlier = start.0 >= 0 && (self.location.0 < 0 || start.0 < self.location.0);
-        if earlier { start } else { self.location }
     }
 }

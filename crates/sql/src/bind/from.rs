@@ -13,9 +13,10 @@ use super::Binder;
 use super::query::{FromJoin, FromTree, FunctionItem, ItemColumn, ItemKind};
 use super::scope::{Clause, ScopeItem, ScopeSource};
 use crate::access::{RelationLock, privilege};
-use crate::ast::{self, Alias, ExprKind, FromItem, JoinCondition, Location, Name, RelationName};
 use crate::catalog::{Relation, RelationKind};
 use crate::expr::Expr;
+use mote_grammar::ast;
+use mote_grammar::ast::{Alias, ExprKind, FromItem, JoinCondition, Location, Name, RelationName};
 
 type BoundItem = (FromTree, Vec<ScopeItem>);
 
@@ -155,7 +156,7 @@ impl Binder<'_> {
             .view_query
             .as_deref()
             .ok_or_else(|| SqlError::internal(format!("view \"{}\" has no query", relation.name)))?;
-        let parsed = crate::parser::parse(text)?;
+        let parsed = mote_grammar::parser::parse(text)?;
         let Some(ast::Statement::Query(query)) = parsed.first().map(|parsed| &parsed.statement) else {
             return Err(SqlError::internal(format!(
                 "view \"{}\" does not hold a query",

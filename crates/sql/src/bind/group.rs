@@ -13,10 +13,11 @@ use super::query::{
 };
 use super::scope::Clause;
 use super::select::items_of;
-use crate::ast::{self, ExprKind, GroupingElement, Location};
 use crate::catalog::ConstraintKind;
 use crate::expr::Expr;
 use crate::expr::window_call_exprs;
+use mote_grammar::ast;
+use mote_grammar::ast::{ExprKind, GroupingElement, Location};
 
 /// Keys beyond this in one GROUP BY would collide with the numbers of special columns.
 const KEYS_MAX: usize = 1000;

@@ -16,11 +16,12 @@ use super::query::{
 use super::scope::{Clause, Level, ScopeItem};
 use super::select::conjuncts;
 use crate::access::{Command, RelationLock, privilege};
-use crate::ast::{self, MergeAction, MergeBranch, MergeMatch};
 use crate::catalog::trigger::TriggerEvents;
 use crate::catalog::{Relation, RelationKind};
 use crate::clause::FiredTrigger;
 use crate::expr::Expr;
+use mote_grammar::ast;
+use mote_grammar::ast::{MergeAction, MergeBranch, MergeMatch};
 
 impl Binder<'_> {
     pub(super) fn merge(&mut self, merge: &ast::Merge) -> SqlResult<BoundModify> {

@@ -12,7 +12,7 @@
 //!  9. `relation_expression`, `type_name`: defaults, checks and index expressions; types by name.
 //!
 //! Promises: no row is read, no expression evaluated, except that literals take their type here. Errors carry
-//! PostgreSQL's SQLSTATE, wording and position. Leaves out: how to run it (`optimize`).
+//! PostgreSQL's SQLSTATE, wording and position. Leaves out: how to run it (`mote-planner`).
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
-use crate::PlanSettings;
 use crate::access::{Dependency, RelationAccess, RelationLock};
-use crate::ast::{self, Location, Name};
 use crate::catalog::inheritance::Expansion;
 use crate::catalog::{CatalogView, Relation};
 use crate::expr::ConstantFolder;
 use crate::expr::Expr;
 use crate::routine::Routine;
+use mote_grammar::ast;
+use mote_grammar::ast::{Location, Name};
 
 pub mod query;
 mod record;
@@ -71,13 +71,24 @@ pub use updatable_view::updatable_columns;
 use query::{Bound, BoundCte, BoundQuery, BoundStatement, ItemColumn, ItemKind, RangeItem};
 use scope::Level;
 pub use select::implied_name;
-pub(crate) use select::{conjuncts, items_of};
+pub use select::{conjuncts, items_of};
+
+/// What shapes a plan besides the statement, its parameter types and the catalog.
+#[derive(Clone, Copy, Default)]
+pub struct PlanSettings<'a> {
+    /// The text the statement was parsed from: positions in errors count characters of it.
+    pub text: &'a str,
+    /// Computes immutable calls over constants; without it nothing is folded.
+    pub folder: Option<&'a dyn ConstantFolder>,
+    /// Names that a function brings along; they are the parameters then.
+    pub names: Option<&'a dyn ParameterNames>,
+}
 
 /// Query levels, views and expressions may nest this deep together before 54001.
 const DEPTH_MAX: u32 = 1200;
 
 /// Binds a query or a modifying statement.
-pub(crate) fn bind_statement(
+pub fn bind_statement(
     statement: &ast::Statement,
     parameter_types: &[Oid],
     catalog: &dyn CatalogView,
@@ -365,7 +376,7 @@ fn undetermined_parameter(index: usize) -> SqlError {
 }
 
 /// A type's name in messages, which never show a modifier.
-pub(crate) fn type_label(oid: Oid) -> String {
+pub fn type_label(oid: Oid) -> String {
     // A modifier of -1 would print `bpchar` for `character`; PostgreSQL's messages do not.
     mote_types::format_type(oid, -2)
 }

@@ -18,13 +18,14 @@ use super::scope::{Clause, Level, ScopeItem};
 use super::select::conjuncts;
 use super::updatable_view::{Change, UpdatableView};
 use crate::access::{Command, RelationLock, privilege};
-use crate::ast::{self, Assignment, ExprKind, InsertSource, Location, Overriding};
 use crate::builtin::cast::CastUse;
 use crate::catalog::inheritance::Member;
 use crate::catalog::trigger::TriggerEvents;
 use crate::catalog::{Column, ConstraintKind, Identity, Relation, RelationKind};
 use crate::clause::FiredTrigger;
 use crate::expr::{Expr, SequenceCall, SubPlanKind};
+use mote_grammar::ast;
+use mote_grammar::ast::{Assignment, ExprKind, InsertSource, Location, Overriding};
 
 const GENERATED_ALWAYS: SqlState = SqlState::new("428C9");
 

@@ -9,9 +9,9 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use super::Binder;
-use crate::ast::{Location, Name};
 use crate::expr::Expr;
-use crate::plpgsql::tree::NameConflict;
+use mote_grammar::ast::{Location, Name};
+use mote_grammar::plpgsql::tree::NameConflict;
 
 /// A variable, or a field of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,13 +14,13 @@ use mote_common::Oid;
 use mote_types::ColumnType;
 
 use crate::access::{Command, Dependency, RelationAccess};
-use crate::ast::{Location, Name};
 use crate::catalog::Relation;
 use crate::catalog::inheritance::Expansion;
 use crate::clause::{FiredTrigger, LockStrength, LockWait, SetOperationKind};
 use crate::expr::{AggregateCall, Expr, SortKey, WindowCall};
 use crate::expr::{aggregate_call_exprs, window_call_exprs};
 use crate::routine::Routine;
+use mote_grammar::ast::{Location, Name};
 
 /// Numbers of columns that no attribute has. They follow the columns of any table.
 pub const ROW_MARK: u16 = 0xFFFF;
@@ -498,4 +498,31 @@ pub fn collect_subplans(expr: &Expr, called: &mut Vec<u16>) {
             called.push(call.plan);
         }
     });
+}
+
+impl BoundQuery {
+    /// A SELECT that yields the rows of its joins one by one: nothing groups, counts, drops or multiplies them.
+    pub fn has_plain_rows(&self) -> bool {
+        let QueryBody::Select(body) = &self.body else {
+            return false;
+        };
+        body.grouping.is_none()
+            && body.windows.is_empty()
+            && body.sets.is_none()
+            && self.limit.is_none()
+            && self.offset.is_none()
+    }
+}
+
+impl SelectBody {
+    /// The parts above FROM and WHERE, copied.
+    pub fn clone_upper(&self) -> SelectBody {
+        SelectBody {
+            from: Vec::new(),
+            filter: Vec::new(),
+            grouping: self.grouping.clone(),
+            windows: self.windows.clone(),
+            sets: self.sets.clone(),
+        }
+    }
 }

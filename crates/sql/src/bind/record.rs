@@ -9,9 +9,9 @@ use mote_types::{ColumnType, oid};
 
 use super::query::{BoundCteStatement, BoundQuery, ItemKind, QueryBody, WHOLE_ROW};
 use super::{Binder, type_label};
-use crate::ast::{Location, Name};
 use crate::builtin::function::record_columns;
 use crate::expr::Expr;
+use mote_grammar::ast::{Location, Name};
 
 impl Binder<'_> {
     /// The columns of a record, if the statement tells them.

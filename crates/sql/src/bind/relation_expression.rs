@@ -13,11 +13,11 @@ use super::Binder;
 use super::query::{CTID, FIRST_SYSTEM_COLUMN, ItemKind, TABLE_OID, WHOLE_ROW, XMIN};
 use super::scope::{Clause, Level, ScopeItem};
 use super::trigger::whole_row;
-use crate::ast;
 use crate::builtin::cast::CastUse;
 use crate::catalog::{CatalogView, ConstraintKind, Relation};
 use crate::clause::Check;
 use crate::expr::Expr;
+use mote_grammar::ast;
 
 /// What an expression is for: decides its rules and the words of its errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,7 +165,7 @@ pub fn bind_free_text(text: &str, catalog: &dyn CatalogView) -> SqlResult<Expr> 
 
 /// An expression's tree from its text.
 pub(super) fn parse_expression(text: &str) -> SqlResult<ast::Expr> {
-    let mut parsed = crate::parser::parse(&format!("SELECT {text}"))?;
+    let mut parsed = mote_grammar::parser::parse(&format!("SELECT {text}"))?;
     if parsed.len() == 1
         && let Some(ast::ParsedStatement {
             statement: ast::Statement::Query(query),

@@ -17,10 +17,11 @@ use super::resolve::{Choice, polymorphic_fits, resolve_polymorphic, select_candi
 use super::scope::Clause;
 use super::{Binder, relation_expression};
 use crate::access::Dependency;
-use crate::ast::{self, Location, Name};
 use crate::builtin::function::{Callable, callables_named};
 use crate::expr::{Expr, RoutineExpr};
 use crate::routine::{Routine, RoutineKind, RoutineMode, RoutineType};
+use mote_grammar::ast;
+use mote_grammar::ast::{Location, Name};
 
 /// One way in which a call can be understood.
 struct Prototype<'r> {

@@ -9,8 +9,8 @@ use mote_types::{ColumnType, oid};
 
 use super::Binder;
 use super::query::{CTID, ItemKind, TABLE_OID, WHOLE_ROW, XMIN};
-use crate::ast::{ColumnReference, Location, Name, SortBy};
 use crate::expr::{AggregateCall, Expr};
+use mote_grammar::ast::{ColumnReference, Location, Name, SortBy};
 
 /// The clause an expression stands in: decides what is allowed there and what the errors say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,7 +134,7 @@ pub(super) struct Level {
     pub in_aggregate: bool,
     pub in_window: bool,
     pub windows: Vec<super::query::BoundWindow>,
-    pub named_windows: Vec<(Name, crate::ast::WindowSpecification)>,
+    pub named_windows: Vec<(Name, mote_grammar::ast::WindowSpecification)>,
     pub sets: Vec<Expr>,
     /// Where the calls of set-returning functions stand, in the order they were met.
     pub set_calls: Vec<Location>,
@@ -629,9 +629,11 @@ impl Binder<'_> {
     }
 
     /// The bare column name of an ORDER BY or GROUP BY item, if it is one.
-    pub(super) fn bare_name(expr: &crate::ast::Expr) -> Option<&Name> {
+    pub(super) fn bare_name(expr: &mote_grammar::ast::Expr) -> Option<&Name> {
         match &expr.kind {
-            crate::ast::ExprKind::Column(reference) if !reference.star && reference.parts.len() == 1 => {
+            mote_grammar::ast::ExprKind::Column(reference)
+                if !reference.star && reference.parts.len() == 1 =>
+            {
                 reference.parts.first()
             }
             _ => None,

@@ -13,10 +13,11 @@ use super::query::{
 use super::scope::{Clause, Level};
 use super::{Binder, type_label};
 use crate::access::{RelationLock, privilege};
-use crate::ast::{self, ExprKind, Name, NullsOrder, SortBy, SortDirection};
 use crate::builtin::operator::exact_operator;
 use crate::clause::{LockStrength, LockWait};
 use crate::expr::{Expr, SortKey};
+use mote_grammar::ast;
+use mote_grammar::ast::{ExprKind, Name, NullsOrder, SortBy, SortDirection};
 
 /// Columns of a target list, as in PostgreSQL.
 const TARGETS_MAX: usize = 1664;
@@ -645,7 +646,7 @@ impl Binder<'_> {
 }
 
 /// Takes AND apart.
-pub(crate) fn conjuncts(expr: Expr) -> Vec<Expr> {
+pub fn conjuncts(expr: Expr) -> Vec<Expr> {
     match expr {
         Expr::And(list) => list.into_iter().flat_map(conjuncts).collect(),
         Expr::Constant(mote_types::Datum::Bool(true), _) => Vec::new(),
@@ -654,7 +655,7 @@ pub(crate) fn conjuncts(expr: Expr) -> Vec<Expr> {
 }
 
 /// All the items of FROM trees.
-pub(crate) fn items_of(trees: &[FromTree]) -> Vec<u16> {
+pub fn items_of(trees: &[FromTree]) -> Vec<u16> {
     let mut items = Vec::new();
     trees
         .iter()

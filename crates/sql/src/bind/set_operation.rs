@@ -8,9 +8,10 @@ use super::Binder;
 use super::query::{BoundQuery, BoundTarget, ItemColumn, ItemKind, QueryBody};
 use super::scope::{Clause, Level, ScopeItem};
 use super::select::Tail;
-use crate::ast::{self, Location};
 use crate::clause::SetOperationKind;
 use crate::expr::Expr;
+use mote_grammar::ast;
+use mote_grammar::ast::Location;
 
 impl Binder<'_> {
     pub(super) fn set_operation(

@@ -11,8 +11,9 @@ use super::compare::Placed;
 use super::query::BoundQuery;
 use super::scope::Clause;
 use super::{Binder, type_label};
-use crate::ast::{self, ExprKind, Location, OperatorName, Quantifier};
 use crate::expr::{Expr, SubPlanCall, SubPlanKind};
+use mote_grammar::ast;
+use mote_grammar::ast::{ExprKind, Location, OperatorName, Quantifier};
 
 impl Binder<'_> {
     pub(super) fn subplan(

@@ -13,11 +13,12 @@ use super::Binder;
 use super::query::{FIRST_SYSTEM_COLUMN, ItemKind, TABLE_OID, WHOLE_ROW};
 use super::relation_expression::parse_expression;
 use super::scope::{Clause, Level, ScopeItem};
-use crate::ast::{self, Location};
 use crate::catalog::trigger::{TriggerEvents, TriggerTiming};
 use crate::catalog::{CatalogView, Column, Relation};
 use crate::clause::{FiredTrigger, Triggers};
 use crate::expr::Expr;
+use mote_grammar::ast;
+use mote_grammar::ast::Location;
 
 /// What the WHEN condition of a new trigger may read.
 #[derive(Clone, Copy, Debug)]

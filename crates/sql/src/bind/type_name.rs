@@ -8,8 +8,9 @@ use mote_types::{ColumnType, oid, type_by_name};
 
 use super::Binder;
 use crate::access::Dependency;
-use crate::ast::{self, ExprKind, TypeName};
 use crate::catalog::CatalogView;
+use mote_grammar::ast;
+use mote_grammar::ast::{ExprKind, TypeName};
 
 impl Binder<'_> {
     pub(super) fn type_name(&mut self, name: &TypeName) -> SqlResult<ColumnType> {
@@ -146,7 +147,7 @@ fn column_type(name: &TypeName, catalog: &dyn CatalogView) -> SqlResult<ColumnTy
 /// grammar point into the text.
 pub fn parse_type_name(text: &str, catalog: &dyn CatalogView) -> SqlResult<ColumnType> {
     const BEFORE: &str = "SELECT CAST(NULL AS ";
-    let statement = crate::parser::parse(&format!("{BEFORE}{text})")).map_err(|error| {
+    let statement = mote_grammar::parser::parse(&format!("{BEFORE}{text})")).map_err(|error| {
         let position = error.fields().position.unwrap_or(0);
         error.moved_to(position.saturating_sub(BEFORE.len() as u32))
     })?;

@@ -15,9 +15,10 @@ use super::query::FIRST_SYSTEM_COLUMN;
 use super::scope::{Clause, Level, ScopeItem, ScopeSource};
 use super::select::conjuncts;
 use crate::access::{RelationLock, privilege};
-use crate::ast::{self, Assignment, FromItem, Name, QueryBody};
 use crate::catalog::{CatalogView, CheckOption, Relation, RelationKind};
 use crate::expr::Expr;
+use mote_grammar::ast;
+use mote_grammar::ast::{Assignment, FromItem, Name, QueryBody};
 
 /// A view that a statement writes through.
 pub(super) struct UpdatableView {
@@ -79,7 +80,7 @@ impl Binder<'_> {
             .view_query
             .as_deref()
             .ok_or_else(|| SqlError::internal(format!("view \"{}\" has no query", view.name)))?;
-        let parsed = crate::parser::parse(text)?;
+        let parsed = mote_grammar::parser::parse(text)?;
         let Some(ast::Statement::Query(query)) = parsed.first().map(|parsed| &parsed.statement) else {
             return Err(SqlError::internal(format!(
                 "view \"{}\" does not hold a query",

@@ -8,13 +8,13 @@ use super::coerce::implicitly_coercible;
 use super::query::BoundWindow;
 use super::scope::Clause;
 use super::{Binder, type_label};
-use crate::ast;
 use crate::builtin::cast::CastUse;
 use crate::builtin::function::{AggregateId, WindowId};
 use crate::expr::same_list;
 use crate::expr::{
     Expr, FrameBound, FrameExclusion, FrameMode, SortKey, WindowCall, WindowFrame, WindowFunction,
 };
+use mote_grammar::ast;
 
 impl Binder<'_> {
     pub(super) fn window_aggregate(

@@ -9,7 +9,8 @@ use mote_types::{ColumnType, format_type};
 
 use super::Binder;
 use super::query::{BoundCte, BoundCteStatement, BoundQuery, BoundTarget};
-use crate::ast::{self, Materialization, Name, QueryBody, SetOperator, Statement};
+use mote_grammar::ast;
+use mote_grammar::ast::{Materialization, Name, QueryBody, SetOperator, Statement};
 
 impl Binder<'_> {
     pub(super) fn with_clause(&mut self, with: &ast::With) -> SqlResult<()> {

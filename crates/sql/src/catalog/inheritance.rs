@@ -2,7 +2,7 @@
 //!
 //! The one place that walks the tree, for both kinds of children: those of INHERITS and the partitions of a partitioned
 //! table. Columns correspond by name, never by position: a child may have its own columns, in its own order.
-//! Leaves out: which partitions a condition leaves over (`optimize`), locks (the caller's).
+//! Leaves out: which partitions a condition leaves over (`mote-planner`), locks (the caller's).
 
 use std::collections::HashSet;
 use std::sync::Arc;

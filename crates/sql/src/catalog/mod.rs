@@ -212,7 +212,7 @@ impl Relation {
     /// Names of the columns as SQL writes them.
     pub fn quoted_column_names(&self) -> Vec<String> {
         let names = self.columns.iter().map(|column| column.name.as_str());
-        names.map(crate::ast::deparse::identifier).collect()
+        names.map(mote_grammar::ast::deparse::identifier).collect()
     }
 }
 

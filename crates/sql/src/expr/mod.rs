@@ -21,9 +21,9 @@ use std::sync::Arc;
 
 use mote_types::{ColumnType, Datum};
 
-use crate::ast::Name;
 use crate::builtin::function::{AggregateId, FunctionId, WindowId};
 use crate::routine::Routine;
+use mote_grammar::ast::Name;
 
 /// Position in the statement's list of values set during execution: correlated columns, keys of inner index scans.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -30,6 +30,8 @@ pub const TIMESTAMP_END: i64 = 9_223_371_331_200_000_000;
 
 /// Seconds from 1970-01-01 to 2000-01-01.
 pub const UNIX_EPOCH_OFFSET_S: i64 = 946_684_800;
+/// The same in microseconds: the moment from which PostgreSQL counts, on the Unix clock.
+pub const POSTGRES_EPOCH_UNIX_US: i64 = UNIX_EPOCH_OFFSET_S * SECOND_US;
 
 pub(crate) fn timestamp_out_of_range() -> SqlError {
     SqlError::new(state::DATETIME_FIELD_OVERFLOW, "timestamp out of range")

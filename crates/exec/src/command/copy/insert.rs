@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use mote_common::{SqlError, SqlResult};
 use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
-use mote_sql::ast::{self, deparse};
+use mote_grammar::ast;
+use mote_grammar::ast::deparse;
 use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::expr::{Expr, SequenceCall};
 use mote_sql::{RelationExpression, bind_checks, bind_expression_over_relation, bind_insert_triggers};

@@ -4,7 +4,7 @@
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult, SqlState};
-use mote_sql::ast::{DefinitionOption, OptionValue};
+use mote_grammar::ast::{DefinitionOption, OptionValue};
 use mote_types::encoding::{Converter, Encoding};
 
 use crate::context::StatementContext;

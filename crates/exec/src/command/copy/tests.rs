@@ -1,6 +1,6 @@
 //! COPY end to end in process, and the field splitter by itself.
 
-use mote_sql::ast::{DefinitionOption, Location, OptionValue};
+use mote_grammar::ast::{DefinitionOption, Location, OptionValue};
 
 use super::fields::Fields;
 use super::options::CopyOptions;

@@ -7,9 +7,10 @@ use std::io::{BufWriter, Write};
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{self, CopyTarget, ParsedStatement, Statement, deparse};
+use mote_grammar::ast;
+use mote_grammar::ast::{CopyTarget, ParsedStatement, Statement, deparse};
+use mote_planner::plan::OutputColumn;
 use mote_sql::catalog::RelationKind;
-use mote_sql::plan::OutputColumn;
 use mote_types::encoding::{Converter, binary_to_client};
 use mote_types::format::utf8;
 use mote_types::{Datum, FormatSettings, output_binary, output_text};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{AlterFunction, AlterObjectSchema, AlterOwner, ObjectKind, ObjectReference, Rename};
+use mote_grammar::ast::{AlterFunction, AlterObjectSchema, AlterOwner, ObjectKind, ObjectReference, Rename};
 
 use super::super::{acl, privileges, schema};
 use super::create::Options;
@@ -15,8 +15,8 @@ use super::find::{find, find_held, require_owner, signature_of};
 use crate::catalog_store::RoutineEntry;
 use crate::catalog_store::stored::StoredRoutine;
 use crate::context::StatementContext;
-use crate::routine::text;
-use crate::session::CommandTag;
+use crate::routine_text as text;
+use crate::tag::CommandTag;
 
 pub(in super::super) fn tag(kind: ObjectKind) -> CommandTag {
     CommandTag::Word(match kind {

@@ -2,7 +2,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{
+use mote_grammar::ast::{
     Constant, CreateFunction, ExprKind, FunctionParameter, OptionValue, ParameterMode, RelationName,
     SetAction, SetVariable, TypeName,
 };
@@ -10,13 +10,13 @@ use mote_sql::catalog::CatalogView;
 use mote_types::{ColumnType, oid};
 
 use super::super::{create_table, internal, schema, set};
+use crate::catalog_change::write;
 use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredArgument, StoredObject, StoredRoutine, StoredType};
-use crate::catalog_store::write;
 use crate::context::StatementContext;
-use crate::routine::text::{DEFAULT_ROWS, default_cost};
 use crate::routine::{self, is_polymorphic, standard_body};
-use crate::session::CommandTag;
+use crate::routine_text::{DEFAULT_ROWS, default_cost};
+use crate::tag::CommandTag;
 
 pub(in super::super) fn create(
     create: &CreateFunction,
@@ -200,7 +200,7 @@ impl Options {
     }
 
     pub fn from_list(
-        list: &[mote_sql::ast::DefinitionOption],
+        list: &[mote_grammar::ast::DefinitionOption],
         procedure: bool,
         context: &StatementContext<'_>,
     ) -> SqlResult<Options> {
@@ -449,7 +449,7 @@ fn argument(
 }
 
 fn default_text(
-    value: &mote_sql::ast::Expr,
+    value: &mote_grammar::ast::Expr,
     ty: StoredType,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<String> {
@@ -576,7 +576,7 @@ fn replace(
             .described
             .clone();
         let word = if stored.procedure { "PROCEDURE" } else { "FUNCTION" };
-        let signature = routine::text::plain_signature(&entry, &context.session.catalog);
+        let signature = crate::routine_text::plain_signature(&entry, &context.session.catalog);
         format!("Use DROP {word} {signature} first.")
     };
     super::find::require_owner(old, context)?;

@@ -13,10 +13,11 @@ use mote_sql::expr::Expr;
 use mote_sql::routine::RoutineKind;
 
 use super::super::{drop as drop_object, internal, schema, trigger_clones};
+use crate::catalog_change::write;
 use crate::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRoutine};
-use crate::catalog_store::{RelationEntry, RoutineEntry, write};
+use crate::catalog_store::{RelationEntry, RoutineEntry};
 use crate::context::StatementContext;
-use crate::routine::text;
+use crate::routine_text as text;
 
 /// An object that uses a routine, or a type of users.
 pub(in super::super) enum Dependent {

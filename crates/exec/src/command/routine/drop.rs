@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlResult};
-use mote_sql::ast::{Drop, DropBehavior};
+use mote_grammar::ast::{Drop, DropBehavior};
 
 use super::super::{drop as drop_object, schema};
 use super::dependents::{dependents, described};
 use super::find::{look_up_held, missing, require_owner, shown, signature_of, word};
-use crate::catalog_store::{RoutineEntry, write};
+use crate::catalog_change::write;
+use crate::catalog_store::RoutineEntry;
 use crate::context::StatementContext;
-use crate::session::CommandTag;
+use crate::tag::CommandTag;
 
 pub(in super::super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut dropped: Vec<Arc<RoutineEntry>> = Vec::with_capacity(drop.objects.len());

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::ast::{ObjectKind, ObjectReference, ObjectSignature};
+use mote_grammar::ast::{ObjectKind, ObjectReference, ObjectSignature};
 use mote_sql::catalog::CatalogView;
 use mote_sql::routine::{Routine, RoutineKind};
 
 use super::super::privileges;
 use super::create::resolve_type;
+use crate::catalog_change::write;
+use crate::catalog_store::RoutineEntry;
 use crate::catalog_store::stored::StoredRoutine;
-use crate::catalog_store::{RoutineEntry, write};
 use crate::context::StatementContext;
-use crate::routine::text;
+use crate::routine_text as text;
 
 /// The kind's word in messages.
 pub(super) fn word(kind: ObjectKind) -> &'static str {

@@ -2,7 +2,7 @@
 //!
 //! Leaves out: a name that built-in functions bear as well, which stays as it was written.
 
-use mote_sql::ast::{Expr, ExprKind, TypeName};
+use mote_grammar::ast::{Expr, ExprKind, TypeName};
 use mote_sql::builtin::function::callables_named;
 use mote_sql::catalog::CatalogView;
 use mote_types::type_by_name;
@@ -56,5 +56,5 @@ impl rewrite::Names for Calls<'_> {
 pub(in super::super) fn kept_text(expr: &Expr, catalog: &SessionCatalog) -> String {
     let mut expr = expr.clone();
     rewrite::expression(&mut expr, &mut Calls { catalog });
-    mote_sql::ast::deparse::expression(&expr)
+    mote_grammar::ast::deparse::expression(&expr)
 }

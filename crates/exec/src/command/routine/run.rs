@@ -2,17 +2,18 @@
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_sql::ast::{Do, FunctionCall};
+use mote_grammar::ast::{Do, FunctionCall};
+use mote_planner::plan::OutputColumn;
 use mote_sql::bind::BoundCall;
-use mote_sql::plan::OutputColumn;
 use mote_types::Datum;
 
 use super::super::{internal, privileges};
 use crate::context::StatementContext;
-use crate::expr::{compile, type_of};
+use crate::expr::compile;
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::{self, Returned, RoutineCall};
-use crate::session::{BodyContext, CommandTag, SessionState};
+use crate::session::{BodyContext, SessionState};
+use crate::tag::CommandTag;
 
 /// DO. The language is PL/pgSQL unless it is named.
 pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
@@ -47,7 +48,7 @@ fn output(bound: &BoundCall) -> Option<Vec<OutputColumn>> {
 /// CALL.
 pub(in super::super) fn call(call: &FunctionCall, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
     let (bound, arguments) = body.with(|context| bound_with_arguments(call, context))?;
-    let types: Vec<_> = bound.arguments.iter().map(type_of).collect();
+    let types: Vec<_> = bound.arguments.iter().map(mote_sql::expr::Expr::ty).collect();
     let returned = routine::call_procedure(
         &RoutineCall {
             routine: &bound.routine,

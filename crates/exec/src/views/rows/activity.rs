@@ -9,11 +9,12 @@ use mote_common::{Oid, SqlResult, TableId};
 use mote_engine::{AdvisoryKey, LockInfo, LockTag, TransactionId};
 use mote_types::{Datum, Numeric};
 
-use crate::session::state::POSTGRES_EPOCH_UNIX_US;
-use crate::session::{Activity, ActivityState, Doing, PreparedNote, Waiting};
+use crate::activity::{Activity, ActivityState, Doing, Waiting};
+use crate::prepared_note::PreparedNote;
 use crate::views::facts::{Facts, Known};
 use crate::views::row::{NULL, row, xid};
 use crate::views::{all_relations, shown_as_view};
+use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 const NO_COUNT: i64 = 0;
 

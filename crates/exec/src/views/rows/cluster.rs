@@ -9,9 +9,8 @@ use mote_types::Datum;
 use super::relations::{acl, builtin_schema_acl};
 use crate::catalog_store::stored::StoredRole;
 use crate::privileges::PUBLIC_SCHEMA;
-use crate::views::builtin::{
-    BOOTSTRAP_ROLE, CATALOG_SCHEMA, DEFAULT_TABLESPACE, ENCODING_UTF8, INFORMATION_SCHEMA,
-};
+use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
+use crate::views::builtin::{BOOTSTRAP_ROLE, DEFAULT_TABLESPACE, ENCODING_UTF8};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, oid_array, row, text_array, xid};
 use crate::views::text::default_acl;

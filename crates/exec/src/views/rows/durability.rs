@@ -3,9 +3,9 @@
 use mote_common::{Lsn, SqlResult};
 use mote_types::Datum;
 
-use crate::session::state::POSTGRES_EPOCH_UNIX_US;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
+use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 pub fn checkpoint(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let report = facts.engine.checkpoint_report();

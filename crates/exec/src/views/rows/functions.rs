@@ -5,9 +5,8 @@ use mote_sql::builtin::function::{AGGREGATES, FUNCTIONS, FunctionSignature, Vola
 use mote_sql::builtin::operator::OPERATORS;
 use mote_types::{ColumnType, Datum, oid};
 
-use crate::views::builtin::{
-    BOOTSTRAP_ROLE, CATALOG_SCHEMA, INFORMATION_SCHEMA, LANGUAGE_INTERNAL, SUPPORT_FUNCTIONS, SupportFunction,
-};
+use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
+use crate::views::builtin::{BOOTSTRAP_ROLE, LANGUAGE_INTERNAL, SUPPORT_FUNCTIONS, SupportFunction};
 use crate::views::facts::Facts;
 use crate::views::internals::{Folding, INTERNALS, Internal};
 use crate::views::row::{NULL, oid_vector, row};

@@ -7,9 +7,8 @@ use mote_sql::catalog::{ConstraintKind, IndexDescription, IndexKey, IndexKeyTarg
 use mote_types::Datum;
 
 use crate::catalog_store::stored::StoredKind;
-use crate::views::builtin::{
-    BOOTSTRAP_ROLE, BTREE, CATALOG_SCHEMA, HEAP, INFORMATION_SCHEMA, default_operator_class,
-};
+use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
+use crate::views::builtin::{BOOTSTRAP_ROLE, BTREE, HEAP, default_operator_class};
 use crate::views::facts::{Facts, Known, KnownIndex, collation_of};
 use crate::views::row::{NULL, int2_vector, oid_vector, row, text_array_or_null, xid};
 use crate::views::text::{acl_item, default_acl};

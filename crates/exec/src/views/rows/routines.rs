@@ -8,7 +8,7 @@ use mote_types::{ColumnType, Datum, oid};
 use super::relations::acl;
 use super::schema::{TypeDescription, yes_or_no};
 use crate::privileges::{is_member, may_execute};
-use crate::routine::text;
+use crate::routine_text as text;
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, oid_array, oid_vector, row, text_array, text_array_or_null};
 

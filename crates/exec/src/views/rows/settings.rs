@@ -4,7 +4,7 @@ use mote_common::SqlResult;
 use mote_types::Datum;
 use mote_types::datetime::TimeZone;
 
-use crate::session::identity::is_identity;
+use crate::settings::is_identity;
 use crate::settings::{Context, Kind, SETTINGS, Setting, general, in_own_unit};
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row, text_array};

@@ -6,9 +6,9 @@ use mote_types::catalog::{BUILTIN_TYPES, type_shape};
 use mote_types::{ColumnType, Datum, TypeInfo};
 
 use super::routines::LANGUAGE_PLPGSQL;
+use crate::system_schemas::CATALOG_SCHEMA;
 use crate::views::builtin::{
-    BOOTSTRAP_ROLE, BTREE, CATALOG_SCHEMA, COLLATIONS, HEAP, LANGUAGE_INTERNAL, OPERATOR_CLASSES,
-    support_function,
+    BOOTSTRAP_ROLE, BTREE, COLLATIONS, HEAP, LANGUAGE_INTERNAL, OPERATOR_CLASSES, support_function,
 };
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};

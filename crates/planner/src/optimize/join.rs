@@ -1,0 +1,403 @@
+//! Joins: units, their order, and how each pair is joined.
+//!
+//! Inner joins are flattened into *units* (base relations, derived tables, outer joins) that are ordered by dynamic
+//! programming over sets, left-deep, and greedily beyond [`EXHAUSTIVE_UNITS`]. A pair is joined by looking the right
+//! side up in an index, by hashing the smaller side, or by a plain nested loop. Outer, semi and anti joins keep their
+//! place: what stands left of them is planned first.
+//!
+//! Read this file (FROM as a whole), then `source` (one unit), `order`, `pair`.
+
+mod order;
+mod pair;
+mod source;
+
+pub(super) use source::ScanSource;
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::Datum;
+
+use crate::optimize::append::MemberAccesses;
+use crate::optimize::estimate::selectivity;
+use crate::optimize::scan::Access;
+use crate::optimize::{Joined, Planner, Slot};
+use crate::plan::node::{JoinKind, Node};
+use mote_sql::bind::query::{FromJoin, FromTree, ItemKind, ROW_MARK};
+use mote_sql::catalog::inheritance::Expansion;
+use mote_sql::catalog::{Relation, RelationKind};
+use mote_sql::expr::{Expr, SortKey};
+
+/// Up to here all left-deep orders are compared.
+const EXHAUSTIVE_UNITS: usize = 10;
+/// Bits of the set type.
+const UNITS_MAX: usize = 64;
+
+/// Something that is joined as a whole.
+struct Unit {
+    items: Vec<u16>,
+    /// Siblings that must be on the left: LATERAL.
+    after: Vec<u16>,
+    side: Side,
+    rows: f64,
+    cost: f64,
+}
+
+/// A right side before it is known how it will be read.
+enum Side {
+    /// A table whose access path depends on what it is joined with; its own conditions.
+    Base {
+        item: u16,
+        relation: Arc<Relation>,
+        conditions: Vec<Expr>,
+    },
+    /// A parent, read through its tables in the same way.
+    Parent {
+        item: u16,
+        expansion: Arc<Expansion>,
+        conditions: Vec<Expr>,
+    },
+    Ready(Box<Joined>),
+    /// Already part of the plan.
+    Used,
+}
+
+/// A condition that links units, with the set of them.
+struct Link {
+    units: u64,
+    condition: Option<Expr>,
+}
+
+/// How two sides are put together, and what that costs.
+enum Method {
+    Lookup(Access),
+    MemberLookup(MemberAccesses),
+    Hash { build_left: bool },
+    Loop,
+}
+
+impl Planner<'_> {
+    /// Plans FROM and WHERE.
+    pub(super) fn joins(
+        &mut self,
+        from: Vec<FromTree>,
+        filter: Vec<Expr>,
+        sort: &[SortKey],
+        limited: bool,
+    ) -> SqlResult<Joined> {
+        // Semi and anti joins stand at the top of the single tree that the rewrite made.
+        let mut from = from;
+        if let [
+            FromTree::Join {
+                kind: FromJoin::Semi | FromJoin::Anti,
+                ..
+            },
+        ] = from.as_slice()
+            && let Some(FromTree::Join {
+                kind,
+                left,
+                right,
+                condition,
+            }) = from.pop()
+        {
+            return self.late_join(kind, *left, *right, condition, filter);
+        }
+        let mut conditions = filter;
+        let mut trees = Vec::new();
+        for tree in from {
+            flatten(tree, &mut trees, &mut conditions);
+        }
+        if trees.is_empty() {
+            return self.no_items(conditions);
+        }
+        let impossible =
+            |condition: &Expr| matches!(condition, Expr::Constant(Datum::Bool(false) | Datum::Null, _));
+        let item_sets: Vec<Vec<u16>> = trees
+            .iter()
+            .map(|tree| mote_sql::bind::items_of(std::slice::from_ref(tree)))
+            .collect();
+        if item_sets.len() > UNITS_MAX {
+            return Err(SqlError::new(
+                state::STATEMENT_TOO_COMPLEX,
+                "too many joined relations",
+            ));
+        }
+        if conditions.iter().any(impossible) {
+            return Ok(self.empty(item_sets.concat()));
+        }
+        let mut local: Vec<Vec<Expr>> = trees.iter().map(|_| Vec::new()).collect();
+        let mut links: Vec<Link> = Vec::new();
+        let mut free = Vec::new();
+        for condition in conditions {
+            let read = self.items_read(&condition);
+            let mut units = 0u64;
+            for (position, items) in item_sets.iter().enumerate() {
+                if items.iter().any(|item| read.contains(item)) {
+                    units |= 1 << position;
+                }
+            }
+            match units.count_ones() {
+                0 => free.push(condition),
+                1 => local[units.trailing_zeros() as usize].push(condition),
+                _ => {
+                    self.need(&condition);
+                    links.push(Link {
+                        units,
+                        condition: Some(condition),
+                    });
+                }
+            }
+        }
+        // Conditions without columns of this level are tested where the first unit is read.
+        if trees.len() == 1 {
+            local[0].append(&mut free);
+        } else {
+            free.iter().for_each(|condition| self.need(condition));
+        }
+        for items in &item_sets {
+            for item in items {
+                self.need_lateral(*item);
+            }
+        }
+        let mut joined = if trees.len() == 1 {
+            let tree = trees.pop().expect("there is one tree");
+            let conditions = local.pop().unwrap_or_default();
+            let side = self.side(tree, conditions)?;
+            self.alone(side, sort, limited)?
+        } else {
+            self.ordered_joins(trees, local, item_sets, links)?
+        };
+        if !free.is_empty() {
+            joined = self.filtered(joined, free)?;
+        }
+        Ok(joined)
+    }
+
+    fn no_items(&mut self, conditions: Vec<Expr>) -> SqlResult<Joined> {
+        let filter = self.conjunction(conditions, &[])?;
+        let node = Node::Result {
+            columns: Vec::new(),
+            filter,
+        };
+        Ok(Joined {
+            node,
+            layout: Vec::new(),
+            items: Vec::new(),
+            rows: 1.0,
+            cost: 0.0,
+            ordered: true,
+        })
+    }
+
+    fn empty(&mut self, items: Vec<u16>) -> Joined {
+        let mut layout = Vec::new();
+        for item in &items {
+            layout.extend(self.needed[*item as usize].iter().map(|column| (*item, *column)));
+            if self.marks && self.is_table(*item) {
+                layout.push((*item, ROW_MARK));
+            }
+        }
+        let node = Node::Empty {
+            width: layout.len() as u16,
+        };
+        Joined {
+            node,
+            layout,
+            items,
+            rows: 0.0,
+            cost: 0.0,
+            ordered: true,
+        }
+    }
+
+    fn is_table(&self, item: u16) -> bool {
+        matches!(&self.items[item as usize].kind, ItemKind::Relation(relation) if relation.kind == RelationKind::Table)
+    }
+
+    /// Resolves conditions against a layout and joins them by AND.
+    pub(super) fn conjunction(&mut self, conditions: Vec<Expr>, layout: &[Slot]) -> SqlResult<Option<Expr>> {
+        let mut resolved = Vec::with_capacity(conditions.len());
+        for mut condition in conditions {
+            if matches!(condition, Expr::Constant(Datum::Bool(true), _)) {
+                continue;
+            }
+            self.resolve(&mut condition, layout)?;
+            resolved.push(condition);
+        }
+        Ok(match resolved.len() {
+            0 => None,
+            1 => resolved.pop(),
+            _ => Some(Expr::And(resolved)),
+        })
+    }
+
+    pub(super) fn filtered(&mut self, joined: Joined, conditions: Vec<Expr>) -> SqlResult<Joined> {
+        let part: f64 = conditions
+            .iter()
+            .map(|condition| selectivity(condition, &self.items))
+            .product();
+        let Some(condition) = self.conjunction(conditions, &joined.layout)? else {
+            return Ok(joined);
+        };
+        let rows = (joined.rows * part).max(1.0);
+        let node = Node::Filter {
+            input: Box::new(joined.node),
+            condition,
+        };
+        Ok(Joined { node, rows, ..joined })
+    }
+
+    /// A FROM tree that is not an inner join, with the conditions that concern it alone.
+    fn side(&mut self, tree: FromTree, conditions: Vec<Expr>) -> SqlResult<Side> {
+        match tree {
+            FromTree::Item(item) => self.item_side(item, conditions),
+            FromTree::Join {
+                kind: kind @ (FromJoin::Semi | FromJoin::Anti),
+                left,
+                right,
+                condition,
+            } => Ok(Side::Ready(Box::new(
+                self.late_join(kind, *left, *right, condition, conditions)?,
+            ))),
+            FromTree::Join {
+                kind,
+                left,
+                right,
+                condition,
+            } => Ok(Side::Ready(Box::new(
+                self.outer_join(kind, *left, *right, condition, conditions)?,
+            ))),
+        }
+    }
+
+    /// LEFT, RIGHT and FULL joins. Conditions from above arrive in `above`.
+    fn outer_join(
+        &mut self,
+        kind: FromJoin,
+        left: FromTree,
+        right: FromTree,
+        on: Vec<Expr>,
+        above: Vec<Expr>,
+    ) -> SqlResult<Joined> {
+        // RIGHT is LEFT with its sides exchanged.
+        let (kind, left, right) = match kind {
+            FromJoin::Right => (FromJoin::Left, right, left),
+            other => (other, left, right),
+        };
+        let left_items = mote_sql::bind::items_of(std::slice::from_ref(&left));
+        let right_items = mote_sql::bind::items_of(std::slice::from_ref(&right));
+        let (mut on_left, mut after) = (Vec::new(), Vec::new());
+        for condition in above {
+            let read = self.items_read(&condition);
+            if kind == FromJoin::Left && !read.iter().any(|item| right_items.contains(item)) {
+                on_left.push(condition);
+            } else {
+                self.need(&condition);
+                after.push(condition);
+            }
+        }
+        let (mut own, mut linking) = (Vec::new(), Vec::new());
+        for condition in on {
+            let read = self.items_read(&condition);
+            if kind == FromJoin::Left && !read.iter().any(|item| left_items.contains(item)) {
+                own.push(condition);
+            } else {
+                self.need(&condition);
+                linking.push(condition);
+            }
+        }
+        let mut lateral = false;
+        for item in &right_items {
+            lateral |= self
+                .items_read_inside(*item)
+                .iter()
+                .any(|read| left_items.contains(read));
+            self.need_lateral(*item);
+        }
+        let left = self.joins(vec![left], on_left, &[], false)?;
+        let side = match right {
+            FromTree::Item(item) => self.item_side(item, own)?,
+            tree => Side::Ready(Box::new(self.joins(vec![tree], own, &[], false)?)),
+        };
+        let kind = if kind == FromJoin::Full {
+            JoinKind::Full
+        } else {
+            JoinKind::Left
+        };
+        let joined = self.join_pair(kind, left, side, linking, lateral)?;
+        if after.is_empty() {
+            Ok(joined)
+        } else {
+            self.filtered(joined, after)
+        }
+    }
+
+    /// Semi and anti joins made from EXISTS and IN.
+    fn late_join(
+        &mut self,
+        kind: FromJoin,
+        left: FromTree,
+        right: FromTree,
+        condition: Vec<Expr>,
+        filter: Vec<Expr>,
+    ) -> SqlResult<Joined> {
+        let left_items = mote_sql::bind::items_of(std::slice::from_ref(&left));
+        let (mut own, mut linking) = (Vec::new(), Vec::new());
+        for condition in condition {
+            let read = self.items_read(&condition);
+            if read.iter().any(|item| left_items.contains(item)) {
+                self.need(&condition);
+                linking.push(condition);
+            } else {
+                own.push(condition);
+            }
+        }
+        let left = self.joins(vec![left], filter, &[], false)?;
+        // The inner side's rows are not part of the result: no marks there.
+        let marks = std::mem::replace(&mut self.marks, false);
+        let side = match right {
+            FromTree::Item(item) => {
+                self.need_lateral(item);
+                self.item_side(item, own)
+            }
+            tree => self
+                .joins(vec![tree], own, &[], false)
+                .map(|joined| Side::Ready(Box::new(joined))),
+        };
+        let kind = if kind == FromJoin::Anti {
+            JoinKind::Anti
+        } else {
+            JoinKind::Semi
+        };
+        let joined = side.and_then(|side| self.join_pair(kind, left, side, linking, false));
+        self.marks = marks;
+        joined
+    }
+}
+
+fn joined_items(mut left: Vec<u16>, right: Vec<u16>) -> Vec<u16> {
+    left.extend(right);
+    left
+}
+
+fn keeps_left_only(kind: JoinKind) -> bool {
+    matches!(kind, JoinKind::Semi | JoinKind::Anti)
+}
+
+/// Takes inner joins apart.
+fn flatten(tree: FromTree, trees: &mut Vec<FromTree>, conditions: &mut Vec<Expr>) {
+    match tree {
+        FromTree::Join {
+            kind: FromJoin::Inner,
+            left,
+            right,
+            condition,
+        } => {
+            conditions.extend(condition.into_iter().flat_map(mote_sql::bind::conjuncts));
+            flatten(*left, trees, conditions);
+            flatten(*right, trees, conditions);
+        }
+        other => trees.push(other),
+    }
+}

@@ -1,0 +1,341 @@
+//! Two sides joined: by looking the right one up in an index, by hashing one of them, or by a nested loop.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::{ColumnType, oid};
+
+use super::{Method, Side, joined_items, keeps_left_only};
+use crate::optimize::estimate::{HASH_BUILD_COST, HASH_PROBE_COST, selectivity};
+use crate::optimize::scan::Access;
+use crate::optimize::{Joined, Planner, Slot};
+use crate::plan::node::{HashJoin, JoinKind, NestedLoop, Node};
+use mote_sql::builtin::operator::{Comparison, comparison_of};
+use mote_sql::expr::Expr;
+
+impl Planner<'_> {
+    /// The cheapest way to join `left` with a side: (method, rows, added cost).
+    pub(super) fn method(
+        &self,
+        kind: JoinKind,
+        left: (f64, &[u16]),
+        right: (&Side, f64, f64),
+        conditions: &[&Expr],
+        lateral: bool,
+    ) -> (Method, f64, f64) {
+        let (left_rows, right_items) = left;
+        let (side, right_rows, right_cost) = right;
+        let part: f64 = conditions
+            .iter()
+            .map(|condition| selectivity(condition, &self.items))
+            .product();
+        let mut rows = (left_rows * right_rows * part).max(1.0);
+        match kind {
+            JoinKind::Semi => rows = (left_rows * 0.5).max(1.0),
+            JoinKind::Anti => rows = (left_rows * 0.5).max(1.0),
+            JoinKind::Left => rows = rows.max(left_rows),
+            JoinKind::Right | JoinKind::Full => rows = rows.max(left_rows).max(right_rows),
+            JoinKind::Inner => {}
+        }
+        let mut best = (Method::Loop, left_rows * right_cost.max(0.1) + rows * 0.1);
+        let hashable = conditions
+            .iter()
+            .any(|condition| hash_key(condition, right_items).is_some());
+        // FULL JOIN ON TRUE or FALSE: one chain of all rows.
+        let constant = |condition: &&Expr| matches!(condition, Expr::Constant(..));
+        let unconditional = kind == JoinKind::Full && conditions.iter().all(constant);
+        if (hashable || unconditional) && !lateral {
+            let build_left = kind == JoinKind::Inner && left_rows < right_rows;
+            let (build, probe) = if build_left {
+                (left_rows, right_rows)
+            } else {
+                (right_rows, left_rows)
+            };
+            let cost = right_cost + build * HASH_BUILD_COST + probe * HASH_PROBE_COST;
+            if cost < best.1 || kind == JoinKind::Full {
+                best = (Method::Hash { build_left }, cost);
+            }
+        }
+        let lookup_kind = !matches!(kind, JoinKind::Right | JoinKind::Full);
+        if let Side::Base {
+            item,
+            relation,
+            conditions: own,
+        } = side
+            && lookup_kind
+        {
+            let all: Vec<&Expr> = own.iter().chain(conditions.iter().copied()).collect();
+            let access = self.best_access(*item, relation, &all, &[], false);
+            let uses_outer = access.used.iter().any(|position| *position >= own.len());
+            if uses_outer {
+                let cost = left_rows * access.cost;
+                if access.single_row && kind == JoinKind::Inner {
+                    rows = rows.min(left_rows.max(1.0));
+                }
+                if cost < best.1 {
+                    best = (Method::Lookup(access), cost);
+                }
+            }
+        }
+        if let Side::Parent {
+            item,
+            expansion,
+            conditions: own,
+        } = side
+            && lookup_kind
+        {
+            let all: Vec<&Expr> = own.iter().chain(conditions.iter().copied()).collect();
+            let members = self.member_accesses(*item, expansion, &all, &[], false);
+            let cost = left_rows * members.cost;
+            if members.uses_from(own.len()) && cost < best.1 {
+                best = (Method::MemberLookup(members), cost);
+            }
+        }
+        (best.0, rows, best.1)
+    }
+
+    /// Joins what has been built with one more side.
+    pub(super) fn join_pair(
+        &mut self,
+        kind: JoinKind,
+        left: Joined,
+        side: Side,
+        conditions: Vec<Expr>,
+        lateral: bool,
+    ) -> SqlResult<Joined> {
+        let (right_items, right_rows, right_cost) = match &side {
+            Side::Base {
+                item,
+                relation,
+                conditions,
+            } => {
+                let borrowed: Vec<&Expr> = conditions.iter().collect();
+                let access = self.best_access(*item, relation, &borrowed, &[], false);
+                (vec![*item], access.rows, access.cost)
+            }
+            Side::Parent {
+                item,
+                expansion,
+                conditions,
+            } => {
+                let borrowed: Vec<&Expr> = conditions.iter().collect();
+                let members = self.member_accesses(*item, expansion, &borrowed, &[], false);
+                (vec![*item], members.rows, members.cost)
+            }
+            Side::Ready(joined) => (joined.items.clone(), joined.rows, joined.cost),
+            Side::Used => return Err(SqlError::internal("a unit is joined twice")),
+        };
+        let borrowed: Vec<&Expr> = conditions.iter().collect();
+        let (method, rows, cost) = self.method(
+            kind,
+            (left.rows, &right_items),
+            (&side, right_rows, right_cost),
+            &borrowed,
+            lateral,
+        );
+        let cost = left.cost + cost;
+        match method {
+            Method::Lookup(access) => {
+                let Side::Base {
+                    item,
+                    relation,
+                    conditions: own,
+                } = side
+                else {
+                    return Err(SqlError::internal("only tables are looked up"));
+                };
+                // Conditions that the index does not decide are tested on the joined row.
+                let known = own.len();
+                let mut given = own;
+                let mut rest = Vec::new();
+                let mut used = Vec::new();
+                for (position, condition) in conditions.into_iter().enumerate() {
+                    if access.used.contains(&(known + position)) {
+                        used.push(given.len());
+                        given.push(condition);
+                    } else {
+                        rest.push(condition);
+                    }
+                }
+                used.extend(access.used.iter().filter(|position| **position < known));
+                let access = Access { used, ..access };
+                let right = self.scan(item, relation, access, given)?;
+                self.nested_loop(kind, left, right, rest, rows, cost)
+            }
+            Method::MemberLookup(members) => {
+                let Side::Parent {
+                    item,
+                    expansion,
+                    conditions: own,
+                } = side
+                else {
+                    return Err(SqlError::internal("only parents are looked up table by table"));
+                };
+                // What one table's index decides another one tests: all conditions go down.
+                let given = own.into_iter().chain(conditions).collect();
+                let right = self.append(item, &expansion, members, given, &[])?;
+                self.nested_loop(kind, left, right, Vec::new(), rows, cost)
+            }
+            Method::Loop => {
+                let right = self.alone(side, &[], false)?;
+                self.nested_loop(kind, left, right, conditions, rows, cost)
+            }
+            Method::Hash { build_left } => {
+                let right = self.alone(side, &[], false)?;
+                match build_left {
+                    true => self.hash_join(kind, right, left, conditions, rows, cost),
+                    false => self.hash_join(kind, left, right, conditions, rows, cost),
+                }
+            }
+        }
+    }
+
+    pub(super) fn nested_loop(
+        &mut self,
+        kind: JoinKind,
+        left: Joined,
+        mut right: Joined,
+        conditions: Vec<Expr>,
+        rows: f64,
+        cost: f64,
+    ) -> SqlResult<Joined> {
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            let message = "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        let mut bindings = self.bind_free(&mut right.node, &mut |item| left.items.contains(&item));
+        for (_, expr) in &mut bindings {
+            self.resolve(expr, &left.layout)?;
+        }
+        let both: Vec<Slot> = left.layout.iter().chain(&right.layout).copied().collect();
+        let condition = self.conjunction(conditions, &both)?;
+        let (left_width, right_width) = (left.layout.len() as u16, right.layout.len() as u16);
+        let layout = if keeps_left_only(kind) { left.layout } else { both };
+        let items = joined_items(left.items, right.items);
+        let join = NestedLoop {
+            kind,
+            left: left.node,
+            right: right.node,
+            bindings,
+            condition,
+            right_width,
+            left_width,
+        };
+        Ok(Joined {
+            node: Node::NestedLoop(Box::new(join)),
+            layout,
+            items,
+            rows,
+            cost,
+            ordered: left.ordered,
+        })
+    }
+
+    /// Builds on the right.
+    pub(super) fn hash_join(
+        &mut self,
+        kind: JoinKind,
+        left: Joined,
+        right: Joined,
+        conditions: Vec<Expr>,
+        rows: f64,
+        cost: f64,
+    ) -> SqlResult<Joined> {
+        let mut keys = Vec::new();
+        let mut rest = Vec::new();
+        for condition in conditions {
+            match hash_key(&condition, &right.items) {
+                Some((mut a, mut b)) => {
+                    self.resolve(&mut a, &left.layout)?;
+                    self.resolve(&mut b, &right.layout)?;
+                    keys.push((a, b));
+                }
+                None => rest.push(condition),
+            }
+        }
+        let both: Vec<Slot> = left.layout.iter().chain(&right.layout).copied().collect();
+        let condition = self.conjunction(rest, &both)?;
+        let (left_width, right_width) = (left.layout.len() as u16, right.layout.len() as u16);
+        let layout = if keeps_left_only(kind) { left.layout } else { both };
+        let items = joined_items(left.items, right.items);
+        let join = HashJoin {
+            kind,
+            left: left.node,
+            right: right.node,
+            keys,
+            condition,
+            left_width,
+            right_width,
+        };
+        Ok(Joined {
+            node: Node::HashJoin(Box::new(join)),
+            layout,
+            items,
+            rows,
+            cost,
+            ordered: left.ordered,
+        })
+    }
+}
+
+/// An equality whose one side reads only the right items and the other none of them: (left, right) of one type.
+fn hash_key(condition: &Expr, right_items: &[u16]) -> Option<(Expr, Expr)> {
+    let Expr::Call {
+        function, arguments, ..
+    } = condition
+    else {
+        return None;
+    };
+    let (Comparison::Equal, operator) = comparison_of(*function)? else {
+        return None;
+    };
+    let [a, b] = arguments.as_slice() else { return None };
+    if condition.contains_subplan() {
+        return None;
+    }
+    let sides = |expr: &Expr| {
+        let (mut inside, mut outside) = (false, false);
+        expr.visit(&mut |inner| {
+            if let Expr::Variable { relation, .. } = inner {
+                match right_items.contains(relation) {
+                    true => inside = true,
+                    false => outside = true,
+                }
+            }
+        });
+        (inside, outside)
+    };
+    let ((a_inside, a_outside), (b_inside, b_outside)) = (sides(a), sides(b));
+    let (left, right, left_type, right_type) = if b_inside && !b_outside && a_outside && !a_inside {
+        (a, b, operator.left, operator.right)
+    } else if a_inside && !a_outside && b_outside && !b_inside {
+        (b, a, operator.right, operator.left)
+    } else {
+        return None;
+    };
+    if left_type == right_type {
+        return Some((left.clone(), right.clone()));
+    }
+    let integer = |ty: oid::Oid| matches!(ty, oid::INT2 | oid::INT4 | oid::INT8);
+    let float = |ty: oid::Oid| matches!(ty, oid::FLOAT4 | oid::FLOAT8);
+    let common = match () {
+        () if integer(left_type) && integer(right_type) => ColumnType::INT8,
+        () if float(left_type) && float(right_type) => ColumnType::FLOAT8,
+        () if mote_types::catalog::is_text_like(left_type)
+            && mote_types::catalog::is_text_like(right_type) =>
+        {
+            return Some((left.clone(), right.clone()));
+        }
+        () => return None,
+    };
+    let widen = |expr: &Expr, from: oid::Oid| match from == common.oid {
+        true => expr.clone(),
+        false => Expr::Cast {
+            argument: Box::new(expr.clone()),
+            from: expr.ty(),
+            ty: common,
+            explicit: false,
+            location: -1,
+        },
+    };
+    Some((widen(left, left_type), widen(right, right_type)))
+}

@@ -1,0 +1,438 @@
+//! One unit: how a table, a derived table, a function or a WITH query is read, and which conditions go down into it.
+
+use std::sync::Arc;
+
+use mote_common::{SqlError, SqlResult};
+use mote_types::ColumnType;
+
+use super::Side;
+use crate::optimize::append::own_columns;
+use crate::optimize::estimate::{FUNCTION_ROWS, selectivity, table_rows};
+use crate::optimize::scan::Access;
+use crate::optimize::{Joined, Planner, Slot};
+use crate::plan::node::{
+    AnyOf, FunctionScan, IndexEquality, IndexScan, MemberNumber, Node, ScanColumn, ScanId, SeqScan,
+    VirtualScan,
+};
+use mote_sql::bind::query::{
+    BoundDistinct, BoundQuery, GROUP_KEY, ItemColumn, ItemKind, QueryBody, ROW_MARK, WHOLE_ROW,
+};
+use mote_sql::catalog::{Relation, RelationKind};
+use mote_sql::expr::{Expr, SortKey};
+
+/// A table to be scanned: itself, or one of those a parent's item stands for.
+pub(in crate::optimize) struct ScanSource {
+    pub item: u16,
+    pub member: MemberNumber,
+    pub relation: Arc<Relation>,
+    pub columns: Vec<ScanColumn>,
+    pub alias: Option<Box<str>>,
+}
+
+impl Planner<'_> {
+    pub(super) fn item_side(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Side> {
+        if let ItemKind::Relation(relation) = &self.items[item as usize].kind {
+            let relation = relation.clone();
+            if let Some(expansion) = &self.items[item as usize].expansion {
+                return Ok(Side::Parent {
+                    item,
+                    expansion: Arc::clone(expansion),
+                    conditions,
+                });
+            }
+            if relation.kind == RelationKind::Table {
+                return Ok(Side::Base {
+                    item,
+                    relation,
+                    conditions,
+                });
+            }
+            return Ok(Side::Ready(Box::new(
+                self.virtual_scan(item, relation, conditions)?,
+            )));
+        }
+        Ok(Side::Ready(Box::new(self.computed_side(item, conditions)?)))
+    }
+
+    /// Derived tables, functions, WITH queries. A whole row that is read as one value becomes a column of its own: an outer
+    /// join above extends it to NULL, not to a row of nulls.
+    pub(super) fn computed_side(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Joined> {
+        // Whether the row is read inside of a sub-query does not show in the condition: those wait until it is there.
+        let may_read_row = |condition: &Expr| {
+            condition.contains_subplan()
+                || condition.any(&mut |inner| {
+                    matches!(inner, Expr::Variable { relation, column: WHOLE_ROW, .. } if *relation == item)
+                })
+        };
+        for condition in conditions.iter().filter(|condition| may_read_row(condition)) {
+            self.need(condition);
+        }
+        if !self.needed[item as usize].contains(&WHOLE_ROW) {
+            return self.computed_columns(item, conditions);
+        }
+        let (late, conditions): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(may_read_row);
+        let side = self.computed_columns(item, conditions)?;
+        let side = self.with_whole_row(item, side);
+        self.filtered(side, late)
+    }
+
+    /// Adds the whole row behind the columns of an item.
+    fn with_whole_row(&self, item: u16, side: Joined) -> Joined {
+        let of_item = &self.items[item as usize];
+        let column = |(index, column): (u16, &ItemColumn)| Expr::Column { index, ty: column.ty };
+        let mut columns: Vec<Expr> = (0..).zip(&of_item.columns).map(column).collect();
+        columns.push(Expr::Row {
+            fields: columns.clone(),
+            names: of_item.columns.iter().map(|column| column.name.clone()).collect(),
+            ty: ColumnType::RECORD,
+        });
+        let mut layout = side.layout;
+        layout.push((item, WHOLE_ROW));
+        let node = Node::Project {
+            input: Box::new(side.node),
+            columns,
+        };
+        Joined { node, layout, ..side }
+    }
+
+    fn computed_columns(&mut self, item: u16, conditions: Vec<Expr>) -> SqlResult<Joined> {
+        let width = self.items[item as usize].columns.len();
+        let layout: Vec<Slot> = (0..width).map(|column| (item, column as u16)).collect();
+        match &mut self.items[item as usize].kind {
+            ItemKind::Subquery(slot) => {
+                let query = slot.take();
+                let mut query =
+                    *query.ok_or_else(|| SqlError::internal("a derived table is planned twice"))?;
+                let mut rest = Vec::new();
+                for condition in conditions {
+                    if let Some(condition) = self.push_down(item, condition, &mut query) {
+                        self.need(&condition);
+                        rest.push(condition);
+                    }
+                }
+                let marks = std::mem::replace(&mut self.marks, false);
+                let planned = self.query(query, true);
+                self.marks = marks;
+                let planned = planned?;
+                let joined = Joined {
+                    layout,
+                    items: vec![item],
+                    ordered: false,
+                    ..planned
+                };
+                if rest.is_empty() {
+                    Ok(joined)
+                } else {
+                    self.filtered(joined, rest)
+                }
+            }
+            ItemKind::Function(function) => {
+                let (mut calls, columns) = (function.calls.clone(), function.columns.clone());
+                let ordinality = function.ordinality;
+                for call in &mut calls {
+                    self.resolve(call, &[])?;
+                }
+                conditions.iter().for_each(|condition| self.need(condition));
+                let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
+                let filter = self.conjunction(conditions, &layout)?;
+                let node = Node::FunctionScan(Box::new(FunctionScan {
+                    calls,
+                    columns,
+                    ordinality,
+                    filter,
+                }));
+                let rows = (FUNCTION_ROWS * part).max(1.0);
+                Ok(Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows,
+                    cost: FUNCTION_ROWS,
+                    ordered: false,
+                })
+            }
+            ItemKind::Cte(number) => {
+                let number = *number;
+                let cte = self.cte_number(number)?;
+                let columns = (0..width as u16).collect();
+                let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
+                let filter = self.conjunction(conditions, &layout)?;
+                let node = Node::CteScan { cte, columns, filter };
+                let rows = (1000.0 * part).max(1.0);
+                Ok(Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows,
+                    cost: 1000.0,
+                    ordered: false,
+                })
+            }
+            ItemKind::WorkTable(number) => {
+                let number = *number;
+                let node = Node::WorkTableScan {
+                    cte: self.cte_number(number)?,
+                };
+                let joined = Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows: 100.0,
+                    cost: 100.0,
+                    ordered: false,
+                };
+                self.filtered(joined, conditions)
+            }
+            ItemKind::Relation(_) | ItemKind::Computed => {
+                Err(SqlError::internal("a computed item stands in FROM"))
+            }
+        }
+    }
+
+    /// Moves a condition on a derived table into it, if that does not change the result.
+    pub(super) fn push_down(&mut self, item: u16, condition: Expr, query: &mut BoundQuery) -> Option<Expr> {
+        if query.limit.is_some()
+            || query.offset.is_some()
+            || matches!(query.distinct, Some(BoundDistinct::On(_)))
+            || condition.is_volatile()
+            || condition.contains_subplan()
+            || query
+                .targets
+                .iter()
+                .any(|target| target.expr.is_volatile() || target.expr.contains_subplan())
+        {
+            return Some(condition);
+        }
+        let mut moved = condition.clone();
+        moved.rewrite(&mut |inner| match inner {
+            Expr::Variable { relation, column, .. } if *relation == item => query
+                .targets
+                .get(*column as usize)
+                .map(|target| target.expr.clone()),
+            _ => None,
+        });
+        match &mut query.body {
+            QueryBody::Select(body) => {
+                if !body.windows.is_empty() || body.sets.is_some() {
+                    return Some(condition);
+                }
+                let Some(grouping) = &mut body.grouping else {
+                    body.filter.push(moved);
+                    return None;
+                };
+                if !grouping.sets.is_empty() || grouping.keys.is_empty() {
+                    return Some(condition);
+                }
+                let over_keys = !moved.any(&mut |inner| {
+                    matches!(inner, Expr::Variable { relation, column, .. }
+                        if *relation == grouping.item && *column < GROUP_KEY)
+                });
+                if !over_keys {
+                    grouping.having.push(moved);
+                    return None;
+                }
+                let (number, keys) = (grouping.item, grouping.keys.clone());
+                moved.rewrite(&mut |inner| match inner {
+                    Expr::Variable { relation, column, .. } if *relation == number => {
+                        keys.get((*column - GROUP_KEY) as usize).cloned()
+                    }
+                    _ => None,
+                });
+                body.filter.push(moved);
+                None
+            }
+            QueryBody::SetOperation {
+                item: inner,
+                left,
+                right,
+                ..
+            } => {
+                let number = *inner;
+                let left_rest = self.push_down(number, moved.clone(), left);
+                let right_rest = self.push_down(number, moved, right);
+                // An arm that could not take it keeps the condition above all: testing twice does no harm.
+                (left_rest.is_some() || right_rest.is_some()).then_some(condition)
+            }
+            QueryBody::Values { .. } => Some(condition),
+        }
+    }
+
+    pub(super) fn virtual_scan(
+        &mut self,
+        item: u16,
+        relation: Arc<Relation>,
+        conditions: Vec<Expr>,
+    ) -> SqlResult<Joined> {
+        conditions.iter().for_each(|condition| self.need(condition));
+        let layout = self.scan_layout(item, false);
+        let columns = own_columns(&layout);
+        let part: f64 = conditions.iter().map(|c| selectivity(c, &self.items)).product();
+        let rows = table_rows(&relation);
+        let filter = self.conjunction(conditions, &layout)?;
+        let scan = VirtualScan {
+            scan: ScanId(item),
+            relation,
+            columns,
+            filter,
+        };
+        let node = Node::VirtualScan(Box::new(scan));
+        Ok(Joined {
+            node,
+            layout,
+            items: vec![item],
+            rows: (rows * part).max(1.0),
+            cost: rows,
+            ordered: false,
+        })
+    }
+
+    /// The columns a scan yields: what was asked for, and the row mark.
+    pub(in crate::optimize) fn scan_layout(&self, item: u16, mark: bool) -> Vec<Slot> {
+        let needed = &self.needed[item as usize];
+        let mut layout = Vec::with_capacity(needed.len() + 1);
+        layout.extend(needed.iter().map(|column| (item, *column)));
+        if mark {
+            layout.push((item, ROW_MARK));
+        }
+        layout
+    }
+
+    /// A unit without neighbours.
+    pub(super) fn alone(&mut self, side: Side, sort: &[SortKey], limited: bool) -> SqlResult<Joined> {
+        match side {
+            Side::Base {
+                item,
+                relation,
+                conditions,
+            } => {
+                let borrowed: Vec<&Expr> = conditions.iter().collect();
+                let access = self.best_access(item, &relation, &borrowed, sort, limited);
+                self.scan(item, relation, access, conditions)
+            }
+            Side::Parent {
+                item,
+                expansion,
+                conditions,
+            } => {
+                let borrowed: Vec<&Expr> = conditions.iter().collect();
+                let members = self.member_accesses(item, &expansion, &borrowed, sort, limited);
+                self.append(item, &expansion, members, conditions, sort)
+            }
+            Side::Ready(joined) => Ok(*joined),
+            Side::Used => Err(SqlError::internal("a unit is joined twice")),
+        }
+    }
+
+    /// Builds the scan that an access path describes. Values of index keys keep variables of other items.
+    pub(in crate::optimize) fn scan(
+        &mut self,
+        item: u16,
+        relation: Arc<Relation>,
+        access: Access,
+        conditions: Vec<Expr>,
+    ) -> SqlResult<Joined> {
+        for (position, condition) in conditions.iter().enumerate() {
+            if self.marks || !access.used.contains(&position) {
+                self.need(condition);
+            }
+        }
+        let layout = self.scan_layout(item, self.marks);
+        let source = ScanSource {
+            item,
+            member: MemberNumber::default(),
+            relation,
+            columns: own_columns(&layout),
+            alias: None,
+        };
+        let (rows, cost, ordered) = (access.rows, access.cost, access.ordered);
+        let node = self.scan_node(source, access, conditions, &layout)?;
+        Ok(Joined {
+            node,
+            layout,
+            items: vec![item],
+            rows,
+            cost,
+            ordered,
+        })
+    }
+
+    /// The scan of one table that yields `layout`.
+    pub(in crate::optimize) fn scan_node(
+        &mut self,
+        source: ScanSource,
+        access: Access,
+        conditions: Vec<Expr>,
+        layout: &[Slot],
+    ) -> SqlResult<Node> {
+        let ScanSource {
+            item,
+            member,
+            relation,
+            columns,
+            alias,
+        } = source;
+        let mut rest = Vec::new();
+        let mut decided = Vec::new();
+        for (position, condition) in conditions.into_iter().enumerate() {
+            if !access.used.contains(&position) {
+                rest.push(condition);
+            } else if self.marks {
+                decided.push(condition);
+            }
+        }
+        let filter = self.conjunction(rest, layout)?;
+        let Some(index) = access.index else {
+            return Ok(Node::SeqScan(Box::new(SeqScan {
+                scan: ScanId(item),
+                member,
+                relation,
+                alias,
+                columns,
+                filter,
+            })));
+        };
+        let recheck = self.conjunction(decided, layout)?;
+        let mut scan = IndexScan {
+            scan: ScanId(item),
+            member,
+            relation,
+            alias,
+            index,
+            columns,
+            equals: access.equals,
+            lower: access.lower,
+            upper: access.upper,
+            prefix_of: access.prefix_of,
+            backward: access.backward,
+            filter,
+            single_row: access.single_row,
+            recheck,
+        };
+        self.resolve_keys(&mut scan)?;
+        Ok(Node::IndexScan(Box::new(scan)))
+    }
+
+    /// Key values may hold sub-queries of their own.
+    pub(super) fn resolve_keys(&mut self, scan: &mut IndexScan) -> SqlResult<()> {
+        for equality in &mut scan.equals {
+            match equality {
+                IndexEquality::Value(value) | IndexEquality::AnyOf(AnyOf::Array(value)) => {
+                    self.resolve(value, &[])?;
+                }
+                IndexEquality::AnyOf(AnyOf::List(list)) => {
+                    for value in list {
+                        self.resolve(value, &[])?;
+                    }
+                }
+                IndexEquality::IsNull => {}
+            }
+        }
+        for bound in scan.lower.iter_mut().chain(&mut scan.upper) {
+            self.resolve(&mut bound.value, &[])?;
+        }
+        if let Some(pattern) = &mut scan.prefix_of {
+            self.resolve(pattern, &[])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,574 @@
+//! From meaning to plan: which index, which join order, which sub-queries become joins.
+//!
+//! Read in this order:
+//!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
+//!  2. `rewrite`: smaller and flatter queries of the same meaning.
+//!  3. `estimate`, `scan`, `join`: rows and costs; one relation; several.
+//!  4. `select`, `modify`, `merge`: what stands above the joins.
+//!
+//! How positions come about: every node under construction has a *layout*, the list of (item, column) that its row
+//! holds. [`Planner::resolve`] turns variables of the layout into positions and leaves the others; a nested loop turns
+//! the variables that its right side still has and its left side provides into execution parameters, and a sub-plan does
+//! the same with all that are left. A finished plan has no variable.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::{ColumnType, oid};
+
+use crate::plan::node::{Node, Renewed};
+use crate::plan::{CtePlan, OutputColumn, Plan, PlanBody, QueryPlan};
+use mote_sql::access::{Command, RelationAccess};
+use mote_sql::bind::query::{
+    Bound, BoundCte, BoundCteStatement, BoundQuery, BoundStatement, CTID, ItemKind, ROW_MARK, RangeItem,
+    TABLE_OID, XMIN, collect_subplans, visit_called, visit_item,
+};
+use mote_sql::catalog::Relation;
+use mote_sql::expr::{ConstantFolder, ExecParameterId, Expr};
+
+mod append;
+mod estimate;
+mod join;
+mod merge;
+mod modify;
+mod prune;
+mod recursion;
+mod rewrite;
+mod scan;
+mod select;
+
+/// A column of a row under construction.
+pub(super) type Slot = (u16, u16);
+
+/// A node under construction.
+pub(super) struct Joined {
+    pub node: Node,
+    pub layout: Vec<Slot>,
+    /// The FROM items inside.
+    pub items: Vec<u16>,
+    pub rows: f64,
+    pub cost: f64,
+    /// In the order the caller wished for.
+    pub ordered: bool,
+}
+
+/// A sub-query that has been planned: its number among the plan's, and what must be set before each run.
+#[derive(Clone)]
+struct PlannedSubquery {
+    plan: u16,
+    bindings: Vec<(ExecParameterId, Expr)>,
+}
+
+pub(super) struct Planner<'a> {
+    pub items: Vec<RangeItem>,
+    pub subqueries: Vec<Option<BoundQuery>>,
+    planned: Vec<Option<PlannedSubquery>>,
+    /// Items that each sub-query reads, its own included: whether a value that calls it depends on a row.
+    subquery_reads: Vec<Vec<u16>>,
+    subplans: Vec<Node>,
+    ctes: Vec<BoundCte>,
+    /// Numbers of WITH queries in the plan, by their number in the statement.
+    cte_numbers: Vec<Option<u16>>,
+    cte_plans: Vec<CtePlan>,
+    next_parameter: u16,
+    folder: Option<&'a dyn ConstantFolder>,
+    /// Columns wanted of each item, in the order they were first asked for.
+    needed: Vec<Vec<u16>>,
+    /// The tables that a parent's item reads, by their member numbers.
+    members_read: HashMap<u16, Vec<Arc<Relation>>>,
+    /// Base relations of the level being planned carry row marks.
+    marks: bool,
+    writes: bool,
+    /// See `Plan::constants_matter`.
+    constants_matter: Cell<bool>,
+}
+
+/// Turns a bound statement into a plan.
+pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<Plan> {
+    let Bound {
+        statement,
+        items,
+        subqueries,
+        ctes,
+        parameters,
+        dependencies,
+        accesses,
+        routines,
+    } = bound;
+    let count = items.len();
+    let mut planner = Planner {
+        planned: vec![None; subqueries.len()],
+        subquery_reads: vec![Vec::new(); subqueries.len()],
+        cte_numbers: vec![None; ctes.len()],
+        items,
+        subqueries,
+        subplans: Vec::new(),
+        ctes,
+        cte_plans: Vec::new(),
+        next_parameter: 0,
+        folder,
+        needed: vec![Vec::new(); count],
+        members_read: HashMap::new(),
+        marks: false,
+        writes: false,
+        constants_matter: Cell::new(false),
+    };
+    planner.note_subquery_reads();
+    planner.with_queries()?;
+    let (root, command, output, returns_rows, rows) = match statement {
+        BoundStatement::Query(query) => {
+            let output = output_columns(&query.targets);
+            let planned = planner.query(query, false)?;
+            (planned.node, Command::Select, output, true, planned.rows)
+        }
+        BoundStatement::Modify(modify) => {
+            let command = modify.command;
+            let output = modify.returning.as_deref().map(output_columns);
+            let returns_rows = output.is_some();
+            let planned = planner.modify(*modify)?;
+            (
+                planned.node,
+                command,
+                output.unwrap_or_default(),
+                returns_rows,
+                planned.rows,
+            )
+        }
+    };
+    let accesses = planner.without_pruned(accesses);
+    let mut query = QueryPlan {
+        root,
+        command,
+        writes: planner.writes,
+        restartable: false,
+        subplans: planner.subplans,
+        ctes: planner.cte_plans,
+        exec_parameters: planner.next_parameter,
+        visible_columns: output.len() as u16,
+        estimated_rows: rows,
+    };
+    recursion::note_renewed(&mut query);
+    finish(&mut query)?;
+    Ok(Plan {
+        body: PlanBody::Query(Box::new(query)),
+        parameters,
+        output,
+        returns_rows,
+        dependencies,
+        relations: accesses,
+        constants_matter: planner.constants_matter.get(),
+        routines,
+    })
+}
+
+fn output_columns(targets: &[mote_sql::bind::query::BoundTarget]) -> Vec<OutputColumn> {
+    let column = |target: &mote_sql::bind::query::BoundTarget| OutputColumn {
+        name: target.name.to_string(),
+        ty: target.expr.ty(),
+        table: target.origin.0,
+        attribute: target.origin.1,
+    };
+    targets.iter().map(column).collect()
+}
+
+/// Finds out what only the whole plan tells. A variable that is left over is a bug here; it must not reach the executor.
+fn finish(query: &mut QueryPlan) -> SqlResult<()> {
+    let mut left_over = None;
+    let mut restartable = true;
+    let nodes = query
+        .subplans
+        .iter_mut()
+        .chain(query.ctes.iter_mut().map(|cte| &mut cte.node));
+    for node in nodes.chain([&mut query.root]) {
+        restartable &= !node.fires_triggers();
+        node.visit_exprs_mut(&mut |root| {
+            restartable &= !root.is_volatile();
+            root.visit(&mut |expr| {
+                if let Expr::Variable { relation, column, .. } = expr {
+                    left_over = Some((*relation, *column));
+                }
+            });
+        });
+    }
+    query.restartable = restartable;
+    match left_over {
+        None => Ok(()),
+        // RETURNING and ON CONFLICT read the row that is being written, which has only its columns.
+        Some((_, CTID)) => Err(SqlError::unsupported("system column \"ctid\" of an inserted row")),
+        Some((_, XMIN)) => Err(SqlError::unsupported("system column \"xmin\" of an inserted row")),
+        Some((item, column)) => Err(SqlError::internal(format!(
+            "variable {item}.{column} was not resolved to a position"
+        ))),
+    }
+}
+
+impl Planner<'_> {
+    /// Partitions that constants have left out of every FROM item are not locked.
+    fn without_pruned(&self, mut accesses: Vec<RelationAccess>) -> Vec<RelationAccess> {
+        let expansions = self.items.iter().filter_map(|item| item.expansion.as_ref());
+        let members = expansions.filter(|expansion| expansion.partitions.is_some());
+        let mut pruned: HashSet<Oid> = members
+            .flat_map(|expansion| expansion.members.iter().map(|member| member.relation.oid))
+            .collect();
+        if pruned.is_empty() {
+            return accesses;
+        }
+        for relation in self.members_read.values().flatten() {
+            pruned.remove(&relation.oid);
+        }
+        for item in &self.items {
+            if let (ItemKind::Relation(relation), None) = (&item.kind, &item.expansion) {
+                pruned.remove(&relation.oid);
+            }
+        }
+        accesses.retain(|access| access.privileges != 0 || !pruned.contains(&access.relation));
+        accesses
+    }
+
+    /// Decides which WITH queries are inlined, and plans the others.
+    fn with_queries(&mut self) -> SqlResult<()> {
+        for number in 0..self.ctes.len() {
+            self.inline_with_query(number as u16);
+        }
+        for number in 0..self.ctes.len() {
+            self.plan_with_query(number as u16)?;
+        }
+        Ok(())
+    }
+
+    fn inline_with_query(&mut self, number: u16) {
+        let cte = &mut self.ctes[number as usize];
+        if cte.references != 1 || cte.materialized == Some(true) {
+            return;
+        }
+        let BoundCteStatement::Query(query) = &mut cte.statement else {
+            return;
+        };
+        let Some(mut query) = query.take() else { return };
+        if query.locks.is_empty() && !self.is_volatile(&mut query) {
+            self.ctes[number as usize].statement = BoundCteStatement::Pending;
+            self.inline_cte(number, query);
+        } else {
+            self.ctes[number as usize].statement = BoundCteStatement::Query(Some(query));
+        }
+    }
+
+    /// Plans a WITH query unless it is done, or nobody reads it: PostgreSQL does not run such a one either.
+    fn plan_with_query(&mut self, number: u16) -> SqlResult<()> {
+        let cte = &mut self.ctes[number as usize];
+        let references = cte.references;
+        let statement = std::mem::replace(&mut cte.statement, BoundCteStatement::Pending);
+        let name = cte.name.to_string();
+        // Whoever reads it may be in the middle of a level that wants row marks.
+        let marks = std::mem::replace(&mut self.marks, false);
+        let (mut node, modifies) = match statement {
+            BoundCteStatement::Query(Some(query)) if references > 0 => {
+                (self.query(*query, true)?.node, false)
+            }
+            BoundCteStatement::Modify(Some(modify)) => (self.modify(*modify)?.node, true),
+            BoundCteStatement::Recursive(Some(pair), distinct) if references > 0 => {
+                self.marks = marks;
+                return self.plan_recursive(number, name, *pair, distinct);
+            }
+            _ => {
+                self.marks = marks;
+                return Ok(());
+            }
+        };
+        self.marks = marks;
+        self.forbid_correlation(&mut node)?;
+        self.cte_numbers[number as usize] = Some(self.cte_plans.len() as u16);
+        self.cte_plans.push(CtePlan { name, node, modifies });
+        Ok(())
+    }
+
+    fn plan_recursive(
+        &mut self,
+        number: u16,
+        name: String,
+        (base, step): (BoundQuery, BoundQuery),
+        distinct: bool,
+    ) -> SqlResult<()> {
+        let position = self.cte_plans.len() as u16;
+        self.cte_numbers[number as usize] = Some(position);
+        // Reserves the number before the parts, which may refer to it.
+        self.cte_plans.push(CtePlan {
+            name,
+            node: Node::Empty { width: 0 },
+            modifies: false,
+        });
+        let marks = std::mem::replace(&mut self.marks, false);
+        let base = Box::new(self.query(base, true)?.node);
+        let step = Box::new(self.query(step, true)?.node);
+        self.marks = marks;
+        let mut node = Node::RecursiveUnion {
+            cte: position,
+            distinct,
+            base,
+            step,
+            renewed: Renewed::default(),
+        };
+        self.forbid_correlation(&mut node)?;
+        self.cte_plans[position as usize].node = node;
+        Ok(())
+    }
+
+    fn forbid_correlation(&mut self, node: &mut Node) -> SqlResult<()> {
+        match self.bind_free(node, &mut |_| true).is_empty() {
+            true => Ok(()),
+            false => Err(SqlError::unsupported("WITH query that refers to an outer query")),
+        }
+    }
+
+    fn is_volatile(&mut self, query: &mut BoundQuery) -> bool {
+        let mut volatile = false;
+        let (items, subqueries) = (&mut self.items, &mut self.subqueries);
+        mote_sql::bind::query::visit_deep(query, items, subqueries, &mut |expr| {
+            volatile |= expr.is_volatile()
+        });
+        volatile
+    }
+
+    /// The one reference to a WITH query becomes a derived table.
+    fn inline_cte(&mut self, number: u16, query: Box<BoundQuery>) {
+        let referring = self
+            .items
+            .iter_mut()
+            .find(|item| matches!(item.kind, ItemKind::Cte(n) if n == number));
+        if let Some(item) = referring {
+            item.kind = ItemKind::Subquery(Some(query));
+        }
+    }
+
+    /// Fills `subquery_reads`; again after a rewrite has changed what variables mean.
+    pub(super) fn note_subquery_reads(&mut self) {
+        for number in 0..self.subqueries.len() {
+            if self.subqueries[number].is_none() {
+                continue;
+            }
+            let mut read = Vec::new();
+            visit_called(
+                &[number as u16],
+                &mut self.items,
+                &mut self.subqueries,
+                &mut |expr| {
+                    expr.visit(&mut |inner| {
+                        if let Expr::Variable { relation, .. } = inner
+                            && !read.contains(relation)
+                        {
+                            read.push(*relation);
+                        }
+                    });
+                },
+            );
+            self.subquery_reads[number] = read;
+        }
+    }
+
+    /// The number of a WITH query in the plan. One that stands inside the WITH query that reads it is planned only now.
+    pub(super) fn cte_number(&mut self, number: u16) -> SqlResult<u16> {
+        if self.cte_numbers[number as usize].is_none() {
+            self.plan_with_query(number)?;
+        }
+        self.cte_numbers[number as usize]
+            .ok_or_else(|| SqlError::internal("a WITH query is read before it is planned"))
+    }
+
+    /// Adds an item that the planner invents.
+    pub(super) fn new_item(&mut self, kind: ItemKind) -> u16 {
+        self.items.push(RangeItem {
+            alias: "".into(),
+            kind,
+            columns: Vec::new(),
+            expansion: None,
+        });
+        self.needed.push(Vec::new());
+        (self.items.len() - 1) as u16
+    }
+
+    /// Notes the columns an expression reads, those read by its sub-queries included.
+    pub(super) fn need(&mut self, expr: &Expr) {
+        let needed = &mut self.needed;
+        let mut called = Vec::new();
+        let mut note = |expr: &Expr| {
+            if let Expr::Variable { relation, column, .. } = expr {
+                let columns = &mut needed[*relation as usize];
+                if !columns.contains(column) {
+                    columns.push(*column);
+                }
+            }
+        };
+        expr.visit(&mut |inner| note(inner));
+        collect_subplans(expr, &mut called);
+        if !called.is_empty() {
+            visit_called(&called, &mut self.items, &mut self.subqueries, &mut |expr| {
+                expr.visit(&mut |inner| note(inner));
+            });
+        }
+    }
+
+    /// Notes what the inside of a derived table or function call reads of its neighbours.
+    pub(super) fn need_lateral(&mut self, item: u16) {
+        let needed = &mut self.needed;
+        visit_item(item, &mut self.items, &mut self.subqueries, &mut |expr| {
+            expr.visit(&mut |inner| {
+                if let Expr::Variable { relation, column, .. } = inner {
+                    let columns = &mut needed[*relation as usize];
+                    if !columns.contains(column) {
+                        columns.push(*column);
+                    }
+                }
+            });
+        });
+    }
+
+    /// The items an expression reads, directly or through its sub-queries.
+    pub(super) fn items_read(&mut self, expr: &Expr) -> Vec<u16> {
+        let mut read = Vec::new();
+        let mut note = |expr: &Expr| {
+            if let Expr::Variable { relation, .. } = expr
+                && !read.contains(relation)
+            {
+                read.push(*relation);
+            }
+        };
+        expr.visit(&mut |inner| note(inner));
+        let mut called = Vec::new();
+        collect_subplans(expr, &mut called);
+        if !called.is_empty() {
+            visit_called(&called, &mut self.items, &mut self.subqueries, &mut |expr| {
+                expr.visit(&mut |inner| note(inner));
+            });
+        }
+        read
+    }
+
+    /// The items that the inside of a FROM item reads.
+    pub(super) fn items_read_inside(&mut self, item: u16) -> Vec<u16> {
+        let mut read = Vec::new();
+        visit_item(item, &mut self.items, &mut self.subqueries, &mut |expr| {
+            expr.visit(&mut |inner| {
+                if let Expr::Variable { relation, .. } = inner
+                    && !read.contains(relation)
+                {
+                    read.push(*relation);
+                }
+            });
+        });
+        read
+    }
+
+    /// Plans the sub-queries of an expression and turns variables of the layout into positions.
+    pub(super) fn resolve(&mut self, expr: &mut Expr, layout: &[Slot]) -> SqlResult<()> {
+        self.plan_subqueries(expr)?;
+        expr.rewrite(&mut |inner| match inner {
+            Expr::Variable {
+                relation, column, ty, ..
+            } => layout
+                .iter()
+                .position(|slot| *slot == (*relation, *column))
+                .map(|index| Expr::Column {
+                    index: index as u16,
+                    ty: *ty,
+                }),
+            _ => None,
+        });
+        Ok(())
+    }
+
+    fn plan_subqueries(&mut self, expr: &mut Expr) -> SqlResult<()> {
+        let mut result = Ok(());
+        expr.for_each_child_mut(&mut |child| {
+            if result.is_ok() {
+                result = self.plan_subqueries(child);
+            }
+        });
+        result?;
+        if let Expr::SubPlan(call) = expr {
+            let exists = matches!(call.kind, mote_sql::expr::SubPlanKind::Exists);
+            let planned = self.plan_subquery(call.plan, exists)?;
+            call.plan = planned.plan;
+            call.bindings = planned.bindings;
+        }
+        Ok(())
+    }
+
+    fn plan_subquery(&mut self, number: u16, exists: bool) -> SqlResult<PlannedSubquery> {
+        if let Some(planned) = &self.planned[number as usize] {
+            return Ok(planned.clone());
+        }
+        let query = self.subqueries[number as usize].take();
+        let mut query = query.ok_or_else(|| SqlError::internal("a sub-query is planned twice"))?;
+        if exists && query.distinct.is_none() && query.has_plain_rows() {
+            query.targets.clear();
+            query.order_by.clear();
+        }
+        let marks = std::mem::replace(&mut self.marks, false);
+        let planned = self.query(query, false);
+        self.marks = marks;
+        let mut node = planned?.node;
+        let bindings = self.bind_free(&mut node, &mut |_| true);
+        let planned = PlannedSubquery {
+            plan: self.subplans.len() as u16,
+            bindings,
+        };
+        self.subplans.push(node);
+        self.planned[number as usize] = Some(planned.clone());
+        Ok(planned)
+    }
+
+    /// Turns the variables of `accept`ed items that a tree still has into execution parameters.
+    pub(super) fn bind_free(
+        &mut self,
+        node: &mut Node,
+        accept: &mut dyn FnMut(u16) -> bool,
+    ) -> Vec<(ExecParameterId, Expr)> {
+        let mut bindings: Vec<(ExecParameterId, Expr)> = Vec::new();
+        let next = &mut self.next_parameter;
+        node.visit_exprs_mut(&mut |root| {
+            root.rewrite(&mut |expr| {
+                let Expr::Variable { relation, ty, .. } = expr else {
+                    return None;
+                };
+                if !accept(*relation) {
+                    return None;
+                }
+                let known = bindings
+                    .iter()
+                    .find(|(_, bound)| bound.same(expr))
+                    .map(|(id, _)| *id);
+                let id = known.unwrap_or_else(|| {
+                    let id = ExecParameterId(*next);
+                    *next += 1;
+                    bindings.push((id, expr.clone()));
+                    id
+                });
+                Some(Expr::ExecParameter { id, ty: *ty })
+            });
+        });
+        bindings
+    }
+
+    /// The type of an item's column, special ones included.
+    pub(super) fn column_type(&self, item: u16, column: u16) -> ColumnType {
+        match column {
+            ROW_MARK => ColumnType::INT8,
+            CTID => ColumnType::new(oid::TID),
+            XMIN => ColumnType::new(oid::XID),
+            TABLE_OID => ColumnType::OID,
+            mote_sql::bind::query::WHOLE_ROW => ColumnType::RECORD,
+            _ => {
+                let item = &self.items[item as usize];
+                match &item.kind {
+                    ItemKind::Relation(relation) => relation.columns[column as usize].ty,
+                    _ => item
+                        .columns
+                        .get(column as usize)
+                        .map_or(ColumnType::UNKNOWN, |column| column.ty),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,777 @@
+//! Queries rewritten into flatter ones of the same meaning, before any path is chosen.
+//!
+//!  1. Constants fold, conjunctions flatten.
+//!  2. Derived tables that only select, project and join move into their parent.
+//!  3. `IN (query)` becomes a join with the distinct rows of the query where that lets an index of the outer relation be
+//!     used, else a semi join; EXISTS and NOT EXISTS become semi and anti joins. Row lists `(a, b) IN ((1, 2), ..)`
+//!     become joins with their distinct values.
+//!  4. Outer joins whose null-extended rows a condition rejects become inner joins.
+//!  5. Equality with a constant spreads over columns that are equal.
+
+use mote_common::SqlResult;
+use mote_types::{ColumnType, Datum};
+
+use super::Planner;
+use mote_sql::bind::query::{
+    BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemColumn, ItemKind,
+    QueryBody, SelectBody, visit_deep,
+};
+use mote_sql::bind::{conjuncts, items_of};
+use mote_sql::builtin::operator::{Comparison, comparison_of, exact_operator};
+use mote_sql::catalog::IndexKeyTarget;
+use mote_sql::expr::simplify;
+use mote_sql::expr::{Expr, SubPlanKind};
+
+impl Planner<'_> {
+    /// All rewrites of one level. The query's body is `body`, taken out of it.
+    pub(super) fn rewrite(&mut self, query: &mut BoundQuery, body: &mut SelectBody) -> SqlResult<()> {
+        let folder = self.folder;
+        query.for_each_expr_mut(&mut |expr| simplify(expr, folder));
+        body.for_each_expr_mut(&mut |expr| simplify(expr, folder));
+        self.pull_up(query, body);
+        self.filter_rewrites(body)?;
+        Ok(())
+    }
+
+    /// The rewrites of FROM and WHERE, for SELECT and for modifying statements.
+    pub(super) fn filter_rewrites(&mut self, body: &mut SelectBody) -> SqlResult<()> {
+        body.filter = std::mem::take(&mut body.filter)
+            .into_iter()
+            .flat_map(conjuncts)
+            .collect();
+        if body.from.is_empty() {
+            return Ok(());
+        }
+        for conjunct in std::mem::take(&mut body.filter) {
+            if let Some(rest) = self.sublink(conjunct, body) {
+                body.filter.push(rest);
+            }
+        }
+        for position in 0..body.filter.len() {
+            self.row_list(position, body);
+        }
+        let filter = std::mem::take(&mut body.filter);
+        let above = Above {
+            conditions: &filter,
+            further: None,
+        };
+        body.from.iter_mut().for_each(|tree| reduce_outer(tree, &above));
+        body.filter = filter;
+        self.spread_equality(body);
+        Ok(())
+    }
+
+    /// Moves simple derived tables into this level.
+    fn pull_up(&mut self, query: &mut BoundQuery, body: &mut SelectBody) {
+        let mut position = 0;
+        while position < body.from.len() {
+            let mut candidates = Vec::new();
+            inner_items(&body.from[position], &mut candidates);
+            let movable = candidates.into_iter().find(|item| self.is_movable(*item));
+            let Some(item) = movable else {
+                position += 1;
+                continue;
+            };
+            let ItemKind::Subquery(slot) = &mut self.items[item as usize].kind else {
+                continue;
+            };
+            let Some(inner) = slot.take() else { continue };
+            self.items[item as usize].kind = ItemKind::Computed;
+            let BoundQuery {
+                body: inner_body,
+                targets,
+                ..
+            } = *inner;
+            let QueryBody::Select(inner_body) = inner_body else {
+                continue;
+            };
+            let SelectBody { from, filter, .. } = *inner_body;
+            let mut trees = from.into_iter();
+            let first = trees.next().expect("movable queries have a FROM clause");
+            let combined = trees.fold(first, |left, right| FromTree::Join {
+                kind: FromJoin::Inner,
+                left: Box::new(left),
+                right: Box::new(right),
+                condition: Vec::new(),
+            });
+            replace_item(&mut body.from[position], item, combined);
+            let folder = self.folder;
+            body.filter.extend(filter.into_iter().map(|mut expr| {
+                simplify(&mut expr, folder);
+                expr
+            }));
+            let substitute = |expr: &mut Expr| {
+                expr.rewrite(&mut |inner| match inner {
+                    Expr::Variable { relation, column, .. } if *relation == item => {
+                        targets.get(*column as usize).map(|target| target.expr.clone())
+                    }
+                    _ => None,
+                });
+            };
+            self.substitute(query, body, &substitute);
+        }
+    }
+
+    /// Applies a substitution to everything of this level, derived tables and sub-queries included.
+    fn substitute(&mut self, query: &mut BoundQuery, body: &mut SelectBody, substitute: &dyn Fn(&mut Expr)) {
+        let placeholder = QueryBody::Values {
+            item: 0,
+            rows: Vec::new(),
+        };
+        let outer = std::mem::replace(&mut query.body, placeholder);
+        query.body = QueryBody::Select(Box::new(std::mem::take(body)));
+        visit_deep(query, &mut self.items, &mut self.subqueries, &mut |expr| {
+            substitute(expr)
+        });
+        let QueryBody::Select(inner) = std::mem::replace(&mut query.body, outer) else {
+            return;
+        };
+        *body = *inner;
+        self.note_subquery_reads();
+    }
+
+    fn is_movable(&mut self, item: u16) -> bool {
+        self.is_simple(item) && !self.outer_join_reads_beyond(item)
+    }
+
+    /// Does an outer join inside of a derived table compare with what is outside of it, through LATERAL? Its condition
+    /// cannot become one among units that are joined in any order.
+    fn outer_join_reads_beyond(&mut self, item: u16) -> bool {
+        let ItemKind::Subquery(Some(inner)) = &self.items[item as usize].kind else {
+            return false;
+        };
+        let QueryBody::Select(body) = &inner.body else {
+            return false;
+        };
+        let own = items_of(&body.from);
+        let mut conditions = Vec::new();
+        body.from
+            .iter()
+            .for_each(|tree| outer_conditions(tree, &mut conditions));
+        let conditions: Vec<Expr> = conditions.into_iter().cloned().collect();
+        conditions
+            .iter()
+            .any(|condition| self.items_read(condition).iter().any(|read| !own.contains(read)))
+    }
+
+    /// A derived table that only selects, projects and joins.
+    fn is_simple(&self, item: u16) -> bool {
+        let ItemKind::Subquery(Some(inner)) = &self.items[item as usize].kind else {
+            return false;
+        };
+        let QueryBody::Select(body) = &inner.body else {
+            return false;
+        };
+        // Row locks below stay below, as in PostgreSQL. So does an order: what reads the rows may show or depend on it.
+        inner.has_plain_rows()
+            && inner.locks.is_empty()
+            && inner.order_by.is_empty()
+            && inner.distinct.is_none()
+            && !body.from.is_empty()
+            && !body.from.iter().any(has_semi_join)
+            && inner
+                .targets
+                .iter()
+                .all(|target| !target.expr.is_volatile() && !target.expr.contains_subplan())
+    }
+
+    /// Turns IN and EXISTS into joins where possible; gives back what stays a condition.
+    fn sublink(&mut self, conjunct: Expr, body: &mut SelectBody) -> Option<Expr> {
+        let (call, negated) = match &conjunct {
+            Expr::SubPlan(call) => (call, false),
+            Expr::Not(inner) => match &**inner {
+                Expr::SubPlan(call) => (call, true),
+                _ => return Some(conjunct),
+            },
+            _ => return Some(conjunct),
+        };
+        let plan = call.plan;
+        match &call.kind {
+            SubPlanKind::Any {
+                left,
+                functions,
+                negated: false,
+            } if !negated => {
+                let equality = |function| matches!(comparison_of(function), Some((Comparison::Equal, _)));
+                if !functions.iter().copied().all(equality) || left.iter().any(Expr::contains_subplan) {
+                    return Some(conjunct);
+                }
+                let (left, functions) = (left.clone(), functions.clone());
+                if !self.in_join(plan, &left, &functions, body) {
+                    return Some(conjunct);
+                }
+                None
+            }
+            SubPlanKind::Exists => match self.exists_join(plan, negated, body) {
+                true => None,
+                false => Some(conjunct),
+            },
+            _ => Some(conjunct),
+        }
+    }
+
+    /// `left IN (query)`: the query must not read this level.
+    fn in_join(
+        &mut self,
+        plan: u16,
+        left: &[Expr],
+        functions: &[mote_sql::builtin::function::FunctionId],
+        body: &mut SelectBody,
+    ) -> bool {
+        let own = items_of(&body.from);
+        let Some(mut inner) = self.subqueries[plan as usize].take() else {
+            return false;
+        };
+        let mut correlated = false;
+        visit_deep(&mut inner, &mut self.items, &mut self.subqueries, &mut |expr| {
+            correlated |=
+                expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)));
+        });
+        let reads_own = |expr: &Expr| {
+            expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)))
+        };
+        if correlated || !left.iter().any(reads_own) || !inner.locks.is_empty() {
+            self.subqueries[plan as usize] = Some(inner);
+            return false;
+        }
+        let distinct = self.index_would_help(left, body);
+        if inner.limit.is_none() && inner.offset.is_none() {
+            inner.order_by.clear();
+        }
+        let types: Vec<ColumnType> = inner.targets.iter().map(|target| target.expr.ty()).collect();
+        let item = self.derived(inner, distinct);
+        let condition =
+            left.iter()
+                .zip(functions)
+                .zip(&types)
+                .enumerate()
+                .map(|(position, ((left, function), ty))| {
+                    let right = Expr::Variable {
+                        relation: item,
+                        column: position as u16,
+                        ty: *ty,
+                        location: -1,
+                    };
+                    Expr::Call {
+                        function: *function,
+                        arguments: vec![left.clone(), right],
+                        variadic: false,
+                        ty: ColumnType::BOOL,
+                        location: -1,
+                    }
+                });
+        let condition: Vec<Expr> = condition.collect();
+        if distinct {
+            body.from.push(FromTree::Item(item));
+            body.filter.extend(condition);
+        } else {
+            add_late_join(body, FromJoin::Semi, FromTree::Item(item), condition);
+        }
+        true
+    }
+
+    /// A derived table over a bound query, its duplicate rows dropped if asked.
+    fn derived(&mut self, mut inner: BoundQuery, distinct: bool) -> u16 {
+        let columns = |query: &BoundQuery| {
+            let column = |target: &BoundTarget| ItemColumn {
+                name: target.name.clone(),
+                ty: target.expr.ty(),
+                origin: target.origin,
+            };
+            query.targets.iter().map(column).collect::<Vec<_>>()
+        };
+        if distinct {
+            let plain = inner.has_plain_rows() && inner.distinct.is_none();
+            if plain {
+                inner.distinct = Some(BoundDistinct::All);
+            } else if !matches!(inner.distinct, Some(BoundDistinct::All)) {
+                let own = columns(&inner);
+                let types: Vec<_> = inner.targets.iter().map(|target| target.expr.ty()).collect();
+                let item = self.new_item(ItemKind::Subquery(Some(Box::new(inner))));
+                self.items[item as usize].columns = own;
+                let targets = types.iter().enumerate().map(|(position, ty)| BoundTarget {
+                    name: "".into(),
+                    expr: Expr::Variable {
+                        relation: item,
+                        column: position as u16,
+                        ty: *ty,
+                        location: -1,
+                    },
+                    origin: (mote_common::Oid::INVALID, 0),
+                    location: mote_grammar::ast::Location::NONE,
+                });
+                let targets = targets.collect();
+                let body = SelectBody {
+                    from: vec![FromTree::Item(item)],
+                    ..SelectBody::default()
+                };
+                inner = BoundQuery::new(QueryBody::Select(Box::new(body)), targets);
+                inner.distinct = Some(BoundDistinct::All);
+            }
+        }
+        let own = columns(&inner);
+        let item = self.new_item(ItemKind::Subquery(Some(Box::new(inner))));
+        self.items[item as usize].columns = own;
+        item
+    }
+
+    /// Are the compared columns keys of an index whose earlier keys are bound too?
+    fn index_would_help(&self, left: &[Expr], body: &SelectBody) -> bool {
+        let Some(Expr::Variable { relation: item, .. }) = left.first() else {
+            return false;
+        };
+        let ItemKind::Relation(relation) = &self.items[*item as usize].kind else {
+            return false;
+        };
+        let compared = |column: u16| {
+            left.iter().any(|expr| matches!(expr, Expr::Variable { relation, column: c, .. } if relation == item && *c == column))
+        };
+        let bound = |column: u16| {
+            body.filter.iter().any(|condition| {
+                let Expr::Call { function, arguments, .. } = condition else { return false };
+                let equal = matches!(comparison_of(*function), Some((Comparison::Equal, _)));
+                let is_column = |expr: &Expr| matches!(expr, Expr::Variable { relation, column: c, .. } if relation == item && *c == column);
+                equal && arguments.iter().any(is_column)
+            })
+        };
+        relation
+            .indexes
+            .iter()
+            .filter(|index| index.valid && index.predicate.is_none())
+            .any(|index| {
+                let mut any = false;
+                for key in &index.keys {
+                    let IndexKeyTarget::Column(column) = key.target else {
+                        break;
+                    };
+                    if compared(column) {
+                        any = true;
+                    } else if !bound(column) {
+                        break;
+                    }
+                }
+                any
+            })
+    }
+
+    /// EXISTS and NOT EXISTS over a plain query whose reference to this level stands in its WHERE clause.
+    fn exists_join(&mut self, plan: u16, negated: bool, body: &mut SelectBody) -> bool {
+        let own = items_of(&body.from);
+        let Some(mut inner) = self.subqueries[plan as usize].take() else {
+            return false;
+        };
+        let reads_own = |expr: &Expr| {
+            expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)))
+        };
+        let usable = inner.has_plain_rows() && inner.distinct.is_none() && inner.locks.is_empty();
+        let mut deep_reference = false;
+        let mut correlated = false;
+        if let QueryBody::Select(select) = &mut inner.body {
+            for conjunct in &select.filter {
+                correlated |= reads_own(conjunct);
+                deep_reference |= conjunct.contains_subplan() && {
+                    let read = self.items_read(conjunct);
+                    read.iter().any(|item| own.contains(item)) && !reads_own(conjunct)
+                };
+            }
+            for tree in &mut select.from {
+                tree.for_each_expr_mut(&mut |expr| deep_reference |= reads_own(expr));
+            }
+            for item in items_of(&select.from) {
+                deep_reference |= self.items_read_inside(item).iter().any(|read| own.contains(read));
+            }
+            deep_reference |= select.from.is_empty();
+        }
+        if !usable || deep_reference || !correlated {
+            self.subqueries[plan as usize] = Some(inner);
+            return false;
+        }
+        let QueryBody::Select(select) = inner.body else {
+            return false;
+        };
+        let folder = self.folder;
+        let filter = select.filter.into_iter().map(|mut expr| {
+            simplify(&mut expr, folder);
+            expr
+        });
+        let condition: Vec<Expr> = filter.flat_map(conjuncts).collect();
+        let mut trees = select.from.into_iter();
+        let Some(first) = trees.next() else { return false };
+        let right = trees.fold(first, |left, right| FromTree::Join {
+            kind: FromJoin::Inner,
+            left: Box::new(left),
+            right: Box::new(right),
+            condition: Vec::new(),
+        });
+        let kind = if negated { FromJoin::Anti } else { FromJoin::Semi };
+        add_late_join(body, kind, right, condition);
+        true
+    }
+
+    /// `(a, b) IN ((1, 2), (3, 4))` over one relation with an index on those columns: a join with the distinct values.
+    fn row_list(&mut self, position: usize, body: &mut SelectBody) {
+        let Expr::Or(arms) = &body.filter[position] else {
+            return;
+        };
+        let Some((columns, functions, rows)) = row_list_parts(arms) else {
+            return;
+        };
+        if !self.index_would_help(&columns, body) {
+            return;
+        }
+        let types: Vec<ColumnType> = rows[0].iter().map(Expr::ty).collect();
+        let values_item = self.new_item(ItemKind::Computed);
+        let variable = |item: u16, position: usize| Expr::Variable {
+            relation: item,
+            column: position as u16,
+            ty: types[position],
+            location: -1,
+        };
+        let targets = (0..types.len()).map(|position| BoundTarget {
+            name: "".into(),
+            expr: variable(values_item, position),
+            origin: (mote_common::Oid::INVALID, 0),
+            location: mote_grammar::ast::Location::NONE,
+        });
+        let mut values = BoundQuery::new(
+            QueryBody::Values {
+                item: values_item,
+                rows,
+            },
+            targets.collect(),
+        );
+        values.distinct = Some(BoundDistinct::All);
+        let item = self.derived(values, false);
+        let conditions =
+            columns
+                .into_iter()
+                .zip(functions)
+                .enumerate()
+                .map(|(position, (column, function))| Expr::Call {
+                    function,
+                    arguments: vec![column, variable(item, position)],
+                    variadic: false,
+                    ty: ColumnType::BOOL,
+                    location: -1,
+                });
+        let conditions: Vec<Expr> = conditions.collect();
+        body.filter[position] = Expr::Constant(Datum::Bool(true), ColumnType::BOOL);
+        body.filter.extend(conditions);
+        body.from.push(FromTree::Item(item));
+    }
+
+    /// From `a = b` and `a = 1` follows `b = 1`.
+    fn spread_equality(&mut self, body: &mut SelectBody) {
+        let mut pairs: Vec<(Expr, Expr)> = Vec::new();
+        let mut known: Vec<(Expr, Expr)> = Vec::new();
+        let mut equalities: Vec<&Expr> = body.filter.iter().collect();
+        body.from
+            .iter()
+            .for_each(|tree| inner_conditions(tree, &mut equalities));
+        for condition in equalities {
+            let Expr::Call {
+                function, arguments, ..
+            } = condition
+            else {
+                continue;
+            };
+            let [left, right] = arguments.as_slice() else {
+                continue;
+            };
+            if !matches!(comparison_of(*function), Some((Comparison::Equal, _))) {
+                continue;
+            }
+            let fixed = |expr: &Expr| matches!(expr, Expr::Constant(..) | Expr::Parameter { .. });
+            match (left, right) {
+                (Expr::Variable { .. }, Expr::Variable { .. }) if left.ty().oid == right.ty().oid => {
+                    pairs.push((left.clone(), right.clone()));
+                }
+                (Expr::Variable { .. }, value) if fixed(value) => known.push((left.clone(), value.clone())),
+                (value, Expr::Variable { .. }) if fixed(value) => known.push((right.clone(), value.clone())),
+                _ => {}
+            }
+        }
+        let mut next = 0;
+        while next < known.len() {
+            let (column, value) = known[next].clone();
+            next += 1;
+            for (a, b) in &pairs {
+                let other = if a.same(&column) {
+                    b
+                } else if b.same(&column) {
+                    a
+                } else {
+                    continue;
+                };
+                if known.iter().any(|(known, _)| known.same(other)) {
+                    continue;
+                }
+                let found = exact_operator("=", other.ty().oid, value.ty().oid).or_else(|| {
+                    let text = mote_types::oid::TEXT;
+                    let stringy = mote_types::catalog::is_text_like(other.ty().oid)
+                        && other.ty().oid != mote_types::oid::BPCHAR
+                        && value.ty().oid == text;
+                    if stringy {
+                        exact_operator("=", text, text)
+                    } else {
+                        None
+                    }
+                });
+                let Some(operator) = found else { continue };
+                let arguments = vec![other.clone(), value.clone()];
+                body.filter.push(Expr::Call {
+                    function: operator.function,
+                    arguments,
+                    variadic: false,
+                    ty: ColumnType::BOOL,
+                    location: -1,
+                });
+                known.push((other.clone(), value.clone()));
+            }
+        }
+    }
+}
+
+/// Conditions of inner joins outside of outer joins.
+fn inner_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
+    if let FromTree::Join {
+        kind: FromJoin::Inner,
+        left,
+        right,
+        condition,
+    } = tree
+    {
+        conditions.extend(condition);
+        inner_conditions(left, conditions);
+        inner_conditions(right, conditions);
+    }
+}
+
+/// Conditions of joins that are no inner ones.
+fn outer_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
+    if let FromTree::Join {
+        kind,
+        left,
+        right,
+        condition,
+    } = tree
+    {
+        if *kind != FromJoin::Inner {
+            conditions.extend(condition);
+        }
+        outer_conditions(left, conditions);
+        outer_conditions(right, conditions);
+    }
+}
+
+/// Items reached through inner joins alone (and the kept side of left joins).
+fn inner_items(tree: &FromTree, items: &mut Vec<u16>) {
+    match tree {
+        FromTree::Item(item) => items.push(*item),
+        FromTree::Join {
+            kind: FromJoin::Inner,
+            left,
+            right,
+            ..
+        } => {
+            inner_items(left, items);
+            inner_items(right, items);
+        }
+        FromTree::Join {
+            kind: FromJoin::Left | FromJoin::Semi | FromJoin::Anti,
+            left,
+            ..
+        } => {
+            inner_items(left, items);
+        }
+        FromTree::Join {
+            kind: FromJoin::Right,
+            right,
+            ..
+        } => inner_items(right, items),
+        FromTree::Join {
+            kind: FromJoin::Full, ..
+        } => {}
+    }
+}
+
+fn has_semi_join(tree: &FromTree) -> bool {
+    match tree {
+        FromTree::Item(_) => false,
+        FromTree::Join {
+            kind, left, right, ..
+        } => matches!(kind, FromJoin::Semi | FromJoin::Anti) || has_semi_join(left) || has_semi_join(right),
+    }
+}
+
+fn replace_item(tree: &mut FromTree, item: u16, new: FromTree) {
+    fn walk(tree: &mut FromTree, item: u16, new: &mut Option<FromTree>) {
+        match tree {
+            FromTree::Item(number) if *number == item => {
+                if let Some(new) = new.take() {
+                    *tree = new;
+                }
+            }
+            FromTree::Item(_) => {}
+            FromTree::Join { left, right, .. } => {
+                walk(left, item, new);
+                walk(right, item, new);
+            }
+        }
+    }
+    walk(tree, item, &mut Some(new));
+}
+
+/// Joins the whole FROM list with one more tree.
+fn add_late_join(body: &mut SelectBody, kind: FromJoin, right: FromTree, condition: Vec<Expr>) {
+    let mut trees = std::mem::take(&mut body.from).into_iter();
+    let Some(first) = trees.next() else { return };
+    let left = trees.fold(first, |left, right| FromTree::Join {
+        kind: FromJoin::Inner,
+        left: Box::new(left),
+        right: Box::new(right),
+        condition: Vec::new(),
+    });
+    body.from = vec![FromTree::Join {
+        kind,
+        left: Box::new(left),
+        right: Box::new(right),
+        condition,
+    }];
+}
+
+/// The conditions that a join stands under: WHERE, and those of the inner joins around it.
+struct Above<'a> {
+    conditions: &'a [Expr],
+    further: Option<&'a Above<'a>>,
+}
+
+impl Above<'_> {
+    /// True if one of them cannot be true when all columns of these items are NULL.
+    fn reject(&self, items: &[u16]) -> bool {
+        self.conditions
+            .iter()
+            .any(|condition| is_strict_on(condition, items))
+            || self.further.is_some_and(|further| further.reject(items))
+    }
+}
+
+/// Outer joins become inner where a condition above is false or NULL for null-extended rows. Each join is visited once,
+/// under all conditions at a time: a visit for each would double at every level.
+fn reduce_outer(tree: &mut FromTree, above: &Above<'_>) {
+    let FromTree::Join {
+        kind,
+        left,
+        right,
+        condition,
+    } = tree
+    else {
+        return;
+    };
+    let rejects = |side: &FromTree| {
+        let mut items = Vec::new();
+        side.for_each_item(&mut |item| items.push(item));
+        above.reject(&items)
+    };
+    match kind {
+        FromJoin::Left if rejects(right) => *kind = FromJoin::Inner,
+        FromJoin::Right if rejects(left) => *kind = FromJoin::Inner,
+        FromJoin::Full => match (rejects(left), rejects(right)) {
+            (true, true) => *kind = FromJoin::Inner,
+            (true, false) => *kind = FromJoin::Left,
+            (false, true) => *kind = FromJoin::Right,
+            (false, false) => {}
+        },
+        _ => {}
+    }
+    let own = Above {
+        conditions: condition.as_slice(),
+        further: Some(above),
+    };
+    let above = if *kind == FromJoin::Inner { &own } else { above };
+    reduce_outer(left, above);
+    reduce_outer(right, above);
+}
+
+/// True if the condition cannot be true when all columns of these items are NULL.
+fn is_strict_on(condition: &Expr, items: &[u16]) -> bool {
+    fn value_strict(expr: &Expr, items: &[u16]) -> bool {
+        match expr {
+            Expr::Variable { relation, .. } => items.contains(relation),
+            Expr::Call {
+                function, arguments, ..
+            } => {
+                function.signature().strict && arguments.iter().any(|argument| value_strict(argument, items))
+            }
+            Expr::Cast { argument, .. } => value_strict(argument, items),
+            _ => false,
+        }
+    }
+    match condition {
+        Expr::IsNotNull(argument) => value_strict(argument, items),
+        Expr::InList { argument, .. } => value_strict(argument, items),
+        // ALL over an empty array is true whatever is compared.
+        Expr::ArrayComparison {
+            argument, all: false, ..
+        } => value_strict(argument, items),
+        Expr::ArrayComparison { .. } => false,
+        Expr::And(list) => list.iter().any(|inner| is_strict_on(inner, items)),
+        Expr::Or(list) => list.iter().all(|inner| is_strict_on(inner, items)),
+        _ => value_strict(condition, items),
+    }
+}
+
+type RowList = (
+    Vec<Expr>,
+    Vec<mote_sql::builtin::function::FunctionId>,
+    Vec<Vec<Expr>>,
+);
+
+/// Takes an OR of ANDs of equalities apart, if all arms compare the same columns with values of the same types.
+fn row_list_parts(arms: &[Expr]) -> Option<RowList> {
+    let mut columns: Vec<Expr> = Vec::new();
+    let mut functions = Vec::new();
+    let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(arms.len());
+    for arm in arms {
+        let Expr::And(tests) = arm else { return None };
+        let mut row = Vec::with_capacity(tests.len());
+        for (position, test) in tests.iter().enumerate() {
+            let Expr::Call {
+                function, arguments, ..
+            } = test
+            else {
+                return None;
+            };
+            let [column @ Expr::Variable { column: number, .. }, value] = arguments.as_slice() else {
+                return None;
+            };
+            let equal = matches!(comparison_of(*function), Some((Comparison::Equal, _)));
+            let is_value = matches!(value, Expr::Constant(..) | Expr::Parameter { .. });
+            if !equal || !is_value || *number >= FIRST_SYSTEM_COLUMN {
+                return None;
+            }
+            if rows.is_empty() {
+                columns.push(column.clone());
+                functions.push(*function);
+            } else if !columns.get(position)?.same(column)
+                || functions[position] != *function
+                || rows[0][position].ty().oid != value.ty().oid
+            {
+                return None;
+            }
+            row.push(value.clone());
+        }
+        if row.len() != columns.len() {
+            return None;
+        }
+        rows.push(row);
+    }
+    let one_item = columns.windows(2).all(|pair| match pair {
+        [
+            Expr::Variable { relation: a, .. },
+            Expr::Variable { relation: b, .. },
+        ] => a == b,
+        _ => false,
+    });
+    (one_item && !rows.is_empty()).then_some((columns, functions, rows))
+}

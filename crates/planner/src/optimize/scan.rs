@@ -1,0 +1,534 @@
+//! Access paths of one base relation: which index, bound by what, in which order.
+//!
+//! A condition can bind an index key if one side is the key's column (or its expression), as it is or in a wider type, and
+//! the other does not read the relation. The value may be of another type than the key: what it says of the keys is found out
+//! when the scan opens (`mote_types::key::place`), and only which types fit is decided here. Equality binds a prefix of the keys; the key behind it may be bounded; what is left is a filter.
+//! Leaves out: joins, which ask again with the outer side's columns as values (`join`).
+
+use mote_types::catalog::user::is_enum;
+use mote_types::key::{Fit, fit, widens};
+use mote_types::pattern::like_prefix;
+use mote_types::{ColumnType, Datum, oid};
+
+use super::Planner;
+use super::estimate::{DESCENT_COST, FETCH_COST, index_rows, prefix_rows, selectivity, table_rows};
+use crate::plan::node::{AnyOf, IndexBound, IndexEquality};
+use mote_sql::bind::query::FIRST_SYSTEM_COLUMN;
+use mote_sql::builtin::operator::{Comparison, comparison_of};
+use mote_sql::catalog::{IndexDescription, IndexKey, IndexKeyTarget, Relation};
+use mote_sql::expr::implication::implied;
+use mote_sql::expr::{Expr, SortKey};
+
+/// The part of the keys that begins as a LIKE pattern does, as long as nothing is known of either.
+const PREFIX_PART: f64 = 0.1;
+
+/// A way to read a base relation.
+#[derive(Clone)]
+pub(super) struct Access {
+    /// None: sequential.
+    pub index: Option<u16>,
+    pub equals: Vec<IndexEquality>,
+    pub lower: Option<IndexBound>,
+    pub upper: Option<IndexBound>,
+    pub prefix_of: Option<Expr>,
+    pub backward: bool,
+    pub single_row: bool,
+    /// Positions of the conditions that the index decides.
+    pub used: Vec<usize>,
+    /// Rows after all given conditions, and the cost of getting them.
+    pub rows: f64,
+    pub cost: f64,
+    /// The wanted order comes for free.
+    pub ordered: bool,
+}
+
+/// What a condition says about one key.
+pub(super) enum Binding {
+    Equal(Expr),
+    IsNull,
+    Any(AnyOf),
+    /// The value's type fits the key's: a near one leaves the condition to be looked at.
+    Bound(Comparison, Expr, Fit),
+    /// LIKE this pattern.
+    Like(Expr),
+}
+
+fn is_text_family(ty: oid::Oid) -> bool {
+    matches!(ty, oid::TEXT | oid::VARCHAR | oid::NAME)
+}
+
+/// Matches of such a pattern can begin with anything.
+fn begins_with_wildcard(pattern: &Expr) -> bool {
+    match pattern {
+        Expr::Constant(Datum::Text(pattern), _) => like_prefix(pattern).is_empty(),
+        _ => false,
+    }
+}
+
+/// The comparison must be that of the type which the key is compared in, not of one that it was turned into on the way.
+fn is_own(declared: oid::Oid, side: oid::Oid) -> bool {
+    declared == side
+        || (is_text_family(declared) && is_text_family(side))
+        || (declared == oid::ANYARRAY && ColumnType::new(side).is_array())
+        || (declared == oid::ANYENUM && is_enum(side))
+        || (declared == oid::OID && mote_types::catalog::is_oid_like(side))
+}
+
+impl Planner<'_> {
+    /// Does the expression read this item, itself or through a sub-query?
+    fn reads(&self, expr: &Expr, item: u16) -> bool {
+        expr.any(&mut |inner| match inner {
+            Expr::Variable { relation, .. } => *relation == item,
+            Expr::SubPlan(call) => self.subquery_reads[call.plan as usize].contains(&item),
+            _ => false,
+        })
+    }
+
+    /// Is this expression the index key?
+    pub(super) fn is_key(&self, expr: &Expr, item: u16, key: &IndexKey) -> bool {
+        match (&key.target, expr) {
+            (
+                IndexKeyTarget::Column(column),
+                Expr::Variable {
+                    relation, column: c, ..
+                },
+            ) => *relation == item && c == column,
+            (IndexKeyTarget::Expression(_, stored), _) => {
+                !matches!(expr, Expr::Variable { .. } | Expr::Constant(..))
+                    && over_item(stored, item).same(expr)
+            }
+            _ => false,
+        }
+    }
+
+    /// The type in which this side of a comparison has the index key: its own or a wider one. None: it is something else.
+    fn key_side(&self, side: &Expr, item: u16, key: &IndexKey) -> Option<oid::Oid> {
+        if self.is_key(side, item, key) {
+            return Some(key.ty.oid);
+        }
+        match side {
+            Expr::Cast { argument, ty, .. } if ty.typmod == -1 && self.is_key(argument, item, key) => {
+                widens(key.ty.oid, ty.oid).then_some(ty.oid)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn binding(&self, condition: &Expr, item: u16, key: &IndexKey) -> Option<Binding> {
+        match condition {
+            Expr::Call {
+                function, arguments, ..
+            } => {
+                let [left, right] = arguments.as_slice() else {
+                    return None;
+                };
+                if let "textlike" | "namelike" = function.signature().body {
+                    let is_usable = is_text_family(self.key_side(left, item, key)?)
+                        && !self.reads(right, item)
+                        && !self.is_unstable(right)
+                        && !begins_with_wildcard(right);
+                    return is_usable.then(|| Binding::Like(right.clone()));
+                }
+                let (comparison, operator) = comparison_of(*function)?;
+                let (comparison, value, side, declared) = match self.key_side(left, item, key) {
+                    Some(side) if !self.reads(right, item) => (comparison, right, side, operator.left),
+                    _ => {
+                        let side = self.key_side(right, item, key)?;
+                        if self.reads(left, item) {
+                            return None;
+                        }
+                        (comparison.commuted(), left, side, operator.right)
+                    }
+                };
+                if !is_own(declared, side) || self.is_unstable(value) {
+                    return None;
+                }
+                let fit = fit(value.ty().oid, key.ty.oid)?;
+                match comparison {
+                    Comparison::Equal => (fit == Fit::Exact).then(|| Binding::Equal(value.clone())),
+                    Comparison::NotEqual => None,
+                    other => Some(Binding::Bound(other, value.clone(), fit)),
+                }
+            }
+            Expr::IsNull(argument) if self.is_key(argument, item, key) => Some(Binding::IsNull),
+            Expr::InList {
+                argument,
+                list,
+                negated: false,
+                ..
+            } if self.key_side(argument, item, key).is_some() => {
+                let is_usable = |value: &Expr| {
+                    fit(value.ty().oid, key.ty.oid) == Some(Fit::Exact)
+                        && !self.reads(value, item)
+                        && !self.is_unstable(value)
+                };
+                list.iter()
+                    .all(is_usable)
+                    .then(|| Binding::Any(AnyOf::List(list.clone())))
+            }
+            Expr::ArrayComparison {
+                function,
+                argument,
+                array,
+                all: false,
+            } if self.key_side(argument, item, key).is_some()
+                && !self.reads(array, item)
+                && !self.is_unstable(array) =>
+            {
+                let (comparison, _) = comparison_of(*function)?;
+                let fit = fit(array.ty().element()?.oid, key.ty.oid)?;
+                let usable = fit == Fit::Exact && comparison == Comparison::Equal;
+                usable.then(|| Binding::Any(AnyOf::Array((**array).clone())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Values that change from row to row cannot be looked up once.
+    fn is_unstable(&self, value: &Expr) -> bool {
+        value.is_volatile()
+    }
+
+    /// The best way to read `item` under these conditions; `sort` is an order that would be welcome.
+    pub(super) fn best_access(
+        &self,
+        item: u16,
+        relation: &Relation,
+        conditions: &[&Expr],
+        sort: &[SortKey],
+        limited: bool,
+    ) -> Access {
+        let rows = table_rows(relation);
+        let all: f64 = conditions
+            .iter()
+            .map(|condition| selectivity(condition, &self.items))
+            .product();
+        let output = (rows * all).max(1.0);
+        let sort_cost = |rows: f64| {
+            if sort.is_empty() {
+                0.0
+            } else {
+                rows * (rows + 1.0).log2() * 0.2
+            }
+        };
+        let mut best = Access {
+            index: None,
+            equals: Vec::new(),
+            lower: None,
+            upper: None,
+            prefix_of: None,
+            backward: false,
+            single_row: false,
+            used: Vec::new(),
+            rows: output,
+            cost: rows + sort_cost(output),
+            ordered: false,
+        };
+        for (position, index) in relation.indexes.iter().enumerate() {
+            if !index.valid {
+                continue;
+            }
+            self.note_hidden(index, item, conditions);
+            if !self.predicate_implied(index, item, conditions) {
+                continue;
+            }
+            if let Some(access) =
+                self.index_access(item, relation, position as u16, conditions, sort, limited)
+            {
+                let mut access = access;
+                if !access.ordered {
+                    access.cost += sort_cost(access.rows);
+                }
+                if access.cost < best.cost {
+                    best = access;
+                }
+            }
+        }
+        best
+    }
+
+    fn index_access(
+        &self,
+        item: u16,
+        relation: &Relation,
+        position: u16,
+        conditions: &[&Expr],
+        sort: &[SortKey],
+        limited: bool,
+    ) -> Option<Access> {
+        let index = &relation.indexes[position as usize];
+        let mut equals = Vec::new();
+        let mut used = Vec::new();
+        let mut has_any = false;
+        let mut all_values = true;
+        let mut fan_out = 1.0;
+        let (mut lower, mut upper, mut prefix_of) = (None, None, None);
+        for key in &index.keys {
+            let mut found = None;
+            for (slot, condition) in conditions.iter().enumerate() {
+                match self.binding(condition, item, key) {
+                    Some(Binding::Equal(value)) => {
+                        found = Some((slot, IndexEquality::Value(value)));
+                        break;
+                    }
+                    Some(Binding::IsNull) if found.is_none() => {
+                        found = Some((slot, IndexEquality::IsNull));
+                    }
+                    Some(Binding::Any(list)) if found.is_none() && !has_any => {
+                        found = Some((slot, IndexEquality::AnyOf(list)));
+                    }
+                    _ => {}
+                }
+            }
+            match found {
+                Some((slot, equality)) => {
+                    match &equality {
+                        IndexEquality::Value(_) => {}
+                        IndexEquality::IsNull => all_values = false,
+                        IndexEquality::AnyOf(any) => {
+                            all_values = false;
+                            has_any = true;
+                            fan_out = match any {
+                                AnyOf::List(list) => list.len() as f64,
+                                AnyOf::Array(_) => 10.0,
+                            };
+                        }
+                    }
+                    used.push(slot);
+                    equals.push(equality);
+                }
+                None => {
+                    (lower, upper) = self.bounds(item, key, conditions, &mut used);
+                    if lower.is_none() && upper.is_none() {
+                        prefix_of = self.pattern(item, key, conditions);
+                    }
+                    break;
+                }
+            }
+        }
+        let single_row = index.unique && index.immediate && all_values && equals.len() == index.keys.len();
+        let (ordered, backward) = match has_any {
+            true => (false, false),
+            false => self.index_order(item, index, equals.len(), single_row, sort),
+        };
+        let gives_order = ordered && !sort.is_empty();
+        // A predicate alone makes a partial index worth reading.
+        let bound_keys = !equals.is_empty() || lower.is_some() || upper.is_some() || prefix_of.is_some();
+        if !bound_keys && !gives_order && index.predicate.is_none() {
+            return None;
+        }
+        let held = index_rows(relation, index, &self.items);
+        let mut visited = match equals.len() {
+            0 => held,
+            bound => prefix_rows(held, index, bound) * fan_out,
+        };
+        for bound in [&lower, &upper] {
+            if bound.is_some() {
+                visited *= 1.0 / 3.0;
+            }
+        }
+        if prefix_of.is_some() {
+            visited *= PREFIX_PART;
+        }
+        let rest: f64 = (0..conditions.len())
+            .filter(|&slot| !used.contains(&slot) && !self.is_in_predicate(index, item, conditions[slot]))
+            .map(|slot| selectivity(conditions[slot], &self.items))
+            .product();
+        let rows = if single_row {
+            1.0
+        } else {
+            (visited * rest).max(1.0)
+        };
+        let mut cost = DESCENT_COST * fan_out + visited.max(1.0) * FETCH_COST;
+        // With LIMIT an ordered scan stops early.
+        if ordered && limited && !sort.is_empty() && !single_row {
+            cost = DESCENT_COST + (visited * FETCH_COST).min(100.0 / rest.max(0.001));
+        }
+        let index = Some(position);
+        let ordered = ordered && !sort.is_empty();
+        Some(Access {
+            index,
+            equals,
+            lower,
+            upper,
+            prefix_of,
+            backward,
+            single_row,
+            used,
+            rows,
+            cost,
+            ordered,
+        })
+    }
+
+    /// A pattern that the key behind the equal ones must be LIKE.
+    fn pattern(&self, item: u16, key: &IndexKey, conditions: &[&Expr]) -> Option<Expr> {
+        conditions
+            .iter()
+            .find_map(|condition| match self.binding(condition, item, key)? {
+                Binding::Like(pattern) => Some(pattern),
+                _ => None,
+            })
+    }
+
+    /// Bounds on the key behind the equal ones, in terms of values (whatever the key's direction).
+    fn bounds(
+        &self,
+        item: u16,
+        key: &IndexKey,
+        conditions: &[&Expr],
+        used: &mut Vec<usize>,
+    ) -> (Option<IndexBound>, Option<IndexBound>) {
+        let (mut lower, mut upper) = (None, None);
+        for (slot, condition) in conditions.iter().enumerate() {
+            let Some(Binding::Bound(comparison, value, fit)) = self.binding(condition, item, key) else {
+                continue;
+            };
+            let (side, inclusive) = match comparison {
+                Comparison::Greater => (&mut lower, false),
+                Comparison::GreaterOrEqual => (&mut lower, true),
+                Comparison::Less => (&mut upper, false),
+                Comparison::LessOrEqual => (&mut upper, true),
+                Comparison::Equal | Comparison::NotEqual => continue,
+            };
+            if side.is_none() {
+                *side = Some(IndexBound { value, inclusive });
+                if fit == Fit::Exact {
+                    used.push(slot);
+                }
+            }
+        }
+        (lower, upper)
+    }
+
+    /// Does the index yield the wanted order behind `bound` equal keys, and in which direction?
+    fn index_order(
+        &self,
+        item: u16,
+        index: &IndexDescription,
+        bound: usize,
+        single_row: bool,
+        sort: &[SortKey],
+    ) -> (bool, bool) {
+        if single_row || sort.is_empty() {
+            return (true, false);
+        }
+        let mut backward = None;
+        let mut key = bound;
+        for wanted in sort {
+            // A column bound by equality has one value: any order will do.
+            if index.keys[..bound]
+                .iter()
+                .any(|key| self.is_key(&wanted.expr, item, key))
+            {
+                continue;
+            }
+            let Some(next) = index.keys.get(key) else {
+                return (false, false);
+            };
+            if !self.is_key(&wanted.expr, item, next) {
+                return (false, false);
+            }
+            let reversed = next.descending != wanted.descending;
+            let nulls = next.nulls_first != wanted.nulls_first;
+            if reversed != nulls || backward.is_some_and(|known| known != reversed) {
+                return (false, false);
+            }
+            backward = Some(reversed);
+            key += 1;
+        }
+        (true, backward.unwrap_or(false))
+    }
+
+    /// The index on which `column` is the first key behind keys bound by equality: for min and max.
+    pub(super) fn extremum_access(
+        &self,
+        item: u16,
+        relation: &Relation,
+        conditions: &[&Expr],
+        sort: &SortKey,
+    ) -> Option<Access> {
+        let mut best: Option<Access> = None;
+        for (position, index) in relation.indexes.iter().enumerate() {
+            if !index.valid {
+                continue;
+            }
+            self.note_hidden(index, item, conditions);
+            if !self.predicate_implied(index, item, conditions) {
+                continue;
+            }
+            let sort = std::slice::from_ref(sort);
+            let Some(access) = self.index_access(item, relation, position as u16, conditions, sort, true)
+            else {
+                continue;
+            };
+            let better = best
+                .as_ref()
+                .is_none_or(|known| access.equals.len() > known.equals.len());
+            if access.ordered && better {
+                best = Some(access);
+            }
+        }
+        best
+    }
+
+    /// A partial index serves if its predicate follows from the conditions.
+    fn predicate_implied(&self, index: &IndexDescription, item: u16, conditions: &[&Expr]) -> bool {
+        match &index.predicate {
+            None => true,
+            Some((_, predicate)) => implied(&over_item(predicate, item), conditions),
+        }
+    }
+
+    /// Notes if a parameter may stand where a constant would make the index useful.
+    fn note_hidden(&self, index: &IndexDescription, item: u16, conditions: &[&Expr]) {
+        if self.constants_matter.get() {
+            return;
+        }
+        let expressions = index.keys.iter().filter_map(|key| match &key.target {
+            IndexKeyTarget::Expression(_, expr) => Some(expr),
+            IndexKeyTarget::Column(_) => None,
+        });
+        let parts = expressions.chain(index.predicate.as_ref().map(|(_, predicate)| predicate));
+        for part in parts.filter(|part| part.any(&mut |inner| matches!(inner, Expr::Constant(..)))) {
+            let hidden = |condition: &&Expr| {
+                condition.any(&mut |inner| matches!(inner, Expr::Parameter { .. }))
+                    && condition.any(&mut |inner| match inner {
+                        Expr::Variable { relation, column, .. } => *relation == item && reads(part, *column),
+                        _ => false,
+                    })
+            };
+            if conditions.iter().any(hidden) {
+                self.constants_matter.set(true);
+            }
+        }
+    }
+
+    /// Do all rows of the index satisfy the condition?
+    fn is_in_predicate(&self, index: &IndexDescription, item: u16, condition: &Expr) -> bool {
+        index
+            .predicate
+            .as_ref()
+            .is_some_and(|(_, predicate)| implied(condition, &[&over_item(predicate, item)]))
+    }
+}
+
+/// Does a stored expression read this column?
+fn reads(stored: &Expr, column: u16) -> bool {
+    stored.any(&mut |inner| matches!(inner, Expr::Column { index, .. } if *index == column))
+}
+
+/// A stored expression over the relation's row as one over the item's variables.
+fn over_item(stored: &Expr, item: u16) -> Expr {
+    let mut expr = stored.clone();
+    expr.rewrite(&mut |inner| match inner {
+        Expr::Column { index, ty } if *index < FIRST_SYSTEM_COLUMN => Some(Expr::Variable {
+            relation: item,
+            column: *index,
+            ty: *ty,
+            location: -1,
+        }),
+        _ => None,
+    });
+    expr
+}

@@ -1,0 +1,738 @@
+//! What stands above the joins: groups, windows, order, distinct rows, locks, limits, the target list.
+//!
+//! Order of nodes: joins, Aggregate, Window, ProjectSet, Sort, LockRows, Limit, Project. With DISTINCT the projection
+//! comes first. An aggregate that is the least or greatest value of an index reads one entry.
+
+use mote_common::SqlResult;
+use mote_types::{Datum, oid};
+
+use super::{Joined, Planner, Slot};
+use crate::plan::node::{Aggregate, Append, Node, ProjectSetColumn, RowLock, RowMark, ScanId, Window};
+use mote_sql::bind::query::{
+    BoundDistinct, BoundQuery, BoundTarget, FromTree, GROUP_KEY, GROUPING_CALL, Grouping, ItemKind,
+    QueryBody, ROW_MARK, SelectBody,
+};
+use mote_sql::catalog::RelationKind;
+use mote_sql::clause::SetOperationKind;
+use mote_sql::expr::{Expr, SortKey};
+
+impl Planner<'_> {
+    /// Plans a query. Its row starts with the targets in order; with `exact` nothing follows them.
+    pub(super) fn query(&mut self, mut query: BoundQuery, exact: bool) -> SqlResult<Joined> {
+        let placeholder = QueryBody::Values {
+            item: 0,
+            rows: Vec::new(),
+        };
+        match std::mem::replace(&mut query.body, placeholder) {
+            QueryBody::Select(body) => {
+                let marks = self.marks;
+                let planned = self.select(query, *body, exact);
+                self.marks = marks;
+                planned
+            }
+            QueryBody::Values { item, rows } => {
+                let width = rows.first().map_or(0, Vec::len);
+                let mut resolved = rows;
+                for expr in resolved.iter_mut().flatten() {
+                    mote_sql::expr::simplify(expr, self.folder);
+                    self.resolve(expr, &[])?;
+                }
+                let layout = (0..width).map(|column| (item, column as u16)).collect();
+                let rows = resolved.len() as f64;
+                let node = Node::Values { rows: resolved };
+                let joined = Joined {
+                    node,
+                    layout,
+                    items: vec![item],
+                    rows,
+                    cost: rows,
+                    ordered: false,
+                };
+                self.finish(query, joined, exact)
+            }
+            QueryBody::SetOperation {
+                item,
+                kind,
+                all,
+                left,
+                right,
+            } => {
+                let width = left.targets.len();
+                let node = self.set_operation(kind, all, *left, *right)?;
+                let layout = (0..width).map(|column| (item, column as u16)).collect();
+                let joined = Joined {
+                    layout,
+                    items: vec![item],
+                    ordered: false,
+                    ..node
+                };
+                self.finish(query, joined, exact)
+            }
+        }
+    }
+
+    fn set_operation(
+        &mut self,
+        kind: SetOperationKind,
+        all: bool,
+        left: BoundQuery,
+        right: BoundQuery,
+    ) -> SqlResult<Joined> {
+        let left = self.query(left, true)?;
+        let right = self.query(right, true)?;
+        let (rows, cost) = (left.rows + right.rows, left.cost + right.cost);
+        let node = match kind {
+            SetOperationKind::Union => {
+                let mut inputs = Vec::new();
+                for arm in [left.node, right.node] {
+                    match arm {
+                        Node::Append(append) if append.merge.is_empty() && append.pruning.is_none() => {
+                            inputs.extend(append.inputs)
+                        }
+                        other => inputs.push(other),
+                    }
+                }
+                let append = Node::Append(Box::new(Append {
+                    inputs,
+                    merge: Vec::new(),
+                    pruning: None,
+                }));
+                if all {
+                    append
+                } else {
+                    Node::Distinct {
+                        input: Box::new(append),
+                        on: None,
+                    }
+                }
+            }
+            _ => Node::SetOperation {
+                kind,
+                all,
+                left: Box::new(left.node),
+                right: Box::new(right.node),
+            },
+        };
+        Ok(Joined {
+            node,
+            layout: Vec::new(),
+            items: Vec::new(),
+            rows,
+            cost,
+            ordered: false,
+        })
+    }
+
+    fn select(&mut self, mut query: BoundQuery, mut body: SelectBody, exact: bool) -> SqlResult<Joined> {
+        self.rewrite(&mut query, &mut body)?;
+        self.marks = !query.locks.is_empty();
+        self.writes |= self.marks;
+        self.note_needed(&query, &body);
+        if let Some(joined) = self.extremum(&mut body)? {
+            let joined = self.above_joins(body, joined)?;
+            return self.finish(query, joined, exact);
+        }
+        let direct = body.grouping.is_none() && body.windows.is_empty() && body.sets.is_none();
+        let sort = match direct && query.distinct.is_none() {
+            true => query.order_by.clone(),
+            false => Vec::new(),
+        };
+        let (from, filter) = (std::mem::take(&mut body.from), std::mem::take(&mut body.filter));
+        let late_sets = match sets_follow_distinct(&query, &body) {
+            true => body.sets.take(),
+            false => None,
+        };
+        let joined = self.joins(from, filter, &sort, query.limit.is_some())?;
+        let joined = self.above_joins(body, joined)?;
+        self.finish_with_sets(query, joined, exact, late_sets)
+    }
+
+    /// Columns that anything above the joins reads, targets first: scans yield them in that order.
+    fn note_needed(&mut self, query: &BoundQuery, body: &SelectBody) {
+        let mut exprs: Vec<&Expr> = query.targets.iter().map(|target| &target.expr).collect();
+        exprs.extend(query.order_by.iter().map(|key| &key.expr));
+        if let Some(BoundDistinct::On(on)) = &query.distinct {
+            exprs.extend(on);
+        }
+        exprs.extend(query.limit.iter().chain(&query.offset));
+        if let Some(grouping) = &body.grouping {
+            exprs.extend(grouping.keys.iter().chain(&grouping.having));
+        }
+        for expr in exprs {
+            self.need(expr);
+        }
+        let mut inner = Vec::new();
+        let mut body = SelectBody {
+            from: Vec::new(),
+            filter: Vec::new(),
+            ..body.clone_upper()
+        };
+        body.for_each_expr_mut(&mut |expr| inner.push(expr.clone()));
+        inner.iter().for_each(|expr| self.need(expr));
+    }
+
+    /// min and max of the first free key of an index: the aggregate gets one row.
+    fn extremum(&mut self, body: &mut SelectBody) -> SqlResult<Option<Joined>> {
+        let Some(grouping) = &body.grouping else {
+            return Ok(None);
+        };
+        let ([call], [FromTree::Item(item)]) = (grouping.calls.as_slice(), body.from.as_slice()) else {
+            return Ok(None);
+        };
+        if !grouping.keys.is_empty() || !grouping.sets.is_empty() || call.distinct || call.filter.is_some() {
+            return Ok(None);
+        }
+        let descending = match call.aggregate.signature().name {
+            "min" => false,
+            "max" => true,
+            _ => return Ok(None),
+        };
+        let [argument @ Expr::Variable { .. }] = call.arguments.as_slice() else {
+            return Ok(None);
+        };
+        let ItemKind::Relation(relation) = &self.items[*item as usize].kind else {
+            return Ok(None);
+        };
+        if relation.kind != RelationKind::Table {
+            return Ok(None);
+        }
+        let (item, relation, argument) = (*item, relation.clone(), argument.clone());
+        let key = SortKey {
+            expr: argument.clone(),
+            descending,
+            nulls_first: descending,
+        };
+        let borrowed: Vec<&Expr> = body.filter.iter().collect();
+        let not_null = Expr::IsNotNull(Box::new(argument));
+        let scan = match self.items[item as usize].expansion.clone() {
+            None => {
+                let Some(access) = self.extremum_access(item, &relation, &borrowed, &key) else {
+                    return Ok(None);
+                };
+                let mut conditions = std::mem::take(&mut body.filter);
+                conditions.push(not_null);
+                self.scan(item, relation, access, conditions)?
+            }
+            Some(expansion) => {
+                let Some(members) = self.member_extremum_accesses(item, &expansion, &borrowed, &key) else {
+                    return Ok(None);
+                };
+                let mut conditions = std::mem::take(&mut body.filter);
+                conditions.push(not_null);
+                self.append(item, &expansion, members, conditions, std::slice::from_ref(&key))?
+            }
+        };
+        body.from.clear();
+        let one = Expr::Constant(Datum::Int8(1), mote_types::ColumnType::INT8);
+        let node = Node::Limit {
+            input: Box::new(scan.node),
+            count: Some(one),
+            offset: None,
+            with_ties: None,
+        };
+        Ok(Some(Joined {
+            node,
+            rows: 1.0,
+            cost: 10.0,
+            ..scan
+        }))
+    }
+
+    /// Groups, windows and sets.
+    fn above_joins(&mut self, body: SelectBody, joined: Joined) -> SqlResult<Joined> {
+        let SelectBody {
+            grouping,
+            windows,
+            sets,
+            ..
+        } = body;
+        let mut joined = joined;
+        if let Some(grouping) = grouping {
+            joined = self.aggregate(grouping, joined)?;
+        }
+        for window in windows {
+            joined = self.window(window, joined)?;
+        }
+        if let Some((item, calls)) = sets {
+            joined = self.project_sets(item, calls, joined)?;
+        }
+        Ok(joined)
+    }
+
+    fn aggregate(&mut self, grouping: Grouping, joined: Joined) -> SqlResult<Joined> {
+        let Grouping {
+            item,
+            sets_below,
+            keys,
+            sets,
+            calls,
+            groupings,
+            having,
+        } = grouping;
+        let joined = match sets_below {
+            Some((item, calls)) => self.project_sets(item, calls, joined)?,
+            None => joined,
+        };
+        let mut group_by = keys;
+        for key in &mut group_by {
+            self.resolve(key, &joined.layout)?;
+        }
+        let mut calls = calls;
+        for call in &mut calls {
+            let mut result = Ok(());
+            mote_sql::expr::aggregate_call_exprs(call, &mut |expr| {
+                if result.is_ok() {
+                    result = self.resolve(expr, &joined.layout);
+                }
+            });
+            result?;
+        }
+        let keys = (0..group_by.len()).map(|key| (item, GROUP_KEY + key as u16));
+        let layout: Vec<Slot> = keys
+            .chain((0..calls.len()).map(|call| (item, call as u16)))
+            .chain((0..groupings.len()).map(|call| (item, GROUPING_CALL + call as u16)))
+            .collect();
+        let rows = if group_by.is_empty() {
+            1.0
+        } else {
+            (joined.rows / 10.0).max(1.0)
+        };
+        let cost = joined.cost + joined.rows;
+        let node = Aggregate {
+            input: joined.node,
+            group_by,
+            grouping_sets: sets,
+            calls,
+            groupings,
+        };
+        let grouped = Joined {
+            node: Node::Aggregate(Box::new(node)),
+            layout,
+            items: vec![item],
+            rows,
+            cost,
+            ordered: false,
+        };
+        if having.is_empty() {
+            Ok(grouped)
+        } else {
+            self.filtered(grouped, having)
+        }
+    }
+
+    fn window(&mut self, window: mote_sql::bind::query::BoundWindow, joined: Joined) -> SqlResult<Joined> {
+        let mote_sql::bind::query::BoundWindow {
+            item,
+            mut partition_by,
+            mut order_by,
+            mut calls,
+        } = window;
+        for expr in &mut partition_by {
+            self.resolve(expr, &joined.layout)?;
+        }
+        for key in &mut order_by {
+            self.resolve(&mut key.expr, &joined.layout)?;
+        }
+        for call in &mut calls {
+            let mut result = Ok(());
+            mote_sql::expr::window_call_exprs(call, &mut |expr| {
+                if result.is_ok() {
+                    result = self.resolve(expr, &joined.layout);
+                }
+            });
+            result?;
+        }
+        let partition = |expr: &Expr| SortKey {
+            expr: expr.clone(),
+            descending: false,
+            nulls_first: false,
+        };
+        let keys: Vec<SortKey> = partition_by
+            .iter()
+            .map(partition)
+            .chain(order_by.iter().cloned())
+            .collect();
+        let input = match keys.is_empty() {
+            true => joined.node,
+            false => Node::Sort {
+                input: Box::new(joined.node),
+                keys,
+                limit: None,
+            },
+        };
+        let mut layout = joined.layout;
+        layout.extend((0..calls.len()).map(|call| (item, call as u16)));
+        let node = Node::Window(Box::new(Window {
+            input,
+            partition_by,
+            order_by,
+            calls,
+        }));
+        let cost = joined.cost + joined.rows * 3.0;
+        Ok(Joined {
+            node,
+            layout,
+            ordered: false,
+            cost,
+            ..joined
+        })
+    }
+
+    fn project_sets(&mut self, item: u16, calls: Vec<Expr>, joined: Joined) -> SqlResult<Joined> {
+        let mut columns: Vec<ProjectSetColumn> = Vec::with_capacity(joined.layout.len() + calls.len());
+        for (index, (relation, column)) in joined.layout.iter().enumerate() {
+            let ty = self.column_type(*relation, *column);
+            columns.push(ProjectSetColumn::Scalar(Expr::Column {
+                index: index as u16,
+                ty,
+            }));
+        }
+        let mut layout = joined.layout.clone();
+        for (position, mut call) in calls.into_iter().enumerate() {
+            self.resolve(&mut call, &joined.layout)?;
+            columns.push(ProjectSetColumn::Set(call));
+            layout.push((item, position as u16));
+        }
+        let node = Node::ProjectSet {
+            input: Box::new(joined.node),
+            columns,
+        };
+        let rows = joined.rows * super::estimate::FUNCTION_ROWS;
+        Ok(Joined {
+            node,
+            layout,
+            rows,
+            ordered: false,
+            ..joined
+        })
+    }
+
+    fn finish(&mut self, query: BoundQuery, joined: Joined, exact: bool) -> SqlResult<Joined> {
+        self.finish_with_sets(query, joined, exact, None)
+    }
+
+    /// Order, distinct rows, sets that follow them, locks, limit, targets.
+    fn finish_with_sets(
+        &mut self,
+        query: BoundQuery,
+        joined: Joined,
+        exact: bool,
+        late_sets: Option<(u16, Vec<Expr>)>,
+    ) -> SqlResult<Joined> {
+        let BoundQuery {
+            targets,
+            distinct,
+            order_by,
+            limit,
+            offset,
+            with_ties,
+            locks,
+            ..
+        } = query;
+        let mut bounds = (limit, offset);
+        for bound in bounds.0.iter_mut().chain(&mut bounds.1) {
+            self.resolve(bound, &[])?;
+        }
+        if let Some(BoundDistinct::All) = distinct {
+            return self.finish_distinct(targets, order_by, bounds, with_ties, joined);
+        }
+        let unstable = order_by
+            .iter()
+            .any(|key| key.expr.is_volatile() || key.expr.contains_subplan());
+        if unstable && locks.is_empty() {
+            return self.finish_unstable(targets, order_by, bounds, joined);
+        }
+        let mut joined = joined;
+        let mut keys = order_by;
+        for key in &mut keys {
+            self.resolve(&mut key.expr, &joined.layout)?;
+        }
+        let mut on = None;
+        if let Some(BoundDistinct::On(exprs)) = distinct {
+            let mut resolved = exprs;
+            for expr in &mut resolved {
+                self.resolve(expr, &joined.layout)?;
+            }
+            for expr in &resolved {
+                if !keys.iter().any(|key| key.expr.same(expr)) {
+                    keys.push(SortKey {
+                        expr: expr.clone(),
+                        descending: false,
+                        nulls_first: false,
+                    });
+                }
+            }
+            on = Some(resolved);
+        }
+        let ties = with_ties.then(|| keys.clone());
+        if !keys.is_empty() && !joined.ordered {
+            let wanted = match on.is_none() && locks.is_empty() && !with_ties {
+                true => sort_limit(&bounds),
+                false => None,
+            };
+            let node = Node::Sort {
+                input: Box::new(joined.node),
+                keys,
+                limit: wanted,
+            };
+            joined = Joined {
+                node,
+                ordered: true,
+                ..joined
+            };
+        }
+        if let Some(on) = on {
+            let node = Node::Distinct {
+                input: Box::new(joined.node),
+                on: Some(on),
+            };
+            joined = Joined { node, ..joined };
+        }
+        if let Some((item, calls)) = late_sets {
+            joined = self.project_sets(item, calls, joined)?;
+        }
+        if !locks.is_empty() {
+            joined = self.lock_rows(&locks, joined)?;
+        }
+        let joined = limited(joined, bounds, ties);
+        self.project(targets, joined, exact)
+    }
+
+    fn lock_rows(&mut self, locks: &[mote_sql::bind::query::BoundLock], joined: Joined) -> SqlResult<Joined> {
+        let mut rows = Vec::with_capacity(locks.len());
+        for lock in locks {
+            let mark = joined
+                .layout
+                .iter()
+                .position(|slot| *slot == (lock.item, ROW_MARK));
+            let (Some(mark), ItemKind::Relation(relation)) = (mark, &self.items[lock.item as usize].kind)
+            else {
+                return Err(mote_common::SqlError::unsupported(
+                    "row locks on the inside of a grouped or outer query",
+                ));
+            };
+            rows.push(RowLock {
+                scan: ScanId(lock.item),
+                relations: self.marked_relations(lock.item, relation),
+                mark: mark as u16,
+                strength: lock.strength,
+                wait: lock.wait,
+            });
+        }
+        let marks = row_marks(&joined.layout);
+        let node = Node::LockRows {
+            input: Box::new(joined.node),
+            locks: rows,
+            marks,
+        };
+        Ok(Joined { node, ..joined })
+    }
+
+    /// The target list as the last step, left out where the row already has its form.
+    fn project(&mut self, targets: Vec<BoundTarget>, joined: Joined, exact: bool) -> SqlResult<Joined> {
+        let mut columns: Vec<Expr> = targets.into_iter().map(|target| target.expr).collect();
+        for column in &mut columns {
+            self.resolve(column, &joined.layout)?;
+        }
+        let in_place = columns.iter().enumerate().all(
+            |(position, column)| matches!(column, Expr::Column { index, .. } if *index as usize == position),
+        );
+        if in_place && (!exact || columns.len() == joined.layout.len()) {
+            return Ok(joined);
+        }
+        let node = match joined.node {
+            // SELECT without FROM: one node does it all. A row of constants that FROM yields stays below, to be read.
+            Node::Result {
+                columns: inner,
+                filter,
+            } if inner.is_empty() => Node::Result { columns, filter },
+            node => Node::Project {
+                input: Box::new(node),
+                columns,
+            },
+        };
+        Ok(Joined {
+            node,
+            layout: Vec::new(),
+            ..joined
+        })
+    }
+
+    /// DISTINCT: project, drop duplicates, then sort by output columns.
+    fn finish_distinct(
+        &mut self,
+        targets: Vec<BoundTarget>,
+        order_by: Vec<SortKey>,
+        bounds: (Option<Expr>, Option<Expr>),
+        with_ties: bool,
+        joined: Joined,
+    ) -> SqlResult<Joined> {
+        let exprs: Vec<Expr> = targets.iter().map(|target| target.expr.clone()).collect();
+        let projected = self.project(targets, joined, true)?;
+        let rows = (projected.rows / 2.0).max(1.0);
+        let node = Node::Distinct {
+            input: Box::new(projected.node),
+            on: None,
+        };
+        let keys: Vec<SortKey> = order_by
+            .into_iter()
+            .filter_map(|key| {
+                let position = exprs.iter().position(|expr| expr.same(&key.expr))?;
+                let expr = Expr::Column {
+                    index: position as u16,
+                    ty: exprs[position].ty(),
+                };
+                Some(SortKey { expr, ..key })
+            })
+            .collect();
+        let ties = with_ties.then(|| keys.clone());
+        let node = match keys.is_empty() {
+            true => node,
+            false => {
+                let limit = if with_ties { None } else { sort_limit(&bounds) };
+                Node::Sort {
+                    input: Box::new(node),
+                    keys,
+                    limit,
+                }
+            }
+        };
+        Ok(limited(
+            Joined {
+                node,
+                rows,
+                layout: Vec::new(),
+                ..projected
+            },
+            bounds,
+            ties,
+        ))
+    }
+
+    /// Sort keys that must be computed once: they become columns, and leave again after the sort.
+    fn finish_unstable(
+        &mut self,
+        targets: Vec<BoundTarget>,
+        order_by: Vec<SortKey>,
+        bounds: (Option<Expr>, Option<Expr>),
+        joined: Joined,
+    ) -> SqlResult<Joined> {
+        let width = targets.len();
+        let mut columns: Vec<Expr> = targets.into_iter().map(|target| target.expr).collect();
+        let types: Vec<_> = columns.iter().map(Expr::ty).collect();
+        let mut keys = Vec::with_capacity(order_by.len());
+        for key in order_by {
+            let ty = key.expr.ty();
+            let position = columns
+                .iter()
+                .position(|column| column.same(&key.expr))
+                .unwrap_or_else(|| {
+                    columns.push(key.expr.clone());
+                    columns.len() - 1
+                });
+            keys.push(SortKey {
+                expr: Expr::Column {
+                    index: position as u16,
+                    ty,
+                },
+                ..key
+            });
+        }
+        for column in &mut columns {
+            self.resolve(column, &joined.layout)?;
+        }
+        let extra = columns.len() > width;
+        let node = Node::Project {
+            input: Box::new(joined.node),
+            columns,
+        };
+        let node = Node::Sort {
+            input: Box::new(node),
+            keys,
+            limit: sort_limit(&bounds),
+        };
+        let sorted = limited(
+            Joined {
+                node,
+                layout: Vec::new(),
+                ..joined
+            },
+            bounds,
+            None,
+        );
+        if !extra {
+            return Ok(sorted);
+        }
+        let visible = types.into_iter().enumerate();
+        let columns = visible
+            .map(|(index, ty)| Expr::Column {
+                index: index as u16,
+                ty,
+            })
+            .collect();
+        let node = Node::Project {
+            input: Box::new(sorted.node),
+            columns,
+        };
+        Ok(Joined {
+            node,
+            layout: Vec::new(),
+            ..sorted
+        })
+    }
+}
+
+/// DISTINCT ON with an ORDER BY picks its rows first and multiplies them then, as in PostgreSQL, unless a
+/// set-returning function of the target list is one of the keys.
+fn sets_follow_distinct(query: &BoundQuery, body: &SelectBody) -> bool {
+    let (Some((item, _)), Some(BoundDistinct::On(on))) = (&body.sets, &query.distinct) else {
+        return false;
+    };
+    let reads_set = |expr: &Expr| {
+        expr.any(&mut |inner| matches!(inner, Expr::Variable { relation, .. } if relation == item))
+    };
+    let sorts = query.order_by.iter().map(|key| &key.expr);
+    !query.order_by.is_empty() && !on.iter().chain(sorts).any(reads_set)
+}
+
+/// All row marks of a row.
+pub(super) fn row_marks(layout: &[Slot]) -> Vec<RowMark> {
+    let marks = layout.iter().enumerate().filter(|(_, slot)| slot.1 == ROW_MARK);
+    marks
+        .map(|(position, slot)| RowMark {
+            scan: ScanId(slot.0),
+            mark: position as u16,
+        })
+        .collect()
+}
+
+fn limited(joined: Joined, bounds: (Option<Expr>, Option<Expr>), with_ties: Option<Vec<SortKey>>) -> Joined {
+    let (count, offset) = bounds;
+    if count.is_none() && offset.is_none() {
+        return joined;
+    }
+    let rows = match &count {
+        Some(Expr::Constant(Datum::Int8(count), _)) => joined.rows.min(*count as f64).max(1.0),
+        Some(_) => joined.rows.min(100.0),
+        None => joined.rows,
+    };
+    let node = Node::Limit {
+        input: Box::new(joined.node),
+        count,
+        offset,
+        with_ties,
+    };
+    Joined { node, rows, ..joined }
+}
+
+/// How many rows of the sort are wanted, if that is an expression.
+fn sort_limit(bounds: &(Option<Expr>, Option<Expr>)) -> Option<Expr> {
+    match bounds {
+        (Some(count), None) => Some(count.clone()),
+        (Some(Expr::Constant(Datum::Int8(count), ty)), Some(Expr::Constant(Datum::Int8(offset), _))) => {
+            debug_assert_eq!(ty.oid, oid::INT8);
+            Some(Expr::Constant(Datum::Int8(count.checked_add(*offset)?), *ty))
+        }
+        _ => None,
+    }
+}

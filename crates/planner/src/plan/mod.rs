@@ -1,0 +1,97 @@
+//! Plans: immutable, shareable, free of session state. Read `node`, then this file; `walk` visits nodes without
+//! naming every form, `explain` and `deparse` show them. Their expressions are those of `mote_sql::expr`.
+//!
+//! A plan is keyed by statement text, parameter types, search_path and the settings that change meaning; it lists the
+//! objects it depends on with their versions, the table locks it needs and the privileges to check at execution.
+
+pub mod deparse;
+pub mod explain;
+pub mod node;
+pub mod walk;
+
+use std::sync::Arc;
+
+use mote_common::Oid;
+use mote_types::ColumnType;
+
+use mote_grammar::ast::Statement;
+use mote_sql::access::{Command, Dependency, RelationAccess};
+use mote_sql::routine::Routine;
+use node::Node;
+
+/// A statement ready to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub body: PlanBody,
+    /// Types of $1.., as declared or inferred.
+    pub parameters: Vec<ColumnType>,
+    /// Columns of the result; empty where the statement returns no rows.
+    pub output: Vec<OutputColumn>,
+    /// True where the statement yields a row set (SELECT, RETURNING, SHOW, EXPLAIN, ...), even of zero columns.
+    pub returns_rows: bool,
+    pub dependencies: Vec<Dependency>,
+    pub relations: Vec<RelationAccess>,
+    /// A partial or expression index was out of reach that constants in place of parameters might have opened.
+    pub constants_matter: bool,
+    /// Functions of users that it calls: EXECUTE is checked each time the plan runs.
+    pub routines: Vec<Arc<Routine>>,
+}
+
+impl Plan {
+    /// Of a statement that does nothing: an empty text.
+    pub fn empty() -> Plan {
+        Plan {
+            body: PlanBody::Utility(Arc::new(Statement::Unsupported("empty statement"))),
+            parameters: Vec::new(),
+            output: Vec::new(),
+            returns_rows: false,
+            dependencies: Vec::new(),
+            relations: Vec::new(),
+            constants_matter: false,
+            routines: Vec::new(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum PlanBody {
+    Query(Box<QueryPlan>),
+    /// Everything that is not SELECT, INSERT, UPDATE, DELETE, VALUES or MERGE: executed from its tree.
+    Utility(Arc<Statement>),
+}
+
+#[derive(Clone, Debug)]
+pub struct QueryPlan {
+    pub root: Node,
+    pub command: Command,
+    /// Takes the tail snapshot (writes or locks rows) instead of the acknowledged one.
+    pub writes: bool,
+    /// As long as it has written and answered nothing it can begin again: it calls nothing volatile, fires no triggers.
+    pub restartable: bool,
+    pub subplans: Vec<Node>,
+    /// WITH queries by number. Data-modifying ones run to completion even if nobody reads them.
+    pub ctes: Vec<CtePlan>,
+    /// How many exec parameters the executor must provide.
+    pub exec_parameters: u16,
+    /// Number of leading columns of the root's rows that are results; hidden ones (row marks) follow.
+    pub visible_columns: u16,
+    /// Planner's guess, for EXPLAIN.
+    pub estimated_rows: f64,
+}
+
+#[derive(Clone, Debug)]
+pub struct CtePlan {
+    pub name: String,
+    pub node: Node,
+    pub modifies: bool,
+}
+
+/// One field of a RowDescription.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputColumn {
+    pub name: String,
+    pub ty: ColumnType,
+    /// The base table and attribute number if the column is one, else zero.
+    pub table: Oid,
+    pub attribute: i16,
+}
