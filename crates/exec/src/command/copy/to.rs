@@ -2,9 +2,6 @@
 //!
 //! Each row is one message to the client, as the protocol has it; a header or signature goes with the first.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_sql::ast::{self, CopyTarget, ParsedStatement, Statement, deparse};
@@ -18,6 +15,7 @@ use super::super::internal;
 use super::binary::SIGNATURE;
 use super::options::{CopyOptions, Format, Header};
 use crate::context::StatementContext;
+use crate::server_files::FileWriter;
 
 /// COPY of a table's columns.
 pub(super) fn table(
@@ -128,7 +126,7 @@ fn run(
 /// Where the bytes go.
 enum Output {
     Client,
-    File { file: BufWriter<File>, path: String },
+    File { file: FileWriter, path: String },
 }
 
 impl Output {
@@ -155,12 +153,12 @@ impl Output {
                 "relative path not allowed for COPY to file",
             ));
         }
-        let file = File::create(&**path).map_err(|error| {
+        let file = FileWriter::create(path, context)?.map_err(|error| {
             super::file_error(&error, format!("could not open file \"{path}\" for writing"))
                 .hint("COPY TO instructs the PostgreSQL server process to write a file. You may want a client-side facility such as psql's \\copy.")
         })?;
         Ok(Output::File {
-            file: BufWriter::new(file),
+            file,
             path: path.to_string(),
         })
     }
@@ -168,7 +166,7 @@ impl Output {
     fn write(&mut self, bytes: &[u8], context: &mut StatementContext<'_>) -> SqlResult<()> {
         match self {
             Output::Client => context.host.copy_out(bytes),
-            Output::File { file, .. } => file.write_all(bytes).map_err(|error| {
+            Output::File { file, .. } => file.write(bytes, context)?.map_err(|error| {
                 SqlError::new(state::IO_ERROR, format!("could not write to COPY file: {error}"))
             }),
         }
@@ -177,8 +175,8 @@ impl Output {
     fn finish(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         match self {
             Output::Client => context.host.finish_copy_out(),
-            Output::File { mut file, path } => file
-                .flush()
+            Output::File { file, path } => file
+                .finish(context)?
                 .map_err(|error| super::file_error(&error, format!("could not close file \"{path}\""))),
         }
     }
