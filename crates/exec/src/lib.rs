@@ -10,7 +10,7 @@
 //!  7. `routine`, `plpgsql`: functions and procedures of users, called from expressions, CALL, DO and triggers.
 //!  8. `command`: statements that are not queries (DDL, COPY, SET, transaction control).
 //!  9. `catalog_store`: objects of users as rows of the engine, and the view that the binder reads.
-//! 10. `views`: pg_catalog and its kin as tables made by code.
+//! 10. `views`: pg_catalog and its kin as tables made by code; `server_files`: files, on threads of their own.
 //! 11. `embedded`: a session in process, for Rust programs and tests.
 //!
 //! Promises: runs to completion on the calling thread; whoever hosts the session decides how to wait (`host::Host`);
@@ -26,6 +26,7 @@ pub mod activity;
 pub mod directory;
 pub mod memory;
 pub mod context;
+mod server_files;
 pub mod check;
 pub mod database;
 pub mod session;

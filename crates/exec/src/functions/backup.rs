@@ -8,7 +8,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use mote_common::error::state;
 use mote_common::{Lsn, SqlError, SqlResult};
@@ -16,14 +15,12 @@ use mote_engine::WriteError;
 use mote_types::Datum;
 
 use super::{Body, CallSite, int4, int8, text};
-use crate::context::StatementContext;
 use crate::query::runtime::Runtime;
+use crate::server_files::elsewhere;
 use crate::write_error;
 
 /// Longest piece that one call reads.
 const READ_BYTES_MAX: i32 = 8 << 20;
-/// How often a parked session looks whether its piece was read.
-const LOOK_AGAIN_NS: u64 = 200_000;
 /// PostgreSQL's limit of a restore point's name, in bytes, with the end of its string.
 const RESTORE_POINT_BYTES: usize = 64;
 
@@ -104,42 +101,15 @@ fn read(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResul
     let (pid, database) = (runtime.session().pid, runtime.database().clone());
     let hold = database.backups().held.lock().get(&pid).cloned();
     let hold = hold.ok_or_else(no_backup)?;
-    let (sender, receiver) = sync_channel(1);
     let name = path.clone();
-    let reader = move || {
-        let piece = database.engine().read_held(&hold, &name, offset, bytes as usize);
-        // The receiver is gone when the statement was cancelled.
-        let _ = sender.send(piece);
-    };
-    std::thread::Builder::new()
-        .name("mote-backup".into())
-        .spawn(reader)
-        .map_err(|error| io_error("could not start a thread", &error))?;
-    match wait_for(runtime.context(), &receiver)? {
+    let reader = move || database.engine().read_held(&hold, &name, offset, bytes as usize);
+    match elsewhere(reader, runtime.context())? {
         Some(Ok(piece)) => Ok(Datum::Bytea(piece.into())),
         Some(Err(error)) => Err(io_error(&format!("could not read file \"{path}\""), &error)),
         None => Err(SqlError::new(
             state::UNDEFINED_FILE,
             format!("file \"{path}\" is not part of this backup"),
         )),
-    }
-}
-
-type Piece = Option<io::Result<Vec<u8>>>;
-
-/// Parks the session until the thread has answered.
-fn wait_for(context: &mut StatementContext<'_>, receiver: &Receiver<Piece>) -> SqlResult<Piece> {
-    loop {
-        match receiver.try_recv() {
-            Ok(piece) => return Ok(piece),
-            Err(TryRecvError::Disconnected) => {
-                return Err(SqlError::internal("the thread that reads a backup's file ended"));
-            }
-            Err(TryRecvError::Empty) => {
-                let at = context.session.clock.monotonic_ns() + LOOK_AGAIN_NS;
-                context.sleep_until(at)?;
-            }
-        }
     }
 }
 

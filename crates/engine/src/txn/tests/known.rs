@@ -3,12 +3,17 @@
 
 use super::*;
 use crate::lock::{AdvisoryKey, AdvisoryMode, AdvisoryScope, RowLockStrength, TableLockMode, WaitPolicy};
+use crate::table::RowWriter;
 use crate::table::{SequenceDefinition, SequenceId};
 use mote_common::Lsn;
+use mote_common::env::sim::FaultPlan;
 
 /// A row whose lock protects others, and a row that locks protect.
 const GUARD: i32 = 1;
 const DATA: i32 = 2;
+
+/// Log that an open transaction may keep.
+const KEPT_BYTES_MAX: u64 = 1 << 20;
 
 const KEY: AdvisoryKey = AdvisoryKey {
     database: 1,
@@ -413,4 +418,97 @@ fn plain_reads_read_what_was_acknowledged() {
         .expect("free");
     assert_eq!(plain_read(&f, &reader), 0);
     assert!(reader.commit().expect("it only read").seen < ts);
+}
+
+/// A transaction that has met a commit nobody has flushed, and has something to write itself; answers that commit, too.
+fn has_met_unflushed(f: &Fixture) -> (Transaction, Lsn) {
+    let (writer, _) = f.session(1);
+    f.set(&writer, DATA, 7).expect("free");
+    let ts = writer.commit().expect("the log takes it").seen;
+    let (asker, _) = f.session(2);
+    asker.note_view();
+    assert_eq!(plain_read(f, &asker), 7, "at the tail");
+    (asker, ts)
+}
+
+/// A row of 4 KiB.
+fn large_row(f: &Fixture, id: u32) -> Vec<u8> {
+    let mut writer = RowWriter::new(f.table.newest_layout());
+    writer.set_fixed4(0, id);
+    writer.set_fixed8(1, 0);
+    writer.set_variable(2, &[b'x'; 4096]);
+    writer.finish().expect("small").to_vec()
+}
+
+/// Others commit `rows` large rows; answers whether the log took them all.
+fn fill_log(f: &Fixture, rows: std::ops::Range<u32>) -> Result<(), CommitError> {
+    for id in rows {
+        let filler = f.begin();
+        filler.begin_statement(Access::Write);
+        filler
+            .insert(&f.table, &large_row(f, id))
+            .expect("there is memory");
+        filler.commit()?;
+        f.engine.log().flush_step();
+        f.engine.log().prepare_step();
+    }
+    Ok(())
+}
+
+/// A COMMIT that the log refuses tells its client what the transaction has met, as ROLLBACK does.
+#[test]
+fn a_commit_that_the_log_refuses_carries_what_it_met() {
+    const ENOUGH: u32 = 10_000;
+    let full = |f: &Fixture, asker: &Transaction| {
+        f.set(asker, GUARD, 1).expect("free");
+        f.disk.set_faults(FaultPlan {
+            capacity_bytes: Some(f.disk.used_bytes()),
+            ..FaultPlan::default()
+        });
+        let refused = fill_log(f, 100..ENOUGH).expect_err("the disk is full");
+        assert!(matches!(
+            refused,
+            CommitError::LogUnavailable {
+                reason: LogUnavailable::DiskFull,
+                ..
+            }
+        ));
+    };
+    let kept = |f: &Fixture, asker: &Transaction| {
+        asker.begin_statement(Access::Write);
+        // Enough for fragments, which keep the log that they stand in.
+        for id in ENOUGH..ENOUGH + 64 {
+            asker
+                .insert(&f.table, &large_row(f, id))
+                .expect("there is memory");
+        }
+        fill_log(f, 100..1000).expect("the log takes it");
+    };
+    let ways: [(LogUnavailable, &dyn Fn(&Fixture, &Transaction)); 2] = [
+        (LogUnavailable::DiskFull, &full),
+        (
+            LogUnavailable::KeepsTooMuch {
+                kept_bytes: 0,
+                limit_bytes: KEPT_BYTES_MAX,
+            },
+            &kept,
+        ),
+    ];
+    for (expected, spoil) in ways {
+        let mut config = config();
+        config.log.kept_bytes_max = KEPT_BYTES_MAX;
+        let f = Fixture::with(config);
+        f.load([(GUARD, 0), (DATA, 0)]);
+        let (asker, ts) = has_met_unflushed(&f);
+        spoil(&f, &asker);
+        let Err(CommitError::LogUnavailable { reason, receipt }) = asker.commit() else {
+            panic!("{expected:?} was expected");
+        };
+        let same = std::mem::discriminant(&reason) == std::mem::discriminant(&expected);
+        assert!(same, "{reason:?} {expected:?}");
+        assert!(
+            receipt.commit_ts.is_none() && receipt.seen >= ts,
+            "{reason:?} {receipt:?}"
+        );
+    }
 }

@@ -9,7 +9,7 @@ use mote_types::{Datum, input_binary};
 
 use super::from::{Place, Target};
 use super::lines::{Input, LINE_BYTES_MAX, malformed};
-use crate::host::Host;
+use crate::context::StatementContext;
 
 pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 /// Flag bits a reader may not ignore; none of them has a meaning any more.
@@ -35,26 +35,26 @@ impl Tuples {
         }
     }
 
-    pub fn header(&mut self, host: &mut dyn Host) -> SqlResult<()> {
-        match self.bytes(SIGNATURE.len(), host)? {
+    pub fn header(&mut self, context: &mut StatementContext<'_>) -> SqlResult<()> {
+        match self.bytes(SIGNATURE.len(), context)? {
             Some(bytes) if bytes == SIGNATURE => {}
             _ => return Err(malformed("COPY file signature not recognized")),
         }
         let flags = self
-            .int4(host)?
+            .int4(context)?
             .ok_or_else(|| malformed("invalid COPY file header (missing flags)"))?;
         if flags as u32 & CRITICAL_FLAGS != 0 {
             return Err(malformed("unrecognized critical flags in COPY file header"));
         }
         let extension = self
-            .int4(host)?
+            .int4(context)?
             .ok_or_else(|| malformed("invalid COPY file header (missing length)"))?;
         let wrong = || malformed("invalid COPY file header (wrong length)");
         let length = usize::try_from(extension)
             .ok()
             .filter(|length| *length <= LINE_BYTES_MAX)
             .ok_or_else(wrong)?;
-        self.bytes(length, host)?.ok_or_else(wrong)?;
+        self.bytes(length, context)?.ok_or_else(wrong)?;
         Ok(())
     }
 
@@ -64,16 +64,16 @@ impl Tuples {
         targets: &[Target],
         row: &mut [Datum],
         place: &mut Place,
-        host: &mut dyn Host,
+        context: &mut StatementContext<'_>,
     ) -> SqlResult<bool> {
         place.column = None;
         self.number += 1;
         // PostgreSQL takes an end without a trailer for the end of the data.
-        let Some(count) = self.int2(host)? else {
+        let Some(count) = self.int2(context)? else {
             return Ok(false);
         };
         if count == -1 {
-            if self.bytes(1, host)?.is_some() {
+            if self.bytes(1, context)?.is_some() {
                 return Err(malformed("received copy data after EOF marker"));
             }
             return Ok(false);
@@ -85,15 +85,15 @@ impl Tuples {
             )));
         }
         for target in targets {
-            row[target.position] = self.value(target, host).inspect_err(|_| {
+            row[target.position] = self.value(target, context).inspect_err(|_| {
                 place.column = Some((target.name.clone(), None));
             })?;
         }
         Ok(true)
     }
 
-    fn value(&mut self, target: &Target, host: &mut dyn Host) -> SqlResult<Datum> {
-        let length = self.int4(host)?.ok_or_else(unexpected_end)?;
+    fn value(&mut self, target: &Target, context: &mut StatementContext<'_>) -> SqlResult<Datum> {
+        let length = self.int4(context)?.ok_or_else(unexpected_end)?;
         if length == -1 {
             return Ok(Datum::Null);
         }
@@ -102,7 +102,7 @@ impl Tuples {
             return Err(malformed("invalid field size"));
         }
         let converter = self.converter;
-        let bytes = self.bytes(length, host)?.ok_or_else(unexpected_end)?;
+        let bytes = self.bytes(length, context)?.ok_or_else(unexpected_end)?;
         let Some(converter) = converter else {
             return input_binary(target.ty, bytes);
         };
@@ -111,20 +111,20 @@ impl Tuples {
         input_binary(target.ty, &recoded)
     }
 
-    fn int2(&mut self, host: &mut dyn Host) -> SqlResult<Option<i16>> {
-        let bytes = self.bytes(2, host)?;
+    fn int2(&mut self, context: &mut StatementContext<'_>) -> SqlResult<Option<i16>> {
+        let bytes = self.bytes(2, context)?;
         Ok(bytes.map(|bytes| i16::from_be_bytes(bytes.try_into().expect("two bytes were asked for"))))
     }
 
-    fn int4(&mut self, host: &mut dyn Host) -> SqlResult<Option<i32>> {
-        let bytes = self.bytes(4, host)?;
+    fn int4(&mut self, context: &mut StatementContext<'_>) -> SqlResult<Option<i32>> {
+        let bytes = self.bytes(4, context)?;
         Ok(bytes.map(|bytes| i32::from_be_bytes(bytes.try_into().expect("four bytes were asked for"))))
     }
 
     /// The next bytes; None when the input ends before them.
-    fn bytes(&mut self, count: usize, host: &mut dyn Host) -> SqlResult<Option<&[u8]>> {
+    fn bytes(&mut self, count: usize, context: &mut StatementContext<'_>) -> SqlResult<Option<&[u8]>> {
         while self.input.available().len() < count {
-            if !self.input.fill(host)? {
+            if !self.input.fill(context)? {
                 return Ok(None);
             }
         }

@@ -5,7 +5,7 @@
 //! or for a lock between any two; nothing of the engine is borrowed there but the layout that rows are written with,
 //! which the table's lock keeps in force.
 
-use std::fs::File;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -26,6 +26,7 @@ use super::lines::{Input, Lines, Origin, malformed};
 use super::options::{CopyOptions, Format, Header};
 use crate::context::StatementContext;
 use crate::query::runtime::{Runtime, Values};
+use crate::server_files::FileReader;
 use crate::write_error;
 
 /// Bytes of a value or a line that a message shows.
@@ -148,17 +149,13 @@ fn open(
         CopyTarget::File(path) => path,
     };
     super::require_file_access(true, context)?;
-    let failed = |error: std::io::Error| {
-        super::file_error(&error, format!("could not open file \"{path}\" for reading"))
-            .hint("COPY FROM instructs the PostgreSQL server process to read a file. You may want a client-side facility such as psql's \\copy.")
-    };
-    let file = File::open(&**path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.is_dir() {
-        return Err(SqlError::new(
-            state::WRONG_OBJECT_TYPE,
-            format!("\"{path}\" is a directory"),
-        ));
-    }
+    let file = FileReader::open(path, context)?.map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory => {
+            SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{path}\" is a directory"))
+        }
+        _ => super::file_error(&error, format!("could not open file \"{path}\" for reading"))
+            .hint("COPY FROM instructs the PostgreSQL server process to read a file. You may want a client-side facility such as psql's \\copy."),
+    })?;
     Ok(Origin::File {
         file,
         path: path.to_string(),
@@ -283,7 +280,7 @@ fn copy_all_lines(
     let mut row = rows.new_row();
     let mut count = 0;
     if options.header != Header::None {
-        if !lines.next(runtime.context().host)? {
+        if !lines.next(runtime.context())? {
             return Ok(0);
         }
         if options.header == Header::Match {
@@ -292,7 +289,7 @@ fn copy_all_lines(
     }
     loop {
         rows.line_valid = false;
-        if !lines.next(runtime.context().host)? {
+        if !lines.next(runtime.context())? {
             return Ok(count);
         }
         rows.line_valid = true;
@@ -343,7 +340,7 @@ fn copy_binary(
     let mut values = Values::default();
     let snapshot = context.transaction.snapshot();
     let mut runtime = Runtime::new(context, &snapshot, &mut values);
-    tuples.header(runtime.context().host)?;
+    tuples.header(runtime.context())?;
     sink.begin(&mut runtime)?;
     let count = copy_all_tuples(&mut rows, &mut sink, &mut tuples, &mut runtime);
     let count = count.map_err(|error| rows.in_context(error, tuples.number, None))?;
@@ -362,7 +359,7 @@ fn copy_all_tuples(
     let mut writer = RowWriter::new(&layout);
     let mut row = rows.new_row();
     let mut count = 0;
-    while tuples.next(&rows.targets, &mut row, &mut rows.place, runtime.context().host)? {
+    while tuples.next(&rows.targets, &mut row, &mut rows.place, runtime.context())? {
         if sink.insert(&mut row, &mut writer, runtime)? {
             count += 1;
         }

@@ -8,8 +8,6 @@
 //!
 //! Leaves out: fields (`fields`), and the binary form (`binary`), which uses `Input` only.
 
-use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 
 use memchr::{memchr, memchr2, memrchr};
@@ -18,17 +16,16 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::encoding::Converter;
 
 use super::options::{CopyOptions, Format};
-use crate::host::Host;
+use crate::context::StatementContext;
+use crate::server_files::FileReader;
 
 /// PostgreSQL's bound on a line (a `StringInfo`), less what nobody needs: a line must be held in memory whole.
 pub(super) const LINE_BYTES_MAX: usize = 256 << 20;
-/// What is read from a file at a time.
-const FILE_CHUNK_BYTES: usize = 256 << 10;
 
 /// Where the bytes come from.
 pub(super) enum Origin {
     Client,
-    File { file: File, path: String },
+    File { file: FileReader, path: String },
 }
 
 /// Unconsumed input.
@@ -79,7 +76,7 @@ impl Input {
     }
 
     /// Reads one more piece behind what is available. False at the end of the input.
-    pub fn fill(&mut self, host: &mut dyn Host) -> SqlResult<bool> {
+    pub fn fill(&mut self, context: &mut StatementContext<'_>) -> SqlResult<bool> {
         if let Some(error) = self.recoding.as_mut().and_then(|recoding| recoding.wrong.take()) {
             return Err(error);
         }
@@ -102,7 +99,7 @@ impl Input {
             );
         }
         let length = self.buffer.len();
-        let more = self.read_piece(host)?;
+        let more = self.read_piece(context)?;
         self.ended = !more;
         match &mut self.recoding {
             Some(recoding) => recoding.recode(&mut self.buffer, length, more),
@@ -110,10 +107,10 @@ impl Input {
         }
     }
 
-    fn read_piece(&mut self, host: &mut dyn Host) -> SqlResult<bool> {
+    fn read_piece(&mut self, context: &mut StatementContext<'_>) -> SqlResult<bool> {
         Ok(match &mut self.origin {
             Origin::Client => {
-                let more = host.copy_in(&mut self.chunk)?;
+                let more = context.host.copy_in(&mut self.chunk)?;
                 if more {
                     if self.buffer.is_empty() {
                         std::mem::swap(&mut self.buffer, &mut self.chunk);
@@ -124,27 +121,24 @@ impl Input {
                 more
             }
             Origin::File { file, path } => {
-                let length = self.buffer.len();
-                self.buffer.resize(length + FILE_CHUNK_BYTES, 0);
-                let read = file.read(&mut self.buffer[length..]);
-                let read = read.map_err(|error| {
+                let piece = file.next(context)?.transpose().map_err(|error| {
                     SqlError::new(
                         state::IO_ERROR,
                         format!("could not read from COPY file \"{path}\": {error}"),
                     )
-                });
-                self.buffer.truncate(length + *read.as_ref().unwrap_or(&0));
-                read? > 0
+                })?;
+                self.buffer.extend_from_slice(piece.as_deref().unwrap_or(&[]));
+                piece.is_some()
             }
         })
     }
 
     /// Reads to the end and forgets everything: what follows an end-of-data marker is nobody's business.
-    pub fn drain(&mut self, host: &mut dyn Host) -> SqlResult<()> {
+    pub fn drain(&mut self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         self.recoding = None;
         while !self.ended {
             self.start = self.buffer.len();
-            self.fill(host)?;
+            self.fill(context)?;
         }
         self.start = self.buffer.len();
         Ok(())
@@ -235,7 +229,7 @@ impl Lines {
     }
 
     /// Steps to the next line. False at the end of the data.
-    pub fn next(&mut self, host: &mut dyn Host) -> SqlResult<bool> {
+    pub fn next(&mut self, context: &mut StatementContext<'_>) -> SqlResult<bool> {
         if self.done {
             return Ok(false);
         }
@@ -247,7 +241,7 @@ impl Lines {
                 self.take(length, end);
                 break;
             }
-            if !self.input.fill(host)? {
+            if !self.input.fill(context)? {
                 let rest = self.input.available().len();
                 self.done = true;
                 if rest == 0 {
@@ -262,7 +256,7 @@ impl Lines {
             }
         }
         if self.line().starts_with(b"\\.") {
-            return self.end_marker(host);
+            return self.end_marker(context);
         }
         Ok(true)
     }
@@ -274,7 +268,7 @@ impl Lines {
     }
 
     /// A line that begins with `\.`: alone it ends the data.
-    fn end_marker(&mut self, host: &mut dyn Host) -> SqlResult<bool> {
+    fn end_marker(&mut self, context: &mut StatementContext<'_>) -> SqlResult<bool> {
         if self.line().len() > 2 {
             // In CSV it is a value like any other.
             return if self.csv {
@@ -285,7 +279,7 @@ impl Lines {
         }
         self.done = true;
         self.line = 0..0;
-        self.input.drain(host)?;
+        self.input.drain(context)?;
         Ok(false)
     }
 

@@ -2,9 +2,6 @@
 //!
 //! Each row is one message to the client, as the protocol has it; a header or signature goes with the first.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_grammar::ast;
@@ -19,6 +16,7 @@ use super::super::internal;
 use super::binary::SIGNATURE;
 use super::options::{CopyOptions, Format, Header};
 use crate::context::StatementContext;
+use crate::server_files::FileWriter;
 
 /// COPY of a table's columns.
 pub(super) fn table(
@@ -129,7 +127,7 @@ fn run(
 /// Where the bytes go.
 enum Output {
     Client,
-    File { file: BufWriter<File>, path: String },
+    File { file: FileWriter, path: String },
 }
 
 impl Output {
@@ -156,12 +154,12 @@ impl Output {
                 "relative path not allowed for COPY to file",
             ));
         }
-        let file = File::create(&**path).map_err(|error| {
+        let file = FileWriter::create(path, context)?.map_err(|error| {
             super::file_error(&error, format!("could not open file \"{path}\" for writing"))
                 .hint("COPY TO instructs the PostgreSQL server process to write a file. You may want a client-side facility such as psql's \\copy.")
         })?;
         Ok(Output::File {
-            file: BufWriter::new(file),
+            file,
             path: path.to_string(),
         })
     }
@@ -169,7 +167,7 @@ impl Output {
     fn write(&mut self, bytes: &[u8], context: &mut StatementContext<'_>) -> SqlResult<()> {
         match self {
             Output::Client => context.host.copy_out(bytes),
-            Output::File { file, .. } => file.write_all(bytes).map_err(|error| {
+            Output::File { file, .. } => file.write(bytes, context)?.map_err(|error| {
                 SqlError::new(state::IO_ERROR, format!("could not write to COPY file: {error}"))
             }),
         }
@@ -178,8 +176,8 @@ impl Output {
     fn finish(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         match self {
             Output::Client => context.host.finish_copy_out(),
-            Output::File { mut file, path } => file
-                .flush()
+            Output::File { file, path } => file
+                .finish(context)?
                 .map_err(|error| super::file_error(&error, format!("could not close file \"{path}\""))),
         }
     }
