@@ -152,6 +152,38 @@ fn flushes_that_come_as_one_never_look_like_lost_commits() {
     }
 }
 
+/// What only this node has is durable and not stable, and no frame says that it is.
+#[test]
+fn a_quorum_holds_stable_back_and_a_seal_with_it() {
+    let disk = SimDisk::new(1);
+    let world = env(&disk, 5).0;
+    let (position, start) = (LogPosition::fresh(SYSTEM, SEGMENT_BYTES), Lsn(SEGMENT_BYTES));
+    let stops: FailStop = Arc::new(|why| panic!("{why}"));
+    let log = Log::open_agreed(&world, config(), position, start, stops).expect("it opens");
+    let leader = Leader {
+        world,
+        ranges: Arc::default(),
+        log,
+    };
+    leader.commit(100);
+    leader.log.flush_step();
+    let flushed = leader.log.flushed();
+    assert_eq!(leader.log.stable(), start);
+    assert!(!leader.log.flush_to(flushed), "the quorum does not have it");
+    assert_eq!(leader.log.seal_step(), FlushOutcome::Idle);
+    leader.commit(100);
+    leader.log.flush_step();
+    assert_eq!(scan(&disk).durable, start);
+    leader.log.raise_agreed(flushed);
+    assert_eq!(leader.log.stable(), flushed);
+    leader.log.raise_agreed(start);
+    assert_eq!(leader.log.stable(), flushed, "it never falls");
+    leader.log.raise_agreed(Lsn(u64::MAX));
+    assert_eq!(leader.log.stable(), leader.log.flushed());
+    assert!(matches!(leader.log.seal_step(), FlushOutcome::Flushed { .. }));
+    assert!(scan(&disk).durable > flushed);
+}
+
 #[test]
 fn the_tap_gets_what_the_files_get() {
     let leader = fresh_leader(&SimDisk::new(1));

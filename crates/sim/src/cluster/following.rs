@@ -199,7 +199,7 @@ impl Following {
         }
         let stable = self.log.stable;
         (self.log, self.history) = open_log(life, around, start.marks.clone())?;
-        self.log.stable = stable;
+        self.log.stable = stable.max(self.log.stable);
         if self.log.intake.received() != start.cut {
             return Err(Trouble::Wrong(format!(
                 "its log ends at {} and not at the cut, {}",
@@ -300,14 +300,16 @@ impl Following {
     fn lead(self, life: &Life, around: &mut Around) -> Result<Leading, Trouble> {
         let Following { mut log, .. } = self;
         log.intake.sync()?;
+        let stable = log.stable;
         drop(log);
         let scan = scan(life)?;
+        let stable = stable.min(scan.end);
         around
             .oracle
             .holds(&life.disk, scan.end, life.id)
             .map_err(Trouble::Wrong)?;
         around.report.promotions += 1;
-        Leading::begin(life, around, scan)
+        Leading::begin(life, around, scan, stable)
     }
 }
 
@@ -335,7 +337,8 @@ fn open_log(life: &Life, around: &Around, coming: Vec<TermMark>) -> Result<(Hone
     let log = Honest {
         intake,
         lies: around.planted == Planted::AcknowledgesBeforeSync,
-        stable: Lsn::ZERO,
+        // Frames vouch for what was stable: that is known again after a restart.
+        stable: scan.durable,
     };
     Ok((log, History::new(scan.terms)))
 }

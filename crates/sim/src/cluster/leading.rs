@@ -51,7 +51,7 @@ impl LogTap for Tap {
 }
 
 impl Leading {
-    pub fn begin(life: &Life, around: &Around, scan: LogScan) -> Result<Leading, Trouble> {
+    pub fn begin(life: &Life, around: &Around, scan: LogScan, stable: Lsn) -> Result<Leading, Trouble> {
         let record = &around.record;
         let position = LogPosition {
             system_id: SYSTEM_ID,
@@ -60,7 +60,7 @@ impl Leading {
             end: scan.end,
             pins: Vec::new(),
         };
-        let log = Log::open(&life.env, log_config(), position, Arc::new(|_| {}))?;
+        let log = Log::open_agreed(&life.env, log_config(), position, stable, Arc::new(|_| {}))?;
         let mut history = History::new(scan.terms);
         history.begin(log.began());
         let rules = match around.planted {
@@ -208,6 +208,10 @@ impl Leading {
     /// Clients hear of what counts; and what is stable is compared with what ever was.
     fn tell(&mut self, life: &Life, around: &mut Around) -> Result<(), String> {
         let levels = self.levels();
+        self.log.raise_agreed(levels.stable);
+        if self.log.stable() < levels.stable {
+            return Err(format!("{} is stable, but not to the log", levels.stable));
+        }
         if levels.stable > self.compared {
             let from = around.oracle.end();
             around

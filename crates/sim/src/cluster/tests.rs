@@ -64,3 +64,8 @@ fn counting_old_terms_is_found() {
 fn promoting_without_promises_is_found() {
     is_found(Planted::PromotesWithoutPromises);
 }
+
+#[test]
+fn forgetting_promises_is_found() {
+    is_found(Planted::ForgetsPromises);
+}
