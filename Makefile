@@ -41,6 +41,7 @@ conformance-regress: build ## PostgreSQL's regression suite beside a live Postgr
 
 sim: ## the simulator on all cores: SEEDS=
 	@$(CARGO) run --profile sim -p mote-sim -- --seeds $(SEEDS) --jobs 0
+	@$(CARGO) run --profile sim -p mote-sim -- --nodes 3 --seeds $(SEEDS) --jobs 0
 
 ledger: build ## kill -9, SIGSTOP, full disks and restarts under TPC-C; nothing acknowledged may go: CYCLES= SEED=
 	@MOTE_BIN=$$PWD/target/release/mote MOTE_LEDGER_CYCLES=$(CYCLES) MOTE_LEDGER_SEED=$(SEED) \

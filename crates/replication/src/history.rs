@@ -6,6 +6,8 @@
 use mote_common::Lsn;
 use mote_engine::log::TermMark;
 
+use crate::message::MARKS_MAX;
+
 /// The terms a log holds, ascending, and where it ends.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History {
@@ -57,10 +59,15 @@ impl History {
                 .filter(|first| first.previous_end == their_end)
                 .map(|_| their_end);
         }
-        let (ours, common) = theirs.iter().enumerate().rev().find_map(|(index, mark)| {
+        let found = theirs.iter().enumerate().rev().find_map(|(index, mark)| {
             let ours = self.marks.iter().rposition(|other| other == mark)?;
             Some((ours, index))
-        })?;
+        });
+        let Some((ours, common)) = found else {
+            // Terms that nobody else took, from the very beginning on: both logs are empty below that.
+            let begins = |marks: &[TermMark]| marks.first().map(|mark| mark.previous_end);
+            return begins(theirs).filter(|at| theirs.len() < MARKS_MAX && begins(&self.marks) == Some(*at));
+        };
         let here = History::end_of(&self.marks, ours, end);
         Some(here.min(History::end_of(theirs, common, their_end)))
     }
@@ -99,6 +106,7 @@ mod tests {
         assert_eq!(cut(&[mark(1, 100, 100), twin], 800), Some(490));
         // Nothing in common; nothing at all.
         assert_eq!(cut(&[mark(3, 300, 300)], 990), None);
+        assert_eq!(cut(&[mark(2, 100, 100), mark(3, 300, 300)], 990), Some(100));
         assert_eq!(cut(&[], 100), Some(100));
         assert_eq!(cut(&[], 164), None);
     }

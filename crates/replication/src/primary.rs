@@ -4,7 +4,7 @@
 //! is not, because its socket is full or it has just come, gets pieces out of the files (`step`) until it is. No queue
 //! grows: what a stream holds is one piece and some small messages.
 //!
-//! Lives as long as its node leads one term. Leaves out: whether the node may still tell its clients anything (`Lease`
+//! Lives as long as its node leads one term. Leaves out: whether the node may still tell its clients anything (`answered_ns`
 //! gives the bound, the caller's clock decides), and the log itself.
 
 use std::io;
@@ -141,8 +141,15 @@ impl Primary {
         &self.quorum
     }
 
-    pub fn slots_mut(&mut self) -> &mut Slots {
-        &mut self.slots
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// From where on followers need the log. Slots that keep more than they may are given up first, on disk; a restart
+    /// finds the same.
+    pub fn keep_from(&mut self) -> io::Result<Lsn> {
+        self.slots.enforce(self.end)?;
+        Ok(self.slots.keep_from().unwrap_or(self.end).min(self.end))
     }
 
     /// The log below is not here any more.
@@ -150,8 +157,8 @@ impl Primary {
         self.log_start = self.log_start.max(lsn);
     }
 
-    /// Somebody asks for the log.
-    pub fn accept(&mut self, mut wire: Wire, hello: &Hello, now_ns: u64) -> io::Result<()> {
+    /// Somebody asks for the log. An error is the disk's; a follower that does not get its answer asks again.
+    pub fn accept(&mut self, wire: Wire, hello: &Hello, now_ns: u64) -> io::Result<()> {
         match self.judge(hello) {
             Ok(cut) => self.begin(wire, hello, cut, now_ns),
             Err((reason, text)) => {
@@ -159,9 +166,7 @@ impl Primary {
                     self.outbid = self.outbid.max(Some(hello.promised));
                 }
                 let term = self.term();
-                // If even that is not taken, the follower tries again.
-                wire.say(&Message::Refused(Refusal { reason, term, text }))?;
-                wire.close();
+                refuse(wire, Refusal { reason, term, text });
                 Ok(())
             }
         }
@@ -209,7 +214,8 @@ impl Primary {
                 "the follower's log has no term in common with this one; start it on an empty directory";
             return Err((Reason::Diverged, text.into()));
         };
-        if cut < hello.stable {
+        // What it knows of and does not have yet, this log must have.
+        if cut < hello.stable.min(hello.end) || self.end < hello.stable {
             let text = format!(
                 "the follower knows of commits up to {}, but its log and this one part at {cut}; this primary lacks \
                  acknowledged commits: do not let it serve",
@@ -234,12 +240,8 @@ impl Primary {
             Err(SlotError::Disk(error)) => return Err(error),
             Err(SlotError::TooMany) => {
                 let text = "this primary keeps log for as many followers as it can; drop a slot";
-                let (reason, term) = (Reason::MissingPosition, self.term());
-                wire.say(&Message::Refused(Refusal {
-                    reason,
-                    term,
-                    text: text.into(),
-                }))?;
+                let (reason, term, text) = (Reason::MissingPosition, self.term(), text.into());
+                refuse(wire, Refusal { reason, term, text });
                 return Ok(());
             }
         }
@@ -261,7 +263,8 @@ impl Primary {
         let number = self.next_stream;
         self.next_stream += 1;
         self.quorum.opened(hello.id, &hello.name, number);
-        wire.say(&Message::Start(start))?;
+        // A broken stream is found, and ended, by the next step.
+        let _ = wire.say(&Message::Start(start));
         self.streams.push(Sending {
             wire,
             id: hello.id,
@@ -349,9 +352,8 @@ impl Primary {
 
     fn hear(&mut self, index: usize, now_ns: u64) -> io::Result<()> {
         let stream = &mut self.streams[index];
-        while stream.wire.fill()? {
-            stream.heard_ns = now_ns;
-            while let Some(message) = stream.wire.next()? {
+        loop {
+            while let Some(message) = stream.wire.next_message()? {
                 let Message::Report { progress, beat_ns } = message else {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "not a report"));
                 };
@@ -360,11 +362,15 @@ impl Primary {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "an impossible report"));
                 }
                 self.quorum.reported(stream.id, stream.number, progress, beat_ns);
+                // A slot that cannot be saved keeps more log than it must: reason enough to end the stream, no more.
                 self.slots.advance(&stream.name, block_of(progress.flushed))?;
             }
+            if !stream.wire.fill()? {
+                break;
+            }
+            stream.heard_ns = now_ns;
         }
-        // The end of the stream shows when nothing more arrives.
-        while stream.wire.next()?.is_some() {}
+        stream.wire.expect_open()?;
         match now_ns.saturating_sub(stream.heard_ns) > self.config.silence_ns {
             true => Err(io::ErrorKind::TimedOut.into()),
             false => Ok(()),
@@ -406,6 +412,12 @@ impl Primary {
     }
 }
 
+fn refuse(mut wire: Wire, refusal: Refusal) {
+    // A stream that does not even take that is over anyway.
+    let _ = wire.say(&Message::Refused(refusal));
+    wire.close();
+}
+
 fn block_of(lsn: Lsn) -> Lsn {
     Lsn(lsn.0 / BLOCK_BYTES * BLOCK_BYTES)
 }
@@ -416,3 +428,7 @@ fn between(parts: [&[u8]; 2], from: usize, to: usize) -> [&[u8]; 2] {
     let (head, tail) = (from.min(first)..to.min(first), from.max(first)..to.max(first));
     [&parts[0][head], &parts[1][tail.start - first..tail.end - first]]
 }
+
+#[cfg(test)]
+#[path = "primary_tests.rs"]
+mod tests;

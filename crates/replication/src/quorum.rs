@@ -133,11 +133,11 @@ impl Quorum {
     fn count(&mut self) {
         let local = self.levels.local;
         let agreed = |of: fn(&Progress) -> Lsn| {
-            let each = self
+            let mut each = self
                 .rules
                 .iter()
                 .map(|rule| self.agreed_by(rule, |f| of(&f.progress)));
-            let least = each.fold(Some(local), |least, agreed| Some(least?.min(agreed?)))?;
+            let least = each.try_fold(local, |least, agreed| Some(least.min(agreed?)))?;
             (least >= self.term_end).then_some(least)
         };
         let received = agreed(|progress| progress.received);

@@ -135,7 +135,7 @@ impl Receiver {
     fn await_start(&mut self, promised: u32) -> io::Result<Outcome> {
         self.wire.flush()?;
         self.wire.fill()?;
-        let start = match self.wire.next()? {
+        let start = match self.wire.next_message()? {
             None => return Ok(Outcome::Nothing),
             Some(Message::Start(start)) => start,
             Some(Message::Refused(refusal)) => {
@@ -150,8 +150,8 @@ impl Receiver {
         if start.term < promised {
             return Err(invalid("the primary's term is below what this node has promised"));
         }
-        // Between the question and the answer this node may have heard of more.
-        if start.cut < self.stable || start.cut > self.hello.end {
+        // What it knows to be stable and does not have yet it will get.
+        if start.cut < self.stable.min(self.hello.end) || start.cut > self.hello.end {
             return Err(invalid(
                 "the primary lacks commits that this node knows to be acknowledged",
             ));
@@ -164,8 +164,9 @@ impl Receiver {
 
     fn take(&mut self, log: &mut dyn FollowerLog) -> io::Result<Outcome> {
         let (mut heard, mut wrote) = (false, false);
-        while self.wire.fill()? {
-            while let Some(message) = self.wire.next()? {
+        // Messages may have come with the answer already; and the end of the stream shows behind the last of them.
+        loop {
+            while let Some(message) = self.wire.next_message()? {
                 heard = true;
                 match message {
                     Message::Wal {
@@ -186,8 +187,11 @@ impl Receiver {
                     _ => return Err(invalid("a primary does not say that")),
                 }
             }
+            if !self.wire.fill()? {
+                break;
+            }
         }
-        self.wire.next()?; // tells of the stream's end
+        self.wire.expect_open()?;
         if wrote {
             // Commits at `remote_write` need not wait for the disk.
             self.report(log)?;

@@ -38,6 +38,7 @@ pub enum SlotError {
 
 pub struct Slots {
     disk: Arc<dyn Disk>,
+    system_id: u64,
     kept_bytes_max: u64,
     /// Positions may move that far before they are saved.
     saved_every: u64,
@@ -46,8 +47,13 @@ pub struct Slots {
 }
 
 impl Slots {
-    pub fn open(disk: Arc<dyn Disk>, kept_bytes_max: u64, saved_every: u64) -> io::Result<Slots> {
-        let slots = match small_file::read(&*disk, FILE)? {
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        system_id: u64,
+        kept_bytes_max: u64,
+        saved_every: u64,
+    ) -> io::Result<Slots> {
+        let slots = match small_file::read(&*disk, system_id, FILE)? {
             None => BTreeMap::new(),
             Some(bytes) => decode(&bytes).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::InvalidData, "replication/slots: it is malformed")
@@ -55,6 +61,7 @@ impl Slots {
         };
         Ok(Slots {
             disk,
+            system_id,
             kept_bytes_max,
             saved_every,
             saved: slots.clone(),
@@ -124,7 +131,7 @@ impl Slots {
     }
 
     fn save(&mut self) -> io::Result<()> {
-        small_file::write(&*self.disk, FILE, &encode(&self.slots))?;
+        small_file::write(&*self.disk, self.system_id, FILE, &encode(&self.slots))?;
         self.saved = self.slots.clone();
         Ok(())
     }
@@ -164,7 +171,7 @@ mod tests {
     use mote_common::env::sim::{SimDisk, env};
 
     fn open(disk: &SimDisk) -> Slots {
-        Slots::open(env(disk, 1).0.disk, 1000, 100).expect("the disk works")
+        Slots::open(env(disk, 1).0.disk, 7, 1000, 100).expect("the disk works")
     }
 
     #[test]
@@ -214,7 +221,7 @@ mod tests {
         assert!(matches!(slots.begin("one more", Lsn(1)), Err(SlotError::TooMany)));
         slots.begin("f3", Lsn(9)).expect("it has one");
         assert!(disk.flip_bit("replication/slots", 40, 3));
-        let damaged = Slots::open(env(&disk, 1).0.disk, 1000, 100);
+        let damaged = Slots::open(env(&disk, 1).0.disk, 7, 1000, 100);
         assert!(damaged.is_err());
     }
 }

@@ -11,7 +11,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use mote_common::Lsn;
 use mote_common::env::Disk;
 
 use crate::message::{Answer, Ask};
@@ -62,6 +61,7 @@ const FILE: &str = "promise";
 
 /// A node's word to refuse lower terms, on disk.
 pub struct Voter {
+    system_id: u64,
     promised: u32,
     /// When its primary was heard last, or the node began: nobody is promised anything for a while after that.
     heard_ns: u64,
@@ -70,14 +70,15 @@ pub struct Voter {
 
 impl Voter {
     /// As the disk has it. A start counts as having heard of a primary: the life before may have.
-    pub fn open(disk: &dyn Disk, now_ns: u64, patience_ns: u64) -> io::Result<Voter> {
-        let promised = match small_file::read(disk, FILE)? {
+    pub fn open(disk: &dyn Disk, system_id: u64, now_ns: u64, patience_ns: u64) -> io::Result<Voter> {
+        let promised = match small_file::read(disk, system_id, FILE)? {
             None => 0,
             Some(bytes) => u32::from_le_bytes(bytes.as_slice().try_into().map_err(|_| {
                 io::Error::new(io::ErrorKind::InvalidData, "replication/promise: it is malformed")
             })?),
         };
         Ok(Voter {
+            system_id,
             promised,
             heard_ns: now_ns,
             patience_ns,
@@ -107,7 +108,7 @@ impl Voter {
     /// tells anybody.
     pub fn promise(&mut self, disk: &dyn Disk, term: u32) -> io::Result<()> {
         if term > self.promised {
-            small_file::write(disk, FILE, &term.to_le_bytes())?;
+            small_file::write(disk, self.system_id, FILE, &term.to_le_bytes())?;
             self.promised = term;
         }
         Ok(())
@@ -148,6 +149,16 @@ impl Campaign {
             record,
             answers: BTreeMap::new(),
         })
+    }
+
+    /// The same question once more, with no answers yet.
+    pub fn again(&self) -> Campaign {
+        Campaign {
+            me: self.me,
+            term: self.term,
+            record: self.record.clone(),
+            answers: BTreeMap::new(),
+        }
     }
 
     pub fn term(&self) -> u32 {
@@ -205,6 +216,7 @@ impl Campaign {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mote_common::Lsn;
     use mote_common::env::sim::{SimDisk, env};
 
     const A: NodeId = NodeId(1);
@@ -284,7 +296,7 @@ mod tests {
     fn a_promise_outlives_a_crash_and_none_is_given_while_the_primary_is_heard() {
         let disk = SimDisk::new(3);
         let world = env(&disk, 1).0;
-        let mut voter = Voter::open(&*world.disk, 1000, 100).expect("the disk works");
+        let mut voter = Voter::open(&*world.disk, 7, 1000, 100).expect("the disk works");
         let ask = Ask {
             term: 5,
             candidate: B,
@@ -300,7 +312,7 @@ mod tests {
         voter.promise(&*world.disk, 6).expect("the disk works");
         assert!(!voter.would_grant(&ask, 9999));
         let world = env(&disk.crash(), 1).0;
-        let voter = Voter::open(&*world.disk, 0, 100).expect("the disk works");
+        let voter = Voter::open(&*world.disk, 7, 0, 100).expect("the disk works");
         assert_eq!(voter.promised(), 6);
     }
 }

@@ -113,8 +113,16 @@ impl Wire {
         Ok(bytes > 0)
     }
 
+    /// An error if the peer sends no more: for who has read all messages.
+    pub fn expect_open(&self) -> io::Result<()> {
+        match self.ended {
+            true => Err(io::ErrorKind::UnexpectedEof.into()),
+            false => Ok(()),
+        }
+    }
+
     /// The next message that was read; `None`: none is complete. Bytes that are no message end the stream, as its end does.
-    pub fn next(&mut self) -> io::Result<Option<Message<'_>>> {
+    pub fn next_message(&mut self) -> io::Result<Option<Message<'_>>> {
         let rest = &self.input[self.used..];
         let Some((header, rest)) = rest.split_first_chunk::<HEADER_BYTES>() else {
             return match self.ended {
@@ -144,6 +152,12 @@ impl Wire {
                 "no message of replication",
             )),
         }
+    }
+
+    /// What is held for a peer that does not take it.
+    #[cfg(test)]
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.output.len() - self.sent
     }
 
     pub fn close(&mut self) {

@@ -7,6 +7,7 @@
 //!  4. `prepared`: transactions between PREPARE and their decision.
 //!  5. `world`: the loop, the crash, and what must hold after it; `world/tables`: tables that come and go.
 //!  6. `check`: an engine's tables and indexes against each other and against the model.
+//!  7. `cluster`: several nodes, a network between them, and the log that must be the same on all; it has its own contract.
 //!
 //! Faults, all from the seed: power failures after any step, also while the engine starts; unsynced writes that are lost,
 //! torn at sectors or blocks, and reordered; names that were not synced; failing writes and fsyncs; a disk that is full
@@ -36,12 +37,14 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod cluster;
 mod model;
 mod prepared;
 mod schema;
 mod session;
 mod world;
 
+pub use cluster::{ClusterOptions, ClusterReport, Planted, run_cluster};
 pub use world::{Options, Report, run};
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ pub enum FlushOutcome {
     /// Everything was flushed already.
     Idle,
     Flushed {
-        stable: Lsn,
+        /// Durable here up to this, whatever a quorum has agreed to.
+        local: Lsn,
         bytes: u64,
     },
     /// The log has stopped: a write or a sync failed, now or earlier.
@@ -118,12 +119,12 @@ impl Inner {
             return FlushOutcome::Stopped;
         }
         self.buffer.set_flushed(to);
-        self.raise_stable(Lsn(to));
+        self.raise_local(Lsn(to));
         if self.needs_segment() {
             self.prepare_bell.ring();
         }
         FlushOutcome::Flushed {
-            stable: Lsn(to),
+            local: Lsn(to),
             bytes: to - from,
         }
     }
@@ -183,13 +184,17 @@ impl Inner {
         if flusher.sealed >= flushed || !room || self.is_stopped() {
             return FlushOutcome::Idle;
         }
+        // It would vouch for less than was flushed; later, when the quorum has that.
+        if self.stable().0 < flushed {
+            return FlushOutcome::Idle;
+        }
         // Somebody appended: not quiet, and that frame will do.
         if !self.append_pad(flusher.slot, flushed, BLOCK_BYTES) {
             return FlushOutcome::Idle;
         }
         let outcome = self.flush(&mut flusher);
-        if let FlushOutcome::Flushed { stable, .. } = outcome {
-            flusher.sealed = stable.0;
+        if let FlushOutcome::Flushed { local, .. } = outcome {
+            flusher.sealed = local.0;
         }
         outcome
     }

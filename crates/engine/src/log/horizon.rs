@@ -1,7 +1,8 @@
 //! Horizons: how far the log is decided, told and durable, and who wants to know.
 //!
-//! `tail >= acked >= stable`, each only rises. `stable` is what the local flush covers; a quorum, when there is one, will
-//! hold it back here and nowhere else.
+//! `tail >= acked >= stable`, each only rises. `stable` is what the local flush covers; a quorum, where there is one, holds
+//! it back here and nowhere else: it is then the lower of the local flush and what the quorum has agreed to. Frames vouch
+//! for `stable`, so a follower's log says how far it may be shown.
 
 use crate::sync::atomic::Ordering::*;
 
@@ -23,7 +24,7 @@ pub trait HorizonListener: Send + Sync {
 
 impl Inner {
     pub(super) fn stable(&self) -> Lsn {
-        // Acquire pairs with the Release in `raise_stable`.
+        // Acquire pairs with the Release in `settle`.
         Lsn(self.stable.load(Acquire))
     }
 
@@ -42,8 +43,22 @@ impl Inner {
         }
     }
 
-    pub(super) fn raise_stable(&self, lsn: Lsn) {
-        self.stable.fetch_max(lsn.0, Release);
+    /// Everything below is durable here.
+    pub(super) fn raise_local(&self, lsn: Lsn) {
+        self.local.fetch_max(lsn.0, SeqCst);
+        self.settle();
+    }
+
+    /// Everything below is durable on as many others as are asked for.
+    pub(super) fn raise_agreed(&self, lsn: Lsn) {
+        self.agreed.fetch_max(lsn.0, SeqCst);
+        self.settle();
+    }
+
+    fn settle(&self) {
+        // SeqCst, with the maxima above: of two who raise at once, the one whose loads come last sees both.
+        let stable = self.local.load(SeqCst).min(self.agreed.load(SeqCst));
+        self.stable.fetch_max(stable, Release);
         self.call_listeners();
     }
 

@@ -50,6 +50,12 @@ impl fmt::Display for IntakeError {
 
 impl std::error::Error for IntakeError {}
 
+/// A frame that says how far its writer's log was durable, by the block it begins in.
+struct Voucher {
+    block: Lsn,
+    durable: Lsn,
+}
+
 /// A follower's log, open for one leader's bytes.
 pub struct Intake {
     segments: Segments,
@@ -139,13 +145,9 @@ impl Intake {
                 got: from,
             });
         }
-        let vouched = self.check(bytes)?;
-        if vouched > self.synced {
-            self.sync_files().map_err(IntakeError::Disk)?;
-        }
-        self.put(from, bytes).map_err(IntakeError::Disk)?;
-        self.written = Lsn(from.0 + bytes.len() as u64);
-        Ok(())
+        let vouchers = self.check(bytes)?;
+        self.put_by_turns(from, bytes, &vouchers)
+            .map_err(IntakeError::Disk)
     }
 
     /// What was taken is on disk when this returns.
@@ -160,16 +162,24 @@ impl Intake {
         self.segments.release_below(lsn.0)
     }
 
-    /// Checks the frames in the next bytes; answers what they vouch for.
-    fn check(&mut self, bytes: &[u8]) -> Result<Lsn, IntakeError> {
-        let mut vouched = Lsn::ZERO;
+    /// Checks the frames in the next bytes; answers those that vouch for more than the ones before.
+    fn check(&mut self, bytes: &[u8]) -> Result<Vec<Voucher>, IntakeError> {
+        let mut vouchers: Vec<Voucher> = Vec::new();
+        let mut note = |header: &FrameHeader| {
+            if vouchers.last().is_none_or(|last| last.durable < header.durable) {
+                vouchers.push(Voucher {
+                    block: Lsn(header.lsn.0 / BLOCK_BYTES * BLOCK_BYTES),
+                    durable: header.durable,
+                });
+            }
+        };
         self.frames.feed(bytes);
         loop {
             self.skip_gap();
             let Some(frame) = self.frames.next_frame().map_err(IntakeError::Fault)? else {
                 break;
             };
-            vouched = vouched.max(frame.header.durable);
+            note(&frame.header);
             if frame.header.kind == FrameKind::Term {
                 let header = frame.header;
                 self.terms
@@ -180,9 +190,27 @@ impl Intake {
         if let Some(bytes) = self.frames.rest().first_chunk::<FRAME_HEADER_BYTES>()
             && let Ok(header) = FrameHeader::decode(bytes)
         {
-            vouched = vouched.max(header.durable);
+            note(&header);
         }
-        Ok(vouched)
+        Ok(vouchers)
+    }
+
+    /// Writes the bytes, and syncs what lies below a frame before that frame is written, if it vouches for it. One message
+    /// may hold several flushes of its writer, each of which vouches for the one before.
+    fn put_by_turns(&mut self, from: Lsn, bytes: &[u8], vouchers: &[Voucher]) -> io::Result<()> {
+        let end = Lsn(from.0 + bytes.len() as u64);
+        let part = |from_lsn: Lsn, to: Lsn| &bytes[(from_lsn.0 - from.0) as usize..(to.0 - from.0) as usize];
+        for voucher in vouchers {
+            if voucher.durable > self.synced {
+                let to = voucher.block.max(self.written);
+                self.put(self.written, part(self.written, to))?;
+                self.written = to;
+                self.sync_files()?;
+            }
+        }
+        self.put(self.written, part(self.written, end))?;
+        self.written = end;
+        Ok(())
     }
 
     /// Behind a torn end the leader's next term begins on the next border.

@@ -132,6 +132,58 @@ fn a_followers_log_is_its_leaders_whatever_crashes() {
     }
 }
 
+/// A piece out of a file holds several flushes, and each vouches for the one before.
+#[test]
+fn flushes_that_come_as_one_never_look_like_lost_commits() {
+    for round in 0..200 {
+        let leader = fresh_leader(&SimDisk::new(1));
+        for _ in 0..6 {
+            leader.commit(5000);
+            leader.log.flush_step();
+        }
+        let (start, end) = (Lsn(SEGMENT_BYTES), leader.log.flushed());
+        let there = SimDisk::new(round);
+        let mut intake = follower(&there, vec![leader.log.began()]);
+        intake
+            .write(start, &leader.read(start, end))
+            .expect("it is the log");
+        drop(intake);
+        assert!(scan(&there.crash()).end <= end, "round {round}");
+    }
+}
+
+/// What only this node has is durable and not stable, and no frame says that it is.
+#[test]
+fn a_quorum_holds_stable_back_and_a_seal_with_it() {
+    let disk = SimDisk::new(1);
+    let world = env(&disk, 5).0;
+    let (position, start) = (LogPosition::fresh(SYSTEM, SEGMENT_BYTES), Lsn(SEGMENT_BYTES));
+    let stops: FailStop = Arc::new(|why| panic!("{why}"));
+    let log = Log::open_agreed(&world, config(), position, start, stops).expect("it opens");
+    let leader = Leader {
+        world,
+        ranges: Arc::default(),
+        log,
+    };
+    leader.commit(100);
+    leader.log.flush_step();
+    let flushed = leader.log.flushed();
+    assert_eq!(leader.log.stable(), start);
+    assert!(!leader.log.flush_to(flushed), "the quorum does not have it");
+    assert_eq!(leader.log.seal_step(), FlushOutcome::Idle);
+    leader.commit(100);
+    leader.log.flush_step();
+    assert_eq!(scan(&disk).durable, start);
+    leader.log.raise_agreed(flushed);
+    assert_eq!(leader.log.stable(), flushed);
+    leader.log.raise_agreed(start);
+    assert_eq!(leader.log.stable(), flushed, "it never falls");
+    leader.log.raise_agreed(Lsn(u64::MAX));
+    assert_eq!(leader.log.stable(), leader.log.flushed());
+    assert!(matches!(leader.log.seal_step(), FlushOutcome::Flushed { .. }));
+    assert!(scan(&disk).durable > flushed);
+}
+
 #[test]
 fn the_tap_gets_what_the_files_get() {
     let leader = fresh_leader(&SimDisk::new(1));
@@ -147,6 +199,30 @@ fn the_tap_gets_what_the_files_get() {
         assert!(leader.read(*from, at) == *bytes, "the range at {from}");
     }
     assert_eq!(at, leader.log.flushed());
+}
+
+/// A file may become another segment between two reads of it.
+#[test]
+fn recycled_log_is_told_from_the_log_that_is_asked_for() {
+    let leader = fresh_leader(&SimDisk::new(1));
+    let mut ranges = LogRanges::new(leader.world.disk.clone(), SYSTEM, SEGMENT_BYTES);
+    let (start, mut block) = (Lsn(SEGMENT_BYTES), [0; 4096]);
+    leader.commit(10);
+    leader.log.flush_step();
+    assert_eq!(
+        ranges.read(start, &mut block).expect("the disk works"),
+        Some(4096)
+    );
+    for _ in 0..40 {
+        leader.commit(9000);
+        leader.log.flush_step();
+        leader.log.prepare_step();
+        let released = leader.log.release_below(leader.log.flushed());
+        released.expect("the disk works");
+    }
+    // The file is still open here, and holds frames of a later segment by now.
+    assert_eq!(ranges.read(start, &mut block).expect("the disk works"), None);
+    assert_eq!(ranges.read(start, &mut block).expect("the disk works"), None);
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //!
 //! This file has the handles: [`Log`] for everybody, [`LogWriter`] for whoever commits.
 //!
-//! Promises: an LSN below `stable` is on disk and will be found by the reader; positions are never used twice.
+//! Promises: an LSN below `stable` is on disk, on the quorum's too where there is one, and will be found by the reader; positions are never used twice.
 //! Leaves out: what commits mean (`txn`), what is replayed where (`recovery`), when old log may go (`checkpoint`).
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -141,6 +141,9 @@ struct Inner {
     buffer: Buffer,
     segments: Segments,
     stable: AtomicU64,
+    /// Durable here; and on the quorum, `u64::MAX` without one. `horizon` makes `stable` of the two.
+    local: AtomicU64,
+    agreed: AtomicU64,
     /// Highest timestamp acknowledged at a level weaker than stable.
     weakly_acked: AtomicU64,
     listeners: RwLock<Vec<Arc<dyn HorizonListener>>>,
@@ -184,7 +187,7 @@ impl Log {
         Lsn(self.inner.buffer.filled())
     }
 
-    /// Every frame below is on disk.
+    /// Every frame below is on disk, and on the quorum's where there is one.
     pub fn stable(&self) -> Lsn {
         self.inner.stable()
     }
@@ -232,7 +235,7 @@ impl Log {
         self.inner.prepare_step()
     }
 
-    /// Flushes until `lsn` is stable. False: the log has stopped.
+    /// Flushes until `lsn` is stable. False: the log has stopped, or the quorum does not have it yet.
     pub fn flush_to(&self, lsn: Lsn) -> bool {
         while self.stable() < lsn {
             match self.flush_step() {
@@ -262,6 +265,11 @@ impl Log {
     /// Where this log's term begins.
     pub fn began(&self) -> TermMark {
         self.inner.began
+    }
+
+    /// The quorum has everything below: for a log that was opened to wait for it.
+    pub fn raise_agreed(&self, lsn: Lsn) {
+        self.inner.raise_agreed(lsn);
     }
 
     /// From the next flush on, `tap` gets what is flushed before it is written here; `None` ends that.

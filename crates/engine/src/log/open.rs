@@ -57,6 +57,18 @@ impl LogPosition {
 impl Log {
     /// Opens the log for writing. `config.segment_bytes` is the manifest's.
     pub fn open(env: &Env, config: LogConfig, position: LogPosition, fail_stop: FailStop) -> io::Result<Log> {
+        Log::open_agreed(env, config, position, Lsn(u64::MAX), fail_stop)
+    }
+
+    /// The same for a node whose commits wait for others: `agreed` is what they are known to have. What lies between that
+    /// and the end is not stable before they have the new term's first frame, too.
+    pub fn open_agreed(
+        env: &Env,
+        config: LogConfig,
+        position: LogPosition,
+        agreed: Lsn,
+        fail_stop: FailStop,
+    ) -> io::Result<Log> {
         assert!(config.segment_bytes.is_multiple_of(BLOCK_BYTES) && config.segments_ahead >= 1);
         env.disk.create_dir_all(LOG_DIRECTORY)?;
         let (live, free) = adopt_files(&*env.disk, &config, &position)?;
@@ -96,7 +108,9 @@ impl Log {
                 system_id: position.system_id,
                 buffer,
                 segments,
-                stable: AtomicU64::new(position.end.0),
+                stable: AtomicU64::new(position.end.0.min(agreed.0)),
+                local: AtomicU64::new(position.end.0),
+                agreed: AtomicU64::new(agreed.0),
                 weakly_acked: AtomicU64::new(0),
                 listeners: RwLock::new(Vec::new()),
                 pins: Pins::new(position.pins),

@@ -19,9 +19,6 @@ use super::super::Clock;
 use super::{Deadline, Listener, Network, Received, Stream};
 use crate::prng::Prng;
 
-/// Bytes of one direction that are under way or unread; more are not taken.
-const WINDOW_BYTES: usize = 64 << 10;
-
 /// How long a piece is under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
@@ -29,6 +26,8 @@ pub struct Weather {
     pub delay_most_ns: u64,
     /// Chance in 1,000,000 that a piece takes twenty times as long: sent again, or a router's queue.
     pub slow_ppm: u64,
+    /// Bytes of one direction that are under way or unread; more are not taken.
+    pub window_bytes: usize,
 }
 
 impl Default for Weather {
@@ -37,6 +36,7 @@ impl Default for Weather {
             delay_least_ns: 50_000,
             delay_most_ns: 1_000_000,
             slow_ppm: 2_000,
+            window_bytes: 64 << 10,
         }
     }
 }
@@ -236,6 +236,7 @@ impl State {
             delay_least_ns: least,
             delay_most_ns: most,
             slow_ppm,
+            ..
         } = self.weather;
         let delay = least + self.prng.below(most.saturating_sub(least) + 1);
         let slow = slow_ppm > 0 && self.prng.chance(slow_ppm, 1_000_000);
@@ -440,12 +441,12 @@ impl Stream for SimStream {
         self.with(|state, connection| {
             let at = state.arrival_ns();
             let pipe = &mut connection.pipes[self.side];
-            let room = WINDOW_BYTES - pipe.bytes;
-            let bytes: Vec<u8> = parts
-                .iter()
-                .flat_map(|part| part.iter().copied())
-                .take(room)
-                .collect();
+            let room = state.weather.window_bytes.saturating_sub(pipe.bytes);
+            let mut bytes = Vec::new();
+            for part in parts {
+                let fits = part.len().min(room - bytes.len());
+                bytes.extend_from_slice(&part[..fits]);
+            }
             let sent = bytes.len();
             if sent > 0 {
                 pipe.bytes += sent;
@@ -466,9 +467,11 @@ impl Stream for SimStream {
                     false => Received::Nothing,
                 };
             }
-            for (to, byte) in buffer.iter_mut().zip(pipe.unread.drain(..length)) {
-                *to = byte;
-            }
+            let (head, tail) = pipe.unread.as_slices();
+            let first = length.min(head.len());
+            buffer[..first].copy_from_slice(&head[..first]);
+            buffer[first..length].copy_from_slice(&tail[..length - first]);
+            pipe.unread.drain(..length);
             pipe.bytes -= length;
             Received::Bytes(length)
         })
@@ -564,7 +567,10 @@ mod tests {
     #[test]
     fn bytes_arrive_in_order_and_the_window_is_bounded() {
         let mut pair = pair(1);
-        let told: Vec<u8> = (0..=255).cycle().take(3 * WINDOW_BYTES).collect();
+        let told: Vec<u8> = (0..=255)
+            .cycle()
+            .take(3 * Weather::default().window_bytes)
+            .collect();
         let (mut sent, mut heard, mut full) = (0, Vec::new(), 0);
         while heard.len() < told.len() {
             let end = told.len().min(sent + 5000);

@@ -1,0 +1,376 @@
+//! A primary and those who ask it for its log, over a simulated network.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use mote_common::env::net::sim::{SimNetwork, Weather};
+use mote_common::env::net::{Listener, Network};
+use mote_common::env::sim::{SimClock, SimDisk, env};
+
+use super::*;
+use crate::message::Progress;
+use crate::names::SyncNames;
+
+const SYSTEM: u64 = 7;
+const ME: NodeId = NodeId(1);
+const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const START: u64 = 1 << 20;
+
+/// A log whose byte at `lsn` is told by `lsn`, from `start` on.
+struct Pattern {
+    start: Lsn,
+}
+
+fn pattern(lsn: u64) -> u8 {
+    (lsn / 4096) as u8
+}
+
+impl LogSource for Pattern {
+    fn read(&mut self, from: Lsn, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        if from < self.start {
+            return Ok(None);
+        }
+        for (at, byte) in buffer.iter_mut().enumerate() {
+            *byte = pattern(from.0 + at as u64);
+        }
+        Ok(Some(buffer.len()))
+    }
+}
+
+struct World {
+    network: SimNetwork,
+    clock: Arc<SimClock>,
+    hosts: Arc<dyn Network>,
+    listener: Box<dyn Listener>,
+    primary: Primary,
+    source: Pattern,
+    now_ns: u64,
+}
+
+fn mark(term: u32, start: u64) -> TermMark {
+    TermMark {
+        term,
+        start: Lsn(start),
+        previous_end: Lsn(start),
+        nonce: term.into(),
+    }
+}
+
+fn marks() -> Vec<TermMark> {
+    vec![mark(1, START), mark(3, 2 * START)]
+}
+
+fn world(rules: Vec<Rule>) -> World {
+    let network = SimNetwork::new(9);
+    network.set_weather(Weather {
+        window_bytes: 20_000,
+        ..Weather::default()
+    });
+    let clock = Arc::new(SimClock::default());
+    let hosts = network.host(HOST, clock.clone());
+    let listener = hosts.listen(address()).expect("the port is free");
+    let config = PrimaryConfig {
+        system_id: SYSTEM,
+        id: ME,
+        heartbeat_ns: 10_000_000,
+        silence_ns: 1_000_000_000,
+        piece_bytes: 8192,
+    };
+    let disk = env(&SimDisk::new(1), 1).0.disk;
+    let slots = Slots::open(disk, SYSTEM, 4 * START, 1).expect("the disk works");
+    let end = Lsn(3 * START);
+    let quorum = Quorum::new(ME, Lsn(2 * START + 4096), rules);
+    World {
+        primary: Primary::new(config, History::new(marks()), Lsn(START), end, quorum, slots),
+        source: Pattern { start: Lsn(START) },
+        network,
+        clock,
+        hosts,
+        listener,
+        now_ns: 0,
+    }
+}
+
+fn address() -> SocketAddr {
+    SocketAddr::new(HOST, 5432)
+}
+
+fn hello() -> Hello {
+    Hello {
+        version: PROTOCOL_VERSION,
+        system_id: SYSTEM,
+        id: NodeId(2),
+        name: "b".into(),
+        promised: 3,
+        end: Lsn(2 * START + 8192),
+        stable: Lsn(START),
+        marks: marks(),
+    }
+}
+
+impl World {
+    fn pass(&mut self) {
+        self.now_ns += 30_000_000;
+        self.clock.advance_ns(30_000_000);
+        self.network.advance_to(self.now_ns);
+    }
+
+    /// Connects and asks.
+    fn ask(&mut self, hello: &Hello) -> Wire {
+        let client = Wire::new(self.hosts.connect(address()).expect("it waits for nothing"));
+        self.pass();
+        let server = self
+            .listener
+            .accept()
+            .expect("listening")
+            .expect("it has arrived");
+        self.primary
+            .accept(Wire::new(server), hello, self.now_ns)
+            .expect("the disk works");
+        self.pass();
+        client
+    }
+
+    fn step(&mut self) {
+        self.pass();
+        self.primary
+            .step(self.now_ns, 0, &mut self.source)
+            .expect("the disk works");
+        self.pass();
+    }
+
+    fn refusal(&mut self, hello: &Hello) -> (Reason, String) {
+        let mut wire = self.ask(hello);
+        wire.fill().expect("the answer came");
+        match wire.next_message() {
+            Ok(Some(Message::Refused(refusal))) => (refusal.reason, refusal.text),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn start_of(wire: &mut Wire) -> Start {
+    wire.fill().expect("the answer came");
+    match wire.next_message() {
+        Ok(Some(Message::Start(start))) => start,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_must_not_have_the_log_is_told_why_and_what_to_do() {
+    let mut world = world(vec![]);
+    let _connected = world.ask(&Hello {
+        id: NodeId(9),
+        name: "taken".into(),
+        ..hello()
+    });
+    let cases: Vec<(Hello, Reason, &str)> = vec![
+        (
+            Hello {
+                version: 9,
+                ..hello()
+            },
+            Reason::Version,
+            "upgrade followers first",
+        ),
+        (
+            Hello {
+                system_id: 8,
+                ..hello()
+            },
+            Reason::WrongSystem,
+            "empty directory",
+        ),
+        (
+            Hello { id: ME, ..hello() },
+            Reason::SameDirectory,
+            "clone it anew",
+        ),
+        (
+            Hello {
+                promised: 4,
+                ..hello()
+            },
+            Reason::TermTooLow,
+            "promised itself to term 4",
+        ),
+        (
+            Hello {
+                name: "taken".into(),
+                ..hello()
+            },
+            Reason::NameTaken,
+            "another --name",
+        ),
+        (
+            Hello {
+                marks: vec![mark(2, 9 * START)],
+                ..hello()
+            },
+            Reason::Diverged,
+            "empty directory",
+        ),
+        (
+            // It has a term of its own behind 1.5, and knows that commits behind that count.
+            Hello {
+                marks: vec![mark(1, START), mark(2, START + START / 2)],
+                stable: Lsn(START + START / 2 + 4096),
+                ..hello()
+            },
+            Reason::WouldLose,
+            "do not let it serve",
+        ),
+        (
+            Hello {
+                stable: Lsn(9 * START),
+                ..hello()
+            },
+            Reason::WouldLose,
+            "lacks acknowledged commits",
+        ),
+    ];
+    for (hello, reason, text) in cases {
+        let refused = world.refusal(&hello);
+        assert_eq!(refused.0, reason, "{}", refused.1);
+        assert!(refused.1.contains(text), "{}", refused.1);
+    }
+    assert_eq!(world.primary.outbid(), Some(4));
+    world.primary.released_below(Lsn(2 * START + 40_960));
+    let refused = world.refusal(&hello());
+    assert_eq!(refused.0, Reason::MissingPosition, "{}", refused.1);
+    assert!(refused.1.contains("archive"), "{}", refused.1);
+}
+
+#[test]
+fn a_follower_is_cut_and_gets_the_log_from_there() {
+    let mut world = world(vec![]);
+    let ahead = Hello {
+        marks: vec![mark(1, START), mark(2, START + START / 2 + 100)],
+        end: Lsn(5 * START),
+        ..hello()
+    };
+    let mut wire = world.ask(&ahead);
+    let start = start_of(&mut wire);
+    assert_eq!((start.cut, start.term), (Lsn(START + START / 2 + 100), 3));
+    assert_eq!(start.marks, [mark(3, 2 * START)]);
+    // It has nothing to say in this test.
+    world.primary.config.silence_ns = u64::MAX;
+    let mut next = START + START / 2;
+    while next < 3 * START {
+        world.step();
+        while wire.fill().expect("the stream stands") {
+            while let Some(message) = wire.next_message().expect("the stream stands") {
+                let Message::Wal { from, bytes, .. } = message else {
+                    continue;
+                };
+                assert_eq!(from, Lsn(next), "no gap");
+                assert!(
+                    bytes
+                        .iter()
+                        .enumerate()
+                        .all(|(at, byte)| *byte == pattern(next + at as u64))
+                );
+                next += bytes.len() as u64;
+            }
+        }
+        let held = world.primary.streams[0].wire.held_bytes();
+        assert!(held <= 8192 + 64, "{held} bytes wait for one follower");
+    }
+    assert_eq!(next, 3 * START);
+}
+
+#[test]
+fn a_flush_goes_straight_to_who_is_up_to_date_and_waits_for_nobody() {
+    let mut world = world(vec![]);
+    let end = 3 * START;
+    let at_end = Hello {
+        end: Lsn(end),
+        ..hello()
+    };
+    let (mut wire, _behind) = (
+        world.ask(&at_end),
+        world.ask(&Hello {
+            id: NodeId(3),
+            name: "c".into(),
+            ..hello()
+        }),
+    );
+    start_of(&mut wire);
+    world.primary.flushing(Lsn(end), [&[1; 4096], &[2; 8192]], 5);
+    world.pass();
+    let mut got = Vec::new();
+    while wire.fill().expect("the stream stands") {
+        while let Some(message) = wire.next_message().expect("the stream stands") {
+            if let Message::Wal { bytes, .. } = message {
+                got.extend_from_slice(bytes);
+            }
+        }
+    }
+    assert_eq!(got, [vec![1; 4096], vec![2; 8192]].concat());
+    assert_eq!(
+        world.primary.streams[1].position,
+        Lsn(2 * START + 8192),
+        "who is behind is left alone"
+    );
+    // Far more than a window: what does not go stays in the log, not here.
+    world.primary.flushing(Lsn(end + 12_288), [&[3; 200_704], &[]], 5);
+    let stream = &world.primary.streams[0];
+    assert!(stream.wire.held_bytes() <= 8192 + 64);
+    assert!(stream.position < Lsn(end + 12_288 + 200_704));
+}
+
+#[test]
+fn reports_move_the_horizon_and_the_slot_and_impossible_ones_end_the_stream() {
+    let names = SyncNames::parse("ANY 1 (b)").expect("a list").expect("not empty");
+    let mut world = world(vec![Rule::Names(names)]);
+    let mut wire = world.ask(&hello());
+    start_of(&mut wire);
+    let mut report = |world: &mut World, flushed: u64| {
+        let progress = Progress {
+            received: Lsn(flushed),
+            flushed: Lsn(flushed),
+            applied: Lsn(0),
+        };
+        wire.say(&Message::Report { progress, beat_ns: 1 })
+            .expect("the stream stands");
+        world.step();
+    };
+    report(&mut world, 2 * START + 4095);
+    assert_eq!(
+        world.primary.levels().stable,
+        Lsn::ZERO,
+        "the term's first frame is missing"
+    );
+    report(&mut world, 2 * START + 8192);
+    assert_eq!(world.primary.levels().stable, Lsn(2 * START + 8192));
+    assert_eq!(world.primary.levels().applied, Lsn::ZERO);
+    assert_eq!(world.primary.answered_ns(), Some(1));
+    assert_eq!(
+        world.primary.keep_from().expect("the disk works"),
+        Lsn(2 * START + 8192)
+    );
+    report(&mut world, 9 * START);
+    assert!(world.primary.streams.is_empty(), "nobody has what was never sent");
+    assert_eq!(world.primary.levels().stable, Lsn(2 * START + 8192));
+    // Nobody asks any more, and the log goes on.
+    world.primary.flushed(Lsn(7 * START));
+    assert_eq!(world.primary.keep_from().expect("the disk works"), Lsn(7 * START));
+    assert!(world.primary.slots().get("b").is_some_and(|slot| slot.lost));
+}
+
+#[test]
+fn a_silent_follower_is_given_up_and_a_newer_stream_replaces_an_older() {
+    let mut world = world(vec![]);
+    let mut first = world.ask(&hello());
+    let _second = world.ask(&hello());
+    assert_eq!(world.primary.streams.len(), 1);
+    start_of(&mut first);
+    world.pass();
+    while first.fill().expect("what was sent arrives") {}
+    assert!(first.expect_open().is_err());
+    for _ in 0..40 {
+        world.step();
+    }
+    assert!(world.primary.streams.is_empty());
+}

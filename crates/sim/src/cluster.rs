@@ -1,0 +1,312 @@
+//! Three nodes, three disks, one network and one coordinator, driven by a seed through everything that can go wrong
+//! between them; the log and the replication are the real ones.
+//!
+//! Faults: power failures and kills at any step, also in the middle of a flush whose bytes are on their way already;
+//! directions that are blocked, one way or both; connections reset or lost; slow pieces; clocks that drift; nodes that
+//! stop for a while and go on; disks whose syncs fail; a coordinator that some node cannot reach.
+//!
+//! What must hold:
+//!  1. What a primary calls stable is never lost and never changes: every later primary has it, byte by byte.
+//!  2. Logs are prefixes of one another as far as they are stable; when all is healed they are equal.
+//!  3. Two nodes never serve at one moment: each believes in its lease by its own clock.
+//!  4. When all is healed, one primary comes forth, commits, and the others follow.
+//!
+//! `node`: one node's lives; `following`, `leading`: its roles; `oracle`: what was stable, and the comparison. [`Planted`] faults are put into what a node
+//! tells the protocol, never into the protocol: each must be found.
+
+mod following;
+mod leading;
+mod node;
+mod oracle;
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use mote_common::env::net::sim::{SimNetwork, Weather};
+use mote_common::prng::Prng;
+use mote_replication::NodeId;
+use mote_replication::vote::Record;
+
+use node::Node;
+use oracle::Oracle;
+
+const NODES: u64 = 3;
+const SYSTEM_ID: u64 = 0x7e57;
+const SEGMENT_BYTES: u64 = 128 << 10;
+/// How long a voter waits for a silent primary; the other times follow from it.
+const PATIENCE_NS: u64 = 60_000_000;
+/// Steps after healing within which the cluster must be whole.
+const HEALING_STEPS: u64 = 4_000;
+
+/// A mistake in what a node says, to see that it would be found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Planted {
+    Nothing,
+    /// Followers call flushed what they have received.
+    AcknowledgesBeforeSync,
+    /// The leader's own flush is enough.
+    LeaderIsAVoter,
+    /// Acknowledgements of frames of older terms move the horizon.
+    OldTermsCount,
+    /// A candidate asks nobody.
+    PromotesWithoutPromises,
+    /// Promises are forgotten by a restart, and given at once after it.
+    ForgetsPromises,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct ClusterOptions {
+    pub steps: u64,
+    pub planted: Planted,
+}
+
+impl Default for ClusterOptions {
+    fn default() -> ClusterOptions {
+        ClusterOptions {
+            steps: 1_500,
+            planted: Planted::Nothing,
+        }
+    }
+}
+
+/// What happened, so that a run that tried nothing is seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClusterReport {
+    pub commits: u64,
+    pub acknowledged: u64,
+    pub promotions: u64,
+    pub cuts: u64,
+    pub power_failures: u64,
+    pub failures_in_flush: u64,
+    pub abandoned: u64,
+    pub served: u64,
+    pub stable_bytes: u64,
+}
+
+impl ClusterReport {
+    pub fn figures(&mut self) -> [(&'static str, &mut u64); 9] {
+        [
+            ("commits", &mut self.commits),
+            ("acknowledged", &mut self.acknowledged),
+            ("promotions", &mut self.promotions),
+            ("cuts", &mut self.cuts),
+            ("power_failures", &mut self.power_failures),
+            ("failures_in_flush", &mut self.failures_in_flush),
+            ("abandoned", &mut self.abandoned),
+            ("served", &mut self.served),
+            ("stable_bytes", &mut self.stable_bytes),
+        ]
+    }
+
+    pub fn add(&mut self, other: &ClusterReport) {
+        let mut other = *other;
+        for ((_, sum), (_, value)) in self.figures().into_iter().zip(other.figures()) {
+            *sum += *value;
+        }
+    }
+}
+
+/// What nodes see of the world around them.
+struct Around {
+    prng: Prng,
+    now_ns: u64,
+    network: SimNetwork,
+    record: Record,
+    oracle: Oracle,
+    report: ClusterReport,
+    planted: Planted,
+    /// The last steps: nothing fails any more, but everything that failed is there.
+    healing: bool,
+    next_commit: u64,
+    piece_bytes: usize,
+    /// When the record was changed last.
+    swapped_ns: u64,
+}
+
+fn address(node: NodeId) -> SocketAddr {
+    SocketAddr::new(host(node), 5432)
+}
+
+fn host(node: NodeId) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, node.0 as u8))
+}
+
+/// Runs one seed; an error says what did not hold.
+pub fn run_cluster(seed: u64, options: ClusterOptions) -> Result<ClusterReport, String> {
+    let mut world = World::new(seed, options.planted);
+    for step in 0..options.steps {
+        world.step().map_err(|error| format!("step {step}: {error}"))?;
+        world.trouble();
+    }
+    world.heal()?;
+    world.compare()?;
+    Ok(world.around.report)
+}
+
+struct World {
+    around: Around,
+    nodes: Vec<Node>,
+    /// How much goes wrong, of a thousand steps: little, so that much is done, up to something in every fifth.
+    troubles: u64,
+}
+
+impl World {
+    fn new(seed: u64, planted: Planted) -> World {
+        let mut prng = Prng::fork(seed, 0xc105);
+        let network = SimNetwork::new(prng.next_u64());
+        network.set_weather(Weather {
+            delay_least_ns: 20_000,
+            delay_most_ns: 100_000 + prng.below(2_000_000),
+            slow_ppm: prng.below(20_000),
+            // Small windows let a follower answer in the middle of what it lacks.
+            window_bytes: 4500 << prng.below(4),
+        });
+        let ids = || (1..=NODES).map(NodeId);
+        let record = Record {
+            term: 0,
+            leader: NodeId(1),
+            voters: ids().skip(1).collect::<BTreeSet<_>>(),
+            count: 1,
+            changes: 0,
+        };
+        let mut around = Around {
+            now_ns: 1_000_000,
+            network,
+            record,
+            oracle: Oracle::new(),
+            report: ClusterReport::default(),
+            planted,
+            healing: false,
+            next_commit: 1,
+            piece_bytes: 4096 << prng.below(3),
+            swapped_ns: 0,
+            prng,
+        };
+        let nodes = ids().map(|id| Node::new(id, &mut around)).collect();
+        World {
+            troubles: 5 + (around.prng.below(50) << around.prng.below(3)),
+            around,
+            nodes,
+        }
+    }
+
+    /// A little time passes, and nodes get on.
+    fn step(&mut self) -> Result<(), String> {
+        let passed = 20_000 + self.around.prng.below(2_000_000);
+        self.around.now_ns += passed;
+        self.nodes.iter_mut().for_each(|node| node.time_passes(passed));
+        self.around.network.advance_to(self.around.now_ns);
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        self.around.prng.shuffle(&mut order);
+        for index in order {
+            if self.around.healing || self.around.prng.chance(4, 5) {
+                self.nodes[index].step(&mut self.around)?;
+            }
+        }
+        self.one_serves()
+    }
+
+    /// A node that stands still answers nobody; one that runs must be the only one that would.
+    fn one_serves(&mut self) -> Result<(), String> {
+        let now_ns = self.around.now_ns;
+        let serving = self
+            .nodes
+            .iter()
+            .filter(|node| node.is_running(now_ns) && node.serves());
+        let serving: Vec<NodeId> = serving.map(|node| node.id).collect();
+        self.around.report.served += serving.len() as u64;
+        match serving.len() {
+            0 | 1 => Ok(()),
+            _ => Err(format!("{serving:?} serve at one moment")),
+        }
+    }
+
+    /// Perhaps something goes wrong, or right again: more so while leaders change, and then most of all for them.
+    fn trouble(&mut self) {
+        let around = &mut self.around;
+        let changing = around.now_ns < around.swapped_ns + PATIENCE_NS / 2;
+        let chance = if changing {
+            2 * self.troubles
+        } else {
+            self.troubles
+        };
+        if !around.prng.chance(chance, 1000) {
+            return;
+        }
+        let index = match changing && around.prng.chance(2, 3) {
+            true => around.record.leader.0 as usize - 1,
+            false => around.prng.below(NODES) as usize,
+        };
+        let (one, other) = (host(NodeId(1 + index as u64)), {
+            let further = 1 + around.prng.below(NODES - 1);
+            host(NodeId(1 + (index as u64 + further) % NODES))
+        });
+        let node = &mut self.nodes[index];
+        match around.prng.below(12) {
+            0 | 1 => node.power_fails(around),
+            2 => node.is_killed(around),
+            3 => node.fails_in_next_flush(),
+            4 => node.stands_still_until(around.now_ns + 1 + around.prng.below(3 * PATIENCE_NS)),
+            5 => around.network.set_blocked(one, other, true),
+            6 => {
+                for peer in (1..=NODES).map(|id| host(NodeId(id))).filter(|peer| *peer != one) {
+                    around.network.set_blocked(one, peer, true);
+                    around.network.set_blocked(peer, one, true);
+                }
+            }
+            7 | 8 => around.network.open_all_ways(),
+            9 => _ = around.network.break_one(),
+            10 => node.coordinator_is_away_until(around.now_ns + around.prng.below(3 * PATIENCE_NS)),
+            _ => node.disk_fails_for_a_while(around),
+        }
+    }
+
+    /// Everything works again, and within a bound the cluster is whole.
+    fn heal(&mut self) -> Result<(), String> {
+        self.around.healing = true;
+        self.around.network.open_all_ways();
+        self.nodes.iter_mut().for_each(|node| node.heal(&mut self.around));
+        let acknowledged = self.around.report.acknowledged;
+        for _ in 0..HEALING_STEPS {
+            self.step()?;
+            let progress = self.around.report.acknowledged >= acknowledged + 5;
+            if progress
+                && self
+                    .nodes
+                    .iter_mut()
+                    .all(|node| node.is_at_rest(&self.around.record))
+            {
+                let ends: BTreeSet<_> = self.nodes.iter().map(|node| node.flushed()).collect();
+                if ends.len() == 1 {
+                    return Ok(());
+                }
+            }
+        }
+        let states: Vec<String> = self.nodes.iter().map(Node::describe).collect();
+        Err(format!(
+            "the cluster is not whole {HEALING_STEPS} steps after healing: {}; {:?}",
+            states.join("; "),
+            self.around.record
+        ))
+    }
+
+    /// All logs are equal, and hold everything that was ever stable.
+    fn compare(&mut self) -> Result<(), String> {
+        let logs: Vec<Vec<u8>> = self.nodes.iter().map(Node::log_bytes).collect();
+        for (node, log) in self.nodes.iter().zip(&logs) {
+            if *log != logs[0] {
+                return Err(format!(
+                    "{:?} and {:?} have different logs",
+                    node.id, self.nodes[0].id
+                ));
+            }
+            self.around.oracle.holds(&node.disk, node.flushed(), node.id)?;
+        }
+        let commits = self.nodes[0].commits()?;
+        self.around.oracle.all_acknowledged(&commits)
+    }
+}
+
+#[cfg(test)]
+#[path = "cluster/tests.rs"]
+mod tests;

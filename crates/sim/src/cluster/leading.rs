@@ -1,0 +1,232 @@
+//! A node that leads a term: it commits, flushes, sends, and tells its clients what counts.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use mote_common::Lsn;
+use mote_common::env::sim::SimDisk;
+use mote_engine::log::range::LogRanges;
+use mote_engine::log::scan::LogScan;
+use mote_engine::log::{FlushOutcome, FrameKind, Log, LogPosition, LogTap};
+use mote_replication::gate::{Gate, LEVELS, Level, Levels};
+use mote_replication::history::History;
+use mote_replication::message::Hello;
+use mote_replication::primary::{Primary, PrimaryConfig};
+use mote_replication::quorum::Quorum;
+use mote_replication::slots::Slots;
+use mote_replication::wire::Wire;
+
+use super::following::{Following, log_config};
+use super::node::{Life, Role, Trouble};
+use super::{Around, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID};
+
+/// Commits that wait at most: a client waits for its answer before it goes on.
+const CLIENTS: usize = 20;
+
+pub(super) struct Leading {
+    log: Log,
+    hub: Arc<Mutex<Primary>>,
+    source: LogRanges,
+    /// Commits that were appended and not told of.
+    gate: Gate<u64>,
+    /// What was stable up to here has been compared.
+    compared: Lsn,
+}
+
+struct Tap {
+    hub: Arc<Mutex<Primary>>,
+    disk: SimDisk,
+    fails: Arc<AtomicBool>,
+    left: Arc<Mutex<Option<SimDisk>>>,
+}
+
+impl LogTap for Tap {
+    fn flushing(&self, from: Lsn, parts: [&[u8]; 2]) {
+        self.hub.lock().expect("unpoisoned").flushing(from, parts, 0);
+        // The bytes are on their way, and will not be on this disk.
+        if self.fails.swap(false, Ordering::Relaxed) {
+            *self.left.lock().expect("unpoisoned") = Some(self.disk.crash());
+        }
+    }
+}
+
+impl Leading {
+    pub fn begin(life: &Life, around: &Around, scan: LogScan, stable: Lsn) -> Result<Leading, Trouble> {
+        let record = &around.record;
+        let position = LogPosition {
+            system_id: SYSTEM_ID,
+            term: record.term,
+            log_start: Lsn(SEGMENT_BYTES),
+            end: scan.end,
+            pins: Vec::new(),
+        };
+        let log = Log::open_agreed(&life.env, log_config(), position, stable, Arc::new(|_| {}))?;
+        let mut history = History::new(scan.terms);
+        history.begin(log.began());
+        let rules = match around.planted {
+            Planted::LeaderIsAVoter => vec![],
+            _ => vec![record.rule()],
+        };
+        let term_end = match around.planted {
+            Planted::OldTermsCount => Lsn::ZERO,
+            _ => log.flushed(),
+        };
+        let config = PrimaryConfig {
+            system_id: SYSTEM_ID,
+            id: life.id,
+            heartbeat_ns: PATIENCE_NS / 10,
+            silence_ns: 2 * PATIENCE_NS,
+            piece_bytes: around.piece_bytes,
+        };
+        let hub = Primary::new(
+            config,
+            history,
+            Lsn(SEGMENT_BYTES),
+            log.flushed(),
+            Quorum::new(life.id, term_end, rules),
+            Slots::open(life.env.disk.clone(), SYSTEM_ID, 1 << 30, SEGMENT_BYTES)?,
+        );
+        let hub = Arc::new(Mutex::new(hub));
+        log.set_tap(Some(Arc::new(Tap {
+            hub: hub.clone(),
+            disk: life.disk.clone(),
+            fails: life.fails_in_flush.clone(),
+            left: life.left.clone(),
+        })));
+        Ok(Leading {
+            log,
+            hub,
+            source: LogRanges::new(life.env.disk.clone(), SYSTEM_ID, SEGMENT_BYTES),
+            gate: Gate::default(),
+            compared: Lsn(SEGMENT_BYTES),
+        })
+    }
+
+    fn hub(&self) -> std::sync::MutexGuard<'_, Primary> {
+        self.hub.lock().expect("unpoisoned")
+    }
+
+    pub fn term(&self) -> u32 {
+        self.log.term()
+    }
+
+    pub fn flushed(&self) -> Lsn {
+        self.log.flushed()
+    }
+
+    pub fn describe(&self) -> String {
+        let levels = self.levels();
+        format!(
+            "leads term {}, {levels:?}, holds {}",
+            self.term(),
+            self.gate.held()
+        )
+    }
+
+    pub fn is_at_rest(&self) -> bool {
+        self.levels().stable == self.log.tail() && self.gate.held() == 0
+    }
+
+    /// Would it answer a read now?
+    pub fn serves(&self, now_ns: u64) -> bool {
+        let hub = self.hub();
+        let leased = |from_ns: u64| now_ns < from_ns + PATIENCE_NS * 9 / 10;
+        hub.levels().stable > Lsn::ZERO && hub.answered_ns().is_some_and(leased)
+    }
+
+    fn levels(&self) -> Levels {
+        Levels {
+            filled: self.log.filled(),
+            ..self.hub().levels()
+        }
+    }
+
+    pub fn accept(&mut self, wire: Wire, hello: &Hello, now_ns: u64) -> Result<(), Trouble> {
+        Ok(self.hub().accept(wire, hello, now_ns)?)
+    }
+
+    pub fn step(mut self: Box<Self>, life: &mut Life, around: &mut Around) -> Result<Role, Trouble> {
+        let outbid = self.hub().outbid().unwrap_or(0);
+        let deposed = life
+            .record
+            .as_ref()
+            .is_some_and(|record| record.leader != life.id || record.term != self.term());
+        if deposed || outbid > 0 {
+            return self.step_down(life, around, outbid);
+        }
+        self.commit(around);
+        if around.prng.chance(1, 2) && self.log.tail() != self.log.flushed() {
+            while self.log.prepare_step() {}
+            if self.log.flush_step() == FlushOutcome::Stopped {
+                return Err(Trouble::Disk);
+            }
+        }
+        {
+            let mut hub = self.hub.lock().expect("unpoisoned");
+            hub.flushed(self.log.flushed());
+            hub.step(life.now_ns(), 0, &mut self.source)?;
+        }
+        self.tell(life, around).map_err(Trouble::Wrong)?;
+        Ok(Role::Leading(self))
+    }
+
+    /// Nobody is told anything any more: commits that wait may count in the next term, or not.
+    fn step_down(mut self, life: &Life, around: &mut Around, outbid: u32) -> Result<Role, Trouble> {
+        around.report.abandoned += self.gate.abandon() as u64;
+        self.log.set_tap(None);
+        drop(self);
+        Ok(Role::Following(Following::deposed(life, around, outbid)?.into()))
+    }
+
+    fn commit(&mut self, around: &mut Around) {
+        let wanted = match around.healing {
+            true => self.gate.held() == 0 && around.prng.chance(1, 20),
+            false => self.gate.held() < CLIENTS && around.prng.chance(1, 3),
+        };
+        if !wanted {
+            return;
+        }
+        let most = if around.prng.chance(1, 4) { 6000 } else { 200 };
+        let mut payload = vec![0x5a; 8 + around.prng.below(most) as usize];
+        payload[..8].copy_from_slice(&around.next_commit.to_le_bytes());
+        let writer = self.log.writer();
+        while self.log.prepare_step() {}
+        // A full log refuses its clients, who come again.
+        let Ok(admission) = writer.admit(payload.len()) else {
+            return;
+        };
+        let end = writer.append(admission, FrameKind::RestorePoint, &payload, |_| {});
+        let level = match around.healing {
+            true => Level::On,
+            false => LEVELS[around.prng.below(5) as usize],
+        };
+        self.gate.hold(level, end, around.next_commit);
+        around.next_commit += 1;
+        around.report.commits += 1;
+    }
+
+    /// Clients hear of what counts; and what is stable is compared with what ever was.
+    fn tell(&mut self, life: &Life, around: &mut Around) -> Result<(), String> {
+        let levels = self.levels();
+        self.log.raise_agreed(levels.stable);
+        if self.log.stable() < levels.stable {
+            return Err(format!("{} is stable, but not to the log", levels.stable));
+        }
+        if levels.stable > self.compared {
+            let from = around.oracle.end();
+            around
+                .oracle
+                .became_stable(&life.disk, self.compared, levels.stable, life.id)?;
+            around.report.stable_bytes += around.oracle.end().0 - from.0;
+            self.compared = levels.stable;
+        }
+        self.gate.release(&levels, |level, ts, commit| {
+            // Weaker levels promise less.
+            if level >= Level::On {
+                around.report.acknowledged += 1;
+                around.oracle.acknowledged(commit, ts);
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,361 @@
+//! One node: its disk, its clock, its lives, and what it does with those who knock.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use mote_common::Lsn;
+use mote_common::env::net::{Listener, Network};
+use mote_common::env::sim::{FaultPlan, SimClock, SimDisk};
+use mote_common::env::{Clock, Env};
+use mote_engine::log::FrameKind;
+use mote_engine::log::reader::{LogFiles, LogReader};
+use mote_replication::NodeId;
+use mote_replication::message::{Answer, Ask, Message, Reason, Refusal};
+use mote_replication::vote::{Record, Voter};
+use mote_replication::wire::Wire;
+
+use super::following::Following;
+use super::leading::Leading;
+use super::oracle::read_log;
+use super::{Around, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address, host};
+
+/// How long somebody who has connected may say nothing.
+const KNOCK_NS: u64 = PATIENCE_NS;
+
+/// Why a node does not go on.
+pub(super) enum Trouble {
+    /// Its disk failed, or lost power: it stops, and starts again.
+    Disk,
+    /// What must hold does not.
+    Wrong(String),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(_: io::Error) -> Trouble {
+        Trouble::Disk
+    }
+}
+
+pub(super) struct Node {
+    pub id: NodeId,
+    pub disk: SimDisk,
+    clock: Arc<SimClock>,
+    /// Its clock gains so much, in millionths.
+    drift_ppm: i64,
+    running: Option<(Life, Role)>,
+    off_until_ns: u64,
+    still_until_ns: u64,
+    coordinator_away_until_ns: u64,
+    disk_fails_until_ns: u64,
+    /// The next flush sends its bytes and then loses power; and what that left of the disk.
+    fails_in_flush: Arc<AtomicBool>,
+    left: Arc<Mutex<Option<SimDisk>>>,
+}
+
+/// What a node has while it runs, whatever its role.
+pub(super) struct Life {
+    pub id: NodeId,
+    pub env: Env,
+    pub disk: SimDisk,
+    pub network: Arc<dyn Network>,
+    pub voter: Voter,
+    /// As the coordinator has it; `None`: it cannot be asked.
+    pub record: Option<Record>,
+    pub fails_in_flush: Arc<AtomicBool>,
+    pub left: Arc<Mutex<Option<SimDisk>>>,
+    listener: Box<dyn Listener>,
+    /// Who has connected and said nothing yet, and since when.
+    knocking: Vec<(Wire, u64)>,
+}
+
+pub(super) enum Role {
+    Following(Box<Following>),
+    Leading(Box<Leading>),
+}
+
+impl Life {
+    pub fn now_ns(&self) -> u64 {
+        self.env.clock.monotonic_ns()
+    }
+}
+
+impl Node {
+    pub fn new(id: NodeId, around: &mut Around) -> Node {
+        Node {
+            id,
+            disk: SimDisk::new(around.prng.next_u64()),
+            clock: Arc::new(SimClock::default()),
+            drift_ppm: around.prng.between(-20_000, 20_000),
+            running: None,
+            off_until_ns: 0,
+            still_until_ns: 0,
+            coordinator_away_until_ns: 0,
+            disk_fails_until_ns: 0,
+            fails_in_flush: Arc::default(),
+            left: Arc::default(),
+        }
+    }
+
+    pub fn time_passes(&mut self, ns: u64) {
+        let gained = ns as i64 * self.drift_ppm / 1_000_000;
+        self.clock.advance_ns(ns.saturating_add_signed(gained));
+    }
+
+    pub fn is_running(&self, now_ns: u64) -> bool {
+        self.running.is_some() && now_ns >= self.still_until_ns
+    }
+
+    pub fn step(&mut self, around: &mut Around) -> Result<(), String> {
+        if around.now_ns < self.still_until_ns {
+            return Ok(());
+        }
+        if self.disk_fails_until_ns != 0 && around.now_ns >= self.disk_fails_until_ns {
+            self.disk.set_faults(FaultPlan::default());
+            self.disk_fails_until_ns = 0;
+        }
+        let stepped = match self.running {
+            None if around.now_ns < self.off_until_ns => return Ok(()),
+            None => self.start(around),
+            Some(_) => self.live(around),
+        };
+        match stepped {
+            Ok(()) => Ok(()),
+            Err(Trouble::Disk) => {
+                self.power_fails(around);
+                Ok(())
+            }
+            Err(Trouble::Wrong(what)) => Err(format!("{:?}: {what}", self.id)),
+        }
+    }
+
+    fn start(&mut self, around: &mut Around) -> Result<(), Trouble> {
+        let env = Env {
+            disk: Arc::new(self.disk.clone()),
+            clock: self.clock.clone(),
+            seed: around.prng.next_u64(),
+        };
+        around.network.power_on(host(self.id));
+        let network = around.network.host(host(self.id), self.clock.clone());
+        let mut heard_ns = self.clock.monotonic_ns();
+        if around.planted == Planted::ForgetsPromises {
+            let path = "replication/promise";
+            if self.disk.paths().iter().any(|known| known == path) {
+                env.disk.remove(path)?;
+            }
+            heard_ns = heard_ns.saturating_sub(PATIENCE_NS);
+        }
+        let life = Life {
+            id: self.id,
+            voter: Voter::open(&*env.disk, SYSTEM_ID, heard_ns, PATIENCE_NS)?,
+            listener: network.listen(address(self.id))?,
+            record: None,
+            knocking: Vec::new(),
+            disk: self.disk.clone(),
+            fails_in_flush: self.fails_in_flush.clone(),
+            left: self.left.clone(),
+            network,
+            env,
+        };
+        let following = Following::open(&life, around)?;
+        self.running = Some((life, Role::Following(following.into())));
+        Ok(())
+    }
+
+    fn live(&mut self, around: &mut Around) -> Result<(), Trouble> {
+        let (mut life, mut role) = self.running.take().expect("it runs");
+        let reachable = around.healing || around.now_ns >= self.coordinator_away_until_ns;
+        life.record = reachable.then(|| around.record.clone());
+        let lived = life.answer_the_door(&mut role).and_then(|()| match role {
+            Role::Following(following) => following.step(&mut life, around),
+            Role::Leading(leading) => leading.step(&mut life, around),
+        });
+        match lived {
+            Ok(role) => {
+                self.running = Some((life, role));
+                Ok(())
+            }
+            Err(trouble) => {
+                // Before its sockets are dropped, which would say farewell.
+                around.network.power_off(host(self.id));
+                Err(trouble)
+            }
+        }
+    }
+
+    /// The machine loses power, and comes back some time later.
+    pub fn power_fails(&mut self, around: &mut Around) {
+        around.network.power_off(host(self.id));
+        self.running = None;
+        self.fails_in_flush.store(false, Ordering::Relaxed);
+        let left = self.left.lock().expect("unpoisoned").take();
+        around.report.failures_in_flush += left.is_some() as u64;
+        self.disk = left.unwrap_or_else(|| self.disk.crash());
+        self.disk_fails_until_ns = 0;
+        around.report.power_failures += 1;
+        self.off_until_ns = around.now_ns + around.prng.below(2 * PATIENCE_NS);
+    }
+
+    /// The process is killed: what it wrote stays in the machine's cache.
+    pub fn is_killed(&mut self, around: &mut Around) {
+        around.network.power_off(host(self.id));
+        self.running = None;
+        self.off_until_ns = around.now_ns + around.prng.below(PATIENCE_NS / 4);
+    }
+
+    pub fn fails_in_next_flush(&mut self) {
+        let leads = matches!(self.running, Some((_, Role::Leading(_))));
+        self.fails_in_flush.store(leads, Ordering::Relaxed);
+    }
+
+    pub fn stands_still_until(&mut self, ns: u64) {
+        self.still_until_ns = ns;
+    }
+
+    pub fn coordinator_is_away_until(&mut self, ns: u64) {
+        self.coordinator_away_until_ns = ns;
+    }
+
+    pub fn disk_fails_for_a_while(&mut self, around: &mut Around) {
+        self.disk_fails_until_ns = around.now_ns + PATIENCE_NS / 2;
+        self.disk.set_faults(FaultPlan {
+            sync_fails_ppm: 50_000,
+            write_fails_ppm: 20_000,
+            ..FaultPlan::default()
+        });
+    }
+
+    pub fn heal(&mut self, around: &mut Around) {
+        self.still_until_ns = 0;
+        self.off_until_ns = 0;
+        self.disk_fails_until_ns = 0;
+        self.fails_in_flush.store(false, Ordering::Relaxed);
+        self.disk.set_faults(FaultPlan::default());
+        // Some are asked to start from what a last power failure leaves.
+        if around.prng.chance(1, 3) {
+            self.power_fails(around);
+            self.off_until_ns = 0;
+        }
+    }
+
+    pub fn serves(&self) -> bool {
+        match &self.running {
+            Some((life, Role::Leading(leading))) => leading.serves(life.now_ns()),
+            _ => false,
+        }
+    }
+
+    /// Where its durable log ends.
+    pub fn flushed(&self) -> Lsn {
+        match &self.running {
+            Some((_, Role::Leading(leading))) => leading.flushed(),
+            Some((_, Role::Following(following))) => following.flushed(),
+            None => Lsn::ZERO,
+        }
+    }
+
+    /// It has its role in the cluster of `record`, and nothing left to do.
+    pub fn is_at_rest(&self, record: &Record) -> bool {
+        match &self.running {
+            Some((_, Role::Leading(leading))) => record.leader == self.id && leading.is_at_rest(),
+            Some((_, Role::Following(following))) => {
+                record.leader != self.id && following.term() == record.term
+            }
+            None => false,
+        }
+    }
+
+    pub fn describe(&self) -> String {
+        let role = match &self.running {
+            None => "off".into(),
+            Some((_, Role::Leading(leading))) => leading.describe(),
+            Some((life, Role::Following(following))) => {
+                format!("promised {}, {}", life.voter.promised(), following.describe())
+            }
+        };
+        format!("{:?} {role}", self.id)
+    }
+
+    pub fn log_bytes(&self) -> Vec<u8> {
+        read_log(&self.disk, Lsn(SEGMENT_BYTES), self.flushed()).unwrap_or_default()
+    }
+
+    /// Commits in its log, and their timestamps.
+    pub fn commits(&self) -> Result<BTreeSet<(u64, Lsn)>, String> {
+        let (env, _) = mote_common::env::sim::env(&self.disk, 0);
+        let files = LogFiles::open(&*env.disk, SYSTEM_ID, SEGMENT_BYTES).map_err(|told| told.to_string())?;
+        let mut reader = LogReader::new(&files, Lsn(SEGMENT_BYTES));
+        let mut commits = BTreeSet::new();
+        while let Some(frame) = reader.next_frame().map_err(|told| told.to_string())? {
+            if frame.header.kind == FrameKind::RestorePoint
+                && let Some(commit) = frame.payload.first_chunk()
+            {
+                commits.insert((u64::from_le_bytes(*commit), frame.header.end()));
+            }
+        }
+        Ok(commits)
+    }
+}
+
+impl Life {
+    /// Whoever has connected is heard: a follower wants the log, a candidate a promise.
+    fn answer_the_door(&mut self, role: &mut Role) -> Result<(), Trouble> {
+        let now_ns = self.now_ns();
+        // An error of the listener is the network's, and the node goes on without it until it restarts.
+        while let Ok(Some(stream)) = self.listener.accept() {
+            self.knocking.push((Wire::new(stream), now_ns));
+        }
+        for (mut wire, since_ns) in std::mem::take(&mut self.knocking) {
+            let message = match wire.fill().and_then(|_| wire.next_message()) {
+                Ok(None) if now_ns < since_ns + KNOCK_NS => {
+                    self.knocking.push((wire, since_ns));
+                    continue;
+                }
+                Ok(Some(message)) => message,
+                _ => continue,
+            };
+            match message {
+                Message::Ask(ask) => {
+                    let answer = self.answer(&ask, role)?;
+                    // Lost with its stream; the candidate asks again.
+                    let _ = wire.say(&Message::Answer(answer));
+                }
+                Message::Hello(hello) => match role {
+                    Role::Leading(leading) => leading.accept(wire, &hello, now_ns)?,
+                    Role::Following(_) => {
+                        let refusal = Refusal {
+                            reason: Reason::NotPrimary,
+                            term: self.voter.promised(),
+                            text: "this node follows another".into(),
+                        };
+                        let _ = wire.say(&Message::Refused(refusal));
+                    }
+                },
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, ask: &Ask, role: &mut Role) -> Result<Answer, Trouble> {
+        let following = match role {
+            // Whoever leads is alive; if the others do not see it, they are enough without it.
+            Role::Leading(leading) => {
+                return Ok(Answer {
+                    id: self.id,
+                    granted: false,
+                    promised: self.voter.promised(),
+                    last_term: leading.term(),
+                    end: leading.flushed(),
+                });
+            }
+            Role::Following(following) => following,
+        };
+        let granted = self.voter.would_grant(ask, self.now_ns());
+        if granted && ask.firm {
+            following.promise(self, ask.term)?;
+        }
+        Ok(following.answer(self, granted))
+    }
+}
