@@ -1,7 +1,8 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
 //! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `acid`, `verify`, `simple` (point, ingest,
-//! canned), `find_rate`, `versus` (any systems, with intervals), `runs` (what a store holds), `compare`, `sweep`, `restart`
+//! canned), `find_rate`, `versus` (any systems, with intervals), `seeds`
+//! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `restart`
 //! (coldstart, replay), `checkpoint`, `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
@@ -19,6 +20,7 @@ mod checkpoint;
 mod group_commit;
 mod quiet;
 mod find_rate;
+pub mod seeds;
 pub mod versus;
 pub mod runs;
 
@@ -60,6 +62,7 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Replay(args) => restart::replay(&args, embedded),
         Experiment::Checkpoint(args) => checkpoint::run(&args, embedded),
         Experiment::Versus(args) => versus::run(&args, embedded),
+        Experiment::Seeds(args) => seeds::run(&args, embedded),
         Experiment::Runs(args) => runs::list(&args),
         Experiment::Diff(args) => runs::diff(&args),
         Experiment::Groupcommit(args) => group_commit::run(&args, embedded),
