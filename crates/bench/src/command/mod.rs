@@ -1,12 +1,12 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
-//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `acid`, `verify`, `simple` (point, ingest,
+//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `properties` (BenchmarkSQL's files), `acid`, `verify`, `simple` (point, ingest,
 //! canned), `find_rate`, `versus` (any systems, with intervals), `seeds`
 //! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `restart`
 //! (coldstart, replay), `checkpoint`, `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
-mod tpcc;
+pub(crate) mod tpcc;
 mod acid;
 mod verify;
 mod simple;
@@ -20,6 +20,7 @@ mod checkpoint;
 mod group_commit;
 mod quiet;
 mod find_rate;
+mod properties;
 pub mod seeds;
 pub mod versus;
 pub mod runs;

@@ -173,7 +173,7 @@ pub struct AcidArgs {
 ///
 /// NOPM is new orders per minute, the 1 % that roll back on purpose included. Results are unaudited and not comparable
 /// to published TPC results.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 pub struct TpccArgs {
     #[command(flatten)]
     pub target: TargetArgs,
@@ -221,6 +221,19 @@ pub struct TpccArgs {
     /// Write the delivery result file of clause 2.7.2: when each delivery was queued and done, and what it delivered
     #[arg(long, value_name = "FILE")]
     pub delivery_results: Option<PathBuf>,
+    /// Take the server, the sizes, the mix and the times from a property file of BenchmarkSQL 5 or 6
+    ///
+    /// What the file asks for and this driver does not do is refused by name. --target goes before the file's conn.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["warehouses", "connections", "warmup", "duration", "mix", "home", "pace", "load_connections"]
+    )]
+    pub props: Option<PathBuf>,
+    /// Write BenchmarkSQL's result files: runInfo.csv and tx_summary.csv of version 5, summary.csv, histogram.csv and
+    /// result.csv of version 6
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
     #[command(flatten)]
     pub open_loop: OpenLoopArgs,
     #[command(flatten)]
