@@ -8,10 +8,12 @@ SCHEDULES ?= 1000
 ROUNDS ?= 3
 CYCLES ?= 200
 TARGET ?= log
+SYSTEMS ?= mote,pg15,pg18,mariadb
+BUDGET ?= 40m
 SEED ?= 1
 CARGO = source scripts/setup.sh && cargo
 
-.PHONY: help build test bench bench-compare conformance-isolation conformance-regress sim ledger fuzz lint clean
+.PHONY: help build test bench bench-compare seeds conformance-isolation conformance-regress sim ledger fuzz lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,6 +32,9 @@ bench: build ## load, run and prove TPC-C on a server of its own: WAREHOUSES= CO
 bench-compare: build ## mote and PostgreSQL 18 side by side: measured, target, ratio
 	@url=$$(scripts/postgres18.sh start) && target/release/mote bench compare --postgres "$$url" --rounds $(ROUNDS); \
 		status=$$?; scripts/postgres18.sh stop; exit $$status
+
+seeds: build ## the published experiments beside their figures: SYSTEMS=mote,pg15,pg18 BUDGET=40m; bench-results/seeds/index.html
+	@target/release/mote bench seeds --systems $(SYSTEMS) --budget $(BUDGET) --out bench-results/seeds
 
 conformance-isolation: build ## PostgreSQL's isolation suite on mote; writes docs/conformance-isolation.md
 	@suite=$$(scripts/postgres15_source.sh) && $(CARGO) run --quiet -p mote-conformance -- isolation --suite "$$suite" \

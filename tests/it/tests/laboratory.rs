@@ -282,3 +282,37 @@ fn runs_are_kept_listed_and_compared() {
     assert!(missing.err.contains("there is no run 9"), "{}", missing.err);
     std::fs::remove_file(&store).expect("it is ours");
 }
+
+#[test]
+fn a_published_experiment_stands_beside_its_figures() {
+    let out = temporary("seeds");
+    let path = out.display().to_string();
+    let said = bench(&[
+        "seeds",
+        "--only",
+        "x8,X5",
+        "--budget",
+        "4s",
+        "-w",
+        "1",
+        "-q",
+        "--out",
+        &path,
+        "--systems",
+        "mote,nosuch",
+        "--systems-program",
+        "/bin/false",
+    ])
+    .good();
+    let page = std::fs::read_to_string(out.join("index.html")).expect("it was written");
+    std::fs::remove_dir_all(&out).expect("it is ours");
+    assert!(
+        said.contains("rows per core and second") && said.contains("10,000"),
+        "{said}"
+    );
+    assert!(said.contains("no replicated pair is described"), "{said}");
+    assert!(said.contains("nosuch does not take part"), "{said}");
+    assert!(said.contains("PASS mote: "), "{said}");
+    assert!(!said.contains("X10 "), "only what was asked for: {said}");
+    assert!(page.contains("MOT Data Ingestion Speed") && page.contains("measured here"));
+}

@@ -1,11 +1,12 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
-//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `acid`, `verify`, `simple` (point, ingest,
-//! canned), `find_rate`, `versus` (any systems, with intervals), `runs` (what a store holds), `compare`, `sweep`, `restart`
+//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `properties` (BenchmarkSQL's files), `acid`, `verify`, `simple` (point, ingest,
+//! canned), `find_rate`, `versus` (any systems, with intervals), `seeds`
+//! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `restart`
 //! (coldstart, replay), `checkpoint`, `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
 pub mod args;
-mod tpcc;
+pub(crate) mod tpcc;
 mod acid;
 mod verify;
 mod simple;
@@ -19,6 +20,8 @@ mod checkpoint;
 mod group_commit;
 mod quiet;
 mod find_rate;
+mod properties;
+pub mod seeds;
 pub mod versus;
 pub mod runs;
 
@@ -60,6 +63,7 @@ pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCod
         Experiment::Replay(args) => restart::replay(&args, embedded),
         Experiment::Checkpoint(args) => checkpoint::run(&args, embedded),
         Experiment::Versus(args) => versus::run(&args, embedded),
+        Experiment::Seeds(args) => seeds::run(&args, embedded),
         Experiment::Runs(args) => runs::list(&args),
         Experiment::Diff(args) => runs::diff(&args),
         Experiment::Groupcommit(args) => group_commit::run(&args, embedded),

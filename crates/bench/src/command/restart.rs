@@ -186,11 +186,11 @@ pub fn with_terminals(settings: Settings, terminals: &TerminalArgs) -> Settings 
 
 /// One size of a cold-start experiment.
 #[derive(Clone, Debug, Serialize)]
-struct ColdStart {
-    warehouses: i32,
+pub struct ColdStart {
+    pub warehouses: i32,
     run: usize,
     /// From the start of the process to the answer of the first query.
-    seconds: f64,
+    pub seconds: f64,
     /// Processor time of the server until then.
     cpu_s: f64,
     bytes_per_cpu_s: f64,
@@ -198,13 +198,17 @@ struct ColdStart {
     bytes_per_s: f64,
     bytes_per_s_and_core: f64,
     share_of_disk: Option<f64>,
-    figures: RecoveryFigures,
+    pub figures: RecoveryFigures,
 }
 
-pub fn cold_starts(args: &ColdStartArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+/// The starts, and what is worth saying about where the data lay.
+pub fn measure_cold_starts(
+    args: &ColdStartArgs,
+    embedded: &dyn EmbeddedServer,
+    observer: &mut Quiet,
+) -> Result<(Vec<ColdStart>, Vec<String>), String> {
     let mut own = None;
     let starter = starter(&args.server, embedded, &mut own);
-    let mut observer = Quiet::new(args.output.quiet);
     let mut starts = Vec::new();
     let mut remarks = Vec::new();
     for &warehouses in &args.warehouses {
@@ -213,7 +217,7 @@ pub fn cold_starts(args: &ColdStartArgs, embedded: &dyn EmbeddedServer) -> Resul
         remarks = server.remarks().to_vec();
         let target = Target::parse(server.url())?;
         let settings = load_settings(warehouses, args.seed, LoadMode::Only, 0.0, 1);
-        tpcc::experiment(settings, &target, None, &mut observer)?;
+        tpcc::experiment(settings, &target, None, observer)?;
         observer.say("writing a checkpoint");
         Admin::connect(&target)
             .and_then(|mut admin| admin.execute("CHECKPOINT"))
@@ -235,6 +239,12 @@ pub fn cold_starts(args: &ColdStartArgs, embedded: &dyn EmbeddedServer) -> Resul
             starts.push(ColdStart::new(warehouses, run, &start, disk));
         }
     }
+    Ok((starts, remarks))
+}
+
+pub fn cold_starts(args: &ColdStartArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    let mut observer = Quiet::new(args.output.quiet);
+    let (starts, remarks) = measure_cold_starts(args, embedded, &mut observer)?;
     print!("{}", cold_start_table(&starts));
     println!(
         "\nGB/s: bytes of checkpoint over the time from the start of the process to the first answer, indexes included; \

@@ -2,12 +2,12 @@
 
 use super::args::TpccArgs;
 use super::find_rate::{self, RateGoal};
-use super::{Subject, default_driver_threads};
+use super::{Subject, default_driver_threads, properties};
 use crate::driver::Admin;
 use crate::measure::run::SeriesPoint;
 use crate::report::live::Live;
 use crate::report::store::Store;
-use crate::report::{Summary, html, json, table};
+use crate::report::{Summary, benchmarksql, html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::{self, ConditionVerdict};
 use crate::workload::tpcc::load::LoadReport;
@@ -18,6 +18,9 @@ use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Isolation, LoadMode, O
 const CEILING_PER_WAREHOUSE: f64 = 12.86;
 
 pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
+    let mut args = args.clone();
+    let notes = from_properties(&mut args)?;
+    let args = &args;
     let settings = settings(args)?;
     let subject = Subject::new(&args.target, embedded)?;
     let mut console = Console {
@@ -33,11 +36,14 @@ pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
         .outcome
         .as_ref()
         .map(|outcome| summarize(outcome).with_durability(outcome, &WRITING, connections));
-    let remarks = subject.remarks();
+    let remarks: Vec<String> = subject.remarks().into_iter().chain(notes).collect();
     print!("{}", text(&experiment, summary.as_ref(), &remarks));
     let document = json::tpcc(&experiment, summary.as_ref(), &remarks);
     if let Some(path) = &args.output.json {
         json::write(path, &document)?;
+    }
+    if let (Some(path), Some(summary), Some(outcome)) = (&args.csv, &summary, &experiment.outcome) {
+        benchmarksql::write(path, &experiment, summary, outcome)?;
     }
     if let (Some(path), Some(outcome)) = (&args.record.store, &experiment.outcome) {
         let run = Store::open(path)?.save(&document, KIND_NAMES, outcome)?;
@@ -51,6 +57,22 @@ pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
     Ok(experiment.pass())
 }
 
+/// Lets a property file say what the command line could have said; answers what in it has no meaning here.
+fn from_properties(args: &mut TpccArgs) -> Result<Vec<String>, String> {
+    let Some(path) = &args.props else {
+        return Ok(Vec::new());
+    };
+    let properties = properties::read(path)?;
+    args.target.target.get_or_insert(properties.url);
+    args.warehouses = properties.warehouses;
+    args.connections = properties.connections;
+    args.load_connections = properties.load_connections;
+    (args.warmup, args.duration) = (properties.warmup_s, properties.duration_s);
+    (args.terminals.mix, args.terminals.home) = (properties.mix, properties.home);
+    args.pace = properties.pace;
+    Ok(properties.notes)
+}
+
 /// Loads once, then probes rate after rate; the conditions are checked after the last.
 fn find_rate(
     args: &TpccArgs,
@@ -59,9 +81,13 @@ fn find_rate(
     subject: Subject,
     console: &mut Console,
 ) -> Result<bool, String> {
-    if settings.load == LoadMode::Only || args.record.html.is_some() || args.record.store.is_some() {
+    if settings.load == LoadMode::Only
+        || args.record.html.is_some()
+        || args.record.store.is_some()
+        || args.csv.is_some()
+    {
         return Err(
-            "--find-rate makes many runs: it takes neither --load only nor --html nor --store".into(),
+            "--find-rate makes many runs: it takes none of --load only, --html, --store and --csv".into(),
         );
     }
     let mut consistent = Vec::new();

@@ -53,7 +53,7 @@ pub struct Reading {
     driver_cpu_s: f64,
     server_io: Option<(u64, u64)>,
     server_memory_bytes: Option<u64>,
-    available_memory_bytes: u64,
+    pub available_memory_bytes: u64,
     pub disk: DiskCounters,
     loopback_bytes: u64,
     network_bytes: u64,

@@ -10,6 +10,7 @@ pub use super::page::escape;
 use super::page::{Page, Tone};
 use super::summary::Summary;
 use super::table::{self, grouped, milliseconds};
+use crate::command::seeds::sections::Section;
 use crate::command::versus::{Contender, Outcome};
 use crate::measure::buckets::Buckets;
 use crate::measure::readback::TELLING;
@@ -145,7 +146,7 @@ pub fn versus(document: &Value, contenders: &[Contender], results: &[Outcome]) -
         });
         of.collect()
     };
-    page.charts(vec![
+    page.charts(&[
         charts::whiskers(
             "Throughput, multiples of the base",
             "More is better. Where the bar holds 1, nothing is decided.",
@@ -194,7 +195,7 @@ pub fn versus(document: &Value, contenders: &[Contender], results: &[Outcome]) -
             latency: Buckets::merge(contender.blocks.iter().map(|block| &block.latency)),
         })
         .collect();
-    page.charts(vec![
+    page.charts(&[
         by_round,
         charts::distribution(&latencies),
         charts::boxes(&latencies),
@@ -266,7 +267,7 @@ pub fn checkpoint(picture: &CheckpointPicture, settings: &Value) -> String {
             what: "checkpoint".into(),
         })
         .collect();
-    page.charts(vec![
+    page.charts(&[
         charts::lines(
             "New orders: response time",
             "ms",
@@ -332,7 +333,7 @@ pub fn ladder(document: &Value, steps: &[LadderStep<'_>]) -> String {
         }
     }
     page.cards(&cards);
-    page.charts(vec![
+    page.charts(&[
         charts::ladder(
             "New orders per minute",
             "connections",
@@ -379,6 +380,98 @@ pub fn ladder(document: &Value, steps: &[LadderStep<'_>]) -> String {
         "retries",
     ];
     page.table(&header, &rows);
+    circumstances(&mut page, document);
+    page.finish(&[DISCLAIMER])
+}
+
+/// The page of the published experiments.
+pub fn seeds(document: &Value, sections: &[&Section]) -> String {
+    let systems: Vec<&Value> = document["systems"].as_array().into_iter().flatten().collect();
+    let names: Vec<&str> = systems
+        .iter()
+        .filter_map(|system| system["name"].as_str())
+        .collect();
+    let lead = format!("Measured here beside what was published: {}", names.join(", "));
+    let mut page = Page::new("Published experiments, repeated", &lead);
+    let proofs: Vec<&Value> = document["proofs"].as_array().into_iter().flatten().collect();
+    let pass = document["pass"].as_bool().unwrap_or(false);
+    page.cards(&[
+        (
+            "proofs".to_string(),
+            table::pass(pass).to_string(),
+            Tone::passes(pass),
+        ),
+        card(
+            "experiments with figures of this machine",
+            format!(
+                "{} of {}",
+                sections.iter().filter(|section| !section.ours.is_empty()).count(),
+                sections.len()
+            ),
+        ),
+        card("warehouses", document["settings"]["warehouses"].to_string()),
+        card("processors", document["settings"]["processors"].to_string()),
+    ]);
+    page.note(
+        "Published figures come from other and larger machines: compare ratios and shapes, not heights. One pass, without \
+         intervals; `mote bench versus` tells how sure a difference is.",
+    );
+    let rows: Vec<Vec<String>> = systems
+        .iter()
+        .map(|system| {
+            let text = |name: &str| system[name].as_str().unwrap_or_default().to_string();
+            let what = match system["absent"].as_str() {
+                Some(why) => format!("does not take part: {why}"),
+                None => text("version"),
+            };
+            vec![text("name"), what]
+        })
+        .collect();
+    page.table(&["system", "version"], &rows);
+    for section in sections {
+        page.heading(&format!("{}  {}", section.name, section.title));
+        page.beside(
+            |page| {
+                for (published, source) in &section.published {
+                    page.subheading(&format!("published: {}", published.title));
+                    let header: Vec<&str> = published.header.iter().map(String::as_str).collect();
+                    page.table(&header, &published.rows);
+                    page.note(source);
+                }
+            },
+            |page| {
+                for ours in &section.ours {
+                    page.subheading(&ours.title);
+                    let header: Vec<&str> = ours.header.iter().map(String::as_str).collect();
+                    page.table(&header, &ours.rows);
+                }
+                for note in &section.notes {
+                    page.note(note);
+                }
+            },
+        );
+        if !section.charts.is_empty() {
+            page.charts(&section.charts);
+        }
+    }
+    page.heading("Proofs");
+    let rows: Vec<Vec<String>> = proofs
+        .iter()
+        .map(|proof| {
+            vec![
+                proof["says"].as_str().unwrap_or_default().to_string(),
+                table::pass(proof["pass"].as_bool().unwrap_or(false)).to_string(),
+            ]
+        })
+        .collect();
+    page.table(&["what", "verdict"], &rows);
+    for system in &systems {
+        server_settings(
+            &mut page,
+            system["name"].as_str().unwrap_or_default(),
+            &system["server_settings"],
+        );
+    }
     circumstances(&mut page, document);
     page.finish(&[DISCLAIMER])
 }
@@ -461,15 +554,15 @@ fn pictures(page: &mut Page, kinds: &[&str], hidden: Option<usize>, outcome: &Ru
         series.tails(),
     ];
     over_time.extend(series.errors());
-    page.charts(over_time);
+    page.charts(&over_time);
     page.heading("Response times by type");
-    page.charts(vec![
+    page.charts(&[
         charts::distribution(&latencies),
         charts::boxes(&latencies),
         charts::frequency(&latencies),
     ]);
     page.heading("The machine");
-    page.charts(charts::machine(&outcome.system, &marks));
+    page.charts(&charts::machine(&outcome.system, &marks));
 }
 
 fn tables(page: &mut Page, summary: &Summary) {

@@ -1,7 +1,8 @@
 //! Results as people and programs read them.
 //!
 //! Read in this order: `summary` (figures computed once from a run), `table` (text for the terminal), `live` (one line
-//! per second), `json` (everything, for programs), `store` (runs in SQLite), `page` (what every
+//! per second), `json` (everything, for programs), `store` (runs in SQLite), `benchmarksql` (that
+//! program's result files), `page` (what every
 //! page is made of), `charts` (what is drawn), `html` (what stands on which page).
 //! Promises: all forms show the same figures, from the same `Summary`.
 
@@ -10,6 +11,7 @@ pub mod table;
 pub mod live;
 pub mod json;
 pub mod store;
+pub mod benchmarksql;
 pub mod page;
 pub mod charts;
 pub mod html;

@@ -71,6 +71,10 @@ impl Page {
         self.put(&format!("\n<h2>{}</h2>\n", escape(text)));
     }
 
+    pub fn subheading(&mut self, text: &str) {
+        self.put(&format!("<h3>{}</h3>\n", escape(text)));
+    }
+
     pub fn note(&mut self, text: &str) {
         self.put(&format!("<p class=note>{}</p>\n", escape(text)));
     }
@@ -127,8 +131,17 @@ impl Page {
         self.put(&format!("<pre>{}</pre>\n", escape(command)));
     }
 
+    /// Two columns where there is room, one after the other where there is none.
+    pub fn beside(&mut self, left: impl FnOnce(&mut Page), right: impl FnOnce(&mut Page)) {
+        self.put("<div class=pair><section>");
+        left(self);
+        self.put("</section><section>");
+        right(self);
+        self.put("</section></div>\n");
+    }
+
     /// Charts side by side where there is room.
-    pub fn charts(&mut self, charts: Vec<Chart>) {
+    pub fn charts(&mut self, charts: &[Chart]) {
         self.put("<div class=pair>");
         for chart in charts {
             self.charts += 1;
@@ -205,7 +218,7 @@ mod tests {
     fn nothing_escapes_from_its_place() {
         let mut page = Page::new("a <b>", "x & 'y'");
         page.table(&["<i>"], &[vec!["<script>alert(1)</script>".into()]]);
-        page.charts(vec![Chart {
+        page.charts(&[Chart {
             title: "</script>".into(),
             note: String::new(),
             option: json!({"x": "</script><script>alert(2)</script>"}),

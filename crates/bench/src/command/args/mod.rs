@@ -1,14 +1,21 @@
 //! The command line. Its help texts are the laboratory's manual: they say what is measured, what is counted, and what
 //! a figure may be compared with.
+//!
+//! Here are the commands and what they share; `load` has the open loop and the record, `systems` the commands about several
+//! runs or systems.
+
+mod load;
+mod systems;
+
+pub use load::{OpenLoopArgs, RecordArgs};
+pub use systems::{DiffArgs, RunsArgs, SeedsArgs, VersusArgs, VersusWorkload};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::find_rate::RateGoal;
 use crate::history::check::Level;
-use crate::measure::arrivals::{ArrivalKind, OpenLoop};
 use crate::workload::history::{Exclusion, Workload};
 use crate::workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
 use crate::workload::tpcc::{HomeMode, Isolation, LoadMode};
@@ -45,6 +52,7 @@ pub enum Experiment {
     HotRow(HotRowArgs),
     Neighbours(NeighboursArgs),
     Versus(VersusArgs),
+    Seeds(SeedsArgs),
     Runs(RunsArgs),
     Diff(DiffArgs),
 }
@@ -115,152 +123,6 @@ pub struct OutputArgs {
     pub quiet: bool,
 }
 
-/// When transactions are due.
-#[derive(Args, Debug, Clone)]
-pub struct OpenLoopArgs {
-    /// Open loop: transactions a second that are due whether or not the server has answered the last ones
-    ///
-    /// Latency counts from when a transaction was due (response time); from when a connection was free to begin it (service
-    /// time) stands beside it. Below 99 % achieved no percentile above p90 is told. Without --rate the next transaction is
-    /// due when the last one has ended, which hides what a stalled server delays.
-    #[arg(long, value_name = "PER-SECOND")]
-    pub rate: Option<f64>,
-    /// How due times follow each other
-    #[arg(long, value_enum, default_value_t = ArrivalKind::Poisson)]
-    pub arrivals: ArrivalKind,
-    /// Find the highest rate at which a percentile stays within a limit, as in p99=10ms; each of 7 probes lasts --duration
-    #[arg(long, value_name = "GOAL", conflicts_with = "rate")]
-    pub find_rate: Option<RateGoal>,
-}
-
-impl OpenLoopArgs {
-    pub fn open_loop(&self, seed: u64) -> Result<Option<OpenLoop>, String> {
-        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
-            return Err("--rate must be positive".into());
-        }
-        Ok(self.rate.map(|rate| self.at(rate, seed)))
-    }
-
-    pub fn at(&self, rate: f64, seed: u64) -> OpenLoop {
-        OpenLoop {
-            rate,
-            arrivals: self.arrivals,
-            seed,
-        }
-    }
-}
-
-/// Where a run's whole record goes.
-#[derive(Args, Debug, Clone)]
-pub struct RecordArgs {
-    /// Write a self-contained HTML page with charts
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Keep the run in this SQLite file, for `mote bench runs` and `mote bench diff`
-    #[arg(long, value_name = "FILE")]
-    pub store: Option<PathBuf>,
-}
-
-/// Lists the runs that a store holds.
-#[derive(Args, Debug)]
-pub struct RunsArgs {
-    /// The SQLite file that runs were kept in
-    #[arg(long, value_name = "FILE")]
-    pub store: PathBuf,
-}
-
-/// Compares two stored runs: throughput and percentiles with intervals, and a verdict for each.
-///
-/// The intervals come from drawing blocks of each run's seconds again. Exit code 1 if run B is slower than run A in any
-/// figure.
-#[derive(Args, Debug)]
-pub struct DiffArgs {
-    /// Number of the first run, which the other is compared with
-    pub a: i64,
-    /// Number of the second run
-    pub b: i64,
-    /// The SQLite file that runs were kept in
-    #[arg(long, value_name = "FILE")]
-    pub store: PathBuf,
-    /// Chance that all intervals of a type hold the truth
-    #[arg(long, default_value_t = 0.99, value_name = "SHARE", value_parser = parse_confidence)]
-    pub confidence: f64,
-}
-
-/// Any number of systems under the same work, in turn, and whether one is faster: with how much certainty.
-///
-/// Every round measures each system once, in an order that is balanced over the rounds, so that what the machine does in
-/// between hits all alike. The first system is the base; each other one is compared with it by a bootstrap over rounds:
-/// faster, slower, or undecided, for throughput and percentiles together at --confidence. At least four rounds decide.
-///
-/// Exit code 1 if a system is slower than the base in any figure (so name the old build first), or a condition failed.
-#[derive(Args, Debug)]
-pub struct VersusArgs {
-    /// A system as NAME=URL; the first is the base. At least two
-    #[arg(long, value_name = "NAME=URL", required = true)]
-    pub system: Vec<String>,
-    /// What they do
-    #[arg(long, value_enum, default_value_t = VersusWorkload::Tpcc)]
-    pub workload: VersusWorkload,
-    /// Rounds; each measures every system once. Rounded up to whole balanced turns
-    #[arg(long, default_value_t = 8)]
-    pub rounds: usize,
-    /// Size of the order-entry database
-    #[arg(long, short, default_value_t = 4, value_parser = clap::value_parser!(i32).range(1..=100_000))]
-    pub warehouses: i32,
-    /// Connections
-    #[arg(long, short, default_value_t = 16)]
-    pub connections: usize,
-    /// Rows of the table of point selects
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(i32).range(1..))]
-    pub rows: i32,
-    /// Take the tables as they are
-    #[arg(long)]
-    pub no_load: bool,
-    /// Chance that all intervals of a comparison hold the truth
-    #[arg(long, default_value_t = 0.99, value_name = "SHARE", value_parser = parse_confidence)]
-    pub confidence: f64,
-    #[command(flatten)]
-    pub terminals: TerminalArgs,
-    #[command(flatten)]
-    pub measured: MeasuredArgs,
-    #[command(flatten)]
-    pub open_loop: VersusRateArgs,
-    /// Write a self-contained HTML page with charts
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
-
-/// The open loop of a comparison.
-#[derive(Args, Debug, Clone)]
-pub struct VersusRateArgs {
-    /// Open loop: transactions a second that are due whether or not the server has answered the last ones
-    #[arg(long, value_name = "PER-SECOND")]
-    pub rate: Option<f64>,
-    /// How due times follow each other
-    #[arg(long, value_enum, default_value_t = ArrivalKind::Poisson)]
-    pub arrivals: ArrivalKind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum VersusWorkload {
-    /// Order entry
-    Tpcc,
-    /// One-row selects by key
-    Point,
-}
-
-fn parse_confidence(text: &str) -> Result<f64, String> {
-    let share: f64 = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
-    if (0.5..1.0).contains(&share) {
-        Ok(share)
-    } else {
-        Err("a confidence lies between 0.5 and 1".into())
-    }
-}
-
 /// What the terminals of order entry do, wherever it runs.
 #[derive(Args, Debug, Clone)]
 pub struct TerminalArgs {
@@ -311,7 +173,7 @@ pub struct AcidArgs {
 ///
 /// NOPM is new orders per minute, the 1 % that roll back on purpose included. Results are unaudited and not comparable
 /// to published TPC results.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 pub struct TpccArgs {
     #[command(flatten)]
     pub target: TargetArgs,
@@ -359,6 +221,19 @@ pub struct TpccArgs {
     /// Write the delivery result file of clause 2.7.2: when each delivery was queued and done, and what it delivered
     #[arg(long, value_name = "FILE")]
     pub delivery_results: Option<PathBuf>,
+    /// Take the server, the sizes, the mix and the times from a property file of BenchmarkSQL 5 or 6
+    ///
+    /// What the file asks for and this driver does not do is refused by name. --target goes before the file's conn.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["warehouses", "connections", "warmup", "duration", "mix", "home", "pace", "load_connections"]
+    )]
+    pub props: Option<PathBuf>,
+    /// Write BenchmarkSQL's result files: runInfo.csv and tx_summary.csv of version 5, summary.csv, histogram.csv and
+    /// result.csv of version 6
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
     #[command(flatten)]
     pub open_loop: OpenLoopArgs,
     #[command(flatten)]

@@ -1,0 +1,54 @@
+//! When transactions are due, and where a run's record goes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::command::find_rate::RateGoal;
+use crate::measure::arrivals::{ArrivalKind, OpenLoop};
+
+/// When transactions are due.
+#[derive(Args, Debug, Clone)]
+pub struct OpenLoopArgs {
+    /// Open loop: transactions a second that are due whether or not the server has answered the last ones
+    ///
+    /// Latency counts from when a transaction was due (response time); from when a connection was free to begin it (service
+    /// time) stands beside it. Below 99 % achieved no percentile above p90 is told. Without --rate the next transaction is
+    /// due when the last one has ended, which hides what a stalled server delays.
+    #[arg(long, value_name = "PER-SECOND")]
+    pub rate: Option<f64>,
+    /// How due times follow each other
+    #[arg(long, value_enum, default_value_t = ArrivalKind::Poisson)]
+    pub arrivals: ArrivalKind,
+    /// Find the highest rate at which a percentile stays within a limit, as in p99=10ms; each of 7 probes lasts --duration
+    #[arg(long, value_name = "GOAL", conflicts_with = "rate")]
+    pub find_rate: Option<RateGoal>,
+}
+
+impl OpenLoopArgs {
+    pub fn open_loop(&self, seed: u64) -> Result<Option<OpenLoop>, String> {
+        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+            return Err("--rate must be positive".into());
+        }
+        Ok(self.rate.map(|rate| self.at(rate, seed)))
+    }
+
+    pub fn at(&self, rate: f64, seed: u64) -> OpenLoop {
+        OpenLoop {
+            rate,
+            arrivals: self.arrivals,
+            seed,
+        }
+    }
+}
+
+/// Where a run's whole record goes.
+#[derive(Args, Debug, Clone)]
+pub struct RecordArgs {
+    /// Write a self-contained HTML page with charts
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Keep the run in this SQLite file, for `mote bench runs` and `mote bench diff`
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+}

@@ -1,0 +1,294 @@
+//! What the experiments read: two ladders of connections, ingest, cold starts. Systems take turns at every step.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::super::args::{ColdStartArgs, OutputArgs, OwnServerArgs, SeedsArgs};
+use super::super::default_driver_threads;
+use super::super::quiet::Quiet;
+use super::super::restart::{ColdStart, measure_cold_starts};
+use super::super::tpcc::summarize;
+use super::plan::{Plan, Present, Systems};
+use crate::driver::Admin;
+use crate::measure::statistics::balanced_orders;
+use crate::measure::{RunOutcome, readback};
+use crate::report::{Summary, table};
+use crate::server::EmbeddedServer;
+use crate::workload::closed_loop::LoopPlan;
+use crate::workload::ingest;
+use crate::workload::tpcc::mix::{MixMode, WRITING};
+use crate::workload::tpcc::{self, HomeMode, LoadMode, Settings, consistency};
+
+/// Rows of one INSERT in X8.
+pub const INGEST_ROWS: usize = 10;
+
+/// Which measurement a step belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ladder {
+    /// Each terminal with its warehouse, BenchmarkSQL's default weights.
+    Connections,
+    /// terminalWarehouseFixed=false and 45/43/4/4/4, as the published comparison had it.
+    SideBySide,
+    Ingest,
+}
+
+/// One system at one number of connections.
+pub struct Step {
+    pub ladder: Ladder,
+    pub system: String,
+    pub connections: usize,
+    pub summary: Summary,
+    pub outcome: RunOutcome,
+}
+
+#[derive(Serialize)]
+pub struct Proof {
+    pub says: String,
+    pub pass: bool,
+}
+
+#[derive(Default)]
+pub struct Measurements {
+    pub steps: Vec<Step>,
+    pub cold_starts: Vec<ColdStart>,
+    pub proofs: Vec<Proof>,
+    /// System, number of connections, and why it did not run.
+    pub failures: Vec<(String, usize, String)>,
+}
+
+impl Measurements {
+    pub fn step(&self, ladder: Ladder, system: &str, connections: usize) -> Option<&Step> {
+        self.of(ladder, system)
+            .find(|step| step.connections == connections)
+    }
+
+    pub fn of(&self, ladder: Ladder, system: &str) -> impl Iterator<Item = &Step> {
+        self.steps
+            .iter()
+            .filter(move |step| step.ladder == ladder && step.system == system)
+    }
+
+    /// The step with the most new orders.
+    pub fn peak(&self, ladder: Ladder, system: &str) -> Option<&Step> {
+        self.of(ladder, system).max_by(|a, b| {
+            a.summary
+                .first_kind_per_minute()
+                .total_cmp(&b.summary.first_kind_per_minute())
+        })
+    }
+
+    pub fn steps_json(&self) -> Vec<Value> {
+        let each = self.steps.iter().map(|step| {
+            json!({"ladder": step.ladder, "system": step.system, "connections": step.connections, "summary": step.summary,
+                "series": step.outcome.series, "system_series": step.outcome.system})
+        });
+        each.collect()
+    }
+}
+
+pub fn all(
+    args: &SeedsArgs,
+    plan: &Plan,
+    systems: &Systems,
+    embedded: &dyn EmbeddedServer,
+    quiet: &mut Quiet,
+) -> Result<Measurements, String> {
+    let mut measured = Measurements::default();
+    for (ladder, connections) in [
+        (Ladder::Connections, &plan.ladder),
+        (Ladder::SideBySide, &plan.side_by_side),
+    ] {
+        if !connections.is_empty() {
+            order_entry(plan, systems, ladder, connections, &mut measured, quiet)?;
+        }
+    }
+    if plan.ingest_connections > 0 {
+        for system in &systems.present {
+            ingest_step(plan, system, &mut measured, quiet);
+        }
+    }
+    if !plan.cold_start_warehouses.is_empty() {
+        let cold = ColdStartArgs {
+            server: OwnServerArgs {
+                data: Some(args.out.clone()),
+                serve_program: None,
+                serve_option: Vec::new(),
+            },
+            warehouses: plan.cold_start_warehouses.clone(),
+            runs: 1,
+            seed: plan.seed,
+            output: OutputArgs {
+                json: None,
+                progress: false,
+                quiet: true,
+            },
+        };
+        measured.cold_starts = measure_cold_starts(&cold, embedded, quiet)?.0;
+    }
+    Ok(measured)
+}
+
+fn settings(plan: &Plan, ladder: Ladder, connections: usize, load: LoadMode) -> Settings {
+    let base = Settings {
+        driver_threads: default_driver_threads().clamp(1, connections.max(1)),
+        warmup_s: plan.warmup_s,
+        duration_s: plan.duration_s,
+        seed: plan.seed,
+        load,
+        check: false,
+        ..Settings::closed_loop(plan.warehouses, connections.max(1))
+    };
+    match ladder {
+        Ladder::SideBySide => Settings {
+            mix: "45,43,4,4,4".parse::<MixMode>().expect("a valid mix"),
+            home: HomeMode::Any,
+            ..base
+        },
+        _ => Settings {
+            home: HomeMode::Fixed,
+            ..base
+        },
+    }
+}
+
+/// One ladder on all systems, on a fresh database, with the twelve conditions after the last step.
+fn order_entry(
+    plan: &Plan,
+    systems: &Systems,
+    ladder: Ladder,
+    connections: &[usize],
+    measured: &mut Measurements,
+    quiet: &mut Quiet,
+) -> Result<(), String> {
+    for system in &systems.present {
+        let load = Settings {
+            load: LoadMode::Only,
+            ..settings(plan, ladder, 1, LoadMode::Only)
+        };
+        tpcc::experiment(load, &system.subject.target, system.subject.processes, quiet)
+            .map_err(|error| format!("{}: {error}", system.name))?;
+    }
+    let orders = balanced_orders(systems.present.len());
+    for (number, &connections) in connections.iter().enumerate() {
+        for &index in &orders[number % orders.len()] {
+            let system = &systems.present[index];
+            match order_entry_step(plan, system, ladder, connections) {
+                Ok(step) => {
+                    let nopm = step.summary.first_kind_per_minute();
+                    quiet.say(&format!(
+                        "  {:<10} {connections:>5} connections  NOPM {:>12}",
+                        system.name,
+                        table::grouped(nopm)
+                    ));
+                    measured.steps.push(step);
+                }
+                Err(error) => {
+                    quiet.say(&format!(
+                        "  {:<10} {connections:>5} connections  {error}",
+                        system.name
+                    ));
+                    measured.failures.push((system.name.clone(), connections, error));
+                }
+            }
+        }
+    }
+    for system in &systems.present {
+        let mut admin =
+            Admin::connect(&system.subject.target).map_err(|error| format!("{}: {error}", system.name))?;
+        let verdicts = consistency::check_all(&mut admin, |_| {});
+        let held = verdicts.iter().filter(|verdict| verdict.pass).count();
+        measured.proofs.push(Proof {
+            says: format!(
+                "{}: {held} of {} consistency conditions hold after the {ladder:?} ladder",
+                system.name,
+                verdicts.len()
+            ),
+            pass: held == verdicts.len(),
+        });
+    }
+    Ok(())
+}
+
+fn order_entry_step(
+    plan: &Plan,
+    system: &Present,
+    ladder: Ladder,
+    connections: usize,
+) -> Result<Step, String> {
+    room_for(system, connections)?;
+    let settings = settings(plan, ladder, connections, LoadMode::Never);
+    let subject = &system.subject;
+    let mut silent = Quiet::new(true);
+    let experiment = tpcc::experiment(settings, &subject.target, subject.processes, &mut silent)?;
+    let outcome = experiment.outcome.ok_or("nothing was measured")?;
+    Ok(Step {
+        ladder,
+        system: system.name.clone(),
+        connections,
+        summary: summarize(&outcome).with_durability(&outcome, &WRITING, connections),
+        outcome,
+    })
+}
+
+/// A server that takes fewer connections cannot take part in a step, and says so by itself.
+fn room_for(system: &Present, connections: usize) -> Result<(), String> {
+    let mut admin = Admin::connect(&system.subject.target).map_err(|error| error.to_string())?;
+    let settings = readback::settings(&mut admin).unwrap_or_default();
+    let most = settings
+        .get("max_connections")
+        .and_then(|text| text.parse::<usize>().ok());
+    match most {
+        // Some are kept for administrators.
+        Some(most) if most < connections + 5 => Err(format!("max_connections is {most}")),
+        _ => Ok(()),
+    }
+}
+
+fn ingest_step(plan: &Plan, system: &Present, measured: &mut Measurements, quiet: &mut Quiet) {
+    let connections = plan.ingest_connections;
+    let run = || -> Result<(Step, Proof), String> {
+        room_for(system, connections)?;
+        let subject = &system.subject;
+        ingest::set_up(&subject.target).map_err(|error| error.to_string())?;
+        let loop_plan = LoopPlan {
+            target: &subject.target,
+            server: subject.processes,
+            connections,
+            driver_threads: default_driver_threads(),
+            warmup_s: plan.warmup_s,
+            duration_s: plan.duration_s,
+            kinds: ingest::KINDS,
+            statements: ingest::shared_statements(INGEST_ROWS),
+            open_loop: None,
+        };
+        let outcome = ingest::run(&loop_plan, INGEST_ROWS, plan.seed, &mut |_| {})?;
+        let summary =
+            Summary::new(&outcome, ingest::KINDS, None, None).with_durability(&outcome, &[0], connections);
+        let stored = ingest::count(&subject.target).map_err(|error| error.to_string())?;
+        let acknowledged = summary.kinds[0].count * INGEST_ROWS as u64;
+        let proof = Proof {
+            says: format!(
+                "{}: {stored} rows stored, {acknowledged} acknowledged",
+                system.name
+            ),
+            pass: stored >= acknowledged,
+        };
+        let step = Step {
+            ladder: Ladder::Ingest,
+            system: system.name.clone(),
+            connections,
+            summary,
+            outcome,
+        };
+        Ok((step, proof))
+    };
+    match run() {
+        Ok((step, proof)) => {
+            quiet.say(&format!("  {:<10} ingest done", system.name));
+            measured.steps.push(step);
+            measured.proofs.push(proof);
+        }
+        Err(error) => measured.failures.push((system.name.clone(), connections, error)),
+    }
+}

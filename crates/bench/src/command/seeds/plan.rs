@@ -1,0 +1,274 @@
+//! Which systems take part, and how large everything may be on this machine and in the time that was given.
+
+use std::process::Command;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::super::Subject;
+use super::super::args::{SeedsArgs, TargetArgs};
+use super::super::quiet::Quiet;
+use super::super::tpcc::processors;
+use super::NAMES;
+use crate::driver::Admin;
+use crate::measure::readback;
+use crate::server::EmbeddedServer;
+
+/// X1 to X4 and X7: the connections of the published ladder.
+const LADDER: [usize; 6] = [32, 64, 128, 256, 512, 768];
+/// X10 and X11: those of the published table.
+const SIDE_BY_SIDE: [usize; 4] = [20, 50, 100, 200];
+/// Of the budget that goes into steps of ladders; loading, checking and the rest take what is left.
+const SHARE_OF_STEPS: f64 = 0.55;
+/// A warehouse with what it grows by, in memory, generously.
+const WAREHOUSE_BYTES: f64 = 400e6;
+
+/// Where mote's own server keeps its data, below the directory of the report.
+const OWN_DATA: &str = "mote-data";
+
+/// A system that takes part.
+pub struct Present {
+    pub name: String,
+    pub version: String,
+    pub(in crate::command) subject: Subject,
+    pub settings: Value,
+    /// Started by the program of systems, which has to stop it again.
+    started: bool,
+}
+
+/// All that were asked for.
+pub struct Systems {
+    pub present: Vec<Present>,
+    /// Name, and why it does not take part.
+    pub absent: Vec<(String, String)>,
+    program: std::path::PathBuf,
+}
+
+impl Systems {
+    pub fn start(args: &SeedsArgs, embedded: &dyn EmbeddedServer, quiet: &Quiet) -> Result<Systems, String> {
+        let mut systems = Systems {
+            present: Vec::new(),
+            absent: Vec::new(),
+            program: args.systems_program.clone(),
+        };
+        for asked in &args.systems {
+            quiet.say(&format!("starting {asked}"));
+            match systems.one(asked, args, embedded) {
+                Ok(present) => systems.present.push(present),
+                Err(why) => {
+                    quiet.say(&format!("  {asked} cannot take part: {why}"));
+                    systems.absent.push((asked.clone(), why));
+                }
+            }
+        }
+        if systems.present.is_empty() {
+            return Err("no system can take part".into());
+        }
+        Ok(systems)
+    }
+
+    /// `mote` is a server of the experiment's own, `NAME=URL` is there already, everything else is started by name.
+    fn one(&self, asked: &str, args: &SeedsArgs, embedded: &dyn EmbeddedServer) -> Result<Present, String> {
+        let (name, url, started) = match asked.split_once('=') {
+            Some((name, url)) => (name, Some(url.to_string()), false),
+            None if asked == "mote" => (asked, None, false),
+            None => (asked, Some(self.tell("start", asked)?), true),
+        };
+        if url.as_ref().is_some_and(|url| url.starts_with("mysql:")) {
+            if started {
+                self.tell("stop", asked)?;
+            }
+            return Err("the driver speaks PostgreSQL's protocol; MySQL's is not built yet".into());
+        }
+        let target_args = match &url {
+            Some(url) => TargetArgs::server(url),
+            None => TargetArgs {
+                target: None,
+                data: Some(args.out.join(OWN_DATA)),
+                ..TargetArgs::server("")
+            },
+        };
+        let opened = Subject::new(&target_args, embedded).and_then(|subject| {
+            let mut admin = Admin::connect(&subject.target).map_err(|error| error.to_string())?;
+            let settings = readback::settings(&mut admin).unwrap_or_default();
+            Ok(Present {
+                name: name.to_string(),
+                version: admin.server_version().to_string(),
+                settings: json!(settings),
+                subject,
+                started,
+            })
+        });
+        if opened.is_err() && started {
+            self.tell("stop", asked)?;
+        }
+        opened
+    }
+
+    /// What the program of systems says on standard output.
+    fn tell(&self, what: &str, name: &str) -> Result<String, String> {
+        let output = Command::new(&self.program)
+            .args([what, name])
+            .output()
+            .map_err(|error| format!("{}: {error}", self.program.display()))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_string());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(said.lines().last().unwrap_or("it said nothing").to_string())
+    }
+
+    /// Stops what was started for this; a server that does not stop is worth a word but no failed experiment.
+    pub fn stop(&mut self) {
+        for present in std::mem::take(&mut self.present) {
+            let (name, started) = (present.name, present.started);
+            let stopped = present.subject.stop();
+            let stopped = if started {
+                self.tell("stop", &name).map(|_| ())
+            } else {
+                stopped
+            };
+            if let Err(error) = stopped {
+                eprintln!("mote bench: stopping {name}: {error}");
+            }
+        }
+    }
+
+    /// Removes what mote's own server kept; it has been stopped.
+    pub fn remove_data(&self, args: &SeedsArgs) -> Result<(), String> {
+        let data = args.out.join(OWN_DATA);
+        if !data.exists() {
+            return Ok(());
+        }
+        std::fs::remove_dir_all(&data).map_err(|error| format!("{}: {error}", data.display()))
+    }
+
+    pub fn describe(&self) -> Vec<Value> {
+        let present = self.present.iter().map(|system| {
+            json!({"name": system.name, "version": system.version, "target": system.subject.target.to_string(),
+                "server_settings": system.settings})
+        });
+        let absent = self
+            .absent
+            .iter()
+            .map(|(name, why)| json!({"name": name, "absent": why}));
+        present.chain(absent).collect()
+    }
+}
+
+/// Sizes and durations; goes into the report as it is.
+#[derive(Serialize)]
+pub struct Plan {
+    pub only: Vec<String>,
+    pub budget_s: f64,
+    pub processors: usize,
+    pub warehouses: i32,
+    pub ladder: Vec<usize>,
+    pub side_by_side: Vec<usize>,
+    /// Of each step.
+    pub warmup_s: f64,
+    pub duration_s: f64,
+    pub ingest_connections: usize,
+    pub cold_start_warehouses: Vec<i32>,
+    pub seed: u64,
+}
+
+impl Plan {
+    pub fn new(args: &SeedsArgs, systems: usize) -> Plan {
+        let wants = |names: &[&str]| {
+            args.only.is_empty() || names.iter().any(|name| args.only.iter().any(|one| one == name))
+        };
+        let keep = |ladder: &[usize], wanted: bool| match wanted {
+            true => ladder.to_vec(),
+            false => Vec::new(),
+        };
+        let ladder = keep(&LADDER, wants(&["X1", "X2", "X3", "X4", "X7"]));
+        let side_by_side = keep(&SIDE_BY_SIDE, wants(&["X10", "X11"]));
+        let ingest = wants(&["X8"]);
+        let steps = (ladder.len() + side_by_side.len() + usize::from(ingest)) * systems;
+        let step_s = (args.budget.0 * SHARE_OF_STEPS / steps.max(1) as f64).clamp(1.0, 90.0);
+        let processors = processors();
+        let fitting = (available_memory() * 0.5 / WAREHOUSE_BYTES / systems as f64) as i32;
+        let warehouses = args
+            .warehouses
+            .unwrap_or((5 * processors as i32).min(fitting).clamp(1, 50));
+        Plan {
+            only: args.only.clone(),
+            budget_s: args.budget.0,
+            processors,
+            warehouses,
+            ladder,
+            side_by_side,
+            warmup_s: step_s * 0.2,
+            duration_s: step_s * 0.8,
+            ingest_connections: if ingest { 500 } else { 0 },
+            cold_start_warehouses: if wants(&["X6"]) {
+                vec![(warehouses / 4).max(1), (warehouses / 2).max(2)]
+            } else {
+                Vec::new()
+            },
+            seed: args.measured_seed,
+        }
+    }
+
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|one| one == name)
+    }
+
+    pub fn says(&self) -> String {
+        format!(
+            "{} processors, {} warehouses, {:.1} s a step after {:.1} s of warm-up; budget {:.0} s",
+            self.processors, self.warehouses, self.duration_s, self.warmup_s, self.budget_s
+        )
+    }
+}
+
+fn available_memory() -> f64 {
+    crate::measure::system::Reading::read(None).available_memory_bytes as f64
+}
+
+/// A duration as in 40m, 90s, 1h.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget(pub f64);
+
+impl std::str::FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Budget, String> {
+        let units = [("h", 3_600.0), ("m", 60.0), ("s", 1.0)];
+        let seconds = units.iter().find_map(|(unit, factor)| {
+            let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
+            Some(number * factor).filter(|seconds| *seconds > 0.0)
+        });
+        seconds
+            .map(Budget)
+            .ok_or_else(|| format!("\"{text}\" is not a duration like 40m, 90s or 1h"))
+    }
+}
+
+/// The name of an experiment, in capitals.
+pub fn experiment_name(text: &str) -> Result<String, String> {
+    let name = text.to_ascii_uppercase();
+    if NAMES.contains(&name.as_str()) {
+        Ok(name)
+    } else {
+        Err(format!(
+            "there is no experiment {text}; they are {}",
+            NAMES.join(", ")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_and_names_are_read() {
+        assert_eq!("40m".parse(), Ok(Budget(2_400.0)));
+        assert_eq!("1.5h".parse(), Ok(Budget(5_400.0)));
+        assert!("40".parse::<Budget>().is_err() && "-1s".parse::<Budget>().is_err());
+        assert_eq!(experiment_name("x10"), Ok("X10".to_string()));
+        assert!(experiment_name("X14").is_err());
+    }
+}

@@ -1,0 +1,140 @@
+#!/bin/sh
+# Database servers for the laboratory, each with its data under one directory and as durable as it can be.
+#
+#   scripts/systems.sh start NAME    starts it (and makes its data once), and prints its URL on standard output
+#   scripts/systems.sh stop NAME     stops it and keeps its data
+#   scripts/systems.sh remove NAME   stops it and deletes its data
+#   scripts/systems.sh list          the names
+#
+# NAME: pg15 (Debian's postgresql-15), pg18 (scripts/postgres18.sh), mariadb (Debian's mariadb-server, InnoDB).
+# Servers refuse to run as root, so root hands them to the users that Debian's packages make.
+# Environment: SYSTEMS_DIRECTORY (target/systems; put it on the disk whose durability shall count), SYSTEMS_MEMORY (1GB:
+# shared_buffers and innodb_buffer_pool_size), SYSTEMS_PG15_PORT (5415), SYSTEMS_MARIADB_PORT (3310).
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+directory=${SYSTEMS_DIRECTORY:-$root/target/systems}
+memory=${SYSTEMS_MEMORY:-1GB}
+pg15_port=${SYSTEMS_PG15_PORT:-5415}
+mariadb_port=${SYSTEMS_MARIADB_PORT:-3310}
+pg15_bin=${SYSTEMS_PG15_BIN:-/usr/lib/postgresql/15/bin}
+# 2,000 connections with room for their files.
+connections=2000
+
+say() {
+    echo "systems: $*" >&2
+}
+
+# as USER COMMAND...: as somebody who may run a server. What servers say never goes to standard output.
+as() {
+    user=$1
+    shift
+    if [ "$(id -u)" = 0 ]; then
+        runuser -u "$user" -- "$@" >&2
+    else
+        "$@" >&2
+    fi
+}
+
+# own USER: makes the data's directory and gives it away.
+own() {
+    mkdir -p "$data"
+    chmod 700 "$data"
+    if [ "$(id -u)" = 0 ]; then chown "$1" "$data"; fi
+}
+
+pg15_running() {
+    [ -x "$pg15_bin/pg_ctl" ] && [ -f "$data/PG_VERSION" ] && as postgres "$pg15_bin/pg_ctl" -D "$data" status >/dev/null 2>&1
+}
+
+pg15_start() {
+    [ -x "$pg15_bin/postgres" ] || { say "pg15 needs PostgreSQL 15: apt-get install postgresql-15"; exit 2; }
+    if [ ! -f "$data/PG_VERSION" ]; then
+        own postgres
+        as postgres "$pg15_bin/initdb" -D "$data" -U postgres -A trust -E UTF8 --no-locale
+    fi
+    if ! pg15_running; then
+        as postgres "$pg15_bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 120 -o "-p $pg15_port -k '' \
+            -c listen_addresses=127.0.0.1 -c shared_buffers=$memory -c max_connections=$connections -c fsync=on \
+            -c synchronous_commit=on -c full_page_writes=on -c wal_compression=on -c max_wal_size=16GB \
+            -c checkpoint_timeout=30min -c max_prepared_transactions=200 -c jit=off" start
+    fi
+    echo "postgres://postgres@127.0.0.1:$pg15_port/postgres"
+}
+
+pg15_stop() {
+    if pg15_running; then as postgres "$pg15_bin/pg_ctl" -D "$data" -m fast -w stop; fi
+}
+
+pg18_start() {
+    POSTGRES18_DIRECTORY=$directory/pg18 POSTGRES18_SHARED_BUFFERS=$memory "$root/scripts/postgres18.sh" start
+}
+
+pg18_stop() {
+    POSTGRES18_DIRECTORY=$directory/pg18 "$root/scripts/postgres18.sh" stop
+}
+
+mariadb_running() {
+    [ -f "$data/mariadbd.pid" ] && kill -0 "$(cat "$data/mariadbd.pid")" 2>/dev/null
+}
+
+mariadb_start() {
+    command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null \
+        || { say "mariadb needs MariaDB's server: apt-get install mariadb-server"; exit 2; }
+    if [ ! -d "$data/mysql" ]; then
+        own mysql
+        as mysql mariadb-install-db --no-defaults "--datadir=$data" --auth-root-authentication-method=normal \
+            --skip-test-db
+    fi
+    if ! mariadb_running; then
+        # It stays in the background as a child of nobody; its log is beside its data.
+        as mysql sh -c "exec mariadbd --no-defaults '--datadir=$data' --bind-address=127.0.0.1 --port=$mariadb_port \
+            '--socket=$data/mariadb.sock' '--pid-file=$data/mariadbd.pid' --max-connections=$connections \
+            --innodb-buffer-pool-size=$(echo "$memory" | sed 's/B$//') --innodb-flush-log-at-trx-commit=1 --sync-binlog=1 \
+            --innodb-doublewrite=1 --skip-name-resolve >'$data/server.log' 2>&1 </dev/null &"
+        tries=0
+        until mariadb-admin --no-defaults "--socket=$data/mariadb.sock" -u root ping >/dev/null 2>&1; do
+            tries=$((tries + 1))
+            if [ $tries -gt 240 ]; then
+                say "mariadb did not answer within two minutes; see $data/server.log"
+                exit 1
+            fi
+            sleep 0.5
+        done
+        mariadb --no-defaults "--socket=$data/mariadb.sock" -u root -e "CREATE DATABASE IF NOT EXISTS bench;
+            CREATE USER IF NOT EXISTS bench@'127.0.0.1' IDENTIFIED BY 'bench'; GRANT ALL ON bench.* TO bench@'127.0.0.1'" >&2
+    fi
+    echo "mysql://bench:bench@127.0.0.1:$mariadb_port/bench"
+}
+
+mariadb_stop() {
+    if mariadb_running; then mariadb-admin --no-defaults "--socket=$data/mariadb.sock" -u root shutdown; fi
+}
+
+usage() {
+    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+
+name=${2:-}
+case ${1:-} in
+list) echo "pg15 pg18 mariadb"; exit ;;
+start | stop | remove) ;;
+*) usage ;;
+esac
+case $name in
+pg15 | pg18 | mariadb) ;;
+*)
+    say "there is no system \"$name\"; there are pg15, pg18 and mariadb"
+    exit 2
+    ;;
+esac
+data=$directory/$name/data
+case $1 in
+start) "${name}_start" ;;
+stop) "${name}_stop" ;;
+remove)
+    "${name}_stop"
+    rm -rf "$data"
+    ;;
+esac
