@@ -8,6 +8,7 @@ mod advice;
 mod characteristics;
 mod date_style;
 mod foreign;
+mod seeded_random;
 mod table;
 mod value;
 
@@ -19,8 +20,8 @@ use mote_types::datetime::TimeZone;
 use mote_types::encoding::Encoding;
 use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
 
-use crate::functions::random::SeededRandom;
 pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
+pub use seeded_random::SeededRandom;
 pub use table::{Context, Kind, SETTINGS, Setting, lookup};
 pub(crate) use value::{general, in_own_unit};
 pub use value::{parse_bool, show_integer};
