@@ -580,26 +580,28 @@ impl<'a> Parser<'a> {
                 state::UNTRANSLATABLE_CHARACTER,
                 "unsupported Unicode escape sequence",
             );
-            return Err(error.detail("\\u0000 cannot be converted to text."));
+            let error = error.detail("\\u0000 cannot be converted to text.");
+            return Err(error.context(self.context(self.position)));
         }
         if !self.build {
             // The text type `json` leaves surrogates unpaired; the character is only a stand-in.
             return Ok(char::REPLACEMENT_CHARACTER);
         }
         if (0xdc00..0xe000).contains(&first) {
-            return Err(self.error("Unicode low surrogate must follow a high surrogate.".to_owned()));
+            return Err(self.lone_surrogate(self.position));
         }
         if !(0xd800..0xdc00).contains(&first) {
             return Ok(char::from_u32(first).expect("not a surrogate"));
         }
-        let lone = "Unicode low surrogate must follow a high surrogate.";
-        if !self.text[self.position..].starts_with("\\u") {
-            return Err(self.error(lone.to_owned()));
+        let rest = &self.text[self.position..];
+        if !rest.starts_with("\\u") {
+            let shown = rest.chars().next().map_or(0, char::len_utf8);
+            return Err(self.lone_surrogate(self.position + shown));
         }
         self.position += 2;
         let second = self.hex4()?;
         if !(0xdc00..0xe000).contains(&second) {
-            return Err(self.error(lone.to_owned()));
+            return Err(self.lone_surrogate(self.position));
         }
         let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
         Ok(char::from_u32(code).expect("a surrogate pair is a code point"))
@@ -640,20 +642,33 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, detail: String) -> SqlError {
+        self.error_shown_to(self.position + self.token().len(), detail)
+    }
+
+    fn lone_surrogate(&self, end: usize) -> SqlError {
+        self.error_shown_to(
+            end,
+            "Unicode low surrogate must follow a high surrogate.".to_owned(),
+        )
+    }
+
+    fn error_shown_to(&self, end: usize, detail: String) -> SqlError {
         let error = SqlError::new(
             state::INVALID_TEXT_REPRESENTATION,
             "invalid input syntax for type json",
         );
-        let end = (self.position + self.token().len()).min(self.text.len());
+        error.detail(detail).context(self.context(end))
+    }
+
+    /// The line up to `end`.
+    fn context(&self, end: usize) -> String {
+        let end = end.min(self.text.len());
         let line_start = self.text[..self.position.min(end)]
             .rfind('\n')
             .map_or(0, |at| at + 1);
         let line = self.text[..line_start].matches('\n').count() + 1;
         let rest = if end < self.text.len() { "..." } else { "" };
-        error.detail(detail).context(format!(
-            "JSON data, line {line}: {}{rest}",
-            &self.text[line_start..end]
-        ))
+        format!("JSON data, line {line}: {}{rest}", &self.text[line_start..end])
     }
 }
 

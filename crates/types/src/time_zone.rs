@@ -248,11 +248,14 @@ fn offset_text(east_s: i32, plus: char, minus: char) -> String {
     text
 }
 
-/// Instants outside the years the tz rules cover get the offset at the nearest covered one.
+/// The rules repeat with the calendar, every 400 years: later instants than jiff has are taken back by as much. Earlier ones
+/// get the offset of its first.
 fn instant(utc_us: i64) -> jiff::Timestamp {
     let second = utc_us.div_euclid(SECOND_US) + UNIX_EPOCH_OFFSET_S;
     let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
-    jiff::Timestamp::from_second(second.clamp(first, last)).expect("clamped to jiff's range")
+    const CALENDAR_S: i64 = 146_097 * 86_400;
+    let periods = (second - last).max(0).div_euclid(CALENDAR_S) + i64::from(second > last);
+    jiff::Timestamp::from_second((second - periods * CALENDAR_S).max(first)).expect("within jiff's range")
 }
 
 fn local_datetime(local_us: i64) -> jiff::civil::DateTime {

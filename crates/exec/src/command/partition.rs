@@ -331,7 +331,8 @@ fn check_against(
     if scheme.is_empty_range(bound)
         && let PartitionBound::Range { from, to } = bound
     {
-        let shown = |datums: &[RangeDatum]| partition_text::range(datums, &scheme.keys);
+        let format = &context.session.settings.effective.format;
+        let shown = |datums: &[RangeDatum]| partition_text::range(datums, &scheme.keys, format);
         let written = match &written.kind {
             WrittenBound::Range { from, .. } => range_expr(from),
             _ => None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
-use mote_types::{Array, Datum, Dimension, Oid, Record, RowType};
+use mote_types::{Array, Datum, Dimension, Oid, Record, RowType, oid};
 
 use super::Expression;
 use crate::query::runtime::Runtime;
@@ -33,6 +33,10 @@ impl ArrayConstructor {
 /// Arrays of equal dimensions as the elements of one with a dimension more. Nulls and empty arrays are left out
 /// when all are; next to others they are a mismatch.
 pub(crate) fn stack_arrays(element: Oid, values: Vec<Datum>) -> SqlResult<Datum> {
+    // Vectors are elements like any other.
+    if matches!(element, oid::INT2VECTOR | oid::OIDVECTOR) {
+        return Ok(Datum::array(element, values));
+    }
     let mut dims: Option<Vec<Dimension>> = None;
     let mut elements = Vec::new();
     let mut count = 0;

@@ -11,6 +11,7 @@ use mote_types::{ColumnType, Datum, Interval, Numeric, Oid};
 
 use super::json::{JsonObjectBuilder, to_json};
 use super::ordered_set::OrderedSet;
+use super::variance::Squares;
 use super::{bytes, float8, int8, numeric, text};
 use crate::expr::{order, stack_arrays};
 use crate::query::runtime::Runtime;
@@ -76,8 +77,8 @@ pub enum Regression {
 /// Which of the four measures of spread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spread {
-    sample: bool,
-    root: bool,
+    pub(super) sample: bool,
+    pub(super) root: bool,
 }
 
 /// The aggregate with this body.
@@ -184,11 +185,7 @@ pub enum Accumulator {
         squares_y: f64,
         products: f64,
     },
-    Squares {
-        count: i64,
-        sum: Numeric,
-        squares: Numeric,
-    },
+    Squares(Squares),
     Interval {
         sum: Interval,
         count: i64,
@@ -243,11 +240,7 @@ impl Aggregate {
                 sum: Interval::default(),
                 count: 0,
             },
-            Aggregate::Variance(_) => Accumulator::Squares {
-                count: 0,
-                sum: Numeric::ZERO,
-                squares: Numeric::ZERO,
-            },
+            Aggregate::Variance(_) => Accumulator::Squares(Squares::new()),
             Aggregate::Ordered(_) => Accumulator::Ordered {
                 direct: Datum::Null,
                 values: Vec::new(),
@@ -298,11 +291,9 @@ impl Aggregate {
             Accumulator::Float { count, sum, squares } => {
                 add_float(float8(&arguments[0]), count, sum, squares)?
             }
-            Accumulator::Squares { count, sum, squares } => {
+            Accumulator::Squares(squares) => {
                 let value = mote_types::compare::as_numeric(&arguments[0]).unwrap_or(Numeric::ZERO);
-                *squares = squares.add(&value.mul(&value)?)?;
-                *sum = sum.add(&value)?;
-                *count += 1;
+                squares.add(&value)?;
             }
             Accumulator::Pair { .. } => add_pair(accumulator, float8(&arguments[1]), float8(&arguments[0]))?,
             Accumulator::Interval { sum, count } => {
@@ -396,7 +387,10 @@ impl Aggregate {
                 _ => sum.div(&Numeric::from(*count))?,
             }),
             Accumulator::Float { count, sum, squares } => self.finish_float(*count, *sum, *squares),
-            Accumulator::Squares { count, sum, squares } => self.finish_squares(*count, sum, squares)?,
+            Accumulator::Squares(squares) => match self {
+                Aggregate::Variance(spread) => squares.finish(spread)?,
+                _ => Datum::Null,
+            },
             Accumulator::Pair { .. } => self.finish_pair(accumulator),
             Accumulator::Interval { count: 0, .. } => Datum::Null,
             Accumulator::Interval { sum, count } => {
@@ -444,35 +438,6 @@ impl Aggregate {
             }
             _ => Datum::Null,
         }
-    }
-
-    /// (N * sum of squares - square of sum) / (N * (N - 1)), exact until the division.
-    fn finish_squares(self, count: i64, sum: &Numeric, squares: &Numeric) -> SqlResult<Datum> {
-        let Aggregate::Variance(spread) = self else {
-            return Ok(Datum::Null);
-        };
-        if count == 0 || spread.sample && count == 1 {
-            return Ok(Datum::Null);
-        }
-        if !sum.is_finite() {
-            return Ok(Datum::Numeric(Numeric::NAN));
-        }
-        let n = Numeric::from(count);
-        let numerator = n.mul(squares)?.sub(&sum.mul(sum)?)?;
-        if numerator.is_negative() || numerator.is_zero() {
-            return Ok(Datum::Numeric(Numeric::ZERO));
-        }
-        let divisor = if spread.sample {
-            n.mul(&Numeric::from(count - 1))?
-        } else {
-            n.mul(&n)?
-        };
-        let variance = numerator.div(&divisor)?;
-        Ok(Datum::Numeric(if spread.root {
-            variance.sqrt_at_own_scale()?
-        } else {
-            variance
-        }))
     }
 
     fn finish_pair(self, accumulator: &Accumulator) -> Datum {

@@ -37,12 +37,20 @@ pub fn body(name: &str) -> Option<Body> {
         "jsonb_build_object" | "jsonb_build_object_noargs" => {
             Body::Runtime(|runtime, site, a| binary(build_object(runtime, site, a)?))
         }
-        "json_object_field" => Body::Pure(|a| raw_datum(raw_field(text(&a[0]), text(&a[1])))),
-        "json_object_field_text" => Body::Pure(|a| raw_text(raw_field(text(&a[0]), text(&a[1])))),
-        "json_array_element" => Body::Pure(|a| raw_datum(raw_element(text(&a[0]), int4(&a[1])))),
-        "json_array_element_text" => Body::Pure(|a| raw_text(raw_element(text(&a[0]), int4(&a[1])))),
-        "json_extract_path" => Body::Pure(|a| raw_datum(raw_path(text(&a[0]), &a[1]))),
-        "json_extract_path_text" => Body::Pure(|a| raw_text(raw_path(text(&a[0]), &a[1]))),
+        "json_object_field" => {
+            Body::Pure(|a| raw_datum(raw_field(checked_escapes(text(&a[0]))?, text(&a[1]))))
+        }
+        "json_object_field_text" => {
+            Body::Pure(|a| raw_text(raw_field(checked_escapes(text(&a[0]))?, text(&a[1]))))
+        }
+        "json_array_element" => {
+            Body::Pure(|a| raw_datum(raw_element(checked_escapes(text(&a[0]))?, int4(&a[1]))))
+        }
+        "json_array_element_text" => {
+            Body::Pure(|a| raw_text(raw_element(checked_escapes(text(&a[0]))?, int4(&a[1]))))
+        }
+        "json_extract_path" => Body::Pure(|a| raw_datum(raw_path(checked_escapes(text(&a[0]))?, &a[1]))),
+        "json_extract_path_text" => Body::Pure(|a| raw_text(raw_path(checked_escapes(text(&a[0]))?, &a[1]))),
         "json_array_length" => Body::Pure(|a| match raw_elements(text(&a[0])) {
             Some(elements) => Ok(Datum::Int4(elements.len() as i32)),
             None => Err(not_an_array(
@@ -51,7 +59,12 @@ pub fn body(name: &str) -> Option<Body> {
             )),
         }),
         "json_typeof" => Body::Pure(|a| Ok(Datum::from(raw_type(text(&a[0]))))),
-        "json_strip_nulls" => Body::Pure(|a| shown(&strip_nulls(&Json::parse(text(&a[0]))?))),
+        "json_strip_nulls" => Body::Pure(|a| {
+            let json = checked_escapes(text(&a[0]))?;
+            let mut out = work::bytes_buffer(json.len())?;
+            strip_raw_nulls(json, &mut out)?;
+            json_text(out)
+        }),
         "jsonb_object_field" => Body::Pure(|a| tree(jsonb(&a[0]).get(text(&a[1])))),
         "jsonb_object_field_text" => Body::Pure(|a| tree_text(jsonb(&a[0]).get(text(&a[1])))),
         "jsonb_array_element" => Body::Pure(|a| tree(element(jsonb(&a[0]), int4(&a[1])))),
@@ -411,6 +424,46 @@ impl JsonObjectBuilder {
 }
 
 // `json`: members as they are spelled.
+
+/// The type keeps any `\u` escape. What reads members refuses those that are no characters, wherever they stand.
+pub(super) fn checked_escapes(json: &str) -> SqlResult<&str> {
+    if work::find(json.as_bytes(), b"\\u")?.is_some() {
+        Json::parse(json)?;
+    }
+    Ok(json)
+}
+
+/// The text without blanks, and without the members of objects that are null.
+fn strip_raw_nulls(raw: &str, out: &mut Vec<u8>) -> SqlResult<()> {
+    let raw = raw.trim();
+    if let Some(members) = raw_members(raw) {
+        out.push(b'{');
+        let mut first = true;
+        for (key, value) in members.iter().filter(|(_, value)| value.trim() != "null") {
+            if !std::mem::replace(&mut first, false) {
+                out.push(b',');
+            }
+            write_quoted(key, out)?;
+            out.push(b':');
+            strip_raw_nulls(value, out)?;
+        }
+        out.push(b'}');
+    } else if let Some(elements) = raw_elements(raw) {
+        out.push(b'[');
+        for (position, element) in elements.iter().enumerate() {
+            if position > 0 {
+                out.push(b',');
+            }
+            strip_raw_nulls(element, out)?;
+        }
+        out.push(b']');
+    } else if raw.starts_with('"') {
+        write_quoted(&decoded(raw), out)?;
+    } else {
+        work::grow_bytes(out, raw.as_bytes())?;
+    }
+    Ok(())
+}
 
 /// The length of the JSON value at the start of checked text.
 fn raw_length(text: &str) -> usize {

@@ -2,7 +2,7 @@
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
 //! `bytes`, `formatting`, `datetime`, `array`, `json`, `set_returning`, `aggregate`, `window`, `system`,
-//! `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
+//! `variance`, `type_io`, `helper`, `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
 //!
 //! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
 //! PostgreSQL's SQLSTATE and wording. Comparisons are not here: they compile to nodes of their own.
@@ -20,6 +20,7 @@ pub mod datetime;
 mod enums;
 mod degrees;
 pub mod formatting;
+mod helper;
 mod hash;
 pub mod json;
 mod keywords;
@@ -31,7 +32,9 @@ pub mod random;
 pub mod set_returning;
 pub mod system;
 pub mod text;
+mod type_io;
 mod unicode;
+mod variance;
 pub mod window;
 #[cfg(test)]
 mod tests;
@@ -154,6 +157,8 @@ fn written_body(name: &str) -> Option<Body> {
         .or_else(|| pattern::body(name))
         .or_else(|| unicode::body(name))
         .or_else(|| bytes::body(name))
+        .or_else(|| type_io::body(name))
+        .or_else(|| helper::body(name))
         .or_else(|| formatting::body(name))
         .or_else(|| datetime::body(name))
         .or_else(|| array::body(name))

@@ -8,7 +8,7 @@ use mote_types::datum::{ELEMENT_COST, try_clone_all};
 use mote_types::json::Json;
 use mote_types::{Datum, Interval, Numeric, compare::compare_intervals};
 
-use super::json::{not_an_array, raw_elements, raw_members, raw_text, tree, tree_text};
+use super::json::{checked_escapes, not_an_array, raw_elements, raw_members, raw_text, tree, tree_text};
 use super::text::copied;
 use super::{
     RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, oid as oid_value, text,
@@ -278,23 +278,27 @@ fn integers(start: i64, stop: i64, step: i64, wide: bool) -> SqlResult<Box<dyn R
 }
 
 struct Numerics {
-    next: Numeric,
+    /// `None`: beyond what a numeric can be, and so beyond `stop`.
+    next: Option<Numeric>,
     stop: Numeric,
     step: Numeric,
 }
 
 impl RowSource for Numerics {
     fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool> {
-        let past = if self.step.is_negative() {
-            self.next < self.stop
-        } else {
-            self.next > self.stop
+        let past = |next: &Numeric| match self.step.is_negative() {
+            true => *next < self.stop,
+            false => *next > self.stop,
         };
-        if past {
+        let Some(value) = self.next.take().filter(|next| !past(next)) else {
             return Ok(false);
-        }
-        let following = self.next.add(&self.step)?;
-        row.push(Datum::Numeric(std::mem::replace(&mut self.next, following)));
+        };
+        self.next = match value.add(&self.step) {
+            Ok(following) => Some(following),
+            Err(error) if error.state() == state::NUMERIC_VALUE_OUT_OF_RANGE => None,
+            Err(error) => return Err(error),
+        };
+        row.push(Datum::Numeric(value));
         Ok(true)
     }
 }
@@ -318,7 +322,7 @@ fn numerics(start: &Numeric, stop: &Numeric, step: &Numeric) -> SqlResult<Box<dy
         return Err(zero_step());
     }
     Ok(Box::new(Numerics {
-        next: start.clone(),
+        next: Some(start.clone()),
         stop: stop.clone(),
         step: step.clone(),
     }))
@@ -428,5 +432,6 @@ fn raw_list(json: &str) -> SqlResult<Vec<&str>> {
 }
 
 fn raw_pairs<'a>(json: &'a str, function: &str) -> SqlResult<Vec<(String, &'a str)>> {
-    raw_members(json).ok_or_else(|| not_an_object(function, json.trim_start().starts_with('[')))
+    raw_members(checked_escapes(json)?)
+        .ok_or_else(|| not_an_object(function, json.trim_start().starts_with('[')))
 }

@@ -6,7 +6,7 @@ use mote_common::Oid;
 use mote_engine::Engine;
 use mote_sql::catalog::{Column, IndexDescription, Relation};
 use mote_sql::routine::Routine;
-use mote_types::ColumnType;
+use mote_types::{ColumnType, FormatSettings};
 
 use crate::activity::Activity;
 use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, StoredSchema};
@@ -48,6 +48,11 @@ impl<'a> Facts<'a> {
 
     pub fn database(&self) -> Oid {
         self.session.catalog.database
+    }
+
+    /// How the session has values shown.
+    pub fn format(&self) -> &FormatSettings {
+        &self.session.settings.effective.format
     }
 
     pub fn database_name(&self) -> &str {

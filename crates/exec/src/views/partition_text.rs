@@ -1,7 +1,7 @@
 //! Partition keys and bounds as the SQL that would make them, and what a bound means as a condition.
 //!
 //! As PostgreSQL prints them: `FOR VALUES FROM (1) TO (MAXVALUE)`, `RANGE (a, lower(b))`,
-//! `((a IS NOT NULL) AND (a >= 1))`.
+//! `((a IS NOT NULL) AND (a >= 1))`; values as the session's DateStyle, IntervalStyle and TimeZone have them.
 
 use mote_common::Oid;
 use mote_sql::catalog::partition::{
@@ -27,15 +27,22 @@ pub(crate) fn partition_key(relation: &Relation, scheme: &PartitionScheme) -> St
 }
 
 /// `pg_get_expr` of `relpartbound`.
-pub(crate) fn bound(bound: &PartitionBound, keys: &[PartitionKey]) -> String {
+pub(crate) fn bound(bound: &PartitionBound, keys: &[PartitionKey], settings: &FormatSettings) -> String {
     match bound {
         PartitionBound::Default => "DEFAULT".into(),
         PartitionBound::List(values) => {
-            let values: Vec<String> = values.iter().map(|value| bare(value, keys[0].ty)).collect();
+            let values: Vec<String> = values
+                .iter()
+                .map(|value| bare(value, keys[0].ty, settings))
+                .collect();
             format!("FOR VALUES IN ({})", values.join(", "))
         }
         PartitionBound::Range { from, to } => {
-            format!("FOR VALUES FROM {} TO {}", range(from, keys), range(to, keys))
+            format!(
+                "FOR VALUES FROM {} TO {}",
+                range(from, keys, settings),
+                range(to, keys, settings)
+            )
         }
         PartitionBound::Hash { modulus, remainder } => {
             format!("FOR VALUES WITH (modulus {modulus}, remainder {remainder})")
@@ -44,18 +51,18 @@ pub(crate) fn bound(bound: &PartitionBound, keys: &[PartitionKey]) -> String {
 }
 
 /// `(1, MINVALUE)`.
-pub(crate) fn range(datums: &[RangeDatum], keys: &[PartitionKey]) -> String {
+pub(crate) fn range(datums: &[RangeDatum], keys: &[PartitionKey], settings: &FormatSettings) -> String {
     let shown = datums.iter().zip(keys).map(|(datum, key)| match datum {
         RangeDatum::MinValue => "MINVALUE".into(),
         RangeDatum::MaxValue => "MAXVALUE".into(),
-        RangeDatum::Value(value) => bare(value, key.ty),
+        RangeDatum::Value(value) => bare(value, key.ty, settings),
     });
     format!("({})", shown.collect::<Vec<_>>().join(", "))
 }
 
 /// A constant without a cast: what a bound gives it is the key's type.
-fn bare(value: &Datum, ty: ColumnType) -> String {
-    let text = output_to_string(value, ty, &FormatSettings::default());
+fn bare(value: &Datum, ty: ColumnType, settings: &FormatSettings) -> String {
+    let text = output_to_string(value, ty, settings);
     match ty.oid {
         _ if value.is_null() => "NULL".into(),
         oid::BOOL if text == "t" => "true".into(),
@@ -67,8 +74,8 @@ fn bare(value: &Datum, ty: ColumnType) -> String {
 }
 
 /// A constant of its own type.
-fn typed(value: &Datum, ty: ColumnType) -> String {
-    let shown = bare(value, ty);
+fn typed(value: &Datum, ty: ColumnType, settings: &FormatSettings) -> String {
+    let shown = bare(value, ty, settings);
     let plain = match ty.oid {
         oid::BOOL => true,
         oid::INT4 => !shown.starts_with('\''),
@@ -91,12 +98,16 @@ fn quoted(text: &str) -> String {
 }
 
 /// `pg_get_partition_constraintdef`: what the rows of a partition meet, its ancestors' bounds first.
-pub(crate) fn constraint(partition: &Relation, ancestors: &[Oid]) -> Option<String> {
+pub(crate) fn constraint(
+    partition: &Relation,
+    ancestors: &[Oid],
+    settings: &FormatSettings,
+) -> Option<String> {
     let mut conditions = Vec::new();
     for (level, parent) in partition.partition_levels.iter().zip(ancestors).rev() {
         let scheme = &level.scheme;
         let bound = &scheme.partitions[level.position].bound;
-        conditions.extend(conditions_of(bound, scheme, partition, *parent));
+        conditions.extend(conditions_of(bound, scheme, partition, *parent, settings));
     }
     (!conditions.is_empty()).then(|| all(conditions))
 }
@@ -106,6 +117,7 @@ fn conditions_of(
     scheme: &PartitionScheme,
     relation: &Relation,
     parent: Oid,
+    settings: &FormatSettings,
 ) -> Vec<String> {
     let names: Vec<String> = scheme
         .keys
@@ -132,13 +144,13 @@ fn conditions_of(
                     let values: Vec<Datum> = values.collect();
                     match values.is_empty() {
                         true => Vec::new(),
-                        false => vec![all(list(&values, &names, scheme))],
+                        false => vec![all(list(&values, &names, scheme, settings))],
                     }
                 }
                 _ => others
                     .filter_map(|partition| match &partition.bound {
                         PartitionBound::Range { from, to } => {
-                            Some(all(range_conditions(from, to, &names, scheme)))
+                            Some(all(range_conditions(from, to, &names, scheme, settings)))
                         }
                         _ => None,
                     })
@@ -153,10 +165,10 @@ fn conditions_of(
                 _ => vec![format!("(NOT {})", any(taken))],
             }
         }
-        PartitionBound::List(values) => list(values, &names, scheme),
+        PartitionBound::List(values) => list(values, &names, scheme, settings),
         PartitionBound::Range { from, to } => {
             let mut conditions = not_null(&names);
-            conditions.extend(range_conditions(from, to, &names, scheme));
+            conditions.extend(range_conditions(from, to, &names, scheme, settings));
             conditions
         }
         PartitionBound::Hash { modulus, remainder } => vec![format!(
@@ -171,12 +183,17 @@ fn not_null(names: &[String]) -> Vec<String> {
     names.iter().map(|name| format!("({name} IS NOT NULL)")).collect()
 }
 
-fn list(values: &[Datum], names: &[String], scheme: &PartitionScheme) -> Vec<String> {
+fn list(
+    values: &[Datum],
+    names: &[String],
+    scheme: &PartitionScheme,
+    settings: &FormatSettings,
+) -> Vec<String> {
     let (name, ty) = (&names[0], scheme.keys[0].ty);
     let shown: Vec<String> = values
         .iter()
         .filter(|value| !value.is_null())
-        .map(|value| typed(value, ty))
+        .map(|value| typed(value, ty, settings))
         .collect();
     let among = match shown.as_slice() {
         [] => None,
@@ -197,6 +214,7 @@ fn range_conditions(
     to: &[RangeDatum],
     names: &[String],
     scheme: &PartitionScheme,
+    settings: &FormatSettings,
 ) -> Vec<String> {
     let mut conditions = Vec::new();
     let mut first = 0;
@@ -207,12 +225,12 @@ fn range_conditions(
         conditions.push(format!(
             "({} = {})",
             names[first],
-            typed(low, scheme.keys[first].ty)
+            typed(low, scheme.keys[first].ty, settings)
         ));
         first += 1;
     }
-    conditions.extend(one_side(from, first, (">", ">="), names, scheme));
-    conditions.extend(one_side(to, first, ("<", "<"), names, scheme));
+    conditions.extend(one_side(from, first, (">", ">="), names, scheme, settings));
+    conditions.extend(one_side(to, first, ("<", "<"), names, scheme, settings));
     conditions
 }
 
@@ -223,6 +241,7 @@ fn one_side(
     (strict, last): (&str, &str),
     names: &[String],
     scheme: &PartitionScheme,
+    settings: &FormatSettings,
 ) -> Option<String> {
     let mut alternatives = Vec::new();
     let mut equal: Vec<String> = Vec::new();
@@ -248,7 +267,7 @@ fn one_side(
             (false, true) => format!("{strict}="),
             (false, false) => strict.to_owned(),
         };
-        let shown = typed(value, scheme.keys[position].ty);
+        let shown = typed(value, scheme.keys[position].ty, settings);
         let mut alternative = equal.clone();
         alternative.push(format!("({} {operator} {shown})", names[position]));
         alternatives.push(all(alternative));

@@ -309,13 +309,39 @@ impl<'t> Converter<'t> {
         })
     }
 
+    /// Refuses what the grammar, which is that of a later release, takes for a number and PostgreSQL 15 does not: other
+    /// bases, and digits with underscores between them.
+    fn check_number(&self, location: i32) -> SqlResult<()> {
+        let written = usize::try_from(location)
+            .ok()
+            .and_then(|start| self.text.get(start..));
+        let from_sign = written.unwrap_or("");
+        // A negative number begins with its sign.
+        let written = from_sign.trim_start_matches(['-', '+', ' ', '\t', '\r', '\n']);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.') || !c.is_ascii();
+        let token = &written[..written.find(|c| !is_part(c)).unwrap_or(written.len())];
+        let based = token.len() > 1 && token.starts_with('0') && token.as_bytes()[1].is_ascii_alphabetic();
+        if !token.contains('_') && !(based && !matches!(token.as_bytes()[1], b'e' | b'E')) {
+            return Ok(());
+        }
+        let message = format!("trailing junk after numeric literal at or near \"{token}\"");
+        let location = location + (from_sign.len() - written.len()) as i32;
+        Err(self.error(state::SYNTAX_ERROR, message, location))
+    }
+
     pub(super) fn constant(&self, node: &nodes::A_Const) -> SqlResult<Constant> {
         if node.isnull {
             return Ok(Constant::Null);
         }
         Ok(match node.val() {
-            Some(ConstValue::Integer(value)) => Constant::Integer(value),
-            Some(ConstValue::Float(digits)) => Constant::Number(digits.into()),
+            Some(ConstValue::Integer(value)) => {
+                self.check_number(node.location)?;
+                Constant::Integer(value)
+            }
+            Some(ConstValue::Float(digits)) => {
+                self.check_number(node.location)?;
+                Constant::Number(digits.into())
+            }
             Some(ConstValue::Boolean(value)) => Constant::Boolean(value),
             Some(ConstValue::String(text)) => Constant::String(text.into()),
             // The grammar marks the base in the first byte.

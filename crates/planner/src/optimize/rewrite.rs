@@ -547,20 +547,35 @@ fn inner_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
     }
 }
 
-/// Conditions of joins that are no inner ones.
+/// Conditions of outer joins, and of the joins inside of them.
 fn outer_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
+    match tree {
+        FromTree::Item(_) => {}
+        FromTree::Join {
+            kind: FromJoin::Inner,
+            left,
+            right,
+            ..
+        } => {
+            outer_conditions(left, conditions);
+            outer_conditions(right, conditions);
+        }
+        // What stands inside of an outer join stays there, conditions of inner joins too.
+        FromTree::Join { .. } => all_conditions(tree, conditions),
+    }
+}
+
+fn all_conditions<'t>(tree: &'t FromTree, conditions: &mut Vec<&'t Expr>) {
     if let FromTree::Join {
-        kind,
         left,
         right,
         condition,
+        ..
     } = tree
     {
-        if *kind != FromJoin::Inner {
-            conditions.extend(condition);
-        }
-        outer_conditions(left, conditions);
-        outer_conditions(right, conditions);
+        conditions.extend(condition);
+        all_conditions(left, conditions);
+        all_conditions(right, conditions);
     }
 }
 

@@ -21,6 +21,17 @@ use mote_grammar::ast::Location;
 /// Literals whose meaning does not depend on the session are read with these.
 static NEUTRAL: LazyLock<FormatSettings> = LazyLock::new(FormatSettings::default);
 
+/// A cast to a pseudo-type that stands for the value's own changes nothing.
+fn is_any_of(source: ColumnType, target: Oid) -> bool {
+    match target {
+        oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE => true,
+        oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !source.is_array(),
+        oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => source.is_array(),
+        oid::ANYENUM => is_enum(source.oid),
+        _ => false,
+    }
+}
+
 /// Can a value of `from` stand where `to` is declared, without being asked for?
 pub(super) fn implicitly_coercible(from: Oid, to: Oid) -> bool {
     if from == to || from == oid::UNKNOWN {
@@ -225,6 +236,9 @@ impl Binder<'_> {
         location: Location,
     ) -> SqlResult<Expr> {
         let source = self.type_of(&expr);
+        if source.oid != oid::UNKNOWN && is_any_of(source, target.oid) {
+            return Ok(expr);
+        }
         match self.try_coerce(expr, target, CastUse::Explicit, location)? {
             Some(expr) => Ok(expr),
             None => Err(self.cannot_cast(source, target, location)),

@@ -14,6 +14,7 @@ mod array;
 mod comparison;
 mod datetime;
 mod enums;
+mod helper;
 mod integer;
 mod json;
 mod numeric;
@@ -21,6 +22,7 @@ mod record;
 mod set_returning;
 mod system;
 mod text;
+mod type_io;
 mod window;
 
 pub use record::{out_columns, record_columns};
@@ -215,7 +217,12 @@ const FAMILIES: &[&[FunctionSignature]] = &[
     json::SIGNATURES,
     set_returning::SIGNATURES,
     system::SIGNATURES,
+    type_io::SIGNATURES,
+    helper::SIGNATURES,
 ];
+
+/// The functions by which types are read and written.
+pub const TYPE_IO: &[FunctionSignature] = type_io::SIGNATURES;
 
 const fn count_functions() -> usize {
     let (mut family, mut total) = (0, 0);

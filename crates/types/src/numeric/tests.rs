@@ -1,4 +1,5 @@
 use super::*;
+use mote_common::SqlResult;
 use mote_common::prng::Prng;
 
 fn n(text: &str) -> Numeric {
@@ -492,4 +493,37 @@ fn wire_format_is_postgresqls() {
     }
     assert!(Numeric::read_binary(&[0, 1, 0, 0, 0, 0, 0, 0]).is_err());
     assert!(Numeric::read_binary(&[0, 1, 0, 0, 0, 0, 0, 0, 0x27, 0x10]).is_err());
+}
+
+/// Numbers with many zeros behind the point, whose roots and logarithms once lost all digits.
+#[test]
+fn roots_and_logarithms_of_small_numbers() {
+    let number = |text: &str| Numeric::parse(text).expect(text);
+    let begins = |value: SqlResult<Numeric>, expected: &str| {
+        let text = value.expect(expected).to_string();
+        assert!(
+            text.starts_with(expected),
+            "{text} does not begin with {expected}"
+        );
+    };
+    begins(number("1e-16383").ln(), "-37723.25157852145044126675400");
+    begins(number("1e-400").ln(), "-921.0340371976182736071965818");
+    begins(number("1e-16383").log10(), "-16383.0000000000000000");
+    begins(
+        number("2").log_of(&number("1e-16383")),
+        "-54423.14797853965734515944321",
+    );
+    begins(
+        number("1e-16383").log_of(&number("1e131071")),
+        "-8.000427272172373802111945309",
+    );
+    begins(
+        number("1e131071").log_of(&number("1e-16383")),
+        "-0.124993324228853064369692761",
+    );
+    for tiny in ["1e-16383", "1e-2100", "4e-2004"] {
+        let root = number(tiny).sqrt().expect(tiny);
+        assert!(root.is_zero() && !root.is_negative(), "{tiny}");
+    }
+    begins(number("4e-1990").sqrt(), &format!("0.{}2", "0".repeat(994)));
 }

@@ -239,6 +239,10 @@ fn square_root(value: &Decimal, rscale: i32) -> SqlResult<Decimal> {
     // Decimals of the root before its point, or zeros behind it.
     let whole = (shift + 1) * DIGITS;
     let wanted = rscale + GUARD + whole;
+    if wanted <= 0 {
+        // Nothing of it is among the decimals that are asked for.
+        return Ok(Decimal::zero(rscale));
+    }
     let mut correct = 12;
     loop {
         // Of the correct digits some may be lost at each end.
@@ -254,6 +258,9 @@ fn square_root(value: &Decimal, rscale: i32) -> SqlResult<Decimal> {
     }
     // Its guard digits may end in ..4999 or ..5000 where the exact root ends otherwise: the square tells.
     let rounded = root.rounded(rscale);
+    if rounded.is_zero() {
+        return Ok(rounded);
+    }
     let unit = Decimal::from_u128(false, 1, rscale.max(0));
     let exact = rscale.max(0) * 2 + 2;
     let midpoint = rounded.sub(&unit.mul(&half, rscale.max(0) + 1)?);
@@ -298,7 +305,9 @@ fn logarithm(value: &Decimal, rscale: i32) -> SqlResult<Decimal> {
     // Each root halves the logarithm; weights are at most 2^15 digits, so few are needed.
     while reduced.cmp(&low) == Ordering::Less || reduced.cmp(&high) == Ordering::Greater {
         scale += 1;
-        reduced = square_root(&reduced, scale + 24)?;
+        // A small number's root begins with half as many zeros, which are no digits of it.
+        let zeros = (-(reduced.weight + 1) * DIGITS).max(0) / 2 + DIGITS;
+        reduced = square_root(&reduced, scale + 24 + zeros)?;
         doublings += 1;
     }
     let z = reduced.sub(&one).div(&reduced.add(&one), scale + 24, true)?;

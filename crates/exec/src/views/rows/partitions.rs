@@ -60,7 +60,7 @@ pub fn bound_text(facts: &Facts<'_>, relation: &Relation) -> Option<String> {
     let bound = relation.partition_bound.as_ref()?;
     let parent = facts.relation(*relation.parents.first()?)?;
     let keys = &parent.relation.partitioning.as_ref()?.keys;
-    Some(partition_text::bound(bound, keys))
+    Some(partition_text::bound(bound, keys, facts.format()))
 }
 
 /// `pg_get_partkeydef`.
@@ -74,7 +74,7 @@ pub fn key_definition(facts: &Facts<'_>, relation: Oid) -> Option<String> {
 pub fn constraint_definition(facts: &Facts<'_>, relation: Oid) -> Option<String> {
     let known = facts.relation(relation)?;
     let above = ancestors(&facts.catalog, relation);
-    partition_text::constraint(known.relation, above.get(1..)?)
+    partition_text::constraint(known.relation, above.get(1..)?, facts.format())
 }
 
 /// A partition, or the index of one, and what it is part of, up to the root. Empty: neither partition nor partitioned.

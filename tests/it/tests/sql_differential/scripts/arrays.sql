@@ -34,3 +34,6 @@ select array_agg(array[x, x + 1]) from generate_series(1, 3) x;
 select max(n), min(n) from a;
 select n, count(*) from (values (array[1]), (array[1]), (array[2])) v(n) group by n order by n;
 select array_shuffle(array[1]);
+-- Vectors as elements.
+select array(select '1 2'::int2vector), pg_typeof(array(select '1 2'::int2vector)), array(select '1 2'::oidvector), array['1 2'::oidvector, '3'];
+select array(select indkey from pg_index where false);

@@ -44,3 +44,8 @@ select interval '1 year 2 months 3 days 04:05:06';
 reset all;
 select min(d), max(d), count(distinct d) from (values (date '2024-01-02'), ('2023-12-31'), (null)) v(d);
 select sum(i), avg(i), min(i), max(i) from (values (interval '1 day'), ('2 hours'), (null)) v(i);
+-- Beyond the years of the zone's table the last rule goes on.
+select timestamptz '2050-07-01 12:00 Europe/Berlin' at time zone 'UTC', timestamp '2099-07-01 12:00' at time zone 'America/New_York', timestamptz '2400-07-01 00:00+00' at time zone 'Australia/Sydney';
+set timezone = 'America/New_York'; select '2038-07-19 12:00'::timestamptz, '9999-12-31 23:00'::timestamptz, '10000-07-15'::timestamptz, '294000-07-01'::timestamptz, '294000-01-01'::timestamptz, '294276-12-31'::timestamptz; reset timezone;
+select date 'January 8, 99 BC', date 'Jan 8 99 BC', date '8 Jan 99 BC', date 'Jan-08-99 BC', date '08-Jan-99 BC', date '0099-01-08 BC', date '01/08/99 BC', timestamp 'Jan 8 12:00:00 99 BC', date 'January 8, 1 BC';
+select date 'Feb 29 0001 BC'; select date 'Jan 8, 0 BC';

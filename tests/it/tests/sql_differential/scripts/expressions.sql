@@ -12,8 +12,7 @@ select 'a' + 'b';
 select true + 1;
 select -'5', - '5'::int, + '7';
 select 1.e3, 1.e-2, 0.1e1;
--- differs: the grammar is PostgreSQL 18's, where digits may be grouped
-select 1_000;
+select 1_000; select 1_2_3; select -1_0; select 0x1F; select 0b1, 0o7; select 1.5_0; select 1e1_0; select 1 limit 1_0; select 1e5, 0e1;
 select 5!;
 select @-3, ~1, |/25.0;
 select (1, 'a', null), row(1), row(), (1, (2, 3));

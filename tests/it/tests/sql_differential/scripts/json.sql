@@ -35,3 +35,12 @@ select json_populate_record(null::j, '{"id": 7}');
 select to_jsonb(j) from j where id = 2;
 -- differs: no JSON paths yet
 select jsonb_path_query_array('{"a": [1, 2, 3]}', '$.a[*] ? (@ > 1)');
+-- What reads a json refuses escapes that are no characters, wherever they stand.
+select '"\ud800"'::json -> 0;
+select '{"a":"\ud83d"}'::json -> 'a'; select '{"a":"\ud83d"}'::json ->> 'b'; select '{"a":1,"b":["\ud83dx"]}'::json #> '{a}';
+select '["\udc00"]'::json -> 0; select '["\ud83d\u0041"]'::json -> 0; select '{"\ud83dx":1}'::json -> 'a'; select '["x",
+ "\ud83d"]'::json -> 0;
+select '{"a":"\ud83d\ude04"}'::json -> 'a', '{"a":"\ud83d\ude04"}'::json ->> 'a';
+select '{"a":"\u0000"}'::json -> 'a'; select '{"a":"\u0000"}'::json ->> 'a'; select '"\u0000"'::jsonb; select '["\ud83d"]'::jsonb;
+select * from json_each('{"a":"\udc00"}'); select json_object_keys('{"\udc00":1}'); select json_strip_nulls('["\udc00"]');
+select json_strip_nulls(' { "a" : 1 , "b" : null, "c": [1, null , { "d": null , "e" : "x\ty\u00e9" } ], "a" : 1.50 } '), json_strip_nulls(' [ ] '), json_strip_nulls('null'), json_strip_nulls(' "a b" ');

@@ -43,3 +43,13 @@ insert into n values ('NaN', 'NaN');
 select * from n order by b;
 update n set a = a * 1.1 where b < 10;
 select a, b, a - b, a * b from n order by b;
+-- Squares of numbers with more than 8,191 decimals, and sums beyond the largest number.
+select length(var_pop(x)::text), length(variance(x)::text) from (values (1e-16383::numeric), (2e-16383)) v(x);
+select length(variance(x)::text), left(variance(x)::text, 30), right(stddev(x)::text, 20) from (values (1::numeric), (1e-8200), (3.5)) v(x);
+select variance(x), stddev_pop(x) from (values (1e-100::numeric), (3e-100)) v(x);
+select length(variance(x)::text) from (values (1e-8191::numeric), (3e-8191)) v(x);
+select variance(x) from (values (1e-8200::numeric), (1e-8200)) v(x);
+select count(*) from generate_series(('9' || repeat('0', 131071))::numeric, repeat('9', 131072)::numeric, ('9' || repeat('0', 131070))::numeric);
+select count(*) from generate_series(-repeat('9', 131072)::numeric + 1, -repeat('9', 131072)::numeric, -1);
+select setseed(0.5), random(), random(); select setseed(-1); select random(); set seed = 0.25; show seed; select random(); set seed = 2; select setseed(1.5);
+select sqrt(1e-16383::numeric), length(sqrt(1e-1990::numeric)::text), sqrt(4e-2004::numeric), ln(1e-16383::numeric), log(1e-16000::numeric), power(1e-16383::numeric, 0.5);

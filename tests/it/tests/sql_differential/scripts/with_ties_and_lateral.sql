@@ -33,3 +33,10 @@ select generate_series(1, 3) from comp where false; select 1 where generate_seri
 select count(generate_series(1, 3));
 select case when true then generate_series(1, 2) end;
 select coalesce(generate_series(1, 2), 0);
+-- Inside of a LATERAL table an inner join that reads its neighbour stands below an outer join.
+create table l1 (x int, y int); create table l2 (x int, y int); create table l3 (x int, y int);
+insert into l1 select g, g from generate_series(1, 4) g; insert into l2 select * from l1; insert into l3 select * from l1;
+select a.x, s.* from l1 a, lateral (select b.x, c.y, d.y as z from l2 b join l3 c on c.y < a.x left join l1 d on c.y = d.y and d.x > 2 where b.x = 2) s order by 1, 2, 3;
+select a.x, s.* from l1 a, lateral (select b.x, c.y, d.y as z from l2 b left join (l3 c join l1 d on c.y = d.y and c.x < a.x) on b.x = c.x) s order by 1, 2;
+select a.x, s.* from l1 a left join lateral (select b.x from l2 b join l3 c on (select max(x) from l1) > a.x and b.x = c.x full join l1 d on c.y = d.y) s on s.x < 3 order by 1, 2;
+drop table l1, l2, l3;

@@ -1,0 +1,72 @@
+//! Functions by which types are read and written, called by name: `int4in`, `int4out`, `int4send`, `numerictypmodin`.
+
+use mote_common::{SqlError, error::state};
+use mote_sql::catalog::function::TYPE_IO;
+use mote_types::format::output_to_string;
+use mote_types::{ColumnType, Datum, format_type, oid, output_binary, parse_type};
+
+use super::{Body, array_of, int4};
+use crate::expr::convert;
+
+pub fn body(name: &str) -> Option<Body> {
+    let signature = TYPE_IO.iter().find(|signature| signature.body == name)?;
+    Some(match (signature.arguments, signature.result) {
+        (&[oid::CSTRING_ARRAY], _) => Body::Runtime(|runtime, site, a| {
+            let parts = array_of(&a[0]).elements.iter();
+            let parts: Vec<String> = parts
+                .map(|part| output_to_string(part, ColumnType::TEXT, runtime.format()))
+                .collect();
+            let ty = modified_type(site.name);
+            Ok(Datum::Int4(
+                parse_type(&format!("{ty}({})", parts.join(",")))?.typmod,
+            ))
+        }),
+        (&[oid::INT4], oid::CSTRING) if name.ends_with("typmodout") => Body::Runtime(|_, site, a| {
+            let ty = parse_type(modified_type(site.name))?.oid;
+            let (plain, modified) = (format_type(ty, -2), format_type(ty, int4(&a[0])));
+            // Between the words of `timestamp(3) without time zone`, or behind the name.
+            let modifier = modified.find('(').and_then(|open| {
+                let close = modified[open..].find(')')? + open;
+                Some(modified[open..=close].to_string())
+            });
+            Ok(Datum::from(
+                modifier.filter(|_| plain != modified).unwrap_or_default(),
+            ))
+        }),
+        (&[oid::CSTRING, ..], _) => Body::Runtime(|runtime, site, a| {
+            let typmod = a.get(2).map_or(-1, int4);
+            let to = ColumnType {
+                oid: site.result.oid,
+                typmod,
+            };
+            if typmod < -1 {
+                let message = format!("invalid type modifier {typmod}");
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+            convert(runtime, &a[0], ColumnType::new(oid::CSTRING), to, false)
+        }),
+        (_, oid::BYTEA) => Body::Runtime(|_, site, a| {
+            let mut out = Vec::new();
+            output_binary(&a[0], site.arguments[0], &mut out);
+            Ok(Datum::bytea(out))
+        }),
+        _ => Body::Runtime(|runtime, site, a| {
+            convert(
+                runtime,
+                &a[0],
+                site.arguments[0],
+                ColumnType::new(oid::CSTRING),
+                true,
+            )
+        }),
+    })
+}
+
+/// The type that a function of modifiers is about.
+fn modified_type(function: &str) -> &str {
+    let name = function.split("typmod").next().unwrap_or(function);
+    match name {
+        "bpchar" => "character",
+        other => other,
+    }
+}

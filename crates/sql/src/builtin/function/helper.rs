@@ -1,0 +1,52 @@
+//! Functions behind other features, which may be called by name, too: what `min` and `max` choose with, and what brings a
+//! value to its column's length or precision.
+
+use super::{FunctionSignature, function};
+use mote_types::oid::*;
+
+#[rustfmt::skip]
+pub(super) const SIGNATURES: &[FunctionSignature] = &[
+    function(209, "float4larger", "float4larger", &[FLOAT4, FLOAT4], FLOAT4),
+    function(211, "float4smaller", "float4smaller", &[FLOAT4, FLOAT4], FLOAT4),
+    function(223, "float8larger", "float8larger", &[FLOAT8, FLOAT8], FLOAT8),
+    function(224, "float8smaller", "float8smaller", &[FLOAT8, FLOAT8], FLOAT8),
+    function(458, "text_larger", "text_larger", &[TEXT, TEXT], TEXT),
+    function(459, "text_smaller", "text_smaller", &[TEXT, TEXT], TEXT),
+    function(515, "array_larger", "array_larger", &[ANYARRAY, ANYARRAY], ANYARRAY),
+    function(516, "array_smaller", "array_smaller", &[ANYARRAY, ANYARRAY], ANYARRAY),
+    function(668, "bpchar", "bpchar", &[BPCHAR, INT4, BOOL], BPCHAR),
+    function(669, "varchar", "varchar", &[VARCHAR, INT4, BOOL], VARCHAR),
+    function(768, "int4larger", "int4larger", &[INT4, INT4], INT4),
+    function(769, "int4smaller", "int4smaller", &[INT4, INT4], INT4),
+    function(770, "int2larger", "int2larger", &[INT2, INT2], INT2),
+    function(771, "int2smaller", "int2smaller", &[INT2, INT2], INT2),
+    function(1063, "bpchar_larger", "bpchar_larger", &[BPCHAR, BPCHAR], BPCHAR),
+    function(1064, "bpchar_smaller", "bpchar_smaller", &[BPCHAR, BPCHAR], BPCHAR),
+    function(1138, "date_larger", "date_larger", &[DATE, DATE], DATE),
+    function(1139, "date_smaller", "date_smaller", &[DATE, DATE], DATE),
+    function(1195, "timestamptz_smaller", "timestamp_smaller", &[TIMESTAMPTZ, TIMESTAMPTZ], TIMESTAMPTZ),
+    function(1196, "timestamptz_larger", "timestamp_larger", &[TIMESTAMPTZ, TIMESTAMPTZ], TIMESTAMPTZ),
+    function(1197, "interval_smaller", "interval_smaller", &[INTERVAL, INTERVAL], INTERVAL),
+    function(1198, "interval_larger", "interval_larger", &[INTERVAL, INTERVAL], INTERVAL),
+    function(1200, "interval", "interval_scale", &[INTERVAL, INT4], INTERVAL),
+    function(1236, "int8larger", "int8larger", &[INT8, INT8], INT8),
+    function(1237, "int8smaller", "int8smaller", &[INT8, INT8], INT8),
+    function(1377, "time_larger", "time_larger", &[TIME, TIME], TIME),
+    function(1378, "time_smaller", "time_smaller", &[TIME, TIME], TIME),
+    function(1703, "numeric", "numeric", &[NUMERIC, INT4], NUMERIC),
+    function(1766, "numeric_smaller", "numeric_smaller", &[NUMERIC, NUMERIC], NUMERIC),
+    function(1767, "numeric_larger", "numeric_larger", &[NUMERIC, NUMERIC], NUMERIC),
+    function(1961, "timestamp", "timestamp_scale", &[TIMESTAMP, INT4], TIMESTAMP),
+    function(1965, "oidlarger", "oidlarger", &[OID, OID], OID),
+    function(1966, "oidsmaller", "oidsmaller", &[OID, OID], OID),
+    function(1967, "timestamptz", "timestamptz_scale", &[TIMESTAMPTZ, INT4], TIMESTAMPTZ),
+    function(1968, "time", "time_scale", &[TIME, INT4], TIME),
+    function(2035, "timestamp_smaller", "timestamp_smaller", &[TIMESTAMP, TIMESTAMP], TIMESTAMP),
+    function(2036, "timestamp_larger", "timestamp_larger", &[TIMESTAMP, TIMESTAMP], TIMESTAMP),
+    function(2795, "tidlarger", "tidlarger", &[TID, TID], TID),
+    function(2796, "tidsmaller", "tidsmaller", &[TID, TID], TID),
+    function(4187, "pg_lsn_larger", "pg_lsn_larger", &[PG_LSN, PG_LSN], PG_LSN),
+    function(4188, "pg_lsn_smaller", "pg_lsn_smaller", &[PG_LSN, PG_LSN], PG_LSN),
+    function(5097, "xid8_larger", "xid8_larger", &[XID8, XID8], XID8),
+    function(5098, "xid8_smaller", "xid8_smaller", &[XID8, XID8], XID8),
+];
