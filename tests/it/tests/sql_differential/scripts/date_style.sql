@@ -45,3 +45,11 @@ select date_bin('1 month', timestamp '2024-02-01', timestamp '2024-01-01');
 select date_bin('-1 day', timestamp '2024-02-01', timestamp '2024-01-01');
 select date_bin('5 min', timestamp '2024-02-01 00:07', timestamp '2025-01-01 00:01'), date_bin('5 min', timestamp '2024-02-01 00:07', timestamp '2020-01-01 00:01'), date_bin('106751991 days', timestamp '2024-02-01', timestamp '2024-01-01');
 select date_bin('90000000 days', timestamp '4700-01-01 BC', timestamp '2024-01-01');
+-- Years and months of an interval are fields with bounds of their own; their sum has one too.
+select interval '2147483647 decades';
+select interval '1 decade 2147483647 years';
+select interval '0.1 yrs 2147483647 months';
+select interval 'P-0.1Y-2147483648M';
+select interval '178956971 years';
+select interval '-2147483648 months ago';
+select interval '178956970 years 7 months', interval '-178956970 years -8 months', interval '1.5 centuries 3 months ago';
