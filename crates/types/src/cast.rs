@@ -12,6 +12,7 @@ use crate::datum::{Array, Datum, ELEMENT_COST, copy_text};
 use crate::format::text::{char_byte, char_text};
 use crate::format::{input_text, output_text};
 use crate::json::Json;
+use crate::mac_address;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
 use crate::settings::FormatSettings;
@@ -146,6 +147,12 @@ fn convert(
         Datum::Bool(value) if to.oid == oid::INT4 => Ok(Datum::Int4(*value as i32)),
         // The low half of a 64-bit transaction number.
         Datum::Unsigned8(value) if to.oid == oid::XID => Ok(Datum::Oid(*value as u32)),
+        Datum::Unsigned8(value) if to.oid == oid::MACADDR8 => {
+            Ok(Datum::Unsigned8(mac_address::widened(*value)))
+        }
+        Datum::Unsigned8(value) if to.oid == oid::MACADDR => {
+            mac_address::narrowed(*value).map(Datum::Unsigned8)
+        }
         Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => convert_integer(datum, from, to),
         Datum::Float4(value) => convert_float4(*value, from, to),
         Datum::Float8(value) => convert_float8(*value, from, to),

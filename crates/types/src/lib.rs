@@ -2,12 +2,13 @@
 //!
 //! Read in this order:
 //!  1. `oid`, `catalog`: types by OID, their names and `pg_type` facts.
-//!  2. `numeric`, `json`, `calendar`, `time_zone`: what values are made of; `integer_text`.
+//!  2. `numeric`, `json`, `calendar`, `time_zone`: what values are made of; `integer_text`, `float_text`.
 //!  3. `datum`, `settings`: one SQL value; the session settings its text form depends on.
-//!  4. `datetime`, `typmod`, `format`: dates and times; declared lengths; text and wire forms, in and out;
+//!  4. `are`, `jsonpath`, `geometry`, `mac_address`: regular expressions; what those types are made of.
+//!  5. `datetime`, `typmod`, `format`: dates and times; declared lengths; text and wire forms, in and out;
 //!     `encoding`: text in other character sets.
-//!  5. `compare`, `cast`, `operators`, `pattern`, `are`: order, conversion, arithmetic, LIKE, regular expressions.
-//!  6. `ordered_bytes`, `storage`, `key`: values as row bytes and as index key bytes.
+//!  6. `compare`, `cast`, `operators`, `pattern`: order, conversion, arithmetic, LIKE.
+//!  7. `ordered_bytes`, `storage`, `key`: values as row bytes and as index key bytes.
 //!
 //! Promises: no I/O, no clock, no `unsafe`; errors carry PostgreSQL's SQLSTATE and wording; text output appends to
 //! the caller's buffer. A NULL is a value here: functions that compute are strict and are never called with one
@@ -19,6 +20,8 @@
 pub mod oid;
 pub mod catalog;
 pub mod integer_text;
+mod input_errors;
+pub mod float_text;
 pub mod calendar;
 pub mod numeric;
 pub mod time_zone;
@@ -27,6 +30,10 @@ pub mod datum;
 pub mod settings;
 pub mod datetime;
 pub mod encoding;
+pub mod are;
+pub mod jsonpath;
+pub mod geometry;
+pub mod mac_address;
 pub mod compare;
 pub mod typmod;
 mod ordered_bytes;
@@ -34,7 +41,6 @@ pub mod format;
 pub mod storage;
 pub mod cast;
 pub mod operators;
-pub mod are;
 pub mod pattern;
 pub mod key;
 

@@ -83,7 +83,7 @@ pub fn storage_class(ty: ColumnType) -> StorageClass {
         oid::INT2 => StorageClass::Fixed2,
         oid::INT4 | oid::DATE | oid::FLOAT4 => StorageClass::Fixed4,
         oid::INT8 | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::FLOAT8 => StorageClass::Fixed8,
-        oid::XID8 | oid::PG_LSN | oid::TID => StorageClass::Fixed8,
+        oid::XID8 | oid::PG_LSN | oid::TID | oid::MACADDR | oid::MACADDR8 => StorageClass::Fixed8,
         oid::UUID => StorageClass::Fixed16,
         oid::NUMERIC if fixed_numeric_scale(ty).is_some() => StorageClass::Fixed8,
         other if crate::catalog::is_oid_like(other) => StorageClass::Fixed4,
@@ -95,7 +95,9 @@ pub fn storage_class(ty: ColumnType) -> StorageClass {
 /// How a column of this type becomes key bytes; `None` when it cannot be indexed (the caller answers 0A000).
 pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
     match ty.oid {
-        oid::BOOL | oid::XID8 | oid::PG_LSN | oid::TID => Some(KeyEncoding::Unsigned),
+        oid::BOOL | oid::XID8 | oid::PG_LSN | oid::TID | oid::MACADDR | oid::MACADDR8 => {
+            Some(KeyEncoding::Unsigned)
+        }
         oid::INT2 | oid::INT4 | oid::INT8 | oid::DATE => Some(KeyEncoding::Signed),
         oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ => Some(KeyEncoding::Signed),
         oid::FLOAT4 | oid::FLOAT8 => Some(KeyEncoding::Float),
@@ -103,7 +105,7 @@ pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
         oid::NUMERIC if fixed_numeric_scale(ty).is_some() => Some(KeyEncoding::Signed),
         oid::NUMERIC | oid::INTERVAL => Some(KeyEncoding::Prefixed),
         oid::BYTEA => Some(KeyEncoding::Escaped),
-        oid::JSON => None,
+        other if !crate::catalog::has_equality(other) => None,
         other if crate::catalog::is_oid_like(other) => Some(KeyEncoding::Unsigned),
         other if crate::catalog::is_text_like(other) => Some(KeyEncoding::Escaped),
         other if is_enum(other) => Some(KeyEncoding::Signed),
@@ -222,7 +224,9 @@ pub fn decode_storage(ty: ColumnType, bytes: &[u8]) -> Datum {
     match ty.oid {
         oid::INT4 => Datum::Int4(i32::from_le_bytes(fixed(bytes))),
         oid::INT8 | oid::TID => Datum::Int8(i64::from_le_bytes(fixed(bytes))),
-        oid::XID8 | oid::PG_LSN => Datum::Unsigned8(u64::from_le_bytes(fixed(bytes))),
+        oid::XID8 | oid::PG_LSN | oid::MACADDR | oid::MACADDR8 => {
+            Datum::Unsigned8(u64::from_le_bytes(fixed(bytes)))
+        }
         oid::TEXT | oid::VARCHAR | oid::BPCHAR => Datum::Text(stored_text(bytes)),
         oid::NUMERIC => decode_numeric(ty, bytes),
         oid::TIMESTAMP => Datum::Timestamp(i64::from_le_bytes(fixed(bytes))),

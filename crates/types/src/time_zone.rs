@@ -18,52 +18,56 @@ pub struct TimeZone {
 
 #[derive(Clone, Debug)]
 enum Rules {
-    Fixed { east_s: i32 },
+    Fixed {
+        east_s: i32,
+    },
     Named(jiff::tz::TimeZone),
+    /// What the abbreviation that is the zone's name means at a time.
+    Abbreviated(jiff::tz::TimeZone),
 }
 
-/// Abbreviations PostgreSQL's default set knows, with their offsets in minutes east.
+/// Abbreviations of PostgreSQL's default set that always mean the same, with their offsets in minutes east.
+#[rustfmt::skip]
 const ABBREVIATIONS: &[(&str, i32)] = &[
-    ("acdt", 630),
-    ("acst", 570),
-    ("aedt", 660),
-    ("aest", 600),
-    ("akdt", -480),
-    ("akst", -540),
-    ("awst", 480),
-    ("bst", 60),
-    ("cdt", -300),
-    ("cest", 120),
-    ("cet", 60),
-    ("cst", -360),
-    ("edt", -240),
-    ("eest", 180),
-    ("eet", 120),
-    ("est", -300),
-    ("gmt", 0),
-    ("hkt", 480),
-    ("hst", -600),
-    ("idt", 180),
-    ("ist", 120),
-    ("jst", 540),
-    ("kst", 540),
-    ("mdt", -360),
-    ("msk", 180),
-    ("mst", -420),
-    ("ndt", -150),
-    ("nst", -210),
-    ("nzdt", 780),
-    ("nzst", 720),
-    ("pdt", -420),
-    ("pst", -480),
-    ("sast", 120),
-    ("uct", 0),
-    ("ut", 0),
-    ("utc", 0),
-    ("wet", 0),
-    ("west", 60),
-    ("z", 0),
-    ("zulu", 0),
+    ("acdt", 630), ("acsst", 630), ("acst", 570), ("act", -300), ("acwst", 525), ("adt", -180), ("aedt", 660),
+    ("aesst", 660), ("aest", 600), ("aft", 270), ("akdt", -480), ("akst", -540), ("almst", 420), ("almt", 360),
+    ("amt", -240), ("ast", -240), ("awsst", 540), ("awst", 480), ("azost", 0), ("azot", -60), ("bdst", 120),
+    ("bdt", 360), ("bnt", 480), ("bort", 480), ("bot", -240), ("bra", -180), ("brst", -120), ("brt", -180),
+    ("bst", 60), ("btt", 360), ("cadt", 630), ("cast", 570), ("cct", 480), ("cdt", -300), ("cest", 120), ("cet", 60),
+    ("cetdst", 120), ("chadt", 825), ("chast", 765), ("chut", 600), ("clst", -180), ("cot", -300), ("cst", -360),
+    ("cxt", 420), ("ddut", 600), ("eat", 180), ("edt", -240), ("eest", 180), ("eet", 120), ("eetdst", 180),
+    ("egst", 0), ("egt", -60), ("est", -300), ("fet", 180), ("fjst", 780), ("fjt", 720), ("fnst", -60), ("fnt", -120),
+    ("galt", -360), ("gamt", -540), ("gft", -180), ("gilt", 720), ("gmt", 0), ("hkt", 480), ("hst", -600),
+    ("ict", 420), ("idt", 180), ("irt", 210), ("ist", 120), ("jayt", 540), ("jst", 540), ("kdt", 600), ("kgst", 360),
+    ("kst", 540), ("lhst", 630), ("ligt", 600), ("mart", -570), ("mdt", -360), ("mest", 120), ("mesz", 120),
+    ("met", 60), ("metdst", 120), ("mez", 60), ("mht", 720), ("mmt", 390), ("mpt", 600), ("msd", 240), ("mst", -420),
+    ("must", 300), ("mut", 240), ("mvt", 300), ("myt", 480), ("ndt", -150), ("nft", -210), ("npt", 345), ("nst", -210),
+    ("nzdt", 780), ("nzst", 720), ("nzt", 720), ("pdt", -420), ("pet", -300), ("pgt", 600), ("pht", 480),
+    ("pkst", 360), ("pkt", 300), ("pmdt", -120), ("pmst", -180), ("pont", 660), ("pst", -480), ("pwt", 540),
+    ("pyst", -180), ("ret", 240), ("sadt", 630), ("sast", 120), ("sct", 240), ("taht", -600), ("tft", 300),
+    ("tjt", 300), ("tot", 780), ("trut", 600), ("tvt", 720), ("uct", 0), ("ulast", 540), ("ut", 0), ("utc", 0),
+    ("uyst", -120), ("uyt", -180), ("uzst", 360), ("uzt", 300), ("vut", 660), ("wadt", 480), ("wakt", 720),
+    ("wast", 420), ("wat", 60), ("wdt", 540), ("wet", 0), ("wetdst", 60), ("wft", 720), ("wgst", -120), ("wgt", -180),
+    ("xjt", 360), ("yapt", 600), ("yekst", 360), ("z", 0), ("zulu", 0),
+];
+
+/// Those that have meant different things at different times, with the zones that tell what.
+#[rustfmt::skip]
+const CHANGING_ABBREVIATIONS: &[(&str, &str)] = &[
+    ("amst", "Asia/Yerevan"), ("anast", "Asia/Anadyr"), ("anat", "Asia/Anadyr"),
+    ("arst", "America/Argentina/Buenos_Aires"), ("art", "America/Argentina/Buenos_Aires"), ("azst", "Asia/Baku"),
+    ("azt", "Asia/Baku"), ("ckt", "Pacific/Rarotonga"), ("clt", "America/Santiago"), ("davt", "Antarctica/Davis"),
+    ("easst", "Pacific/Easter"), ("east", "Pacific/Easter"), ("fkst", "Atlantic/Stanley"), ("fkt", "Atlantic/Stanley"),
+    ("gest", "Asia/Tbilisi"), ("get", "Asia/Tbilisi"), ("gyt", "America/Guyana"), ("iot", "Indian/Chagos"),
+    ("irkst", "Asia/Irkutsk"), ("irkt", "Asia/Irkutsk"), ("kgt", "Asia/Bishkek"), ("kost", "Pacific/Kosrae"),
+    ("krast", "Asia/Krasnoyarsk"), ("krat", "Asia/Krasnoyarsk"), ("lhdt", "Australia/Lord_Howe"),
+    ("lint", "Pacific/Kiritimati"), ("lkt", "Asia/Colombo"), ("magst", "Asia/Magadan"), ("magt", "Asia/Magadan"),
+    ("mawt", "Antarctica/Mawson"), ("msk", "Europe/Moscow"), ("novst", "Asia/Novosibirsk"),
+    ("novt", "Asia/Novosibirsk"), ("nut", "Pacific/Niue"), ("omsst", "Asia/Omsk"), ("omst", "Asia/Omsk"),
+    ("petst", "Asia/Kamchatka"), ("pett", "Asia/Kamchatka"), ("pyt", "America/Asuncion"), ("sgt", "Asia/Singapore"),
+    ("tkt", "Pacific/Fakaofo"), ("tmt", "Asia/Ashgabat"), ("ulat", "Asia/Ulaanbaatar"), ("vet", "America/Caracas"),
+    ("vlast", "Asia/Vladivostok"), ("vlat", "Asia/Vladivostok"), ("volt", "Europe/Volgograd"),
+    ("yakst", "Asia/Yakutsk"), ("yakt", "Asia/Yakutsk"), ("yekt", "Asia/Yekaterinburg"),
 ];
 
 /// Offsets must stay below 16 hours, as PostgreSQL has it.
@@ -104,16 +108,44 @@ impl TimeZone {
         })
     }
 
+    /// An abbreviation, in any case.
+    pub fn abbreviated(text: &str) -> Option<TimeZone> {
+        let rules = match abbreviation_offset_s(text) {
+            Some(east_s) => Rules::Fixed { east_s },
+            None => {
+                let lower = text.to_ascii_lowercase();
+                let slot = CHANGING_ABBREVIATIONS.binary_search_by_key(&lower.as_str(), |entry| entry.0);
+                let zone = jiff::tz::db().get(CHANGING_ABBREVIATIONS[slot.ok()?].1);
+                Rules::Abbreviated(zone.ok()?)
+            }
+        };
+        Some(TimeZone {
+            name: text.into(),
+            rules,
+        })
+    }
+
+    /// What `make_timestamptz` accepts: as [`TimeZone::parse_for_at`], but a number counts east and needs its sign.
+    pub fn parse_for_constructor(text: &str) -> SqlResult<TimeZone> {
+        if text.starts_with(|first: char| first.is_ascii_digit()) {
+            let message = format!("invalid input syntax for type numeric time zone: \"{text}\"");
+            return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+                .hint("Numeric time zones must have \"-\" or \"+\" as first character."));
+        }
+        match numeric_offset(text) {
+            None => TimeZone::parse_for_at(text),
+            Some(east_s) if east_s.abs() < OFFSET_S_END => Ok(TimeZone::fixed(east_s)),
+            Some(_) => Err(SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                format!("numeric time zone \"{text}\" out of range"),
+            )),
+        }
+    }
+
     /// What `AT TIME ZONE` accepts: an abbreviation, a zone's name, or a POSIX offset, which counts west.
     pub fn parse_for_at(text: &str) -> SqlResult<TimeZone> {
-        if let Some(east_s) = abbreviation_offset_s(text) {
-            return Ok(TimeZone {
-                name: text.into(),
-                rules: Rules::Fixed { east_s },
-            });
-        }
-        TimeZone::find(text)
-            .or_else(|| posix_offset(text).map(TimeZone::fixed))
+        TimeZone::abbreviated(text)
+            .or_else(|| TimeZone::find(text))
             .ok_or_else(|| {
                 SqlError::new(
                     state::INVALID_PARAMETER_VALUE,
@@ -144,9 +176,10 @@ impl TimeZone {
         let name_bytes = match text.strip_prefix('<') {
             // The form that a fixed offset is shown in.
             Some(rest) => rest.find('>')? + 2,
+            // The name may be missing.
             None => text
                 .find(|c: char| !c.is_ascii_alphabetic())
-                .filter(|letters| *letters >= 3)?,
+                .filter(|letters| *letters >= 3 || *letters == 0)?,
         };
         let east_s = posix_offset(&text[name_bytes..])?;
         Some(TimeZone {
@@ -164,6 +197,7 @@ impl TimeZone {
         match &self.rules {
             Rules::Fixed { east_s } => *east_s,
             Rules::Named(zone) => zone.to_offset(instant(utc_us)).seconds(),
+            Rules::Abbreviated(zone) => meaning_at(&self.name, zone, instant(utc_us)),
         }
     }
 
@@ -171,11 +205,12 @@ impl TimeZone {
     pub fn offset_at_local_s(&self, local_us: i64) -> i32 {
         match &self.rules {
             Rules::Fixed { east_s } => *east_s,
-            Rules::Named(zone) => match zone.to_ambiguous_timestamp(local_datetime(local_us)).offset() {
-                AmbiguousOffset::Unambiguous { offset } => offset.seconds(),
-                AmbiguousOffset::Gap { before, .. } => before.seconds(),
-                AmbiguousOffset::Fold { after, .. } => after.seconds(),
-            },
+            Rules::Named(zone) => local_offset_s(zone, local_us),
+            Rules::Abbreviated(zone) => {
+                let utc_us =
+                    local_us.saturating_sub(local_offset_s(zone, local_us) as i64 * SECOND_US);
+                meaning_at(&self.name, zone, instant(utc_us))
+            }
         }
     }
 
@@ -197,6 +232,8 @@ impl TimeZone {
             // Of a POSIX name its first part: FOO of `FOO+3`, +02 of `<+02>-02`.
             Rules::Fixed { .. } => match self.name.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
                 Some((bracketed, _)) => bracketed.to_string(),
+                // Nor has `+02:00` one.
+                None if self.name.starts_with(|first: char| !first.is_ascii_alphabetic()) => String::new(),
                 None => {
                     let letters = self
                         .name
@@ -206,8 +243,34 @@ impl TimeZone {
                 }
             },
             Rules::Named(zone) => zone.to_offset_info(instant(utc_us)).abbreviation().to_owned(),
+            Rules::Abbreviated(_) => self.name.to_string(),
         }
     }
+}
+
+fn local_offset_s(zone: &jiff::tz::TimeZone, local_us: i64) -> i32 {
+    match zone.to_ambiguous_timestamp(local_datetime(local_us)).offset() {
+        AmbiguousOffset::Unambiguous { offset } => offset.seconds(),
+        AmbiguousOffset::Gap { before, .. } => before.seconds(),
+        AmbiguousOffset::Fold { after, .. } => after.seconds(),
+    }
+}
+
+/// Changes of a zone that are looked at for an abbreviation: rules of today go on for ever.
+const CHANGES_MAX: usize = 400;
+
+/// Seconds east that an abbreviation means in a zone at a time: those of its last use until then, or else of the next
+/// one. Where the zone has never used it, the zone's own.
+fn meaning_at(abbreviation: &str, zone: &jiff::tz::TimeZone, at: jiff::Timestamp) -> i32 {
+    let now = zone.to_offset_info(at);
+    if now.abbreviation().eq_ignore_ascii_case(abbreviation) {
+        return now.offset().seconds();
+    }
+    let uses =
+        |change: &jiff::tz::TimeZoneTransition<'_>| change.abbreviation().eq_ignore_ascii_case(abbreviation);
+    let before = zone.preceding(at).take(CHANGES_MAX).find(uses);
+    let found = before.or_else(|| zone.following(at).take(CHANGES_MAX).find(uses));
+    found.map_or(now.offset(), |change| change.offset()).seconds()
 }
 
 /// Seconds east of an abbreviation, in any case.
@@ -217,6 +280,37 @@ pub(crate) fn abbreviation_offset_s(text: &str) -> Option<i32> {
         .binary_search_by_key(&lower.as_str(), |entry| entry.0)
         .ok()?;
     Some(ABBREVIATIONS[slot].1 * 60)
+}
+
+/// `+hh`, `+hhmm` or `+hh:mm:ss` counting east, as PostgreSQL reads zones that are numbers; parts may be empty.
+fn numeric_offset(text: &str) -> Option<i32> {
+    let digits = text.strip_prefix(['+', '-'])?;
+    if !digits.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
+    let part = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) && text.len() <= 6 {
+        true if text.is_empty() => Some(0),
+        true => text.parse::<i32>().ok(),
+        false => None,
+    };
+    let mut parts = digits.splitn(3, ':');
+    let mut hours = part(parts.next()?)?;
+    let mut minutes = 0;
+    let rest = parts.next();
+    match rest {
+        Some(rest) => minutes = part(rest)?,
+        None if text.len() > 3 => (hours, minutes) = (hours / 100, hours % 100),
+        None => {}
+    }
+    let seconds = parts.next().map_or(Some(0), part)?;
+    // What does not fit is out of range, not of another form.
+    let fits = hours <= 15 && minutes < 60 && seconds < 60;
+    let total = if fits {
+        hours * 3600 + minutes * 60 + seconds
+    } else {
+        OFFSET_S_END
+    };
+    Some(if text.starts_with('-') { -total } else { total })
 }
 
 /// `[+-]hh[:mm[:ss]]` counting west, as seconds east.

@@ -111,7 +111,9 @@ impl Session {
         self.output.clear();
         self.errors.clear();
         let deadline = Instant::now() + patience;
-        self.write(format!("{}\n", statement.text.trim_end_matches('\n')));
+        if !sets_echo(statement.body()) {
+            self.write(format!("{}\n", statement.text.trim_end_matches('\n')));
+        }
         let refused = match statement.copies_in() {
             0 => 0,
             copies => copies - self.feed_copy(deadline, &mut data).min(copies),
@@ -200,6 +202,13 @@ impl Session {
     fn write(&self, text: String) {
         let _ = self.input.send(text.into_bytes()); // A psql that has ended says so by the end of its output.
     }
+}
+
+/// Whether psql would be told to repeat what it reads, or no longer to: it is never to repeat anything here, where what
+/// this program writes would stand among the answers.
+fn sets_echo(body: &str) -> bool {
+    let mut words = body.split_whitespace();
+    matches!(words.next(), Some("\\set" | "\\unset")) && words.next() == Some("ECHO")
 }
 
 impl Drop for Session {

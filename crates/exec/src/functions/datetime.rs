@@ -108,7 +108,7 @@ pub fn body(name: &str) -> Option<Body> {
             to_utc(local, &runtime.format().time_zone).map(Datum::TimestampTz)
         }),
         "make_timestamptz_at_timezone" => Body::Pure(|a| {
-            let zone = TimeZone::parse_for_at(text(&a[6]))?;
+            let zone = TimeZone::parse_for_constructor(text(&a[6]))?;
             to_utc(make_timestamp(a)?, &zone).map(Datum::TimestampTz)
         }),
         "make_interval" => Body::Pure(make_interval),

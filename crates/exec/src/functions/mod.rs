@@ -1,8 +1,8 @@
 //! Bodies of the built-in functions, by the `body` names of `mote_sql::builtin::function`.
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
-//! `bytes`, `formatting`, `datetime`, `array`, `json`, `set_returning`, `aggregate`, `window`, `system`,
-//! `variance`, `type_io`, `helper`, `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
+//! `bytes`, `formatting`, `datetime`, `array`, `json`, `json_path`, `mac_address`, `set_returning`, `aggregate`, `window`,
+//! `system`, `variance`, `type_io`, `helper`, `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
 //!
 //! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
 //! PostgreSQL's SQLSTATE and wording. Comparisons are not here: they compile to nodes of their own.
@@ -23,7 +23,9 @@ pub mod formatting;
 mod helper;
 mod hash;
 pub mod json;
+mod json_path;
 mod keywords;
+mod mac_address;
 pub mod math;
 mod ordered_set;
 pub mod pattern;
@@ -164,6 +166,8 @@ fn written_body(name: &str) -> Option<Body> {
         .or_else(|| array::body(name))
         .or_else(|| enums::body(name))
         .or_else(|| json::body(name))
+        .or_else(|| json_path::body(name))
+        .or_else(|| mac_address::body(name))
         .or_else(|| backup::body(name))
         .or_else(|| snapshot::body(name))
         .or_else(|| system::body(name))
@@ -201,6 +205,8 @@ const COMPARED: &[&str] = &[
     "int84",
     "interval",
     "jsonb",
+    "macaddr",
+    "macaddr8",
     "name",
     "numeric",
     "oid",
@@ -301,6 +307,7 @@ accessors! {
     boolean: Bool -> bool, |value| *value;
     int4: Int4 -> i32, |value| *value;
     int8: Int8 -> i64, |value| *value;
+    unsigned8: Unsigned8 -> u64, |value| *value;
     lsn: Unsigned8 -> u64, |value| *value;
     oid: Oid -> u32, |value| *value;
     numeric: Numeric -> &Numeric, |value| value;

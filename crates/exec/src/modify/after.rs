@@ -16,7 +16,7 @@ use std::sync::Arc;
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Access, SessionMemory};
-use mote_sql::catalog::Constraint;
+use mote_sql::catalog::{CatalogView, Constraint};
 use mote_types::Datum;
 
 use super::deferred_key::KeyTaken;
@@ -72,6 +72,17 @@ impl Event {
             Event::Gone(gone) => gone.relation(),
             Event::KeyTaken(taken) => taken.relation(),
             Event::Trigger(trigger) => trigger.relation(),
+        }
+    }
+
+    /// The constraint that it checks, with the table that has it.
+    fn constraint(&self) -> Option<(Oid, Oid)> {
+        let of = |relation: Oid, deferral: Option<Deferral>| Some((relation, deferral?.constraint));
+        match self {
+            Event::Missing(missing) => of(missing.relation(), missing.deferral()),
+            Event::Gone(gone) => Some(gone.constraint()),
+            Event::KeyTaken(taken) => of(taken.relation(), Some(taken.deferral())),
+            Event::Trigger(_) => None,
         }
     }
 
@@ -271,6 +282,16 @@ pub(crate) fn fire_deferred(at_end: bool, context: &mut StatementContext<'_>) ->
             return Ok(());
         }
         for event in due {
+            // The transaction may have dropped it, or its table, since.
+            let session = &context.session;
+            let is_there = |(relation, constraint): (Oid, Oid)| {
+                let relation = session.catalog.relation(relation);
+                relation
+                    .is_some_and(|relation| relation.constraints.iter().any(|known| known.oid == constraint))
+            };
+            if event.constraint().is_some_and(|constraint| !is_there(constraint)) {
+                continue;
+            }
             context.transaction.begin_statement(Access::Write);
             let snapshot = context.transaction.snapshot();
             let mut values = Values::default();

@@ -645,6 +645,11 @@ fn prefix_order(index: &IndexDescription, key: &ForeignKey) -> Option<Vec<usize>
 }
 
 impl Gone {
+    /// The constraint, behind the table that has it.
+    pub fn constraint(&self) -> (Oid, Oid) {
+        (self.key.relation, self.key.constraint)
+    }
+
     pub fn deferral(&self) -> Option<Deferral> {
         self.deferral
     }

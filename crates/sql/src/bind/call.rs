@@ -5,7 +5,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_types::{ColumnType, Datum, oid, type_by_name};
+use mote_types::{ColumnType, oid, type_by_name};
 
 use super::compare::Placed;
 use super::query::{GROUPING_CALL, collect_subplans, visit_called};
@@ -154,31 +154,68 @@ impl Binder<'_> {
             .map_or((false, false), |level| (level.in_aggregate, level.in_window))
     }
 
-    /// `f(name => value)`: known for `make_interval` alone, the one built-in that is always called so.
+    /// `f(name => value)` of a built-in function: the arguments in their order, defaults in the gaps between them.
     fn named_arguments(
         &mut self,
         name: &str,
         call: &ast::FunctionCall,
         bound: Vec<Placed>,
     ) -> SqlResult<Vec<Placed>> {
-        const INTERVAL: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
-        if name != "make_interval" {
-            return Err(SqlError::unsupported("named argument notation"));
-        }
-        let zero = |position: usize| match position {
-            6 => Expr::Constant(Datum::Float8(0.0), ColumnType::FLOAT8),
-            _ => Expr::Constant(Datum::Int4(0), ColumnType::INT4),
+        let written: Vec<Option<&str>> = call
+            .arguments
+            .iter()
+            .map(|argument| argument.name.as_deref())
+            .collect();
+        let fits = |signature: &&FunctionSignature| {
+            let known = |name: &Option<&str>| name.is_none_or(|name| signature.names.contains(&name));
+            written.len() <= signature.names.len() && written.iter().all(known)
         };
-        let mut spread: Vec<Placed> = (0..7).map(|position| (zero(position), call.location)).collect();
-        for (position, (argument, value)) in call.arguments.iter().zip(bound).enumerate() {
-            let slot = match &argument.name {
-                None => Some(position),
-                Some(written) => INTERVAL.iter().position(|known| **known == **written),
-            };
-            match slot.filter(|slot| *slot < 7) {
-                Some(slot) => spread[slot] = value,
-                None => return Err(self.no_function("make_interval", &[], call.location)),
+        let functions = callables_named(name)
+            .iter()
+            .filter_map(|callable| match callable {
+                Callable::Function(id) => Some(id.signature()),
+                _ => None,
+            });
+        let mut named = functions.clone().filter(|signature| !signature.names.is_empty());
+        let Some(signature) = named.find(fits) else {
+            // PostgreSQL names arguments of functions that are listed here without names.
+            if functions.clone().any(|signature| signature.names.is_empty()) {
+                return Err(SqlError::unsupported("named argument notation"));
             }
+            return Err(self.no_function(&display_name(call), &[], call.location));
+        };
+        let mut placed: Vec<Option<Placed>> = vec![None; signature.names.len()];
+        for (position, (name, value)) in written.iter().zip(bound).enumerate() {
+            let slot = match name {
+                None => position,
+                Some(name) => {
+                    let slot = signature.names.iter().position(|known| known == name);
+                    slot.ok_or_else(|| SqlError::internal("a name that was looked up is lost"))?
+                }
+            };
+            if placed[slot].is_some() {
+                return Err(self.no_function(&display_name(call), &[], call.location));
+            }
+            placed[slot] = Some(value);
+        }
+        let last = placed
+            .iter()
+            .rposition(Option::is_some)
+            .map_or(0, |last| last + 1);
+        let required = signature.names.len() - signature.default_texts.len();
+        let mut spread = Vec::with_capacity(last);
+        for (position, value) in placed.into_iter().enumerate().take(last.max(required)) {
+            spread.push(match value {
+                Some(value) => value,
+                None if position < required => {
+                    return Err(self.no_function(&display_name(call), &[], call.location));
+                }
+                None => {
+                    let ty = ColumnType::new(signature.arguments[position]);
+                    let text = signature.default_texts[position - required];
+                    (self.argument_default(text, ty, call.location)?, call.location)
+                }
+            });
         }
         Ok(spread)
     }

@@ -207,7 +207,12 @@ impl Binder<'_> {
     }
 
     /// The default of an argument, bound anew: it names no columns.
-    fn argument_default(&mut self, text: &str, ty: ColumnType, location: Location) -> SqlResult<Expr> {
+    pub(super) fn argument_default(
+        &mut self,
+        text: &str,
+        ty: ColumnType,
+        location: Location,
+    ) -> SqlResult<Expr> {
         let parsed = relation_expression::parse_expression(text)?;
         let outer_text = std::mem::take(&mut self.text);
         let outer_names = self.names.take();

@@ -302,10 +302,14 @@ impl Binder<'_> {
 
     /// Types of GROUP BY, DISTINCT and set operations need an equality.
     pub(super) fn check_equality(&self, expr: &Expr, location: ast::Location) -> SqlResult<()> {
-        if expr.ty().oid != oid::JSON {
+        let ty = expr.ty().oid;
+        if mote_types::catalog::has_equality(ty) {
             return Ok(());
         }
-        let message = "could not identify an equality operator for type json";
+        let message = format!(
+            "could not identify an equality operator for type {}",
+            type_label(ty)
+        );
         Err(self.error(state::UNDEFINED_FUNCTION, location, message))
     }
 
@@ -332,7 +336,7 @@ impl Binder<'_> {
             None => Ok(()),
             Some(BoundDistinct::All) => {
                 for target in targets {
-                    self.check_equality(&target.expr, ast::Location::NONE)?;
+                    self.check_equality(&target.expr, target.location)?;
                 }
                 for (key, sort) in order_by.iter().zip(tail.order_by) {
                     if !targets.iter().any(|target| target.expr.same(&key.expr)) {

@@ -162,6 +162,8 @@ pub const CASTS: &[CastRow] = &[
     cast(10022, FLOAT8, INT4, Assignment, false, 317),
     cast(10023, FLOAT8, FLOAT4, Assignment, false, 312),
     cast(10024, FLOAT8, NUMERIC, Assignment, false, 1743),
+    cast(10180, MACADDR8, MACADDR, Implicit, false, 4124),
+    cast(10179, MACADDR, MACADDR8, Implicit, false, 4123),
     cast(10138, BPCHAR, CHAR, Assignment, false, 944),
     cast(10141, BPCHAR, NAME, Implicit, false, 409),
     cast(10127, BPCHAR, TEXT, Implicit, false, 401),

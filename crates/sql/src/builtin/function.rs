@@ -60,6 +60,9 @@ pub struct FunctionSignature {
     pub variadic: Option<Oid>,
     /// How many trailing arguments may be left out (the body supplies PostgreSQL's default).
     pub defaults: u8,
+    /// Names for named notation, where PostgreSQL gives some that calls use, and the defaults of the last of them as SQL.
+    pub names: &'static [&'static str],
+    pub default_texts: &'static [&'static str],
     pub result: Oid,
     pub returns_set: bool,
     /// NULL in, NULL out, without a call.
@@ -121,6 +124,8 @@ const fn function(
         arguments,
         variadic: None,
         defaults: 0,
+        names: &[],
+        default_texts: &[],
         result,
         returns_set: false,
         strict: true,
@@ -156,6 +161,17 @@ impl FunctionSignature {
 
     const fn defaults(mut self, count: u8) -> FunctionSignature {
         self.defaults = count;
+        self
+    }
+
+    const fn named(
+        mut self,
+        names: &'static [&'static str],
+        default_texts: &'static [&'static str],
+    ) -> FunctionSignature {
+        self.names = names;
+        self.default_texts = default_texts;
+        self.defaults = default_texts.len() as u8;
         self
     }
 }

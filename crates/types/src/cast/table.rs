@@ -98,6 +98,8 @@ pub static CAST_TABLE: &[CastEntry] = &[
     entry(701, 23, Assignment, Function),
     entry(701, 700, Assignment, Function),
     entry(701, 1700, Assignment, Function),
+    entry(774, 829, Implicit, Function),
+    entry(829, 774, Implicit, Function),
     entry(1042, 18, Assignment, Function),
     entry(1042, 19, Implicit, Function),
     entry(1042, 25, Implicit, Function),

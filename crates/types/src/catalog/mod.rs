@@ -217,8 +217,24 @@ pub fn is_preferred(oid: Oid) -> bool {
     type_info(oid).is_some_and(|info| info.preferred)
 }
 
+/// Types whose values are points and what is made of them.
+pub fn is_geometric(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::POINT | oid::LSEG | oid::PATH | oid::BOX | oid::POLYGON | oid::LINE | oid::CIRCLE
+    )
+}
+
+/// Types that GROUP BY and DISTINCT can take. PostgreSQL compares some of the geometric ones, which is missing here.
+pub fn has_equality(oid: Oid) -> bool {
+    !matches!(oid, oid::JSON | oid::JSONPATH) && !is_geometric(oid)
+}
+
 /// Types whose values are `Datum::Text`.
 pub fn is_text_like(oid: Oid) -> bool {
+    if is_geometric(oid) {
+        return true;
+    }
     matches!(
         oid,
         oid::TEXT
@@ -228,6 +244,7 @@ pub fn is_text_like(oid: Oid) -> bool {
             | oid::CHAR
             | oid::UNKNOWN
             | oid::JSON
+            | oid::JSONPATH
             | oid::CSTRING
             | oid::PG_NODE_TREE
             | oid::REFCURSOR

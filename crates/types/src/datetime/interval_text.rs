@@ -76,6 +76,8 @@ const SIGNS: [char; 2] = ['+', '-'];
 /// The sum so far and which units it has: none may come twice.
 #[derive(Default)]
 struct Sum {
+    /// Years are a field of their own until the end: each field has its own bounds.
+    years: i32,
     interval: Interval,
     seen: u32,
 }
@@ -102,13 +104,13 @@ impl Sum {
             Unit::Day => self.add_days(whole, 1, fraction),
             Unit::Week => self.add_days(whole, 7, fraction),
             Unit::Month => {
-                self.add_months(whole, 1, 0.0)?;
+                self.add_months(whole)?;
                 self.add_days(0, 30, fraction)
             }
-            Unit::Year => self.add_months(whole, 12, fraction),
-            Unit::Decade => self.add_months(whole, 120, fraction),
-            Unit::Century => self.add_months(whole, 1_200, fraction),
-            Unit::Millennium => self.add_months(whole, 12_000, fraction),
+            Unit::Year => self.add_years(whole, 1, fraction),
+            Unit::Decade => self.add_years(whole, 10, fraction),
+            Unit::Century => self.add_years(whole, 100, fraction),
+            Unit::Millennium => self.add_years(whole, 1_000, fraction),
         }
     }
 
@@ -133,23 +135,44 @@ impl Sum {
         self.add_us(0, DAY_US, exact.fract())
     }
 
-    fn add_months(&mut self, whole: i64, scale: i64, fraction: f64) -> Result<(), Failure> {
-        let rest = (fraction * scale as f64).round_ties_even() as i64;
-        let months = whole
+    fn add_years(&mut self, whole: i64, scale: i64, fraction: f64) -> Result<(), Failure> {
+        let years = whole
             .checked_mul(scale)
-            .and_then(|months| months.checked_add(rest));
-        let months = months
-            .and_then(|m| m.checked_add(self.interval.months as i64))
+            .and_then(|years| years.checked_add(self.years as i64))
             .ok_or(Failure::Overflow)?;
-        let is_field = i32::try_from(whole).is_ok();
-        self.interval.months = i32::try_from(months).map_err(|_| {
-            if is_field {
-                Failure::Range
-            } else {
-                Failure::Overflow
-            }
-        })?;
+        self.years = i32::try_from(years).map_err(|_| Failure::Overflow)?;
+        self.add_months((fraction * (scale * 12) as f64).round_ties_even() as i64)
+    }
+
+    fn add_months(&mut self, months: i64) -> Result<(), Failure> {
+        let months = months
+            .checked_add(self.interval.months as i64)
+            .ok_or(Failure::Overflow)?;
+        self.interval.months = i32::try_from(months).map_err(|_| Failure::Overflow)?;
         Ok(())
+    }
+
+    fn negated(self) -> Result<Sum, Failure> {
+        let negated = || {
+            Some(Sum {
+                years: self.years.checked_neg()?,
+                interval: Interval {
+                    months: self.interval.months.checked_neg()?,
+                    days: self.interval.days.checked_neg()?,
+                    us: self.interval.us.checked_neg()?,
+                },
+                seen: self.seen,
+            })
+        };
+        negated().ok_or(Failure::Overflow)
+    }
+
+    fn finish(self) -> Result<Interval, Failure> {
+        let months = self.years as i64 * 12 + self.interval.months as i64;
+        Ok(Interval {
+            months: i32::try_from(months).map_err(|_| Failure::Range)?,
+            ..self.interval
+        })
     }
 }
 
@@ -297,18 +320,8 @@ fn parse_units(text: &str, typmod: i32, style: IntervalStyle) -> Result<Interval
     if !any || unit.is_some() {
         return Err(Failure::Syntax);
     }
-    let Interval { months, days, us } = sum.interval;
-    if is_ago {
-        let negated = || {
-            Some(Interval {
-                months: months.checked_neg()?,
-                days: days.checked_neg()?,
-                us: us.checked_neg()?,
-            })
-        };
-        return negated().ok_or(Failure::Overflow);
-    }
-    Ok(sum.interval)
+    let sum = if is_ago { sum.negated()? } else { sum };
+    sum.finish()
 }
 
 /// Whether the first field has the only sign, a minus: `-1 2:03:04`.
@@ -412,9 +425,5 @@ fn parse_iso8601(text: &str) -> Result<Interval, Failure> {
         any = true;
         rest = &behind[1..];
     }
-    if any {
-        Ok(sum.interval)
-    } else {
-        Err(Failure::Syntax)
-    }
+    if any { sum.finish() } else { Err(Failure::Syntax) }
 }

@@ -378,6 +378,9 @@ fn decode_zone_word(word: &str, fields: &mut Fields) -> Decoded<()> {
     if let Some(east_s) = abbreviation_offset_s(word) {
         return set_once(&mut fields.zone, Zone::Offset(east_s));
     }
+    if let Some(zone) = TimeZone::abbreviated(word) {
+        return set_once(&mut fields.zone, Zone::Rules(zone));
+    }
     // Only words of some length: the tz database has no shorter names that are not abbreviations.
     match TimeZone::find(word).filter(|_| word.len() >= 3) {
         Some(zone) => set_once(&mut fields.zone, Zone::Rules(zone)),

@@ -29,6 +29,11 @@ pub(crate) fn too_many_dimensions(found: usize) -> SqlError {
     )
 }
 
+/// What stands between elements: `pg_type.typdelim`, which only `box` has another of.
+fn delimiter(element: oid::Oid) -> u8 {
+    if element == oid::BOX { b';' } else { b',' }
+}
+
 pub fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult<Datum> {
     let element = ty.element().expect("only array types come here");
     let (bounds, body) = parse_bounds(text)?;
@@ -36,6 +41,7 @@ pub fn parse(ty: ColumnType, text: &str, settings: &FormatSettings) -> SqlResult
         text,
         rest: body,
         element,
+        delimiter: delimiter(element.oid),
         settings,
         elements: Vec::new(),
         lengths: Vec::new(),
@@ -134,6 +140,7 @@ struct ArrayParser<'a> {
     text: &'a str,
     rest: &'a str,
     element: ColumnType,
+    delimiter: u8,
     settings: &'a FormatSettings,
     elements: Vec<Datum>,
     /// Length of each dimension, known when its first braces close.
@@ -183,7 +190,7 @@ impl<'a> ArrayParser<'a> {
                 self.item(depth)?;
                 count += 1;
                 match self.skip_blanks().as_bytes().first() {
-                    Some(b',') => self.rest = &self.rest[1..],
+                    Some(byte) if *byte == self.delimiter => self.rest = &self.rest[1..],
                     Some(b'}') => {
                         self.rest = &self.rest[1..];
                         break;
@@ -215,7 +222,9 @@ impl<'a> ArrayParser<'a> {
                 self.braces(depth + 1)
             }
             Some(b'}') => Err(self.unexpected("\"}\" character")),
-            Some(b',') => Err(self.unexpected("\",\" character")),
+            Some(byte) if *byte == self.delimiter => {
+                Err(self.unexpected(&format!("\"{}\" character", self.delimiter as char)))
+            }
             None => Err(malformed(self.text, "Unexpected end of input.")),
             Some(_) => {
                 if *self.leaf.get_or_insert(depth) != depth {
@@ -271,7 +280,7 @@ impl<'a> ArrayParser<'a> {
         while let Some((at, c)) = chars.next() {
             self.meter.tick(1)?;
             match c {
-                ',' | '}' => {
+                end if end == self.delimiter as char || end == '}' => {
                     self.rest = &self.rest[at..];
                     value.truncate(kept);
                     return Ok((value, escaped_any));
@@ -364,7 +373,7 @@ fn write_dimension(
     let stride: usize = dims[1..].iter().map(|dim| dim.length as usize).product();
     for (slot, part) in elements.chunks(stride).enumerate() {
         if slot > 0 {
-            out.push(b',');
+            out.push(delimiter(ty.oid));
         }
         match part {
             [element] if dims.len() == 1 => {
@@ -384,7 +393,9 @@ fn write_element(element: &Datum, ty: ColumnType, settings: &FormatSettings, out
     let start = out.len();
     output_text(element, ty, settings, out);
     let value = &out[start..];
-    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | b'{' | b'}' | b',' | b' ' | b'\t'..=b'\r');
+    let delimiter = delimiter(ty.oid);
+    let special =
+        |byte: &u8| *byte == delimiter || matches!(byte, b'"' | b'\\' | b'{' | b'}' | b' ' | b'\t'..=b'\r');
     if value.is_empty() || value.eq_ignore_ascii_case(b"null") || value.iter().any(special) {
         let value = value.to_vec();
         out.truncate(start);

@@ -3,13 +3,16 @@
 use super::array::too_many_dimensions;
 use super::utf8;
 use crate::catalog::user::{is_enum, read_label, write_label};
-use crate::catalog::{ColumnType, is_oid_like, is_text_like};
+use crate::catalog::{ColumnType, is_geometric, is_oid_like, is_text_like};
 use crate::datetime;
 use crate::typmod::coerce_typmod;
 use std::sync::Arc;
 
 use crate::datum::{Array, Datum, Dimension, Record, RowType};
+use crate::geometry;
 use crate::json::{self, Json};
+use crate::jsonpath::Path;
+use crate::mac_address;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
 use compact_str::CompactString;
@@ -18,6 +21,7 @@ use mote_common::{SqlError, SqlResult};
 
 /// Version byte in front of binary `jsonb`.
 const JSONB_VERSION: u8 = 1;
+const JSONPATH_VERSION: u8 = 1;
 
 #[cold]
 fn insufficient() -> SqlError {
@@ -70,6 +74,18 @@ fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         oid::INT4 => Datum::Int4(reader.i32()?),
         oid::INT8 => Datum::Int8(reader.i64()?),
         oid::XID8 | oid::PG_LSN => Datum::Unsigned8(reader.i64()? as u64),
+        oid::MACADDR | oid::MACADDR8 => {
+            let bytes = reader.rest();
+            let address = bytes.iter().fold(0, |address, byte| address << 8 | *byte as u64);
+            match (ty.oid, bytes.len()) {
+                (oid::MACADDR, 6) | (oid::MACADDR8, 8) => Datum::Unsigned8(address),
+                (oid::MACADDR8, 6) => Datum::Unsigned8(mac_address::widened(address)),
+                _ => {
+                    let message = "insufficient data left in message";
+                    return Err(SqlError::new(state::PROTOCOL_VIOLATION, message));
+                }
+            }
+        }
         oid::INT2 => Datum::Int2(i16::from_be_bytes(reader.array()?)),
         oid::BOOL => Datum::Bool(reader.array::<1>()?[0] != 0),
         oid::FLOAT4 => Datum::Float4(f32::from_bits(reader.i32()? as u32)),
@@ -100,6 +116,18 @@ fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
             version => {
                 return Err(SqlError::internal(format!(
                     "unsupported jsonb version number {version}"
+                )));
+            }
+        },
+        other if is_geometric(other) => {
+            let shape = geometry::read_binary(other, reader.rest())?;
+            Datum::Text(geometry::canonical(&shape).into())
+        }
+        oid::JSONPATH => match reader.array::<1>()?[0] {
+            JSONPATH_VERSION => Datum::Text(Path::parse(utf8(reader.rest())?)?.to_string().into()),
+            version => {
+                return Err(SqlError::internal(format!(
+                    "unsupported jsonpath version number: {version}"
                 )));
             }
         },
@@ -240,6 +268,9 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
     match datum {
         Datum::Null => {}
         Datum::Int4(value) | Datum::Date(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Unsigned8(value) if ty.oid == oid::MACADDR => {
+            out.extend_from_slice(&value.to_be_bytes()[2..]);
+        }
         Datum::Unsigned8(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Int8(value) if ty.oid == oid::TID => {
             out.extend_from_slice(&((value >> 16) as u32).to_be_bytes());
@@ -249,7 +280,15 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
             out.extend_from_slice(&value.to_be_bytes())
         }
         Datum::Text(value) if ty.oid == oid::CHAR => out.push(super::text::char_byte(value)),
+        Datum::Text(value) if is_geometric(ty.oid) => {
+            if let Ok(shape) = geometry::parse(ty.oid, value) {
+                geometry::write_binary(&shape, out);
+            }
+        }
         Datum::Text(value) => {
+            if ty.oid == oid::JSONPATH {
+                out.push(JSONPATH_VERSION);
+            }
             out.extend_from_slice(value.as_bytes());
             if ty.oid == oid::BPCHAR
                 && let Some(length) = ty.max_length()

@@ -6,7 +6,6 @@
 //! other layers.
 
 pub mod text;
-pub mod float;
 pub mod bytea;
 pub mod array;
 pub mod binary;
@@ -17,6 +16,8 @@ pub mod to_number;
 pub use binary::{input_binary, output_binary};
 pub use text::{input_text, input_text_with_length_check, output_text, output_to_string};
 
+pub use crate::float_text as float;
+pub(crate) use crate::input_errors::{invalid_syntax, trim_blanks};
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 
@@ -48,14 +49,6 @@ fn invalid_utf8(bytes: &[u8]) -> SqlError {
     SqlError::new(
         state::CHARACTER_NOT_IN_REPERTOIRE,
         format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
-    )
-}
-
-#[cold]
-pub(crate) fn invalid_syntax(type_name: &str, text: &str) -> SqlError {
-    SqlError::new(
-        state::INVALID_TEXT_REPRESENTATION,
-        format!("invalid input syntax for type {type_name}: \"{text}\""),
     )
 }
 

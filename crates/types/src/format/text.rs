@@ -1,12 +1,15 @@
 //! Text input and output of every type.
 
-use super::{array, bytea, float, invalid_syntax, out_of_range};
+use super::{array, bytea, float, invalid_syntax, out_of_range, trim_blanks};
 use crate::catalog::user::{is_enum, read_label, write_label};
-use crate::catalog::{ColumnType, is_oid_like, is_reg_type, is_text_like, parse_type};
+use crate::catalog::{ColumnType, is_geometric, is_oid_like, is_reg_type, is_text_like, parse_type};
 use crate::datetime;
 use crate::datum::Datum;
+use crate::geometry;
 use crate::integer_text::write_int;
 use crate::json::{self, Json};
+use crate::jsonpath::Path;
+use crate::mac_address;
 use crate::numeric::Numeric;
 use crate::oid;
 use crate::settings::FormatSettings;
@@ -15,11 +18,6 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use std::io::Write;
-
-/// Blanks as C's `isspace` counts them.
-pub(crate) fn trim_blanks(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b')
-}
 
 /// Reads a literal, a parameter or a COPY field. The modifier applies as on assignment: too long is an error unless
 /// the excess is blanks.
@@ -65,9 +63,19 @@ pub fn input_text_with_length_check(
             return Ok(Datum::Text(CompactString::new(text)));
         }
         oid::JSONB => return Ok(Datum::Jsonb(Box::new(Json::parse(text)?))),
+        other if is_geometric(other) => {
+            let shape = geometry::parse(other, text)?;
+            return Ok(Datum::Text(geometry::canonical(&shape).into()));
+        }
+        oid::JSONPATH => {
+            let path = Path::parse(text)?;
+            return Ok(Datum::Text(path.to_string().into()));
+        }
         oid::TID => return parse_tid(text).map(Datum::Int8),
         oid::XID8 => return parse_unsigned(text, "xid8").map(Datum::Unsigned8),
         oid::PG_LSN => return parse_lsn(text).map(Datum::Unsigned8),
+        oid::MACADDR => return mac_address::parse(text).map(Datum::Unsigned8),
+        oid::MACADDR8 => return mac_address::parse8(text).map(Datum::Unsigned8),
         oid::REGTYPE => return parse_regtype(text).map(Datum::Oid),
         oid::VOID => return Ok(Datum::Text(CompactString::default())),
         oid::INT2VECTOR | oid::OIDVECTOR => return array::parse_vector(ty, text, settings),
@@ -101,6 +109,9 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
             }
             _ => write_int(*value, out),
         },
+        Datum::Unsigned8(value) if matches!(ty.oid, oid::MACADDR | oid::MACADDR8) => {
+            mac_address::write(*value, ty.oid == oid::MACADDR8, out);
+        }
         Datum::Unsigned8(value) => {
             let _ = match ty.oid {
                 oid::PG_LSN => write!(out, "{:X}/{:X}", value >> 32, *value as u32),
@@ -114,6 +125,13 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
                 let _ = write!(out, "\\{byte:03o}");
             }
         },
+        // The text that is kept has all digits.
+        Datum::Text(value) if settings.extra_float_digits <= 0 && is_geometric(ty.oid) => {
+            match geometry::parse(ty.oid, value) {
+                Ok(shape) => geometry::write(&shape, settings.extra_float_digits, out),
+                Err(_) => out.extend_from_slice(value.as_bytes()),
+            }
+        }
         Datum::Text(value) => {
             out.extend_from_slice(value.as_bytes());
             if ty.oid == oid::BPCHAR {

@@ -84,7 +84,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3461, "make_timestamp", "make_timestamp", &[INT4, INT4, INT4, INT4, INT4, FLOAT8], TIMESTAMP),
     function(3462, "make_timestamptz", "make_timestamptz", &[INT4, INT4, INT4, INT4, INT4, FLOAT8], TIMESTAMPTZ).stable(),
     function(3463, "make_timestamptz", "make_timestamptz_at_timezone", &[INT4, INT4, INT4, INT4, INT4, FLOAT8, TEXT], TIMESTAMPTZ).stable(),
-    function(3464, "make_interval", "make_interval", &[INT4, INT4, INT4, INT4, INT4, INT4, FLOAT8], INTERVAL).defaults(7),
+    function(3464, "make_interval", "make_interval", &[INT4, INT4, INT4, INT4, INT4, INT4, FLOAT8], INTERVAL).named(&["years", "months", "weeks", "days", "hours", "mins", "secs"], &["0", "0", "0", "0", "0", "0", "0"]),
     function(3846, "make_date", "make_date", &[INT4, INT4, INT4], DATE),
     function(3847, "make_time", "make_time", &[INT4, INT4, FLOAT8], TIME),
     function(6177, "date_bin", "timestamp_bin", &[INTERVAL, TIMESTAMP, TIMESTAMP], TIMESTAMP),

@@ -5,8 +5,16 @@
 use super::{FunctionSignature, function};
 use mote_types::oid::*;
 
+/// The arguments of what runs a `jsonpath`.
+pub(super) const PATH_NAMES: &[&str] = &["target", "path", "vars", "silent"];
+pub(super) const PATH_DEFAULTS: &[&str] = &["'{}'::jsonb", "false"];
+
 #[rustfmt::skip]
 pub(super) const SIGNATURES: &[FunctionSignature] = &[
+    function(1177, "jsonb_path_exists_tz", "jsonb_path_exists_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL).named(PATH_NAMES, PATH_DEFAULTS).stable(),
+    function(1180, "jsonb_path_query_array_tz", "jsonb_path_query_array_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB).named(PATH_NAMES, PATH_DEFAULTS).stable(),
+    function(2023, "jsonb_path_query_first_tz", "jsonb_path_query_first_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB).named(PATH_NAMES, PATH_DEFAULTS).stable(),
+    function(2030, "jsonb_path_match_tz", "jsonb_path_match_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL).named(PATH_NAMES, PATH_DEFAULTS).stable(),
     function(3153, "array_to_json", "array_to_json", &[ANYARRAY], JSON).stable(),
     function(3154, "array_to_json", "array_to_json_pretty", &[ANYARRAY, BOOL], JSON).stable(),
     function(3155, "row_to_json", "row_to_json", &[RECORD], JSON).stable(),
@@ -36,11 +44,11 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3302, "jsonb_delete", "jsonb_delete", &[JSONB, TEXT], JSONB),
     function(3303, "jsonb_delete", "jsonb_delete_idx", &[JSONB, INT4], JSONB),
     function(3304, "jsonb_delete_path", "jsonb_delete_path", &[JSONB, TEXT_ARRAY], JSONB),
-    function(3305, "jsonb_set", "jsonb_set", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB).defaults(1),
+    function(3305, "jsonb_set", "jsonb_set", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB).named(&["jsonb_in", "path", "replacement", "create_if_missing"], &["true"]),
     function(3306, "jsonb_pretty", "jsonb_pretty", &[JSONB], TEXT),
     function(3343, "jsonb_delete", "jsonb_delete_array", &[JSONB, TEXT_ARRAY], JSONB).variadic(TEXT),
     function(3478, "jsonb_object_field", "jsonb_object_field", &[JSONB, TEXT], JSONB),
-    function(3579, "jsonb_insert", "jsonb_insert", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB).defaults(1),
+    function(3579, "jsonb_insert", "jsonb_insert", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB).named(&["jsonb_in", "path", "replacement", "insert_after"], &["false"]),
     function(3787, "to_jsonb", "to_jsonb", &[ANYELEMENT], JSONB).stable(),
     function(3940, "jsonb_extract_path_text", "jsonb_extract_path_text", &[JSONB, TEXT_ARRAY], TEXT).variadic(TEXT),
     function(3947, "json_object_field", "json_object_field", &[JSON, TEXT], JSON),
@@ -51,6 +59,12 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(3953, "json_extract_path_text", "json_extract_path_text", &[JSON, TEXT_ARRAY], TEXT).variadic(TEXT),
     function(3956, "json_array_length", "json_array_length", &[JSON], INT4),
     function(3968, "json_typeof", "json_typeof", &[JSON], TEXT),
+    function(4005, "jsonb_path_exists", "jsonb_path_exists", &[JSONB, JSONPATH, JSONB, BOOL], BOOL).named(PATH_NAMES, PATH_DEFAULTS),
+    function(4007, "jsonb_path_query_array", "jsonb_path_query_array", &[JSONB, JSONPATH, JSONB, BOOL], JSONB).named(PATH_NAMES, PATH_DEFAULTS),
+    function(4008, "jsonb_path_query_first", "jsonb_path_query_first", &[JSONB, JSONPATH, JSONB, BOOL], JSONB).named(PATH_NAMES, PATH_DEFAULTS),
+    function(4009, "jsonb_path_match", "jsonb_path_match", &[JSONB, JSONPATH, JSONB, BOOL], BOOL).named(PATH_NAMES, PATH_DEFAULTS),
+    function(4010, "jsonb_path_exists_opr", "jsonb_path_exists_opr", &[JSONB, JSONPATH], BOOL),
+    function(4011, "jsonb_path_match_opr", "jsonb_path_match_opr", &[JSONB, JSONPATH], BOOL),
     function(4038, "jsonb_ne", "jsonb_ne", &[JSONB, JSONB], BOOL),
     function(4039, "jsonb_lt", "jsonb_lt", &[JSONB, JSONB], BOOL),
     function(4040, "jsonb_gt", "jsonb_gt", &[JSONB, JSONB], BOOL),

@@ -2,6 +2,7 @@
 //!
 //! Facts of `pg_proc`: see `function` for what the columns mean. Ordered by OID.
 
+use super::json::{PATH_DEFAULTS, PATH_NAMES};
 use super::{FunctionSignature, function};
 use mote_types::oid::*;
 
@@ -24,6 +25,8 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(2765, "regexp_split_to_table", "regexp_split_to_table_no_flags", &[TEXT, TEXT], TEXT).set(),
     function(2766, "regexp_split_to_table", "regexp_split_to_table", &[TEXT, TEXT, TEXT], TEXT).set(),
     function(3035, "pg_listening_channels", "pg_listening_channels", &[], TEXT).set().stable(),
+    function(1179, "jsonb_path_query_tz", "jsonb_path_query_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB).set().named(PATH_NAMES, PATH_DEFAULTS).stable(),
+    function(4006, "jsonb_path_query", "jsonb_path_query", &[JSONB, JSONPATH, JSONB, BOOL], JSONB).set().named(PATH_NAMES, PATH_DEFAULTS),
     function(3208, "jsonb_each", "jsonb_each", &[JSONB], RECORD).set(),
     function(3219, "jsonb_array_elements", "jsonb_array_elements", &[JSONB], JSONB).set(),
     function(3259, "generate_series", "generate_series_step_numeric", &[NUMERIC, NUMERIC, NUMERIC], NUMERIC).set(),

@@ -49,7 +49,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(1254, "textregexeq", "textregexeq", &[TEXT, TEXT], BOOL),
     function(1256, "textregexne", "textregexne", &[TEXT, TEXT], BOOL),
     function(1258, "textcat", "textcat", &[TEXT, TEXT], TEXT),
-    function(1268, "parse_ident", "parse_ident", &[TEXT, BOOL], TEXT_ARRAY).defaults(1),
+    function(1268, "parse_ident", "parse_ident", &[TEXT, BOOL], TEXT_ARRAY).named(&["str", "strict"], &["true"]),
     function(1282, "quote_ident", "quote_ident", &[TEXT], TEXT),
     function(1283, "quote_literal", "quote_literal", &[TEXT], TEXT),
     function(1285, "quote_literal", "quote_literal_anyelement", &[ANYELEMENT], TEXT).stable(),

@@ -61,3 +61,11 @@ insert into pb values ('2019-01-02');
 create table pbi (x interval) partition by list (x); create table pbi1 partition of pbi for values in ('1 day 02:03:04');
 set intervalstyle = 'sql_standard'; select pg_get_expr(relpartbound, oid) from pg_class where relname = 'pbi1';
 drop table pb, pbi;
+-- Years and months of an interval are fields with bounds of their own; their sum has one too.
+select interval '2147483647 decades';
+select interval '1 decade 2147483647 years';
+select interval '0.1 yrs 2147483647 months';
+select interval 'P-0.1Y-2147483648M';
+select interval '178956971 years';
+select interval '-2147483648 months ago';
+select interval '178956970 years 7 months', interval '-178956970 years -8 months', interval '1.5 centuries 3 months ago';

@@ -169,3 +169,12 @@ update u set b = b + 1;
 insert into u values (70, 1);
 alter table u add constraint u_bad unique (b) deferrable initially deferred;
 alter table u drop constraint u_a_key;
+-- What is dropped in the transaction is not checked at its end.
+create table dropped_parent (id int primary key);
+create table left_child (fk int references dropped_parent initially deferred);
+begin; insert into left_child values (1); drop table dropped_parent cascade; commit;
+table left_child;
+create table kept_parent (id int primary key);
+create table other_child (fk int constraint other_fk references kept_parent initially deferred);
+insert into kept_parent values (1);
+begin; insert into other_child values (1); delete from kept_parent; alter table other_child drop constraint other_fk; commit;

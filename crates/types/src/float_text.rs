@@ -4,7 +4,7 @@
 //! floats is not taken even where reading it would give the right one (1e23 prints as 9.999999999999999e+22).
 //! `is_midpoint` finds those rare cases in Rust's output.
 
-use super::{invalid_syntax, text::trim_blanks};
+use crate::input_errors::{invalid_syntax, trim_blanks};
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use std::io::Write;

@@ -1,0 +1,186 @@
+//! `macaddr` and `macaddr8`: six or eight bytes, kept as a number whose order is theirs.
+
+use crate::input_errors::invalid_syntax;
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+
+/// The bytes of `macaddr`.
+const MASK: u64 = 0xFFFF_FFFF_FFFF;
+
+/// `08:00:2b:01:02:03`, with dashes, or in groups of two or three bytes, or without separators.
+pub fn parse(text: &str) -> SqlResult<u64> {
+    let refused = || invalid_syntax("macaddr", text);
+    let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace());
+    let octets: Vec<u64> = match bytes_apart(trimmed) {
+        Some(octets) => octets,
+        None => digits_together(trimmed).ok_or_else(refused)?,
+    };
+    if octets.iter().any(|octet| *octet > 0xFF) {
+        let message = format!("invalid octet value in \"macaddr\" value: \"{text}\"");
+        return Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message));
+    }
+    Ok(octets.iter().fold(0, |address, octet| address << 8 | octet))
+}
+
+fn hexadecimal(digits: &str) -> Option<u64> {
+    match digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => u64::from_str_radix(digits, 16).ok(),
+        false => None,
+    }
+}
+
+fn bytes_apart(text: &str) -> Option<Vec<u64>> {
+    let separator = [':', '-']
+        .into_iter()
+        .find(|sign| text.matches(*sign).count() == 5)?;
+    text.split(separator).map(hexadecimal).collect()
+}
+
+/// Twelve digits, with a separator in the middle, or dots or dashes after each four of them.
+fn digits_together(text: &str) -> Option<Vec<u64>> {
+    let groups: Vec<&str> = match text.find([':', '-', '.']) {
+        None => vec![text],
+        Some(at) => text.split(text[at..].chars().next()?).collect(),
+    };
+    let wide = match groups.len() {
+        1 => 12,
+        2 if !text.contains('.') => 6,
+        3 if !text.contains(':') => 4,
+        _ => return None,
+    };
+    let digits = groups.concat();
+    if groups.iter().any(|group| group.len() != wide) || !digits.is_ascii() {
+        return None;
+    }
+    (0..6)
+        .map(|byte| hexadecimal(&digits[2 * byte..2 * byte + 2]))
+        .collect()
+}
+
+/// Six or eight bytes, with one separator wherever bytes meet. Six are widened as EUI-64 has it.
+pub fn parse8(text: &str) -> SqlResult<u64> {
+    let refused = || invalid_syntax("macaddr8", text);
+    let mut rest = text.trim_ascii_start().as_bytes();
+    let (mut address, mut count, mut separator) = (0u64, 0, None);
+    while let [high, low, behind @ ..] = rest {
+        let digit = |byte: u8| (byte as char).to_digit(16).ok_or_else(refused);
+        let octet = digit(*high)? << 4 | digit(*low)?;
+        count += 1;
+        if count > 8 {
+            return Err(refused());
+        }
+        address = address << 8 | octet as u64;
+        rest = behind;
+        if let [sign @ (b':' | b'-' | b'.'), behind @ ..] = rest {
+            if *separator.get_or_insert(*sign) != *sign {
+                return Err(refused());
+            }
+            rest = behind;
+        }
+        if (count == 6 || count == 8) && rest.first().is_some_and(u8::is_ascii_whitespace) {
+            rest = rest.trim_ascii_start();
+            if !rest.is_empty() {
+                return Err(refused());
+            }
+        }
+    }
+    match count {
+        6 => Ok(widened(address)),
+        8 => Ok(address),
+        _ => Err(refused()),
+    }
+}
+
+/// A `macaddr` as a `macaddr8`: FF and FE in the middle.
+pub fn widened(address: u64) -> u64 {
+    (address & 0xFFFF_FF00_0000) << 16 | 0xFF_FE00_0000 | address & 0xFF_FFFF
+}
+
+pub fn narrowed(address: u64) -> SqlResult<u64> {
+    if address & 0xFF_FF00_0000 == 0xFF_FE00_0000 {
+        return Ok((address >> 16) & 0xFFFF_FF00_0000 | address & 0xFF_FFFF);
+    }
+    Err(SqlError::new(
+        state::NUMERIC_VALUE_OUT_OF_RANGE,
+        "macaddr8 data out of range to convert to macaddr",
+    )
+    .hint(
+        "Only addresses that have FF and FE as values in the 4th and 5th bytes from the left, for example \
+         xx:xx:xx:ff:fe:xx:xx:xx, are eligible to be converted from macaddr8 to macaddr.",
+    ))
+}
+
+/// All bits turned, of the bytes that there are.
+pub fn inverted(address: u64, wide: bool) -> u64 {
+    if wide { !address } else { !address & MASK }
+}
+
+/// The manufacturer's three bytes.
+pub fn manufacturer(address: u64, wide: bool) -> u64 {
+    if wide {
+        address & 0xFF_FFFF << 40
+    } else {
+        address & 0xFF_FFFF << 24
+    }
+}
+
+/// The address as part of an IPv6 address.
+pub fn with_seventh_bit(address: u64) -> u64 {
+    address | 0x02 << 56
+}
+
+pub fn write(address: u64, wide: bool, out: &mut Vec<u8>) {
+    let bytes = address.to_be_bytes();
+    let bytes = if wide { &bytes[..] } else { &bytes[2..] };
+    for (position, byte) in bytes.iter().enumerate() {
+        if position > 0 {
+            out.push(b':');
+        }
+        out.extend_from_slice(format!("{byte:02x}").as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_spellings_are_one_address() {
+        for text in [
+            "08:00:2b:01:02:03",
+            "08-00-2b-01-02-03",
+            "08002b:010203",
+            "08002b-010203",
+            "0800.2b01.0203",
+            "0800-2b01-0203",
+            "08002b010203",
+            " 8:0:2b:1:2:3 ",
+        ] {
+            assert_eq!(parse(text).unwrap(), 0x0800_2b01_0203, "{text}");
+        }
+        for text in [
+            "0800:2b01:0203",
+            "not even close",
+            "08:00:2b:01:02",
+            "08:00:2b:01:02:0g",
+            "",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        assert!(
+            parse("100:0:0:0:0:0")
+                .unwrap_err()
+                .message()
+                .starts_with("invalid octet")
+        );
+    }
+
+    #[test]
+    fn six_bytes_are_widened() {
+        assert_eq!(parse8("08:00:2b:01:02:03").unwrap(), 0x0800_2bff_fe01_0203);
+        assert_eq!(parse8("08002b01:02030405").unwrap(), 0x0800_2b01_0203_0405);
+        assert_eq!(narrowed(0x0800_2bff_fe01_0203).unwrap(), 0x0800_2b01_0203);
+        assert!(narrowed(1).is_err());
+        assert!(parse8("08:00-2b:01:02:03:04:05").is_err());
+    }
+}
