@@ -207,8 +207,7 @@ impl TimeZone {
             Rules::Fixed { east_s } => *east_s,
             Rules::Named(zone) => local_offset_s(zone, local_us),
             Rules::Abbreviated(zone) => {
-                let utc_us =
-                    local_us.saturating_sub(local_offset_s(zone, local_us) as i64 * SECOND_US);
+                let utc_us = local_us.saturating_sub(local_offset_s(zone, local_us) as i64 * SECOND_US);
                 meaning_at(&self.name, zone, instant(utc_us))
             }
         }

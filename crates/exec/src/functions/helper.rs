@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use mote_types::cast::coerce_typmod;
-use mote_types::{ColumnType, Datum};
+use mote_types::ColumnType;
+use mote_types::typmod::coerce_typmod;
 
 use super::{Body, boolean, int4};
 use crate::expr::order;

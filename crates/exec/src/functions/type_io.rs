@@ -1,7 +1,7 @@
 //! Functions by which types are read and written, called by name: `int4in`, `int4out`, `int4send`, `numerictypmodin`.
 
 use mote_common::{SqlError, error::state};
-use mote_sql::catalog::function::TYPE_IO;
+use mote_sql::builtin::function::TYPE_IO;
 use mote_types::format::output_to_string;
 use mote_types::{ColumnType, Datum, format_type, oid, output_binary, parse_type};
 

@@ -221,6 +221,7 @@ fn start(
             plan,
             execution: None,
             held: Some(rows),
+            kept: Kept::default(),
         });
     }
     let query = plan.query()?;

@@ -2,7 +2,7 @@
 //! collations. Numbers and names are PostgreSQL 15's; clients look some of them up (`'array_in'::regproc`).
 
 use mote_common::Oid;
-use mote_sql::catalog::function::TYPE_IO;
+use mote_sql::builtin::function::TYPE_IO;
 use mote_types::catalog::user::is_enum;
 
 pub const BOOTSTRAP_ROLE: Oid = Oid(10);
@@ -14,7 +14,7 @@ pub const LANGUAGE_INTERNAL: Oid = Oid(12);
 pub const ENCODING_UTF8: i32 = 6;
 
 /// A function that SQL can name but that no plan calls: input, output and their kin, where they have no value to give or
-/// to take. The others are callable (`mote_sql::catalog::function::TYPE_IO`).
+/// to take. The others are callable (`mote_sql::builtin::function::TYPE_IO`).
 pub struct SupportFunction {
     pub oid: Oid,
     pub name: &'static str,

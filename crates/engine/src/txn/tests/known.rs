@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::lock::{AdvisoryKey, AdvisoryMode, AdvisoryScope, RowLockStrength, TableLockMode, WaitPolicy};
+use crate::log::LogUnavailable;
 use crate::table::RowWriter;
 use crate::table::{SequenceDefinition, SequenceId};
 use mote_common::Lsn;
