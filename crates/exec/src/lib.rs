@@ -1,15 +1,18 @@
 //! SQL sessions over the engine: what runs a statement, from text to rows.
 //!
 //! Read in this order:
-//!  1. `host`: what a session asks of the thing that hosts it (rows out, COPY data in, waiting, notices).
-//!  2. `database`: the engine, the catalog and the settings that all sessions share.
+//!  1. `host`: what a session asks of the thing that hosts it (rows out, COPY data in, waiting, notices); `tag`: what a
+//!     command answers.
+//!  2. `database`: the engine, the catalog and the settings that all sessions share; `directory`, `activity`, `signals`:
+//!     who is connected, what he does, what others ask of him.
 //!  3. `memory`: what statements keep is charged; `session`: one client's state: transaction block, prepared statements, portals, settings.
 //!  4. `query`: a plan compiled to a program, and its execution.
 //!  5. `expr`, `functions`: expressions compiled and evaluated.
 //!  6. `node`, `modify`: one file per plan node; locking, EvalPlanQual, constraints.
 //!  7. `routine`, `plpgsql`: functions and procedures of users, called from expressions, CALL, DO and triggers.
 //!  8. `command`: statements that are not queries (DDL, COPY, SET, transaction control).
-//!  9. `catalog_store`: objects of users as rows of the engine, and the view that the binder reads.
+//!  9. `catalog_store`: objects of users as rows of the engine, and the view that the binder reads; `catalog_change`: what
+//!     a statement puts into it.
 //! 10. `views`: pg_catalog and its kin as tables made by code; `server_files`: files, on threads of their own.
 //! 11. `embedded`: a session in process, for Rust programs and tests.
 //!
