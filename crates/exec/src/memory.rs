@@ -62,6 +62,13 @@ pub fn row_bytes(row: &[Datum]) -> usize {
     size_of::<Vec<Datum>>() + size_of_val(row) + heap
 }
 
+/// Rows that are kept, and what they take.
+#[derive(Default)]
+pub struct KeptRows {
+    pub rows: Vec<Vec<Datum>>,
+    pub kept: Kept,
+}
+
 /// Bytes that are kept and grow.
 #[derive(Default)]
 pub struct Kept {
@@ -76,16 +83,30 @@ impl Kept {
 
     #[inline]
     pub fn add(&mut self, bytes: usize, memory: &Arc<SessionMemory>, what: &str) -> SqlResult<()> {
-        self.used_bytes += bytes;
-        let charged = self.charge.as_ref().map_or(FREE_BYTES, MemoryCharge::bytes);
-        if self.used_bytes <= charged {
-            return Ok(());
+        match self.note(bytes) {
+            true => self.grow(memory, what),
+            false => Ok(()),
         }
-        self.grow(memory, what)
+    }
+
+    /// The first half of `add`, for callers who do not have the account at hand: true if `grow` must follow.
+    #[inline]
+    #[must_use]
+    pub fn note(&mut self, bytes: usize) -> bool {
+        self.used_bytes += bytes;
+        self.used_bytes > self.charge.as_ref().map_or(FREE_BYTES, MemoryCharge::bytes)
+    }
+
+    /// Some of it has gone; what is charged stays for what comes next, until all has gone.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        self.used_bytes = bytes;
+        if bytes == 0 {
+            self.charge = None;
+        }
     }
 
     #[cold]
-    fn grow(&mut self, memory: &Arc<SessionMemory>, what: &str) -> SqlResult<()> {
+    pub fn grow(&mut self, memory: &Arc<SessionMemory>, what: &str) -> SqlResult<()> {
         let wanted = self.used_bytes.next_multiple_of(PIECE_BYTES);
         resize(&mut self.charge, wanted, memory, what)
     }

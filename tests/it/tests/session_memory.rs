@@ -155,6 +155,60 @@ fn sorts_results_and_messages_count() {
     server.assert_unharmed();
 }
 
+/// What waits for the end of a statement or transaction, and what a function or a portal has for later.
+#[test]
+fn events_and_rows_of_functions_count() {
+    let mut server = TestServer::start_with("events", &MEMORY);
+    psql_strict(
+        &server,
+        "create table t (id int); create table p (id int primary key);
+         create table c (id int references p deferrable initially deferred);
+         create table noted (id int); create table counted (v text); create table wide (id int);
+         create function nothing() returns trigger language plpgsql as 'begin return null; end';
+         create constraint trigger later after insert on noted deferrable initially deferred
+           for each row execute function nothing();
+         create trigger all_of_it after insert on counted referencing new table as rows
+           for each statement execute function nothing();
+         create function many() returns setof text language plpgsql as
+           'begin for i in 1..100000 loop return next repeat(''x'', 1000); end loop; end';
+         create function many_sql() returns setof text volatile language sql as
+           'select repeat(''x'', 1000) from generate_series(1, 100000)'",
+    )
+    .good();
+    let mut offender = RawClient::connect(&server);
+    offender.rows("set work_mem = '1GB'");
+    let series = "select g from generate_series(1, 150000) g";
+    let returning = "insert into wide select g from generate_series(1, 20000) g returning repeat('x', 1000)";
+    let piecemeal = [
+        parse("", returning, &[]),
+        bind("", "", &[]),
+        execute("", 1),
+        sync(),
+    ]
+    .concat();
+    let cases = [
+        ("deferred foreign keys", query(&format!("insert into c {series}"))),
+        ("deferred triggers", query(&format!("insert into noted {series}"))),
+        (
+            "transition tables",
+            query("insert into counted select repeat('x', 1000) from generate_series(1, 20000)"),
+        ),
+        ("RETURN NEXT", query("select count(*) from many()")),
+        ("rows of a SQL function", query("select count(*) from many_sql()")),
+        ("rows of a portal", piecemeal),
+    ];
+    for (what, message) in cases {
+        assert_eq!(
+            until_refused(&mut offender, what, |_| message.clone()),
+            0,
+            "{what}"
+        );
+        assert_eq!(offender.rows("select 1"), ["1"]);
+        others_work(&server);
+    }
+    server.assert_unharmed();
+}
+
 /// Full tables leave sessions room to work.
 #[test]
 fn sessions_work_while_the_tables_are_full() {

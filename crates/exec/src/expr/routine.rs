@@ -8,6 +8,7 @@ use mote_sql::routine::Routine;
 use mote_types::{ColumnType, Datum, Record, RowType};
 
 use super::{Expression, compile_all, type_of};
+use crate::memory::KeptRows;
 use crate::query::runtime::Runtime;
 use crate::routine::{self, Returned, RoutineCall};
 
@@ -60,12 +61,16 @@ impl RoutineSite {
     }
 
     /// All rows of the call, each spread over its columns.
-    pub fn rows(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Vec<Vec<Datum>>> {
+    pub fn rows(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<KeptRows> {
+        let one = |row| KeptRows {
+            rows: vec![row],
+            ..KeptRows::default()
+        };
         Ok(match self.call(row, runtime)? {
-            None if self.routine.returns_set => Vec::new(),
-            None => vec![self.spread(Datum::Null)],
+            None if self.routine.returns_set => KeptRows::default(),
+            None => one(self.spread(Datum::Null)),
             Some(Returned::Rows(rows)) => rows,
-            Some(Returned::Value(value)) => vec![self.spread(value)],
+            Some(Returned::Value(value)) => one(self.spread(value)),
             Some(Returned::Trigger(_)) => return Err(SqlError::internal("a trigger function in a query")),
         })
     }

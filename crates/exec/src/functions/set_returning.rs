@@ -13,6 +13,7 @@ use super::text::copied;
 use super::{
     RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, oid as oid_value, text,
 };
+use crate::memory::{Kept, KeptRows};
 use crate::views::partitions;
 
 pub fn body(name: &str) -> Option<SetFunction> {
@@ -144,11 +145,15 @@ pub fn body(name: &str) -> Option<SetFunction> {
 }
 
 /// Rows that were made at once.
-struct Rows(std::vec::IntoIter<Vec<Datum>>);
+struct Rows {
+    rows: std::vec::IntoIter<Vec<Datum>>,
+    /// What they take, until the last one is gone.
+    _kept: Kept,
+}
 
 impl RowSource for Rows {
     fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool> {
-        let Some(mut next) = self.0.next() else {
+        let Some(mut next) = self.rows.next() else {
             return Ok(false);
         };
         row.append(&mut next);
@@ -157,7 +162,18 @@ impl RowSource for Rows {
 }
 
 pub(crate) fn rows(rows: Vec<Vec<Datum>>) -> Box<dyn RowSource> {
-    Box::new(Rows(rows.into_iter()))
+    kept_rows(KeptRows {
+        rows,
+        ..KeptRows::default()
+    })
+}
+
+/// The same for rows that were accounted for.
+pub(crate) fn kept_rows(rows: KeptRows) -> Box<dyn RowSource> {
+    Box::new(Rows {
+        rows: rows.rows.into_iter(),
+        _kept: rows.kept,
+    })
 }
 
 /// `name=value` taken apart; an option without a value has NULL.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::Access;
+use mote_engine::{Access, SessionMemory};
 use mote_sql::catalog::Constraint;
 use mote_types::Datum;
 
@@ -23,6 +23,7 @@ use super::deferred_key::KeyTaken;
 use super::foreign_key::{Gone, Missing, heap_bytes};
 use super::trigger::TriggerEvent;
 use crate::context::StatementContext;
+use crate::memory::Kept;
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::TriggerOperation;
 
@@ -98,7 +99,7 @@ impl Event {
 #[derive(Default)]
 pub struct AfterEvents {
     queue: VecDeque<Event>,
-    bytes: usize,
+    kept: Kept,
     /// What happened to relations whose triggers ask for the whole of it.
     changes: Vec<Changes>,
 }
@@ -126,7 +127,7 @@ impl AfterEvents {
     pub fn clear(&mut self) {
         self.queue.clear();
         self.changes.clear();
-        self.bytes = 0;
+        self.kept.clear();
     }
 
     /// The number of the changes of this kind that are still being collected.
@@ -157,7 +158,8 @@ impl AfterEvents {
             let before = self.queue.len();
             self.queue
                 .retain(|event| !matches!(event, Event::Trigger(trigger) if trigger.is_of_statement(key)));
-            self.bytes -= (before - self.queue.len()) * size_of::<Event>();
+            let gone = (before - self.queue.len()) * size_of::<Event>();
+            self.kept.shrink_to(self.kept.bytes() - gone);
         }
     }
 
@@ -167,18 +169,16 @@ impl AfterEvents {
         key: (Oid, TriggerOperation),
         old: Option<&[Datum]>,
         new: Option<&[Datum]>,
-        limit_bytes: usize,
+        room: &Room,
     ) -> SqlResult<usize> {
         let number = self.table_number(key);
         let rows = [old, new].into_iter().flatten();
-        self.bytes += rows
-            .map(|row| heap_bytes(row) + size_of::<Vec<Datum>>())
-            .sum::<usize>();
+        let bytes = rows.map(|row| heap_bytes(row) + size_of::<Vec<Datum>>()).sum();
+        room.take(&mut self.kept, bytes)?;
         // Nobody shares them before they are closed.
         let tables = &mut self.changes[number].tables;
         Arc::make_mut(&mut tables.old).extend(old.map(<[Datum]>::to_vec));
         Arc::make_mut(&mut tables.new).extend(new.map(<[Datum]>::to_vec));
-        within(self.bytes, limit_bytes)?;
         Ok(number)
     }
 
@@ -189,16 +189,33 @@ impl AfterEvents {
         changes.tables.clone()
     }
 
-    fn push(&mut self, event: Event, limit_bytes: usize) -> SqlResult<()> {
-        self.bytes += event.bytes();
-        self.queue.push_back(event);
-        within(self.bytes, limit_bytes)
-    }
-
     fn pop(&mut self) -> Option<Event> {
         let event = self.queue.pop_front()?;
-        self.bytes -= event.bytes();
+        self.kept.shrink_to(self.kept.bytes() - event.bytes());
         Some(event)
+    }
+}
+
+/// What the memory is for, in words.
+const EVENTS: &str = "the events of a transaction";
+
+/// What events may take: work_mem, of the session's account.
+pub(crate) struct Room {
+    memory: Arc<SessionMemory>,
+    limit_bytes: usize,
+}
+
+impl Room {
+    pub(crate) fn new(runtime: &Runtime<'_, '_>) -> Room {
+        Room {
+            memory: runtime.session().memory.clone(),
+            limit_bytes: runtime.work_memory_bytes(),
+        }
+    }
+
+    fn take(&self, kept: &mut Kept, bytes: usize) -> SqlResult<()> {
+        kept.add(bytes, &self.memory, EVENTS)?;
+        within(kept.bytes(), self.limit_bytes)
     }
 }
 
@@ -217,7 +234,15 @@ fn within(bytes: usize, limit_bytes: usize) -> SqlResult<()> {
 /// Queues an event for the end of the running statement.
 pub(crate) fn push(event: Event, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
     let limit_bytes = runtime.work_memory_bytes();
-    runtime.values.after_events.push(event, limit_bytes)
+    let AfterEvents { queue, kept, .. } = &mut runtime.values.after_events;
+    let must_grow = kept.note(event.bytes());
+    let bytes = kept.bytes();
+    queue.push_back(event);
+    if must_grow {
+        let memory = runtime.session().memory.clone();
+        runtime.values.after_events.kept.grow(&memory, EVENTS)?;
+    }
+    within(bytes, limit_bytes)
 }
 
 /// The end of a statement: its events fire, or are put off to the end of the transaction. Firing may queue more.
@@ -227,11 +252,9 @@ pub fn end_statement(runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
         if let Some(deferral) = event.deferral()
             && runtime.session().deferred.is_deferred(deferral)
         {
-            let limit_bytes = runtime.work_memory_bytes();
+            let room = Room::new(runtime);
             let session = &mut *runtime.context().session;
-            session
-                .deferred
-                .push(event, session.savepoint_depth, limit_bytes)?;
+            session.deferred.push(event, session.savepoint_depth, &room)?;
             continue;
         }
         event.fire(runtime)?;
@@ -294,7 +317,7 @@ pub struct DeferredEvents {
     waiting: Vec<Waiting>,
     /// Events that have not fired.
     open: usize,
-    bytes: usize,
+    kept: Kept,
     firings: u64,
     modes: Modes,
     marks: Vec<Mark>,
@@ -332,15 +355,15 @@ impl DeferredEvents {
                 .any(|waiting| waiting.fired.is_none() && waiting.event.relation() == relation)
     }
 
-    fn push(&mut self, event: Event, depth: u32, limit_bytes: usize) -> SqlResult<()> {
+    fn push(&mut self, event: Event, depth: u32, room: &Room) -> SqlResult<()> {
         self.mark(depth);
-        self.bytes += event.bytes() + size_of::<Waiting>();
+        room.take(&mut self.kept, event.bytes() + size_of::<Waiting>())?;
         self.open += 1;
         self.waiting.push(Waiting {
             event: Arc::new(event),
             fired: None,
         });
-        within(self.bytes, limit_bytes)
+        Ok(())
     }
 
     /// The events that have to fire now, in their order. They count as fired.
@@ -380,7 +403,7 @@ impl DeferredEvents {
 
     fn count_bytes(&mut self) {
         let bytes = |waiting: &Waiting| waiting.event.bytes() + size_of::<Waiting>();
-        self.bytes = self.waiting.iter().map(bytes).sum();
+        self.kept.shrink_to(self.waiting.iter().map(bytes).sum());
     }
 
     /// ROLLBACK TO: what was done with `depth` or more savepoints open is undone.

@@ -14,7 +14,7 @@ use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::clause::FiredTrigger;
 use mote_types::{ColumnType, Datum, oid};
 
-use super::after::{self, Deferral, Event};
+use super::after::{self, Deferral, Event, Room};
 use super::foreign_key::heap_bytes;
 use super::partition::PartitionTest;
 use crate::expr::{Expression, compile_option};
@@ -272,10 +272,10 @@ impl RowTriggers {
         let events = events_of(operation);
         let old = old.filter(|_| self.captures.old.intersects(events));
         let new = new.filter(|_| self.captures.new.intersects(events));
-        let limit_bytes = runtime.work_memory_bytes();
+        let room = Room::new(runtime);
         let queue = &mut runtime.values.after_events;
         queue
-            .collect((self.relation.oid, operation), old, new, limit_bytes)
+            .collect((self.relation.oid, operation), old, new, &room)
             .map(Some)
     }
 }

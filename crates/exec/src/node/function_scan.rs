@@ -91,7 +91,7 @@ impl SetCall {
         match self {
             SetCall::Routine(site) => {
                 let rows = site.rows(row, runtime)?;
-                Ok(Some(functions::set_returning::rows(rows)))
+                Ok(Some(functions::set_returning::kept_rows(rows)))
             }
             SetCall::Scalar(expression) => {
                 let value = expression.evaluate(row, runtime)?;

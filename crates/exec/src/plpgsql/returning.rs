@@ -12,6 +12,8 @@ use super::expression::Expression;
 use super::frame::{Frame, record};
 use super::loops::ROWS_AT_A_TIME;
 use crate::context::StatementContext;
+use crate::memory::KeptRows;
+use crate::routine::keep_row;
 
 /// What was returned so far.
 pub struct Collected {
@@ -19,8 +21,7 @@ pub struct Collected {
     ty: ColumnType,
     /// RETURN was reached.
     pub returned: bool,
-    pub rows: Vec<Vec<Datum>>,
-    bytes: usize,
+    pub rows: KeptRows,
 }
 
 impl Default for Collected {
@@ -29,8 +30,7 @@ impl Default for Collected {
             value: Datum::Null,
             ty: ColumnType::UNKNOWN,
             returned: false,
-            rows: Vec::new(),
-            bytes: 0,
+            rows: KeptRows::default(),
         }
     }
 }
@@ -38,14 +38,8 @@ impl Default for Collected {
 impl Collected {
     /// A row of a set, within work_mem.
     fn push(&mut self, row: Vec<Datum>, context: &StatementContext<'_>) -> SqlResult<()> {
-        let heap: usize = row.iter().map(Datum::heap_bytes).sum();
-        self.bytes += size_of::<Vec<Datum>>() + size_of_val(&*row) + heap;
-        if self.bytes > context.session.settings.effective.work_mem_bytes {
-            return Err(SqlError::new(state::OUT_OF_MEMORY, "out of memory")
-                .detail("The rows that a function returns need more than work_mem.")
-                .hint("Increase work_mem."));
-        }
-        self.rows.push(row);
+        keep_row(&mut self.rows.kept, &row, context)?;
+        self.rows.rows.push(row);
         Ok(())
     }
 }

@@ -21,6 +21,7 @@ use mote_types::Datum;
 
 use crate::context::StatementContext;
 use crate::expr::subplan::SubPlanState;
+use crate::memory::{Kept, row_bytes};
 use crate::modify::after::{self, AfterEvents};
 use crate::node::cte_scan::{CteState, WorkTable};
 use crate::node::{NodeProgram, Operator, compile_node};
@@ -94,6 +95,13 @@ pub struct RunOutcome {
     pub finished: bool,
 }
 
+/// Rows that wait for a client, and what they take.
+#[derive(Default)]
+struct Buffered {
+    rows: VecDeque<Vec<Datum>>,
+    kept: Kept,
+}
+
 /// An execution that has left more than this allocated is not used again: large values may stand in its rows.
 const KEPT_BYTES_MAX: isize = 1 << 20;
 
@@ -104,7 +112,7 @@ pub struct Execution {
     values: Values,
     snapshot: Option<Snapshot>,
     /// Rows of RETURNING that were produced ahead of a client that fetches piecemeal.
-    buffered: Option<VecDeque<Vec<Datum>>>,
+    buffered: Option<Buffered>,
     exhausted: bool,
     /// What the calls of `run` have left allocated since `start`: here, and what they gave to others.
     left_bytes: isize,
@@ -237,20 +245,22 @@ impl Execution {
         program: &Program,
         root: &mut dyn Operator,
         exhausted: &mut bool,
-        buffered: &mut Option<VecDeque<Vec<Datum>>>,
+        buffered: &mut Option<Buffered>,
         runtime: &mut Runtime<'_, '_>,
         max_rows: u64,
         emit: &mut Emit<'_>,
     ) -> SqlResult<(u64, bool)> {
         if buffered.is_none() {
-            let mut rows = VecDeque::new();
-            Self::pull(program, root, exhausted, runtime, 0, &mut |_, row| {
-                rows.push_back(row.to_vec());
+            let mut filled = Buffered::default();
+            Self::pull(program, root, exhausted, runtime, 0, &mut |context, row| {
+                let memory = &context.session.memory;
+                filled.kept.add(row_bytes(row), memory, "the rows of a portal")?;
+                filled.rows.push_back(row.to_vec());
                 Ok(())
             })?;
-            *buffered = Some(rows);
+            *buffered = Some(filled);
         }
-        let rows = buffered.as_mut().expect("filled above");
+        let Buffered { rows, .. } = buffered.as_mut().expect("filled above");
         let mut emitted = 0;
         while let Some(row) = rows.front() {
             if max_rows > 0 && emitted == max_rows {

@@ -29,9 +29,10 @@ use mote_sql::routine::Routine;
 use mote_types::{ColumnType, Datum, oid};
 
 use crate::context::StatementContext;
+use crate::memory::KeptRows;
 use crate::session::BodyContext;
 pub use call::{call, call_procedure, run_block, validate};
-pub use result::Room;
+pub use result::keep_row;
 pub use state::{CompiledKey, RoutineState};
 
 /// One call of a routine: what a language needs to run the body.
@@ -52,13 +53,12 @@ pub struct RoutineCall<'a> {
 }
 
 /// What a body gave back.
-#[derive(Debug)]
 pub enum Returned {
     /// One value: a scalar, a record (`Datum::Record`) where the result is one; Null for void.
     Value(Datum),
     /// The rows of a set-returning function, all of them: each has `columns.len()` values, or one where there are no
     /// columns (a scalar, or a record that nobody described).
-    Rows(Vec<Vec<Datum>>),
+    Rows(KeptRows),
     /// What a trigger function returns: the row to go on with; None is NULL (a BEFORE ROW trigger skips the row).
     Trigger(Option<Vec<Datum>>),
 }

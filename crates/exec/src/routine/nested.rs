@@ -20,9 +20,10 @@ use mote_sql::plan::{OutputColumn, PlanBody, QueryPlan};
 use mote_types::Datum;
 use parking_lot::Mutex;
 
-use super::Room;
+use super::keep_row;
 use crate::command;
 use crate::context::StatementContext;
+use crate::memory::Kept;
 use crate::query::Execution;
 use crate::query::runtime::Emit;
 use crate::session::CommandTag;
@@ -58,6 +59,8 @@ pub struct Running {
     execution: Option<Box<Execution>>,
     /// What is left of the rows, once its transaction has ended.
     held: Option<VecDeque<Vec<Datum>>>,
+    /// What the held rows take.
+    kept: Kept,
 }
 
 /// Parses a text of any number of statements.
@@ -217,6 +220,7 @@ fn start(
             plan,
             execution: None,
             held: Some(rows),
+            kept: Kept::default(),
         });
     }
     let query = plan.query()?;
@@ -248,6 +252,7 @@ fn start(
         plan,
         execution: Some(execution),
         held: None,
+        kept: Kept::default(),
     })
 }
 
@@ -306,14 +311,15 @@ impl Running {
         if modifies(self.plan.query()?) {
             return Err(loop_writes());
         }
-        let mut room = Room::new(context);
+        let mut kept = Kept::default();
         let mut held = VecDeque::new();
-        self.fetch(0, context, &mut |_, row| {
-            room.take(row)?;
+        self.fetch(0, context, &mut |context, row| {
+            keep_row(&mut kept, row, context)?;
             held.push_back(row.to_vec());
             Ok(())
         })?;
         self.held = Some(held);
+        self.kept = kept;
         // With it goes the snapshot.
         if let Some(mut execution) = self.execution.take() {
             execution.reset();

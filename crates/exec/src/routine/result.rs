@@ -10,6 +10,7 @@ use mote_types::{ColumnType, Datum, Record, RowType, oid};
 use super::RoutineCall;
 use crate::context::StatementContext;
 use crate::expr::{Expression, compile};
+use crate::memory::{Kept, row_bytes};
 use crate::query::runtime::{Runtime, Values};
 
 /// How a row of the last statement becomes a row of the result.
@@ -172,24 +173,13 @@ fn wrong_column(
     mismatch(call, detail)
 }
 
-/// How much memory the rows of a set may still take.
-pub struct Room {
-    left_bytes: usize,
-}
-
-impl Room {
-    /// As much as work_mem allows one operator.
-    pub fn new(context: &StatementContext<'_>) -> Room {
-        Room {
-            left_bytes: context.session.settings.effective.work_mem_bytes,
-        }
-    }
-
-    pub fn take(&mut self, row: &[Datum]) -> SqlResult<()> {
-        let heap: usize = row.iter().map(Datum::heap_bytes).sum();
-        let bytes = size_of::<Vec<Datum>>() + size_of_val(row) + heap;
-        self.left_bytes = self.left_bytes.checked_sub(bytes).ok_or_else(no_room)?;
-        Ok(())
+/// Accounts for a row of a set: as much as work_mem allows one operator, of the session's memory.
+pub fn keep_row(kept: &mut Kept, row: &[Datum], context: &StatementContext<'_>) -> SqlResult<()> {
+    let session = &context.session;
+    kept.add(row_bytes(row), &session.memory, "the rows of a function")?;
+    match kept.bytes() <= session.settings.effective.work_mem_bytes {
+        true => Ok(()),
+        false => Err(no_room()),
     }
 }
 

@@ -22,6 +22,7 @@ use super::result::Conversion;
 use super::state::CompiledKey;
 use super::{Language, Returned, RoutineCall, is_polymorphic};
 use crate::context::StatementContext;
+use crate::memory::KeptRows;
 use crate::session::BodyContext;
 use crate::session::portal::CachedPlan;
 
@@ -63,7 +64,7 @@ fn run(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<
             .context(format!("SQL function \"{name}\" during startup"))
     })?;
     let last = compiled.statements.len().wrapping_sub(1);
-    let mut returned = Vec::new();
+    let mut returned = KeptRows::default();
     for (number, statement) in compiled.statements.iter().enumerate() {
         let result = run_one(statement, number == last, &compiled, call, context, &mut returned);
         result.map_err(|error| {
@@ -74,7 +75,7 @@ fn run(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlResult<
     if call.routine.returns_set {
         return Ok(Returned::Rows(returned));
     }
-    let Some(row) = returned.into_iter().next() else {
+    let Some(row) = returned.rows.into_iter().next() else {
         return Ok(Returned::Value(Datum::Null));
     };
     Ok(Returned::Value(super::result::one_value(row, call.columns)))
@@ -112,7 +113,7 @@ fn run_one(
     compiled: &Compiled,
     call: &RoutineCall<'_>,
     context: &mut StatementContext<'_>,
-    returned: &mut Vec<Vec<Datum>>,
+    returned: &mut KeptRows,
 ) -> SqlResult<()> {
     use mote_sql::builtin::function::Volatility;
     let volatile = call.routine.volatility == Volatility::Volatile;
@@ -125,7 +126,6 @@ fn run_one(
     let set = call.routine.returns_set;
     // Of a query for one value no more than the first row is computed.
     let max_rows = if set || !is_select { 0 } else { 1 };
-    let mut room = super::result::Room::new(context);
     nested::run(
         statement,
         parameters,
@@ -133,10 +133,10 @@ fn run_one(
         max_rows,
         context,
         &mut |context, row| {
-            if set || returned.is_empty() {
+            if set || returned.rows.is_empty() {
                 let row = conversion.convert(row, context)?;
-                room.take(&row)?;
-                returned.push(row);
+                super::result::keep_row(&mut returned.kept, &row, context)?;
+                returned.rows.push(row);
             }
             Ok(())
         },
