@@ -50,8 +50,6 @@ pub enum Planted {
     OldTermsCount,
     /// A candidate asks nobody.
     PromotesWithoutPromises,
-    /// Promises are forgotten by a restart, and given at once after it.
-    ForgetsPromises,
 }
 
 #[derive(Clone, Copy, Debug)]

