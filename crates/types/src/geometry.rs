@@ -381,7 +381,7 @@ pub fn read_binary(ty: Oid, bytes: &[u8]) -> SqlResult<Shape> {
     let (Some(head), Some(body)) = (bytes.get(..header), bytes.get(header..)) else {
         return invalid("length");
     };
-    if body.len() % 8 != 0 {
+    if !body.len().is_multiple_of(8) {
         return invalid("length");
     }
     let numbers: Vec<f64> = body
@@ -397,7 +397,7 @@ pub fn read_binary(ty: Oid, bytes: &[u8]) -> SqlResult<Shape> {
         .collect();
     if let Some(count) = head.len().checked_sub(4).and_then(|from| head.get(from..)) {
         let count = i32::from_be_bytes(count.try_into().expect("a count has four bytes"));
-        if count <= 0 || points.len() != count as usize || numbers.len() % 2 != 0 {
+        if count <= 0 || points.len() != count as usize || !numbers.len().is_multiple_of(2) {
             return invalid("number of points");
         }
     }
@@ -411,8 +411,8 @@ pub fn read_binary(ty: Oid, bytes: &[u8]) -> SqlResult<Shape> {
         },
         (oid::POLYGON, ..) => Shape::Polygon(points),
         (oid::LINE, _, [a, b, c]) if !(same(*a, 0.0) && same(*b, 0.0)) => Shape::Line([*a, *b, *c]),
-        (oid::CIRCLE, [center], [_, _, radius]) if !(*radius < 0.0) => Shape::Circle(*center, *radius),
-        (oid::CIRCLE, _, [..]) if numbers.len() == 3 => return invalid("radius"),
+        (oid::CIRCLE, [_], [_, _, radius]) if *radius < 0.0 => return invalid("radius"),
+        (oid::CIRCLE, [center], [_, _, radius]) => Shape::Circle(*center, *radius),
         _ => return invalid("length"),
     })
 }

@@ -397,10 +397,10 @@ impl Runner<'_> {
         rest: &[Item],
         json: &Json,
         scope: Scope<'_>,
-        mut found: Found<'_>,
+        found: Found<'_>,
     ) -> Outcome<bool> {
         let outer = std::mem::replace(&mut self.forgiving, true);
-        let result = self.levels(levels, 0, rest, json, scope, found.as_deref_mut());
+        let result = self.levels(levels, 0, rest, json, scope, found);
         self.forgiving = outer;
         result
     }
