@@ -5,11 +5,17 @@
 //! value and equals itself: right for sorting and grouping, while SQL's `=` is strict and never comes here with one.
 //! Hashing agrees with equality, also across int2, int4, int8 and oid.
 
-use crate::datum::{Array, Datum, ELEMENT_COST, Interval, Record};
-use crate::numeric::Numeric;
-use mote_common::work::Meter;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
+use std::mem::discriminant;
+
+use mote_common::error::state;
+use mote_common::work::Meter;
+use mote_common::{SqlError, SqlResult};
+
+use crate::catalog::format_type;
+use crate::datum::{Array, Datum, ELEMENT_COST, Interval, Record};
+use crate::numeric::Numeric;
 
 /// Orders two datums of the same type. Integers of different widths and numeric with integers also compare;
 /// mixing other types is a bug of the binder.
@@ -124,13 +130,49 @@ fn compare_arrays(a: &Array, b: &Array) -> Ordering {
 }
 
 fn compare_records(a: &Record, b: &Record) -> Ordering {
-    for (x, y) in a.fields.iter().zip(&b.fields) {
+    for (position, (x, y)) in a.fields.iter().zip(&b.fields).enumerate() {
+        // What compares rows refuses those of other types (`check_alike`). What only sorts them has some order for all.
+        let same_kind = discriminant(x) == discriminant(y) || x.is_null() || y.is_null();
+        if !same_kind && (as_f64(x).is_none() || as_f64(y).is_none()) {
+            // Numbers first, then type by type.
+            let rank = |value: &Datum, record: &Record| match as_f64(value) {
+                Some(_) => None,
+                None => record.ty.types.get(position).map(|ty| ty.oid),
+            };
+            return rank(x, a).cmp(&rank(y, b));
+        }
         match compare(x, y) {
             Ordering::Equal => {}
             unequal => return unequal,
         }
     }
     a.fields.len().cmp(&b.fields.len())
+}
+
+/// Refuses rows whose fields cannot be compared, as far as they have to be: a field that differs decides.
+#[cold]
+pub fn check_alike(a: &Record, b: &Record) -> SqlResult<()> {
+    let mismatch = |message: String| Err(SqlError::new(state::DATATYPE_MISMATCH, message));
+    let types = a.ty.types.iter().zip(&b.ty.types);
+    for (position, ((x, y), (left, right))) in a.fields.iter().zip(&b.fields).zip(types).enumerate() {
+        if left.oid != right.oid {
+            let (left, right, column) = (
+                format_type(left.oid, -1),
+                format_type(right.oid, -1),
+                position + 1,
+            );
+            return mismatch(format!(
+                "cannot compare dissimilar column types {left} and {right} at record column {column}"
+            ));
+        }
+        if x.is_null() != y.is_null() || (!x.is_null() && compare(x, y) != Ordering::Equal) {
+            return Ok(());
+        }
+    }
+    if a.fields.len() != b.fields.len() {
+        return mismatch("cannot compare record types with different numbers of columns".to_string());
+    }
+    Ok(())
 }
 
 /// True where `compare` says equal.

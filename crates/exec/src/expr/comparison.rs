@@ -10,6 +10,7 @@ use hashbrown::HashTable;
 use mote_common::SqlResult;
 use mote_sql::expr::RowOperator;
 use mote_types::Datum;
+use mote_types::compare::check_alike;
 
 use super::Expression;
 use crate::functions::{Body, CallSite};
@@ -153,19 +154,25 @@ impl Compare {
     #[inline]
     pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<bool>> {
         if let (Some(left), Some(right)) = (self.left.borrow(row, runtime), self.right.borrow(row, runtime)) {
-            return Ok(self.judge(left, right));
+            return self.judge(left, right);
         }
         let left = self.left.evaluate(row, runtime)?;
         if let Some(right) = self.right.borrow(row, runtime) {
-            return Ok(self.judge(&left, right));
+            return self.judge(&left, right);
         }
         let right = self.right.evaluate(row, runtime)?;
-        Ok(self.judge(&left, &right))
+        self.judge(&left, &right)
     }
 
     #[inline]
-    fn judge(&self, left: &Datum, right: &Datum) -> Option<bool> {
-        (!left.is_null() && !right.is_null()).then(|| self.operation.holds(left, right))
+    fn judge(&self, left: &Datum, right: &Datum) -> SqlResult<Option<bool>> {
+        if left.is_null() || right.is_null() {
+            return Ok(None);
+        }
+        if let (Datum::Record(left), Datum::Record(right)) = (left, right) {
+            check_alike(left, right)?;
+        }
+        Ok(Some(self.operation.holds(left, right)))
     }
 }
 
@@ -186,7 +193,12 @@ impl Predicate {
             return Ok(None);
         }
         match self {
-            Predicate::Operation(operation) => Ok(Some(operation.holds(left, right))),
+            Predicate::Operation(operation) => {
+                if let (Datum::Record(left), Datum::Record(right)) = (left, right) {
+                    check_alike(left, right)?;
+                }
+                Ok(Some(operation.holds(left, right)))
+            }
             Predicate::Function(body, site) => Ok(body
                 .call(runtime, site, &[left.clone(), right.clone()])?
                 .as_bool()),

@@ -631,8 +631,14 @@ fn type_name(json: &Json) -> &'static str {
 }
 
 fn element(json: &Json, index: i32) -> Option<&Json> {
-    let Json::Array(elements) = json else { return None };
-    elements.get(index_of(index, elements.len())?)
+    match json {
+        Json::Array(elements) => elements.get(index_of(index, elements.len())?),
+        Json::Object(_) => None,
+        // As in PostgreSQL, where a lone scalar is kept as an array of one.
+        scalar => index_of(index, 1)
+            .filter(|position| *position == 0)
+            .map(|_| scalar),
+    }
 }
 
 /// The member that a subscript names: a key of an object, a position in an array.

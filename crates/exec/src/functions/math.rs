@@ -54,13 +54,17 @@ pub fn body(name: &str) -> Option<Body> {
         "dlog1" => Body::Pure(|a| logarithm(float8(&a[0]), f64::ln)),
         "dlog10" => Body::Pure(|a| logarithm(float8(&a[0]), f64::log10)),
         "dpi" => Body::Pure(|_| Ok(Datum::Float8(std::f64::consts::PI))),
-        "degrees" => float!(|x| x.to_degrees()),
-        "radians" => float!(|x| x * (std::f64::consts::PI / 180.0)),
+        "degrees" => Body::Pure(|a| scaled(float8(&a[0]), 180.0 / std::f64::consts::PI)),
+        "radians" => Body::Pure(|a| scaled(float8(&a[0]), std::f64::consts::PI / 180.0)),
         "numeric_fac" => Body::Pure(|a| factorial(int8(&a[0]))),
         "dsinh" => float!(|x| x.sinh()),
         "dcosh" => float!(|x| x.cosh()),
         "dtanh" => float!(|x| x.tanh()),
-        "dasinh" => float!(|x| x.asinh()),
+        // The square of a large number is none; far out the inverse is the logarithm of twice the number.
+        "dasinh" => float!(|x| match x.abs() > 1e150 && x.is_finite() {
+            true => (x.abs().ln() + std::f64::consts::LN_2).copysign(x),
+            false => x.asinh(),
+        }),
         "dacosh" => Body::Pure(|a| within(float8(&a[0]), 1.0, f64::INFINITY, f64::acosh)),
         "datanh" => Body::Pure(|a| within(float8(&a[0]), -1.0, 1.0, f64::atanh)),
         "dsind" => Body::Pure(|a| finite_degrees(float8(&a[0]), degrees::sin)),
@@ -87,6 +91,10 @@ pub fn body(name: &str) -> Option<Body> {
         }
         "width_bucket_array" => Body::Pure(|a| {
             let thresholds = &array_of(&a[1]).elements;
+            if thresholds.iter().any(Datum::is_null) {
+                let message = "thresholds array must not contain NULLs";
+                return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message));
+            }
             let bucket = thresholds.partition_point(|threshold| order(threshold, &a[0]).is_le());
             Ok(Datum::Int4(bucket as i32))
         }),
@@ -207,6 +215,18 @@ fn inverse(x: f64, function: fn(f64) -> f64) -> SqlResult<Datum> {
     } else {
         Ok(Datum::Float8(function(x)))
     }
+}
+
+/// A product that may leave the range of numbers.
+fn scaled(x: f64, factor: f64) -> SqlResult<Datum> {
+    let product = x * factor;
+    if product.is_infinite() && x.is_finite() {
+        return Err(float_overflow());
+    }
+    if product == 0.0 && x != 0.0 {
+        return Err(float_underflow());
+    }
+    Ok(Datum::Float8(product))
 }
 
 fn refuse_bucket(message: &str) -> SqlError {

@@ -359,6 +359,12 @@ fn overlay(value: &str, replacement: &str, start: i32, length: i32) -> SqlResult
     if start <= 0 {
         return Err(negative_substring());
     }
+    if start.checked_add(length).is_none() {
+        return Err(SqlError::new(
+            state::NUMERIC_VALUE_OUT_OF_RANGE,
+            "integer out of range",
+        ));
+    }
     let before = char_offset(value, start as usize - 1)?;
     let after = char_offset(value, (start as i64 - 1 + length as i64).max(0) as usize)?;
     let mut out = work::text_buffer(before + replacement.len() + value.len() - after)?;
@@ -494,7 +500,7 @@ fn chr(code: i32) -> SqlResult<Datum> {
     }
     if code < 0 {
         return Err(SqlError::new(
-            state::PROGRAM_LIMIT_EXCEEDED,
+            state::INVALID_PARAMETER_VALUE,
             "character number must be positive",
         ));
     }

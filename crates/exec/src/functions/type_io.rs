@@ -29,9 +29,14 @@ pub fn body(name: &str) -> Option<Body> {
                 let close = modified[open..].find(')')? + open;
                 Some(modified[open..=close].to_string())
             });
-            Ok(Datum::from(
-                modifier.filter(|_| plain != modified).unwrap_or_default(),
-            ))
+            let modifier = modifier.filter(|_| plain != modified).unwrap_or_default();
+            // What stands behind a modifier of these is part of it.
+            let zone = match ty {
+                oid::TIMESTAMP | oid::TIME => " without time zone",
+                oid::TIMESTAMPTZ => " with time zone",
+                _ => "",
+            };
+            Ok(Datum::from(format!("{modifier}{zone}")))
         }),
         (&[oid::CSTRING, ..], _) => Body::Runtime(|runtime, site, a| {
             let typmod = a.get(2).map_or(-1, int4);

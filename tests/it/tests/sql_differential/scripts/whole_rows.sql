@@ -33,3 +33,8 @@ select x is null, x is not null from (select row(1, row(null)) as x offset 0) s;
 -- Read inside of a sub-query of the join's condition.
 select t2.q1, t3.x from i8 t1 left join (select q1, q2 > 1 as x from i8 limit 5) t3 on true join i8 t2 on (select bool_and(y) from (select not (t3 is null) as y from i8) v full join i8 on true) where t3.x order by 1, 2;
 select t1.q1, t3 from i8 t1 left join (select q1, q2 > 1 as x from i8 limit 5) t3 on t1.q1 = t3.q1 where (select bool_and(y) from (select not (t3 is null) as y from i8) v) order by 1;
+-- Rows whose fields are of other types.
+select pg_catalog.record_eq(row(1, 'a'::text), row(1, row(2, 'b'::text)));
+select a = b from (select row(1, 'a'::text) a, row(1, row(2)) b) s;
+select row(1, 'a'::text)::record < x from (values (row(1, 2))) v(x);
+select pg_catalog.record_lt(row(1, 2), row(1, 2, 3)); select pg_catalog.record_lt(row(1, 2), row(2, 2, 3)); select pg_catalog.record_eq(row(1, 2), row(3, 'x'::text));
