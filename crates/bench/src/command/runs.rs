@@ -6,6 +6,7 @@ use super::args::{DiffArgs, RunsArgs};
 use crate::measure::statistics::{self, Block, Metric, Plan, Verdict};
 use crate::report::store::{RunLine, Store};
 use crate::report::table;
+use crate::report::table::{COMPARISON_HEADER, comparison_row, utc};
 
 pub fn list(args: &RunsArgs) -> Result<bool, String> {
     let runs = Store::existing(&args.store)?.runs()?;
@@ -94,32 +95,6 @@ pub fn diff(args: &DiffArgs) -> Result<bool, String> {
     Ok(!slower)
 }
 
-pub const COMPARISON_HEADER: [&str; 7] = ["type", "figure", "A", "B", "B / A", "interval", "verdict"];
-
-/// A line of a table of comparisons. Latencies are in milliseconds.
-pub fn comparison_row(kind: &str, one: &statistics::Comparison) -> Vec<String> {
-    let value = |value: f64| {
-        if one.metric == Metric::Throughput.name() {
-            table::grouped(value)
-        } else {
-            table::milliseconds(value)
-        }
-    };
-    vec![
-        kind.to_string(),
-        one.metric.clone(),
-        value(one.base),
-        value(one.other),
-        format!("{:.3}", one.ratio),
-        if one.high.is_finite() {
-            format!("{:.3} to {:.3}", one.low, one.high)
-        } else {
-            "too little to tell".to_string()
-        },
-        one.verdict.word().to_string(),
-    ]
-}
-
 fn differing_settings(a: &Value, b: &Value) -> Vec<String> {
     let names = [a, b]
         .into_iter()
@@ -134,37 +109,11 @@ fn differing_settings(a: &Value, b: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Seconds since 1970 as a date and a time (Howard Hinnant's days-to-civil algorithm).
-pub fn utc(unix_time_s: i64) -> String {
-    let (days, second) = (unix_time_s.div_euclid(86_400), unix_time_s.rem_euclid(86_400));
-    let shifted = days + 719_468; // days since 1 March of the year 0
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn dates() {
-        assert_eq!(utc(0), "1970-01-01 00:00");
-        assert_eq!(utc(951_825_540), "2000-02-29 11:59");
-        assert_eq!(utc(1_735_689_599), "2024-12-31 23:59");
-    }
 
     #[test]
     fn settings_that_differ_are_named() {

@@ -2,12 +2,10 @@
 //!
 //! Every round is one block of the bootstrap: the systems of a round are paired, since they share what the machine did.
 
-use serde::Serialize;
 use serde_json::json;
 
 use super::args::{TargetArgs, VersusArgs, VersusWorkload};
 use super::quiet::Quiet;
-use super::runs::{COMPARISON_HEADER, comparison_row};
 use super::tpcc::summarize;
 use super::{Subject, default_driver_threads};
 use crate::driver::Admin;
@@ -15,7 +13,9 @@ use crate::measure::RunOutcome;
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::buckets::Buckets;
 use crate::measure::readback;
-use crate::measure::statistics::{self, BLOCKS_MIN, Block, Comparison, Metric, Plan, Verdict};
+use crate::measure::statistics::{self, BLOCKS_MIN, Block, Metric, Plan, Verdict};
+use crate::report::table::{COMPARISON_HEADER, comparison_row};
+use crate::report::versus::{Outcome, System};
 use crate::report::{Summary, html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::closed_loop::LoopPlan;
@@ -31,22 +31,11 @@ const METRICS: [Metric; 4] = [
     Metric::Quantile(0.99),
 ];
 
-/// A system and what it did, a block per round.
-pub struct Contender {
-    pub name: String,
+/// A system under comparison: how it is reached, and what it did.
+struct Contender {
+    system: System,
     subject: Subject,
-    pub server_version: String,
-    pub blocks: Vec<Block>,
-    /// Of the last round.
-    pub summary: Option<Summary>,
     conditions: Vec<ConditionVerdict>,
-}
-
-/// How a system compares with the first.
-#[derive(Serialize)]
-pub struct Outcome {
-    pub system: String,
-    pub figures: Vec<Comparison>,
 }
 
 pub fn run(args: &VersusArgs, embedded: &dyn EmbeddedServer) -> Result<bool, String> {
@@ -66,17 +55,17 @@ pub fn run(args: &VersusArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Str
             quiet.say(&format!(
                 "round {} of {rounds}  {:<12} {:>12} a second",
                 round + 1,
-                contender.name,
+                contender.system.name,
                 table::grouped(summary.transactions_per_s)
             ));
-            contender.blocks.push(block);
-            contender.summary = Some(summary);
+            contender.system.blocks.push(block);
+            contender.system.summary = Some(summary);
         }
     }
     if args.workload == VersusWorkload::Tpcc {
         for contender in &mut contenders {
             let mut admin = Admin::connect(&contender.subject.target)
-                .map_err(|error| format!("{}: {error}", contender.name))?;
+                .map_err(|error| format!("{}: {error}", contender.system.name))?;
             contender.conditions = consistency::check_all(&mut admin, |_| {});
         }
     }
@@ -103,11 +92,13 @@ fn contenders(args: &VersusArgs, embedded: &dyn EmbeddedServer) -> Result<Vec<Co
         let subject = Subject::new(&TargetArgs::server(url), embedded)?;
         let admin = Admin::connect(&subject.target).map_err(|error| format!("{name}: {error}"))?;
         Ok(Contender {
-            name: name.to_string(),
-            server_version: admin.server_version().to_string(),
+            system: System {
+                name: name.to_string(),
+                server_version: admin.server_version().to_string(),
+                blocks: Vec::new(),
+                summary: None,
+            },
             subject,
-            blocks: Vec::new(),
-            summary: None,
             conditions: Vec::new(),
         })
     });
@@ -143,7 +134,7 @@ fn settings(args: &VersusArgs, load: LoadMode) -> Settings {
 }
 
 fn prepare(args: &VersusArgs, contender: &Contender, quiet: &mut Quiet) -> Result<(), String> {
-    let named = |error: String| format!("{}: {error}", contender.name);
+    let named = |error: String| format!("{}: {error}", contender.system.name);
     let target = &contender.subject.target;
     match args.workload {
         // Every system begins from the same database, not from what an earlier comparison left to one of them.
@@ -160,7 +151,7 @@ fn prepare(args: &VersusArgs, contender: &Contender, quiet: &mut Quiet) -> Resul
 
 /// One system's part of a round.
 fn measure(args: &VersusArgs, contender: &Contender, quiet: &mut Quiet) -> Result<(Block, Summary), String> {
-    let named = |error: String| format!("{}: {error}", contender.name);
+    let named = |error: String| format!("{}: {error}", contender.system.name);
     let subject = &contender.subject;
     match args.workload {
         VersusWorkload::Tpcc => {
@@ -192,7 +183,7 @@ fn measure(args: &VersusArgs, contender: &Contender, quiet: &mut Quiet) -> Resul
             if let Some((state, number)) = outcome.totals.errors.first_key_value() {
                 quiet.say(&format!(
                     "{}: {number} selects failed with {state}",
-                    contender.name
+                    contender.system.name
                 ));
             }
             let summary = Summary::new(&outcome, point::KINDS, None, None);
@@ -216,8 +207,8 @@ fn judge(contenders: &[Contender], confidence: f64) -> Vec<Outcome> {
     };
     let (base, others) = contenders.split_first().expect("at least two systems");
     let each = others.iter().map(|other| Outcome {
-        system: other.name.clone(),
-        figures: statistics::compare(&base.blocks, &other.blocks, &METRICS, plan),
+        system: other.system.name.clone(),
+        figures: statistics::compare(&base.system.blocks, &other.system.blocks, &METRICS, plan),
     });
     each.collect()
 }
@@ -232,8 +223,8 @@ fn text(args: &VersusArgs, contenders: &[Contender], results: &[Outcome], rounds
     let base = &contenders[0];
     let mut out = format!(
         "base: {} ({}), {rounds} rounds of {} s, {:.0} % sure of all figures of a comparison together\n\n",
-        base.name,
-        base.server_version,
+        base.system.name,
+        base.system.server_version,
         args.measured.duration,
         100.0 * args.confidence
     );
@@ -251,10 +242,15 @@ fn text(args: &VersusArgs, contenders: &[Contender], results: &[Outcome], rounds
     out += &table::table(&header, &rows);
     for contender in contenders {
         for verdict in contender.conditions.iter().filter(|verdict| !verdict.pass) {
-            out += &format!("{}: {}\n", contender.name, table::condition_line(verdict));
+            out += &format!("{}: {}\n", contender.system.name, table::condition_line(verdict));
         }
-        for warning in contender.summary.iter().flat_map(|summary| &summary.warnings) {
-            out += &format!("WARNING: {}: {warning}\n", contender.name);
+        for warning in contender
+            .system
+            .summary
+            .iter()
+            .flat_map(|summary| &summary.warnings)
+        {
+            out += &format!("WARNING: {}: {warning}\n", contender.system.name);
         }
     }
     out
@@ -277,13 +273,13 @@ fn report(
                 .and_then(|mut admin| readback::settings(&mut admin))
                 .unwrap_or_default();
             json!({
-                "name": contender.name,
+                "name": contender.system.name,
                 "target": contender.subject.target.to_string(),
-                "server_version": contender.server_version,
+                "server_version": contender.system.server_version,
                 "server_settings": settings,
-                "rounds": contender.blocks.iter().map(|block| json!({
+                "rounds": contender.system.blocks.iter().map(|block| json!({
                     "seconds": block.seconds, "latency": block.latency})).collect::<Vec<_>>(),
-                "last_round": contender.summary,
+                "last_round": contender.system.summary,
                 "consistency": contender.conditions,
             })
         })
@@ -304,7 +300,8 @@ fn report(
         json::write(path, &document)?;
     }
     if let Some(path) = &args.html {
-        let page = html::versus(&document, contenders, results);
+        let systems: Vec<&System> = contenders.iter().map(|contender| &contender.system).collect();
+        let page = html::versus(&document, &systems, results);
         std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())

@@ -46,7 +46,7 @@ fn run_info(experiment: &Experiment) -> String {
         "run,driver,driverVersion,db,sessionStart,runMins,loadWarehouses,runWarehouses,numSUTThreads,limitTxnsPerMin,\
          thinkTimeMultiplier,keyingTimeMultiplier\n0,mote bench,{},postgres,{},{},{w},{w},{},0,{pace},{pace}\n",
         env!("CARGO_PKG_VERSION"),
-        crate::command::runs::utc(started as i64),
+        super::table::utc(started as i64),
         settings.duration_s / 60.0,
         settings.connections,
         w = experiment.warehouses,
@@ -167,7 +167,12 @@ mod tests {
             kind.skipped = 3;
         }
         let outcome = RunOutcome::of(totals);
-        let summary = crate::command::tpcc::summarize(&outcome);
+        let summary = Summary::new(
+            &outcome,
+            KIND_NAMES,
+            Some(crate::workload::tpcc::mix::Kind::Delivery as usize),
+            Some(crate::workload::tpcc::mix::Kind::DeliveryBackground as usize),
+        );
         for text in [
             transaction_summary(&summary),
             short_summary(&summary),

@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::charts::{self, KindLatency, Mark, Series};
 pub use super::page::escape;
 use super::page::{Page, Tone};
+use super::section::Section;
 use super::summary::Summary;
 use super::table::{self, grouped, milliseconds};
-use crate::command::seeds::sections::Section;
-use crate::command::versus::{Contender, Outcome};
+use super::versus::{Outcome, System};
 use crate::measure::buckets::Buckets;
 use crate::measure::readback::TELLING;
 use crate::measure::{RunOutcome, statistics};
@@ -103,7 +103,7 @@ pub fn simple(document: &Value, kinds: &[&str], summary: &Summary, outcome: &Run
 }
 
 /// The page of an interleaved comparison.
-pub fn versus(document: &Value, contenders: &[Contender], results: &[Outcome]) -> String {
+pub fn versus(document: &Value, contenders: &[&System], results: &[Outcome]) -> String {
     let base = &contenders[0];
     let workload = document["workload"].as_str().unwrap_or_default();
     let lead = format!(
@@ -159,7 +159,7 @@ pub fn versus(document: &Value, contenders: &[Contender], results: &[Outcome]) -
         result
             .figures
             .iter()
-            .map(|one| crate::command::runs::comparison_row(&result.system, one))
+            .map(|one| table::comparison_row(&result.system, one))
     });
     page.table(
         &[
@@ -699,7 +699,7 @@ fn circumstances(page: &mut Page, document: &Value) {
     };
     let when = environment["unix_time_s"]
         .as_i64()
-        .map_or_else(String::new, crate::command::runs::utc);
+        .map_or_else(String::new, table::utc);
     let rows = [
         ("processor", format!("{} x {}", text("cpus"), text("cpu_model"))),
         (

@@ -117,11 +117,13 @@ fn plan_with(
 ) -> SqlResult<Plan> {
     let mut planned = None;
     let catalog = &context.session.catalog;
+    let restricts_views = context.session.settings.effective.restricts_views;
     context.host.on_large_stack(&mut || {
         let settings = PlanSettings {
             folder: Some(&crate::expr::FOLDER),
             text,
             names: None,
+            restricts_views,
         };
         planned = Some(mote_planner::plan_statement(
             statement,

@@ -102,6 +102,7 @@ fn plan(text: &str, types: &[Oid], runtime: &mut Runtime<'_, '_>) -> SqlResult<A
         folder: Some(&crate::expr::FOLDER),
         text,
         names: None,
+        restricts_views: false,
     };
     let mut planned = None;
     context.host.on_large_stack(&mut || {

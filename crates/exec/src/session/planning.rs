@@ -216,6 +216,7 @@ impl SessionState {
                     folder: Some(&crate::expr::FOLDER),
                     text,
                     names: names.map(|names| &**names),
+                    restricts_views: self.settings.effective.restricts_views,
                 };
                 let catalog = &self.catalog;
                 let mut planned = None;

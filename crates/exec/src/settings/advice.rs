@@ -917,16 +917,6 @@ pub(super) const ADVICE: &[Setting] = &[
             "No delay can be asked for.",
         ),
     )),
-    supporting(
-        &[""],
-        user(
-            "restrict_nonsystem_relation_kind",
-            Kind::String,
-            "",
-            STATEMENT_BEHAVIOR,
-            "No kind of relation can be forbidden.",
-        ),
-    ),
     superuser(supporting(
         &[""],
         user(

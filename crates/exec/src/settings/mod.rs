@@ -48,6 +48,10 @@ pub struct Effective {
     pub synchronous_commit: SynchronousCommit,
     pub work_mem_bytes: usize,
     pub search_path: Vec<String>,
+    /// Views of users may not be read.
+    pub restricts_views: bool,
+    /// What of all these shapes a plan: part of the key of cached plans.
+    plan_key: String,
     pub default_isolation: IsolationLevel,
     pub default_read_only: bool,
     pub default_deferrable: bool,
@@ -396,7 +400,7 @@ impl Settings {
 
     /// Settings that change how a statement is planned: part of the key of cached plans.
     pub fn plan_key(&self) -> &str {
-        &self.values[table::SEARCH_PATH.get()]
+        &self.effective.plan_key
     }
 }
 
@@ -505,7 +509,15 @@ fn parse_effective(values: &[String]) -> SqlResult<Effective> {
         extra_float_digits: value::integer(get("extra_float_digits"), "").unwrap_or(1) as i32,
         now_us: 0,
     };
+    let restricted = parse_name_list(get("restrict_nonsystem_relation_kind"));
+    let restricts_views = restricted.iter().any(|kind| kind == "view");
     Ok(Effective {
+        restricts_views,
+        plan_key: match restricts_views {
+            false => get("search_path").to_string(),
+            // No name holds a zero byte.
+            true => format!("{}\0", get("search_path")),
+        },
         statement_timeout_ms: milliseconds("statement_timeout"),
         lock_timeout_ms: milliseconds("lock_timeout"),
         idle_in_transaction_timeout_ms: milliseconds("idle_in_transaction_session_timeout"),

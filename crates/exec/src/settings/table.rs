@@ -418,6 +418,13 @@ const OBEYED: &[Setting] = &[
         CLIENT,
         "No table has row security.",
     ),
+    effective(user(
+        "restrict_nonsystem_relation_kind",
+        Kind::String,
+        "",
+        CLIENT,
+        "Kinds of users' relations that may not be read: view, foreign-table.",
+    )),
     Setting {
         keeps_on_reset_all: true,
         ..user(
@@ -575,18 +582,6 @@ const OBEYED: &[Setting] = &[
         "There is no XML type.",
     ),
 ];
-
-/// Position of `search_path`.
-pub(super) struct Position(OnceLock<usize>);
-pub(super) static SEARCH_PATH: Position = Position(OnceLock::new());
-
-impl Position {
-    pub(super) fn get(&self) -> usize {
-        *self
-            .0
-            .get_or_init(|| lookup("search_path").expect("in the table"))
-    }
-}
 
 /// Position in [`SETTINGS`], names compared without case.
 pub fn lookup(name: &str) -> Option<usize> {

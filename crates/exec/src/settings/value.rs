@@ -9,6 +9,7 @@ use super::table::{Kind, Setting};
 pub(super) fn canonical(setting: &Setting, name: &str, value: &str) -> SqlResult<String> {
     let shown = match setting.kind {
         Kind::String if setting.name == "client_encoding" => client_encoding(value)?,
+        Kind::String if setting.name == "restrict_nonsystem_relation_kind" => relation_kinds(value)?,
         Kind::String => value.to_string(),
         Kind::Bool => switch(name, value)?.to_string(),
         Kind::Enum(words) => word(words, value)
@@ -50,6 +51,19 @@ fn word(words: &[&str], value: &str) -> Option<String> {
         _ => value,
     };
     find(value).or_else(|| find(alias)).map(|word| word.to_string())
+}
+
+/// A list of kinds of relations.
+fn relation_kinds(value: &str) -> SqlResult<String> {
+    let named = super::parse_name_list(value);
+    match named
+        .iter()
+        .find(|kind| !["view", "foreign-table"].contains(&kind.as_str()))
+    {
+        None => Ok(value.to_string()),
+        Some(other) => Err(invalid("restrict_nonsystem_relation_kind", value)
+            .detail(format!("Unrecognized key word: \"{other}\"."))),
+    }
 }
 
 /// The name of an encoding that text can be converted to.

@@ -144,6 +144,15 @@ impl Binder<'_> {
         Err(self.error(state::INVALID_COLUMN_REFERENCE, location, message))
     }
 
+    /// `restrict_nonsystem_relation_kind`: pg_dump does not run what users have put into views.
+    pub(super) fn check_not_restricted(&self, view: &Relation) -> SqlResult<()> {
+        if !self.restricts_views || view.oid < Oid::FIRST_USER {
+            return Ok(());
+        }
+        let message = format!("access to non-system view \"{}\" is restricted", view.name);
+        Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+    }
+
     /// A view's query takes the place of its name; what it reads is checked against the view's owner.
     fn view(
         &mut self,
@@ -152,6 +161,7 @@ impl Binder<'_> {
         alias: Option<&Alias>,
         location: Location,
     ) -> SqlResult<BoundItem> {
+        self.check_not_restricted(relation)?;
         let text = relation
             .view_query
             .as_deref()

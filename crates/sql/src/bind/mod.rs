@@ -82,6 +82,8 @@ pub struct PlanSettings<'a> {
     pub folder: Option<&'a dyn ConstantFolder>,
     /// Names that a function brings along; they are the parameters then.
     pub names: Option<&'a dyn ParameterNames>,
+    /// Views of users may not be read: `restrict_nonsystem_relation_kind`.
+    pub restricts_views: bool,
 }
 
 /// Query levels, views and expressions may nest this deep together before 54001.
@@ -96,6 +98,7 @@ pub fn bind_statement(
 ) -> SqlResult<Bound> {
     let mut binder = Binder::new(catalog, settings.text, parameter_types);
     binder.folder = settings.folder;
+    binder.restricts_views = settings.restricts_views;
     if let Some(names) = settings.names {
         binder.parameters = names.types().to_vec();
         binder.parameters_open = false;
@@ -136,6 +139,7 @@ pub(crate) struct Binder<'a> {
     check_as: Oid,
     /// For what is matched with expressions of the catalog, which are folded.
     folder: Option<&'a dyn ConstantFolder>,
+    restricts_views: bool,
     depth: u32,
 }
 
@@ -167,6 +171,7 @@ impl<'a> Binder<'a> {
             routines: Vec::new(),
             check_as: Oid::INVALID,
             folder: None,
+            restricts_views: false,
             depth: 0,
         }
     }

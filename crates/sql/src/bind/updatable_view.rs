@@ -76,6 +76,7 @@ impl Binder<'_> {
         privileges: u32,
         cascaded: bool,
     ) -> SqlResult<UpdatableView> {
+        self.check_not_restricted(view)?;
         let text = view
             .view_query
             .as_deref()

@@ -87,3 +87,16 @@ set client_encoding to 'Unicode';
 show client_encoding;
 set client_encoding to 'u.t.f.8';
 show client_encoding;
+-- Views that pg_dump does not want to run.
+create view restricted_view as select 1 as one;
+select * from restricted_view;
+set restrict_nonsystem_relation_kind = 'view, foreign-table';
+show restrict_nonsystem_relation_kind;
+select * from restricted_view;
+insert into restricted_view values (1);
+select count(*) > 0 from pg_views;
+set restrict_nonsystem_relation_kind = 'nothing';
+set restrict_nonsystem_relation_kind = 'foreign-table';
+select * from restricted_view;
+reset restrict_nonsystem_relation_kind;
+drop view restricted_view;

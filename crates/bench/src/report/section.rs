@@ -1,0 +1,50 @@
+//! An experiment as a page shows it: the published tables with their sources, ours, remarks and charts.
+
+use serde_json::{Value, json};
+
+use super::page::Chart;
+use super::table;
+
+pub struct Table {
+    pub title: String,
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// One experiment on the page.
+pub struct Section {
+    pub name: &'static str,
+    pub title: &'static str,
+    /// The published tables with their sources, then ours.
+    pub published: Vec<(Table, String)>,
+    pub ours: Vec<Table>,
+    pub notes: Vec<String>,
+    pub charts: Vec<Chart>,
+}
+
+impl Section {
+    pub fn text(&self) -> String {
+        let mut out = format!("\n{} {}\n", self.name, self.title);
+        let published = self.published.iter().map(|(one, source)| (one, Some(source)));
+        for (one, source) in published.chain(self.ours.iter().map(|one| (one, None))) {
+            let header: Vec<&str> = one.header.iter().map(String::as_str).collect();
+            let from = source.map_or(String::new(), |source| format!(" (published: {source})"));
+            out += &format!("{}{from}\n{}", one.title, table::table(&header, &one.rows));
+        }
+        for note in &self.notes {
+            out += &format!("{note}\n");
+        }
+        out
+    }
+
+    pub fn json(&self) -> Value {
+        let of = |one: &Table| json!({"title": one.title, "columns": one.header, "rows": one.rows});
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "published": self.published.iter().map(|(one, source)| json!({"source": source, "table": of(one)})).collect::<Vec<_>>(),
+            "measured": self.ours.iter().map(of).collect::<Vec<_>>(),
+            "notes": self.notes,
+        })
+    }
+}
