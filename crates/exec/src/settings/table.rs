@@ -1,6 +1,6 @@
 //! The settings that exist: one line each, in PostgreSQL's names and meanings. Those without effect: `advice`.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use super::advice::ADVICE;
 
