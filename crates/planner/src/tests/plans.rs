@@ -272,7 +272,7 @@ fn clauses() {
         r#"
         Nested Loop Left Join
           ->  Index Scan using t_g on t
-                Index Cond: (g = 7::bigint)
+                Index Cond: (g = 7)
           ->  Index Scan using u_x on u
                 Index Cond: (x = $:0)
         "#,
