@@ -19,12 +19,12 @@ fn session(server: &TestServer, encoding: &str) -> (RawClient, Option<String>) {
 /// The last client_encoding among messages.
 fn reported(messages: &[Message]) -> Option<String> {
     let statuses = messages.iter().filter(|message| message.kind == b'S');
-    let named = statuses.filter_map(|message| {
+    let mut named = statuses.filter_map(|message| {
         let mut parts = message.body.split(|&byte| byte == 0);
         let value = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
         (parts.next() == Some(b"client_encoding")).then(|| parts.next().map(value))?
     });
-    named.last()
+    named.next_back()
 }
 
 /// A statement in bytes.

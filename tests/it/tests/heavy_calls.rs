@@ -57,6 +57,7 @@ const CALLS: &[&str] = &[
     "select array_fill(1, array[10000000]) @> array_fill(2, array[10000000])",
     "select length(array_fill(1, array[20000000])::text)",
     "select cardinality(('{' || repeat('1,', 20000000) || '1}')::int[])",
+    "select jsonb_path_exists(to_jsonb(array_fill(1, array[20000])), '$[*] ? ($[*] == 2)')",
     "select length((repeat('7', 100000000))::numeric::text)",
     "select length(regexp_replace(repeat('x', 50000000), 'x', 'yy', 'g'))",
     "select count(*) from regexp_split_to_table(repeat('a,', 10000000), ',')",

@@ -3,7 +3,7 @@
 //! A path is kept as text. Each thread keeps the tree of the one it met last: rows of a query ask for the same.
 
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use compact_str::CompactString;
 use mote_common::SqlResult;
@@ -13,8 +13,8 @@ use mote_types::jsonpath::{self, Path, Query};
 
 use super::{Body, boolean, jsonb, text};
 
-thread_local! {
-    static LAST: RefCell<Option<(CompactString, Rc<Path>)>> = const { RefCell::new(None) };
+mote_common::per_thread! {
+    static LAST: RefCell<Option<(CompactString, Arc<Path>)>> = const { RefCell::new(None) };
 }
 
 pub fn body(name: &str) -> Option<Body> {
@@ -69,15 +69,16 @@ fn operate<T>(arguments: &[Datum], work: fn(&Query<'_>) -> SqlResult<T>) -> SqlR
     })
 }
 
-fn path_of(text: &str) -> SqlResult<Rc<Path>> {
-    let known = LAST.with_borrow(|last| {
+fn path_of(text: &str) -> SqlResult<Arc<Path>> {
+    let known = LAST.with(|last| {
+        let last = last.borrow();
         let known = last.as_ref().filter(|(known, _)| known == text);
         known.map(|(_, path)| path.clone())
     });
     if let Some(path) = known {
         return Ok(path);
     }
-    let path = Rc::new(Path::parse(text)?);
-    LAST.set(Some((text.into(), path.clone())));
+    let path = Arc::new(Path::parse(text)?);
+    LAST.with(|last| last.replace(Some((text.into(), path.clone()))));
     Ok(path)
 }

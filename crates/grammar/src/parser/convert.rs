@@ -321,7 +321,7 @@ impl<'t> Converter<'t> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.') || !c.is_ascii();
         let token = &written[..written.find(|c| !is_part(c)).unwrap_or(written.len())];
         let based = token.len() > 1 && token.starts_with('0') && token.as_bytes()[1].is_ascii_alphabetic();
-        if !token.contains('_') && !(based && !matches!(token.as_bytes()[1], b'e' | b'E')) {
+        if !token.contains('_') && (!based || matches!(token.as_bytes()[1], b'e' | b'E')) {
             return Ok(());
         }
         let message = format!("trailing junk after numeric literal at or near \"{token}\"");

@@ -66,7 +66,7 @@ impl Watched {
     /// Whether the thread is held up in the run that it was in at the last look.
     fn is_held_up(&mut self) -> bool {
         let runs = self.post.runs();
-        if runs % 2 == 0 {
+        if runs.is_multiple_of(2) {
             self.runs = runs;
             return false;
         }

@@ -76,7 +76,6 @@ impl Binder<'_> {
         privileges: u32,
         cascaded: bool,
     ) -> SqlResult<UpdatableView> {
-        self.check_not_restricted(view)?;
         let text = view
             .view_query
             .as_deref()
@@ -99,7 +98,9 @@ impl Binder<'_> {
         self.text = outer_text;
         self.cte_names = cte_names;
         self.levels = levels;
-        taken
+        let taken = taken?;
+        self.check_not_restricted(view)?;
+        Ok(taken)
     }
 
     fn taken_apart(

@@ -5,7 +5,9 @@
 
 use std::cmp::Ordering;
 
-use super::run::{Failure, Outcome, Runner, Scope};
+use mote_common::work;
+
+use super::run::{Failure, Outcome, Runner, STEP_UNITS, Scope};
 use super::*;
 use crate::json::Json;
 
@@ -115,6 +117,7 @@ impl Runner<'_> {
     fn any(&self, each: impl Iterator<Item = Outcome<Truth>>) -> Outcome<Truth> {
         let (mut unknown, mut found) = (false, false);
         for truth in each {
+            work::spend(STEP_UNITS)?;
             match truth? {
                 Truth::Unknown if !self.lax => return Ok(Truth::Unknown),
                 Truth::Unknown => unknown = true,

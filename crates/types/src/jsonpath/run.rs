@@ -5,7 +5,7 @@
 //! `silent` pass over it; what was found before it stays found.
 
 use mote_common::error::state;
-use mote_common::{SqlError, SqlResult, SqlState};
+use mote_common::{SqlError, SqlResult, SqlState, work};
 
 use super::key_value::Base;
 use super::predicate::Truth;
@@ -20,6 +20,10 @@ const NUMBER_NOT_FOUND: SqlState = SqlState::new("2203B");
 const SINGLETON_REQUIRED: SqlState = SqlState::new("22038");
 const NON_NUMERIC: SqlState = SqlState::new("22036");
 const INVALID_SUBSCRIPT: SqlState = SqlState::new("22033");
+
+/// What a step costs, of a path at an item or of a comparison: a path goes over a document once for each item of another
+/// path inside of it.
+pub(super) const STEP_UNITS: usize = 64;
 
 pub(super) enum Failure {
     /// Unknown to a condition around it, nothing to a `silent` caller.
@@ -174,6 +178,7 @@ impl Runner<'_> {
         found: Found<'_>,
         unwrap: bool,
     ) -> Outcome<bool> {
+        work::spend(STEP_UNITS)?;
         let (item, rest) = (&chain[0], &chain[1..]);
         // These look into the elements of an array themselves.
         if let (true, Json::Array(elements)) = (unwrap && item.unwraps(), json) {
@@ -416,6 +421,7 @@ impl Runner<'_> {
         scope: Scope<'_>,
         mut found: Found<'_>,
     ) -> Outcome<bool> {
+        work::spend(STEP_UNITS)?;
         let (first, last) = levels;
         let is_container = matches!(json, Json::Array(_) | Json::Object(_));
         let leaves = first == LAST_LEVEL && last == LAST_LEVEL;

@@ -18,5 +18,4 @@ set standard_conforming_strings = off;
 set backslash_quote = off;
 -- differs: x = NULL is null
 set transform_null_equals = on;
--- differs: UTF-8 only
 set client_encoding = 'LATIN1';
