@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 
 use mote_common::error::state;
@@ -34,8 +35,41 @@ pub fn elsewhere<T: Send + 'static>(
     receive(&receiver, context)?.ok_or_else(|| SqlError::internal("the thread of a file ended"))
 }
 
+/// Threads at a time in one process, those included that the system has not answered yet; beyond it 53000.
+const THREADS_MAX: usize = 64;
+/// A number that guards no memory: Relaxed.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// One of the threads, until it ends in whatever way.
+struct Counted(&'static AtomicUsize);
+
+impl Counted {
+    fn new(threads: &'static AtomicUsize) -> SqlResult<Counted> {
+        let before = threads.fetch_add(1, Ordering::Relaxed);
+        let counted = Counted(threads);
+        if before < THREADS_MAX {
+            return Ok(counted);
+        }
+        let message = "too many files of the server are being read or written";
+        Err(SqlError::new(state::INSUFFICIENT_RESOURCES, message)
+            .detail(format!("At most {THREADS_MAX} are at a time.")))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 fn start(work: impl FnOnce() + Send + 'static) -> SqlResult<()> {
-    let started = std::thread::Builder::new().name("server-file".into()).spawn(work);
+    let counted = Counted::new(&THREADS)?;
+    let started = std::thread::Builder::new()
+        .name("server-file".into())
+        .spawn(move || {
+            let _counted = counted;
+            work();
+        });
     started.map(drop).map_err(|error| {
         SqlError::new(
             state::INSUFFICIENT_RESOURCES,
@@ -196,4 +230,22 @@ impl FileWriter {
 
 fn write_pieces(mut file: File, pieces: &Receiver<Vec<u8>>) -> io::Result<()> {
     pieces.iter().try_for_each(|piece| file.write_all(&piece))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_bounded_and_come_free() {
+        // Its own, since other tests use files.
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        let all: Vec<Counted> = (0..THREADS_MAX)
+            .map(|_| Counted::new(&THREADS).expect("below the bound"))
+            .collect();
+        let refused = Counted::new(&THREADS).err().expect("at the bound");
+        assert_eq!(refused.state(), state::INSUFFICIENT_RESOURCES);
+        drop(all);
+        assert!(Counted::new(&THREADS).is_ok());
+    }
 }
