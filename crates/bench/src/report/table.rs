@@ -361,23 +361,12 @@ pub fn comparison_row(kind: &str, one: &statistics::Comparison) -> Vec<String> {
     ]
 }
 
-/// Seconds since 1970 as a date and a time (Howard Hinnant's days-to-civil algorithm).
+/// Seconds since 1970 as a date and a time.
 pub fn utc(unix_time_s: i64) -> String {
-    let (days, second) = (unix_time_s.div_euclid(86_400), unix_time_s.rem_euclid(86_400));
-    let shifted = days + 719_468; // days since 1 March of the year 0
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+    jiff::Timestamp::from_second(unix_time_s).map_or_else(
+        |_| format!("second {unix_time_s}"),
+        |moment| moment.strftime("%Y-%m-%d %H:%M").to_string(),
+    )
 }
 
 #[cfg(test)]
