@@ -21,7 +21,7 @@ pub fn processor_time(thread: Pid) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The thread could go on if it had a core, or has one. True as well where the kernel does not tell.
+/// The thread could go on if it had a core, or has one. False where the kernel does not tell: then it counts as held up.
 pub fn is_runnable(thread: Pid) -> bool {
     let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
     // "TID (name) STATE ..": a name may hold parentheses, but not what follows the last one.
