@@ -18,8 +18,9 @@ pub struct SessionSignals {
     terminate: AtomicBool,
     /// Set when the session's channels have something for it; taken when it is idle.
     notified: AtomicBool,
-    /// Monotonic deadline of the running statement, 0 for none: set and read by the session's own thread only (Relaxed),
-    /// here because functions on values cannot reach the session's state.
+    /// Monotonic deadline of the running statement, 0 for none. Set by the session itself, which is suspended when others
+    /// read it and was handed over to them under a lock (Relaxed). Here because functions on values cannot reach the
+    /// session's state.
     deadline_ns: AtomicU64,
 }
 
@@ -77,6 +78,18 @@ impl SessionSignals {
         }
     }
 
+    /// Whether the statement is asked to end, or its time is up. Takes nothing.
+    pub fn is_ending(&self, clock: &dyn Clock) -> bool {
+        self.is_raised() || self.is_late(clock)
+    }
+
+    fn is_late(&self, clock: &dyn Clock) -> bool {
+        match self.deadline_ns.load(Ordering::Relaxed) {
+            0 => false,
+            deadline_ns => clock.monotonic_ns() >= deadline_ns,
+        }
+    }
+
     /// Why a function under way has to end, if it has to. Takes the request.
     pub fn end_of_work(&self, clock: &dyn Clock) -> SqlResult<()> {
         if self.terminated() {
@@ -85,10 +98,9 @@ impl SessionSignals {
         if self.take_cancel() {
             return Err(canceled());
         }
-        match self.deadline_ns.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            deadline_ns if clock.monotonic_ns() < deadline_ns => Ok(()),
-            _ => Err(statement_timeout()),
+        if self.is_late(clock) {
+            return Err(statement_timeout());
         }
+        Ok(())
     }
 }

@@ -43,7 +43,7 @@ impl FiberPayer<'_> {
 
 impl Payer for FiberPayer<'_> {
     fn slice_over(&self, may_suspend: bool) -> SqlResult<()> {
-        self.end_of_work()?;
+        // The look comes after the pause: among the long statements that is where one goes home to end.
         self.pause(may_suspend);
         self.end_of_work()
     }
@@ -54,7 +54,7 @@ impl Payer for FiberPayer<'_> {
             suspend(
                 self.yielder,
                 Suspend {
-                    reason: Reason::Yield,
+                    reason: Reason::Yield(self.interruption.clone()),
                     gate: None,
                     deadline_ns: None,
                 },
@@ -342,10 +342,8 @@ impl Host for WireHost<'_> {
     }
 
     fn yield_now(&mut self) -> WaitEnd {
-        if let Some(end) = self.signals() {
-            return end;
-        }
-        self.rest(Reason::Yield, None, None);
+        // As in `slice_over`, the look comes after the pause.
+        self.rest(Reason::Yield(self.wire.interruption.clone()), None, None);
         self.signals().unwrap_or(WaitEnd::Decided)
     }
 

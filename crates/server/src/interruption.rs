@@ -26,6 +26,11 @@ impl Interruption {
         }
     }
 
+    /// Whether the statement is asked to end, or its time is up.
+    pub fn is_ending(&self) -> bool {
+        self.signals.is_ending(&*self.clock)
+    }
+
     pub fn is_drained(&self) -> bool {
         self.drained.load(Ordering::Relaxed)
     }

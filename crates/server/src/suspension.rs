@@ -1,14 +1,17 @@
 //! How a running session gives its thread back, and why.
 
+use std::sync::Arc;
+
 use corosensei::Yielder;
 use mote_common::{Lsn, heap, work};
 use mote_types::catalog::user::without;
+
+use crate::interruption::Interruption;
 
 /// Stack of a running statement, parser excluded. Memory is touched as it is used; below it lies a guard page.
 pub const STACK_BYTES: usize = 4 << 20;
 
 /// Why a coroutine gave the thread back.
-#[derive(Clone, Copy, Debug)]
 pub struct Suspend {
     pub reason: Reason,
     /// Unsent replies that wait for this horizon.
@@ -17,12 +20,14 @@ pub struct Suspend {
     pub deadline_ns: Option<u64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// A socket event, a wake-up, the horizon or the deadline.
     Wait,
-    /// The slice is used up: run again soon.
-    Yield,
+    /// The slice is used up: run again soon. Who runs it looks here whether the statement is to end.
+    Yield(Arc<Interruption>),
+    /// A slice was used up among the long statements, and the statement is to end: run again at once. No session suspends
+    /// itself with this.
+    End,
 }
 
 /// Gives the thread to others. The dictionary of the session's types, who pays for its work, and the count of what it

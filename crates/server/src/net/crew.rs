@@ -21,7 +21,7 @@ use super::post::Post;
 use super::progress;
 use super::worker::Worker;
 use crate::net::inbox::Message;
-use crate::suspension::Reason;
+use crate::suspension::{Reason, Suspend};
 
 /// Time between two looks of the monitor while statements run: how long a session may keep an event loop.
 const LOOK: Duration = Duration::from_millis(2);
@@ -191,8 +191,19 @@ impl Crew {
                 }
                 None => {
                     match ran {
-                        Ran::Suspended(fiber, why) if why.reason == Reason::Yield => {
-                            self.long.push(Long { fiber, place, inbox });
+                        Ran::Suspended(
+                            fiber,
+                            Suspend {
+                                reason: Reason::Yield(interruption),
+                                ..
+                            },
+                        ) => {
+                            self.long.push(Long {
+                                fiber,
+                                place,
+                                inbox,
+                                interruption,
+                            });
                         }
                         ran => inbox.send(Message::Back(place, ran)),
                     }

@@ -11,8 +11,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::fiber::{Fiber, Ran};
 use super::post::{Post, lower_priority};
+use crate::interruption::Interruption;
 use crate::net::inbox::{Inbox, Message};
-use crate::suspension::Reason;
+use crate::suspension::{Reason, Suspend};
 use crate::waker::Place;
 
 /// A statement that goes on here, and where it belongs.
@@ -20,6 +21,21 @@ pub struct Long {
     pub fiber: Fiber,
     pub place: Place,
     pub inbox: Arc<Inbox>,
+    pub interruption: Arc<Interruption>,
+}
+
+impl Long {
+    /// Back to its loop. Ending a statement is work too: values are freed, changes undone. Somebody waits for it, and at
+    /// this thread's priority it may take ten times as long.
+    fn go_home(self) {
+        let suspend = Suspend {
+            reason: Reason::End,
+            gate: None,
+            deadline_ns: None,
+        };
+        let ran = Ran::Suspended(self.fiber, suspend);
+        self.inbox.send(Message::Back(self.place, ran));
+    }
 }
 
 #[derive(Default)]
@@ -91,11 +107,20 @@ impl LongStatements {
     /// Runs slices of a statement, and of those that wait for their turn.
     fn run(&self, mut long: Long, post: &Post) {
         loop {
+            if long.interruption.is_ending() {
+                return long.go_home();
+            }
             post.begin();
             let ran = long.fiber.resume();
             post.end();
             match ran {
-                Ran::Suspended(fiber, why) if why.reason == Reason::Yield => {
+                Ran::Suspended(
+                    fiber,
+                    Suspend {
+                        reason: Reason::Yield(_),
+                        ..
+                    },
+                ) => {
                     long.fiber = fiber;
                     match self.take_turns(long) {
                         Some(next) => long = next,
@@ -114,6 +139,12 @@ impl LongStatements {
             drop(state);
             drop(long);
             return None;
+        }
+        // One that is to end does not wait for its turn.
+        if let Some(ending) = state.queue.iter().position(|long| long.interruption.is_ending()) {
+            let ending = state.queue.remove(ending);
+            state.queue.push_back(long);
+            return ending;
         }
         match state.queue.pop_front() {
             Some(next) => {

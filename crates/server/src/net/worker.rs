@@ -321,14 +321,23 @@ impl Worker {
         let slot = &mut self.slots[place.slot];
         match suspend.reason {
             Reason::Wait => slot.slices = 0,
-            Reason::Yield => {
+            Reason::Yield(interruption) => {
                 slot.slices += 1;
                 if slot.slices > SLICES_HERE {
                     // Its slot stays `Running`.
                     let inbox = self.inbox.clone();
-                    return self.long.push(Long { fiber, place, inbox });
+                    return self.long.push(Long {
+                        fiber,
+                        place,
+                        inbox,
+                        interruption,
+                    });
                 }
                 self.background.push_back(place);
+            }
+            Reason::End => {
+                slot.slices = 0;
+                self.ready.push_back(place);
             }
         }
         slot.tenant = Tenant::Suspended(fiber);
