@@ -47,7 +47,7 @@ pub fn plan_statement(
                 utility,
                 Statement::Show(_) | Statement::Explain(_) | Statement::Execute(_) | Statement::Fetch(_)
             ),
-            output: utility_output(utility),
+            output: utility_output(utility).into(),
             ..parameters_within(statement, parameter_types, catalog, settings)?
         }),
     }

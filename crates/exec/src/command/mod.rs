@@ -219,13 +219,13 @@ pub(crate) fn allowed_read_only(statement: &Statement) -> bool {
 }
 
 /// The columns of a utility statement that yields rows.
-pub(crate) fn describe(statement: &Statement, session: &Session) -> SqlResult<Option<Vec<OutputColumn>>> {
+pub(crate) fn describe(statement: &Statement, session: &Session) -> SqlResult<Option<Arc<[OutputColumn]>>> {
     match statement {
-        Statement::Show(show) => Ok(Some(set::show_columns(show))),
-        Statement::Explain(_) => Ok(Some(vec![text_column("QUERY PLAN")])),
+        Statement::Show(show) => Ok(Some(set::show_columns(show).into())),
+        Statement::Explain(_) => Ok(Some([text_column("QUERY PLAN")].into())),
         Statement::Execute(execute) => session.describe_execute(execute),
         Statement::Fetch(fetch) => session.describe_fetch(fetch),
-        Statement::Call(call) => routine::describe_call(call, &session.state),
+        Statement::Call(call) => Ok(routine::describe_call(call, &session.state)?.map(Arc::from)),
         _ => Ok(None),
     }
 }

@@ -352,7 +352,7 @@ fn expand_star(
         range: 0..0,
     };
     let plan = internal::plan(&statement, "", context)?;
-    for output in &plan.output {
+    for output in plan.output.iter() {
         let mut parts = qualifier.clone();
         parts.push(output.name.as_str().into());
         targets.push(column(parts, false));

@@ -167,7 +167,7 @@ impl Session {
         Ok(CommandTag::Word("DECLARE CURSOR"))
     }
 
-    pub(crate) fn describe_fetch(&self, fetch: &Fetch) -> SqlResult<Option<Vec<OutputColumn>>> {
+    pub(crate) fn describe_fetch(&self, fetch: &Fetch) -> SqlResult<Option<Arc<[OutputColumn]>>> {
         if fetch.moves {
             return Ok(None);
         }

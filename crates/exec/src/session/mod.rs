@@ -373,7 +373,7 @@ impl Session {
         &mut self,
         name: &str,
         host: &mut dyn Host,
-    ) -> SqlResult<(Vec<ColumnType>, Option<Vec<OutputColumn>>)> {
+    ) -> SqlResult<(Vec<ColumnType>, Option<Arc<[OutputColumn]>>)> {
         let prepared = self.statement(name)?.clone();
         let plan = self.state.validate(&prepared, host)?;
         let columns = self.output_of(&plan.plan)?;
@@ -381,7 +381,7 @@ impl Session {
     }
 
     /// Describe of a portal: the columns if it yields rows, and the formats it was bound with.
-    pub fn describe_portal(&mut self, name: &str) -> SqlResult<(Option<Vec<OutputColumn>>, Vec<i16>)> {
+    pub fn describe_portal(&mut self, name: &str) -> SqlResult<(Option<Arc<[OutputColumn]>>, Vec<i16>)> {
         let portal = self.portal(name)?;
         let (plan, formats) = (portal.plan.clone(), portal.result_formats.clone());
         Ok((self.output_of(&plan.plan)?, formats))

@@ -98,7 +98,7 @@ impl Session {
     }
 
     /// The columns a plan yields, or None if it yields no rows. Utilities are described by what runs them.
-    pub(super) fn output_of(&self, plan: &Plan) -> SqlResult<Option<Vec<OutputColumn>>> {
+    pub(super) fn output_of(&self, plan: &Plan) -> SqlResult<Option<Arc<[OutputColumn]>>> {
         match &plan.body {
             PlanBody::Query(_) => Ok(plan.returns_rows.then(|| plan.output.clone())),
             PlanBody::Utility(statement) => command::describe(statement, self),
@@ -303,7 +303,7 @@ impl SessionState {
                 .plan
                 .output
                 .iter()
-                .zip(&cached.plan.output)
+                .zip(cached.plan.output.iter())
                 .any(|(a, b)| a.ty != b.ty)
         {
             // PostgreSQL refuses for protocol-level statements; the client's idea of the row would be wrong.

@@ -51,7 +51,7 @@ impl Session {
         self.statement(name).cloned()
     }
 
-    pub(crate) fn describe_execute(&self, execute: &ast::Execute) -> SqlResult<Option<Vec<OutputColumn>>> {
+    pub(crate) fn describe_execute(&self, execute: &ast::Execute) -> SqlResult<Option<Arc<[OutputColumn]>>> {
         let prepared = self.named(&execute.name)?;
         self.output_of(&prepared.current().plan)
     }

@@ -154,7 +154,7 @@ pub fn optimize(bound: Bound, folder: Option<&dyn ConstantFolder>) -> SqlResult<
     Ok(Plan {
         body: PlanBody::Query(Box::new(query)),
         parameters,
-        output,
+        output: output.into(),
         returns_rows,
         dependencies,
         relations: accesses,

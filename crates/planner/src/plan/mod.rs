@@ -25,8 +25,9 @@ pub struct Plan {
     pub body: PlanBody,
     /// Types of $1.., as declared or inferred.
     pub parameters: Vec<ColumnType>,
-    /// Columns of the result; empty where the statement returns no rows.
-    pub output: Vec<OutputColumn>,
+    /// Columns of the result; empty where the statement returns no rows. Shared: a description of them is asked for with
+    /// every execution by many drivers.
+    pub output: Arc<[OutputColumn]>,
     /// True where the statement yields a row set (SELECT, RETURNING, SHOW, EXPLAIN, ...), even of zero columns.
     pub returns_rows: bool,
     pub dependencies: Vec<Dependency>,
@@ -43,7 +44,7 @@ impl Plan {
         Plan {
             body: PlanBody::Utility(Arc::new(Statement::Unsupported("empty statement"))),
             parameters: Vec::new(),
-            output: Vec::new(),
+            output: Arc::default(),
             returns_rows: false,
             dependencies: Vec::new(),
             relations: Vec::new(),
