@@ -281,6 +281,13 @@ impl Numeric {
 
     /// Without trailing zeros: SQL's `trim_scale()`.
     pub fn trim_scale(&self) -> Numeric {
+        if let Repr::Small { scale, value } = &self.0 {
+            let (mut scale, mut value) = (*scale, *value);
+            while scale > 0 && value % 10 == 0 {
+                (scale, value) = (scale - 1, value / 10);
+            }
+            return Numeric(Repr::Small { scale, value });
+        }
         self.map_decimal(|decimal| {
             let scale = decimal.min_scale();
             decimal.with_dscale(scale)

@@ -173,7 +173,7 @@ impl Numeric {
 
     /// Fifteen significant digits, as PostgreSQL converts: the digits a decimal survives a double with.
     pub fn from_f64(value: f64) -> Numeric {
-        Numeric::from_float(value, format_args!("{value:.14e}"))
+        short_decimal(value).unwrap_or_else(|| Numeric::from_float(value, format_args!("{value:.14e}")))
     }
 
     /// Six significant digits.
@@ -210,11 +210,16 @@ impl Numeric {
         {
             return Ok(self.clone());
         }
+        if let Repr::Small { scale: own, value } = &self.0
+            && let Some(fitted) = fit_small(*own as i32, *value, precision, scale)
+        {
+            return Ok(fitted);
+        }
         self.apply_precision_scale(precision, scale)
     }
 
     fn apply_precision_scale(&self, precision: i32, scale: i32) -> SqlResult<Numeric> {
-        let field = format_args!("A field with precision {precision}, scale {scale}").to_string();
+        let field = format_args!("A field with precision {precision}, scale {scale}");
         let failure = |detail: String| {
             Err(SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow").detail(detail))
         };
@@ -237,6 +242,31 @@ impl Numeric {
             _ => Ok(Numeric::from_decimal(rounded)),
         }
     }
+}
+
+/// `value / 10^own`, rounded to `scale` decimals; None: it is for the long way to find out whether and why not.
+fn fit_small(own: i32, value: i64, precision: i32, scale: i32) -> Option<Numeric> {
+    if !(0..=SMALL_SCALE_MAX).contains(&scale) || precision > SMALL_SCALE_MAX {
+        return None;
+    }
+    let power = POW10[own.abs_diff(scale) as usize] as i128;
+    let rounded = match own > scale {
+        true => divide_half_away(value as i128, power),
+        false => value as i128 * power,
+    };
+    (rounded.unsigned_abs() < POW10[precision as usize].unsigned_abs().into())
+        .then(|| Numeric::from_scaled_i64(rounded as i64, scale))
+}
+
+/// A double that is the nearest one to a number of at most four decimals and fifteen digits in all: that number. Fifteen
+/// digits survive a double (C's DBL_DIG), so these are the digits that printing it with fifteen would find.
+fn short_decimal(value: f64) -> Option<Numeric> {
+    const DIGITS_END: f64 = 1e15;
+    [(2, 1e2), (4, 1e4)].into_iter().find_map(|(scale, power)| {
+        let scaled = (value * power).round();
+        (scaled.abs() < DIGITS_END && scaled / power == value)
+            .then(|| Numeric::from_scaled_i64(scaled as i64, scale).trim_scale())
+    })
 }
 
 /// The common case: at most 18 digits, no exponent.

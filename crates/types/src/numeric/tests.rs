@@ -527,3 +527,75 @@ fn roots_and_logarithms_of_small_numbers() {
     }
     begins(number("4e-1990").sqrt(), &format!("0.{}2", "0".repeat(994)));
 }
+
+/// The short ways of small numbers do what the long ones do, on edges and on random numbers.
+#[test]
+fn short_ways_are_the_long_ones() {
+    let mut random = Prng::new(20);
+    let edges = [
+        0,
+        1,
+        -1,
+        9,
+        10,
+        9_999,
+        10_000,
+        100_000_000,
+        i64::MAX,
+        i64::MIN,
+        i64::MIN + 1,
+    ];
+    for round in 0..20_000 {
+        let value = match edges.get(round / 19) {
+            Some(&edge) => edge,
+            None => (random.next_u64() as i64) >> random.below(64),
+        };
+        let small = Numeric::from_scaled_i64(value, (round % 19) as i32);
+        let big = Numeric(Repr::Big(Box::new(small.to_decimal().expect("finite"))));
+        let (mut short, mut long) = (Vec::new(), Vec::new());
+        small.write_binary(&mut short);
+        big.write_binary(&mut long);
+        assert_eq!(short, long, "{small}");
+        assert_eq!(
+            small.trim_scale().to_string(),
+            big.trim_scale().to_string(),
+            "{small}"
+        );
+        let precision = 1 + random.below(24) as i32;
+        let scale = random.below(precision as u64 + 1) as i32;
+        let typmod = ((precision << 16) | scale) + 4;
+        let text =
+            |fitted: SqlResult<Numeric>| fitted.map(|number| number.to_string()).map_err(|e| e.to_string());
+        assert_eq!(
+            text(small.apply_typmod(typmod)),
+            text(big.apply_typmod(typmod)),
+            "{small} as numeric({precision},{scale})"
+        );
+    }
+}
+
+/// Doubles that came of short decimals, their neighbours, and any others.
+#[test]
+fn doubles_have_fifteen_digits() {
+    let mut random = Prng::new(21);
+    for round in 0..60_000u64 {
+        let digits = (random.next_u64() >> random.below(64)) as i64 as f64;
+        let value = match round % 4 {
+            0 => digits / 100.0,
+            1 => -digits / 10_000.0,
+            2 => (digits / 100.0).next_up(),
+            _ => f64::from_bits(random.next_u64()),
+        };
+        if !value.is_finite() {
+            continue;
+        }
+        let long = Numeric::parse(&format!("{value:.14e}"))
+            .expect("digits")
+            .trim_scale();
+        assert_eq!(
+            Numeric::from_f64(value).to_string(),
+            long.to_string(),
+            "{value:e}"
+        );
+    }
+}

@@ -19,6 +19,7 @@ impl Numeric {
             }
         };
         let decimal = match &self.0 {
+            Repr::Small { scale, value } if write_small(*scale, *value, out) => return,
             Repr::NaN => return special(SIGN_NAN, out),
             Repr::PositiveInfinity => return special(SIGN_POSITIVE_INFINITY, out),
             Repr::NegativeInfinity => return special(SIGN_NEGATIVE_INFINITY, out),
@@ -81,4 +82,35 @@ impl Numeric {
             decimal.normalised().truncated(*dscale as i32),
         ))
     }
+}
+
+/// Writes `value / 10^scale` without making a `Decimal` of it; false: its base-10,000 digits do not fit the arithmetic.
+fn write_small(scale: u8, value: i64, out: &mut Vec<u8>) -> bool {
+    /// Base-10,000 digits of any u64.
+    const GROUPS: usize = 5;
+    let blank = (4 - scale % 4) % 4;
+    let Some(mut rest) = value.unsigned_abs().checked_mul(10u64.pow(blank.into())) else {
+        return false;
+    };
+    let mut groups = [0u16; GROUPS];
+    let mut count = 0;
+    while rest > 0 {
+        groups[count] = (rest % 10_000) as u16;
+        rest /= 10_000;
+        count += 1;
+    }
+    let trailing = groups[..count].iter().take_while(|&&group| group == 0).count();
+    let weight = match count {
+        0 => 0,
+        _ => count as i16 - ((scale + blank) / 4) as i16 - 1,
+    };
+    let sign = if value < 0 { SIGN_NEGATIVE } else { SIGN_POSITIVE };
+    out.extend(((count - trailing) as u16).to_be_bytes());
+    out.extend(weight.to_be_bytes());
+    out.extend(sign.to_be_bytes());
+    out.extend(u16::from(scale).to_be_bytes());
+    for group in groups[trailing..count].iter().rev() {
+        out.extend(group.to_be_bytes());
+    }
+    true
 }
