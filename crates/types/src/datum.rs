@@ -192,6 +192,14 @@ impl Datum {
     #[inline]
     pub fn try_clone(&self) -> SqlResult<Datum> {
         match self {
+            Datum::Int4(value) => Ok(Datum::Int4(*value)),
+            Datum::Int8(value) => Ok(Datum::Int8(*value)),
+            other => other.try_clone_any(),
+        }
+    }
+
+    fn try_clone_any(&self) -> SqlResult<Datum> {
+        match self {
             Datum::Text(value) if value.len() >= work::GRAIN_BYTES => copy_text(value).map(Datum::Text),
             Datum::Bytea(value) if value.len() >= work::GRAIN_BYTES => {
                 let mut copy = work::bytes_buffer(value.len())?;

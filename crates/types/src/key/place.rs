@@ -86,7 +86,15 @@ pub fn widens(key: Oid, wide: Oid) -> bool {
 }
 
 /// The place of a value, not null, whose type [`fit`]s the key's. `zone` is the session's.
+#[inline]
 pub fn place(value: Datum, key: ColumnType, zone: &TimeZone) -> Place {
+    match (&value, key.oid) {
+        (Datum::Int4(_), oid::INT4) | (Datum::Int8(_), oid::INT8) | (Datum::Text(_), _) => Place::At(value),
+        _ => place_other(value, key, zone),
+    }
+}
+
+fn place_other(value: Datum, key: ColumnType, zone: &TimeZone) -> Place {
     match (&value, key.oid) {
         (Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_), oid::INT2 | oid::INT4 | oid::INT8) => {
             among_integers(value.as_i64().expect("an integer"), key.oid)
