@@ -12,6 +12,7 @@
 //! A deferred check is queued without a probe: nobody is locked or waited for before it fires (`after`).
 //! Leaves out: MATCH PARTIAL.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use mote_common::error::state;
@@ -34,6 +35,9 @@ use crate::expr::{convert, equal, equal_rows};
 use crate::node::index_scan::has_key;
 use crate::query::runtime::{Runtime, find_index};
 use crate::row_codec::{ColumnCodec, append_key};
+
+/// Most keys fit; a longer one grows.
+const KEY_BYTES_USUAL: usize = 64;
 
 /// The foreign keys that a written relation takes part in.
 pub(crate) struct ForeignKeys {
@@ -400,7 +404,7 @@ impl OwnKey {
         by_snapshot: bool,
         runtime: &mut Runtime<'_, '_>,
     ) -> SqlResult<bool> {
-        let (mut key, mut scratch, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut key, mut scratch, mut rows) = (Vec::with_capacity(KEY_BYTES_USUAL), Vec::new(), Vec::new());
         for (column, &(position, ty)) in referenced
             .index
             .key_program
@@ -410,10 +414,10 @@ impl OwnKey {
         {
             let own = self.types[position];
             let value = match own.oid == ty.oid {
-                true => values[position].clone(),
+                true => Cow::Borrowed(&values[position]),
                 // A value that the referenced type cannot hold is nobody's key.
                 false => match convert(runtime, &values[position], own, ColumnType::new(ty.oid), false) {
-                    Ok(value) => value,
+                    Ok(value) => Cow::Owned(value),
                     Err(_) => return Ok(false),
                 },
             };
