@@ -1,7 +1,5 @@
 //! Messages to the client, appended to the write buffer.
 
-use std::io::Write as _;
-
 use mote_common::SqlError;
 use mote_common::error::Severity;
 use mote_exec::host::OutputColumn;
@@ -124,7 +122,7 @@ pub fn copy_done(out: &mut Vec<u8>) {
 
 pub fn command_complete(out: &mut Vec<u8>, tag: CommandTag) {
     message(out, b'C', |out| {
-        write!(out, "{tag}").expect("writing to memory");
+        tag.write(out);
         out.push(0);
     });
 }
