@@ -7,13 +7,13 @@ use mote_sql::access::{RelationAccess, privilege};
 use mote_sql::catalog::{CatalogView, Relation, RelationKind};
 use mote_sql::routine::{Routine, RoutineKind};
 
+use crate::catalog_store::SessionCatalog;
 use crate::catalog_store::stored::StoredSchema;
-use crate::session::SessionState;
 
 /// Checks what a plan needs.
 #[inline]
-pub(crate) fn check_plan(session: &SessionState, plan: &Plan) -> SqlResult<()> {
-    if session.superuser {
+pub(crate) fn check_plan(session: &SessionCatalog, plan: &Plan) -> SqlResult<()> {
+    if session.identity.superuser {
         return Ok(());
     }
     for access in &plan.relations {
@@ -26,9 +26,9 @@ pub(crate) fn check_plan(session: &SessionState, plan: &Plan) -> SqlResult<()> {
 }
 
 /// Checks that the current user may execute a routine.
-pub(crate) fn check_routine(session: &SessionState, routine: &Routine) -> SqlResult<()> {
+pub(crate) fn check_routine(session: &SessionCatalog, routine: &Routine) -> SqlResult<()> {
     require_schema(session, routine.schema_oid, privilege::USAGE)?;
-    if may_execute(session, routine, session.user_oid) {
+    if may_execute(session, routine, session.identity.user_oid) {
         return Ok(());
     }
     let kind = match routine.kind {
@@ -39,7 +39,7 @@ pub(crate) fn check_routine(session: &SessionState, routine: &Routine) -> SqlRes
 }
 
 /// True if the role may execute the routine: everybody may, until something is granted or revoked.
-pub(crate) fn may_execute(session: &SessionState, routine: &Routine, role: Oid) -> bool {
+pub(crate) fn may_execute(session: &SessionCatalog, routine: &Routine, role: Oid) -> bool {
     if routine.acl.is_empty() {
         return true;
     }
@@ -48,16 +48,16 @@ pub(crate) fn may_execute(session: &SessionState, routine: &Routine, role: Oid) 
 }
 
 /// Checks what a plan needs of one relation.
-pub(crate) fn check_relation(session: &SessionState, access: &RelationAccess) -> SqlResult<()> {
+pub(crate) fn check_relation(session: &SessionCatalog, access: &RelationAccess) -> SqlResult<()> {
     // Tables below a parent are locked, but nothing is asked of them.
     if access.privileges == 0 {
         return Ok(());
     }
-    let Some(relation) = session.catalog.relation(access.relation) else {
+    let Some(relation) = session.relation(access.relation) else {
         return Ok(());
     };
     let role = if access.check_as == Oid::INVALID {
-        session.user_oid
+        session.identity.user_oid
     } else {
         access.check_as
     };
@@ -87,7 +87,7 @@ pub(crate) fn denied(kind: &str, name: &str) -> SqlError {
 }
 
 /// True if the role, a role it is a member of, or PUBLIC holds every wanted privilege.
-pub(crate) fn has_privileges(session: &SessionState, relation: &Relation, role: Oid, wanted: u32) -> bool {
+pub(crate) fn has_privileges(session: &SessionCatalog, relation: &Relation, role: Oid, wanted: u32) -> bool {
     // Built-in relations may be read by everybody.
     if relation.oid < Oid::FIRST_USER {
         return wanted & !privilege::SELECT == 0;
@@ -96,34 +96,35 @@ pub(crate) fn has_privileges(session: &SessionState, relation: &Relation, role: 
 }
 
 /// What the role may do with a relation of users.
-fn privileges_of(session: &SessionState, relation: &Relation, role: Oid) -> u32 {
+fn privileges_of(session: &SessionCatalog, relation: &Relation, role: Oid) -> u32 {
     let defaults = relation.acl.is_empty();
     let items = relation.acl.iter().map(|item| (item.grantee, item.privileges));
     held(session, role, relation.owner, defaults, items)
 }
 
 /// Checks that the current user holds one of the wanted privileges on a sequence.
-pub(crate) fn check_sequence(session: &SessionState, sequence: &Relation, wanted: u32) -> SqlResult<()> {
-    if session.superuser || privileges_of(session, sequence, session.user_oid) & wanted != 0 {
+pub(crate) fn check_sequence(session: &SessionCatalog, sequence: &Relation, wanted: u32) -> SqlResult<()> {
+    if session.identity.superuser || privileges_of(session, sequence, session.identity.user_oid) & wanted != 0
+    {
         return Ok(());
     }
     Err(denied("sequence", &sequence.name))
 }
 
 /// Checks a privilege of the current user on a schema.
-pub(crate) fn require_schema(session: &SessionState, schema: Oid, wanted: u32) -> SqlResult<()> {
-    let catalog = session.catalog.current();
+pub(crate) fn require_schema(session: &SessionCatalog, schema: Oid, wanted: u32) -> SqlResult<()> {
+    let catalog = session.current();
     let Some(entry) = catalog.schemas.get(&schema) else {
         return Ok(());
     };
-    if schema_privileges(session, &entry.object, session.user_oid) & wanted == wanted {
+    if schema_privileges(session, &entry.object, session.identity.user_oid) & wanted == wanted {
         return Ok(());
     }
     Err(denied("schema", &entry.object.name))
 }
 
 /// What a role may do with a schema of users.
-pub(crate) fn schema_privileges(session: &SessionState, schema: &StoredSchema, role: Oid) -> u32 {
+pub(crate) fn schema_privileges(session: &SessionCatalog, schema: &StoredSchema, role: Oid) -> u32 {
     // A schema nobody granted anything on has its defaults: everybody may use the one that databases begin with.
     let defaults = schema.acl.is_empty();
     let default = (defaults && schema.name == PUBLIC_SCHEMA).then_some((Oid::INVALID, privilege::USAGE));
@@ -136,8 +137,8 @@ pub(crate) fn schema_privileges(session: &SessionState, schema: &StoredSchema, r
 }
 
 /// Whether a role may make schemas in the session's database: its owner may.
-pub(crate) fn may_create_schemas(session: &SessionState, database: Oid, role: Oid) -> bool {
-    let catalog = session.catalog.current();
+pub(crate) fn may_create_schemas(session: &SessionCatalog, database: Oid, role: Oid) -> bool {
+    let catalog = session.current();
     let owner = catalog
         .databases
         .get(&database)
@@ -151,7 +152,7 @@ pub(crate) const PUBLIC_SCHEMA: &str = "public";
 /// What a role, the roles it is a member of, and PUBLIC hold together. `defaults`: nobody has changed the list yet, so
 /// that the owner has everything.
 fn held(
-    session: &SessionState,
+    session: &SessionCatalog,
     role: Oid,
     owner: Oid,
     defaults: bool,
@@ -169,9 +170,8 @@ fn held(
         .fold(0, |held, (_, privileges)| held | privileges)
 }
 
-fn is_superuser(session: &SessionState, role: Oid) -> bool {
+fn is_superuser(session: &SessionCatalog, role: Oid) -> bool {
     session
-        .catalog
         .current()
         .roles
         .get(&role)
@@ -179,16 +179,16 @@ fn is_superuser(session: &SessionState, role: Oid) -> bool {
 }
 
 /// Whether the current user is the role, a member of it, or a superuser.
-pub(crate) fn is_member(session: &SessionState, role: Oid) -> bool {
-    session.superuser || memberships(session, session.user_oid).contains(&role)
+pub(crate) fn is_member(session: &SessionCatalog, role: Oid) -> bool {
+    session.identity.superuser || memberships(session, session.identity.user_oid).contains(&role)
 }
 
 /// To give something to a role one must be a member of it.
-pub(crate) fn require_member(session: &SessionState, role: Oid) -> SqlResult<()> {
+pub(crate) fn require_member(session: &SessionCatalog, role: Oid) -> SqlResult<()> {
     if is_member(session, role) {
         return Ok(());
     }
-    let catalog = session.catalog.current();
+    let catalog = session.current();
     let name = catalog
         .roles
         .get(&role)
@@ -201,8 +201,8 @@ pub(crate) fn require_member(session: &SessionState, role: Oid) -> SqlResult<()>
 }
 
 /// The role and all roles it belongs to, directly or through others.
-pub(crate) fn memberships(session: &SessionState, role: Oid) -> Vec<Oid> {
-    let catalog = session.catalog.current();
+pub(crate) fn memberships(session: &SessionCatalog, role: Oid) -> Vec<Oid> {
+    let catalog = session.current();
     let mut roles = vec![role];
     let mut next = 0;
     while let Some(&current) = roles.get(next) {

@@ -721,7 +721,7 @@ impl Connection {
         };
         let mut session = Session::new(&shared.database, identity)?;
         self.wire.charge_to(session.state.memory.clone());
-        self.place = Some(shared.registry.enter(session.state.superuser)?);
+        self.place = Some(shared.registry.enter(session.state.identity().superuser)?);
         let timeout_s = shared.config.authentication_timeout.as_secs().max(1) as i64;
         let facts = [
             ("max_connections", shared.registry.maximum().to_string()),

@@ -1,7 +1,7 @@
 //! Objects of users: schemas, relations, roles, databases, as rows of one engine table.
 //!
 //! Read in this order: `stored` (what a row holds), `catalog` (one immutable state of everything; `partitions` for its part of a
-//! description), `revision` (which state of an object a statement began with), `store` (the
+//! description), `identity` (who asks), `revision` (which state of an object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
 //! own changes), `prepared` (the changes of a transaction that has no session any more).
 //!
@@ -11,6 +11,7 @@
 //! tables and indexes, which the engine keeps in its table 1 within the same transaction.
 
 mod catalog;
+mod identity;
 mod routine;
 pub(crate) mod partitions;
 pub(crate) mod prepared;
@@ -26,6 +27,7 @@ mod types;
 pub mod stored;
 
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
+pub use identity::Identity;
 pub use revision::Revision;
 pub use session::SessionCatalog;
 pub use store::CatalogStore;

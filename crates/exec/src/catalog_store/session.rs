@@ -17,6 +17,7 @@ use mote_sql::routine::Routine;
 use mote_types::catalog::user::{Entered, UserType, is_user_type, without};
 
 use super::catalog::{Catalog, RelationEntry};
+use super::identity::Identity;
 use super::store::{CatalogStore, PUBLISHING};
 use super::stored::StoredObject;
 use super::temporary::{PG_TEMP, Temporary};
@@ -45,9 +46,7 @@ pub struct SessionCatalog {
     system: &'static dyn SystemRelations,
     pub database: Oid,
     pub database_name: String,
-    pub user: String,
-    pub user_oid: Oid,
-    pub session_user: String,
+    pub identity: Identity,
     /// As in the setting, `$user` not resolved.
     pub search_path: Vec<String>,
     /// The tables that the running trigger function sees besides.
@@ -84,9 +83,7 @@ impl SessionCatalog {
             system,
             database: Oid::INVALID,
             database_name: String::new(),
-            user: String::new(),
-            user_oid: Oid::INVALID,
-            session_user: String::new(),
+            identity: Identity::default(),
             search_path: Vec::new(),
             transition_tables: TransitionNames::default(),
             cached,
@@ -170,7 +167,7 @@ impl SessionCatalog {
         }
         let made = self
             .temporary
-            .make_schema(self.store.allocate_oid(), pid, self.user_oid);
+            .make_schema(self.store.allocate_oid(), pid, self.identity.user_oid);
         self.forget_cached();
         made
     }
@@ -386,7 +383,7 @@ impl SessionCatalog {
         }
         for schema in &self.search_path {
             path.push(match schema.as_str() {
-                "$user" => self.user.clone(),
+                "$user" => self.identity.user.clone(),
                 PG_TEMP => match temporary {
                     Some(name) => name.to_string(),
                     None => continue,
@@ -583,15 +580,15 @@ impl CatalogView for SessionCatalog {
     }
 
     fn current_user(&self) -> String {
-        self.user.clone()
+        self.identity.user.clone()
     }
 
     fn current_user_oid(&self) -> Oid {
-        self.user_oid
+        self.identity.user_oid
     }
 
     fn session_user(&self) -> String {
-        self.session_user.clone()
+        self.identity.session_user.clone()
     }
 
     fn generation(&self) -> u64 {

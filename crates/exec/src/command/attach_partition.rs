@@ -299,7 +299,7 @@ fn add_partition_check(
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let facts = Facts::new(context.session, context.database.engine());
+    let facts = Facts::new(context.session.reader(), context.database.engine());
     let Some(expression) = partitions::constraint_definition(&facts, Oid(table.oid)) else {
         return Ok(());
     };

@@ -27,7 +27,7 @@ pub(super) fn steps(cluster: &Cluster, text: &str, in_block: bool) -> SqlResult<
                 let owner = Oid(entry.stored.owner);
                 let clustered = entry.stored.indexes.iter().find(|index| index.clustered);
                 if let Some(index) = clustered.map(|index| index.oid)
-                    && privileges::is_member(context.session, owner)
+                    && privileges::is_member(&context.session.catalog, owner)
                 {
                     let oid = Oid(entry.stored.oid);
                     steps.add(move |_, context| cluster_known(oid, index, context));
@@ -153,7 +153,7 @@ fn cluster_partitions(
             continue;
         };
         belonging.push(index);
-        let owned = privileges::is_member(context.session, Oid(entry.stored.owner));
+        let owned = privileges::is_member(&context.session.catalog, Oid(entry.stored.owner));
         if entry.stored.partitioning.is_none() && owned {
             steps.add(move |_, context| cluster_known(partition, index, context));
         }
@@ -172,7 +172,7 @@ fn cluster_known(table: Oid, index: u32, context: &mut StatementContext<'_>) -> 
     let Some(position) = table.indexes.iter().position(|known| known.oid == index) else {
         return Ok(());
     };
-    if table.kind != StoredKind::Table || !privileges::is_member(context.session, Oid(table.owner)) {
+    if table.kind != StoredKind::Table || !privileges::is_member(&context.session.catalog, Oid(table.owner)) {
         return Ok(());
     }
     mark(&mut table, Some(position));

@@ -171,7 +171,7 @@ fn on_role(name: &str, text: Option<String>, context: &mut StatementContext<'_>)
     let entry = catalog
         .role_by_name(name)
         .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")))?;
-    if Oid(entry.object.oid) != context.session.user_oid {
+    if Oid(entry.object.oid) != context.session.identity().user_oid {
         role::require_role_admin("must have CREATEROLE privilege", context)?;
     }
     let mut stored = entry.object.clone();
@@ -188,7 +188,7 @@ fn on_database(name: &str, text: Option<String>, context: &mut StatementContext<
         context.host.notice(warning);
         return Ok(());
     };
-    if !privileges::is_member(context.session, Oid(entry.object.owner)) {
+    if !privileges::is_member(&context.session.catalog, Oid(entry.object.owner)) {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
             format!("must be owner of database {name}"),

@@ -38,7 +38,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
         }
         return Err(schema::already_exists(&create.name.name));
     }
-    let owner = context.session.user_oid.0;
+    let owner = context.session.identity().user_oid.0;
     let mut table = schema::new_relation(
         schema_oid,
         &create.name.name,

@@ -42,7 +42,7 @@ pub(super) fn run(
         ));
     }
     let columns = view::columns_of(query.output(), &create.columns)?;
-    let owner = context.session.user_oid.0;
+    let owner = context.session.identity().user_oid.0;
     let mut table = schema::new_relation(
         schema_oid,
         &create.name.name,

@@ -51,7 +51,7 @@ pub(super) fn create(create: &CreateEnum, context: &mut StatementContext<'_>) ->
         oid: oid.0,
         schema: schema_oid.0,
         name: name.name.to_string(),
-        owner: context.session.user_oid.0,
+        owner: context.session.identity().user_oid.0,
         labels,
         acl: Vec::new(),
         comment: None,

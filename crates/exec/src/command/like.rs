@@ -31,7 +31,7 @@ fn source(copied: &TableLike, context: &mut StatementContext<'_>) -> SqlResult<S
         privileges: privilege::SELECT,
         check_as: Oid::INVALID,
     };
-    privileges::check_relation(context.session, &access)?;
+    privileges::check_relation(&context.session.catalog, &access)?;
     Ok(entry.stored.clone())
 }
 

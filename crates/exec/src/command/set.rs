@@ -76,7 +76,7 @@ pub(super) fn set_within(set: &SetVariable, context: &mut StatementContext<'_>) 
     if is_identity(name) || name.starts_with("transaction_") {
         return Err(SqlError::unsupported(format_args!("SET {name} in a function")));
     }
-    Settings::check_may_set(name, context.session.superuser)?;
+    Settings::check_may_set(name, context.session.identity().superuser)?;
     let depth = context.session.savepoint_depth;
     let reported = context.session.settings.set(name, &text, set.local, depth)?;
     context.session.settings_changed();
@@ -103,7 +103,7 @@ fn assign(session: &mut Session, name: &str, value: &str, local: bool, host: &mu
         }
         _ => {}
     }
-    Settings::check_may_set(name, session.state.superuser)?;
+    Settings::check_may_set(name, session.state.identity().superuser)?;
     let depth = session.state.savepoint_depth;
     let state = &mut session.state;
     let mut reported = Vec::new();

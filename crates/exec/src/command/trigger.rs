@@ -143,8 +143,13 @@ fn check_relation(create: &CreateTrigger, entry: &RelationEntry) -> SqlResult<()
 }
 
 fn require_trigger_privilege(entry: &RelationEntry, context: &StatementContext<'_>) -> SqlResult<()> {
-    let user = context.session.user_oid;
-    if privileges::has_privileges(context.session, &entry.described, user, privilege::TRIGGER) {
+    let user = context.session.identity().user_oid;
+    if privileges::has_privileges(
+        &context.session.catalog,
+        &entry.described,
+        user,
+        privilege::TRIGGER,
+    ) {
         return Ok(());
     }
     let kind = match entry.stored.kind {
@@ -278,7 +283,7 @@ fn function(name: &QualifiedName, context: &StatementContext<'_>) -> SqlResult<O
             format!("function {}() does not exist", shown()),
         ));
     };
-    privileges::check_routine(context.session, routine)?;
+    privileges::check_routine(&context.session.catalog, routine)?;
     if routine.result.ty.oid != oid::TRIGGER {
         return Err(wrong_result());
     }
@@ -489,7 +494,7 @@ fn has_foreign_keys(table: &StoredRelation, context: &StatementContext<'_>) -> b
 
 /// What looks after foreign keys are the system's triggers.
 fn require_superuser(table: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
-    if context.session.superuser {
+    if context.session.identity().superuser {
         return Ok(());
     }
     let message = format!(

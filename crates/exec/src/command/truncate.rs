@@ -144,9 +144,9 @@ fn check_allowed(relation: &StoredRelation, context: &StatementContext<'_>) -> S
         ));
     }
     let described = context.relation(Oid(relation.oid));
-    let user = context.session.user_oid;
-    let allowed =
-        described.is_some_and(|d| privileges::has_privileges(context.session, &d, user, privilege::TRUNCATE));
+    let user = context.session.identity().user_oid;
+    let allowed = described
+        .is_some_and(|d| privileges::has_privileges(&context.session.catalog, &d, user, privilege::TRUNCATE));
     if allowed {
         Ok(())
     } else {

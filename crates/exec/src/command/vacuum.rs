@@ -123,7 +123,7 @@ fn expand(
 /// Owners of the table or the database may; others are told.
 fn may_run(entry: &RelationEntry, vacuum: bool, context: &mut StatementContext<'_>) -> bool {
     let owner = Oid(entry.stored.owner);
-    if privileges::is_member(context.session, owner) || schema::owns_database(context) {
+    if privileges::is_member(&context.session.catalog, owner) || schema::owns_database(context) {
         return true;
     }
     let word = if vacuum { "vacuum" } else { "analyze" };

@@ -63,7 +63,7 @@ pub(super) fn create(
     let catalog = context.session.catalog.current();
     let existing = catalog.name(schema_oid, &create.name.name);
     let Some(existing) = existing else {
-        let owner = context.session.user_oid.0;
+        let owner = context.session.identity().user_oid.0;
         let mut view = schema::new_relation(
             schema_oid,
             &create.name.name,

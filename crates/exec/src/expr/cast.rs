@@ -14,8 +14,7 @@ use crate::catalog_store::SessionCatalog;
 use crate::name_text::split_name;
 use crate::query::runtime::Runtime;
 use crate::routine_text;
-use crate::session::SessionState;
-use crate::views::{Facts, names};
+use crate::views::{Facts, Reader, names};
 
 pub struct Cast {
     argument: Expression,
@@ -106,7 +105,12 @@ pub(crate) fn convert(
         && let Datum::Oid(value) = value
     {
         let engine = runtime.database().engine();
-        let name = Datum::from(reg_output(runtime.session(), engine, Oid(*value), from.oid));
+        let name = Datum::from(reg_output(
+            runtime.session().reader(),
+            engine,
+            Oid(*value),
+            from.oid,
+        ));
         return cast(
             &name,
             ColumnType::TEXT,
@@ -237,11 +241,11 @@ fn names_builtins(schema: &Option<String>) -> bool {
 }
 
 /// The text form of a `reg*` value: the name, or the number where nothing bears it.
-pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty: Oid) -> String {
+pub(crate) fn reg_output(session: Reader<'_>, engine: &Engine, value: Oid, ty: Oid) -> String {
     if value == Oid::INVALID {
         return "-".into();
     }
-    let catalog = &session.catalog;
+    let catalog = session.catalog;
     let name = match ty {
         oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
         // A modifier of -1 would print `bpchar` for `character`.

@@ -48,7 +48,7 @@ pub fn body(name: &str) -> Option<Body> {
 }
 
 fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {
-    Facts::new(runtime.session(), runtime.database().engine())
+    Facts::new(runtime.session().reader(), runtime.database().engine())
 }
 
 /// One row per privilege: grantor, grantee, its name, whether it may be passed on.

@@ -44,7 +44,7 @@ pub fn body(name: &str) -> Option<Body> {
 }
 
 pub(super) fn require_superuser(runtime: &Runtime<'_, '_>, site: &CallSite) -> SqlResult<()> {
-    if runtime.session().superuser {
+    if runtime.session().identity().superuser {
         return Ok(());
     }
     Err(SqlError::new(

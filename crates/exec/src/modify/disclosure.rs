@@ -64,8 +64,15 @@ impl Disclosure {
 /// May the current user read all columns of the relation?
 pub(crate) fn may_read(relation: Oid, runtime: &Runtime<'_, '_>) -> bool {
     let session = runtime.session();
-    let reads = |relation: &Relation| has_privileges(session, relation, session.user_oid, privilege::SELECT);
-    session.superuser
+    let reads = |relation: &Relation| {
+        has_privileges(
+            &session.catalog,
+            relation,
+            session.identity().user_oid,
+            privilege::SELECT,
+        )
+    };
+    session.identity().superuser
         || session
             .catalog
             .entry(relation)

@@ -102,7 +102,7 @@ impl<'c> Frame<'c> {
             bound = Some(bind_call(call, expression.text(), catalog, Some(&names)));
         });
         let bound = bound.expect("the host runs the work")?;
-        privileges::check_routine(context.session, &bound.routine)?;
+        privileges::check_routine(&context.session.catalog, &bound.routine)?;
         Ok(bound)
     }
 

@@ -95,7 +95,7 @@ impl Statement {
     fn prepared(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<Prepared>> {
         let known = self.prepared.lock().clone();
         if let Some(prepared) = known
-            && prepared.user == context.session.user_oid
+            && prepared.user == context.session.identity().user_oid
             && prepared.plan_key == context.session.settings.plan_key()
         {
             return Ok(prepared);
@@ -116,7 +116,7 @@ impl Statement {
         let mut plan = context.session.validate(&prepared, context.host)?;
         let mut rounds = PlanningRounds::default();
         loop {
-            crate::privileges::check_plan(context.session, &plan.plan)?;
+            crate::privileges::check_plan(&context.session.catalog, &plan.plan)?;
             let partitions = plan.partition_locks.iter().flat_map(PartitionLocks::all);
             for (table, mode) in plan.locks.iter().copied().chain(partitions) {
                 loop {

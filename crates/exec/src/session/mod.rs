@@ -38,7 +38,7 @@ use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
 use crate::activity::Activity;
-use crate::catalog_store::SessionCatalog;
+use crate::catalog_store::{Identity, SessionCatalog};
 use crate::database::Database;
 use crate::host::Host;
 use crate::memory::{self, row_bytes};
@@ -46,11 +46,11 @@ use crate::modify::after::DeferredEvents;
 use crate::routine::RoutineState;
 use crate::settings::{Settings, Severity};
 use crate::signals::SessionSignals;
+use crate::views::SessionObjects;
 use block::{BlockState, TransactionBlock};
 pub(crate) use notifications::Interest;
 pub use notifications::SessionNotifications;
 use objects::NamedStatement;
-pub use objects::SessionObjects;
 pub use portal::{BindTarget, Portal, PortalState, Prepared};
 use portals::Portals;
 pub use procedure::BodyContext;
@@ -129,10 +129,15 @@ impl Session {
             ))
         })?;
         catalog.database = Oid(target.object.oid);
-        catalog.database_name = identity.database.clone();
-        catalog.user = identity.user.clone();
-        catalog.user_oid = Oid(role.object.oid);
-        catalog.session_user = identity.user.clone();
+        catalog.database_name = identity.database;
+        catalog.identity = Identity {
+            user: identity.user.clone(),
+            user_oid: Oid(role.object.oid),
+            superuser: role.object.superuser,
+            session_user: identity.user.clone(),
+            authenticated_user: Oid(role.object.oid),
+            definers: 0,
+        };
         let mut settings = Settings::new();
         settings.set_fact("session_authorization", &identity.user);
         settings.set_fact("is_superuser", if role.object.superuser { "on" } else { "off" });
@@ -155,13 +160,7 @@ impl Session {
         Ok(Session {
             state: SessionState {
                 pid: identity.pid,
-                user: identity.user.clone(),
-                user_oid: Oid(role.object.oid),
-                session_user: identity.user,
-                authenticated_user: Oid(role.object.oid),
                 objects: SessionObjects::default(),
-                superuser: role.object.superuser,
-                database_name: identity.database,
                 settings,
                 catalog,
                 sequences: SequenceValues::default(),
@@ -211,7 +210,7 @@ impl Session {
         if crate::settings::is_identity(name) {
             self.state.check_identity(name, value)?;
         }
-        Settings::check_may_set(name, self.state.superuser)?;
+        Settings::check_may_set(name, self.state.identity().superuser)?;
         self.state.settings.set_initial(name, value)?;
         self.state.settings_changed();
         Ok(())

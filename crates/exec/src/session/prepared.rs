@@ -69,7 +69,7 @@ impl Session {
             ));
         }
         let note = PreparedNote {
-            owner: self.state.user_oid,
+            owner: self.state.identity().user_oid,
             database: self.state.catalog.database,
             prepared_us: self.state.clock_us(),
         };
@@ -150,7 +150,7 @@ impl Session {
         let Some(note) = PreparedNote::of(info) else {
             return Ok(());
         };
-        if note.owner != self.state.user_oid && !self.state.superuser {
+        if note.owner != self.state.identity().user_oid && !self.state.identity().superuser {
             return Err(SqlError::new(
                 state::INSUFFICIENT_PRIVILEGE,
                 "permission denied to finish prepared transaction",

@@ -589,9 +589,9 @@ impl Session {
         mut reported: Vec<crate::settings::Reported>,
         host: &mut dyn Host,
     ) {
-        let was_superuser = self.state.superuser;
+        let was_superuser = self.state.identity().superuser;
         self.state.settings_changed();
-        if self.state.superuser != was_superuser {
+        if self.state.identity().superuser != was_superuser {
             reported.extend(self.state.settings.report_of("is_superuser"));
         }
         for setting in reported {

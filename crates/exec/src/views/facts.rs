@@ -3,20 +3,41 @@
 use std::sync::Arc;
 
 use mote_common::Oid;
-use mote_engine::Engine;
+use mote_engine::{Engine, Transaction};
 use mote_sql::catalog::{Column, IndexDescription, Relation};
 use mote_sql::routine::Routine;
 use mote_types::{ColumnType, FormatSettings};
 
+use super::session_objects::SessionObjects;
 use crate::activity::Activity;
 use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, StoredSchema};
-use crate::catalog_store::{Catalog, TypeEntry};
-use crate::session::SessionState;
+use crate::catalog_store::{Catalog, SessionCatalog, TypeEntry};
+use crate::directory::SessionDirectory;
+use crate::settings::Settings;
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
+
+/// The session that reads.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    pub catalog: &'a SessionCatalog,
+    pub settings: &'a Settings,
+    pub objects: &'a SessionObjects,
+    pub transaction_start_us: i64,
+    pub pid: u32,
+    pub activity: &'a Arc<Activity>,
+}
+
+/// What a statement that reads a relation made by code gives for it.
+pub struct Source<'a> {
+    pub session: Reader<'a>,
+    pub transaction: &'a Transaction,
+    pub engine: &'a Engine,
+    pub directory: &'a SessionDirectory,
+}
 
 pub struct Facts<'a> {
     pub catalog: Arc<Catalog>,
-    pub session: &'a SessionState,
+    pub session: Reader<'a>,
     pub engine: &'a Engine,
     /// The sessions that the host registered.
     pub sessions: Vec<(u32, Arc<Activity>)>,
@@ -37,7 +58,7 @@ pub struct KnownIndex<'f> {
 }
 
 impl<'a> Facts<'a> {
-    pub fn new(session: &'a SessionState, engine: &'a Engine) -> Facts<'a> {
+    pub fn new(session: Reader<'a>, engine: &'a Engine) -> Facts<'a> {
         Facts {
             catalog: session.catalog.current(),
             session,
@@ -56,7 +77,7 @@ impl<'a> Facts<'a> {
     }
 
     pub fn database_name(&self) -> &str {
-        &self.session.database_name
+        &self.session.catalog.database_name
     }
 
     /// Schemas of users in this database, in order of OIDs.

@@ -19,6 +19,7 @@ pub(crate) mod names;
 pub(crate) mod partition_text;
 mod row;
 mod rows;
+mod session_objects;
 pub(crate) mod text;
 pub(crate) mod updatable;
 #[cfg(test)]
@@ -31,13 +32,14 @@ use mote_common::{Oid, SqlResult};
 use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
-use crate::context::StatementContext;
+use crate::host::Host;
 use crate::system_schemas::{INFORMATION_SCHEMA, SystemRelations, is_system_schema};
 use definition::RowFunction;
-pub(crate) use facts::Facts;
+pub(crate) use facts::{Facts, Reader, Source};
 pub(crate) use rows::descriptions::{find as find_comment, find_shared as find_shared_comment};
 pub(crate) use rows::partitions;
 pub(crate) use rows::routines::{Shown, shown as shown_routine};
+pub use session_objects::{CursorFacts, PreparedFacts, SessionObjects};
 
 /// The relations that are made by code.
 pub static TABLES: Tables = Tables;
@@ -49,29 +51,30 @@ impl Tables {
     pub(crate) fn rows(
         &self,
         relation: Oid,
-        context: &mut StatementContext<'_>,
+        source: &Source<'_>,
+        host: &mut dyn Host,
     ) -> SqlResult<Vec<Vec<Datum>>> {
         // Locks, sessions, prepared transactions, numbers of sequences: they tell how far others have got.
-        context.transaction.note_view();
+        source.transaction.note_view();
         let Some(entry) = REGISTRY.by_oid.get(&relation) else {
-            if let Some(rows) = context.session.catalog.transition_tables.rows(relation) {
+            if let Some(rows) = source.session.catalog.transition_tables.rows(relation) {
                 return Ok(rows);
             }
-            let facts = Facts::new(context.session, context.database.engine());
+            let facts = Facts::new(source.session, source.engine);
             return rows::relations::sequence_state(&facts, relation);
         };
         match entry.rows {
             Some(make) => {
                 let facts = Facts {
-                    sessions: context.database.sessions().list(),
-                    ..Facts::new(context.session, context.database.engine())
+                    sessions: source.directory.list(),
+                    ..Facts::new(source.session, source.engine)
                 };
                 if entry.relation.schema_oid != INFORMATION_SCHEMA {
                     return make(&facts);
                 }
                 // It tells which views can be written through: for that they are bound.
                 let mut result = Ok(Vec::new());
-                context.host.on_large_stack(&mut || result = make(&facts));
+                host.on_large_stack(&mut || result = make(&facts));
                 result
             }
             None => Ok(Vec::new()),

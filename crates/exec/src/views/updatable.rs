@@ -6,7 +6,7 @@ use mote_common::Oid;
 use mote_sql::catalog::{CatalogView, RelationKind};
 
 use super::shown_as_view;
-use crate::session::SessionState;
+use crate::catalog_store::SessionCatalog;
 
 // The numbers of PostgreSQL's CmdType.
 const UPDATE: i32 = 1 << 2;
@@ -55,14 +55,14 @@ impl Events {
 }
 
 /// What the relation of this number lets statements do; nothing, if there is none.
-pub fn of(relation: Oid, session: &SessionState) -> Events {
-    let Some(relation) = session.catalog.relation(relation) else {
+pub fn of(relation: Oid, catalog: &SessionCatalog) -> Events {
+    let Some(relation) = catalog.relation(relation) else {
         return Events::None;
     };
     match relation.kind {
         RelationKind::Table => Events::All,
         RelationKind::Virtual if !shown_as_view(relation.oid) => Events::All,
-        RelationKind::View => match mote_sql::bind::updatable_columns(&relation, &session.catalog) {
+        RelationKind::View => match mote_sql::bind::updatable_columns(&relation, catalog) {
             Ok(columns) => Events::View(columns),
             Err(_) => Events::None,
         },

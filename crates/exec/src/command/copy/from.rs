@@ -100,7 +100,7 @@ fn lock_target(name: &ast::RelationName, context: &mut StatementContext<'_>) -> 
         privileges: privilege::INSERT,
         check_as: mote_common::Oid::INVALID,
     };
-    privileges::check_relation(context.session, &access)?;
+    privileges::check_relation(&context.session.catalog, &access)?;
     let wrong = |message: String| SqlError::new(state::WRONG_OBJECT_TYPE, message);
     match relation.kind {
         RelationKind::Table => Ok(relation),

@@ -154,7 +154,7 @@ pub(in super::super) fn owner(
 ) -> SqlResult<CommandTag> {
     let entry = find_own(&alter.object, alter.kind, context)?;
     let new = schema::role_oid(&alter.owner, context)?;
-    privileges::require_member(context.session, new)?;
+    privileges::require_member(&context.session.catalog, new)?;
     change(&entry, context, |routine| {
         acl::change_owner(&mut routine.acl, routine.owner, new.0);
         routine.owner = new.0;

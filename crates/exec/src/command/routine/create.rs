@@ -168,7 +168,7 @@ fn define(
             .collect(),
         body,
         standard_body,
-        owner: context.session.user_oid.0,
+        owner: context.session.identity().user_oid.0,
         acl: Vec::new(),
         comment: None,
     })

@@ -192,7 +192,7 @@ pub(in super::super) fn require_owner(
     routine: &StoredRoutine,
     context: &StatementContext<'_>,
 ) -> SqlResult<()> {
-    if privileges::is_member(context.session, Oid(routine.owner)) {
+    if privileges::is_member(&context.session.catalog, Oid(routine.owner)) {
         return Ok(());
     }
     let kind = if routine.procedure {

@@ -85,7 +85,7 @@ fn bound_with_arguments(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<(BoundCall, Vec<Datum>)> {
     let bound = internal::on_large_stack(context, |session| bind(call, session))?;
-    privileges::check_routine(context.session, &bound.routine)?;
+    privileges::check_routine(&context.session.catalog, &bound.routine)?;
     let mut arguments = Vec::with_capacity(bound.arguments.len());
     let snapshot = context.transaction.snapshot();
     let mut values = Values::default();

@@ -36,7 +36,7 @@ pub fn activity(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         .map(|(pid, activity)| row(*pid, activity))
         .collect();
     if facts.sessions.iter().all(|&(pid, _)| pid != own.pid) {
-        rows.insert(0, row(own.pid, &own.activity));
+        rows.insert(0, row(own.pid, own.activity));
     }
     Ok(rows)
 }
@@ -63,7 +63,9 @@ fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str
         user.and_then(|user| facts.role_name(user)),
         &doing.application,
     ];
-    if !facts.session.superuser && !facts.is_member(facts.session.user_oid, doing.user) {
+    if !facts.session.catalog.identity.superuser
+        && !facts.is_member(facts.session.catalog.identity.user_oid, doing.user)
+    {
         row.extend(std::iter::repeat_n(NULL, 13));
         row.push(Datum::text(HIDDEN_QUERY));
         row.push(NULL);

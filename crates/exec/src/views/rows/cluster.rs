@@ -89,7 +89,7 @@ pub fn tablespaces(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 const HIDDEN_PASSWORD: &str = "********";
 
 fn superuser_only(facts: &Facts<'_>, table: &str) -> SqlResult<()> {
-    if facts.session.superuser {
+    if facts.session.catalog.identity.superuser {
         return Ok(());
     }
     Err(SqlError::new(

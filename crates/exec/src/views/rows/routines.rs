@@ -124,11 +124,11 @@ fn specific_name(routine: &Routine) -> String {
 
 /// Routines that the user owns or may execute.
 fn accessible<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = &'f Routine> {
-    let session = facts.session;
+    let catalog = facts.session.catalog;
     facts
         .routines()
         .into_iter()
-        .filter(|routine| may_execute(session, routine, session.user_oid))
+        .filter(|routine| may_execute(catalog, routine, catalog.identity.user_oid))
 }
 
 /// Rows of information_schema.routines.
@@ -171,7 +171,7 @@ pub fn routines(facts: &Facts<'_>) -> Vec<Vec<Datum>> {
         ]);
         let is_sql = routine.language == "sql";
         // The body is its owner's business.
-        let body = is_member(facts.session, routine.owner).then_some(&routine.body);
+        let body = is_member(facts.session.catalog, routine.owner).then_some(&routine.body);
         row.extend(row![
             if is_sql { "SQL" } else { "EXTERNAL" },
             body,
@@ -241,7 +241,7 @@ pub fn parameters(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
                 NULL,
                 NULL,
                 (position + 1).to_string(),
-                is_member(facts.session, routine.owner)
+                is_member(facts.session.catalog, routine.owner)
                     .then(|| argument.default.clone())
                     .flatten(),
             ]);
@@ -254,7 +254,7 @@ pub fn parameters(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 /// pg_get_function_arguments and its kin.
 pub fn shown(facts: &Facts<'_>, oid: Oid, what: Shown) -> Option<String> {
     let routine = facts.routine(oid)?;
-    let catalog = &facts.session.catalog;
+    let catalog = facts.session.catalog;
     match what {
         Shown::Arguments => Some(text::arguments(routine, catalog)),
         Shown::IdentityArguments => Some(text::identity_arguments(routine, catalog)),

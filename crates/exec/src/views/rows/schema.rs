@@ -23,7 +23,14 @@ pub fn yes_or_no(value: bool) -> &'static str {
 
 /// Whether the user may do anything with the relation.
 pub fn is_accessible(facts: &Facts<'_>, relation: &Relation) -> bool {
-    (0..7).any(|bit| has_privileges(facts.session, relation, facts.session.user_oid, 1 << bit))
+    (0..7).any(|bit| {
+        has_privileges(
+            facts.session.catalog,
+            relation,
+            facts.session.catalog.identity.user_oid,
+            1 << bit,
+        )
+    })
 }
 
 /// Tables and views of users that the session may see.
@@ -74,7 +81,7 @@ pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             &relation.schema,
             &relation.name,
             kind,
-            updatable::of(relation.oid, facts.session).is_insertable(),
+            updatable::of(relation.oid, facts.session.catalog).is_insertable(),
         ));
     }
     Ok(rows)
@@ -85,7 +92,7 @@ pub fn views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         .filter(|known| known.stored.kind == StoredKind::View)
         .map(|known| {
             let view = known.relation;
-            let events = updatable::of(view.oid, facts.session);
+            let events = updatable::of(view.oid, facts.session.catalog);
             row![
                 facts.database_name(),
                 &view.schema,
@@ -121,7 +128,9 @@ pub fn schemata(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let builtin = crate::views::builtin::BOOTSTRAP_ROLE;
     let mut rows = vec![line("pg_catalog", builtin), line("information_schema", builtin)];
     for schema in facts.schemas() {
-        if facts.session.superuser || schema.owner == facts.session.user_oid.0 {
+        if facts.session.catalog.identity.superuser
+            || schema.owner == facts.session.catalog.identity.user_oid.0
+        {
             rows.push(line(&schema.name, Oid(schema.owner)));
         }
     }
@@ -367,15 +376,17 @@ pub fn catalog_name(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 
 pub fn enabled_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let roles = facts.roles().into_iter();
-    let enabled = roles
-        .filter(|role| facts.session.superuser || facts.is_member(facts.session.user_oid, Oid(role.oid)));
+    let enabled = roles.filter(|role| {
+        facts.session.catalog.identity.superuser
+            || facts.is_member(facts.session.catalog.identity.user_oid, Oid(role.oid))
+    });
     Ok(enabled.map(|role| row![&role.name]).collect())
 }
 
 pub fn applicable_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
     let mut rows = Vec::new();
     for member in facts.roles() {
-        if !facts.is_member(facts.session.user_oid, Oid(member.oid)) {
+        if !facts.is_member(facts.session.catalog.identity.user_oid, Oid(member.oid)) {
             continue;
         }
         for &role in &member.member_of {

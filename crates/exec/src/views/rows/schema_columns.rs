@@ -19,7 +19,7 @@ pub fn columns(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
         }
     }
     for known in accessible(facts) {
-        let events = updatable::of(known.relation.oid, facts.session);
+        let events = updatable::of(known.relation.oid, facts.session.catalog);
         for (number, column) in live_columns(known.relation) {
             let updatable = events.column(number as usize - 1) && column.generated.is_none();
             rows.push(column_row(facts, known.relation, number, column, updatable));

@@ -73,7 +73,7 @@ fn numbers(value: &Datum) -> Vec<i64> {
 fn references_lead_somewhere() {
     let mut test = TestDatabase::with_schema();
     let engine = test.database.engine().clone();
-    let facts = Facts::new(&test.session.session().state, &engine);
+    let facts = Facts::new(test.session.session().state.reader(), &engine);
     let mut catalogs = Catalogs {
         facts,
         read: HashMap::new(),
