@@ -11,6 +11,7 @@ use mote_engine::{Engine, EngineConfig, OpenError, RevocationListener};
 
 use crate::backups::Backups;
 use crate::catalog_store::Revision;
+use crate::catalog_store::index_texts::Evaluation;
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, prepared, rows};
 use crate::directory::SessionDirectory;
@@ -84,8 +85,9 @@ impl Database {
         directory: &Path,
         config: EngineConfig,
         names: &InitialNames,
+        evaluation: &'static dyn Evaluation,
     ) -> Result<Arc<Database>, DatabaseError> {
-        Database::open_with_progress(directory, config, names, &mut |_| {})
+        Database::open_with_progress(directory, config, names, evaluation, &mut |_| {})
     }
 
     /// The same, telling how far recovery is.
@@ -93,9 +95,11 @@ impl Database {
         directory: &Path,
         config: EngineConfig,
         names: &InitialNames,
+        evaluation: &'static dyn Evaluation,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Arc<Database>, DatabaseError> {
-        Database::recover(mote_common::env::real::env(directory), config, names, progress)
+        let env = mote_common::env::real::env(directory);
+        Database::recover(env, config, names, evaluation, progress)
     }
 
     /// The same in any environment: the simulator's, or a test's.
@@ -103,18 +107,20 @@ impl Database {
         env: Env,
         config: EngineConfig,
         names: &InitialNames,
+        evaluation: &'static dyn Evaluation,
     ) -> Result<Arc<Database>, DatabaseError> {
-        Database::recover(env, config, names, &mut |_| {})
+        Database::recover(env, config, names, evaluation, &mut |_| {})
     }
 
     fn recover(
         env: Env,
         config: EngineConfig,
         names: &InitialNames,
+        evaluation: &'static dyn Evaluation,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Arc<Database>, DatabaseError> {
         let clock = env.clock.clone();
-        let expressions = crate::index_expressions::provider();
+        let expressions = evaluation.key_provider();
         let engine =
             Engine::open_with_progress(env, config, expressions, progress).map_err(DatabaseError::Engine)?;
         let mut objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
@@ -122,8 +128,8 @@ impl Database {
             rows::write_first(&engine, &first_objects(names)).map_err(DatabaseError::Catalog)?;
             objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
         }
-        let catalog = rows::build(&engine, objects).map_err(DatabaseError::Catalog)?;
-        let highest_prepared = prepared::highest_oid(&engine).map_err(DatabaseError::Catalog)?;
+        let catalog = rows::build(&engine, objects, evaluation).map_err(DatabaseError::Catalog)?;
+        let highest_prepared = prepared::highest_oid(&engine, evaluation).map_err(DatabaseError::Catalog)?;
         let started_us = clock.wall_us() - POSTGRES_EPOCH_UNIX_US;
         static INSTANCES: AtomicU64 = AtomicU64::new(0);
         let database = Arc::new(Database {

@@ -53,7 +53,7 @@ mod routine_text;
 mod catalog_change;
 mod command;
 mod catalog_store;
-mod index_expressions;
+pub mod index_keys;
 mod exported_snapshots;
 mod views;
 pub mod embedded;

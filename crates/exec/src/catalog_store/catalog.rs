@@ -17,8 +17,8 @@ use mote_sql::routine::Routine;
 use mote_types::ColumnType;
 use mote_types::catalog::user::{UserType, number_of};
 
+use super::index_texts::{self, Builtins, Evaluation, folded, stored_text};
 use super::routine::describe_routine;
-use crate::index_expressions::{self, Builtins, folded, stored_text};
 
 use super::stored::{
     StoredAction, StoredBound, StoredConstraintKind, StoredDatabase, StoredIndex, StoredInheritance,
@@ -57,8 +57,10 @@ pub struct TypeEntry {
     pub row: RowId,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Catalog {
+    /// For the texts of indexes.
+    evaluation: &'static dyn Evaluation,
     pub databases: HashMap<Oid, Entry<StoredDatabase>>,
     pub schemas: HashMap<Oid, Entry<StoredSchema>>,
     pub roles: HashMap<Oid, Entry<StoredRole>>,
@@ -78,6 +80,29 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// One without objects.
+    pub fn new(evaluation: &'static dyn Evaluation) -> Catalog {
+        Catalog {
+            evaluation,
+            databases: HashMap::new(),
+            schemas: HashMap::new(),
+            roles: HashMap::new(),
+            relations: HashMap::new(),
+            names: HashMap::new(),
+            index_owners: HashMap::new(),
+            children: HashMap::new(),
+            routines: HashMap::new(),
+            routine_names: HashMap::new(),
+            types: HashMap::new(),
+            type_names: HashMap::new(),
+        }
+    }
+
+    /// What evaluates the expressions of its indexes.
+    pub fn evaluation(&self) -> &'static dyn Evaluation {
+        self.evaluation
+    }
+
     pub fn relation(&self, oid: Oid) -> Option<&Arc<RelationEntry>> {
         self.relations.get(&oid)
     }
@@ -331,7 +356,7 @@ impl Catalog {
             return Ok(());
         };
         let (mut stored, row) = (entry.stored.clone(), entry.row);
-        bind_index_texts(&mut stored)?;
+        bind_index_texts(&mut stored, self.evaluation)?;
         self.put_relation(stored, row);
         Ok(())
     }
@@ -385,7 +410,9 @@ impl Catalog {
         super::partitions::describe(self, &stored, &mut relation)?;
         let plain = relation.clone();
         for index in &stored.indexes {
-            relation.indexes.push(describe_index(index, &plain)?);
+            relation
+                .indexes
+                .push(describe_index(index, &plain, self.evaluation)?);
         }
         self.relations.insert(
             oid,
@@ -474,14 +501,14 @@ impl Catalog {
 }
 
 /// Binds the texts of the relation's indexes, which its row does not hold.
-pub(super) fn bind_index_texts(stored: &mut StoredRelation) -> SqlResult<()> {
+pub(super) fn bind_index_texts(stored: &mut StoredRelation, evaluation: &dyn Evaluation) -> SqlResult<()> {
     if stored.indexes.iter().all(StoredIndex::is_plain) {
         return Ok(());
     }
     let relation = Arc::new(empty_description(stored));
     for index in &mut stored.indexes {
         let (expressions, predicate) = (index.expressions(), index.predicate.as_deref());
-        let bound = index_expressions::bind(&expressions, predicate, &relation, &Builtins)?;
+        let bound = index_texts::bind(&expressions, predicate, &relation, &Builtins, evaluation)?;
         index.bound = Arc::new(bound);
     }
     Ok(())
@@ -591,7 +618,11 @@ fn describe_action(action: StoredAction) -> ReferentialAction {
     }
 }
 
-fn describe_index(stored: &StoredIndex, relation: &Relation) -> SqlResult<IndexDescription> {
+fn describe_index(
+    stored: &StoredIndex,
+    relation: &Relation,
+    evaluation: &dyn Evaluation,
+) -> SqlResult<IndexDescription> {
     let lost = || {
         SqlError::internal(format!(
             "the expressions of index \"{}\" are not bound",
@@ -599,7 +630,7 @@ fn describe_index(stored: &StoredIndex, relation: &Relation) -> SqlResult<IndexD
         ))
     };
     let names = relation.quoted_column_names();
-    let shown = |expr: &Expr| (stored_text(expr, &names), folded(expr));
+    let shown = |expr: &Expr| (stored_text(expr, &names), folded(expr, evaluation));
     let mut expressions = stored.bound.expressions.iter();
     let mut keys = Vec::with_capacity(stored.keys.len());
     for key in &stored.keys {

@@ -1,6 +1,6 @@
 //! Objects of users: schemas, relations, roles, databases, as rows of one engine table.
 //!
-//! Read in this order: `stored` (what a row holds), `catalog` (one immutable state of everything; `partitions` for its part of a
+//! Read in this order: `stored` (what a row holds; `index_texts` for expressions of indexes), `catalog` (one immutable state of everything; `partitions` for its part of a
 //! description), `identity` (who asks), `revision` (which state of an object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
 //! own changes), `prepared` (the changes of a transaction that has no session any more).
@@ -12,6 +12,7 @@
 
 mod catalog;
 mod identity;
+pub mod index_texts;
 mod routine;
 pub(crate) mod partitions;
 pub(crate) mod prepared;

@@ -10,6 +10,7 @@ use mote_common::{Lsn, Oid, SqlResult};
 use mote_engine::{AbortOnPanic, Engine, PreparedWrite, SQL_CATALOG_TABLE, Table, Undecided};
 
 use super::catalog::{Catalog, bind_index_texts};
+use super::index_texts::Evaluation;
 use super::session::{Change, apply};
 use super::store::{CatalogStore, PUBLISHING, Publication};
 use super::stored::StoredObject;
@@ -29,7 +30,8 @@ pub(crate) fn begin_publication<'a>(
     engine: &Engine,
     undecided: &Undecided<'_>,
 ) -> SqlResult<Option<PreparedChanges<'a>>> {
-    let changes = changes(engine, undecided.writes_to(SQL_CATALOG_TABLE))?;
+    let evaluation = store.committed().evaluation();
+    let changes = changes(engine, undecided.writes_to(SQL_CATALOG_TABLE), evaluation)?;
     if changes.is_empty() {
         return Ok(None);
     }
@@ -55,11 +57,11 @@ impl PreparedChanges<'_> {
 }
 
 /// The highest OID that a prepared transaction has given to an object, or 0: after a restart new ones start above.
-pub(crate) fn highest_oid(engine: &Engine) -> SqlResult<u32> {
-    let mut catalog = Catalog::default();
+pub(crate) fn highest_oid(engine: &Engine, evaluation: &'static dyn Evaluation) -> SqlResult<u32> {
+    let mut catalog = Catalog::new(evaluation);
     let mut highest = 0;
     for writes in engine.prepared_writes_to(SQL_CATALOG_TABLE) {
-        for change in changes(engine, writes)? {
+        for change in changes(engine, writes, evaluation)? {
             if let Some((object, row)) = change.put {
                 catalog.put(object, row)?;
                 highest = highest.max(catalog.highest_oid());
@@ -69,18 +71,22 @@ pub(crate) fn highest_oid(engine: &Engine) -> SqlResult<u32> {
     Ok(highest)
 }
 
-fn changes(engine: &Engine, writes: Vec<PreparedWrite>) -> SqlResult<Vec<Change>> {
+fn changes(
+    engine: &Engine,
+    writes: Vec<PreparedWrite>,
+    evaluation: &dyn Evaluation,
+) -> SqlResult<Vec<Change>> {
     let table = catalog_table(engine)?;
-    let changes = writes.into_iter().map(|write| change(&table, write));
+    let changes = writes.into_iter().map(|write| change(&table, write, evaluation));
     changes.collect()
 }
 
-fn change(table: &Arc<Table>, write: PreparedWrite) -> SqlResult<Change> {
+fn change(table: &Arc<Table>, write: PreparedWrite, evaluation: &dyn Evaluation) -> SqlResult<Change> {
     let bytes = table.view(write.layout, &write.bytes).variable(0);
     let mut object = StoredObject::decode(bytes).map_err(|error| damaged(&error.to_string()))?;
     let oid: Oid = object.oid();
     if let StoredObject::Relation(relation) = &mut object {
-        bind_index_texts(relation)?;
+        bind_index_texts(relation, evaluation)?;
     }
     Ok(Change {
         oid,

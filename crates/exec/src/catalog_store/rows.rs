@@ -8,6 +8,7 @@ use mote_engine::{Access, BeginOptions, Engine, RowWriter, SQL_CATALOG_TABLE, Tr
 use std::sync::Arc;
 
 use super::catalog::Catalog;
+use super::index_texts::Evaluation;
 use super::stored::StoredObject;
 use crate::write_error;
 
@@ -53,8 +54,12 @@ pub(crate) fn write_first(engine: &Arc<Engine>, objects: &[StoredObject]) -> Sql
 }
 
 /// Makes the catalog of a set of objects.
-pub(crate) fn build(engine: &Engine, objects: Vec<(StoredObject, RowId)>) -> SqlResult<Catalog> {
-    let mut catalog = Catalog::default();
+pub(crate) fn build(
+    engine: &Engine,
+    objects: Vec<(StoredObject, RowId)>,
+    evaluation: &'static dyn Evaluation,
+) -> SqlResult<Catalog> {
+    let mut catalog = Catalog::new(evaluation);
     let mut described = Vec::new();
     for (object, row) in objects {
         if matches!(

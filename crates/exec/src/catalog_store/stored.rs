@@ -9,8 +9,8 @@ use mote_common::Oid;
 use mote_sql::access::AclItem;
 use serde::{Deserialize, Serialize};
 
+use super::index_texts::BoundIndex;
 use super::revision::Revision;
-use crate::index_expressions::BoundIndex;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum StoredObject {

@@ -15,7 +15,13 @@ pub(crate) fn database() -> Arc<Database> {
         memory_limit_bytes: 1 << 30,
         ..EngineConfig::default()
     };
-    Database::open_in(env, config, &InitialNames::default()).expect("a new database opens in memory")
+    Database::open_in(
+        env,
+        config,
+        &InitialNames::default(),
+        &crate::index_keys::EVALUATION,
+    )
+    .expect("a new database opens in memory")
 }
 
 /// A session of the first role in a database of its own.

@@ -183,7 +183,13 @@ fn definitions_survive_a_restart() {
             memory_limit_bytes: 256 << 20,
             ..Default::default()
         };
-        crate::database::Database::open_in(env(disk, 7).0, config, &Default::default()).expect("opens")
+        crate::database::Database::open_in(
+            env(disk, 7).0,
+            config,
+            &Default::default(),
+            &crate::index_keys::EVALUATION,
+        )
+        .expect("opens")
     };
     let database = open(&disk);
     let mut session = LocalSession::open(&database, "postgres", "postgres").expect("a session");

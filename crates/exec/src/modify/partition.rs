@@ -11,8 +11,8 @@ use mote_types::Datum;
 
 use super::disclosure::may_read;
 use super::{shown, with_detail};
+use crate::catalog_store::index_texts::is_call;
 use crate::expr::{Expression, compile};
-use crate::index_expressions::is_call;
 use crate::query::runtime::Runtime;
 
 /// A partition key as it is evaluated over a row.

@@ -18,6 +18,7 @@ pub(crate) fn database() -> Arc<Database> {
         env,
         mote_engine::EngineConfig::default(),
         &InitialNames::default(),
+        &crate::index_keys::EVALUATION,
     )
     .expect("a new database opens in memory");
     database.engine().start_background().expect("threads start");

@@ -216,6 +216,7 @@ fn prepare_error(error: PrepareError, gid: &str) -> SqlError {
 mod tests {
     use crate::command::test_support::session;
     use crate::embedded::LocalSession;
+    use crate::index_keys::EVALUATION;
 
     fn fails(session: &mut LocalSession, statement: &str) -> (String, String) {
         let error = session.query(statement).expect_err(statement);
@@ -318,7 +319,7 @@ mod tests {
             .query("begin; create table t (a int); create type mood as enum ('sad'); prepare transaction 'a'")
             .unwrap();
         let database = session.session().database().clone();
-        let highest = crate::catalog_store::prepared::highest_oid(database.engine()).unwrap();
+        let highest = crate::catalog_store::prepared::highest_oid(database.engine(), &EVALUATION).unwrap();
         session.query("create table next (a int)").unwrap();
         let next = "select 'next'::regclass::oid::int";
         let next = session.rows(next).unwrap()[0][0].clone().unwrap();

@@ -11,7 +11,7 @@ use mote_sql::catalog::{IndexKeyTarget, Relation};
 use mote_types::format::output_to_string;
 use mote_types::{ColumnType, Datum, FormatSettings, oid};
 
-use crate::index_expressions::is_call;
+use crate::catalog_store::index_texts::is_call;
 
 /// `pg_get_partkeydef`.
 pub(crate) fn partition_key(relation: &Relation, scheme: &PartitionScheme) -> String {

@@ -19,7 +19,7 @@ use mote_sql::expr::Expr;
 use super::builtin::operator_class;
 use super::facts::{Facts, KnownIndex};
 use super::names::class_name;
-use crate::index_expressions::mentions_user_type;
+use crate::catalog_store::index_texts::mentions_user_type;
 
 /// `schema.name`, quoted where needed.
 pub fn qualified(schema: &str, name: &str) -> String {
@@ -542,13 +542,36 @@ mod tests {
         }
     }
 
+    use mote_common::SqlResult;
+    use mote_types::Datum;
+
+    /// For texts in which nothing has to be evaluated.
+    struct NoLiterals;
+
+    impl mote_sql::expr::ConstantFolder for NoLiterals {
+        fn fold(&self, _: &Expr) -> Option<Datum> {
+            None
+        }
+    }
+
+    impl crate::catalog_store::index_texts::Evaluation for NoLiterals {
+        fn literal(&self, cast: &Expr) -> SqlResult<Datum> {
+            unreachable!("{cast:?}")
+        }
+
+        fn key_provider(&self) -> std::sync::Arc<dyn mote_engine::KeyExpressionProvider> {
+            unreachable!("no key is asked for")
+        }
+    }
+
     #[test]
     fn indexes_over_expressions() {
-        let catalog = &crate::index_expressions::Builtins;
+        let catalog = &crate::catalog_store::index_texts::Builtins;
         let table = crate::views::relation_by_name("pg_catalog", "pg_namespace").expect("exists");
         let texts = ["lower((nspname)::text)", "((oid)::bigint + 1)"];
         let bound =
-            crate::index_expressions::bind(&texts, Some("(oid > 5)"), &table, catalog).expect("binds");
+            crate::catalog_store::index_texts::bind(&texts, Some("(oid > 5)"), &table, catalog, &NoLiterals)
+                .expect("binds");
         let expression = |number: usize| {
             IndexKeyTarget::Expression(texts[number].into(), bound.expressions[number].clone())
         };

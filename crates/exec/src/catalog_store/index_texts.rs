@@ -1,32 +1,35 @@
-//! Expressions and predicates of indexes: how a definition keeps them, and how the engine gets them computed.
+//! Expressions and predicates of indexes as texts: what they mean, and how a definition keeps them.
 //!
 //! The engine asks for keys where there is no statement and no session: when it writes, prunes, recovers, and in
 //! `mote check`. What it keeps of an index is therefore complete in itself: the expressions as canonical SQL, and the names
 //! and types of the columns that they read, as they were when the index was made. Renaming a column changes nothing there;
 //! another type makes a new index.
 //!
-//! Promises: only immutable expressions, evaluated without a session, so that a row has the same key whenever one asks.
-//! Leaves out: which expressions CREATE INDEX takes (`command::index_keys`).
+//! Leaves out: how the engine gets keys computed (`crate::index_keys`), and which expressions CREATE INDEX takes
+//! (`command::index_keys`). What evaluates expressions stands above the catalog, which reaches it through [`Evaluation`].
 
-use std::cell::Cell;
 use std::sync::Arc;
 
-use mote_common::{Oid, SqlError, SqlResult};
-use mote_engine::{KeyColumn, KeyExpressionProvider, KeyExpressions, RowView};
+use mote_common::{Oid, SqlResult};
+use mote_engine::KeyExpressionProvider;
 use mote_planner::plan::deparse::deparse;
 use mote_sql::catalog::{CatalogView, Column, Relation};
-use mote_sql::expr::Expr;
-use mote_sql::expr::simplify;
+use mote_sql::expr::{ConstantFolder, Expr, simplify};
 use mote_sql::{RelationExpression, bind_expression_over_relation};
 use mote_types::catalog::user::without;
 use mote_types::{ColumnType, Datum};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog_store::stored::StoredRelation;
-use crate::expr::{Expression, FOLDER, compile};
+use super::stored::StoredRelation;
 use crate::host::run_on_large_stack;
-use crate::query::runtime::{Runtime, Values};
-use crate::row_codec::{ColumnCodec, append_key};
+
+/// What the texts of indexes ask of whoever evaluates expressions.
+pub trait Evaluation: ConstantFolder + Sync {
+    /// The value of a literal under a cast, as it is without a session.
+    fn literal(&self, cast: &Expr) -> SqlResult<Datum>;
+    /// What the engine gets its keys from.
+    fn key_provider(&self) -> Arc<dyn KeyExpressionProvider>;
+}
 
 /// What an index's texts mean, over the relation's row; not folded, so that it can be shown as it was written.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +44,7 @@ impl BoundIndex {
         self.expressions.is_empty() && self.predicate.is_none()
     }
 
-    fn parts(&self) -> impl Iterator<Item = &Expr> {
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
         self.expressions.iter().chain(&self.predicate)
     }
 
@@ -52,14 +55,14 @@ impl BoundIndex {
 }
 
 /// An expression as the planner compares it with those of a query.
-pub fn folded(expr: &Expr) -> Expr {
+pub fn folded(expr: &Expr, folder: &dyn ConstantFolder) -> Expr {
     let mut expr = expr.clone();
-    simplify(&mut expr, Some(&FOLDER));
+    simplify(&mut expr, Some(folder));
     expr
 }
 
 /// Columns that an expression over a relation's row reads, ascending.
-fn columns_of(expr: &Expr) -> Vec<u16> {
+pub fn columns_of(expr: &Expr) -> Vec<u16> {
     let mut columns = Vec::new();
     expr.any(&mut |part| {
         if let Expr::Column { index, .. } = part {
@@ -72,8 +75,8 @@ fn columns_of(expr: &Expr) -> Vec<u16> {
     columns
 }
 
-/// Literals whose meaning the session decides (`'today'::date`, `'t'::regclass`) become what they mean now.
-pub fn fix_literals(expr: &mut Expr, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+/// Literals whose meaning the session decides (`'today'::date`, `'t'::regclass`) become what `evaluate` says they mean now.
+pub fn fix_literals(expr: &mut Expr, evaluate: &mut dyn FnMut(&Expr) -> SqlResult<Datum>) -> SqlResult<()> {
     let mut failure = None;
     expr.rewrite(&mut |part| {
         let Expr::Cast {
@@ -85,7 +88,7 @@ pub fn fix_literals(expr: &mut Expr, runtime: &mut Runtime<'_, '_>) -> SqlResult
         if from.oid != mote_types::oid::UNKNOWN || !matches!(**argument, Expr::Constant(..)) {
             return None;
         }
-        match compile(part).and_then(|literal| literal.evaluate(&[], runtime)) {
+        match evaluate(part) {
             Ok(value) => Some(Expr::Constant(value, *ty)),
             Err(error) => {
                 failure.get_or_insert(error);
@@ -102,10 +105,11 @@ pub fn bind(
     predicate: Option<&str>,
     relation: &Arc<Relation>,
     catalog: &dyn CatalogView,
+    evaluation: &dyn Evaluation,
 ) -> SqlResult<BoundIndex> {
     let one = |text: &str, purpose| {
         let mut expr = bind_expression_over_relation(text, relation, purpose, None, catalog)?;
-        fix_literals(&mut expr, &mut Runtime::detached(&mut Values::default()))?;
+        fix_literals(&mut expr, &mut |cast| evaluation.literal(cast))?;
         Ok(expr)
     };
     let all = || {
@@ -130,7 +134,7 @@ pub fn stored_text(expr: &Expr, names: &[String]) -> String {
 }
 
 /// Whether an expression's text is the call of a function.
-pub(crate) fn is_call(text: &str) -> bool {
+pub fn is_call(text: &str) -> bool {
     text.ends_with(')') && !text.starts_with('(')
 }
 
@@ -141,18 +145,18 @@ pub fn mentions_user_type(text: &str) -> bool {
 
 /// What the engine keeps of an index's expressions: JSON, so that a later release can add fields.
 #[derive(Serialize, Deserialize)]
-struct Definition {
-    columns: Vec<DefinitionColumn>,
-    expressions: Vec<String>,
-    predicate: Option<String>,
+pub struct Definition {
+    pub columns: Vec<DefinitionColumn>,
+    pub expressions: Vec<String>,
+    pub predicate: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct DefinitionColumn {
-    position: u16,
-    name: String,
-    type_oid: u32,
-    typmod: i32,
+pub struct DefinitionColumn {
+    pub position: u16,
+    pub name: String,
+    pub type_oid: u32,
+    pub typmod: i32,
 }
 
 /// The definition that the engine keeps; None for an index of plain columns.
@@ -187,7 +191,7 @@ pub fn definition(
 }
 
 /// The relation that a definition speaks of, as far as it does.
-fn relation_of(definition: &Definition) -> Arc<Relation> {
+pub fn relation_of(definition: &Definition) -> Arc<Relation> {
     let mut columns: Vec<Column> = Vec::new();
     for known in &definition.columns {
         while columns.len() < known.position as usize {
@@ -247,127 +251,7 @@ impl CatalogView for Builtins {
     }
 }
 
-struct Provider;
-
-/// Compiles definitions for the engine.
-pub fn provider() -> Arc<dyn KeyExpressionProvider> {
-    Arc::new(Provider)
-}
-
-impl KeyExpressionProvider for Provider {
-    fn compile(&self, definition: &[u8]) -> SqlResult<Arc<dyn KeyExpressions>> {
-        let definition: Definition = serde_json::from_slice(definition).map_err(|error| {
-            SqlError::internal(format!("the definition of an index could not be read: {error}"))
-        })?;
-        let relation = relation_of(&definition);
-        let texts: Vec<&str> = definition.expressions.iter().map(String::as_str).collect();
-        let bound = bind(&texts, definition.predicate.as_deref(), &relation, &Builtins)?;
-        if let Some(part) = bound.parts().find(|part| !part.is_immutable()) {
-            let message = format!("an expression of an index is not immutable: {part:?}");
-            return Err(SqlError::internal(message));
-        }
-        let part = |expr: &Expr| Part::compile(expr, &relation);
-        Ok(Arc::new(Compiled {
-            columns: definition.columns.iter().map(|column| column.position).collect(),
-            width: relation.columns.len(),
-            expressions: bound.expressions.iter().map(part).collect::<SqlResult<_>>()?,
-            predicate: bound.predicate.as_ref().map(part).transpose()?,
-        }))
-    }
-}
-
-/// An expression with the columns it reads.
-struct Part {
-    columns: Box<[(usize, ColumnCodec)]>,
-    expression: Expression,
-    ty: ColumnType,
-}
-
-struct Compiled {
-    columns: Box<[u16]>,
-    width: usize,
-    expressions: Box<[Part]>,
-    predicate: Option<Part>,
-}
-
-/// Buffers of an evaluation.
-#[derive(Default)]
-struct Scratch {
-    row: Vec<Datum>,
-    values: Values,
-    bytes: Vec<u8>,
-}
-
-mote_common::per_thread! {
-    /// Taken out while it is used: an evaluation inside another would find none and begin with empty buffers.
-    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
-}
-
-fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
-    let mut scratch = SCRATCH.with(Cell::take).unwrap_or_default();
-    let result = work(&mut scratch);
-    SCRATCH.with(|kept| kept.set(Some(scratch)));
-    result
-}
-
-impl Part {
-    fn compile(expr: &Expr, relation: &Relation) -> SqlResult<Part> {
-        let codec = |position: u16| {
-            let position = position as usize;
-            (
-                position,
-                ColumnCodec::new(position, relation.columns[position].ty),
-            )
-        };
-        let expr = folded(expr);
-        Ok(Part {
-            columns: columns_of(&expr).into_iter().map(codec).collect(),
-            expression: compile(&expr)?,
-            ty: key_type(&expr),
-        })
-    }
-
-    fn evaluate(&self, width: usize, row: &RowView<'_>, scratch: &mut Scratch) -> SqlResult<Datum> {
-        scratch.row.resize(width, Datum::Null);
-        for (position, codec) in &self.columns {
-            scratch.row[*position] = codec.read(row);
-        }
-        let mut runtime = Runtime::detached(&mut scratch.values);
-        self.expression.evaluate(&scratch.row, &mut runtime)
-    }
-}
-
 /// The type of an expression's key: without a modifier, which the values of an expression need not obey.
 pub fn key_type(expr: &Expr) -> ColumnType {
     ColumnType::new(expr.ty().oid)
-}
-
-impl KeyExpressions for Compiled {
-    fn columns(&self) -> &[u16] {
-        &self.columns
-    }
-
-    fn append(
-        &self,
-        number: u16,
-        column: &KeyColumn,
-        row: &RowView<'_>,
-        key: &mut Vec<u8>,
-    ) -> SqlResult<bool> {
-        let part = &self.expressions[number as usize];
-        with_scratch(|scratch| {
-            let value = part.evaluate(self.width, row, scratch)?;
-            Ok(append_key(column, part.ty, &value, key, &mut scratch.bytes))
-        })
-    }
-
-    fn covers(&self, row: &RowView<'_>) -> SqlResult<bool> {
-        let Some(predicate) = &self.predicate else {
-            return Ok(true);
-        };
-        with_scratch(|scratch| {
-            let value = predicate.evaluate(self.width, row, scratch)?;
-            Ok(value.as_bool() == Some(true))
-        })
-    }
 }
