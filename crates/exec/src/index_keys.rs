@@ -14,12 +14,12 @@ use mote_sql::catalog::Relation;
 use mote_sql::expr::{ConstantFolder, Expr};
 use mote_types::{ColumnType, Datum};
 
-use crate::catalog_store::index_texts::{
-    Builtins, Definition, Evaluation, bind, columns_of, folded, key_type, relation_of,
-};
 use crate::expr::{Expression, FOLDER, compile};
 use crate::query::runtime::{Runtime, Values};
 use crate::row_codec::{ColumnCodec, append_key};
+use mote_catalog::catalog_store::index_texts::{
+    Builtins, Definition, Evaluation, bind, columns_of, folded, key_type, relation_of,
+};
 
 /// Hands the catalog and the engine the executor's evaluation.
 pub struct Evaluator;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use corosensei::Yielder;
 use mio::net::TcpStream;
+use mote_catalog::activity::Activity;
+use mote_catalog::directory::Nudge;
+use mote_catalog::host::terminated;
+use mote_catalog::settings::show_integer;
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult, work};
-use mote_exec::activity::Activity;
-use mote_exec::directory::Nudge;
-use mote_exec::host::terminated;
 use mote_exec::session::{ExecuteEnd, Session, SessionIdentity};
-use mote_exec::settings::show_integer;
 use mote_types::encoding::{Converter, binary_from_client};
 use mote_types::{ColumnType, Datum, input_binary, input_text};
 

@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use mote_catalog::database::{Database, InitialNames};
 use mote_common::env::overlay::OverlayDisk;
 use mote_common::env::{Env, real};
 use mote_engine::EngineConfig;
 use mote_engine::check::{Fault, FileReport, check_files, check_indexes};
 use mote_exec::check::{SqlFault, check_rows};
-use mote_exec::database::{Database, InitialNames};
 use mote_exec::index_keys::EVALUATION;
 use serde_json::{Value, json};
 

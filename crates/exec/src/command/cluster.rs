@@ -8,9 +8,9 @@ use mote_grammar::ast::{Cluster, Name, RelationName};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use crate::context::StatementContext;
 use crate::session::Steps;
+use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 
 pub(super) fn steps(cluster: &Cluster, text: &str, in_block: bool) -> SqlResult<Steps> {
     for option in &cluster.options {
@@ -146,7 +146,7 @@ fn cluster_partitions(
         let Some(entry) = context.session.catalog.entry(partition) else {
             continue;
         };
-        let attached = |index: &&crate::catalog_store::stored::StoredIndex| {
+        let attached = |index: &&mote_catalog::catalog_store::stored::StoredIndex| {
             index.parent.is_some_and(|parent| belonging.contains(&parent))
         };
         let Some(index) = entry.stored.indexes.iter().find(attached).map(|index| index.oid) else {

@@ -7,9 +7,9 @@ use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
 use super::{drop, privileges, role, routine, schema, user_type};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     // An empty text removes the comment, as NULL does.

@@ -30,7 +30,7 @@ pub(super) use insert::Sink;
 
 use super::schema;
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 use options::CopyOptions;
 
 pub(super) fn run(

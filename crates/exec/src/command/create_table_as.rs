@@ -8,10 +8,10 @@ use mote_grammar::ast::{CreateTableAs, ParsedStatement, Statement};
 use super::copy::Sink;
 use super::{create_table, internal, schema, temporary, view};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredKind, StoredObject};
 use crate::context::StatementContext;
 use crate::query::runtime::{Runtime, Values};
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredKind, StoredObject};
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn run(
     create: &CreateTableAs,

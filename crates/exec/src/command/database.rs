@@ -7,11 +7,11 @@ use mote_grammar::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionVa
 
 use super::{drop, privileges, schema};
 use crate::catalog_change::write;
-use crate::catalog_store::Revision;
-use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
 use crate::context::StatementContext;
-use crate::prepared_note::PreparedNote;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::Revision;
+use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
+use mote_catalog::prepared_note::PreparedNote;
+use mote_catalog::tag::CommandTag;
 
 /// The name space of database names among the reserved ones.
 const DATABASES: Oid = Oid(1262);

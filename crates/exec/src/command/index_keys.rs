@@ -21,13 +21,13 @@ use mote_types::catalog::user::is_enum;
 use mote_types::{ColumnType, oid};
 
 use super::internal;
-use crate::catalog_store::index_texts::{self, BoundIndex, fix_literals, key_type, stored_text};
-use crate::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredRelation};
 use crate::context::StatementContext;
 use crate::expr::compile;
 use crate::index_keys::EVALUATION;
 use crate::query::runtime::{Runtime, Values};
-use crate::views::builtin;
+use mote_catalog::catalog_store::index_texts::{self, BoundIndex, fix_literals, key_type, stored_text};
+use mote_catalog::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredRelation};
+use mote_catalog::views::builtin;
 
 /// Names that every table has columns by, though no index can be over them.
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];

@@ -13,10 +13,10 @@ use mote_grammar::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
 use super::create_index::Writers;
 use super::{drop, flag, privileges, rebuild, refuse_block, schema, unrecognized_option};
 use crate::catalog_change::write;
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::{StoredIndex, StoredObject, StoredRelation};
 use crate::context::StatementContext;
 use crate::session::Steps;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::{StoredIndex, StoredObject, StoredRelation};
 
 #[derive(Clone, Copy, Default)]
 struct Options {
@@ -126,7 +126,7 @@ fn table(
     // Whoever may not shall not make others wait behind him.
     let entry = schema::find_relation(name, context)?.ok_or_else(|| schema::undefined_table(name))?;
     schema::require_owner(&entry.stored, context)?;
-    if entry.stored.kind != crate::catalog_store::stored::StoredKind::Table {
+    if entry.stored.kind != mote_catalog::catalog_store::stored::StoredKind::Table {
         let message = format!("\"{}\" is not a table or materialized view", entry.stored.name);
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     }

@@ -15,9 +15,9 @@ use super::{
     user_type, view,
 };
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if routine::is_routine(rename.kind) {

@@ -9,12 +9,12 @@ use mote_grammar::ast::{
 
 use super::{drop as drop_object, grant, routine, schema};
 use crate::catalog_change::write;
-use crate::catalog_store::Revision;
-use crate::catalog_store::stored::{StoredObject, StoredRole, StoredSchema};
 use crate::context::StatementContext;
-use crate::settings;
-use crate::settings::Settings;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::Revision;
+use mote_catalog::catalog_store::stored::{StoredObject, StoredRole, StoredSchema};
+use mote_catalog::settings;
+use mote_catalog::settings::Settings;
+use mote_catalog::tag::CommandTag;
 
 /// The name space of role names among the reserved ones: roles belong to no schema.
 const ROLES: Oid = Oid(1260);
@@ -409,7 +409,7 @@ fn set_password(role: &mut StoredRole, option: &DefinitionOption, context: &mut 
             schema::notice(state::SUCCESSFUL_COMPLETION, message.into(), context);
             None
         }
-        Some(OptionValue::String(password)) => Some(crate::password::verifier_for(password)),
+        Some(OptionValue::String(password)) => Some(mote_catalog::password::verifier_for(password)),
         _ => None,
     };
 }

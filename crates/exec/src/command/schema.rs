@@ -12,15 +12,15 @@ use mote_sql::catalog::CatalogView;
 use super::{privileges, schema_elements};
 use crate::catalog_change::object_locks;
 use crate::catalog_change::write;
-use crate::catalog_store::Revision;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::Revision;
+use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredSchema,
 };
-use crate::catalog_store::{PG_TEMP, RelationEntry, sequence_lock};
-use crate::context::StatementContext;
-use crate::system_schemas::is_system_schema;
-use crate::tag::CommandTag;
-use crate::write_error;
+use mote_catalog::catalog_store::{PG_TEMP, RelationEntry, sequence_lock};
+use mote_catalog::system_schemas::is_system_schema;
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error;
 
 /// Stands for a schema as a whole among its names: no object has this one.
 const IN_USE: &str = "\0";

@@ -13,13 +13,13 @@ use mote_types::{ColumnType, oid};
 
 use super::schema;
 use crate::catalog_change::write;
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::{
-    StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation, StoredSequence,
-};
 use crate::context::StatementContext;
 use crate::expr::ask_sequence;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::{
+    StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation, StoredSequence,
+};
+use mote_catalog::tag::CommandTag;
 
 /// Options as written; the outer `None` is "not written".
 #[derive(Default)]

@@ -9,11 +9,11 @@ use mote_types::datetime::parse_time_zone;
 
 use super::text_column;
 use crate::context::StatementContext;
-use crate::host::Host;
 use crate::session::Session;
-use crate::settings::is_identity;
-use crate::settings::{self, SETTINGS, Settings};
-use crate::tag::CommandTag;
+use mote_catalog::host::Host;
+use mote_catalog::settings::is_identity;
+use mote_catalog::settings::{self, SETTINGS, Settings};
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host) -> SqlResult<CommandTag> {
     let reset = CommandTag::Word("RESET");

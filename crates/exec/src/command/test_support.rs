@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mote_common::env::sim::{self, SimDisk};
 use mote_engine::EngineConfig;
 
-use crate::database::{Database, InitialNames};
 use crate::embedded::LocalSession;
+use mote_catalog::database::{Database, InitialNames};
 
 /// A new, empty database.
 pub(crate) fn database() -> Arc<Database> {

@@ -16,13 +16,13 @@ use mote_types::oid;
 
 use super::{internal, privileges, schema, trigger_clones};
 use crate::catalog_change::write;
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::{
     StoredConstraintKind, StoredConstraintTrigger, StoredKind, StoredObject, StoredRelation, StoredTiming,
     StoredTrigger,
 };
-use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if create.or_replace && create.constraint {

@@ -9,14 +9,14 @@ use mote_sql::bind_truncate_triggers;
 
 use super::{inherit, internal, privileges, schema, sequence};
 use crate::catalog_change::write;
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::context::StatementContext;
 use crate::modify::after;
 use crate::modify::trigger::{Stage, StatementTriggers};
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::TriggerOperation;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
+use mote_catalog::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("TRUNCATE TABLE");
 

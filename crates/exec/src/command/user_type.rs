@@ -22,10 +22,10 @@ use super::routine::{Dependent, Search};
 use super::{acl, drop as drop_object, internal, privileges, routine, schema, view};
 use crate::catalog_change::object_locks;
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
-use crate::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
+use mote_catalog::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
+use mote_catalog::tag::CommandTag;
 
 const ALTER_TYPE: CommandTag = CommandTag::Word("ALTER TYPE");
 

@@ -10,11 +10,11 @@ use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
 
 use super::Expression;
-use crate::catalog_store::SessionCatalog;
-use crate::name_text::split_name;
 use crate::query::runtime::Runtime;
-use crate::routine_text;
-use crate::views::{Facts, Reader, names};
+use mote_catalog::catalog_store::SessionCatalog;
+use mote_catalog::name_text::split_name;
+use mote_catalog::routine_text;
+use mote_catalog::views::{Facts, Reader, names};
 
 pub struct Cast {
     argument: Expression,
@@ -182,7 +182,9 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
                 .or_else(|| catalog.index_oid(schema.as_deref(), &name))
         }
         oid::REGTYPE => regtype_input(text, catalog).ok(),
-        oid::REGNAMESPACE => crate::system_schemas::schema_oid(&name).or_else(|| catalog.schema_oid(&name)),
+        oid::REGNAMESPACE => {
+            mote_catalog::system_schemas::schema_oid(&name).or_else(|| catalog.schema_oid(&name))
+        }
         oid::REGROLE => catalog
             .current()
             .role_by_name(&name)
@@ -202,7 +204,7 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
 }
 
 /// `name(type, ..)`: a function by its name and the types of its inputs.
-fn procedure_lookup(text: &str, catalog: &crate::catalog_store::SessionCatalog) -> Option<Oid> {
+fn procedure_lookup(text: &str, catalog: &mote_catalog::catalog_store::SessionCatalog) -> Option<Oid> {
     let (name, arguments) = text.trim().strip_suffix(')')?.split_once('(')?;
     let (schema, name) = split_name(name.trim());
     let mut types = Vec::new();
@@ -250,7 +252,7 @@ pub(crate) fn reg_output(session: Reader<'_>, engine: &Engine, value: Oid, ty: O
         oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
         // A modifier of -1 would print `bpchar` for `character`.
         oid::REGTYPE => type_shape(value).map(|_| format_type(value, -2)),
-        oid::REGNAMESPACE => crate::system_schemas::schema_name(value)
+        oid::REGNAMESPACE => mote_catalog::system_schemas::schema_name(value)
             .map(str::to_string)
             .or_else(|| {
                 catalog

@@ -10,12 +10,12 @@ use mote_sql::expr::{SequenceCall, SessionValue};
 use mote_types::{ColumnType, Datum, datetime};
 
 use super::Expression;
-use crate::catalog_store::sequence_lock;
-use crate::catalog_store::stored::StoredSequence;
 use crate::context::StatementContext;
-use crate::privileges::check_sequence;
 use crate::query::runtime::Runtime;
-use crate::write_error;
+use mote_catalog::catalog_store::sequence_lock;
+use mote_catalog::catalog_store::stored::StoredSequence;
+use mote_catalog::privileges::check_sequence;
+use mote_catalog::write_error;
 
 pub(super) fn evaluate(
     value: SessionValue,

@@ -11,8 +11,8 @@ use mote_types::{Datum, oid};
 use super::set_returning::rows;
 use super::{Body, RowSource, array_of, oid as oid_value, text};
 use crate::query::runtime::Runtime;
-use crate::views::Facts;
-use crate::views::text::{acl_item, default_acl};
+use mote_catalog::views::Facts;
+use mote_catalog::views::text::{acl_item, default_acl};
 
 /// Names of the privileges in the order of their bits.
 const PRIVILEGE_NAMES: [(char, &str); 14] = [

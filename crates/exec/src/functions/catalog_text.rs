@@ -6,12 +6,12 @@ use mote_sql::catalog::CatalogView;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
-use crate::catalog_store::stored::StoredRelation;
 use crate::expr::reg_input;
-use crate::name_text::split_name;
 use crate::query::runtime::Runtime;
-use crate::routine_text;
-use crate::views::{
+use mote_catalog::catalog_store::stored::StoredRelation;
+use mote_catalog::name_text::split_name;
+use mote_catalog::routine_text;
+use mote_catalog::views::{
     Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
     updatable,
 };

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use super::{Body, CallSite, text};
 use crate::expr::reg_lookup;
-use crate::name_text::split_name;
-use crate::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 use crate::query::runtime::Runtime;
+use mote_catalog::name_text::split_name;
+use mote_catalog::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 
 pub fn body(name: &str) -> Option<Body> {
     let known = name.starts_with("pg_has_role_") || name.starts_with("has_") && name.contains("_privilege_");
@@ -200,7 +200,7 @@ fn database_of(runtime: &Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid
 fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
     let catalog = runtime.session().catalog.current();
     let known = |schema: &Oid| {
-        crate::system_schemas::schema_name(*schema).is_some() || catalog.schemas.contains_key(schema)
+        mote_catalog::system_schemas::schema_name(*schema).is_some() || catalog.schemas.contains_key(schema)
     };
     match value {
         Datum::Oid(schema) => Ok(Some(Oid(*schema)).filter(known)),

@@ -1,6 +1,6 @@
 //! The session, the server, advisory locks, sizes, the write-ahead log's positions.
 //!
-//! What shows the catalog as SQL text is in `catalog_text`, the text itself in `crate::views::text`.
+//! What shows the catalog as SQL text is in `catalog_text`, the text itself in `mote_catalog::views::text`.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -14,14 +14,14 @@ use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value, text,
 };
 use crate::context::StatementContext;
-use crate::directory::SessionDirectory;
 use crate::expr::reg_lookup;
-use crate::privileges;
 use crate::query::runtime::Runtime;
-use crate::settings::is_identity;
-use crate::settings::{self, SETTINGS, Settings, parse_bool};
-use crate::views::partitions;
-use crate::write_error;
+use mote_catalog::directory::SessionDirectory;
+use mote_catalog::privileges;
+use mote_catalog::settings::is_identity;
+use mote_catalog::settings::{self, SETTINGS, Settings, parse_bool};
+use mote_catalog::views::partitions;
+use mote_catalog::write_error;
 
 pub fn body(name: &str) -> Option<Body> {
     if let Some(body) = advisory(name).or_else(|| session(name)).or_else(|| storage(name)) {

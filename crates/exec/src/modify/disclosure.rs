@@ -12,8 +12,8 @@ use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
 use super::{in_root, shown};
-use crate::privileges::has_privileges;
 use crate::query::runtime::Runtime;
+use mote_catalog::privileges::has_privileges;
 
 /// What of the rows of one relation a statement's errors may show.
 pub(crate) struct Disclosure {

@@ -11,9 +11,9 @@ use mote_types::Datum;
 
 use super::disclosure::may_read;
 use super::{shown, with_detail};
-use crate::catalog_store::index_texts::is_call;
 use crate::expr::{Expression, compile};
 use crate::query::runtime::Runtime;
+use mote_catalog::catalog_store::index_texts::is_call;
 
 /// A partition key as it is evaluated over a row.
 pub(crate) struct KeyExpressions(Box<[KeyPart]>);

@@ -12,7 +12,7 @@ use super::Operator;
 use crate::context::StatementContext;
 use crate::expr::{Expression, compile_option};
 use crate::query::runtime::Runtime;
-use crate::views::{Source, TABLES};
+use mote_catalog::views::{Source, TABLES};
 
 pub struct Program {
     relation: Arc<Relation>,

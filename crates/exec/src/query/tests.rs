@@ -8,8 +8,8 @@ mod serializable_columns;
 
 use std::sync::Arc;
 
-use crate::database::{Database, InitialNames};
 use crate::embedded::LocalSession;
+use mote_catalog::database::{Database, InitialNames};
 
 /// A new, empty database.
 pub(crate) fn database() -> Arc<Database> {

@@ -8,7 +8,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 
 use super::SessionState;
-use crate::privileges::memberships;
+use mote_catalog::privileges::memberships;
 
 /// What the setting `role` says where the session's user acts for itself.
 const NO_ROLE: &str = "none";

@@ -8,7 +8,7 @@ use mote_planner::plan::Plan;
 
 use super::{Portal, Prepared, Session};
 use crate::memory;
-use crate::views::{CursorFacts, PreparedFacts, SessionObjects};
+use mote_catalog::views::{CursorFacts, PreparedFacts, SessionObjects};
 
 /// The unnamed statement is charged only if it is larger: most are run once and small.
 const UNNAMED_BYTES_FREE: usize = 64 << 10;

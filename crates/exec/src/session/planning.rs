@@ -28,8 +28,8 @@ use super::plan_cache::{Key, PlanCache};
 use super::portal::{CachedPlan, Prepared};
 use super::state::SessionState;
 use crate::command;
-use crate::host::Host;
 use crate::query::Program;
+use mote_catalog::host::Host;
 
 /// Longer texts are not cached: bulk INSERTs with literals would fill the memory and never hit.
 const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;

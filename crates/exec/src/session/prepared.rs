@@ -9,11 +9,11 @@ use mote_engine::{FinishError, PrepareError, PreparedInfo};
 
 use super::Session;
 use super::block::BlockState;
-use crate::catalog_store::prepared;
-use crate::host::Host;
-use crate::prepared_note::PreparedNote;
-use crate::tag::CommandTag;
-use crate::write_error;
+use mote_catalog::catalog_store::prepared;
+use mote_catalog::host::Host;
+use mote_catalog::prepared_note::PreparedNote;
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error;
 
 impl Session {
     pub(super) fn prepare_transaction(&mut self, gid: &str, host: &mut dyn Host) -> SqlResult<CommandTag> {
@@ -319,7 +319,8 @@ mod tests {
             .query("begin; create table t (a int); create type mood as enum ('sad'); prepare transaction 'a'")
             .unwrap();
         let database = session.session().database().clone();
-        let highest = crate::catalog_store::prepared::highest_oid(database.engine(), &EVALUATION).unwrap();
+        let highest =
+            mote_catalog::catalog_store::prepared::highest_oid(database.engine(), &EVALUATION).unwrap();
         session.query("create table next (a int)").unwrap();
         let next = "select 'next'::regclass::oid::int";
         let next = session.rows(next).unwrap()[0][0].clone().unwrap();

@@ -10,16 +10,16 @@ use mote_types::Datum;
 
 use super::SessionNotifications;
 use super::portals::Portals;
-use crate::activity::Activity;
-use crate::catalog_store::stored::StoredSequence;
-use crate::catalog_store::{Identity, SessionCatalog};
-use crate::host::statement_timeout;
 use crate::modify::after::DeferredEvents;
 use crate::query::Execution;
 use crate::routine::RoutineState;
-use crate::settings::{Reported, Settings};
-use crate::signals::SessionSignals;
-use crate::views::{Reader, SessionObjects};
+use mote_catalog::activity::Activity;
+use mote_catalog::catalog_store::stored::StoredSequence;
+use mote_catalog::catalog_store::{Identity, SessionCatalog};
+use mote_catalog::host::statement_timeout;
+use mote_catalog::settings::{Reported, Settings};
+use mote_catalog::signals::SessionSignals;
+use mote_catalog::views::{Reader, SessionObjects};
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 /// currval and lastval, and the numbers that the session has drawn ahead (CACHE).

@@ -2,10 +2,10 @@
 
 use std::io::Write as _;
 
+use mote_catalog::host::OutputColumn;
+use mote_catalog::tag::CommandTag;
 use mote_common::SqlError;
 use mote_common::error::Severity;
-use mote_exec::host::OutputColumn;
-use mote_exec::tag::CommandTag;
 use mote_types::catalog::type_shape;
 use mote_types::integer_text::{INTEGER_BYTES, integer_text};
 use mote_types::{ColumnType, Datum, FormatSettings, oid, output_binary, output_text};

@@ -27,7 +27,7 @@ use super::options::{CopyOptions, Format, Header};
 use crate::context::StatementContext;
 use crate::query::runtime::{Runtime, Values};
 use crate::server_files::FileReader;
-use crate::write_error;
+use mote_catalog::write_error;
 
 /// Bytes of a value or a line that a message shows.
 const SHOWN_BYTES_MAX: usize = 100;

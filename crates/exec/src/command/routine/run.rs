@@ -13,7 +13,7 @@ use crate::expr::compile;
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::{self, Returned, RoutineCall};
 use crate::session::{BodyContext, SessionState};
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 /// DO. The language is PL/pgSQL unless it is named.
 pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
