@@ -12,14 +12,16 @@ use std::sync::Arc;
 use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{Access, BeginOptions};
 
-use crate::catalog_store::Catalog;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredForeignKey, StoredKind, StoredRelation};
-use crate::database::Database;
 use crate::embedded::LocalSession;
 use crate::modify::partition::PartitionTest;
 use crate::query::runtime::{Runtime, Values};
 use crate::row_codec::RowCodec;
-use crate::write_error;
+use mote_catalog::catalog_store::Catalog;
+use mote_catalog::catalog_store::stored::{
+    StoredConstraintKind, StoredForeignKey, StoredKind, StoredRelation,
+};
+use mote_catalog::database::Database;
+use mote_catalog::write_error;
 
 /// Rows that are named for one fault.
 const ROWS_NAMED: usize = 5;

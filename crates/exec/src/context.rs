@@ -7,10 +7,10 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{Engine, Ticket, Transaction};
 use mote_sql::catalog::{CatalogView, Relation};
 
-use crate::activity::Waiting;
-use crate::database::Database;
-use crate::host::{Host, WaitEnd, canceled, snapshot_too_old, terminated};
 use crate::session::state::SessionState;
+use mote_catalog::activity::Waiting;
+use mote_catalog::database::Database;
+use mote_catalog::host::{Host, WaitEnd, canceled, snapshot_too_old, terminated};
 
 /// Rows, loop turns and function calls a statement may spend before it lets others run (about 200 us).
 pub const FUEL_SLICE: u32 = 1_000;

@@ -14,11 +14,11 @@ use mote_planner::plan::OutputColumn;
 use mote_types::{Datum, FormatSettings};
 use parking_lot::{Condvar, Mutex};
 
-use crate::database::Database;
-use crate::host::{Host, WaitEnd};
 use crate::session::{Session, SessionIdentity};
-use crate::signals::SessionSignals;
-use crate::tag::CommandTag;
+use mote_catalog::database::Database;
+use mote_catalog::host::{Host, WaitEnd};
+use mote_catalog::signals::SessionSignals;
+use mote_catalog::tag::CommandTag;
 
 /// How often a waiting thread looks for signals and deadlines.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -282,6 +282,6 @@ impl Host for LocalHost {
     }
 
     fn on_large_stack(&mut self, work: &mut dyn FnMut()) {
-        crate::host::run_on_large_stack(work);
+        mote_catalog::host::run_on_large_stack(work);
     }
 }

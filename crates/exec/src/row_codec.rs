@@ -10,7 +10,7 @@ use mote_engine::{KeyClass, KeyColumn, KeyValue, RowView, RowWriter, StorageClas
 use mote_sql::catalog::Relation;
 use mote_types::{ColumnType, Datum, decode_storage, encode_storage, oid};
 
-use crate::write_error;
+use mote_catalog::write_error;
 
 /// The engine's class for a column of this type.
 pub fn storage_class(ty: ColumnType) -> StorageClass {

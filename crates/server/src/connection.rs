@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use corosensei::Yielder;
 use mio::net::TcpStream;
+use mote_catalog::activity::Activity;
+use mote_catalog::directory::Nudge;
+use mote_catalog::host::terminated;
+use mote_catalog::settings::show_integer;
 use mote_common::error::{Severity, state};
 use mote_common::{Lsn, SqlError, SqlResult, work};
-use mote_exec::activity::Activity;
-use mote_exec::directory::Nudge;
-use mote_exec::host::terminated;
 use mote_exec::session::{ExecuteEnd, Session, SessionIdentity};
-use mote_exec::settings::show_integer;
 use mote_types::encoding::{Converter, binary_from_client};
 use mote_types::{ColumnType, Datum, input_binary, input_text};
 
@@ -721,7 +721,7 @@ impl Connection {
         };
         let mut session = Session::new(&shared.database, identity)?;
         self.wire.charge_to(session.state.memory.clone());
-        self.place = Some(shared.registry.enter(session.state.superuser)?);
+        self.place = Some(shared.registry.enter(session.state.identity().superuser)?);
         let timeout_s = shared.config.authentication_timeout.as_secs().max(1) as i64;
         let facts = [
             ("max_connections", shared.registry.maximum().to_string()),

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mote_exec::directory::Nudge;
+use mote_catalog::directory::Nudge;
 use parking_lot::{Condvar, Mutex};
 
 /// A connection is not turned away before it had this long.

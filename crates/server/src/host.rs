@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use corosensei::Yielder;
+use mote_catalog::activity::Waiting;
+use mote_catalog::host::OutputColumn;
+use mote_catalog::host::{Host, WaitEnd, run_on_large_stack, snapshot_too_old, terminated};
+use mote_catalog::tag::CommandTag;
 use mote_common::error::state;
 use mote_common::work::Payer;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{Ticket, epoch};
-use mote_exec::activity::Waiting;
-use mote_exec::host::OutputColumn;
-use mote_exec::host::{Host, WaitEnd, run_on_large_stack, snapshot_too_old, terminated};
-use mote_exec::tag::CommandTag;
 use mote_types::{Datum, FormatSettings};
 
 use crate::interruption::Interruption;

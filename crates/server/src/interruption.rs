@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mote_catalog::signals::SessionSignals;
 use mote_common::env::Clock;
-use mote_exec::signals::SessionSignals;
 
 /// What a function under way has to know of its connection. One per connection, so that nothing shared is counted.
 pub struct Interruption {

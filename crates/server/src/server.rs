@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use mote_exec::database::Database;
+use mote_catalog::database::Database;
 
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use mote_catalog::database::Database;
+use mote_catalog::password::Verifier;
 use mote_common::Lsn;
 use mote_common::env::Clock;
 use mote_engine::Engine;
-use mote_exec::database::Database;
-use mote_exec::password::Verifier;
 
 use crate::config::ServerConfig;
 use crate::half_open::HalfOpen;

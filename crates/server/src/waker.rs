@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use mote_catalog::directory::Nudge;
 use mote_engine::{Ticket, Wake};
-use mote_exec::directory::Nudge;
 
 /// A connection's slot on its worker; the generation tells a new tenant from the old one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,12 +10,12 @@
 use std::sync::Arc;
 
 use mio::net::TcpStream;
+use mote_catalog::activity::Activity;
+use mote_catalog::signals::SessionSignals;
 use mote_common::error::Severity;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{MemoryCharge, SessionMemory};
-use mote_exec::activity::Activity;
 use mote_exec::memory;
-use mote_exec::signals::SessionSignals;
 use mote_types::ColumnType;
 use mote_types::encoding::{Converter, Encoding};
 

@@ -8,12 +8,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use mote_catalog::database::{Database, InitialNames};
 use mote_common::env::overlay::OverlayDisk;
 use mote_common::env::{Env, real};
 use mote_engine::EngineConfig;
 use mote_engine::check::{Fault, FileReport, check_files, check_indexes};
 use mote_exec::check::{SqlFault, check_rows};
-use mote_exec::database::{Database, InitialNames};
+use mote_exec::index_keys::EVALUATION;
 use serde_json::{Value, json};
 
 use super::backup::is_backup;
@@ -145,7 +146,7 @@ fn check_database(arguments: &CheckArguments, report: &mut Report) -> Result<(),
     let bar = steps_bar(arguments.quiet || arguments.json);
     bar.set_message("recovery");
     bar.tick();
-    let database = match Database::open_in(env, config, &InitialNames::default()) {
+    let database = match Database::open_in(env, config, &InitialNames::default(), &EVALUATION) {
         Ok(database) => database,
         Err(error) => {
             report

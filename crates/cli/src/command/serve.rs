@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use mote_catalog::database::{Database, InitialNames};
 use mote_common::env::descriptors;
 use mote_common::env::real::resident_bytes;
 use mote_common::work::{self, MemoryLimit};
@@ -14,7 +15,7 @@ use mote_engine::EngineConfig;
 use mote_engine::backup::{ArchiveConfig, LABEL_PATH};
 use mote_engine::checkpoint::CheckpointConfig;
 use mote_engine::log::LogConfig;
-use mote_exec::database::{Database, InitialNames};
+use mote_exec::index_keys::EVALUATION;
 use mote_server::{AuthMethod, Capacity, Server, ServerConfig, Starting};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -222,7 +223,8 @@ fn open(
         }
         report.progress(progress);
     };
-    Database::open_with_progress(&arguments.data, engine, names, &mut progress).map_err(|e| e.to_string())
+    Database::open_with_progress(&arguments.data, engine, names, &EVALUATION, &mut progress)
+        .map_err(|e| e.to_string())
 }
 
 fn listen_until_signal(

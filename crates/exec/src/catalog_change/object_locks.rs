@@ -4,7 +4,7 @@ use mote_common::{Oid, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
 
 use crate::context::StatementContext;
-use crate::write_error;
+use mote_catalog::write_error;
 
 /// The engine's advisory name space of catalog names: no SQL database has this number.
 const NAME_SPACE: u32 = u32::MAX;

@@ -9,11 +9,11 @@ use mote_types::ColumnType;
 use mote_types::catalog::user::is_user_type;
 
 use super::object_locks::lock_type;
-use crate::catalog_store::NO_ROW;
-use crate::catalog_store::rows::{catalog_table, insert};
-use crate::catalog_store::stored::StoredObject;
 use crate::context::StatementContext;
-use crate::write_error;
+use mote_catalog::catalog_store::NO_ROW;
+use mote_catalog::catalog_store::rows::{catalog_table, insert};
+use mote_catalog::catalog_store::stored::StoredObject;
+use mote_catalog::write_error;
 
 /// Inserts or replaces an object in the statement's transaction and in the session's view.
 pub(crate) fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {

@@ -9,7 +9,7 @@ use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_grammar::ast::Privilege;
 use mote_sql::access::privilege;
 
-use crate::catalog_store::stored::StoredAcl;
+use mote_catalog::catalog_store::stored::StoredAcl;
 
 const INVALID_GRANT_OPERATION: SqlState = SqlState::new("0LP01");
 

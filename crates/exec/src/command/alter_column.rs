@@ -16,11 +16,11 @@ use mote_types::{ColumnType, Datum, encode_storage, oid};
 
 use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger, view};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{
-    StoredColumn, StoredConstraintKind, StoredInheritance, StoredObject, StoredRelation,
-};
 use crate::context::StatementContext;
 use crate::expr::{Expression, compile};
+use mote_catalog::catalog_store::stored::{
+    StoredColumn, StoredConstraintKind, StoredInheritance, StoredObject, StoredRelation,
+};
 
 pub(super) fn existing(table: &StoredRelation, name: &str) -> SqlResult<usize> {
     table

@@ -13,9 +13,9 @@ use super::{
     rename, row_checks, schema, view,
 };
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
+use mote_catalog::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("ALTER TABLE");
 

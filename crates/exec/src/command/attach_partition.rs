@@ -15,14 +15,14 @@ use super::{
     create_partition, drop, inherit, partition, partition_index, row_checks, schema, trigger_clones,
 };
 use crate::catalog_change::write;
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::partitions::store_bound;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::partitions::store_bound;
+use mote_catalog::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredPartition,
     StoredRelation,
 };
-use crate::context::StatementContext;
-use crate::views::{Facts, partitions};
+use mote_catalog::views::{Facts, partitions};
 
 fn wrong_object(message: String) -> SqlError {
     SqlError::new(state::WRONG_OBJECT_TYPE, message)
@@ -299,7 +299,7 @@ fn add_partition_check(
     table: &mut StoredRelation,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
-    let facts = Facts::new(context.session, context.database.engine());
+    let facts = Facts::new(context.session.reader(), context.database.engine());
     let Some(expression) = partitions::constraint_definition(&facts, Oid(table.oid)) else {
         return Ok(());
     };

@@ -8,9 +8,9 @@ use mote_grammar::ast::{Cluster, Name, RelationName};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use crate::context::StatementContext;
 use crate::session::Steps;
+use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 
 pub(super) fn steps(cluster: &Cluster, text: &str, in_block: bool) -> SqlResult<Steps> {
     for option in &cluster.options {
@@ -27,7 +27,7 @@ pub(super) fn steps(cluster: &Cluster, text: &str, in_block: bool) -> SqlResult<
                 let owner = Oid(entry.stored.owner);
                 let clustered = entry.stored.indexes.iter().find(|index| index.clustered);
                 if let Some(index) = clustered.map(|index| index.oid)
-                    && privileges::is_member(context.session, owner)
+                    && privileges::is_member(&context.session.catalog, owner)
                 {
                     let oid = Oid(entry.stored.oid);
                     steps.add(move |_, context| cluster_known(oid, index, context));
@@ -146,14 +146,14 @@ fn cluster_partitions(
         let Some(entry) = context.session.catalog.entry(partition) else {
             continue;
         };
-        let attached = |index: &&crate::catalog_store::stored::StoredIndex| {
+        let attached = |index: &&mote_catalog::catalog_store::stored::StoredIndex| {
             index.parent.is_some_and(|parent| belonging.contains(&parent))
         };
         let Some(index) = entry.stored.indexes.iter().find(attached).map(|index| index.oid) else {
             continue;
         };
         belonging.push(index);
-        let owned = privileges::is_member(context.session, Oid(entry.stored.owner));
+        let owned = privileges::is_member(&context.session.catalog, Oid(entry.stored.owner));
         if entry.stored.partitioning.is_none() && owned {
             steps.add(move |_, context| cluster_known(partition, index, context));
         }
@@ -172,7 +172,7 @@ fn cluster_known(table: Oid, index: u32, context: &mut StatementContext<'_>) -> 
     let Some(position) = table.indexes.iter().position(|known| known.oid == index) else {
         return Ok(());
     };
-    if table.kind != StoredKind::Table || !privileges::is_member(context.session, Oid(table.owner)) {
+    if table.kind != StoredKind::Table || !privileges::is_member(&context.session.catalog, Oid(table.owner)) {
         return Ok(());
     }
     mark(&mut table, Some(position));

@@ -7,9 +7,9 @@ use mote_grammar::ast::{Comment, ObjectKind, ObjectReference, QualifiedName};
 
 use super::{drop, privileges, role, routine, schema, user_type};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn run(comment: &Comment, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     // An empty text removes the comment, as NULL does.
@@ -171,7 +171,7 @@ fn on_role(name: &str, text: Option<String>, context: &mut StatementContext<'_>)
     let entry = catalog
         .role_by_name(name)
         .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")))?;
-    if Oid(entry.object.oid) != context.session.user_oid {
+    if Oid(entry.object.oid) != context.session.identity().user_oid {
         role::require_role_admin("must have CREATEROLE privilege", context)?;
     }
     let mut stored = entry.object.clone();
@@ -188,7 +188,7 @@ fn on_database(name: &str, text: Option<String>, context: &mut StatementContext<
         context.host.notice(warning);
         return Ok(());
     };
-    if !privileges::is_member(context.session, Oid(entry.object.owner)) {
+    if !privileges::is_member(&context.session.catalog, Oid(entry.object.owner)) {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
             format!("must be owner of database {name}"),

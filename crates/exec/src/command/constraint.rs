@@ -12,11 +12,11 @@ use mote_types::{ColumnType, can_cast};
 use super::create_index::{self, IndexSpecification};
 use super::index_keys::IndexKeys;
 use super::{internal, routine, schema};
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::stored::{
     StoredAction, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredIndexKey,
     StoredInheritance, StoredRelation,
 };
-use crate::context::StatementContext;
 
 /// A foreign key of CREATE TABLE that waits until the table's own keys exist.
 pub(super) struct PendingForeignKey(pub Constraint);
@@ -540,7 +540,7 @@ pub(super) fn check_comparable(
             || can_cast(Oid(own.type_oid), Oid(other.type_oid)) == Some(mote_types::CastContext::Implicit)
             || both_integers(own.type_oid, other.type_oid);
         if !same {
-            let type_name = |c: &crate::catalog_store::stored::StoredColumn| {
+            let type_name = |c: &mote_catalog::catalog_store::stored::StoredColumn| {
                 ColumnType::with_typmod(Oid(c.type_oid), -1).name()
             };
             return Err(SqlError::new(

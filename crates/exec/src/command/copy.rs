@@ -30,7 +30,7 @@ pub(super) use insert::Sink;
 
 use super::schema;
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 use options::CopyOptions;
 
 pub(super) fn run(
@@ -100,7 +100,7 @@ fn copied_columns(listed: &[Name], relation: &Relation) -> SqlResult<Vec<usize>>
 
 /// Files of the server are for superusers.
 fn require_file_access(reads: bool, context: &StatementContext<'_>) -> SqlResult<()> {
-    if context.session.superuser {
+    if context.session.identity().superuser {
         return Ok(());
     }
     let (role, direction) = if reads {

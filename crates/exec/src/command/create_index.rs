@@ -11,11 +11,11 @@ use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
 use super::index_keys::{self, IndexKeys};
 use super::{constraint, create_table, partition_index, schema};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredObject, StoredRelation};
 use crate::context::StatementContext;
-use crate::index_expressions;
-use crate::tag::CommandTag;
-use crate::write_error;
+use mote_catalog::catalog_store::index_texts;
+use mote_catalog::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredObject, StoredRelation};
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error;
 
 /// PostgreSQL's limit on the columns of an index.
 const KEY_COLUMNS_MAX: usize = 32;
@@ -174,7 +174,7 @@ pub(super) fn build_while(
     } = specification.over;
     let columns = engine_keys(&keys, specification.primary)?;
     let texts = keys.iter().filter_map(|key| key.expression.clone());
-    let expressions = index_expressions::definition(&bound, texts.collect(), predicate.clone(), table);
+    let expressions = index_texts::definition(&bound, texts.collect(), predicate.clone(), table);
     let definition = IndexDefinition {
         id: mote_common::IndexId(0),
         table: TableId(table.table),

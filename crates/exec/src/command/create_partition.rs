@@ -8,12 +8,12 @@ use mote_types::ColumnType;
 
 use super::{constraint, create_table, partition, partition_index, schema, trigger_clones};
 use crate::catalog_change::write;
-use crate::catalog_store::partitions::store_bound;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::partitions::store_bound;
+use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredInheritance, StoredObject, StoredPartition,
     StoredRelation,
 };
-use crate::context::StatementContext;
 
 /// Gives the new table its columns, its checks and its place among the parent's partitions. Answers the parent.
 pub(super) fn place(

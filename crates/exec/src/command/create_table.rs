@@ -16,11 +16,11 @@ use super::{
     create_partition, inherit, internal, like, partition, rewrite, routine, schema, sequence, temporary,
 };
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
-use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 /// PostgreSQL's limit on the columns of a table.
 const COLUMNS_MAX: usize = 1600;
@@ -38,7 +38,7 @@ pub(super) fn run(create: &CreateTable, context: &mut StatementContext<'_>) -> S
         }
         return Err(schema::already_exists(&create.name.name));
     }
-    let owner = context.session.user_oid.0;
+    let owner = context.session.identity().user_oid.0;
     let mut table = schema::new_relation(
         schema_oid,
         &create.name.name,
@@ -486,12 +486,12 @@ pub(super) fn default_text(
     })?;
     let mut value = value.clone();
     let qualified = |name: &str| {
-        let (schema, bare) = crate::name_text::split_name(name);
+        let (schema, bare) = mote_catalog::name_text::split_name(name);
         let found = context
             .session
             .catalog
             .relation_by_name(schema.as_deref(), &bare)?;
-        Some(crate::views::text::qualified(&found.schema, &found.name))
+        Some(mote_catalog::views::text::qualified(&found.schema, &found.name))
     };
     rewrite::expression(
         &mut value,

@@ -8,10 +8,10 @@ use mote_grammar::ast::{CreateTableAs, ParsedStatement, Statement};
 use super::copy::Sink;
 use super::{create_table, internal, schema, temporary, view};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredKind, StoredObject};
 use crate::context::StatementContext;
 use crate::query::runtime::{Runtime, Values};
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredKind, StoredObject};
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn run(
     create: &CreateTableAs,
@@ -42,7 +42,7 @@ pub(super) fn run(
         ));
     }
     let columns = view::columns_of(query.output(), &create.columns)?;
-    let owner = context.session.user_oid.0;
+    let owner = context.session.identity().user_oid.0;
     let mut table = schema::new_relation(
         schema_oid,
         &create.name.name,

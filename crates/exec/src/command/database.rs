@@ -7,11 +7,11 @@ use mote_grammar::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionVa
 
 use super::{drop, privileges, schema};
 use crate::catalog_change::write;
-use crate::catalog_store::Revision;
-use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
 use crate::context::StatementContext;
-use crate::prepared_note::PreparedNote;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::Revision;
+use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
+use mote_catalog::prepared_note::PreparedNote;
+use mote_catalog::tag::CommandTag;
 
 /// The name space of database names among the reserved ones.
 const DATABASES: Oid = Oid(1262);
@@ -26,19 +26,19 @@ pub(super) fn create(
     let catalog = session.catalog.current();
     let allowed = catalog
         .roles
-        .get(&session.user_oid)
+        .get(&session.identity().user_oid)
         .is_some_and(|role| role.object.create_database);
-    if !session.superuser && !allowed {
+    if !session.identity().superuser && !allowed {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
             "permission denied to create database",
         ));
     }
-    let mut owner = session.user_oid;
+    let mut owner = session.identity().user_oid;
     for option in &create.options {
         if &*option.name == "owner" {
             owner = owner_of(option, context)?;
-            privileges::require_member(context.session, owner)?;
+            privileges::require_member(&context.session.catalog, owner)?;
         } else {
             check_option(option)?;
         }
@@ -86,7 +86,7 @@ pub(super) fn create(
 
 fn owner_of(option: &DefinitionOption, context: &StatementContext<'_>) -> SqlResult<Oid> {
     match &option.value {
-        None => Ok(context.session.user_oid),
+        None => Ok(context.session.identity().user_oid),
         Some(OptionValue::String(name)) => {
             let role = RoleSpecification::Name {
                 name: name.clone(),
@@ -190,7 +190,7 @@ pub(super) fn drop(
         return Err(SqlError::new(state::INVALID_CATALOG_NAME, message));
     };
     let database = &entry.object;
-    if !privileges::is_member(context.session, Oid(database.owner)) {
+    if !privileges::is_member(&context.session.catalog, Oid(database.owner)) {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
             format!("must be owner of database {}", database.name),

@@ -12,11 +12,11 @@ use mote_sql::catalog::CatalogView;
 
 use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use crate::catalog_store::{RelationEntry, RoutineEntry};
 use crate::context::StatementContext;
 use crate::session::Steps;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
+use mote_catalog::catalog_store::{RelationEntry, RoutineEntry};
+use mote_catalog::tag::CommandTag;
 
 /// What PostgreSQL calls the objects of a DROP that names more than one.
 pub(super) const SEVERAL: &str = "desired object(s)";

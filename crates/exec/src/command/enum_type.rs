@@ -11,10 +11,10 @@ use mote_types::catalog::user::enum_oid;
 
 use super::{schema, user_type};
 use crate::catalog_change::write;
-use crate::catalog_store::Revision;
-use crate::catalog_store::stored::{StoredLabel, StoredObject, StoredUserType};
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::Revision;
+use mote_catalog::catalog_store::stored::{StoredLabel, StoredObject, StoredUserType};
+use mote_catalog::tag::CommandTag;
 
 /// Between the keys of two values that were made next to each other: forty may be added at the same place.
 const KEY_GAP: i64 = 1 << 40;
@@ -51,7 +51,7 @@ pub(super) fn create(create: &CreateEnum, context: &mut StatementContext<'_>) ->
         oid: oid.0,
         schema: schema_oid.0,
         name: name.name.to_string(),
-        owner: context.session.user_oid.0,
+        owner: context.session.identity().user_oid.0,
         labels,
         acl: Vec::new(),
         comment: None,

@@ -12,11 +12,11 @@ use mote_sql::access::privilege;
 use super::acl::{self, AclKind};
 use super::{privileges, routine, schema};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::stored::{
     StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRoutine, StoredSchema,
 };
-use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 const PRIVILEGE_NOT_GRANTED: SqlState = SqlState::new("01007");
 const PRIVILEGE_NOT_REVOKED: SqlState = SqlState::new("01006");
@@ -25,7 +25,7 @@ const INVALID_GRANT_OPERATION: SqlState = SqlState::new("0LP01");
 pub(super) fn run(grant: &Grant, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let tag = CommandTag::Word(if grant.revoke { "REVOKE" } else { "GRANT" });
     if let Some(role) = &grant.granted_by
-        && schema::role_oid(role, context)? != context.session.user_oid
+        && schema::role_oid(role, context)? != context.session.identity().user_oid
     {
         return Err(SqlError::new(
             state::FEATURE_NOT_SUPPORTED,
@@ -232,10 +232,10 @@ fn change(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<StoredAcl>> {
     let session = &*context.session;
-    let (grantor, allowed) = if privileges::is_member(session, Oid(owner)) {
+    let (grantor, allowed) = if privileges::is_member(&session.catalog, Oid(owner)) {
         (owner, kind.all())
     } else {
-        let roles = privileges::memberships(session, session.user_oid);
+        let roles = privileges::memberships(&session.catalog, session.identity().user_oid);
         let allowed = acl::grantable(&list, &roles);
         let holds_any = list
             .iter()
@@ -243,7 +243,7 @@ fn change(
         if allowed == 0 && !holds_any {
             return Err(privileges::denied(kind.word(), name));
         }
-        (session.user_oid.0, allowed)
+        (session.identity().user_oid.0, allowed)
     };
     let bits_allowed = bits & allowed;
     if bits_allowed != bits {
@@ -324,7 +324,7 @@ fn require_admin(role: Oid, name: &str, context: &StatementContext<'_>) -> SqlRe
         .roles
         .get(&role)
         .is_some_and(|entry| entry.object.superuser);
-    if session.superuser {
+    if session.identity().superuser {
         return Ok(());
     }
     if is_super {
@@ -335,7 +335,7 @@ fn require_admin(role: Oid, name: &str, context: &StatementContext<'_>) -> SqlRe
     }
     let creates_roles = catalog
         .roles
-        .get(&session.user_oid)
+        .get(&session.identity().user_oid)
         .is_some_and(|entry| entry.object.create_role);
     if creates_roles {
         return Ok(());
@@ -377,7 +377,7 @@ pub(super) fn change_membership(
         }
         changed.member_of.retain(|&other| other != role.0);
     } else {
-        if privileges::memberships(context.session, role).contains(&member) {
+        if privileges::memberships(&context.session.catalog, role).contains(&member) {
             return Err(SqlError::new(
                 INVALID_GRANT_OPERATION,
                 format!("role \"{role_name}\" is a member of role \"{member_name}\""),

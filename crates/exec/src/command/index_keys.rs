@@ -1,7 +1,7 @@
 //! What an index is over: columns, expressions, a predicate; resolved from a statement, or again after the table changed.
 //!
 //! Expressions are bound over the table's row, their literals fixed, and kept as canonical text, so that they mean the same
-//! in every session and at recovery (`index_expressions`).
+//! in every session and at recovery (`index_texts`).
 
 use std::sync::Arc;
 
@@ -21,11 +21,13 @@ use mote_types::catalog::user::is_enum;
 use mote_types::{ColumnType, oid};
 
 use super::internal;
-use crate::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredRelation};
 use crate::context::StatementContext;
-use crate::index_expressions::{self, BoundIndex, fix_literals, key_type, stored_text};
+use crate::expr::compile;
+use crate::index_keys::EVALUATION;
 use crate::query::runtime::{Runtime, Values};
-use crate::views::builtin;
+use mote_catalog::catalog_store::index_texts::{self, BoundIndex, fix_literals, key_type, stored_text};
+use mote_catalog::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredRelation};
+use mote_catalog::views::builtin;
 
 /// Names that every table has columns by, though no index can be over them.
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
@@ -166,11 +168,12 @@ pub(super) fn again(
     }
     let relation = described(table, context)?;
     let catalog = &context.session.catalog;
-    let bound = index_expressions::bind(
+    let bound = index_texts::bind(
         &index.expressions(),
         index.predicate.as_deref(),
         &relation,
         catalog,
+        &EVALUATION,
     )?;
     if bound.expressions.iter().any(|expr| !expr.is_immutable()) {
         return Err(not_immutable("expression"));
@@ -260,7 +263,8 @@ fn bind(
     }
     let snapshot = context.transaction.snapshot();
     let mut values = Values::default();
-    fix_literals(&mut bound, &mut Runtime::new(context, &snapshot, &mut values))?;
+    let mut runtime = Runtime::new(context, &snapshot, &mut values);
+    fix_literals(&mut bound, &mut |cast| compile(cast)?.evaluate(&[], &mut runtime))?;
     Ok(bound)
 }
 

@@ -13,11 +13,11 @@ use mote_types::ColumnType;
 
 use super::schema;
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject,
     StoredRelation,
 };
-use crate::context::StatementContext;
 
 /// What [`take_over`] has found, for the columns that the statement defines besides.
 #[derive(Default)]

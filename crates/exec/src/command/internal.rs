@@ -45,7 +45,7 @@ impl Query {
                 return Err(SqlError::internal("a utility statement is no query"));
             };
             let writes = query.writes;
-            privileges::check_plan(context.session, &plan)?;
+            privileges::check_plan(&context.session.catalog, &plan)?;
             for access in &plan.relations {
                 lock(access.relation, access.lock, context)?;
             }

@@ -10,10 +10,10 @@ use super::create_index::{self, IndexSpecification};
 use super::inherit::Inherited;
 use super::{index_keys, internal, privileges, rewrite, schema, sequence};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
-use crate::context::StatementContext;
 
 fn source(copied: &TableLike, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {
     let entry = schema::find_relation(&copied.table, context)?
@@ -31,7 +31,7 @@ fn source(copied: &TableLike, context: &mut StatementContext<'_>) -> SqlResult<S
         privileges: privilege::SELECT,
         check_as: Oid::INVALID,
     };
-    privileges::check_relation(context.session, &access)?;
+    privileges::check_relation(&context.session.catalog, &access)?;
     Ok(entry.stored.clone())
 }
 

@@ -8,13 +8,13 @@ use mote_grammar::ast::Lock;
 use mote_sql::access::privilege;
 
 use super::{privileges, schema};
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::StoredKind;
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::StoredKind;
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
-    if !context.session.superuser {
+    if !context.session.identity().superuser {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
             "must be superuser to do CHECKPOINT",
@@ -79,8 +79,8 @@ fn may_lock(entry: &RelationEntry, mode: TableLockMode, context: &StatementConte
         TableLockMode::RowExclusive => &[privilege::INSERT, changing[0], changing[1], changing[2]],
         _ => &changing,
     };
-    let (session, role) = (&*context.session, context.session.user_oid);
-    let holds = |&wanted: &u32| privileges::has_privileges(session, &entry.described, role, wanted);
+    let (session, role) = (&*context.session, context.session.identity().user_oid);
+    let holds = |&wanted: &u32| privileges::has_privileges(&session.catalog, &entry.described, role, wanted);
     match any_of.iter().any(holds) {
         true => Ok(()),
         false => Err(privileges::denied("table", &entry.stored.name)),

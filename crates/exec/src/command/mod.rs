@@ -31,7 +31,7 @@ mod maintenance;
 mod notify;
 mod partition;
 mod partition_index;
-use crate::privileges;
+use mote_catalog::privileges;
 mod rebuild;
 mod reindex;
 mod rename;
@@ -65,9 +65,9 @@ use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, oid};
 
 use crate::context::StatementContext;
-use crate::host::Host;
 use crate::session::{BodyContext, Session, Steps};
-use crate::tag::CommandTag;
+use mote_catalog::host::Host;
+use mote_catalog::tag::CommandTag;
 
 /// Statements that act on the session itself rather than within its transaction. None: not one of them.
 pub(crate) fn run_on_session(

@@ -5,7 +5,7 @@ use mote_grammar::ast::{Notify, Unlisten};
 
 use crate::context::StatementContext;
 use crate::session::Interest;
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn listen(channel: &str, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     want(Interest::Listen(channel.to_string()), context);

@@ -20,15 +20,17 @@ use mote_sql::{RelationExpression, bind_partition_value, bind_written_expression
 use mote_types::{ColumnType, Datum};
 
 use super::{internal, schema};
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::partitions::describe_plain;
-use crate::catalog_store::stored::{StoredPartitionKey, StoredPartitioning, StoredRelation, StoredStrategy};
 use crate::context::StatementContext;
 use crate::expr::compile;
 use crate::modify::partition::{KeyExpressions, PartitionTest};
 use crate::query::runtime::{Runtime, Values};
 use crate::row_codec::RowCodec;
-use crate::views::partition_text;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::partitions::describe_plain;
+use mote_catalog::catalog_store::stored::{
+    StoredPartitionKey, StoredPartitioning, StoredRelation, StoredStrategy,
+};
+use mote_catalog::views::partition_text;
 
 const KEYS_MAX: usize = 32;
 const INVALID: SqlState = state::INVALID_OBJECT_DEFINITION;
@@ -76,7 +78,7 @@ fn key_of(
         _ => expression_key(&element.value, table, relation, context)?,
     };
     let ty = ColumnType::with_typmod(Oid(key.type_oid), key.typmod);
-    let described = crate::catalog_store::partitions::describe_strategy(strategy);
+    let described = mote_catalog::catalog_store::partitions::describe_strategy(strategy);
     if !PartitionKey::supports(ty, described) {
         let method = match strategy {
             StoredStrategy::Hash => "hash",
@@ -441,7 +443,8 @@ pub(super) fn check_default(
     let taken = PartitionScheme::new(scheme.strategy, scheme.keys.clone(), vec![only]);
     let parent = &parent.stored;
     for leaf in leaves_of(default, context)? {
-        let keys = crate::catalog_store::partitions::keys_over(scheme.keys.clone(), parent, &leaf.described)?;
+        let keys =
+            mote_catalog::catalog_store::partitions::keys_over(scheme.keys.clone(), parent, &leaf.described)?;
         let keys = KeyExpressions::compile(&keys)?;
         let (mut key, mut scratch) = (Vec::new(), Vec::new());
         let found = any_row(&leaf.described, context, &mut |row, runtime| {

@@ -12,10 +12,10 @@ use super::create_index::{self, IndexSpecification};
 use super::index_keys::{self, IndexKeys};
 use super::schema;
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredIndex, StoredInheritance, StoredObject, StoredRelation,
 };
-use crate::context::StatementContext;
 
 /// A unique key of a partitioned table must name all columns of the partition key: each partition looks after its own
 /// rows only.

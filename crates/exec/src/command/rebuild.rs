@@ -15,10 +15,10 @@ use super::copy::Sink;
 use super::create_index::{self, IndexSpecification, Writers};
 use super::{create_table, index_keys, internal, schema};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredIndex, StoredObject, StoredRelation};
 use crate::context::StatementContext;
 use crate::expr::Expression;
 use crate::query::runtime::{Runtime, Values};
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredIndex, StoredObject, StoredRelation};
 
 /// Rewrites `old`, which stands in the catalog, as `new`. Columns named in `conversions` take the value of an expression
 /// over the old row; other columns keep theirs, and those that `old` does not have get their defaults.

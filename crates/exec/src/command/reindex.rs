@@ -13,10 +13,10 @@ use mote_grammar::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
 use super::create_index::Writers;
 use super::{drop, flag, privileges, rebuild, refuse_block, schema, unrecognized_option};
 use crate::catalog_change::write;
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::{StoredIndex, StoredObject, StoredRelation};
 use crate::context::StatementContext;
 use crate::session::Steps;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::{StoredIndex, StoredObject, StoredRelation};
 
 #[derive(Clone, Copy, Default)]
 struct Options {
@@ -90,7 +90,7 @@ fn index(
     };
     let entry = context.session.catalog.entry(table);
     let entry = entry.ok_or_else(|| SqlError::internal("an index has a table"))?;
-    if !privileges::is_member(context.session, Oid(entry.stored.owner)) {
+    if !privileges::is_member(&context.session.catalog, Oid(entry.stored.owner)) {
         let message = format!("must be owner of index {}", name.name);
         return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
     }
@@ -126,7 +126,7 @@ fn table(
     // Whoever may not shall not make others wait behind him.
     let entry = schema::find_relation(name, context)?.ok_or_else(|| schema::undefined_table(name))?;
     schema::require_owner(&entry.stored, context)?;
-    if entry.stored.kind != crate::catalog_store::stored::StoredKind::Table {
+    if entry.stored.kind != mote_catalog::catalog_store::stored::StoredKind::Table {
         let message = format!("\"{}\" is not a table or materialized view", entry.stored.name);
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     }
@@ -169,7 +169,7 @@ fn schema_tables(
         .schemas
         .get(&oid)
         .map(|s| s.object.owner);
-    if !owner.is_some_and(|owner| privileges::is_member(context.session, Oid(owner))) {
+    if !owner.is_some_and(|owner| privileges::is_member(&context.session.catalog, Oid(owner))) {
         let message = format!("must be owner of schema {name}");
         return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
     }
@@ -196,7 +196,7 @@ fn system(name: Option<&str>, options: Options, context: &mut StatementContext<'
 }
 
 fn check_database(name: Option<&str>, context: &StatementContext<'_>) -> SqlResult<()> {
-    let current = &context.session.database_name;
+    let current = &context.session.catalog.database_name;
     if name.is_some_and(|name| name != current) {
         let message = "can only reindex the currently open database";
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));

@@ -15,9 +15,9 @@ use super::{
     user_type, view,
 };
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if routine::is_routine(rename.kind) {
@@ -440,7 +440,9 @@ fn rename_role(old: &str, new: &str, context: &mut StatementContext<'_>) -> SqlR
     role::require_role_admin("permission denied to rename role", context)?;
     role::check_name(new)?;
     let mut stored = entry.object.clone();
-    if Oid(stored.oid) == context.session.user_oid || stored.name == context.session.session_user {
+    if Oid(stored.oid) == context.session.identity().user_oid
+        || stored.name == context.session.identity().session_user
+    {
         return Err(SqlError::new(
             state::FEATURE_NOT_SUPPORTED,
             "session user cannot be renamed",
@@ -465,7 +467,7 @@ fn rename_database(old: &str, new: &str, context: &mut StatementContext<'_>) -> 
         )
     })?;
     let mut stored = entry.object.clone();
-    if !privileges::is_member(context.session, Oid(stored.owner)) {
+    if !privileges::is_member(&context.session.catalog, Oid(stored.owner)) {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
             format!("must be owner of database {old}"),
@@ -502,7 +504,7 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
     match alter.kind {
         ObjectKind::Schema => {
             let mut stored = schema::schema_to_change(name.last(), context)?;
-            privileges::require_member(context.session, new)?;
+            privileges::require_member(&context.session.catalog, new)?;
             acl::change_owner(&mut stored.acl, stored.owner, new.0);
             stored.owner = new.0;
             write::put(StoredObject::Schema(stored), context)?;
@@ -516,8 +518,8 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
                 )
             })?;
             let mut stored = entry.object.clone();
-            privileges::require_member(context.session, Oid(stored.owner))?;
-            privileges::require_member(context.session, new)?;
+            privileges::require_member(&context.session.catalog, Oid(stored.owner))?;
+            privileges::require_member(&context.session.catalog, new)?;
             stored.owner = new.0;
             write::put(StoredObject::Database(stored), context)?;
         }
@@ -536,7 +538,7 @@ pub(super) fn change_owner(
     if relation.owner == new.0 {
         return Ok(());
     }
-    privileges::require_member(context.session, new)?;
+    privileges::require_member(&context.session.catalog, new)?;
     if let Some(sequence) = &relation.sequence
         && sequence.owned_by.is_some()
     {

@@ -9,12 +9,12 @@ use mote_grammar::ast::{
 
 use super::{drop as drop_object, grant, routine, schema};
 use crate::catalog_change::write;
-use crate::catalog_store::Revision;
-use crate::catalog_store::stored::{StoredObject, StoredRole, StoredSchema};
 use crate::context::StatementContext;
-use crate::settings;
-use crate::settings::Settings;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::Revision;
+use mote_catalog::catalog_store::stored::{StoredObject, StoredRole, StoredSchema};
+use mote_catalog::settings;
+use mote_catalog::settings::Settings;
+use mote_catalog::tag::CommandTag;
 
 /// The name space of role names among the reserved ones: roles belong to no schema.
 const ROLES: Oid = Oid(1260);
@@ -49,7 +49,7 @@ pub(super) fn create(create: &CreateRole, context: &mut StatementContext<'_>) ->
         comment: None,
     };
     let relations = apply(&mut role, &create.options, context)?;
-    if !context.session.superuser {
+    if !context.session.identity().superuser {
         let powers = [
             (role.superuser, "superusers"),
             (role.replication, "replication users"),
@@ -80,7 +80,7 @@ pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> Sq
     let mut role = entry.object.clone();
     let only_password = alter.options.iter().all(|option| &*option.name == "password");
     let changes_super = alter.options.iter().any(|option| &*option.name == "superuser");
-    if !context.session.superuser {
+    if !context.session.identity().superuser {
         if role.superuser || changes_super {
             return Err(denied(
                 "must be superuser to alter superuser roles or change superuser attribute",
@@ -95,7 +95,7 @@ pub(super) fn alter(alter: &AlterRole, context: &mut StatementContext<'_>) -> Sq
         if changes("bypassrls") {
             return Err(denied("must be superuser to change bypassrls attribute"));
         }
-        if !(only_password && oid == context.session.user_oid) {
+        if !(only_password && oid == context.session.identity().user_oid) {
             require_role_admin("permission denied", context)?;
         }
     }
@@ -119,7 +119,7 @@ pub(super) fn alter_settings(
         return Err(SqlError::unsupported("ALTER ROLE ALL"));
     };
     let oid = schema::role_oid(role, context)?;
-    if oid != context.session.user_oid {
+    if oid != context.session.identity().user_oid {
         require_role_admin("permission denied", context)?;
     }
     schema::reserve_name(oid, "", context)?;
@@ -132,7 +132,7 @@ pub(super) fn alter_settings(
     if let SetAction::Value { name, .. } | SetAction::Default { name } | SetAction::Reset { name } =
         &alter.setting.action
     {
-        Settings::check_may_set(name, context.session.superuser)?;
+        Settings::check_may_set(name, context.session.identity().superuser)?;
     }
     match &alter.setting.action {
         SetAction::Value { name, values } => {
@@ -203,19 +203,19 @@ pub(super) fn drop(drop: &DropRole, context: &mut StatementContext<'_>) -> SqlRe
 fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<()> {
     let oid = Oid(role.oid);
     schema::reserve_name(oid, "", context)?;
-    if oid == context.session.user_oid {
+    if oid == context.session.identity().user_oid {
         return Err(SqlError::new(
             state::OBJECT_IN_USE,
             "current user cannot be dropped",
         ));
     }
-    if role.name == context.session.session_user {
+    if role.name == context.session.identity().session_user {
         return Err(SqlError::new(
             state::OBJECT_IN_USE,
             "session user cannot be dropped",
         ));
     }
-    if role.superuser && !context.session.superuser {
+    if role.superuser && !context.session.identity().superuser {
         return Err(denied("must be superuser to drop superusers"));
     }
     let dependents = dependents(role.oid, context);
@@ -311,9 +311,9 @@ pub(super) fn require_role_admin(message: &str, context: &StatementContext<'_>) 
     let catalog = session.catalog.current();
     let allowed = catalog
         .roles
-        .get(&session.user_oid)
+        .get(&session.identity().user_oid)
         .is_some_and(|role| role.object.create_role);
-    if session.superuser || allowed {
+    if session.identity().superuser || allowed {
         Ok(())
     } else {
         Err(denied(message))
@@ -409,7 +409,7 @@ fn set_password(role: &mut StoredRole, option: &DefinitionOption, context: &mut 
             schema::notice(state::SUCCESSFUL_COMPLETION, message.into(), context);
             None
         }
-        Some(OptionValue::String(password)) => Some(crate::password::verifier_for(password)),
+        Some(OptionValue::String(password)) => Some(mote_catalog::password::verifier_for(password)),
         _ => None,
     };
 }

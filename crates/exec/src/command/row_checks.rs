@@ -8,15 +8,15 @@ use mote_grammar::ast::deparse;
 use mote_types::{ColumnType, Datum};
 
 use super::{internal, schema};
-use crate::catalog_store::stored::{
-    StoredColumn, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredRelation,
-};
 use crate::context::StatementContext;
 use crate::expr::compile;
 use crate::modify::full_text;
 use crate::query::runtime::{Runtime, Values};
 use crate::row_codec::RowCodec;
-use crate::views::text::expression_key;
+use mote_catalog::catalog_store::stored::{
+    StoredColumn, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredRelation,
+};
+use mote_catalog::views::text::expression_key;
 
 /// An error if the table has any row.
 pub(super) fn refuse_rows(

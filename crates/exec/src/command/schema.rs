@@ -12,15 +12,15 @@ use mote_sql::catalog::CatalogView;
 use super::{privileges, schema_elements};
 use crate::catalog_change::object_locks;
 use crate::catalog_change::write;
-use crate::catalog_store::Revision;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::Revision;
+use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredSchema,
 };
-use crate::catalog_store::{PG_TEMP, RelationEntry, sequence_lock};
-use crate::context::StatementContext;
-use crate::system_schemas::is_system_schema;
-use crate::tag::CommandTag;
-use crate::write_error;
+use mote_catalog::catalog_store::{PG_TEMP, RelationEntry, sequence_lock};
+use mote_catalog::system_schemas::is_system_schema;
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error;
 
 /// Stands for a schema as a whole among its names: no object has this one.
 const IN_USE: &str = "\0";
@@ -69,7 +69,7 @@ pub(super) fn schema_for_creation(
 ) -> SqlResult<(Oid, String)> {
     loop {
         let (oid, schema) = named_schema_for_creation(name, context)?;
-        privileges::require_schema(context.session, oid, privilege::CREATE)?;
+        privileges::require_schema(&context.session.catalog, oid, privilege::CREATE)?;
         if keep_schema(oid, context)? {
             return Ok((oid, schema));
         }
@@ -95,7 +95,7 @@ pub(super) fn schema_to_move_to(
             "cannot move objects into or out of temporary schemas",
         ));
     }
-    privileges::require_schema(context.session, oid, privilege::CREATE)?;
+    privileges::require_schema(&context.session.catalog, oid, privilege::CREATE)?;
     match keep_schema(oid, context)? {
         true => Ok(oid),
         false => Err(undefined()),
@@ -230,8 +230,10 @@ pub(super) fn role_oid(role: &RoleSpecification, context: &StatementContext<'_>)
     let session = &context.session;
     let name = match role {
         RoleSpecification::Name { name, .. } => &**name,
-        RoleSpecification::CurrentRole | RoleSpecification::CurrentUser => return Ok(session.user_oid),
-        RoleSpecification::SessionUser => &session.session_user,
+        RoleSpecification::CurrentRole | RoleSpecification::CurrentUser => {
+            return Ok(session.identity().user_oid);
+        }
+        RoleSpecification::SessionUser => &session.identity().session_user,
         RoleSpecification::Public => {
             return Err(SqlError::new(
                 state::UNDEFINED_OBJECT,
@@ -274,7 +276,7 @@ pub(super) fn schema_to_change(name: &str, context: &mut StatementContext<'_>) -
     reserve_name(oid, "", context)?;
     let catalog = context.session.catalog.current();
     let entry = catalog.schemas.get(&oid).ok_or_else(undefined)?;
-    if !privileges::is_member(context.session, Oid(entry.object.owner)) {
+    if !privileges::is_member(&context.session.catalog, Oid(entry.object.owner)) {
         return Err(SqlError::new(
             state::INSUFFICIENT_PRIVILEGE,
             format!("must be owner of schema {name}"),
@@ -295,7 +297,8 @@ pub(super) fn warning(code: mote_common::SqlState, message: String, context: &mu
 pub(super) fn owns_database(context: &StatementContext<'_>) -> bool {
     let catalog = context.session.catalog.current();
     let database = catalog.databases.get(&context.session.catalog.database);
-    database.is_some_and(|database| privileges::is_member(context.session, Oid(database.object.owner)))
+    database
+        .is_some_and(|database| privileges::is_member(&context.session.catalog, Oid(database.object.owner)))
 }
 
 /// The tables of this database, oldest first.
@@ -396,7 +399,7 @@ pub(super) fn find_relation(
     context: &StatementContext<'_>,
 ) -> SqlResult<Option<Arc<RelationEntry>>> {
     if let Some(catalog) = &name.catalog
-        && **catalog != context.session.database_name
+        && **catalog != context.session.catalog.database_name
     {
         return Err(SqlError::unsupported(format_args!(
             "cross-database reference \"{catalog}.{}.{}\"",
@@ -549,7 +552,7 @@ pub(super) fn table_for_change(
 }
 
 pub(super) fn require_owner(relation: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
-    if privileges::is_member(context.session, Oid(relation.owner)) {
+    if privileges::is_member(&context.session.catalog, Oid(relation.owner)) {
         return Ok(());
     }
     let kind = match relation.kind {
@@ -569,7 +572,7 @@ pub(super) fn require_index_owner(
     index: &str,
     context: &StatementContext<'_>,
 ) -> SqlResult<()> {
-    if privileges::is_member(context.session, Oid(table.owner)) {
+    if privileges::is_member(&context.session.catalog, Oid(table.owner)) {
         return Ok(());
     }
     let message = format!("must be owner of index {index}");
@@ -630,17 +633,24 @@ pub(super) fn role_name(role: Oid, context: &StatementContext<'_>) -> String {
 pub(super) fn create(create: &CreateSchema, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let owner = match &create.owner {
         Some(role) => role_oid(role, context)?,
-        None => context.session.user_oid,
+        None => context.session.identity().user_oid,
     };
-    privileges::require_member(context.session, owner)?;
+    privileges::require_member(&context.session.catalog, owner)?;
     // Without a name of its own the schema bears its owner's.
     let name = match &create.name {
         Some(name) => name.to_string(),
         None => role_name(owner, context),
     };
     let database = context.session.catalog.database;
-    if !privileges::may_create_schemas(context.session, database, context.session.user_oid) {
-        return Err(privileges::denied("database", &context.session.database_name));
+    if !privileges::may_create_schemas(
+        &context.session.catalog,
+        database,
+        context.session.identity().user_oid,
+    ) {
+        return Err(privileges::denied(
+            "database",
+            &context.session.catalog.database_name,
+        ));
     }
     check_schema_name(&name)?;
     reserve_name(database, &name, context)?;

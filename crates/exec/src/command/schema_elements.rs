@@ -33,7 +33,7 @@ pub(super) fn run(
         false => format!("{first}, {path}"),
     };
     let settings = [("search_path".to_string(), path)];
-    let owner = (owner != context.session.user_oid).then_some(owner);
+    let owner = (owner != context.session.identity().user_oid).then_some(owner);
     call::changed(owner, &settings, context, |context| {
         let text = context.session.statement_text.clone();
         for element in &ordered {

@@ -13,13 +13,13 @@ use mote_types::{ColumnType, oid};
 
 use super::schema;
 use crate::catalog_change::write;
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::{
-    StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation, StoredSequence,
-};
 use crate::context::StatementContext;
 use crate::expr::ask_sequence;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::{
+    StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation, StoredSequence,
+};
+use mote_catalog::tag::CommandTag;
 
 /// Options as written; the outer `None` is "not written".
 #[derive(Default)]
@@ -50,7 +50,7 @@ pub(super) fn create(create: &CreateSequence, context: &mut StatementContext<'_>
         return Err(schema::already_exists(&create.name.name));
     }
     let options = read_options(&create.options, context)?;
-    let owner = context.session.user_oid.0;
+    let owner = context.session.identity().user_oid.0;
     let mut relation = make(schema_oid, &create.name.name, owner, &options, oid::INT8, context)?;
     if let Some(name) = options.owned_by {
         set_owner_column(&mut relation, name, context)?;

@@ -9,11 +9,11 @@ use mote_types::datetime::parse_time_zone;
 
 use super::text_column;
 use crate::context::StatementContext;
-use crate::host::Host;
 use crate::session::Session;
-use crate::settings::is_identity;
-use crate::settings::{self, SETTINGS, Settings};
-use crate::tag::CommandTag;
+use mote_catalog::host::Host;
+use mote_catalog::settings::is_identity;
+use mote_catalog::settings::{self, SETTINGS, Settings};
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host) -> SqlResult<CommandTag> {
     let reset = CommandTag::Word("RESET");
@@ -76,7 +76,7 @@ pub(super) fn set_within(set: &SetVariable, context: &mut StatementContext<'_>) 
     if is_identity(name) || name.starts_with("transaction_") {
         return Err(SqlError::unsupported(format_args!("SET {name} in a function")));
     }
-    Settings::check_may_set(name, context.session.superuser)?;
+    Settings::check_may_set(name, context.session.identity().superuser)?;
     let depth = context.session.savepoint_depth;
     let reported = context.session.settings.set(name, &text, set.local, depth)?;
     context.session.settings_changed();
@@ -103,7 +103,7 @@ fn assign(session: &mut Session, name: &str, value: &str, local: bool, host: &mu
         }
         _ => {}
     }
-    Settings::check_may_set(name, session.state.superuser)?;
+    Settings::check_may_set(name, session.state.identity().superuser)?;
     let depth = session.state.savepoint_depth;
     let state = &mut session.state;
     let mut reported = Vec::new();

@@ -8,7 +8,7 @@ use mote_sql::catalog::CatalogView;
 use super::schema;
 use crate::context::StatementContext;
 use crate::modify::after;
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 const NAME: &str = "SET CONSTRAINTS";
 

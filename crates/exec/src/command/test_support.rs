@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mote_common::env::sim::{self, SimDisk};
 use mote_engine::EngineConfig;
 
-use crate::database::{Database, InitialNames};
 use crate::embedded::LocalSession;
+use mote_catalog::database::{Database, InitialNames};
 
 /// A new, empty database.
 pub(crate) fn database() -> Arc<Database> {
@@ -15,7 +15,13 @@ pub(crate) fn database() -> Arc<Database> {
         memory_limit_bytes: 1 << 30,
         ..EngineConfig::default()
     };
-    Database::open_in(env, config, &InitialNames::default()).expect("a new database opens in memory")
+    Database::open_in(
+        env,
+        config,
+        &InitialNames::default(),
+        &crate::index_keys::EVALUATION,
+    )
+    .expect("a new database opens in memory")
 }
 
 /// A session of the first role in a database of its own.

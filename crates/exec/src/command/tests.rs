@@ -6,7 +6,7 @@ use mote_types::format::output_to_string;
 
 use super::test_support::session;
 use crate::embedded::{LocalSession, Outcome};
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 /// What psql shows for one statement.
 fn shown(session: &mut LocalSession, number: usize, statement: &str) -> String {
@@ -183,7 +183,13 @@ fn definitions_survive_a_restart() {
             memory_limit_bytes: 256 << 20,
             ..Default::default()
         };
-        crate::database::Database::open_in(env(disk, 7).0, config, &Default::default()).expect("opens")
+        mote_catalog::database::Database::open_in(
+            env(disk, 7).0,
+            config,
+            &Default::default(),
+            &crate::index_keys::EVALUATION,
+        )
+        .expect("opens")
     };
     let database = open(&disk);
     let mut session = LocalSession::open(&database, "postgres", "postgres").expect("a session");

@@ -16,13 +16,13 @@ use mote_types::oid;
 
 use super::{internal, privileges, schema, trigger_clones};
 use crate::catalog_change::write;
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::{
     StoredConstraintKind, StoredConstraintTrigger, StoredKind, StoredObject, StoredRelation, StoredTiming,
     StoredTrigger,
 };
-use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if create.or_replace && create.constraint {
@@ -143,8 +143,13 @@ fn check_relation(create: &CreateTrigger, entry: &RelationEntry) -> SqlResult<()
 }
 
 fn require_trigger_privilege(entry: &RelationEntry, context: &StatementContext<'_>) -> SqlResult<()> {
-    let user = context.session.user_oid;
-    if privileges::has_privileges(context.session, &entry.described, user, privilege::TRIGGER) {
+    let user = context.session.identity().user_oid;
+    if privileges::has_privileges(
+        &context.session.catalog,
+        &entry.described,
+        user,
+        privilege::TRIGGER,
+    ) {
         return Ok(());
     }
     let kind = match entry.stored.kind {
@@ -278,7 +283,7 @@ fn function(name: &QualifiedName, context: &StatementContext<'_>) -> SqlResult<O
             format!("function {}() does not exist", shown()),
         ));
     };
-    privileges::check_routine(context.session, routine)?;
+    privileges::check_routine(&context.session.catalog, routine)?;
     if routine.result.ty.oid != oid::TRIGGER {
         return Err(wrong_result());
     }
@@ -489,7 +494,7 @@ fn has_foreign_keys(table: &StoredRelation, context: &StatementContext<'_>) -> b
 
 /// What looks after foreign keys are the system's triggers.
 fn require_superuser(table: &StoredRelation, context: &StatementContext<'_>) -> SqlResult<()> {
-    if context.session.superuser {
+    if context.session.identity().superuser {
         return Ok(());
     }
     let message = format!(

@@ -10,8 +10,8 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 
 use super::{inherit, partition_index, schema};
-use crate::catalog_store::stored::{StoredConstraintTrigger, StoredRelation, StoredTrigger};
 use crate::context::StatementContext;
+use mote_catalog::catalog_store::stored::{StoredConstraintTrigger, StoredRelation, StoredTrigger};
 
 fn lost() -> SqlError {
     SqlError::internal("a partitioned table and its partitions are in the catalog")

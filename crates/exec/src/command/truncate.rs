@@ -9,14 +9,14 @@ use mote_sql::bind_truncate_triggers;
 
 use super::{inherit, internal, privileges, schema, sequence};
 use crate::catalog_change::write;
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use crate::context::StatementContext;
 use crate::modify::after;
 use crate::modify::trigger::{Stage, StatementTriggers};
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::TriggerOperation;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
+use mote_catalog::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("TRUNCATE TABLE");
 
@@ -144,9 +144,9 @@ fn check_allowed(relation: &StoredRelation, context: &StatementContext<'_>) -> S
         ));
     }
     let described = context.relation(Oid(relation.oid));
-    let user = context.session.user_oid;
-    let allowed =
-        described.is_some_and(|d| privileges::has_privileges(context.session, &d, user, privilege::TRUNCATE));
+    let user = context.session.identity().user_oid;
+    let allowed = described
+        .is_some_and(|d| privileges::has_privileges(&context.session.catalog, &d, user, privilege::TRUNCATE));
     if allowed {
         Ok(())
     } else {

@@ -22,10 +22,10 @@ use super::routine::{Dependent, Search};
 use super::{acl, drop as drop_object, internal, privileges, routine, schema, view};
 use crate::catalog_change::object_locks;
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
-use crate::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
 use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
+use mote_catalog::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
+use mote_catalog::tag::CommandTag;
 
 const ALTER_TYPE: CommandTag = CommandTag::Word("ALTER TYPE");
 
@@ -90,7 +90,7 @@ pub(super) fn to_change(
 }
 
 fn require_owner(ty: &StoredUserType, context: &StatementContext<'_>) -> SqlResult<()> {
-    if privileges::is_member(context.session, Oid(ty.owner)) {
+    if privileges::is_member(&context.session.catalog, Oid(ty.owner)) {
         return Ok(());
     }
     Err(SqlError::new(
@@ -121,7 +121,7 @@ pub(super) fn owner(alter: &AlterOwner, context: &mut StatementContext<'_>) -> S
     let mut ty = to_change(named(&alter.object)?, context)?;
     let new = schema::role_oid(&alter.owner, context)?;
     if ty.owner != new.0 {
-        privileges::require_member(context.session, new)?;
+        privileges::require_member(&context.session.catalog, new)?;
         acl::change_owner(&mut ty.acl, ty.owner, new.0);
         ty.owner = new.0;
         write::put(StoredObject::Type(ty), context)?;
@@ -140,7 +140,7 @@ pub(super) fn set_schema(
             format!("schema \"{}\" does not exist", alter.schema),
         )
     })?;
-    privileges::require_schema(context.session, target, privilege::CREATE)?;
+    privileges::require_schema(&context.session.catalog, target, privilege::CREATE)?;
     if ty.schema == target.0 {
         return Ok(ALTER_TYPE);
     }

@@ -7,10 +7,10 @@ use mote_engine::{TableLockMode, WaitPolicy};
 use mote_grammar::ast::{Name, Vacuum, VacuumTable};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
-use crate::catalog_store::RelationEntry;
-use crate::catalog_store::stored::StoredKind;
 use crate::context::StatementContext;
 use crate::session::Steps;
+use mote_catalog::catalog_store::RelationEntry;
+use mote_catalog::catalog_store::stored::StoredKind;
 
 #[derive(Clone, Copy, Default)]
 struct Options {
@@ -123,7 +123,7 @@ fn expand(
 /// Owners of the table or the database may; others are told.
 fn may_run(entry: &RelationEntry, vacuum: bool, context: &mut StatementContext<'_>) -> bool {
     let owner = Oid(entry.stored.owner);
-    if privileges::is_member(context.session, owner) || schema::owns_database(context) {
+    if privileges::is_member(&context.session.catalog, owner) || schema::owns_database(context) {
         return true;
     }
     let word = if vacuum { "vacuum" } else { "analyze" };

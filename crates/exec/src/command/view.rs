@@ -19,12 +19,12 @@ use mote_types::oid;
 
 use super::{internal, rewrite, routine, schema, temporary};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
-use crate::catalog_store::{RelationEntry, SessionCatalog};
-use crate::context::StatementContext;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::{RelationEntry, SessionCatalog};
+use mote_catalog::tag::CommandTag;
 
 const TAG: CommandTag = CommandTag::Word("CREATE VIEW");
 
@@ -63,7 +63,7 @@ pub(super) fn create(
     let catalog = context.session.catalog.current();
     let existing = catalog.name(schema_oid, &create.name.name);
     let Some(existing) = existing else {
-        let owner = context.session.user_oid.0;
+        let owner = context.session.identity().user_oid.0;
         let mut view = schema::new_relation(
             schema_oid,
             &create.name.name,

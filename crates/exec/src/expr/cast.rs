@@ -10,12 +10,11 @@ use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
 use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
 
 use super::Expression;
-use crate::catalog_store::SessionCatalog;
-use crate::name_text::split_name;
 use crate::query::runtime::Runtime;
-use crate::routine_text;
-use crate::session::SessionState;
-use crate::views::{Facts, names};
+use mote_catalog::catalog_store::SessionCatalog;
+use mote_catalog::name_text::split_name;
+use mote_catalog::routine_text;
+use mote_catalog::views::{Facts, Reader, names};
 
 pub struct Cast {
     argument: Expression,
@@ -106,7 +105,12 @@ pub(crate) fn convert(
         && let Datum::Oid(value) = value
     {
         let engine = runtime.database().engine();
-        let name = Datum::from(reg_output(runtime.session(), engine, Oid(*value), from.oid));
+        let name = Datum::from(reg_output(
+            runtime.session().reader(),
+            engine,
+            Oid(*value),
+            from.oid,
+        ));
         return cast(
             &name,
             ColumnType::TEXT,
@@ -178,7 +182,9 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
                 .or_else(|| catalog.index_oid(schema.as_deref(), &name))
         }
         oid::REGTYPE => regtype_input(text, catalog).ok(),
-        oid::REGNAMESPACE => crate::system_schemas::schema_oid(&name).or_else(|| catalog.schema_oid(&name)),
+        oid::REGNAMESPACE => {
+            mote_catalog::system_schemas::schema_oid(&name).or_else(|| catalog.schema_oid(&name))
+        }
         oid::REGROLE => catalog
             .current()
             .role_by_name(&name)
@@ -198,7 +204,7 @@ pub(crate) fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> 
 }
 
 /// `name(type, ..)`: a function by its name and the types of its inputs.
-fn procedure_lookup(text: &str, catalog: &crate::catalog_store::SessionCatalog) -> Option<Oid> {
+fn procedure_lookup(text: &str, catalog: &mote_catalog::catalog_store::SessionCatalog) -> Option<Oid> {
     let (name, arguments) = text.trim().strip_suffix(')')?.split_once('(')?;
     let (schema, name) = split_name(name.trim());
     let mut types = Vec::new();
@@ -237,16 +243,16 @@ fn names_builtins(schema: &Option<String>) -> bool {
 }
 
 /// The text form of a `reg*` value: the name, or the number where nothing bears it.
-pub(crate) fn reg_output(session: &SessionState, engine: &Engine, value: Oid, ty: Oid) -> String {
+pub(crate) fn reg_output(session: Reader<'_>, engine: &Engine, value: Oid, ty: Oid) -> String {
     if value == Oid::INVALID {
         return "-".into();
     }
-    let catalog = &session.catalog;
+    let catalog = session.catalog;
     let name = match ty {
         oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
         // A modifier of -1 would print `bpchar` for `character`.
         oid::REGTYPE => type_shape(value).map(|_| format_type(value, -2)),
-        oid::REGNAMESPACE => crate::system_schemas::schema_name(value)
+        oid::REGNAMESPACE => mote_catalog::system_schemas::schema_name(value)
             .map(str::to_string)
             .or_else(|| {
                 catalog

@@ -10,12 +10,12 @@ use mote_sql::expr::{SequenceCall, SessionValue};
 use mote_types::{ColumnType, Datum, datetime};
 
 use super::Expression;
-use crate::catalog_store::sequence_lock;
-use crate::catalog_store::stored::StoredSequence;
 use crate::context::StatementContext;
-use crate::privileges::check_sequence;
 use crate::query::runtime::Runtime;
-use crate::write_error;
+use mote_catalog::catalog_store::sequence_lock;
+use mote_catalog::catalog_store::stored::StoredSequence;
+use mote_catalog::privileges::check_sequence;
+use mote_catalog::write_error;
 
 pub(super) fn evaluate(
     value: SessionValue,
@@ -35,10 +35,10 @@ pub(super) fn evaluate(
         SessionValue::LocalTimestamp => Datum::Timestamp(precise(local_us)),
         SessionValue::StatementTimestamp => Datum::TimestampTz(session.statement_start_us),
         SessionValue::ClockTimestamp => Datum::TimestampTz(session.clock_us()),
-        SessionValue::CurrentUser => Datum::from(session.user.as_str()),
-        SessionValue::SessionUser => Datum::from(session.session_user.as_str()),
+        SessionValue::CurrentUser => Datum::from(session.identity().user.as_str()),
+        SessionValue::SessionUser => Datum::from(session.identity().session_user.as_str()),
         SessionValue::CurrentSchema => session.catalog.first_schema().map_or(Datum::Null, Datum::from),
-        SessionValue::CurrentCatalog => Datum::from(session.database_name.as_str()),
+        SessionValue::CurrentCatalog => Datum::from(session.catalog.database_name.as_str()),
     })
 }
 
@@ -58,7 +58,11 @@ pub(super) fn sequence(
         });
         return match known {
             Some((entry, value)) => {
-                check_sequence(session, &entry.described, privilege::SELECT | privilege::USAGE)?;
+                check_sequence(
+                    &session.catalog,
+                    &entry.described,
+                    privilege::SELECT | privilege::USAGE,
+                )?;
                 Ok(Datum::Int8(value))
             }
             None => Err(SqlError::new(
@@ -122,12 +126,11 @@ fn check_privileges(call: SequenceCall, oid: Oid, runtime: &Runtime<'_, '_>) -> 
         SequenceCall::CurrentValue | SequenceCall::LastValue => USAGE | SELECT,
     };
     let session = runtime.session();
-    match session.superuser {
+    match session.identity().superuser {
         true => Ok(()),
-        false => session
-            .catalog
-            .entry(oid)
-            .map_or(Ok(()), |entry| check_sequence(session, &entry.described, wanted)),
+        false => session.catalog.entry(oid).map_or(Ok(()), |entry| {
+            check_sequence(&session.catalog, &entry.described, wanted)
+        }),
     }
 }
 

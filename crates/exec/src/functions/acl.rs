@@ -11,8 +11,8 @@ use mote_types::{Datum, oid};
 use super::set_returning::rows;
 use super::{Body, RowSource, array_of, oid as oid_value, text};
 use crate::query::runtime::Runtime;
-use crate::views::Facts;
-use crate::views::text::{acl_item, default_acl};
+use mote_catalog::views::Facts;
+use mote_catalog::views::text::{acl_item, default_acl};
 
 /// Names of the privileges in the order of their bits.
 const PRIVILEGE_NAMES: [(char, &str); 14] = [
@@ -48,7 +48,7 @@ pub fn body(name: &str) -> Option<Body> {
 }
 
 fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {
-    Facts::new(runtime.session(), runtime.database().engine())
+    Facts::new(runtime.session().reader(), runtime.database().engine())
 }
 
 /// One row per privilege: grantor, grantee, its name, whether it may be passed on.

@@ -8,7 +8,7 @@ use mote_types::{Datum, Numeric};
 
 use super::{Body, int4, int8, numeric};
 use crate::expr::IntegerWidth;
-use crate::settings::PLAIN_SETTINGS;
+use mote_catalog::settings::PLAIN_SETTINGS;
 
 /// The operand types whose arithmetic is named by them.
 const NUMBERS: &[&str] = &[

@@ -17,7 +17,7 @@ use mote_types::Datum;
 use super::{Body, CallSite, int4, int8, text};
 use crate::query::runtime::Runtime;
 use crate::server_files::elsewhere;
-use crate::write_error;
+use mote_catalog::write_error;
 
 /// Longest piece that one call reads.
 const READ_BYTES_MAX: i32 = 8 << 20;
@@ -44,7 +44,7 @@ pub fn body(name: &str) -> Option<Body> {
 }
 
 pub(super) fn require_superuser(runtime: &Runtime<'_, '_>, site: &CallSite) -> SqlResult<()> {
-    if runtime.session().superuser {
+    if runtime.session().identity().superuser {
         return Ok(());
     }
     Err(SqlError::new(

@@ -6,12 +6,12 @@ use mote_sql::catalog::CatalogView;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
 use super::{Body, CallSite, boolean, int4, oid as oid_value, text};
-use crate::catalog_store::stored::StoredRelation;
 use crate::expr::reg_input;
-use crate::name_text::split_name;
 use crate::query::runtime::Runtime;
-use crate::routine_text;
-use crate::views::{
+use mote_catalog::catalog_store::stored::StoredRelation;
+use mote_catalog::name_text::split_name;
+use mote_catalog::routine_text;
+use mote_catalog::views::{
     Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
     updatable,
 };
@@ -168,10 +168,10 @@ fn is_updatable(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> 
     let relation = Oid(oid_value(&a[0]));
     let context = runtime.context();
     let mut events = updatable::Events::default();
-    let session = &*context.session;
+    let catalog = &context.session.catalog;
     context
         .host
-        .on_large_stack(&mut || events = updatable::of(relation, session));
+        .on_large_stack(&mut || events = updatable::of(relation, catalog));
     Ok(match site.name {
         "pg_column_is_updatable" => {
             let number = match &a[1] {
@@ -185,7 +185,7 @@ fn is_updatable(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> 
 }
 
 fn facts<'r>(runtime: &'r Runtime<'_, '_>) -> Facts<'r> {
-    Facts::new(runtime.session(), runtime.database().engine())
+    Facts::new(runtime.session().reader(), runtime.database().engine())
 }
 
 fn is_visible(runtime: &Runtime<'_, '_>, relation: Oid) -> Datum {

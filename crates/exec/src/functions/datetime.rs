@@ -7,7 +7,7 @@ use mote_types::{Datum, FormatSettings, Interval, operators};
 
 use super::{Body, float8, int4, interval, text};
 use crate::query::runtime::Runtime;
-use crate::settings::PLAIN_SETTINGS;
+use mote_catalog::settings::PLAIN_SETTINGS;
 
 pub(crate) use arithmetic::add_intervals;
 

@@ -164,7 +164,7 @@ fn padded(site: &CallSite, arguments: &[Datum]) -> [Datum; 2] {
     let value = mote_types::format::output_to_string(
         &arguments[0],
         site.arguments[0],
-        &crate::settings::PLAIN_SETTINGS,
+        &mote_catalog::settings::PLAIN_SETTINGS,
     );
     [Datum::from(value), arguments[1].clone()]
 }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use super::{Body, CallSite, text};
 use crate::expr::reg_lookup;
-use crate::name_text::split_name;
-use crate::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 use crate::query::runtime::Runtime;
+use mote_catalog::name_text::split_name;
+use mote_catalog::privileges::{has_privileges, may_create_schemas, may_execute, schema_privileges};
 
 pub fn body(name: &str) -> Option<Body> {
     let known = name.starts_with("pg_has_role_") || name.starts_with("has_") && name.contains("_privilege_");
@@ -26,7 +26,7 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
     let (role, rest) = if arguments.len() > without_user {
         (role_of(runtime, &arguments[0])?, &arguments[1..])
     } else {
-        (Some(runtime.session().user_oid), arguments)
+        (Some(runtime.session().identity().user_oid), arguments)
     };
     let wanted = text(&rest[rest.len() - 1]).to_string();
     let Some(role) = role else { return Ok(Datum::Null) };
@@ -52,7 +52,7 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
             let session = runtime.session();
             let any = parse(&wanted)?
                 .into_iter()
-                .any(|bit| has_privileges(session, &relation, role, bit));
+                .any(|bit| has_privileges(&session.catalog, &relation, role, bit));
             Ok(Datum::Bool(any))
         }
         "has_schema_privilege" => {
@@ -61,7 +61,7 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
             };
             let session = runtime.session();
             let held = match session.catalog.current().schemas.get(&schema) {
-                Some(entry) => schema_privileges(session, &entry.object, role),
+                Some(entry) => schema_privileges(&session.catalog, &entry.object, role),
                 None if is_superuser(runtime, role) => u32::MAX,
                 // Built in.
                 None => privilege::USAGE,
@@ -77,7 +77,7 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
             let catalog = session.catalog.current();
             let known = catalog.routine(function);
             Ok(Datum::Bool(known.is_none_or(|entry| {
-                may_execute(session, &entry.described, role)
+                may_execute(&session.catalog, &entry.described, role)
             })))
         }
         // Nobody can grant or revoke on databases yet: PostgreSQL's defaults, by which their owners make schemas.
@@ -85,7 +85,7 @@ fn check(runtime: &mut Runtime<'_, '_>, site: &CallSite, arguments: &[Datum]) ->
             let Some(database) = database_of(runtime, &rest[0])? else {
                 return Ok(Datum::Null);
             };
-            let creates = may_create_schemas(runtime.session(), database, role);
+            let creates = may_create_schemas(&runtime.session().catalog, database, role);
             let holds = |bit: &u32| *bit != privilege::CREATE || creates;
             Ok(Datum::Bool(parse(&wanted)?.iter().any(holds)))
         }
@@ -200,7 +200,7 @@ fn database_of(runtime: &Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid
 fn schema_of(runtime: &mut Runtime<'_, '_>, value: &Datum) -> SqlResult<Option<Oid>> {
     let catalog = runtime.session().catalog.current();
     let known = |schema: &Oid| {
-        crate::system_schemas::schema_name(*schema).is_some() || catalog.schemas.contains_key(schema)
+        mote_catalog::system_schemas::schema_name(*schema).is_some() || catalog.schemas.contains_key(schema)
     };
     match value {
         Datum::Oid(schema) => Ok(Some(Oid(*schema)).filter(known)),

@@ -11,7 +11,7 @@ use mote_common::prng::Prng;
 use mote_types::Datum;
 
 use super::{Body, float8};
-use crate::settings::SeededRandom;
+use mote_catalog::settings::SeededRandom;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {

@@ -14,7 +14,7 @@ use super::{
     RowSource, SetFunction, array_of, boolean, int4, int8, interval, jsonb, numeric, oid as oid_value, text,
 };
 use crate::memory::{Kept, KeptRows};
-use crate::views::partitions;
+use mote_catalog::views::partitions;
 
 pub fn body(name: &str) -> Option<SetFunction> {
     Some(match name {

@@ -1,6 +1,6 @@
 //! The session, the server, advisory locks, sizes, the write-ahead log's positions.
 //!
-//! What shows the catalog as SQL text is in `catalog_text`, the text itself in `crate::views::text`.
+//! What shows the catalog as SQL text is in `catalog_text`, the text itself in `mote_catalog::views::text`.
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
@@ -14,14 +14,14 @@ use super::{
     Body, CallSite, array_of, boolean, catalog_text, float8, int4, int8, lsn, numeric, oid as oid_value, text,
 };
 use crate::context::StatementContext;
-use crate::directory::SessionDirectory;
 use crate::expr::reg_lookup;
-use crate::privileges;
 use crate::query::runtime::Runtime;
-use crate::settings::is_identity;
-use crate::settings::{self, SETTINGS, Settings, parse_bool};
-use crate::views::partitions;
-use crate::write_error;
+use mote_catalog::directory::SessionDirectory;
+use mote_catalog::privileges;
+use mote_catalog::settings::is_identity;
+use mote_catalog::settings::{self, SETTINGS, Settings, parse_bool};
+use mote_catalog::views::partitions;
+use mote_catalog::write_error;
 
 pub fn body(name: &str) -> Option<Body> {
     if let Some(body) = advisory(name).or_else(|| session(name)).or_else(|| storage(name)) {
@@ -190,10 +190,10 @@ fn signal(
         _ => ("terminate superuser process", "process is being terminated"),
     };
     let denied = |message: String| Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
-    if is_superuser && !session.superuser {
+    if is_superuser && !session.identity().superuser {
         return denied(format!("must be a superuser to {what}"));
     }
-    if !privileges::is_member(session, user) {
+    if !privileges::is_member(&session.catalog, user) {
         return denied(format!(
             "must be a member of the role whose {of} or member of pg_signal_backend"
         ));
@@ -240,7 +240,7 @@ fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlRe
     };
     let local = a[2].as_bool().unwrap_or(false);
     let context = runtime.context();
-    Settings::check_may_set(name, context.session.superuser)?;
+    Settings::check_may_set(name, context.session.identity().superuser)?;
     let depth = context.session.savepoint_depth;
     let mut value = match a[1].as_str() {
         Some(value) => value.to_string(),
@@ -256,9 +256,9 @@ fn set_config(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlRe
     if let Some(reported) = settings.set(name, &value, local, depth)? {
         context.host.parameter_status(reported.name, &reported.value);
     }
-    let was_superuser = context.session.superuser;
+    let was_superuser = context.session.identity().superuser;
     context.session.settings_changed();
-    if context.session.superuser != was_superuser {
+    if context.session.identity().superuser != was_superuser {
         let value = context.session.settings.get("is_superuser")?.to_string();
         context.host.parameter_status("is_superuser", &value);
     }
@@ -482,7 +482,11 @@ fn storage(name: &str) -> Option<Body> {
             let Some(stored) = &entry.stored.sequence else {
                 return Ok(Datum::Null);
             };
-            privileges::check_sequence(session, &entry.described, privilege::USAGE | privilege::SELECT)?;
+            privileges::check_sequence(
+                &session.catalog,
+                &entry.described,
+                privilege::USAGE | privilege::SELECT,
+            )?;
             let sequence = runtime
                 .database()
                 .engine()

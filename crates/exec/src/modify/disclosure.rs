@@ -12,8 +12,8 @@ use mote_sql::catalog::Relation;
 use mote_types::Datum;
 
 use super::{in_root, shown};
-use crate::privileges::has_privileges;
 use crate::query::runtime::Runtime;
+use mote_catalog::privileges::has_privileges;
 
 /// What of the rows of one relation a statement's errors may show.
 pub(crate) struct Disclosure {
@@ -64,8 +64,15 @@ impl Disclosure {
 /// May the current user read all columns of the relation?
 pub(crate) fn may_read(relation: Oid, runtime: &Runtime<'_, '_>) -> bool {
     let session = runtime.session();
-    let reads = |relation: &Relation| has_privileges(session, relation, session.user_oid, privilege::SELECT);
-    session.superuser
+    let reads = |relation: &Relation| {
+        has_privileges(
+            &session.catalog,
+            relation,
+            session.identity().user_oid,
+            privilege::SELECT,
+        )
+    };
+    session.identity().superuser
         || session
             .catalog
             .entry(relation)

@@ -25,7 +25,7 @@ mod referenced_partition;
 pub(crate) mod routing;
 pub(crate) mod trigger;
 pub mod update;
-use crate::write_error;
+use mote_catalog::write_error;
 
 use std::sync::Arc;
 
@@ -194,7 +194,7 @@ pub(crate) fn unique_violation(
                 values.push(full_text(&row[*position as usize], key.ty, runtime.format()));
             }
             IndexKeyTarget::Expression(_, expr) => {
-                names.push(crate::views::text::index_key(relation, key, true));
+                names.push(mote_catalog::views::text::index_key(relation, key, true));
                 let value = compile(expr).and_then(|expression| expression.evaluate(row, runtime));
                 values.push(full_text(&value.unwrap_or_default(), key.ty, runtime.format()));
             }

@@ -12,8 +12,8 @@ use mote_types::Datum;
 use super::disclosure::may_read;
 use super::{shown, with_detail};
 use crate::expr::{Expression, compile};
-use crate::index_expressions::is_call;
 use crate::query::runtime::Runtime;
+use mote_catalog::catalog_store::index_texts::is_call;
 
 /// A partition key as it is evaluated over a row.
 pub(crate) struct KeyExpressions(Box<[KeyPart]>);

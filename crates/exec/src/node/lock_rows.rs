@@ -17,7 +17,7 @@ use super::scan::{Mark, mark_of};
 use super::{NodeProgram, Operator, compile_node};
 use crate::modify::recheck::{Locked, Rechecker, lock};
 use crate::query::runtime::Runtime;
-use crate::write_error;
+use mote_catalog::write_error;
 
 pub struct Program {
     input: NodeProgram,

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use mote_common::SqlResult;
+use mote_common::{Oid, SqlResult};
 use mote_planner::plan::node;
 use mote_planner::plan::node::ScanColumn;
 use mote_sql::catalog::Relation;
 use mote_types::{Datum, Record};
 
 use super::Operator;
+use crate::context::StatementContext;
 use crate::expr::{Expression, compile_option};
 use crate::query::runtime::Runtime;
+use mote_catalog::views::{Source, TABLES};
 
 pub struct Program {
     relation: Arc<Relation>,
@@ -62,10 +64,20 @@ fn output(column: &ScanColumn, relation: &Relation, row: &[Datum], position: usi
     }
 }
 
+fn make_rows(relation: Oid, context: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let source = Source {
+        session: context.session.reader(),
+        transaction: context.transaction,
+        engine: context.database.engine(),
+        directory: context.database.sessions(),
+    };
+    TABLES.rows(relation, &source, context.host)
+}
+
 impl Operator for State {
     fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
         if self.rows.is_none() {
-            self.rows = Some(crate::views::TABLES.rows(self.program.relation.oid, runtime.context())?);
+            self.rows = Some(make_rows(self.program.relation.oid, runtime.context())?);
             self.position = 0;
         }
         loop {

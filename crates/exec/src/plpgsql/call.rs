@@ -11,12 +11,13 @@ use mote_types::{ColumnType, Datum};
 use super::code::*;
 use super::expression::Expression;
 use super::frame::Frame;
+use crate::command;
 use crate::context::StatementContext;
 use crate::expr::compile;
 use crate::query::runtime::Runtime;
 use crate::routine::{self, Returned, RoutineCall, nested};
 use crate::session::BodyContext;
-use crate::{command, privileges};
+use mote_catalog::privileges;
 
 impl<'c> Frame<'c> {
     pub fn call(&mut self, expression: &'c Expression, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {
@@ -102,7 +103,7 @@ impl<'c> Frame<'c> {
             bound = Some(bind_call(call, expression.text(), catalog, Some(&names)));
         });
         let bound = bound.expect("the host runs the work")?;
-        privileges::check_routine(context.session, &bound.routine)?;
+        privileges::check_routine(&context.session.catalog, &bound.routine)?;
         Ok(bound)
     }
 

@@ -276,7 +276,7 @@ impl<'c> Frame<'c> {
             && let Datum::Oid(oid) = value
         {
             return expr::reg_output(
-                context.session,
+                context.session.reader(),
                 context.database.engine(),
                 mote_common::Oid(*oid),
                 ty.oid,

@@ -16,7 +16,7 @@ use crate::command;
 use crate::context::StatementContext;
 use crate::routine::nested;
 use crate::session::portal::CachedPlan;
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 const NO_DATA_FOUND: SqlState = SqlState::new("P0002");
 const TOO_MANY_ROWS: SqlState = SqlState::new("P0003");

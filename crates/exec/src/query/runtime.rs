@@ -12,12 +12,12 @@ use mote_sql::catalog::{CatalogView, Relation};
 use mote_types::{Datum, FormatSettings};
 
 use crate::context::StatementContext;
-use crate::database::Database;
 use crate::expr::subplan::SubPlanState;
 use crate::modify::after::AfterEvents;
 use crate::node::cte_scan::{CteState, WorkTable};
 use crate::node::scan::Mark;
 use crate::session::state::SessionState;
+use mote_catalog::database::Database;
 
 /// Handed down through every node and expression.
 pub struct Runtime<'r, 'c> {
@@ -130,7 +130,7 @@ impl<'r, 'c> Runtime<'r, 'c> {
     pub fn format(&self) -> &FormatSettings {
         match &self.statement {
             Some((context, _)) => &context.session.settings.effective.format,
-            None => &crate::settings::PLAIN_SETTINGS,
+            None => &mote_catalog::settings::PLAIN_SETTINGS,
         }
     }
 

@@ -8,8 +8,8 @@ mod serializable_columns;
 
 use std::sync::Arc;
 
-use crate::database::{Database, InitialNames};
 use crate::embedded::LocalSession;
+use mote_catalog::database::{Database, InitialNames};
 
 /// A new, empty database.
 pub(crate) fn database() -> Arc<Database> {
@@ -18,6 +18,7 @@ pub(crate) fn database() -> Arc<Database> {
         env,
         mote_engine::EngineConfig::default(),
         &InitialNames::default(),
+        &crate::index_keys::EVALUATION,
     )
     .expect("a new database opens in memory");
     database.engine().start_background().expect("threads start");

@@ -117,7 +117,7 @@ pub(crate) fn changed<T>(
     context: &mut StatementContext<'_>,
     work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
 ) -> SqlResult<T> {
-    let identity = match owner {
+    let before = match owner {
         Some(owner) => Some(become_role(owner, context)?),
         None => None,
     };
@@ -138,46 +138,41 @@ pub(crate) fn changed<T>(
     for (name, old) in former.into_iter().rev() {
         context.session.settings.swap_back(name, old, mark);
     }
-    if let Some(identity) = identity {
-        identity.restore(context);
+    if let Some(before) = before {
+        before.restore(context);
     }
     context.session.settings_changed();
     result
 }
 
 /// Who the session was before it acts in another's name.
-struct Identity {
+struct Before {
     user: String,
     user_oid: Oid,
     superuser: bool,
 }
 
-fn become_role(role: Oid, context: &mut StatementContext<'_>) -> SqlResult<Identity> {
+fn become_role(role: Oid, context: &mut StatementContext<'_>) -> SqlResult<Before> {
     let catalog = context.session.catalog.current();
     let owner = catalog
         .roles
         .get(&role)
         .ok_or_else(|| SqlError::internal(format!("role {role} does not exist")))?;
-    let session = &mut *context.session;
-    let before = Identity {
-        user: std::mem::replace(&mut session.user, owner.object.name.clone()),
-        user_oid: std::mem::replace(&mut session.user_oid, role),
-        superuser: std::mem::replace(&mut session.superuser, owner.object.superuser),
-    };
-    session.catalog.user.clone_from(&session.user);
-    session.catalog.user_oid = session.user_oid;
-    session.routines.definers += 1;
-    Ok(before)
+    let identity = &mut context.session.catalog.identity;
+    identity.definers += 1;
+    Ok(Before {
+        user: std::mem::replace(&mut identity.user, owner.object.name.clone()),
+        user_oid: std::mem::replace(&mut identity.user_oid, role),
+        superuser: std::mem::replace(&mut identity.superuser, owner.object.superuser),
+    })
 }
 
-impl Identity {
+impl Before {
     fn restore(self, context: &mut StatementContext<'_>) {
-        let session = &mut *context.session;
-        session.catalog.user.clone_from(&self.user);
-        session.catalog.user_oid = self.user_oid;
-        session.user = self.user;
-        session.user_oid = self.user_oid;
-        session.superuser = self.superuser;
-        session.routines.definers -= 1;
+        let identity = &mut context.session.catalog.identity;
+        identity.user = self.user;
+        identity.user_oid = self.user_oid;
+        identity.superuser = self.superuser;
+        identity.definers -= 1;
     }
 }

@@ -33,8 +33,8 @@ use crate::session::planning::{PlanningRounds, parse_text};
 use crate::session::portal::{CachedPlan, Portal, PortalState, Prepared};
 use crate::session::procedure::loop_writes;
 use crate::session::run::{modifies, query_tag};
-use crate::tag::CommandTag;
-use crate::write_error::{self, read_only_error};
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error::{self, read_only_error};
 
 /// A statement of a body, planned when it is first run.
 pub struct Statement {
@@ -95,7 +95,7 @@ impl Statement {
     fn prepared(&self, context: &mut StatementContext<'_>) -> SqlResult<Arc<Prepared>> {
         let known = self.prepared.lock().clone();
         if let Some(prepared) = known
-            && prepared.user == context.session.user_oid
+            && prepared.user == context.session.identity().user_oid
             && prepared.plan_key == context.session.settings.plan_key()
         {
             return Ok(prepared);
@@ -116,7 +116,7 @@ impl Statement {
         let mut plan = context.session.validate(&prepared, context.host)?;
         let mut rounds = PlanningRounds::default();
         loop {
-            crate::privileges::check_plan(context.session, &plan.plan)?;
+            mote_catalog::privileges::check_plan(&context.session.catalog, &plan.plan)?;
             let partitions = plan.partition_locks.iter().flat_map(PartitionLocks::all);
             for (table, mode) in plan.locks.iter().copied().chain(partitions) {
                 loop {

@@ -127,7 +127,7 @@ fn row_type(output: &[OutputColumn]) -> RowType {
 fn mismatch(call: &RoutineCall<'_>, detail: impl Into<String>) -> SqlError {
     let declared = match call.routine.result.row_of {
         _ if !super::is_polymorphic(call.routine.result.ty.oid) => {
-            crate::routine_text::type_text(call.routine.result)
+            mote_catalog::routine_text::type_text(call.routine.result)
         }
         _ => call.result.name(),
     };

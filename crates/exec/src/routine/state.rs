@@ -30,8 +30,6 @@ pub struct RoutineState {
     pub(super) stack_base: usize,
     /// Queries that loops of running bodies read from, outermost first; None while one is read.
     pub(crate) loops: Vec<Option<Running>>,
-    /// How many of the running routines are SECURITY DEFINER: the current user is then not what settings say.
-    pub(crate) definers: u32,
 }
 
 impl RoutineState {

@@ -24,9 +24,9 @@ use super::state::{SessionState, UtilityParameters};
 use super::statements::{Collect, new_portal};
 use super::{Portal, PortalState, Session};
 use crate::context::StatementContext;
-use crate::host::Host;
 use crate::memory::{self, row_bytes};
-use crate::tag::CommandTag;
+use mote_catalog::host::Host;
+use mote_catalog::tag::CommandTag;
 
 /// What a cursor takes beside its statement: itself, and its query's operators.
 const PORTAL_BYTES: usize = 4 << 10;

@@ -13,9 +13,9 @@ use mote_grammar::ast::{AlterTable, AlterTableCommand, DetachMode};
 use super::Session;
 use crate::command::attach_partition::{begin_detach, finish_detach};
 use crate::context::{FUEL_SLICE, StatementContext};
-use crate::host::Host;
-use crate::tag::CommandTag;
-use crate::write_error::{self, read_only_error};
+use mote_catalog::host::Host;
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error::{self, read_only_error};
 
 impl Session {
     /// None: not such a statement, or inside a block, where it is refused like any other.

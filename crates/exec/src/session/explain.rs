@@ -15,8 +15,8 @@ use mote_types::Datum;
 use super::portal::CachedPlan;
 use super::{Session, SessionState};
 use crate::command;
-use crate::host::Host;
-use crate::tag::CommandTag;
+use mote_catalog::host::Host;
+use mote_catalog::tag::CommandTag;
 
 impl Session {
     pub(crate) fn explain(
@@ -83,7 +83,7 @@ impl SessionState {
             return Err(SqlError::unsupported("EXPLAIN of this statement"));
         };
         // The plan tells of what the user may not read.
-        crate::privileges::check_plan(self, plan)?;
+        mote_catalog::privileges::check_plan(&self.catalog, plan)?;
         let lines = explain(query, options).into_iter();
         Ok(lines.map(|line| Datum::Text(line.into())).collect())
     }

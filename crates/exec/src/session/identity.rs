@@ -8,7 +8,7 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 
 use super::SessionState;
-use crate::privileges::memberships;
+use mote_catalog::privileges::memberships;
 
 /// What the setting `role` says where the session's user acts for itself.
 const NO_ROLE: &str = "none";
@@ -17,7 +17,7 @@ impl SessionState {
     /// Whether the two settings may be given this value; the value as it is kept.
     pub(crate) fn check_identity(&self, setting: &str, value: &str) -> SqlResult<String> {
         let setting = setting.to_ascii_lowercase();
-        if self.routines.definers > 0 {
+        if self.identity().definers > 0 {
             return Err(SqlError::new(
                 state::INSUFFICIENT_PRIVILEGE,
                 format!("cannot set parameter \"{setting}\" within security-definer function"),
@@ -40,11 +40,13 @@ impl SessionState {
         };
         let denied = |message: String| Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
         if setting == "role" {
-            let session_user = self.role_oid(&self.session_user);
-            if !is_superuser(session_user) && !memberships(self, session_user).contains(&wanted) {
+            let session_user = self.role_oid(&self.identity().session_user);
+            if !is_superuser(session_user) && !memberships(&self.catalog, session_user).contains(&wanted) {
                 return denied(format!("permission denied to set role \"{value}\""));
             }
-        } else if wanted != self.authenticated_user && !is_superuser(self.authenticated_user) {
+        } else if wanted != self.identity().authenticated_user
+            && !is_superuser(self.identity().authenticated_user)
+        {
             return denied(format!(
                 "permission denied to set session authorization \"{value}\""
             ));
@@ -61,7 +63,7 @@ impl SessionState {
 
     /// Takes over what the settings name. A role that is gone meanwhile changes nothing.
     pub(super) fn follow_identity(&mut self) {
-        if self.routines.definers > 0 {
+        if self.identity().definers > 0 {
             return;
         }
         let setting = |name: &str| self.settings.get(name).unwrap_or_default().to_string();
@@ -72,21 +74,19 @@ impl SessionState {
         } else {
             role
         };
-        if self.session_user == session_user && self.user == user {
+        if self.identity().session_user == session_user && self.identity().user == user {
             return;
         }
         let catalog = self.catalog.current();
         let Some(current) = catalog.role_by_name(&user) else {
             return;
         };
-        self.user_oid = Oid(current.object.oid);
-        self.superuser = current.object.superuser;
-        self.user.clone_from(&user);
-        self.session_user.clone_from(&session_user);
-        self.catalog.user_oid = self.user_oid;
-        self.catalog.user = user;
-        self.catalog.session_user = session_user;
-        let is_superuser = if self.superuser { "on" } else { "off" };
+        let identity = &mut self.catalog.identity;
+        identity.user_oid = Oid(current.object.oid);
+        identity.superuser = current.object.superuser;
+        identity.user = user;
+        identity.session_user = session_user;
+        let is_superuser = if identity.superuser { "on" } else { "off" };
         self.settings.set_fact("is_superuser", is_superuser);
     }
 }

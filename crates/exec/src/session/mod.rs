@@ -37,20 +37,20 @@ use mote_engine::{MemoryCharge, Transaction, Wake};
 use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
-use crate::activity::Activity;
-use crate::catalog_store::SessionCatalog;
-use crate::database::Database;
-use crate::host::Host;
 use crate::memory::{self, row_bytes};
 use crate::modify::after::DeferredEvents;
 use crate::routine::RoutineState;
-use crate::settings::{Settings, Severity};
-use crate::signals::SessionSignals;
 use block::{BlockState, TransactionBlock};
+use mote_catalog::activity::Activity;
+use mote_catalog::catalog_store::{Identity, SessionCatalog};
+use mote_catalog::database::Database;
+use mote_catalog::host::Host;
+use mote_catalog::settings::{Settings, Severity};
+use mote_catalog::signals::SessionSignals;
+use mote_catalog::views::SessionObjects;
 pub(crate) use notifications::Interest;
 pub use notifications::SessionNotifications;
 use objects::NamedStatement;
-pub use objects::SessionObjects;
 pub use portal::{BindTarget, Portal, PortalState, Prepared};
 use portals::Portals;
 pub use procedure::BodyContext;
@@ -106,7 +106,7 @@ impl Session {
         let mut catalog = SessionCatalog::new(
             database.catalog().clone(),
             database.engine().clone(),
-            &crate::views::TABLES,
+            &mote_catalog::views::TABLES,
         );
         let current = catalog.current();
         let fatal = |e: SqlError| e.severity(mote_common::error::Severity::Fatal);
@@ -129,10 +129,15 @@ impl Session {
             ))
         })?;
         catalog.database = Oid(target.object.oid);
-        catalog.database_name = identity.database.clone();
-        catalog.user = identity.user.clone();
-        catalog.user_oid = Oid(role.object.oid);
-        catalog.session_user = identity.user.clone();
+        catalog.database_name = identity.database;
+        catalog.identity = Identity {
+            user: identity.user.clone(),
+            user_oid: Oid(role.object.oid),
+            superuser: role.object.superuser,
+            session_user: identity.user.clone(),
+            authenticated_user: Oid(role.object.oid),
+            definers: 0,
+        };
         let mut settings = Settings::new();
         settings.set_fact("session_authorization", &identity.user);
         settings.set_fact("is_superuser", if role.object.superuser { "on" } else { "off" });
@@ -140,7 +145,7 @@ impl Session {
         settings.set_fact("max_prepared_transactions", &prepared_max);
         let own_settings = role.object.settings.iter();
         let mut warnings = Vec::new();
-        for (name, value) in own_settings.filter(|(name, _)| !crate::settings::is_identity(name)) {
+        for (name, value) in own_settings.filter(|(name, _)| !mote_catalog::settings::is_identity(name)) {
             // What was valid when it was stored may not be so any more. It keeps nobody out.
             let outcome = settings.set_initial(name, value);
             warnings.extend(outcome.err().map(|error| error.severity(Severity::Warning)));
@@ -155,13 +160,7 @@ impl Session {
         Ok(Session {
             state: SessionState {
                 pid: identity.pid,
-                user: identity.user.clone(),
-                user_oid: Oid(role.object.oid),
-                session_user: identity.user,
-                authenticated_user: Oid(role.object.oid),
                 objects: SessionObjects::default(),
-                superuser: role.object.superuser,
-                database_name: identity.database,
                 settings,
                 catalog,
                 sequences: SequenceValues::default(),
@@ -208,10 +207,10 @@ impl Session {
 
     /// A setting from the start-up packet: the session's default from here on.
     pub fn set_initial(&mut self, name: &str, value: &str) -> SqlResult<()> {
-        if crate::settings::is_identity(name) {
+        if mote_catalog::settings::is_identity(name) {
             self.state.check_identity(name, value)?;
         }
-        Settings::check_may_set(name, self.state.superuser)?;
+        Settings::check_may_set(name, self.state.identity().superuser)?;
         self.state.settings.set_initial(name, value)?;
         self.state.settings_changed();
         Ok(())

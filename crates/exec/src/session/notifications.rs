@@ -11,10 +11,10 @@ use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::CommitReceipt;
 
 use super::Session;
-use crate::database::Database;
-use crate::host::Host;
-use crate::notifications::{Announced, Batch, Notification};
-use crate::settings::SynchronousCommit;
+use mote_catalog::database::Database;
+use mote_catalog::host::Host;
+use mote_catalog::notifications::{Announced, Batch, Notification};
+use mote_catalog::settings::SynchronousCommit;
 
 /// PostgreSQL's bounds: a name's 63 bytes, and less than 8,000 of payload.
 const CHANNEL_BYTES_MAX: usize = 63;

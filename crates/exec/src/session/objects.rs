@@ -1,7 +1,4 @@
-//! A session's own objects as its catalog shows them: pg_prepared_statements and pg_cursors.
-//!
-//! They live in the session, which a running statement cannot reach: a statement that reads these relations finds them
-//! gathered when it starts.
+//! Gathers a session's prepared statements and cursors for a statement that reads pg_prepared_statements or pg_cursors.
 
 use std::sync::Arc;
 
@@ -11,6 +8,7 @@ use mote_planner::plan::Plan;
 
 use super::{Portal, Prepared, Session};
 use crate::memory;
+use mote_catalog::views::{CursorFacts, PreparedFacts, SessionObjects};
 
 /// The unnamed statement is charged only if it is larger: most are run once and small.
 const UNNAMED_BYTES_FREE: usize = 64 << 10;
@@ -28,30 +26,6 @@ pub(super) struct NamedStatement {
     from_sql: bool,
     /// How often it was run.
     pub(super) runs: u64,
-}
-
-#[derive(Default)]
-pub struct SessionObjects {
-    pub prepared: Vec<PreparedFacts>,
-    pub cursors: Vec<CursorFacts>,
-}
-
-pub struct PreparedFacts {
-    pub name: String,
-    pub text: Arc<str>,
-    pub made_us: i64,
-    pub parameters: Vec<Oid>,
-    pub from_sql: bool,
-    pub runs: u64,
-}
-
-pub struct CursorFacts {
-    pub name: String,
-    pub text: Arc<str>,
-    pub made_us: i64,
-    pub holdable: bool,
-    pub binary: bool,
-    pub scrollable: bool,
 }
 
 /// Whether a plan reads one of the two relations.

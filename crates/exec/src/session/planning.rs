@@ -28,8 +28,8 @@ use super::plan_cache::{Key, PlanCache};
 use super::portal::{CachedPlan, Prepared};
 use super::state::SessionState;
 use crate::command;
-use crate::host::Host;
 use crate::query::Program;
+use mote_catalog::host::Host;
 
 /// Longer texts are not cached: bulk INSERTs with literals would fill the memory and never hit.
 const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;
@@ -149,7 +149,7 @@ impl SessionState {
             types: types.to_vec(),
             instance: self.instance,
             database: self.catalog.database,
-            user: self.user_oid,
+            user: self.identity().user_oid,
             plan_key: self.settings.plan_key().to_string(),
             temporary: self.catalog.temporary_stamp(),
         })
@@ -173,7 +173,7 @@ impl SessionState {
             names: None,
             plan: Mutex::new(plan),
             plan_key: self.settings.plan_key().to_string(),
-            user: self.user_oid,
+            user: self.identity().user_oid,
             temporary: self.catalog.temporary_stamp(),
         }))
     }
@@ -195,7 +195,7 @@ impl SessionState {
             names: Some(names),
             plan: Mutex::new(plan),
             plan_key: self.settings.plan_key().to_string(),
-            user: self.user_oid,
+            user: self.identity().user_oid,
             temporary: self.catalog.temporary_stamp(),
         }))
     }
@@ -280,7 +280,8 @@ impl SessionState {
         }
         let own_changes = self.catalog.has_changes();
         let generation = self.catalog.generation();
-        let same_settings = prepared.user == self.user_oid && prepared.plan_key == self.settings.plan_key();
+        let same_settings =
+            prepared.user == self.identity().user_oid && prepared.plan_key == self.settings.plan_key();
         if same_settings && self.dependencies_hold(&cached.plan) {
             if !own_changes {
                 cached.generation.store(generation, Ordering::Relaxed);
@@ -346,7 +347,7 @@ impl SessionState {
         // Relaxed: a stale value costs a comparison of versions, nothing else.
         plan.generation.load(Ordering::Relaxed) == self.catalog.generation()
             && !self.catalog.has_changes()
-            && prepared.user == self.user_oid
+            && prepared.user == self.identity().user_oid
             && prepared.plan_key == self.settings.plan_key()
             && prepared.temporary == self.catalog.temporary_stamp()
     }

@@ -9,11 +9,11 @@ use mote_engine::{FinishError, PrepareError, PreparedInfo};
 
 use super::Session;
 use super::block::BlockState;
-use crate::catalog_store::prepared;
-use crate::host::Host;
-use crate::prepared_note::PreparedNote;
-use crate::tag::CommandTag;
-use crate::write_error;
+use mote_catalog::catalog_store::prepared;
+use mote_catalog::host::Host;
+use mote_catalog::prepared_note::PreparedNote;
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error;
 
 impl Session {
     pub(super) fn prepare_transaction(&mut self, gid: &str, host: &mut dyn Host) -> SqlResult<CommandTag> {
@@ -69,7 +69,7 @@ impl Session {
             ));
         }
         let note = PreparedNote {
-            owner: self.state.user_oid,
+            owner: self.state.identity().user_oid,
             database: self.state.catalog.database,
             prepared_us: self.state.clock_us(),
         };
@@ -150,7 +150,7 @@ impl Session {
         let Some(note) = PreparedNote::of(info) else {
             return Ok(());
         };
-        if note.owner != self.state.user_oid && !self.state.superuser {
+        if note.owner != self.state.identity().user_oid && !self.state.identity().superuser {
             return Err(SqlError::new(
                 state::INSUFFICIENT_PRIVILEGE,
                 "permission denied to finish prepared transaction",
@@ -216,6 +216,7 @@ fn prepare_error(error: PrepareError, gid: &str) -> SqlError {
 mod tests {
     use crate::command::test_support::session;
     use crate::embedded::LocalSession;
+    use crate::index_keys::EVALUATION;
 
     fn fails(session: &mut LocalSession, statement: &str) -> (String, String) {
         let error = session.query(statement).expect_err(statement);
@@ -318,7 +319,8 @@ mod tests {
             .query("begin; create table t (a int); create type mood as enum ('sad'); prepare transaction 'a'")
             .unwrap();
         let database = session.session().database().clone();
-        let highest = crate::catalog_store::prepared::highest_oid(database.engine()).unwrap();
+        let highest =
+            mote_catalog::catalog_store::prepared::highest_oid(database.engine(), &EVALUATION).unwrap();
         session.query("create table next (a int)").unwrap();
         let next = "select 'next'::regclass::oid::int";
         let next = session.rows(next).unwrap()[0][0].clone().unwrap();

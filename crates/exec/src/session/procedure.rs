@@ -18,9 +18,9 @@ use super::Session;
 use super::block::BlockState;
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
-use crate::host::Host;
-use crate::settings::Characteristics;
-use crate::tag::CommandTag;
+use mote_catalog::host::Host;
+use mote_catalog::settings::Characteristics;
+use mote_catalog::tag::CommandTag;
 
 const INVALID_TRANSACTION_TERMINATION: SqlState = SqlState::new("2D000");
 

@@ -16,10 +16,10 @@ use super::portal::{CachedPlan, PortalState, Prepared};
 use super::{ExecuteEnd, Portal, Session, UtilityParameters};
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
-use crate::host::Host;
 use crate::query::{Execution, RunOutcome};
-use crate::tag::CommandTag;
-use crate::write_error::{self, read_only_error};
+use mote_catalog::host::Host;
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error::{self, read_only_error};
 
 impl Session {
     /// Execute of the extended protocol. `max_rows` 0 = all.
@@ -214,7 +214,7 @@ impl Session {
     fn lock_relations(&mut self, portal: &mut Portal, host: &mut dyn Host) -> SqlResult<()> {
         let mut rounds = PlanningRounds::default();
         loop {
-            crate::privileges::check_plan(&self.state, &portal.plan.plan)?;
+            mote_catalog::privileges::check_plan(&self.state.catalog, &portal.plan.plan)?;
             for &(table, mode) in &portal.plan.locks {
                 self.lock_table(table, mode, host)?;
             }
@@ -526,7 +526,12 @@ fn with_names(
         let text = matches!(formats, [] | [0]) || formats.get(i) == Some(&0);
         if let (true, Datum::Oid(value)) = (text, &row[i]) {
             let ty = plan.plan.output[i].ty.oid;
-            let name = crate::expr::reg_output(context.session, context.database.engine(), Oid(*value), ty);
+            let name = crate::expr::reg_output(
+                context.session.reader(),
+                context.database.engine(),
+                Oid(*value),
+                ty,
+            );
             named[i] = Datum::Text(name.into());
         }
     }

@@ -8,17 +8,18 @@ use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_engine::{DrawnNumbers, SessionMemory};
 use mote_types::Datum;
 
+use super::SessionNotifications;
 use super::portals::Portals;
-use super::{SessionNotifications, SessionObjects};
-use crate::activity::Activity;
-use crate::catalog_store::SessionCatalog;
-use crate::catalog_store::stored::StoredSequence;
-use crate::host::statement_timeout;
 use crate::modify::after::DeferredEvents;
 use crate::query::Execution;
 use crate::routine::RoutineState;
-use crate::settings::{Reported, Settings};
-use crate::signals::SessionSignals;
+use mote_catalog::activity::Activity;
+use mote_catalog::catalog_store::stored::StoredSequence;
+use mote_catalog::catalog_store::{Identity, SessionCatalog};
+use mote_catalog::host::statement_timeout;
+use mote_catalog::settings::{Reported, Settings};
+use mote_catalog::signals::SessionSignals;
+use mote_catalog::views::{Reader, SessionObjects};
 use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
 
 /// currval and lastval, and the numbers that the session has drawn ahead (CACHE).
@@ -80,13 +81,6 @@ pub struct UtilityParameters {
 pub struct SessionState {
     /// Number shown as pid: unique among live sessions, what CancelRequest names.
     pub pid: u32,
-    pub user: String,
-    pub user_oid: Oid,
-    pub session_user: String,
-    /// Who logged in.
-    pub authenticated_user: Oid,
-    pub superuser: bool,
-    pub database_name: String,
     pub settings: Settings,
     pub catalog: SessionCatalog,
     pub sequences: SequenceValues,
@@ -125,6 +119,24 @@ pub struct SessionState {
 }
 
 impl SessionState {
+    /// In whose name it acts.
+    #[inline]
+    pub fn identity(&self) -> &Identity {
+        &self.catalog.identity
+    }
+
+    /// What the relations of pg_catalog may see of it.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader {
+            catalog: &self.catalog,
+            settings: &self.settings,
+            objects: &self.objects,
+            transaction_start_us: self.transaction_start_us,
+            pid: self.pid,
+            activity: &self.activity,
+        }
+    }
+
     /// Keeps the operators of a run that is over for the next run of the same statement.
     pub(crate) fn keep(&mut self, mut execution: Box<Execution>) {
         if self.spare.len() < super::SPARE_EXECUTIONS && execution.is_worth_keeping() {

@@ -12,9 +12,9 @@ use mote_types::Datum;
 
 use super::portal::{CachedPlan, PortalState};
 use super::{Portal, Prepared, Session, planning};
-use crate::host::Host;
 use crate::memory::{Kept, row_bytes};
-use crate::tag::CommandTag;
+use mote_catalog::host::Host;
+use mote_catalog::tag::CommandTag;
 
 impl Session {
     pub(crate) fn prepare_statement(
@@ -312,19 +312,19 @@ impl Host for Collect<'_> {
         self.host.parameter_status(name, value);
     }
 
-    fn wait(&mut self, ticket: mote_engine::Ticket, deadline_ns: Option<u64>) -> crate::host::WaitEnd {
+    fn wait(&mut self, ticket: mote_engine::Ticket, deadline_ns: Option<u64>) -> mote_catalog::host::WaitEnd {
         self.host.wait(ticket, deadline_ns)
     }
 
-    fn sleep_until(&mut self, deadline_ns: u64) -> crate::host::WaitEnd {
+    fn sleep_until(&mut self, deadline_ns: u64) -> mote_catalog::host::WaitEnd {
         self.host.sleep_until(deadline_ns)
     }
 
-    fn yield_now(&mut self) -> crate::host::WaitEnd {
+    fn yield_now(&mut self) -> mote_catalog::host::WaitEnd {
         self.host.yield_now()
     }
 
-    fn wait_stable(&mut self, lsn: mote_common::Lsn) -> crate::host::WaitEnd {
+    fn wait_stable(&mut self, lsn: mote_common::Lsn) -> mote_catalog::host::WaitEnd {
         self.host.wait_stable(lsn)
     }
 

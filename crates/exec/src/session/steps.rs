@@ -12,7 +12,7 @@ use mote_engine::Access;
 
 use super::Session;
 use crate::context::{FUEL_SLICE, StatementContext};
-use crate::host::Host;
+use mote_catalog::host::Host;
 
 type Step = Box<dyn FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()>>;
 

@@ -14,7 +14,7 @@ use mote_types::{ColumnType, Datum, input_text, oid};
 use super::Session;
 use super::planning::parse_text;
 use super::portal::Prepared;
-use crate::host::Host;
+use mote_catalog::host::Host;
 
 mote_common::per_thread! {
     static FINGERPRINT: RefCell<Fingerprint> = RefCell::new(Fingerprint::new());

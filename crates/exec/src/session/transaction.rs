@@ -10,11 +10,11 @@ use super::block::{BlockState, Savepoint};
 use super::notifications::NotificationsAtCommit;
 use crate::command;
 use crate::context::{FUEL_SLICE, StatementContext};
-use crate::host::{Host, snapshot_too_old};
 use crate::modify::after;
-use crate::settings::{Characteristics, SynchronousCommit};
-use crate::tag::CommandTag;
-use crate::write_error;
+use mote_catalog::host::{Host, snapshot_too_old};
+use mote_catalog::settings::{Characteristics, SynchronousCommit};
+use mote_catalog::tag::CommandTag;
+use mote_catalog::write_error;
 
 impl Session {
     /// In a failed block only its end, and the way back to a savepoint, are allowed.
@@ -586,12 +586,12 @@ impl Session {
     /// Tells the client and refreshes what is derived from settings.
     pub(crate) fn settings_changed(
         &mut self,
-        mut reported: Vec<crate::settings::Reported>,
+        mut reported: Vec<mote_catalog::settings::Reported>,
         host: &mut dyn Host,
     ) {
-        let was_superuser = self.state.superuser;
+        let was_superuser = self.state.identity().superuser;
         self.state.settings_changed();
-        if self.state.superuser != was_superuser {
+        if self.state.identity().superuser != was_superuser {
             reported.extend(self.state.settings.report_of("is_superuser"));
         }
         for setting in reported {

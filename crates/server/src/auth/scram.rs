@@ -10,9 +10,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use mote_catalog::password::Verifier;
 use mote_common::env::real::fill_entropy;
 use mote_common::{SqlError, SqlResult, error::state};
-use mote_exec::password::Verifier;
 use ring::{digest, hmac};
 
 use crate::pgwire::frontend::protocol_violation;
@@ -121,7 +121,7 @@ pub fn wrong_password(user: &str) -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mote_exec::password::verifier_for;
+    use mote_catalog::password::verifier_for;
     use ring::pbkdf2;
     use std::num::NonZeroU32;
 

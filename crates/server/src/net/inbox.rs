@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use mio::net::TcpStream;
+use mote_catalog::database::Database;
 use mote_engine::{HorizonListener, Horizons};
-use mote_exec::database::Database;
 use parking_lot::Mutex;
 
 use super::fiber::Ran;

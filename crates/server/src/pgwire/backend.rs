@@ -1,9 +1,9 @@
 //! Messages to the client, appended to the write buffer.
 
+use mote_catalog::host::OutputColumn;
+use mote_catalog::tag::CommandTag;
 use mote_common::SqlError;
 use mote_common::error::Severity;
-use mote_exec::host::OutputColumn;
-use mote_exec::tag::CommandTag;
 use mote_types::catalog::type_shape;
 use mote_types::integer_text::{INTEGER_BYTES, integer_text};
 use mote_types::{ColumnType, Datum, FormatSettings, oid, output_binary, output_text};

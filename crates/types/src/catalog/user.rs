@@ -5,7 +5,7 @@
 //! Names and labels are asked of the [`TypeDictionary`] of the session that the thread runs for. Where there is none, an
 //! enum's value is written as its key and a type is named after its OID: that is the form definitions are stored in.
 //!
-//! Leaves out: who makes, changes and keeps types (`exec::catalog_store`).
+//! Leaves out: who makes, changes and keeps types (`catalog::catalog_store`).
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -27,7 +27,7 @@ use super::options::{CopyOptions, Format, Header};
 use crate::context::StatementContext;
 use crate::query::runtime::{Runtime, Values};
 use crate::server_files::FileReader;
-use crate::write_error;
+use mote_catalog::write_error;
 
 /// Bytes of a value or a line that a message shows.
 const SHOWN_BYTES_MAX: usize = 100;
@@ -100,7 +100,7 @@ fn lock_target(name: &ast::RelationName, context: &mut StatementContext<'_>) -> 
         privileges: privilege::INSERT,
         check_as: mote_common::Oid::INVALID,
     };
-    privileges::check_relation(context.session, &access)?;
+    privileges::check_relation(&context.session.catalog, &access)?;
     let wrong = |message: String| SqlError::new(state::WRONG_OBJECT_TYPE, message);
     match relation.kind {
         RelationKind::Table => Ok(relation),

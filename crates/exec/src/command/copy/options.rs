@@ -8,7 +8,7 @@ use mote_grammar::ast::{DefinitionOption, OptionValue};
 use mote_types::encoding::{Converter, Encoding};
 
 use crate::context::StatementContext;
-use crate::settings;
+use mote_catalog::settings;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Format {

@@ -12,11 +12,11 @@ use super::super::{acl, privileges, schema};
 use super::create::Options;
 use super::dependents::{change, dependents};
 use super::find::{find, find_held, require_owner, signature_of};
-use crate::catalog_store::RoutineEntry;
-use crate::catalog_store::stored::StoredRoutine;
 use crate::context::StatementContext;
-use crate::routine_text as text;
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::RoutineEntry;
+use mote_catalog::catalog_store::stored::StoredRoutine;
+use mote_catalog::routine_text as text;
+use mote_catalog::tag::CommandTag;
 
 pub(in super::super) fn tag(kind: ObjectKind) -> CommandTag {
     CommandTag::Word(match kind {
@@ -154,7 +154,7 @@ pub(in super::super) fn owner(
 ) -> SqlResult<CommandTag> {
     let entry = find_own(&alter.object, alter.kind, context)?;
     let new = schema::role_oid(&alter.owner, context)?;
-    privileges::require_member(context.session, new)?;
+    privileges::require_member(&context.session.catalog, new)?;
     change(&entry, context, |routine| {
         acl::change_owner(&mut routine.acl, routine.owner, new.0);
         routine.owner = new.0;

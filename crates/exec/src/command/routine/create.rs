@@ -11,12 +11,12 @@ use mote_types::{ColumnType, oid};
 
 use super::super::{create_table, internal, schema, set};
 use crate::catalog_change::write;
-use crate::catalog_store::Revision;
-use crate::catalog_store::stored::{StoredArgument, StoredObject, StoredRoutine, StoredType};
 use crate::context::StatementContext;
 use crate::routine::{self, is_polymorphic, standard_body};
-use crate::routine_text::{DEFAULT_ROWS, default_cost};
-use crate::tag::CommandTag;
+use mote_catalog::catalog_store::Revision;
+use mote_catalog::catalog_store::stored::{StoredArgument, StoredObject, StoredRoutine, StoredType};
+use mote_catalog::routine_text::{DEFAULT_ROWS, default_cost};
+use mote_catalog::tag::CommandTag;
 
 pub(in super::super) fn create(
     create: &CreateFunction,
@@ -168,7 +168,7 @@ fn define(
             .collect(),
         body,
         standard_body,
-        owner: context.session.user_oid.0,
+        owner: context.session.identity().user_oid.0,
         acl: Vec::new(),
         comment: None,
     })
@@ -268,7 +268,7 @@ impl Options {
             _ => return Err(SqlError::unsupported("SET FROM CURRENT")),
         };
         if let Some(value) = &value {
-            crate::settings::Settings::new().swap(&name, value)?;
+            mote_catalog::settings::Settings::new().swap(&name, value)?;
         }
         self.settings.retain(|(known, _)| *known != name);
         self.settings.push((name, value));
@@ -576,7 +576,7 @@ fn replace(
             .described
             .clone();
         let word = if stored.procedure { "PROCEDURE" } else { "FUNCTION" };
-        let signature = crate::routine_text::plain_signature(&entry, &context.session.catalog);
+        let signature = mote_catalog::routine_text::plain_signature(&entry, &context.session.catalog);
         format!("Use DROP {word} {signature} first.")
     };
     super::find::require_owner(old, context)?;

@@ -14,10 +14,10 @@ use mote_sql::routine::RoutineKind;
 
 use super::super::{drop as drop_object, internal, schema, trigger_clones};
 use crate::catalog_change::write;
-use crate::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRoutine};
-use crate::catalog_store::{RelationEntry, RoutineEntry};
 use crate::context::StatementContext;
-use crate::routine_text as text;
+use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRoutine};
+use mote_catalog::catalog_store::{RelationEntry, RoutineEntry};
+use mote_catalog::routine_text as text;
 
 /// An object that uses a routine, or a type of users.
 pub(in super::super) enum Dependent {
@@ -279,7 +279,7 @@ fn in_triggers<T>(
     Ok(())
 }
 
-type Bind = dyn Fn(&str, &crate::catalog_store::SessionCatalog) -> SqlResult<Expr>;
+type Bind = dyn Fn(&str, &mote_catalog::catalog_store::SessionCatalog) -> SqlResult<Expr>;
 
 fn over(
     entry: &Arc<RelationEntry>,
@@ -293,7 +293,7 @@ fn over(
     })
 }
 
-fn free(text: &str, catalog: &crate::catalog_store::SessionCatalog) -> SqlResult<Expr> {
+fn free(text: &str, catalog: &mote_catalog::catalog_store::SessionCatalog) -> SqlResult<Expr> {
     mote_sql::bind::bind_free_text(text, catalog)
 }
 
@@ -302,7 +302,7 @@ fn found_in<T>(
     text: &str,
     search: &Search<'_, T>,
     context: &mut StatementContext<'_>,
-    bind: impl Fn(&str, &crate::catalog_store::SessionCatalog) -> SqlResult<Expr>,
+    bind: impl Fn(&str, &mote_catalog::catalog_store::SessionCatalog) -> SqlResult<Expr>,
 ) -> SqlResult<Option<T>> {
     if !(search.may_name)(text) {
         return Ok(None);

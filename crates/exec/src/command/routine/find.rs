@@ -11,10 +11,10 @@ use mote_sql::routine::{Routine, RoutineKind};
 use super::super::privileges;
 use super::create::resolve_type;
 use crate::catalog_change::write;
-use crate::catalog_store::RoutineEntry;
-use crate::catalog_store::stored::StoredRoutine;
 use crate::context::StatementContext;
-use crate::routine_text as text;
+use mote_catalog::catalog_store::RoutineEntry;
+use mote_catalog::catalog_store::stored::StoredRoutine;
+use mote_catalog::routine_text as text;
 
 /// The kind's word in messages.
 pub(super) fn word(kind: ObjectKind) -> &'static str {
@@ -192,7 +192,7 @@ pub(in super::super) fn require_owner(
     routine: &StoredRoutine,
     context: &StatementContext<'_>,
 ) -> SqlResult<()> {
-    if privileges::is_member(context.session, Oid(routine.owner)) {
+    if privileges::is_member(&context.session.catalog, Oid(routine.owner)) {
         return Ok(());
     }
     let kind = if routine.procedure {

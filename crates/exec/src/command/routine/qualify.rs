@@ -8,7 +8,7 @@ use mote_sql::catalog::CatalogView;
 use mote_types::type_by_name;
 
 use super::super::rewrite;
-use crate::catalog_store::SessionCatalog;
+use mote_catalog::catalog_store::SessionCatalog;
 
 /// Gives a call or a cast the schema in which its function or type is found now.
 pub(in super::super) fn qualify_call(expr: &mut Expr, catalog: &SessionCatalog) {

@@ -13,7 +13,7 @@ use crate::expr::compile;
 use crate::query::runtime::{Runtime, Values};
 use crate::routine::{self, Returned, RoutineCall};
 use crate::session::{BodyContext, SessionState};
-use crate::tag::CommandTag;
+use mote_catalog::tag::CommandTag;
 
 /// DO. The language is PL/pgSQL unless it is named.
 pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {
@@ -85,7 +85,7 @@ fn bound_with_arguments(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<(BoundCall, Vec<Datum>)> {
     let bound = internal::on_large_stack(context, |session| bind(call, session))?;
-    privileges::check_routine(context.session, &bound.routine)?;
+    privileges::check_routine(&context.session.catalog, &bound.routine)?;
     let mut arguments = Vec::with_capacity(bound.arguments.len());
     let snapshot = context.transaction.snapshot();
     let mut values = Values::default();

@@ -5,8 +5,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::{database, session, shown};
-use crate::database::Database;
 use crate::embedded::LocalSession;
+use mote_catalog::database::Database;
 
 /// Long enough for a statement on another thread to begin to wait.
 const BLOCK_TIME: Duration = Duration::from_millis(150);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::concurrency::{run, start};
 use super::{database, session, shown};
-use crate::database::Database;
+use mote_catalog::database::Database;
 
 fn stock() -> Arc<Database> {
     let database = database();

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::{database, session, shown};
-use crate::database::Database;
 use crate::embedded::LocalSession;
+use mote_catalog::database::Database;
 
 pub(super) const REFUSED: &str =
     "!40001 could not serialize access due to read/write dependencies among transactions";

@@ -1,0 +1,158 @@
+//! What a session is doing, for others to see: pg_stat_activity.
+//!
+//! The session writes, anybody reads. A statement takes the mutex twice, when it begins and when its client is answered,
+//! and nobody else wants it then; what a session waits for in the engine is asked of the engine, not noted here.
+//! Times are microseconds since 2000-01-01 UTC.
+
+use std::net::SocketAddr;
+
+use mote_common::Oid;
+use parking_lot::{Mutex, MutexGuard};
+
+/// As much of a statement's text as is shown: PostgreSQL's `track_activity_query_size`, less the closing zero.
+pub const QUERY_BYTES_MAX: usize = 1023;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ActivityState {
+    /// Still starting up.
+    #[default]
+    Unknown,
+    Active,
+    Idle,
+    IdleInTransaction,
+    IdleInFailedTransaction,
+}
+
+impl ActivityState {
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            ActivityState::Unknown => None,
+            ActivityState::Active => Some("active"),
+            ActivityState::Idle => Some("idle"),
+            ActivityState::IdleInTransaction => Some("idle in transaction"),
+            ActivityState::IdleInFailedTransaction => Some("idle in transaction (aborted)"),
+        }
+    }
+
+    /// Of ReadyForQuery's status byte.
+    fn of_status(status: u8) -> ActivityState {
+        match status {
+            b'T' => ActivityState::IdleInTransaction,
+            b'E' => ActivityState::IdleInFailedTransaction,
+            _ => ActivityState::Idle,
+        }
+    }
+}
+
+/// What an active session waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waiting {
+    /// For a lock: which one the engine knows.
+    Lock,
+    /// For room in the log: the disk does not keep up.
+    Log,
+    /// pg_sleep.
+    Sleep,
+    /// COPY FROM STDIN waits for its client.
+    Client,
+}
+
+#[derive(Clone, Default, Debug)]
+pub struct Doing {
+    pub database: Oid,
+    pub user: Oid,
+    pub application: String,
+    pub client: Option<SocketAddr>,
+    pub state: ActivityState,
+    pub backend_start_us: i64,
+    pub transaction_start_us: Option<i64>,
+    pub query_start_us: Option<i64>,
+    pub state_change_us: i64,
+    /// What is awaited, and since when.
+    pub waiting: Option<(Waiting, i64)>,
+    /// The running statement, or the last one.
+    pub query: String,
+}
+
+#[derive(Default)]
+pub struct Activity(Mutex<Doing>);
+
+impl Activity {
+    pub fn new(client: Option<SocketAddr>, now_us: i64) -> Activity {
+        Activity(Mutex::new(Doing {
+            client,
+            backend_start_us: now_us,
+            state_change_us: now_us,
+            ..Doing::default()
+        }))
+    }
+
+    #[inline]
+    pub fn doing(&self) -> MutexGuard<'_, Doing> {
+        self.0.lock()
+    }
+
+    /// A statement begins; `transaction_us` is when its transaction began, if it goes on with one.
+    #[inline]
+    pub fn begin(&self, text: &str, now_us: i64, transaction_us: Option<i64>) {
+        let mut doing = self.0.lock();
+        doing.state = ActivityState::Active;
+        doing.state_change_us = now_us;
+        doing.query_start_us = Some(now_us);
+        doing.transaction_start_us = Some(transaction_us.unwrap_or(now_us));
+        let shown = &text[..text.floor_char_boundary(QUERY_BYTES_MAX)];
+        doing.query.clear();
+        doing.query.push_str(shown);
+    }
+
+    /// The client is told that the session is ready for more.
+    #[inline]
+    pub fn ready(&self, status: u8, now_us: i64) {
+        let mut doing = self.0.lock();
+        doing.state = ActivityState::of_status(status);
+        doing.state_change_us = now_us;
+        if doing.state == ActivityState::Idle {
+            doing.transaction_start_us = None;
+        }
+    }
+
+    #[inline]
+    pub fn wait(&self, waiting: Waiting, now_us: i64) {
+        self.0.lock().waiting = Some((waiting, now_us));
+    }
+
+    #[inline]
+    pub fn waited(&self) {
+        self.0.lock().waiting = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_statements_are_cut_between_characters() {
+        let activity = Activity::default();
+        activity.begin(&"ä".repeat(1000), 1, None);
+        let shown = activity.doing().query.clone();
+        assert_eq!(shown.len(), QUERY_BYTES_MAX - 1);
+        assert!(shown.chars().all(|c| c == 'ä'));
+    }
+
+    #[test]
+    fn transactions_end_when_the_session_is_idle() {
+        let activity = Activity::default();
+        activity.begin("begin", 5, None);
+        activity.ready(b'T', 6);
+        activity.begin("select 1", 7, Some(5));
+        assert_eq!(activity.doing().transaction_start_us, Some(5));
+        activity.ready(b'E', 8);
+        assert_eq!(
+            activity.doing().state.name(),
+            Some("idle in transaction (aborted)")
+        );
+        activity.ready(b'I', 9);
+        assert_eq!(activity.doing().transaction_start_us, None);
+    }
+}

@@ -1,0 +1,41 @@
+//! Objects of users: schemas, relations, roles, databases, as rows of one engine table.
+//!
+//! Read in this order: `stored` (what a row holds; `index_texts` for expressions of indexes), `catalog` (one immutable state of everything; `partitions` for its part of a
+//! description), `identity` (who asks), `revision` (which state of an object a statement began with), `store` (the
+//! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
+//! own changes), `prepared` (the changes of a transaction that has no session any more).
+//!
+//! Promises: DDL is as transactional as data, since an object *is* a row of the engine's table 2, written, logged,
+//! rolled back and recovered like any other; a reader sees a catalog before or after a transaction, never between.
+//! Leaves out: built-in objects (constants in `views` and `mote_sql::catalog`), and the engine's own definitions of
+//! tables and indexes, which the engine keeps in its table 1 within the same transaction.
+
+mod catalog;
+mod identity;
+pub mod index_texts;
+mod routine;
+pub mod partitions;
+pub mod prepared;
+mod session;
+pub mod rows;
+mod revision;
+mod store;
+mod temporary;
+pub use temporary::NO_ROW;
+pub mod transition;
+mod triggers;
+mod types;
+pub mod stored;
+
+pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
+pub use identity::Identity;
+pub use revision::Revision;
+pub use session::SessionCatalog;
+pub use store::CatalogStore;
+pub use temporary::PG_TEMP;
+
+/// Under which number a sequence is locked: that of a table which cannot be, since tables count up from the bottom.
+pub fn sequence_lock(sequence: mote_common::Oid) -> mote_common::TableId {
+    const SEQUENCES: u32 = 1 << 31;
+    mote_common::TableId(SEQUENCES | sequence.0)
+}

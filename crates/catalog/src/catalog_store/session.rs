@@ -1,0 +1,601 @@
+//! A session's view of the catalog: the latest committed state plus what its own transaction changed.
+//!
+//! A transaction that changes nothing shares the committed state. The first change makes a working copy; every change
+//! is noted, so that ROLLBACK TO can go back and commit can apply the changes to whatever is committed by then.
+//!
+//! Temporary objects are the session's own (`temporary`): they lie on top of the committed state, and their changes never
+//! reach it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use super::transition::TransitionNames;
+use mote_common::{Lsn, Oid, RowId, SqlResult};
+use mote_engine::{AbortOnPanic, CommitError, CommitReceipt, Engine, Transaction};
+use mote_sql::catalog::{CatalogView, Relation};
+use mote_sql::routine::Routine;
+use mote_types::catalog::user::{Entered, UserType, is_user_type, without};
+
+use super::catalog::{Catalog, RelationEntry};
+use super::identity::Identity;
+use super::store::{CatalogStore, PUBLISHING};
+use super::stored::StoredObject;
+use super::temporary::{PG_TEMP, Temporary};
+use super::types::SessionTypes;
+use crate::system_schemas::{SystemRelations, is_system_schema};
+
+/// One change of a transaction.
+#[derive(Clone)]
+pub(super) struct Change {
+    pub oid: Oid,
+    /// None: dropped.
+    pub put: Option<(StoredObject, RowId)>,
+    pub savepoint_depth: u32,
+    pub temporary: bool,
+}
+
+struct Overlay {
+    /// What others committed up to this generation, and the changes on top of it.
+    catalog: RefCell<(u64, Arc<Catalog>)>,
+    changes: Vec<Change>,
+}
+
+pub struct SessionCatalog {
+    store: Arc<CatalogStore>,
+    engine: Arc<Engine>,
+    system: &'static dyn SystemRelations,
+    pub database: Oid,
+    pub database_name: String,
+    pub identity: Identity,
+    /// As in the setting, `$user` not resolved.
+    pub search_path: Vec<String>,
+    /// The tables that the running trigger function sees besides.
+    pub transition_tables: TransitionNames,
+    /// The committed state last looked at, with its generation.
+    cached: RefCell<(u64, Arc<Catalog>)>,
+    /// The engine's schema horizon as of then.
+    told: Cell<Lsn>,
+    overlay: Option<Overlay>,
+    temporary: Temporary,
+    /// See `note_temporary_use`.
+    used_temporary: bool,
+    /// Names and labels of users' types, for the values that the session reads and writes.
+    types: Arc<SessionTypes>,
+}
+
+/// No generation has this number: what is kept under it is made anew.
+const STALE: u64 = u64::MAX;
+
+impl SessionCatalog {
+    pub fn new(
+        store: Arc<CatalogStore>,
+        engine: Arc<Engine>,
+        system: &'static dyn SystemRelations,
+    ) -> SessionCatalog {
+        let generation = store.generation();
+        let cached = RefCell::new((generation, store.committed()));
+        let told = Cell::new(engine.schema_horizon());
+        let types = Arc::new(SessionTypes::new(store.clone()));
+        SessionCatalog {
+            types,
+            store,
+            engine,
+            system,
+            database: Oid::INVALID,
+            database_name: String::new(),
+            identity: Identity::default(),
+            search_path: Vec::new(),
+            transition_tables: TransitionNames::default(),
+            cached,
+            told,
+            overlay: None,
+            temporary: Temporary::default(),
+            used_temporary: false,
+        }
+    }
+
+    pub fn store(&self) -> &Arc<CatalogStore> {
+        &self.store
+    }
+
+    /// Makes names and labels of users' types known to what this thread does until the guard is dropped.
+    #[inline]
+    pub fn enter_types(&self) -> Entered {
+        mote_types::catalog::user::enter(self.types.clone())
+    }
+
+    /// The search path is another one.
+    pub fn search_path_changed(&self) {
+        self.types.look_in(self.database, self.effective_path());
+    }
+
+    /// Tells the dictionary which types the transaction has changed.
+    fn follow_types(&self) {
+        let changes = self.overlay.iter().flat_map(|overlay| &overlay.changes);
+        let mut changed = changes.filter(|change| is_user_type(change.oid)).peekable();
+        if changed.peek().is_none() {
+            return self.types.set_own(None);
+        }
+        let oids = changed.map(|change| change.oid).collect();
+        self.types.set_own(Some((self.current(), oids)));
+    }
+
+    /// The state this session sees now.
+    #[inline]
+    pub fn current(&self) -> Arc<Catalog> {
+        let generation = self.store.generation();
+        if let Some(overlay) = &self.overlay {
+            let mut shown = overlay.catalog.borrow_mut();
+            if shown.0 != generation {
+                // Others have committed changes: who gets the lock of a table after them must see what they made of it.
+                let mut catalog = (*self.base(generation)).clone();
+                if apply(&mut catalog, &self.store, &self.engine, &overlay.changes).is_ok() {
+                    *shown = (generation, Arc::new(catalog));
+                }
+            }
+            return shown.1.clone();
+        }
+        self.base(generation)
+    }
+
+    /// The committed state with the session's temporary objects.
+    fn base(&self, generation: u64) -> Arc<Catalog> {
+        let mut cached = self.cached.borrow_mut();
+        if cached.0 != generation {
+            let committed = self.store.committed();
+            self.told.set(self.engine.schema_horizon());
+            *cached = (
+                generation,
+                self.temporary.on_top_of(committed, self.database, &self.engine),
+            );
+        }
+        cached.1.clone()
+    }
+
+    /// What was put together before is not true any more.
+    fn forget_cached(&mut self) {
+        self.cached.get_mut().0 = STALE;
+        if let Some(overlay) = &mut self.overlay {
+            overlay.catalog.get_mut().0 = STALE;
+        }
+    }
+
+    // Temporary objects
+
+    /// The session's temporary schema, which is made when it is first asked for.
+    pub fn make_temporary_schema(&mut self, pid: u32) -> (Oid, String) {
+        if let Some((oid, name)) = self.temporary.schema() {
+            return (oid, name.to_string());
+        }
+        let made = self
+            .temporary
+            .make_schema(self.store.allocate_oid(), pid, self.identity.user_oid);
+        self.forget_cached();
+        made
+    }
+
+    /// OID and name of the temporary schema, if the session has one.
+    pub fn temporary_schema(&self) -> Option<(Oid, &str)> {
+        self.temporary.schema()
+    }
+
+    pub fn is_temporary_schema(&self, oid: Oid) -> bool {
+        self.temporary.schema().is_some_and(|(schema, _)| schema == oid)
+    }
+
+    /// Another number after each change of temporary objects that was committed; 0 while there are none.
+    #[inline]
+    pub fn temporary_stamp(&self) -> u64 {
+        self.temporary.stamp()
+    }
+
+    /// The session gives its temporary objects up; nobody reads them any more.
+    pub fn drop_temporary(&mut self) {
+        self.temporary.drop_all(&self.engine);
+        self.forget_cached();
+    }
+
+    /// The transaction reads or writes temporary relations: it cannot be prepared.
+    pub fn note_temporary_use(&mut self) {
+        self.used_temporary = true;
+    }
+
+    /// Has the transaction read, written or changed temporary objects?
+    pub fn has_used_temporary(&self) -> bool {
+        self.used_temporary || self.temporary_changes().next().is_some()
+    }
+
+    /// The transaction is over.
+    pub fn forget_temporary_use(&mut self) {
+        self.used_temporary = false;
+    }
+
+    fn temporary_changes(&self) -> impl Iterator<Item = &Change> {
+        let changes = self.overlay.iter().flat_map(|overlay| &overlay.changes);
+        changes.filter(|change| change.temporary)
+    }
+
+    /// The temporary relations as the transaction sees them, by age.
+    pub fn temporary_relations(&self) -> Vec<Arc<RelationEntry>> {
+        let changed = self.temporary_changes().map(|change| change.oid);
+        let mut oids: Vec<Oid> = self.temporary.relations().chain(changed).collect();
+        if oids.is_empty() {
+            return Vec::new();
+        }
+        oids.sort();
+        oids.dedup();
+        oids.into_iter().filter_map(|oid| self.entry(oid)).collect()
+    }
+
+    /// True while the transaction has changes of its own: plans made now must not be shared.
+    #[inline]
+    pub fn has_changes(&self) -> bool {
+        self.overlay.is_some()
+    }
+
+    /// Has the transaction changed the object?
+    pub fn has_changed(&self, oid: Oid) -> bool {
+        let mut changes = self.overlay.iter().flat_map(|overlay| &overlay.changes);
+        changes.any(|change| change.oid == oid)
+    }
+
+    #[inline]
+    pub fn entry(&self, oid: Oid) -> Option<Arc<RelationEntry>> {
+        self.current().relation(oid).cloned()
+    }
+
+    /// Notes that an object was written to (or, with None, deleted from) the engine's catalog table.
+    pub fn record(
+        &mut self,
+        oid: Oid,
+        put: Option<(StoredObject, RowId)>,
+        savepoint_depth: u32,
+    ) -> SqlResult<()> {
+        let generation = self.store.generation();
+        let current = self.current();
+        let temporary = match &put {
+            Some((StoredObject::Relation(relation), _)) => relation.temporary,
+            Some(_) => false,
+            None => current.relation(oid).is_some_and(|entry| entry.stored.temporary),
+        };
+        let mut catalog = (*current).clone();
+        let change = Change {
+            oid,
+            put,
+            savepoint_depth,
+            temporary,
+        };
+        apply(
+            &mut catalog,
+            &self.store,
+            &self.engine,
+            std::slice::from_ref(&change),
+        )?;
+        let catalog = RefCell::new((generation, Arc::new(catalog)));
+        match &mut self.overlay {
+            Some(overlay) => {
+                overlay.catalog = catalog;
+                overlay.changes.push(change);
+            }
+            None => {
+                self.overlay = Some(Overlay {
+                    catalog,
+                    changes: vec![change],
+                })
+            }
+        }
+        if is_user_type(oid) {
+            self.follow_types();
+        }
+        Ok(())
+    }
+
+    /// ROLLBACK TO SAVEPOINT: forgets what was changed at `depth` or deeper.
+    pub fn rollback_to(&mut self, depth: u32) -> SqlResult<()> {
+        let Some(overlay) = self.overlay.take() else {
+            return Ok(());
+        };
+        let kept: Vec<Change> = overlay
+            .changes
+            .iter()
+            .take_while(|change| change.savepoint_depth < depth)
+            .cloned()
+            .collect();
+        if !kept.is_empty() {
+            let generation = self.store.generation();
+            let mut catalog = (*self.base(generation)).clone();
+            apply(&mut catalog, &self.store, &self.engine, &kept)?;
+            self.overlay = Some(Overlay {
+                catalog: RefCell::new((generation, Arc::new(catalog))),
+                changes: kept,
+            });
+        }
+        self.follow_types();
+        Ok(())
+    }
+
+    /// RELEASE: what was changed since belongs to the savepoint around it, of which `depth` are open now.
+    pub fn release_to(&mut self, depth: u32) {
+        for change in self.overlay.iter_mut().flat_map(|overlay| &mut overlay.changes) {
+            change.savepoint_depth = change.savepoint_depth.min(depth);
+        }
+    }
+
+    /// ROLLBACK.
+    pub fn discard_changes(&mut self) {
+        self.overlay = None;
+        self.follow_types();
+    }
+
+    /// Commits, and publishes the changes if that succeeds.
+    pub fn publish(&mut self, transaction: Transaction) -> Result<CommitReceipt, CommitError> {
+        let Some(overlay) = self.overlay.take() else {
+            return transaction.commit();
+        };
+        self.follow_types();
+        let (temporary, permanent): (Vec<Change>, Vec<Change>) =
+            overlay.changes.into_iter().partition(|change| change.temporary);
+        let result = match permanent.is_empty() {
+            true => transaction.commit()?,
+            false => self.publish_changes(&permanent, transaction)?,
+        };
+        if !temporary.is_empty() {
+            let changes = temporary.into_iter().map(|change| match change.put {
+                Some((StoredObject::Relation(relation), _)) => (change.oid, Some(relation)),
+                _ => (change.oid, None),
+            });
+            self.temporary.commit(changes, &self.store);
+            self.forget_cached();
+        }
+        Ok(result)
+    }
+
+    fn publish_changes(
+        &self,
+        changes: &[Change],
+        transaction: Transaction,
+    ) -> Result<CommitReceipt, CommitError> {
+        let publication = self.store.begin_publication();
+        let receipt = transaction.commit()?;
+        let critical = AbortOnPanic(PUBLISHING);
+        self.engine
+            .raise_schema_horizon(receipt.commit_ts.unwrap_or_default());
+        let mut catalog = (*publication.base()).clone();
+        // The dictionary would wait for the publication to end.
+        without(|| apply(&mut catalog, &self.store, &self.engine, changes))
+            .expect("changes that applied to the transaction's own view apply to the committed state");
+        publication.finish(catalog);
+        std::mem::forget(critical);
+        Ok(receipt)
+    }
+
+    /// The latest commit that the catalog has told this session of.
+    pub fn told(&self) -> Lsn {
+        self.told.get()
+    }
+
+    fn effective_path(&self) -> Vec<String> {
+        let mut path: Vec<String> = Vec::with_capacity(self.search_path.len() + 2);
+        let temporary = self.temporary.schema().map(|(_, name)| name);
+        if let Some(name) = temporary
+            && !self.search_path.iter().any(|schema| schema == PG_TEMP)
+        {
+            path.push(name.to_string());
+        }
+        if !self.search_path.iter().any(|schema| schema == "pg_catalog") {
+            path.push("pg_catalog".into());
+        }
+        for schema in &self.search_path {
+            path.push(match schema.as_str() {
+                "$user" => self.identity.user.clone(),
+                PG_TEMP => match temporary {
+                    Some(name) => name.to_string(),
+                    None => continue,
+                },
+                _ => schema.clone(),
+            });
+        }
+        path
+    }
+
+    /// current_schema: the first one of the path that is there. Schemas that are searched unasked do not count.
+    pub fn first_schema(&self) -> Option<String> {
+        let named = |name: &str| self.search_path.iter().any(|schema| schema == name);
+        if !named("pg_catalog") {
+            return self.creation_schema().map(|(_, name)| name);
+        }
+        let catalog = self.current();
+        let temporary = self
+            .temporary
+            .schema()
+            .map(|(_, name)| name)
+            .filter(|_| !named(PG_TEMP));
+        self.effective_path().into_iter().find(|name| {
+            Some(name.as_str()) != temporary
+                && (name == "pg_catalog" || catalog.schema_by_name(self.database, name).is_some())
+        })
+    }
+
+    /// The schema of the search path in which unqualified CREATE puts an object.
+    pub fn creation_schema(&self) -> Option<(Oid, String)> {
+        let catalog = self.current();
+        // The temporary schema counts only where the path names it.
+        let named = self.search_path.iter().any(|schema| schema == PG_TEMP);
+        let temporary = self.temporary.schema().map(|(_, name)| name).filter(|_| !named);
+        self.effective_path()
+            .into_iter()
+            .filter(|schema| schema != "pg_catalog" && Some(schema.as_str()) != temporary)
+            .find_map(|name| {
+                catalog
+                    .schema_by_name(self.database, &name)
+                    .map(|schema| (Oid(schema.object.oid), name))
+            })
+    }
+
+    /// Oid of the index of this name; without a schema, of the first one on the search path.
+    pub fn index_oid(&self, schema: Option<&str>, name: &str) -> Option<Oid> {
+        let catalog = self.current();
+        let in_schema = |schema: &str| {
+            let schema = Oid(catalog
+                .schema_by_name(self.database, self.resolve(schema))?
+                .object
+                .oid);
+            catalog
+                .name(schema, name)
+                .filter(|&oid| catalog.index_owner(oid).is_some())
+        };
+        match schema {
+            Some(schema) => in_schema(schema),
+            None => self.effective_path().iter().find_map(|schema| in_schema(schema)),
+        }
+    }
+
+    /// Oid of a schema of this database.
+    pub fn schema_oid(&self, name: &str) -> Option<Oid> {
+        self.current()
+            .schema_by_name(self.database, self.resolve(name))
+            .map(|schema| Oid(schema.object.oid))
+    }
+
+    /// `pg_temp` is what the session's own temporary schema is called everywhere.
+    fn resolve<'n>(&'n self, schema: &'n str) -> &'n str {
+        match self.temporary.schema() {
+            Some((_, own)) if schema == PG_TEMP => own,
+            _ => schema,
+        }
+    }
+}
+
+pub(super) fn apply(
+    catalog: &mut Catalog,
+    store: &CatalogStore,
+    engine: &Engine,
+    changes: &[Change],
+) -> SqlResult<()> {
+    for change in changes {
+        let mut touched = catalog.touched_by(change.oid);
+        match &change.put {
+            Some((object, row)) => catalog.put(object.clone(), *row)?,
+            None => catalog.remove(change.oid),
+        }
+        touched.extend(catalog.touched_by(change.oid));
+        touched.sort();
+        touched.dedup();
+        for oid in touched {
+            let rows = |id| engine.table(id).map(|table| table.row_count_estimate() as f64);
+            catalog.describe(oid, store.next_version(), rows)?;
+            catalog.label(oid, engine);
+        }
+    }
+    Ok(())
+}
+
+impl CatalogView for SessionCatalog {
+    fn relation_by_name(&self, schema: Option<&str>, name: &str) -> Option<Arc<Relation>> {
+        if let Some(table) = self.transition_tables.named(schema, name) {
+            return Some(table);
+        }
+        let catalog = self.current();
+        let in_schema = |schema: &str| {
+            if let Some(relation) = self.system.by_name(schema, name) {
+                return Some(relation);
+            }
+            let schema = self.resolve(schema);
+            let schema = Oid(catalog.schema_by_name(self.database, schema)?.object.oid);
+            let relation = catalog.relation(catalog.name(schema, name)?)?;
+            Some(relation.described.clone())
+        };
+        match schema {
+            Some(schema) => in_schema(schema),
+            None => self.effective_path().iter().find_map(|schema| in_schema(schema)),
+        }
+    }
+
+    fn relation(&self, oid: Oid) -> Option<Arc<Relation>> {
+        if let Some(table) = self.transition_tables.relation(oid) {
+            return Some(table);
+        }
+        if oid < Oid::FIRST_USER {
+            return self.system.relation(oid);
+        }
+        Some(self.current().relation(oid)?.described.clone())
+    }
+
+    fn relation_of_index(&self, oid: Oid) -> Option<Arc<Relation>> {
+        let catalog = self.current();
+        Some(catalog.relation(catalog.index_owner(oid)?)?.described.clone())
+    }
+
+    fn routines_named(&self, schema: Option<&str>, name: &str) -> Vec<Arc<Routine>> {
+        let catalog = self.current();
+        let mut named = catalog.routines_named(name).peekable();
+        if named.peek().is_none() {
+            return Vec::new();
+        }
+        let named: Vec<_> = named.collect();
+        let path = match schema {
+            Some(schema) => vec![schema.to_string()],
+            None => self.effective_path(),
+        };
+        let mut found = Vec::new();
+        for schema in path {
+            let Some(schema) = catalog.schema_by_name(self.database, &schema) else {
+                continue;
+            };
+            let here = named
+                .iter()
+                .filter(|routine| routine.stored.schema == schema.object.oid);
+            found.extend(here.map(|routine| routine.described.clone()));
+        }
+        found
+    }
+
+    fn routine(&self, oid: Oid) -> Option<Arc<Routine>> {
+        Some(self.current().routine(oid)?.described.clone())
+    }
+
+    fn user_type_named(&self, schema: Option<&str>, name: &str) -> Option<Arc<UserType>> {
+        let catalog = self.current();
+        let in_schema = |schema: &str| {
+            let schema = catalog.schema_by_name(self.database, schema)?;
+            let found = catalog.user_type_named(Oid(schema.object.oid), name)?;
+            Some(found.described.clone())
+        };
+        match schema {
+            Some(schema) => in_schema(schema),
+            None => self.effective_path().iter().find_map(|schema| in_schema(schema)),
+        }
+    }
+
+    fn user_type(&self, oid: Oid) -> Option<Arc<UserType>> {
+        Some(self.current().user_type(oid)?.described.clone())
+    }
+
+    fn schema_exists(&self, name: &str) -> bool {
+        is_system_schema(name) || self.schema_oid(name).is_some()
+    }
+
+    fn search_path(&self) -> Vec<String> {
+        self.effective_path()
+    }
+
+    fn database_name(&self) -> String {
+        self.database_name.clone()
+    }
+
+    fn current_user(&self) -> String {
+        self.identity.user.clone()
+    }
+
+    fn current_user_oid(&self) -> Oid {
+        self.identity.user_oid
+    }
+
+    fn session_user(&self) -> String {
+        self.identity.session_user.clone()
+    }
+
+    fn generation(&self) -> u64 {
+        self.store.generation()
+    }
+}

@@ -1,0 +1,601 @@
+//! The stored form of an object: JSON in one variable column, so that a later release can add fields.
+//!
+//! A field that is added needs `#[serde(default)]`; one that is taken away must still be readable for one release.
+//! Texts of expressions are kept as the deparser prints them and bound again when the description is built.
+
+use std::sync::Arc;
+
+use mote_common::Oid;
+use mote_sql::access::AclItem;
+use serde::{Deserialize, Serialize};
+
+use super::index_texts::BoundIndex;
+use super::revision::Revision;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum StoredObject {
+    Database(StoredDatabase),
+    Schema(StoredSchema),
+    Role(StoredRole),
+    Relation(StoredRelation),
+    Routine(StoredRoutine),
+    Type(StoredUserType),
+}
+
+impl StoredObject {
+    pub fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("stored objects hold nothing that JSON cannot")
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<StoredObject, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    pub fn oid(&self) -> Oid {
+        Oid(match self {
+            StoredObject::Database(o) => o.oid,
+            StoredObject::Schema(o) => o.oid,
+            StoredObject::Role(o) => o.oid,
+            StoredObject::Relation(o) => o.oid,
+            StoredObject::Routine(o) => o.oid,
+            StoredObject::Type(o) => o.oid,
+        })
+    }
+
+    pub fn revision(&self) -> Revision {
+        match self {
+            StoredObject::Database(o) => o.revision,
+            StoredObject::Schema(o) => o.revision,
+            StoredObject::Role(o) => o.revision,
+            StoredObject::Relation(o) => o.revision,
+            StoredObject::Routine(o) => o.revision,
+            StoredObject::Type(o) => o.revision,
+        }
+    }
+
+    /// It is a state of its own from here on.
+    pub fn renew(&mut self) {
+        let revision = match self {
+            StoredObject::Database(o) => &mut o.revision,
+            StoredObject::Schema(o) => &mut o.revision,
+            StoredObject::Role(o) => &mut o.revision,
+            StoredObject::Relation(o) => &mut o.revision,
+            StoredObject::Routine(o) => &mut o.revision,
+            StoredObject::Type(o) => &mut o.revision,
+        };
+        *revision = Revision::default();
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredDatabase {
+    pub oid: u32,
+    pub name: String,
+    pub owner: u32,
+    #[serde(default)]
+    pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredSchema {
+    pub oid: u32,
+    pub database: u32,
+    pub name: String,
+    pub owner: u32,
+    #[serde(default)]
+    pub acl: Vec<StoredAcl>,
+    #[serde(default)]
+    pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredRole {
+    pub oid: u32,
+    pub name: String,
+    pub superuser: bool,
+    pub can_login: bool,
+    pub create_database: bool,
+    pub create_role: bool,
+    pub inherit: bool,
+    #[serde(default)]
+    pub replication: bool,
+    #[serde(default)]
+    pub bypass_row_security: bool,
+    /// -1 = no limit.
+    pub connection_limit: i32,
+    /// SCRAM-SHA-256 verifier in PostgreSQL's form; None = no password.
+    pub password: Option<String>,
+    #[serde(default)]
+    pub member_of: Vec<u32>,
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    #[serde(default)]
+    pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum StoredKind {
+    Table,
+    View,
+    Sequence,
+}
+
+/// What COMMIT does to a temporary table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredOnCommit {
+    #[default]
+    PreserveRows,
+    DeleteRows,
+    Drop,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredRelation {
+    pub oid: u32,
+    pub schema: u32,
+    pub name: String,
+    pub kind: StoredKind,
+    pub owner: u32,
+    /// The engine's table; 0 = none.
+    pub table: u32,
+    #[serde(default)]
+    pub columns: Vec<StoredColumn>,
+    #[serde(default)]
+    pub indexes: Vec<StoredIndex>,
+    #[serde(default)]
+    pub constraints: Vec<StoredConstraint>,
+    #[serde(default)]
+    pub view_query: Option<String>,
+    #[serde(default)]
+    pub triggers: Vec<StoredTrigger>,
+    /// How ENABLE and DISABLE TRIGGER ALL left the checks of foreign keys, in the letters of pg_trigger.tgenabled. None:
+    /// as they were made.
+    #[serde(default)]
+    pub foreign_key_firing: Option<char>,
+    /// Relations that a view reads, through other views included.
+    #[serde(default)]
+    pub depends_on: Vec<u32>,
+    #[serde(default)]
+    pub sequence: Option<StoredSequence>,
+    #[serde(default)]
+    pub acl: Vec<StoredAcl>,
+    #[serde(default)]
+    pub comment: Option<String>,
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// One session's own: never written to the catalog's table.
+    #[serde(default)]
+    pub temporary: bool,
+    #[serde(default)]
+    pub on_commit: StoredOnCommit,
+    /// Tables that this one inherits from, by INHERITS or as their partition, in the order of `inhseqno`.
+    #[serde(default)]
+    pub parents: Vec<u32>,
+    /// PARTITION BY.
+    #[serde(default)]
+    pub partitioning: Option<StoredPartitioning>,
+    /// PARTITION OF: among the partitions of its only parent.
+    #[serde(default)]
+    pub partition: Option<StoredPartition>,
+    #[serde(skip)]
+    pub revision: Revision,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredPartitioning {
+    pub strategy: StoredStrategy,
+    pub keys: Vec<StoredPartitionKey>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredStrategy {
+    List,
+    Range,
+    Hash,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredPartitionKey {
+    /// Position of the column, or None for an expression.
+    pub column: Option<u16>,
+    #[serde(default)]
+    pub expression: Option<String>,
+    pub type_oid: u32,
+    pub typmod: i32,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredPartition {
+    pub bound: StoredBound,
+    /// DETACH .. CONCURRENTLY has begun: no statement that begins now sees the partition.
+    #[serde(default)]
+    pub detach_pending: bool,
+}
+
+/// Values are in the text form of the key's type, under the default settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredBound {
+    Default,
+    /// None is NULL.
+    List(Vec<Option<String>>),
+    Range {
+        from: Vec<StoredRangeDatum>,
+        to: Vec<StoredRangeDatum>,
+    },
+    Hash {
+        modulus: u32,
+        remainder: u32,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredRangeDatum {
+    MinValue,
+    Value(String),
+    MaxValue,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredColumn {
+    pub name: String,
+    pub type_oid: u32,
+    pub typmod: i32,
+    pub not_null: bool,
+    #[serde(default)]
+    pub dropped: bool,
+    #[serde(default)]
+    pub default: Option<String>,
+    /// Some(true) = GENERATED ALWAYS AS IDENTITY, Some(false) = BY DEFAULT.
+    #[serde(default)]
+    pub identity_always: Option<bool>,
+    #[serde(default)]
+    pub generated: Option<String>,
+    #[serde(default)]
+    pub owned_sequence: Option<u32>,
+    #[serde(default)]
+    pub comment: Option<String>,
+    #[serde(default)]
+    pub inheritance: StoredInheritance,
+}
+
+/// Where a column or a constraint comes from: `attislocal` and `attinhcount`, `conislocal` and `coninhcount`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredInheritance {
+    /// Defined by the table itself, not (only) by its parents.
+    pub local: bool,
+    /// Direct parents that have it.
+    pub parents: u16,
+}
+
+impl Default for StoredInheritance {
+    fn default() -> StoredInheritance {
+        StoredInheritance {
+            local: true,
+            parents: 0,
+        }
+    }
+}
+
+impl StoredInheritance {
+    /// Of what a table has from its parents alone.
+    pub fn from_parents(parents: u16) -> StoredInheritance {
+        StoredInheritance {
+            local: false,
+            parents,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredIndex {
+    pub oid: u32,
+    pub name: String,
+    /// The engine's index.
+    pub index: u32,
+    pub keys: Vec<StoredIndexKey>,
+    #[serde(default)]
+    pub include: Vec<u16>,
+    pub unique: bool,
+    #[serde(default)]
+    pub deferrable: bool,
+    pub primary: bool,
+    #[serde(default)]
+    pub nulls_not_distinct: bool,
+    #[serde(default)]
+    pub predicate: Option<String>,
+    #[serde(default = "yes")]
+    pub valid: bool,
+    /// The table was last clustered on it.
+    #[serde(default)]
+    pub clustered: bool,
+    #[serde(default)]
+    pub comment: Option<String>,
+    /// The index of the parent table that this one is attached to.
+    #[serde(default)]
+    pub parent: Option<u32>,
+    /// What the texts mean: bound when the index is made and when the catalog is read.
+    #[serde(skip)]
+    pub bound: Arc<BoundIndex>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredIndexKey {
+    /// Position of the column, or None for an expression.
+    pub column: Option<u16>,
+    #[serde(default)]
+    pub expression: Option<String>,
+    /// The name among the index's columns, where it is not the column's.
+    #[serde(default)]
+    pub name: Option<String>,
+    pub type_oid: u32,
+    pub typmod: i32,
+    #[serde(default)]
+    pub collation: Option<String>,
+    #[serde(default)]
+    pub operator_class: Option<u32>,
+    #[serde(default)]
+    pub descending: bool,
+    #[serde(default)]
+    pub nulls_first: bool,
+}
+
+impl StoredIndex {
+    /// Keys that are plain columns, all of them, and no predicate: what foreign keys can lean on.
+    pub fn is_plain(&self) -> bool {
+        self.predicate.is_none() && self.keys.iter().all(|key| key.column.is_some())
+    }
+
+    /// The texts of the keys that are no plain columns.
+    pub fn expressions(&self) -> Vec<&str> {
+        self.keys
+            .iter()
+            .filter_map(|key| key.expression.as_deref())
+            .collect()
+    }
+}
+
+impl StoredIndexKey {
+    /// A column in its own type and PostgreSQL's default order.
+    pub fn of_column(position: u16, column: &StoredColumn) -> StoredIndexKey {
+        StoredIndexKey {
+            column: Some(position),
+            expression: None,
+            name: None,
+            type_oid: column.type_oid,
+            typmod: column.typmod,
+            collation: None,
+            operator_class: None,
+            descending: false,
+            nulls_first: false,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredConstraint {
+    pub oid: u32,
+    pub name: String,
+    pub kind: StoredConstraintKind,
+    #[serde(default)]
+    pub deferrable: bool,
+    #[serde(default)]
+    pub initially_deferred: bool,
+    #[serde(default = "yes")]
+    pub validated: bool,
+    #[serde(default)]
+    pub comment: Option<String>,
+    #[serde(default)]
+    pub inheritance: StoredInheritance,
+    /// CHECK .. NO INHERIT: of this table only.
+    #[serde(default)]
+    pub no_inherit: bool,
+    /// The parent table's constraint that this key, or foreign key, of a partition belongs to.
+    #[serde(default)]
+    pub parent: Option<u32>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum StoredConstraintKind {
+    Check { expression: String },
+    Unique { index: u32 },
+    PrimaryKey { index: u32 },
+    ForeignKey(StoredForeignKey),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredForeignKey {
+    pub columns: Vec<u16>,
+    pub referenced: u32,
+    pub referenced_columns: Vec<u16>,
+    pub referenced_index: u32,
+    pub on_update: StoredAction,
+    pub on_delete: StoredAction,
+    #[serde(default)]
+    pub match_full: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum StoredAction {
+    NoAction,
+    Restrict,
+    Cascade,
+    SetNull,
+    SetDefault,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredTrigger {
+    pub oid: u32,
+    pub name: String,
+    pub function: u32,
+    pub timing: StoredTiming,
+    pub for_each_row: bool,
+    /// The events by their first letters: `i`, `u`, `d`, `t`.
+    pub events: String,
+    /// UPDATE OF: positions of columns.
+    #[serde(default)]
+    pub columns: Vec<u16>,
+    #[serde(default)]
+    pub condition: Option<String>,
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// pg_trigger.tgenabled.
+    pub enabled: char,
+    #[serde(default)]
+    pub old_table: Option<String>,
+    #[serde(default)]
+    pub new_table: Option<String>,
+    #[serde(default)]
+    pub constraint: Option<StoredConstraintTrigger>,
+    /// pg_trigger.tgparentid: of a partition, the trigger of its parent that this one is a clone of.
+    #[serde(default)]
+    pub parent: Option<u32>,
+    #[serde(default)]
+    pub comment: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum StoredTiming {
+    Before,
+    After,
+    InsteadOf,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct StoredConstraintTrigger {
+    pub oid: u32,
+    #[serde(default)]
+    pub referenced: Option<u32>,
+    pub deferrable: bool,
+    pub initially_deferred: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredSequence {
+    /// The engine's sequence.
+    pub id: u32,
+    pub type_oid: u32,
+    pub start: i64,
+    pub increment: i64,
+    pub minimum: i64,
+    pub maximum: i64,
+    pub cycle: bool,
+    pub cache: i64,
+    /// (table, position of the column) that OWNED BY names.
+    #[serde(default)]
+    pub owned_by: Option<(u32, u16)>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredRoutine {
+    pub oid: u32,
+    pub schema: u32,
+    pub name: String,
+    pub procedure: bool,
+    pub language: String,
+    pub arguments: Vec<StoredArgument>,
+    pub result: StoredType,
+    #[serde(default)]
+    pub returns_set: bool,
+    /// As in pg_proc: i, s, v.
+    pub volatility: char,
+    #[serde(default)]
+    pub strict: bool,
+    #[serde(default)]
+    pub security_definer: bool,
+    #[serde(default)]
+    pub leakproof: bool,
+    /// As in pg_proc: u, r, s.
+    pub parallel: char,
+    pub cost: f64,
+    pub rows: f64,
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    pub body: String,
+    #[serde(default)]
+    pub standard_body: bool,
+    pub owner: u32,
+    #[serde(default)]
+    pub acl: Vec<StoredAcl>,
+    #[serde(default)]
+    pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredArgument {
+    #[serde(default)]
+    pub name: String,
+    /// As in pg_proc: i, o, b (INOUT), v, t (a column of RETURNS TABLE).
+    pub mode: char,
+    pub ty: StoredType,
+    #[serde(default)]
+    pub default: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StoredType {
+    pub oid: u32,
+    /// The relation whose row type it is; `oid` is then that of record.
+    #[serde(default)]
+    pub row_of: Option<u32>,
+}
+
+/// A type that a user made: an enum.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredUserType {
+    pub oid: u32,
+    pub schema: u32,
+    pub name: String,
+    pub owner: u32,
+    /// In their order.
+    pub labels: Vec<StoredLabel>,
+    #[serde(default)]
+    pub acl: Vec<StoredAcl>,
+    #[serde(default)]
+    pub comment: Option<String>,
+    #[serde(skip)]
+    pub revision: Revision,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredLabel {
+    pub oid: u32,
+    /// What rows and indexes hold; never changes, and grows along the list.
+    pub key: i64,
+    pub label: String,
+    pub sort_order: f32,
+    /// By ALTER TYPE, in the transaction that made this very object; rows of the catalog do not say.
+    #[serde(skip)]
+    pub added: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredAcl {
+    pub grantee: u32,
+    pub grantor: u32,
+    pub privileges: u32,
+    pub grant_options: u32,
+}
+
+impl From<&StoredAcl> for AclItem {
+    fn from(item: &StoredAcl) -> AclItem {
+        AclItem {
+            grantee: Oid(item.grantee),
+            grantor: Oid(item.grantor),
+            privileges: item.privileges,
+            grant_options: item.grant_options,
+        }
+    }
+}

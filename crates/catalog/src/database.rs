@@ -1,0 +1,275 @@
+//! What all sessions share: the engine, the catalog store, the clock.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use mote_common::env::{Clock, Env};
+use mote_common::{Lsn, SqlError};
+use mote_engine::recovery::Progress;
+use mote_engine::{Engine, EngineConfig, OpenError, RevocationListener};
+
+use crate::backups::Backups;
+use crate::catalog_store::Revision;
+use crate::catalog_store::index_texts::Evaluation;
+use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
+use crate::catalog_store::{CatalogStore, prepared, rows};
+use crate::directory::SessionDirectory;
+use crate::exported_snapshots::ExportedSnapshots;
+use crate::notifications::Notifications;
+use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
+
+/// Objects that every database has, under PostgreSQL's ids.
+pub mod builtin {
+    use mote_common::Oid;
+
+    pub const SUPERUSER: Oid = Oid(10);
+    pub const DATABASE: Oid = Oid(5);
+    pub const PUBLIC_SCHEMA: Oid = Oid(2200);
+}
+
+/// Names given to the first role and the first database.
+#[derive(Clone, Debug)]
+pub struct InitialNames {
+    pub superuser: String,
+    pub database: String,
+    /// Password of the first role; None = it can only log in where no password is asked.
+    pub password: Option<String>,
+}
+
+impl Default for InitialNames {
+    fn default() -> Self {
+        InitialNames {
+            superuser: "postgres".into(),
+            database: "postgres".into(),
+            password: None,
+        }
+    }
+}
+
+/// Why a database did not open.
+#[derive(Debug)]
+pub enum DatabaseError {
+    Engine(OpenError),
+    Catalog(SqlError),
+}
+
+impl std::fmt::Display for DatabaseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DatabaseError::Engine(error) => error.fmt(f),
+            DatabaseError::Catalog(error) => write!(f, "the catalog could not be read: {}", error.message()),
+        }
+    }
+}
+
+impl std::error::Error for DatabaseError {}
+
+pub struct Database {
+    engine: Arc<Engine>,
+    catalog: Arc<CatalogStore>,
+    clock: Arc<dyn Clock>,
+    sessions: SessionDirectory,
+    backups: Backups,
+    exported_snapshots: ExportedSnapshots,
+    notifications: Notifications,
+    /// When it was opened, microseconds since 2000-01-01 UTC.
+    started_us: i64,
+    /// Tells databases opened by one process apart, whatever they are called.
+    instance: u64,
+}
+
+impl Database {
+    /// Opens the directory, recovering what is there, or creates a database in it.
+    pub fn open(
+        directory: &Path,
+        config: EngineConfig,
+        names: &InitialNames,
+        evaluation: &'static dyn Evaluation,
+    ) -> Result<Arc<Database>, DatabaseError> {
+        Database::open_with_progress(directory, config, names, evaluation, &mut |_| {})
+    }
+
+    /// The same, telling how far recovery is.
+    pub fn open_with_progress(
+        directory: &Path,
+        config: EngineConfig,
+        names: &InitialNames,
+        evaluation: &'static dyn Evaluation,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<Database>, DatabaseError> {
+        let env = mote_common::env::real::env(directory);
+        Database::recover(env, config, names, evaluation, progress)
+    }
+
+    /// The same in any environment: the simulator's, or a test's.
+    pub fn open_in(
+        env: Env,
+        config: EngineConfig,
+        names: &InitialNames,
+        evaluation: &'static dyn Evaluation,
+    ) -> Result<Arc<Database>, DatabaseError> {
+        Database::recover(env, config, names, evaluation, &mut |_| {})
+    }
+
+    fn recover(
+        env: Env,
+        config: EngineConfig,
+        names: &InitialNames,
+        evaluation: &'static dyn Evaluation,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Arc<Database>, DatabaseError> {
+        let clock = env.clock.clone();
+        let expressions = evaluation.key_provider();
+        let engine =
+            Engine::open_with_progress(env, config, expressions, progress).map_err(DatabaseError::Engine)?;
+        let mut objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
+        if objects.is_empty() {
+            rows::write_first(&engine, &first_objects(names)).map_err(DatabaseError::Catalog)?;
+            objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
+        }
+        let catalog = rows::build(&engine, objects, evaluation).map_err(DatabaseError::Catalog)?;
+        let highest_prepared = prepared::highest_oid(&engine, evaluation).map_err(DatabaseError::Catalog)?;
+        let started_us = clock.wall_us() - POSTGRES_EPOCH_UNIX_US;
+        static INSTANCES: AtomicU64 = AtomicU64::new(0);
+        let database = Arc::new(Database {
+            engine,
+            catalog: Arc::new(CatalogStore::new(catalog, highest_prepared)),
+            clock,
+            sessions: SessionDirectory::default(),
+            backups: Backups::default(),
+            exported_snapshots: ExportedSnapshots::default(),
+            notifications: Notifications::default(),
+            started_us,
+            // Relaxed: only that it is another number matters.
+            instance: INSTANCES.fetch_add(1, Ordering::Relaxed),
+        });
+        let revoker = Revoker(Arc::downgrade(&database));
+        database.engine.on_revocation(Arc::new(revoker));
+        Ok(database)
+    }
+
+    /// Another number for every database the process opens.
+    #[inline]
+    pub fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    #[inline]
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    #[inline]
+    pub fn catalog(&self) -> &Arc<CatalogStore> {
+        &self.catalog
+    }
+
+    #[inline]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    #[inline]
+    pub fn sessions(&self) -> &SessionDirectory {
+        &self.sessions
+    }
+
+    pub fn exported_snapshots(&self) -> &ExportedSnapshots {
+        &self.exported_snapshots
+    }
+
+    pub fn backups(&self) -> &Backups {
+        &self.backups
+    }
+
+    #[inline]
+    pub fn notifications(&self) -> &Notifications {
+        &self.notifications
+    }
+
+    /// Now, microseconds since 2000-01-01 UTC.
+    pub fn now_us(&self) -> i64 {
+        self.clock.wall_us() - POSTGRES_EPOCH_UNIX_US
+    }
+
+    /// When the database was opened, microseconds since 2000-01-01 UTC.
+    pub fn started_us(&self) -> i64 {
+        self.started_us
+    }
+
+    /// The stored verifier of a role. Whether it may log in is said after the password was right.
+    pub fn password_verifier(&self, user: &str) -> Option<String> {
+        let catalog = self.catalog.committed();
+        let role = &catalog.role_by_name(user)?.object;
+        role.password.clone()
+    }
+
+    /// A session ended: what it held beyond its transaction is given back. `known` is what it knows of commits.
+    pub fn release_session(&self, session: u32, known: Lsn) {
+        self.engine.release_session_locks(session, known);
+        self.backups.release(session);
+    }
+
+    /// Ends all writing; the database can be opened again afterwards.
+    pub fn close(&self) {
+        self.engine.stop();
+    }
+}
+
+fn first_objects(names: &InitialNames) -> Vec<StoredObject> {
+    let owner = builtin::SUPERUSER.0;
+    vec![
+        StoredObject::Role(StoredRole {
+            revision: Revision::default(),
+            oid: owner,
+            name: names.superuser.clone(),
+            superuser: true,
+            can_login: true,
+            create_database: true,
+            create_role: true,
+            inherit: true,
+            replication: true,
+            bypass_row_security: true,
+            connection_limit: -1,
+            password: names.password.as_deref().map(crate::password::verifier_for),
+            member_of: Vec::new(),
+            settings: Vec::new(),
+            comment: None,
+        }),
+        StoredObject::Database(StoredDatabase {
+            revision: Revision::default(),
+            oid: builtin::DATABASE.0,
+            name: names.database.clone(),
+            owner,
+            comment: Some("default administrative connection database".into()),
+        }),
+        StoredObject::Schema(StoredSchema {
+            revision: Revision::default(),
+            oid: builtin::PUBLIC_SCHEMA.0,
+            database: builtin::DATABASE.0,
+            name: "public".into(),
+            owner,
+            acl: Vec::new(),
+            comment: Some("standard public schema".into()),
+        }),
+    ]
+}
+
+/// Finds the session by its number.
+struct Revoker(Weak<Database>);
+
+impl RevocationListener for Revoker {
+    fn revoked(&self, session: u32) {
+        let Some(database) = self.0.upgrade() else { return };
+        // Sessions in process are not registered: they notice at their next statement, or where they yield.
+        let importers = database.exported_snapshots().importers(session);
+        for holder in [session].into_iter().chain(importers) {
+            if database.sessions().revoke(holder) {
+                eprintln!(
+                    "mote: memory runs out: session {holder} has the oldest snapshot and must give it up"
+                );
+            }
+        }
+    }
+}

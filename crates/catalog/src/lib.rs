@@ -1,0 +1,39 @@
+//! The database as all its sessions share it: objects, names, privileges, settings, and the relations of pg_catalog.
+//!
+//! Read in this order:
+//!  1. `host`: what a session asks of the thing that hosts it (rows out, COPY data in, waiting, notices); `tag`: what a
+//!     command answers.
+//!  2. `database`: the engine and the catalog that all sessions share; `directory`, `activity`, `signals`: who is
+//!     connected, what he does, what others ask of him; `notifications`, `backups`, `exported_snapshots`: what one session
+//!     leaves for others.
+//!  3. `catalog_store`: objects of users as rows of the engine, and the view of them that a session's binder reads;
+//!     `system_schemas`: those that are built in; `name_text` and `routine_text`: names and signatures as texts.
+//!  4. `privileges`: what a role may do; `password`: how it proves who it is.
+//!  5. `settings`: what a session can be told; `write_error`: the engine's refusals as SQL errors; `prepared_note`.
+//!  6. `views`: pg_catalog and its kin as tables made by code.
+//!
+//! Promises: a reader sees a catalog before or after a transaction, never between; every failure is an `SqlError` with
+//! PostgreSQL's SQLSTATE. Leaves out: running statements, and evaluating expressions: whoever opens a database brings what
+//! evaluates those of indexes (`catalog_store::index_texts::Evaluation`).
+
+#![forbid(unsafe_code)]
+
+pub mod activity;
+pub mod backups;
+pub mod catalog_store;
+pub mod database;
+pub mod directory;
+pub mod exported_snapshots;
+pub mod host;
+pub mod name_text;
+pub mod notifications;
+pub mod password;
+pub mod prepared_note;
+pub mod privileges;
+pub mod routine_text;
+pub mod settings;
+pub mod signals;
+pub mod system_schemas;
+pub mod tag;
+pub mod views;
+pub mod write_error;

@@ -1,0 +1,220 @@
+//! Privileges: what the current user may do with relations and schemas, from their ACLs.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_planner::plan::Plan;
+use mote_sql::access::{RelationAccess, privilege};
+use mote_sql::catalog::{CatalogView, Relation, RelationKind};
+use mote_sql::routine::{Routine, RoutineKind};
+
+use crate::catalog_store::SessionCatalog;
+use crate::catalog_store::stored::StoredSchema;
+
+/// Checks what a plan needs.
+#[inline]
+pub fn check_plan(session: &SessionCatalog, plan: &Plan) -> SqlResult<()> {
+    if session.identity.superuser {
+        return Ok(());
+    }
+    for access in &plan.relations {
+        check_relation(session, access)?;
+    }
+    for routine in &plan.routines {
+        check_routine(session, routine)?;
+    }
+    Ok(())
+}
+
+/// Checks that the current user may execute a routine.
+pub fn check_routine(session: &SessionCatalog, routine: &Routine) -> SqlResult<()> {
+    require_schema(session, routine.schema_oid, privilege::USAGE)?;
+    if may_execute(session, routine, session.identity.user_oid) {
+        return Ok(());
+    }
+    let kind = match routine.kind {
+        RoutineKind::Function => "function",
+        RoutineKind::Procedure => "procedure",
+    };
+    Err(denied(kind, &routine.name))
+}
+
+/// True if the role may execute the routine: everybody may, until something is granted or revoked.
+pub fn may_execute(session: &SessionCatalog, routine: &Routine, role: Oid) -> bool {
+    if routine.acl.is_empty() {
+        return true;
+    }
+    let items = routine.acl.iter().map(|item| (item.grantee, item.privileges));
+    held(session, role, routine.owner, false, items) & privilege::EXECUTE != 0
+}
+
+/// Checks what a plan needs of one relation.
+pub fn check_relation(session: &SessionCatalog, access: &RelationAccess) -> SqlResult<()> {
+    // Tables below a parent are locked, but nothing is asked of them.
+    if access.privileges == 0 {
+        return Ok(());
+    }
+    let Some(relation) = session.relation(access.relation) else {
+        return Ok(());
+    };
+    let role = if access.check_as == Oid::INVALID {
+        session.identity.user_oid
+    } else {
+        access.check_as
+    };
+    if access.check_as == Oid::INVALID && relation.oid >= Oid::FIRST_USER {
+        require_schema(session, relation.schema_oid, privilege::USAGE)?;
+    }
+    if has_privileges(session, &relation, role, access.privileges) {
+        return Ok(());
+    }
+    Err(denied(relation_word(relation.kind), &relation.name))
+}
+
+fn relation_word(kind: RelationKind) -> &'static str {
+    match kind {
+        RelationKind::View => "view",
+        RelationKind::Sequence => "sequence",
+        RelationKind::Index => "index",
+        RelationKind::Table | RelationKind::Virtual => "table",
+    }
+}
+
+pub fn denied(kind: &str, name: &str) -> SqlError {
+    SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for {kind} {name}"),
+    )
+}
+
+/// True if the role, a role it is a member of, or PUBLIC holds every wanted privilege.
+pub fn has_privileges(session: &SessionCatalog, relation: &Relation, role: Oid, wanted: u32) -> bool {
+    // Built-in relations may be read by everybody.
+    if relation.oid < Oid::FIRST_USER {
+        return wanted & !privilege::SELECT == 0;
+    }
+    privileges_of(session, relation, role) & wanted == wanted
+}
+
+/// What the role may do with a relation of users.
+fn privileges_of(session: &SessionCatalog, relation: &Relation, role: Oid) -> u32 {
+    let defaults = relation.acl.is_empty();
+    let items = relation.acl.iter().map(|item| (item.grantee, item.privileges));
+    held(session, role, relation.owner, defaults, items)
+}
+
+/// Checks that the current user holds one of the wanted privileges on a sequence.
+pub fn check_sequence(session: &SessionCatalog, sequence: &Relation, wanted: u32) -> SqlResult<()> {
+    if session.identity.superuser || privileges_of(session, sequence, session.identity.user_oid) & wanted != 0
+    {
+        return Ok(());
+    }
+    Err(denied("sequence", &sequence.name))
+}
+
+/// Checks a privilege of the current user on a schema.
+pub fn require_schema(session: &SessionCatalog, schema: Oid, wanted: u32) -> SqlResult<()> {
+    let catalog = session.current();
+    let Some(entry) = catalog.schemas.get(&schema) else {
+        return Ok(());
+    };
+    if schema_privileges(session, &entry.object, session.identity.user_oid) & wanted == wanted {
+        return Ok(());
+    }
+    Err(denied("schema", &entry.object.name))
+}
+
+/// What a role may do with a schema of users.
+pub fn schema_privileges(session: &SessionCatalog, schema: &StoredSchema, role: Oid) -> u32 {
+    // A schema nobody granted anything on has its defaults: everybody may use the one that databases begin with.
+    let defaults = schema.acl.is_empty();
+    let default = (defaults && schema.name == PUBLIC_SCHEMA).then_some((Oid::INVALID, privilege::USAGE));
+    let items = schema
+        .acl
+        .iter()
+        .map(|item| (Oid(item.grantee), item.privileges))
+        .chain(default);
+    held(session, role, Oid(schema.owner), defaults, items)
+}
+
+/// Whether a role may make schemas in the session's database: its owner may.
+pub fn may_create_schemas(session: &SessionCatalog, database: Oid, role: Oid) -> bool {
+    let catalog = session.current();
+    let owner = catalog
+        .databases
+        .get(&database)
+        .map(|entry| Oid(entry.object.owner));
+    is_superuser(session, role) || owner.is_some_and(|owner| memberships(session, role).contains(&owner))
+}
+
+/// The schema that every database begins with.
+pub const PUBLIC_SCHEMA: &str = "public";
+
+/// What a role, the roles it is a member of, and PUBLIC hold together. `defaults`: nobody has changed the list yet, so
+/// that the owner has everything.
+fn held(
+    session: &SessionCatalog,
+    role: Oid,
+    owner: Oid,
+    defaults: bool,
+    items: impl Iterator<Item = (Oid, u32)>,
+) -> u32 {
+    if defaults && role == owner || is_superuser(session, role) {
+        return u32::MAX;
+    }
+    let roles = memberships(session, role);
+    if defaults && roles.contains(&owner) {
+        return u32::MAX;
+    }
+    items
+        .filter(|(grantee, _)| *grantee == Oid::INVALID || roles.contains(grantee))
+        .fold(0, |held, (_, privileges)| held | privileges)
+}
+
+fn is_superuser(session: &SessionCatalog, role: Oid) -> bool {
+    session
+        .current()
+        .roles
+        .get(&role)
+        .is_some_and(|entry| entry.object.superuser)
+}
+
+/// Whether the current user is the role, a member of it, or a superuser.
+pub fn is_member(session: &SessionCatalog, role: Oid) -> bool {
+    session.identity.superuser || memberships(session, session.identity.user_oid).contains(&role)
+}
+
+/// To give something to a role one must be a member of it.
+pub fn require_member(session: &SessionCatalog, role: Oid) -> SqlResult<()> {
+    if is_member(session, role) {
+        return Ok(());
+    }
+    let catalog = session.current();
+    let name = catalog
+        .roles
+        .get(&role)
+        .map(|entry| entry.object.name.clone())
+        .unwrap_or_default();
+    Err(SqlError::new(
+        state::INSUFFICIENT_PRIVILEGE,
+        format!("must be member of role \"{name}\""),
+    ))
+}
+
+/// The role and all roles it belongs to, directly or through others.
+pub fn memberships(session: &SessionCatalog, role: Oid) -> Vec<Oid> {
+    let catalog = session.current();
+    let mut roles = vec![role];
+    let mut next = 0;
+    while let Some(&current) = roles.get(next) {
+        next += 1;
+        let Some(entry) = catalog.roles.get(&current) else {
+            continue;
+        };
+        for &parent in &entry.object.member_of {
+            if !roles.contains(&Oid(parent)) {
+                roles.push(Oid(parent));
+            }
+        }
+    }
+    roles
+}

@@ -1,0 +1,656 @@
+//! Settings that SQL can see: SHOW, SET, RESET, pg_settings.
+//!
+//! Read `table` and `advice` for what exists and what each one means, `foreign` for what does not, `value` for what a value may be, then this file for how values are kept: a session holds the
+//! text of every setting plus the few that hot paths need in parsed form ([`Effective`]). SET is transactional: an
+//! abort brings back what stood before, SET LOCAL ends with the transaction.
+
+mod advice;
+mod characteristics;
+mod date_style;
+mod foreign;
+mod seeded_random;
+mod table;
+mod value;
+
+use std::collections::BTreeMap;
+
+use mote_common::{SqlError, SqlResult, error::state};
+use mote_grammar::ast::IsolationLevel;
+use mote_types::datetime::parse_time_zone;
+use mote_types::encoding::Encoding;
+use mote_types::{ByteaOutput, FormatSettings, IntervalStyle};
+
+pub use characteristics::{Characteristics, ISOLATION_HINT, isolation_named, isolation_text};
+pub use seeded_random::SeededRandom;
+pub use table::{Context, Kind, SETTINGS, Setting, lookup};
+pub use value::{general, in_own_unit};
+pub use value::{parse_bool, show_integer};
+
+/// Settings for operations that do not depend on any.
+pub static PLAIN_SETTINGS: std::sync::LazyLock<FormatSettings> =
+    std::sync::LazyLock::new(FormatSettings::default);
+
+/// How long an acknowledged commit has to be safe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SynchronousCommit {
+    /// In the log buffer: may be lost with the machine, never half.
+    Off,
+    /// On this node's disk. `on`, `remote_write` and `remote_apply` mean the same while there is no standby.
+    Local,
+}
+
+/// The settings that are read for every statement, parsed.
+#[derive(Clone, Debug)]
+pub struct Effective {
+    pub statement_timeout_ms: u64,
+    pub lock_timeout_ms: u64,
+    pub idle_in_transaction_timeout_ms: u64,
+    pub synchronous_commit: SynchronousCommit,
+    pub work_mem_bytes: usize,
+    pub search_path: Vec<String>,
+    /// Views of users may not be read.
+    pub restricts_views: bool,
+    /// What of all these shapes a plan: part of the key of cached plans.
+    plan_key: String,
+    pub default_isolation: IsolationLevel,
+    pub default_read_only: bool,
+    pub default_deferrable: bool,
+    /// session_replication_role: triggers and foreign keys stand back.
+    pub replica: bool,
+    pub format: FormatSettings,
+    /// Lowest severity sent to the client: 0 = debug5 ... 9 = error.
+    pub client_min_messages: Severity,
+    pub client_encoding: Encoding,
+}
+
+pub use mote_common::error::Severity;
+
+/// One session's values.
+pub struct Settings {
+    values: Vec<String>,
+    /// What RESET returns to: server defaults overlaid by what the startup packet asked for.
+    defaults: Vec<String>,
+    /// Settings with a dot in their name, which clients make up: in lower case, with what RESET returns to.
+    custom: BTreeMap<String, Custom>,
+    /// Values to bring back, newest last.
+    undo: Vec<Undo>,
+    pub effective: Effective,
+    pub transaction: Characteristics,
+    /// Where random() is, once the session has said where it begins. No transaction brings it back.
+    pub random: Option<SeededRandom>,
+}
+
+#[derive(Default)]
+struct Custom {
+    value: String,
+    default: String,
+}
+
+/// Which setting, in the table or made up.
+#[derive(Clone, PartialEq, Eq)]
+enum Key {
+    Known(usize),
+    Custom(String),
+}
+
+struct Undo {
+    setting: Key,
+    value: String,
+    local: bool,
+    savepoint_depth: u32,
+}
+
+impl Settings {
+    pub fn new() -> Settings {
+        let values: Vec<String> = SETTINGS.iter().map(|s| s.default.to_string()).collect();
+        let effective = parse_effective(&values).expect("the defaults of the table are valid");
+        Settings {
+            defaults: values.clone(),
+            values,
+            custom: BTreeMap::new(),
+            undo: Vec::new(),
+            effective,
+            transaction: Characteristics::default(),
+            random: None,
+        }
+    }
+
+    pub fn get(&self, name: &str) -> SqlResult<&str> {
+        if is_custom(name)
+            && let Some(custom) = self.custom.get(&name.to_ascii_lowercase())
+        {
+            return Ok(&custom.value);
+        }
+        Ok(self.value(find(name)?))
+    }
+
+    /// Value by position in [`SETTINGS`].
+    pub fn value(&self, index: usize) -> &str {
+        if SETTINGS[index].name == "seed" {
+            return "unavailable";
+        }
+        let of_transaction = self.transaction.shown(SETTINGS[index].name);
+        of_transaction.unwrap_or(&self.values[index])
+    }
+
+    pub fn default_value(&self, index: usize) -> &str {
+        &self.defaults[index]
+    }
+
+    /// Sets a value from the startup packet: it becomes the session's default too.
+    pub fn set_initial(&mut self, name: &str, value: &str) -> SqlResult<()> {
+        if is_custom(name) {
+            check_custom_name(name)?;
+            let (value, default) = (value.to_string(), value.to_string());
+            self.custom
+                .insert(name.to_ascii_lowercase(), Custom { value, default });
+            return Ok(());
+        }
+        let index = find_to_set(name)?;
+        check_context(&SETTINGS[index], true)?;
+        let value = self.canonical(index, name, value)?;
+        self.replace(index, value.clone())?;
+        self.defaults[index] = value;
+        Ok(())
+    }
+
+    /// Refuses settings that only superusers may change to others.
+    pub fn check_may_set(name: &str, superuser: bool) -> SqlResult<()> {
+        let restricted = |index: usize| {
+            matches!(
+                SETTINGS[index].context,
+                Context::Superuser | Context::SuperuserBackend
+            )
+        };
+        match table::lookup(name) {
+            Some(index) if restricted(index) && !superuser => Err(SqlError::new(
+                state::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied to set parameter \"{}\"", SETTINGS[index].name),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// SET and SET LOCAL. Returns the setting and its new text when the client tracks it (ParameterStatus).
+    pub fn set(&mut self, name: &str, value: &str, local: bool, depth: u32) -> SqlResult<Option<Reported>> {
+        if is_custom(name) {
+            return self.set_custom(name, value, local, depth).map(|()| None);
+        }
+        let index = find_to_set(name)?;
+        check_context(&SETTINGS[index], false)?;
+        let value = self.canonical(index, name, value)?;
+        let old = self.values[index].clone();
+        self.replace(index, value)?;
+        self.undo.push(Undo {
+            setting: Key::Known(index),
+            value: old,
+            local,
+            savepoint_depth: depth,
+        });
+        Ok(self.reported(index))
+    }
+
+    /// A name that was never set begins as the empty text, which is what an abort leaves behind, as in PostgreSQL.
+    fn set_custom(&mut self, name: &str, value: &str, local: bool, depth: u32) -> SqlResult<()> {
+        check_custom_name(name)?;
+        let name = name.to_ascii_lowercase();
+        let custom = self.custom.entry(name.clone()).or_default();
+        let old = std::mem::replace(&mut custom.value, value.to_string());
+        self.undo.push(Undo {
+            setting: Key::Custom(name),
+            value: old,
+            local,
+            savepoint_depth: depth,
+        });
+        Ok(())
+    }
+
+    /// The value as it is kept and shown.
+    fn canonical(&self, index: usize, name: &str, value: &str) -> SqlResult<String> {
+        let setting = &SETTINGS[index];
+        if setting.name == "DateStyle" {
+            let current = (self.effective.format.date_style, self.effective.format.date_order);
+            return date_style::canonical(value, current, &self.defaults[index]);
+        }
+        value::canonical(setting, name, value)
+    }
+
+    /// What RESET returns to.
+    pub fn default_of(&self, name: &str) -> SqlResult<String> {
+        if is_custom(name)
+            && let Some(custom) = self.custom.get(&name.to_ascii_lowercase())
+        {
+            return Ok(custom.default.clone());
+        }
+        Ok(self.defaults[find(name)?].clone())
+    }
+
+    /// Sets a value that the session itself decides: user names, the current transaction's characteristics.
+    pub fn set_fact(&mut self, name: &str, value: &str) {
+        let index = lookup(name).expect("facts are in the table");
+        self.values[index] = value.to_string();
+        self.defaults[index] = value.to_string();
+    }
+
+    /// RESET name.
+    pub fn reset(&mut self, name: &str, local: bool, depth: u32) -> SqlResult<Option<Reported>> {
+        let value = self.default_of(name)?;
+        self.set(name, &value, local, depth)
+    }
+
+    /// RESET ALL and DISCARD ALL: every setting a session may change.
+    pub fn reset_all(&mut self, depth: u32) -> Vec<Reported> {
+        let mut reported = Vec::new();
+        let custom: Vec<(String, String)> = (self.custom.iter())
+            .map(|(name, custom)| (name.clone(), custom.default.clone()))
+            .collect();
+        for (name, default) in custom {
+            self.set_custom(&name, &default, false, depth)
+                .expect("a known name is valid");
+        }
+        for (index, setting) in SETTINGS.iter().enumerate() {
+            if matches!(setting.context, Context::Superuser | Context::User) && !setting.keeps_on_reset_all {
+                let value = self.defaults[index].clone();
+                if value != self.values[index] {
+                    let changed = self.set(setting.name, &value, false, depth);
+                    reported.extend(changed.expect("a default is valid"));
+                }
+            }
+        }
+        reported
+    }
+
+    /// How many values there are to bring back: for `swap_back`.
+    pub fn undo_mark(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Sets a value for as long as a routine runs; answers with the former one, for `swap_back`.
+    pub fn swap(&mut self, name: &str, value: &str) -> SqlResult<String> {
+        if is_custom(name) {
+            check_custom_name(name)?;
+            let custom = self.custom.entry(name.to_ascii_lowercase()).or_default();
+            return Ok(std::mem::replace(&mut custom.value, value.to_string()));
+        }
+        let index = find(name)?;
+        let value = self.canonical(index, name, value)?;
+        let old = self.values[index].clone();
+        self.replace(index, value)?;
+        Ok(old)
+    }
+
+    /// Ends what `swap` began. What the routine set of this name since `mark` ends with it.
+    pub fn swap_back(&mut self, name: &str, old: String, mark: usize) {
+        let key = match is_custom(name) {
+            true => Key::Custom(name.to_ascii_lowercase()),
+            false => match find(name) {
+                Ok(index) => Key::Known(index),
+                Err(_) => return,
+            },
+        };
+        let mut position = 0;
+        self.undo.retain(|undo| {
+            position += 1;
+            position <= mark || undo.setting != key
+        });
+        self.bring_back(&key, old);
+    }
+
+    /// True if the transaction changed settings.
+    #[inline]
+    pub fn has_undo(&self) -> bool {
+        !self.undo.is_empty()
+    }
+
+    /// The transaction ended. Returns what the client must be told.
+    pub fn end_transaction(&mut self, committed: bool) -> Vec<Reported> {
+        self.revert(|undo| !committed || undo.local)
+    }
+
+    /// ROLLBACK TO SAVEPOINT: reverts what was set at `depth` or deeper.
+    pub fn rollback_to(&mut self, depth: u32) -> Vec<Reported> {
+        let keep = self
+            .undo
+            .iter()
+            .take_while(|undo| undo.savepoint_depth < depth)
+            .count();
+        let mut tail = self.undo.split_off(keep);
+        let mut changed = Vec::new();
+        while let Some(undo) = tail.pop() {
+            self.bring_back(&undo.setting, undo.value);
+            changed.push(undo.setting);
+        }
+        self.reported_of(&changed)
+    }
+
+    /// RELEASE: what was set since belongs to the savepoint around it, of which `depth` are open now.
+    pub fn release_to(&mut self, depth: u32) {
+        for undo in &mut self.undo {
+            undo.savepoint_depth = undo.savepoint_depth.min(depth);
+        }
+    }
+
+    fn revert(&mut self, which: impl Fn(&Undo) -> bool) -> Vec<Reported> {
+        let mut changed = Vec::new();
+        // A plain SET after a SET LOCAL of the same name wins over the local's former value.
+        let mut kept: Vec<Key> = Vec::new();
+        while let Some(undo) = self.undo.pop() {
+            if which(&undo) {
+                if !kept.contains(&undo.setting) {
+                    self.bring_back(&undo.setting, undo.value);
+                    changed.push(undo.setting);
+                }
+            } else {
+                kept.push(undo.setting);
+            }
+        }
+        self.reported_of(&changed)
+    }
+
+    fn bring_back(&mut self, setting: &Key, value: String) {
+        match setting {
+            Key::Known(index) => self.replace(*index, value).expect("a former value is valid"),
+            Key::Custom(name) => self.custom.entry(name.clone()).or_default().value = value,
+        }
+    }
+
+    fn reported_of(&self, changed: &[Key]) -> Vec<Reported> {
+        let known = changed.iter().filter_map(|key| match key {
+            Key::Known(index) => Some(*index),
+            Key::Custom(_) => None,
+        });
+        known.filter_map(|index| self.reported(index)).collect()
+    }
+
+    fn replace(&mut self, index: usize, value: String) -> SqlResult<()> {
+        if SETTINGS[index].name == "seed" {
+            self.random = value.parse().ok().map(SeededRandom::new);
+            return Ok(());
+        }
+        let old = std::mem::replace(&mut self.values[index], value);
+        if SETTINGS[index].effective {
+            match parse_effective(&self.values) {
+                Ok(effective) => self.effective = effective,
+                Err(error) => {
+                    self.values[index] = old;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reported(&self, index: usize) -> Option<Reported> {
+        SETTINGS[index].reported.then(|| Reported {
+            name: SETTINGS[index].name,
+            value: self.values[index].clone(),
+        })
+    }
+
+    /// All settings the client tracks, for the start of a session.
+    pub fn all_reported(&self) -> Vec<Reported> {
+        (0..SETTINGS.len())
+            .filter_map(|index| self.reported(index))
+            .collect()
+    }
+
+    /// A setting and its value, if the client tracks it.
+    pub fn report_of(&self, name: &str) -> Option<Reported> {
+        self.reported(lookup(name)?)
+    }
+
+    /// Settings that change how a statement is planned: part of the key of cached plans.
+    #[inline]
+    pub fn plan_key(&self) -> &str {
+        &self.effective.plan_key
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::new()
+    }
+}
+
+/// A setting the client is told of.
+pub struct Reported {
+    pub name: &'static str,
+    pub value: String,
+}
+
+/// Names with a dot belong to clients (in PostgreSQL also to extensions).
+fn is_custom(name: &str) -> bool {
+    name.contains('.')
+}
+
+fn check_custom_name(name: &str) -> SqlResult<()> {
+    let identifier = |part: &str| {
+        let mut characters = part.chars();
+        let first = characters
+            .next()
+            .is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii());
+        first && characters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii())
+    };
+    if name.split('.').all(identifier) {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        state::INVALID_NAME,
+        format!("invalid configuration parameter name \"{name}\""),
+    )
+    .detail("Custom parameter names must be two or more simple identifiers separated by dots."))
+}
+
+/// Refuses what no session may change.
+fn check_context(setting: &Setting, starting: bool) -> SqlResult<()> {
+    let when = match setting.context {
+        Context::Internal => "cannot be changed",
+        Context::Server => "cannot be changed without restarting the server",
+        Context::Backend | Context::SuperuserBackend if !starting => "cannot be set after connection start",
+        _ => return Ok(()),
+    };
+    Err(unchangeable(setting.name, when))
+}
+
+fn unchangeable(name: &str, when: &str) -> SqlError {
+    SqlError::new(
+        state::CANT_CHANGE_RUNTIME_PARAM,
+        format!("parameter \"{name}\" {when}"),
+    )
+}
+
+/// As `find`, to change it: settings of PostgreSQL's server that have no counterpart here are refused as there.
+fn find_to_set(name: &str) -> SqlResult<usize> {
+    let folded = name.to_ascii_lowercase();
+    let among = |names: &str| names.split_whitespace().any(|known| known == folded);
+    if lookup(name).is_some() {
+        return find(name);
+    }
+    for (names, when) in [
+        (foreign::INTERNAL, "cannot be changed"),
+        (
+            foreign::POSTMASTER,
+            "cannot be changed without restarting the server",
+        ),
+        (foreign::RELOADED, "cannot be changed now"),
+    ] {
+        if among(names) {
+            return Err(unchangeable(&folded, when));
+        }
+    }
+    find(name)
+}
+
+fn find(name: &str) -> SqlResult<usize> {
+    lookup(name).ok_or_else(|| {
+        SqlError::new(
+            state::UNDEFINED_OBJECT,
+            format!("unrecognized configuration parameter \"{name}\""),
+        )
+    })
+}
+
+fn parse_effective(values: &[String]) -> SqlResult<Effective> {
+    let get = |name: &str| values[lookup(name).expect("named settings are in the table")].as_str();
+    let milliseconds = |name: &str| value::integer(get(name), "ms").unwrap_or(0).max(0) as u64;
+    let (date_style, date_order) = date_style::parse_canonical(get("DateStyle"));
+    let format = FormatSettings {
+        time_zone: parse_time_zone(get("TimeZone"))?,
+        date_style,
+        date_order,
+        interval_style: match get("IntervalStyle") {
+            "postgres_verbose" => IntervalStyle::PostgresVerbose,
+            "sql_standard" => IntervalStyle::SqlStandard,
+            "iso_8601" => IntervalStyle::Iso8601,
+            _ => IntervalStyle::Postgres,
+        },
+        bytea_output: match get("bytea_output") {
+            "escape" => ByteaOutput::Escape,
+            _ => ByteaOutput::Hex,
+        },
+        extra_float_digits: value::integer(get("extra_float_digits"), "").unwrap_or(1) as i32,
+        now_us: 0,
+    };
+    let restricted = parse_name_list(get("restrict_nonsystem_relation_kind"));
+    let restricts_views = restricted.iter().any(|kind| kind == "view");
+    Ok(Effective {
+        restricts_views,
+        plan_key: match restricts_views {
+            false => get("search_path").to_string(),
+            // No name holds a zero byte.
+            true => format!("{}\0", get("search_path")),
+        },
+        statement_timeout_ms: milliseconds("statement_timeout"),
+        lock_timeout_ms: milliseconds("lock_timeout"),
+        idle_in_transaction_timeout_ms: milliseconds("idle_in_transaction_session_timeout"),
+        synchronous_commit: match get("synchronous_commit") {
+            "off" => SynchronousCommit::Off,
+            _ => SynchronousCommit::Local,
+        },
+        work_mem_bytes: value::integer(get("work_mem"), "kB").unwrap_or(4096).max(64) as usize * 1024,
+        search_path: parse_name_list(get("search_path")),
+        default_isolation: isolation_named(get("default_transaction_isolation"))
+            .unwrap_or(IsolationLevel::ReadCommitted),
+        default_read_only: get("default_transaction_read_only") == "on",
+        default_deferrable: get("default_transaction_deferrable") == "on",
+        replica: get("session_replication_role") == "replica",
+        format,
+        client_min_messages: match get("client_min_messages") {
+            "error" => Severity::Error,
+            "warning" => Severity::Warning,
+            "notice" => Severity::Notice,
+            "log" => Severity::Log,
+            _ => Severity::Debug,
+        },
+        client_encoding: Encoding::from_name(get("client_encoding")).unwrap_or(Encoding::UTF8),
+    })
+}
+
+/// Splits `a, "B c", "$user"` into names: unquoted ones folded to lower case.
+pub fn parse_name_list(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut name = String::new();
+            let mut characters = quoted.char_indices().peekable();
+            let mut end = quoted.len();
+            while let Some((at, c)) = characters.next() {
+                if c != '"' {
+                    name.push(c);
+                } else if characters.peek().is_some_and(|&(_, next)| next == '"') {
+                    name.push('"');
+                    characters.next();
+                } else {
+                    end = at + 1;
+                    break;
+                }
+            }
+            names.push(name);
+            rest = quoted[end..].trim_start();
+        } else {
+            let end = rest.find(',').unwrap_or(rest.len());
+            let name = rest[..end].trim();
+            if !name.is_empty() {
+                names.push(name.to_lowercase());
+            }
+            rest = &rest[end..];
+        }
+        rest = rest.trim_start().strip_prefix(',').unwrap_or("").trim_start();
+    }
+    names
+}
+
+/// Whether a setting says who the session acts as.
+pub fn is_identity(setting: &str) -> bool {
+    setting.eq_ignore_ascii_case("role") || setting.eq_ignore_ascii_case("session_authorization")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_lists() {
+        assert_eq!(parse_name_list("\"$user\", public"), ["$user", "public"]);
+        assert_eq!(parse_name_list("A, \"B\"\"c\",d"), ["a", "B\"c", "d"]);
+        assert_eq!(parse_name_list(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn set_is_transactional() {
+        let mut settings = Settings::new();
+        settings.set("application_name", "one", false, 0).unwrap();
+        settings.end_transaction(true);
+        settings.set("application_name", "two", false, 0).unwrap();
+        settings.end_transaction(false);
+        assert_eq!(settings.get("application_name").unwrap(), "one");
+        settings.set("application_name", "local", true, 0).unwrap();
+        settings.end_transaction(true);
+        assert_eq!(settings.get("application_name").unwrap(), "one");
+    }
+
+    #[test]
+    fn made_up_settings_follow_the_transaction() {
+        let mut settings = Settings::new();
+        settings.set("My.Custom", "1", false, 0).unwrap();
+        settings.end_transaction(true);
+        settings.set("my.custom", "2", false, 0).unwrap();
+        settings.end_transaction(false);
+        assert_eq!(settings.get("MY.CUSTOM").unwrap(), "1");
+        settings.set("my.other", "x", true, 0).unwrap();
+        settings.end_transaction(true);
+        assert_eq!(settings.get("my.other").unwrap(), "");
+        assert!(settings.get("my.unknown").is_err());
+        assert!(settings.set("my.1", "x", false, 0).is_err());
+        settings.reset_all(0);
+        assert_eq!(settings.get("my.custom").unwrap(), "");
+    }
+
+    #[test]
+    fn savepoints_revert() {
+        let mut settings = Settings::new();
+        settings.set("statement_timeout", "1s", false, 0).unwrap();
+        settings.set("statement_timeout", "2s", false, 1).unwrap();
+        settings.rollback_to(1);
+        assert_eq!(settings.effective.statement_timeout_ms, 1000);
+    }
+
+    #[test]
+    fn values_are_checked() {
+        let mut settings = Settings::new();
+        let error = |r: SqlResult<Option<Reported>>| r.err().unwrap().message().to_string();
+        assert_eq!(
+            error(settings.set("statement_timeout", "abc", false, 0)),
+            "invalid value for parameter \"statement_timeout\": \"abc\""
+        );
+        assert_eq!(
+            error(settings.set("no_such", "1", false, 0)),
+            "unrecognized configuration parameter \"no_such\""
+        );
+        assert_eq!(
+            error(settings.set("server_version", "1", false, 0)),
+            "parameter \"server_version\" cannot be changed"
+        );
+    }
+}

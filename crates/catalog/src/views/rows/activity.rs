@@ -1,0 +1,372 @@
+//! Statistics and locks: pg_stat_*, pg_statio_*, pg_locks.
+//!
+//! The engine counts rows, not scans: counters that nobody keeps are 0, as they are in PostgreSQL after a reset.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlResult, TableId};
+use mote_engine::{AdvisoryKey, LockInfo, LockTag, TransactionId};
+use mote_types::{Datum, Numeric};
+
+use crate::activity::{Activity, ActivityState, Doing, Waiting};
+use crate::prepared_note::PreparedNote;
+use crate::views::facts::{Facts, Known};
+use crate::views::row::{NULL, row, xid};
+use crate::views::{all_relations, shown_as_view};
+use mote_types::calendar::POSTGRES_EPOCH_UNIX_US;
+
+const NO_COUNT: i64 = 0;
+
+/// What those see of a statement who may not know what its role does.
+const HIDDEN_QUERY: &str = "<insufficient privilege>";
+
+/// One row per session: the own one first where the host registered none (in process).
+pub fn activity(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let own = facts.session;
+    let awaited: HashMap<u32, &str> = (facts.engine.locks().iter())
+        .filter(|lock| !lock.granted)
+        .map(|lock| (lock.session, wait_event(lock.tag)))
+        .collect();
+    let row = |pid: u32, activity: &Activity| {
+        let doing = activity.doing().clone();
+        activity_row(facts, pid, &doing, awaited.get(&pid).copied())
+    };
+    let mut rows: Vec<Vec<Datum>> = (facts.sessions.iter())
+        .map(|(pid, activity)| row(*pid, activity))
+        .collect();
+    if facts.sessions.iter().all(|&(pid, _)| pid != own.pid) {
+        rows.insert(0, row(own.pid, own.activity));
+    }
+    Ok(rows)
+}
+
+fn wait_event(tag: LockTag) -> &'static str {
+    match tag {
+        LockTag::Table(_) => "relation",
+        LockTag::Row(..) => "tuple",
+        LockTag::Transaction(_) => "transactionid",
+        LockTag::Advisory(_) => "advisory",
+    }
+}
+
+fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str>) -> Vec<Datum> {
+    let started = doing.user != Oid::INVALID;
+    let database = facts.catalog.databases.get(&doing.database);
+    let user = started.then_some(doing.user);
+    let mut row = row![
+        started.then_some(doing.database),
+        database.map(|entry| &entry.object.name),
+        pid as i32,
+        NULL,
+        user,
+        user.and_then(|user| facts.role_name(user)),
+        &doing.application,
+    ];
+    if !facts.session.catalog.identity.superuser
+        && !facts.is_member(facts.session.catalog.identity.user_oid, doing.user)
+    {
+        row.extend(std::iter::repeat_n(NULL, 13));
+        row.push(Datum::text(HIDDEN_QUERY));
+        row.push(NULL);
+        return row;
+    }
+    let at = |us: Option<i64>| us.map_or(NULL, Datum::TimestampTz);
+    let (kind, event) = match (doing.state, doing.waiting) {
+        (ActivityState::Active, Some((Waiting::Lock, _))) => (Some("Lock"), awaited),
+        (ActivityState::Active, Some((Waiting::Log, _))) => (Some("IO"), Some("WALWrite")),
+        (ActivityState::Active, Some((Waiting::Sleep, _))) => (Some("Timeout"), Some("PgSleep")),
+        (ActivityState::Active, Some((Waiting::Client, _))) => (Some("Client"), Some("ClientRead")),
+        (ActivityState::Active | ActivityState::Unknown, _) => (None, None),
+        _ => (Some("Client"), Some("ClientRead")),
+    };
+    // A lock that was granted between the two looks is no longer waited for.
+    let kind = event.and(kind);
+    row.extend(row![
+        doing.client.map(|client| client.ip().to_string()),
+        NULL,
+        doing.client.map(|client| client.port() as i32),
+        at((doing.backend_start_us != 0).then_some(doing.backend_start_us)),
+        at(doing.transaction_start_us),
+        at(doing.query_start_us),
+        at((doing.state_change_us != 0).then_some(doing.state_change_us)),
+        kind,
+        event,
+        doing.state.name(),
+        NULL,
+        NULL,
+        NULL,
+        &doing.query,
+        "client backend",
+    ]);
+    row
+}
+
+pub fn locks(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let tables: HashMap<TableId, Oid> = facts
+        .relations()
+        .iter()
+        .map(|known| (known.relation.table, known.relation.oid))
+        .collect();
+    let since: HashMap<u32, i64> = (facts.sessions.iter())
+        .filter_map(|(pid, activity)| Some((*pid, activity.doing().waiting?.1)))
+        .collect();
+    let locks = facts.engine.locks();
+    let mut rows: Vec<Vec<Datum>> = locks
+        .iter()
+        .map(|lock| lock_row(facts, &tables, lock, since.get(&lock.session).copied()))
+        .collect();
+    let transactions = facts.engine.transactions().into_iter();
+    rows.extend(transactions.map(|(session, id)| virtual_transaction_row(session, id)));
+    Ok(rows)
+}
+
+/// A prepared transaction has no session.
+fn virtual_transaction(session: u32, id: TransactionId) -> String {
+    match session {
+        0 => format!("-1/{id}"),
+        session => format!("{session}/{id}"),
+    }
+}
+
+/// Every transaction holds its own virtual number.
+fn virtual_transaction_row(session: u32, id: TransactionId) -> Vec<Datum> {
+    let name = virtual_transaction(session, id);
+    let mut row = row!["virtualxid", NULL, NULL, NULL, NULL, &name];
+    row.extend(std::iter::repeat_n(NULL, 4));
+    row.extend(row![&name, session as i32, "ExclusiveLock", true, true, NULL]);
+    row
+}
+
+/// The columns of pg_locks that name what is locked.
+struct Locked {
+    kind: &'static str,
+    relation: Datum,
+    page: Datum,
+    tuple: Datum,
+    transaction: Datum,
+    class: Datum,
+    object: Datum,
+    part: Datum,
+}
+
+impl Locked {
+    fn nothing(kind: &'static str) -> Locked {
+        Locked {
+            kind,
+            relation: NULL,
+            page: NULL,
+            tuple: NULL,
+            transaction: NULL,
+            class: NULL,
+            object: NULL,
+            part: NULL,
+        }
+    }
+
+    fn new(tag: LockTag, tables: &HashMap<TableId, Oid>) -> Locked {
+        let relation = |table: TableId| tables.get(&table).map_or(NULL, |&oid| Datum::oid(oid));
+        match tag {
+            LockTag::Table(table) => Locked {
+                relation: relation(table),
+                ..Locked::nothing("relation")
+            },
+            LockTag::Row(table, row) => Locked {
+                relation: relation(table),
+                page: Datum::Int4(row.segment() as i32),
+                tuple: Datum::Int2(row.offset() as i16),
+                ..Locked::nothing("tuple")
+            },
+            LockTag::Transaction(id) => Locked {
+                transaction: Datum::oid(xid(id.0 as u32)),
+                ..Locked::nothing("transactionid")
+            },
+            LockTag::Advisory(AdvisoryKey { key, two_parts, .. }) => Locked {
+                class: Datum::Oid((key >> 32) as u32),
+                object: Datum::Oid(key as u32),
+                part: Datum::Int2(if two_parts { 2 } else { 1 }),
+                ..Locked::nothing("advisory")
+            },
+        }
+    }
+}
+
+fn lock_row(
+    facts: &Facts<'_>,
+    tables: &HashMap<TableId, Oid>,
+    lock: &LockInfo,
+    since_us: Option<i64>,
+) -> Vec<Datum> {
+    let locked = Locked::new(lock.tag, tables);
+    let database = match lock.tag {
+        LockTag::Transaction(_) => NULL,
+        LockTag::Advisory(key) => Datum::Oid(key.database),
+        _ => Datum::oid(facts.database()),
+    };
+    row![
+        locked.kind,
+        database,
+        locked.relation,
+        locked.page,
+        locked.tuple,
+        NULL,
+        locked.transaction,
+        locked.class,
+        locked.object,
+        locked.part,
+        virtual_transaction(lock.session, lock.transaction),
+        (lock.session != 0).then_some(lock.session as i32),
+        lock.mode.name(),
+        lock.granted,
+        lock.fast_path,
+        since_us
+            .filter(|_| !lock.granted)
+            .map_or(NULL, Datum::TimestampTz),
+    ]
+}
+
+/// Of all databases, as in PostgreSQL.
+pub fn prepared_transactions(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = facts.engine.prepared().into_iter().filter_map(|info| {
+        let note = PreparedNote::of(&info)?;
+        let owner = facts.catalog.roles.get(&note.owner);
+        let database = facts.catalog.databases.get(&note.database);
+        Some(row![
+            xid(info.transaction.0 as u32),
+            &info.gid,
+            Datum::TimestampTz(note.prepared_us),
+            owner.map(|role| role.object.name.as_str()),
+            database.map(|database| database.object.name.as_str()),
+        ])
+    });
+    Ok(rows.collect())
+}
+
+pub fn databases(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut databases: Vec<_> = facts
+        .catalog
+        .databases
+        .values()
+        .map(|entry| &entry.object)
+        .collect();
+    databases.sort_by_key(|database| database.oid);
+    let rows = databases.into_iter().map(|database| {
+        let here = |(_, activity): &&(u32, Arc<Activity>)| activity.doing().database == Oid(database.oid);
+        let backends = facts.sessions.iter().filter(here).count() as i32;
+        let mut row = row![Oid(database.oid), &database.name, backends];
+        // xact_commit to deadlocks, then checksums, times and sessions.
+        row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 13));
+        row.extend([NULL, NULL]);
+        row.extend(std::iter::repeat_n(Datum::Float8(0.0), 5));
+        row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 4));
+        row.push(NULL);
+        row
+    });
+    Ok(rows.collect())
+}
+
+pub fn all_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let builtin = all_relations()
+        .iter()
+        .filter(|relation| !shown_as_view(relation.oid));
+    let mut rows: Vec<Vec<Datum>> = builtin
+        .map(|relation| table_row(relation.oid, &relation.schema, &relation.name, 0))
+        .collect();
+    rows.extend(user_tables(facts)?);
+    Ok(rows)
+}
+
+pub fn user_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = facts.tables().map(|Known { relation, .. }| {
+        table_row(
+            relation.oid,
+            &relation.schema,
+            &relation.name,
+            facts.rows_of(relation),
+        )
+    });
+    Ok(rows.collect())
+}
+
+fn table_row(oid: Oid, schema: &str, name: &str, live: i64) -> Vec<Datum> {
+    let mut row = row![oid, schema, name];
+    // seq_scan to n_tup_hot_upd.
+    row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 8));
+    row.extend(row![live, NO_COUNT, NO_COUNT, NO_COUNT, NULL, NULL, NULL, NULL]);
+    row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 4));
+    row
+}
+
+pub fn indexes(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    counted_indexes(facts, 3)
+}
+
+pub fn io_indexes(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    counted_indexes(facts, 2)
+}
+
+fn counted_indexes(facts: &Facts<'_>, counters: usize) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = facts.indexes().map(|known| {
+        let (table, index) = (known.table, known.index);
+        let mut row = row![table.oid, index.oid, &table.schema, &table.name, &index.name];
+        row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), counters));
+        row
+    });
+    Ok(rows.collect())
+}
+
+pub fn io_tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = facts.tables().map(|Known { relation, .. }| {
+        let mut row = row![relation.oid, &relation.schema, &relation.name];
+        row.extend(std::iter::repeat_n(Datum::Int8(NO_COUNT), 4));
+        row.extend([NULL, NULL, NULL, NULL]);
+        row
+    });
+    Ok(rows.collect())
+}
+
+pub fn io_sequences(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let sequences = facts.relations_of_kind(crate::catalog_store::stored::StoredKind::Sequence);
+    let rows = sequences.map(|Known { relation, .. }| {
+        row![relation.oid, &relation.schema, &relation.name, NO_COUNT, NO_COUNT]
+    });
+    Ok(rows.collect())
+}
+
+pub fn bgwriter(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let count = NO_COUNT;
+    Ok(vec![row![
+        count, count, 0.0f64, 0.0f64, count, count, count, count, count, count, NULL
+    ]])
+}
+
+pub fn wal(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let written = Datum::Numeric(Numeric::from(facts.engine.horizons().stable.0 as i64));
+    let count = NO_COUNT;
+    Ok(vec![row![
+        count, count, written, count, count, count, 0.0f64, 0.0f64, NULL
+    ]])
+}
+
+pub fn archiver(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let report = facts.engine.archive_report().unwrap_or_default();
+    let name_and_time = |last: Option<(String, i64)>| match last {
+        Some((name, us)) => [
+            Datum::text(&name),
+            Datum::TimestampTz(us - POSTGRES_EPOCH_UNIX_US),
+        ],
+        None => [NULL, NULL],
+    };
+    let [archived, archived_at] = name_and_time(report.last_archived);
+    let [failed, failed_at] = name_and_time(report.last_failed);
+    let (done, failures) = (report.archived_count as i64, report.failed_count as i64);
+    Ok(vec![row![
+        done,
+        archived,
+        archived_at,
+        failures,
+        failed,
+        failed_at,
+        NULL
+    ]])
+}

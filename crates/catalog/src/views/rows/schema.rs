@@ -1,0 +1,445 @@
+//! information_schema: relations, schemata, sequences, views, routines, privileges, what the catalog is.
+//!
+//! As the standard wants, only what the current user may use is shown: what the user owns or was granted something on.
+
+use mote_common::{Oid, SqlResult};
+use mote_sql::builtin::function::FUNCTIONS;
+use mote_sql::catalog::{CheckOption, Relation};
+use mote_types::catalog::numeric_precision_scale;
+use mote_types::catalog::user::is_user_type;
+use mote_types::{ColumnType, Datum, format_type, oid, type_info};
+
+use crate::catalog_store::stored::StoredKind;
+use crate::privileges::has_privileges;
+use crate::views::builtin::COLLATIONS;
+use crate::views::facts::{Facts, Known};
+use crate::views::row::{NULL, row};
+use crate::views::text::view_definition;
+use crate::views::{all_relations, shown_as_view, updatable};
+
+pub fn yes_or_no(value: bool) -> &'static str {
+    if value { "YES" } else { "NO" }
+}
+
+/// Whether the user may do anything with the relation.
+pub fn is_accessible(facts: &Facts<'_>, relation: &Relation) -> bool {
+    (0..7).any(|bit| {
+        has_privileges(
+            facts.session.catalog,
+            relation,
+            facts.session.catalog.identity.user_oid,
+            1 << bit,
+        )
+    })
+}
+
+/// Tables and views of users that the session may see.
+pub fn accessible<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = Known<'f>> {
+    facts
+        .relations()
+        .into_iter()
+        .filter(|known| known.stored.kind != StoredKind::Sequence && is_accessible(facts, known.relation))
+}
+
+pub fn tables(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let catalog = facts.database_name();
+    let line = |schema: &str, name: &str, kind: &str, insertable: bool| {
+        row![
+            catalog,
+            schema,
+            name,
+            kind,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            yes_or_no(insertable),
+            "NO",
+            NULL,
+        ]
+    };
+    let mut rows: Vec<Vec<Datum>> = all_relations()
+        .iter()
+        .map(|relation| {
+            let view = shown_as_view(relation.oid);
+            line(
+                &relation.schema,
+                &relation.name,
+                if view { "VIEW" } else { "BASE TABLE" },
+                !view,
+            )
+        })
+        .collect();
+    for Known { stored, relation } in accessible(facts) {
+        let kind = match (stored.kind, relation.temporary) {
+            (StoredKind::View, _) => "VIEW",
+            (_, true) => "LOCAL TEMPORARY",
+            (_, false) => "BASE TABLE",
+        };
+        rows.push(line(
+            &relation.schema,
+            &relation.name,
+            kind,
+            updatable::of(relation.oid, facts.session.catalog).is_insertable(),
+        ));
+    }
+    Ok(rows)
+}
+
+pub fn views(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = accessible(facts)
+        .filter(|known| known.stored.kind == StoredKind::View)
+        .map(|known| {
+            let view = known.relation;
+            let events = updatable::of(view.oid, facts.session.catalog);
+            row![
+                facts.database_name(),
+                &view.schema,
+                &view.name,
+                view_definition(view),
+                match view.check_option() {
+                    None => "NONE",
+                    Some(CheckOption::Local) => "LOCAL",
+                    Some(CheckOption::Cascaded) => "CASCADED",
+                },
+                yes_or_no(events.is_updatable()),
+                yes_or_no(events.is_insertable()),
+                "NO",
+                "NO",
+                "NO",
+            ]
+        });
+    Ok(rows.collect())
+}
+
+pub fn schemata(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let line = |name: &str, owner: Oid| {
+        row![
+            facts.database_name(),
+            name,
+            facts.role_or_unknown(owner),
+            NULL,
+            NULL,
+            NULL,
+            NULL
+        ]
+    };
+    let builtin = crate::views::builtin::BOOTSTRAP_ROLE;
+    let mut rows = vec![line("pg_catalog", builtin), line("information_schema", builtin)];
+    for schema in facts.schemas() {
+        if facts.session.catalog.identity.superuser
+            || schema.owner == facts.session.catalog.identity.user_oid.0
+        {
+            rows.push(line(&schema.name, Oid(schema.owner)));
+        }
+    }
+    Ok(rows)
+}
+
+pub fn sequences(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let rows = facts.relations_of_kind(StoredKind::Sequence).filter_map(|known| {
+        let sequence = known.stored.sequence.as_ref()?;
+        // Sequences of identity columns are part of their tables.
+        let identity = sequence.owned_by.is_some_and(|(table, position)| {
+            let columns = facts.relation(Oid(table)).map(|owner| &owner.relation.columns);
+            columns
+                .and_then(|columns| columns.get(position as usize))
+                .is_some_and(|c| c.identity.is_some())
+        });
+        if identity || !is_accessible(facts, known.relation) {
+            return None;
+        }
+        let ty = Oid(sequence.type_oid);
+        Some(row![
+            facts.database_name(),
+            &known.relation.schema,
+            &known.relation.name,
+            format_type(ty, -1),
+            integer_precision(ty),
+            2,
+            0,
+            sequence.start.to_string(),
+            sequence.minimum.to_string(),
+            sequence.maximum.to_string(),
+            sequence.increment.to_string(),
+            yes_or_no(sequence.cycle),
+        ])
+    });
+    Ok(rows.collect())
+}
+
+/// Bits of an integer type.
+fn integer_precision(ty: Oid) -> Option<i32> {
+    match ty {
+        oid::INT2 => Some(16),
+        oid::INT4 => Some(32),
+        oid::INT8 => Some(64),
+        _ => None,
+    }
+}
+
+/// How information_schema describes a type.
+pub struct TypeDescription {
+    pub data_type: String,
+    pub character_maximum_length: Option<i32>,
+    pub character_octet_length: Option<i32>,
+    pub numeric_precision: Option<i32>,
+    pub numeric_precision_radix: Option<i32>,
+    pub numeric_scale: Option<i32>,
+    pub datetime_precision: Option<i32>,
+    pub interval_type: Option<String>,
+    pub udt_schema: String,
+    pub udt_name: String,
+}
+
+/// Bytes that PostgreSQL allows a string without a length.
+const STRING_OCTETS: i32 = 1 << 30;
+const UTF8_BYTES_MAX: i32 = 4;
+
+impl TypeDescription {
+    pub fn of(ty: ColumnType, facts: &Facts<'_>) -> TypeDescription {
+        let length = ty.max_length().map(|length| length as i32);
+        let is_string = matches!(ty.oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR);
+        let (precision, radix, scale) = match ty.oid {
+            oid::NUMERIC => {
+                let declared = numeric_precision_scale(ty.typmod);
+                (declared.map(|d| d.0), Some(10), declared.map(|d| d.1))
+            }
+            oid::FLOAT4 => (Some(24), Some(2), None),
+            oid::FLOAT8 => (Some(53), Some(2), None),
+            other => {
+                let bits = integer_precision(other);
+                (bits, bits.map(|_| 2), bits.map(|_| 0))
+            }
+        };
+        let (udt_schema, udt_name) = names_of(ty, facts);
+        TypeDescription {
+            data_type: if ty.is_array() {
+                "ARRAY".into()
+            } else if is_user_type(ty.oid) {
+                "USER-DEFINED".into()
+            } else {
+                bare_name(ty.oid)
+            },
+            udt_schema,
+            udt_name,
+            character_maximum_length: length,
+            character_octet_length: is_string
+                .then(|| length.map_or(STRING_OCTETS, |length| length.saturating_mul(UTF8_BYTES_MAX))),
+            numeric_precision: precision,
+            numeric_precision_radix: radix,
+            numeric_scale: scale,
+            datetime_precision: datetime_precision(ty),
+            interval_type: interval_fields(ty),
+        }
+    }
+}
+
+/// Schema and name of a type, as pg_type has them.
+fn names_of(ty: ColumnType, facts: &Facts<'_>) -> (String, String) {
+    if let Some(info) = type_info(ty.oid) {
+        return ("pg_catalog".into(), info.name.into());
+    }
+    let (prefix, base) = match ty.element() {
+        Some(element) => ("_", element.oid),
+        None => ("", ty.oid),
+    };
+    let found = facts.catalog.user_type(base).map(|entry| &entry.described);
+    found.map_or_else(Default::default, |found| {
+        (found.schema.clone(), format!("{prefix}{}", found.name))
+    })
+}
+
+/// `bpchar` is `character` here, whatever its length.
+fn bare_name(ty: Oid) -> String {
+    if ty == oid::BPCHAR {
+        "character".into()
+    } else {
+        format_type(ty, -1)
+    }
+}
+
+fn datetime_precision(ty: ColumnType) -> Option<i32> {
+    match ty.oid {
+        oid::DATE => Some(0),
+        oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ => Some(if ty.typmod < 0 { 6 } else { ty.typmod }),
+        oid::INTERVAL if ty.typmod < 0 || ty.typmod & 0xffff == 0xffff => Some(6),
+        oid::INTERVAL => Some(ty.typmod & 0xffff),
+        _ => None,
+    }
+}
+
+/// The fields that an interval is declared with.
+fn interval_fields(ty: ColumnType) -> Option<String> {
+    if ty.oid != oid::INTERVAL || ty.typmod < 0 {
+        return None;
+    }
+    let shown = format_type(ty.oid, ty.typmod).to_ascii_uppercase();
+    let fields = shown.strip_prefix("INTERVAL")?.trim();
+    let fields = fields.split('(').next().unwrap_or("").trim();
+    (!fields.is_empty()).then(|| fields.to_string())
+}
+
+/// The columns from specific_catalog to security_type carry facts; the rest of the standard's list is NULL here, as in
+/// PostgreSQL.
+pub fn routines(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    const COLUMNS: usize = 82;
+    let catalog = facts.database_name();
+    let rows = FUNCTIONS.iter().map(|function| {
+        let result = TypeDescription::of(ColumnType::new(function.result), facts);
+        let mut row = row![
+            catalog,
+            "pg_catalog",
+            format!("{}_{}", function.name, function.oid),
+            catalog,
+            "pg_catalog",
+            function.name,
+            "FUNCTION",
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            result.data_type,
+        ];
+        row.extend(std::iter::repeat_n(NULL, 14));
+        row.extend(row![
+            catalog,
+            result.udt_schema,
+            result.udt_name,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            "0"
+        ]);
+        row.extend(row!["EXTERNAL", NULL, function.body, "INTERNAL", "GENERAL"]);
+        row.extend(row![
+            yes_or_no(function.volatility == mote_sql::builtin::function::Volatility::Immutable),
+            "MODIFIES",
+            yes_or_no(function.strict),
+            NULL,
+            "YES",
+            0,
+            NULL,
+            NULL,
+            "INVOKER",
+            NULL,
+            NULL,
+            NULL,
+            "NO",
+            NULL,
+            NULL,
+            NULL,
+            "NO",
+        ]);
+        row.resize(COLUMNS, NULL);
+        row
+    });
+    Ok(rows.chain(super::routines::routines(facts)).collect())
+}
+
+pub fn character_sets(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let catalog = facts.database_name();
+    Ok(vec![row![
+        NULL,
+        NULL,
+        "UTF8",
+        "UCS",
+        "UTF8",
+        catalog,
+        "pg_catalog",
+        "C.UTF-8"
+    ]])
+}
+
+pub fn collations(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let named = COLLATIONS.iter().filter(|collation| collation.provider != 'd');
+    Ok(named
+        .map(|c| row![facts.database_name(), "pg_catalog", c.name, "NO PAD"])
+        .collect())
+}
+
+pub fn collation_applicability(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let named = COLLATIONS.iter().filter(|collation| collation.provider != 'd');
+    let catalog = facts.database_name();
+    Ok(named
+        .map(|c| row![catalog, "pg_catalog", c.name, NULL, NULL, "UTF8"])
+        .collect())
+}
+
+pub fn catalog_name(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    Ok(vec![row![facts.database_name()]])
+}
+
+pub fn enabled_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let roles = facts.roles().into_iter();
+    let enabled = roles.filter(|role| {
+        facts.session.catalog.identity.superuser
+            || facts.is_member(facts.session.catalog.identity.user_oid, Oid(role.oid))
+    });
+    Ok(enabled.map(|role| row![&role.name]).collect())
+}
+
+pub fn applicable_roles(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
+    for member in facts.roles() {
+        if !facts.is_member(facts.session.catalog.identity.user_oid, Oid(member.oid)) {
+            continue;
+        }
+        for &role in &member.member_of {
+            rows.push(row![&member.name, facts.role_or_unknown(Oid(role)), "NO"]);
+        }
+    }
+    Ok(rows)
+}
+
+/// Table privileges in the order of their bits.
+const TABLE_PRIVILEGES: [&str; 7] = [
+    "INSERT",
+    "SELECT",
+    "UPDATE",
+    "DELETE",
+    "TRUNCATE",
+    "REFERENCES",
+    "TRIGGER",
+];
+
+/// What owners hold by nature, and what was granted.
+pub fn table_privileges(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
+    for Known { relation, .. } in accessible(facts) {
+        let owner = facts.role_or_unknown(relation.owner);
+        let mut push = |grantor: &str, grantee: &str, bit: usize, grantable: bool| {
+            rows.push(row![
+                grantor,
+                grantee,
+                facts.database_name(),
+                &relation.schema,
+                &relation.name,
+                TABLE_PRIVILEGES[bit],
+                yes_or_no(grantable),
+                yes_or_no(TABLE_PRIVILEGES[bit] == "SELECT"),
+            ]);
+        };
+        if relation.acl.is_empty() {
+            for bit in 0..TABLE_PRIVILEGES.len() {
+                push(&owner, &owner, bit, true);
+            }
+        }
+        for item in &relation.acl {
+            let grantee = match item.grantee {
+                Oid::INVALID => "PUBLIC".to_string(),
+                role => facts.role_or_unknown(role),
+            };
+            let grantor = facts.role_or_unknown(item.grantor);
+            for bit in (0..TABLE_PRIVILEGES.len()).filter(|bit| item.privileges & 1 << bit != 0) {
+                let grantable = item.grant_options & 1 << bit != 0 || item.grantee == relation.owner;
+                push(&grantor, &grantee, bit, grantable);
+            }
+        }
+    }
+    Ok(rows)
+}

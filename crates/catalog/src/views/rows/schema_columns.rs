@@ -1,0 +1,107 @@
+//! information_schema.columns.
+
+use mote_common::{Oid, SqlResult};
+use mote_sql::catalog::{Column, Identity, Relation};
+use mote_types::Datum;
+
+use super::schema::{TypeDescription, accessible, yes_or_no};
+use crate::catalog_store::stored::StoredSequence;
+use crate::views::facts::{Facts, live_columns};
+use crate::views::row::{NULL, row};
+use crate::views::text::shown_expression;
+use crate::views::{all_relations, updatable};
+
+pub fn columns(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
+    for relation in all_relations() {
+        for (number, column) in live_columns(relation) {
+            rows.push(column_row(facts, relation, number, column, false));
+        }
+    }
+    for known in accessible(facts) {
+        let events = updatable::of(known.relation.oid, facts.session.catalog);
+        for (number, column) in live_columns(known.relation) {
+            let updatable = events.column(number as usize - 1) && column.generated.is_none();
+            rows.push(column_row(facts, known.relation, number, column, updatable));
+        }
+    }
+    Ok(rows)
+}
+
+fn column_row(
+    facts: &Facts<'_>,
+    relation: &Relation,
+    number: i16,
+    column: &Column,
+    updatable: bool,
+) -> Vec<Datum> {
+    let catalog = facts.database_name();
+    let described = TypeDescription::of(column.ty, facts);
+    let default = column.default.as_deref().filter(|_| column.identity.is_none());
+    let default = default.map(|text| shown_expression(facts, text));
+    let mut row = row![
+        catalog,
+        &relation.schema,
+        &relation.name,
+        &column.name,
+        number as i32,
+        default,
+        yes_or_no(!column.not_null),
+        described.data_type,
+        described.character_maximum_length,
+        described.character_octet_length,
+        described.numeric_precision,
+        described.numeric_precision_radix,
+        described.numeric_scale,
+        described.datetime_precision,
+        described.interval_type,
+        NULL,
+    ];
+    // Character set, collation, domain.
+    row.extend(std::iter::repeat_n(NULL, 9));
+    row.extend(row![
+        catalog,
+        described.udt_schema,
+        described.udt_name,
+        NULL,
+        NULL,
+        NULL,
+        NULL
+    ]);
+    row.extend(row![number.to_string(), "NO"]);
+    row.extend(identity_columns(facts, column));
+    row.extend(row![
+        if column.generated.is_some() {
+            "ALWAYS"
+        } else {
+            "NEVER"
+        },
+        column.generated.as_deref(),
+        yes_or_no(updatable),
+    ]);
+    row
+}
+
+/// is_identity to identity_cycle.
+fn identity_columns(facts: &Facts<'_>, column: &Column) -> Vec<Datum> {
+    let Some(identity) = column.identity else {
+        return row!["NO", NULL, NULL, NULL, NULL, NULL, "NO"];
+    };
+    let generation = match identity {
+        Identity::Always => "ALWAYS",
+        Identity::ByDefault => "BY DEFAULT",
+    };
+    let owned: Option<Oid> = column.owned_sequence;
+    let known = owned.and_then(|oid| facts.relation(oid));
+    let sequence: Option<&StoredSequence> = known.and_then(|known| known.stored.sequence.as_ref());
+    let text = |value: fn(&StoredSequence) -> i64| sequence.map(|sequence| value(sequence).to_string());
+    row![
+        "YES",
+        generation,
+        text(|s| s.start),
+        text(|s| s.increment),
+        text(|s| s.maximum),
+        text(|s| s.minimum),
+        yes_or_no(sequence.is_some_and(|s| s.cycle)),
+    ]
+}
