@@ -42,6 +42,13 @@ pub fn find_cast(from: Oid, to: Oid) -> Option<&'static CastRow> {
     BY_PAIR.get(&(from, to)).copied()
 }
 
+/// The type whose values these are under another name, and whose operators are used for them: `inet` for `cidr`.
+pub fn relabelled(ty: Oid) -> impl Iterator<Item = Oid> {
+    casts()
+        .filter(move |row| row.source == ty && row.binary && row.context == CastContext::Implicit)
+        .map(|row| row.target)
+}
+
 /// The least demanding context in which `from` converts to `to`, or `None` where no conversion exists.
 ///
 /// Beyond `pg_cast`: a literal of unknown type becomes anything, arrays convert as their elements do, every type is

@@ -3,6 +3,7 @@
 
 use mote_common::Oid;
 use mote_sql::builtin::function::type_io;
+use mote_types::cast::relabelled;
 use mote_types::catalog::user::is_enum;
 use mote_types::family::FAMILIES;
 use mote_types::signature::{OperatorClass, class};
@@ -63,7 +64,8 @@ pub fn operator_class(oid: Oid) -> Option<&'static OperatorClass> {
 
 /// The operator class that an index over a column of this type has.
 pub fn default_operator_class(ty: Oid) -> Oid {
-    let exact = operator_classes().find(|class| class.default && class.input == ty);
+    let of = |ty: Oid| operator_classes().find(|class| class.default && class.input == ty);
+    let exact = of(ty).or_else(|| relabelled(ty).find_map(of));
     exact.map_or_else(
         || match ty {
             mote_types::oid::VARCHAR => Oid(3126),

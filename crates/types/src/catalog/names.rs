@@ -33,10 +33,8 @@ const ALIASES: &[(&str, Oid)] = &[
 const UNSUPPORTED: &[&str] = &[
     "bit",
     "bit varying",
-    "cidr",
     "datemultirange",
     "daterange",
-    "inet",
     "int4multirange",
     "int4range",
     "int8multirange",

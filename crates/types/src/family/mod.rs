@@ -10,6 +10,7 @@
 //! Leaves out: types that users make (`catalog::user`), types whose text needs a database (`regclass`).
 
 mod mac_address;
+pub mod network;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -22,7 +23,7 @@ use crate::signature::{AggregateSignature, CastRow, FunctionSignature, OperatorC
 use mote_common::SqlResult;
 
 /// The families. The order is that in which their rows follow one another in catalogs.
-pub const FAMILIES: &[&TypeFamily] = &[&mac_address::FAMILY];
+pub const FAMILIES: &[&TypeFamily] = &[&mac_address::FAMILY, &network::FAMILY];
 
 /// Types that belong together, and all that SQL can do with them.
 pub struct TypeFamily {

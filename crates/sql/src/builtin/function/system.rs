@@ -3,6 +3,7 @@
 //! Facts of `pg_proc`: see `function` for what the columns mean. Ordered by OID.
 
 use super::{FunctionSignature, function};
+use mote_types::family::network::INET;
 use mote_types::oid::*;
 
 #[rustfmt::skip]
@@ -70,7 +71,9 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(2184, "has_sequence_privilege", "has_sequence_privilege_id_id", &[OID, OID, TEXT], BOOL).stable(),
     function(2185, "has_sequence_privilege", "has_sequence_privilege_name", &[TEXT, TEXT], BOOL).stable(),
     function(2186, "has_sequence_privilege", "has_sequence_privilege_id", &[OID, TEXT], BOOL).stable(),
+    function(2196, "inet_client_addr", "inet_client_addr", &[], INET).called_on_null().stable(),
     function(2197, "inet_client_port", "inet_client_port", &[], INT4).called_on_null().stable(),
+    function(2198, "inet_server_addr", "inet_server_addr", &[], INET).called_on_null().stable(),
     function(2199, "inet_server_port", "inet_server_port", &[], INT4).called_on_null().stable(),
     function(2232, "pg_get_function_identity_arguments", "pg_get_function_identity_arguments", &[OID], TEXT).stable(),
     function(2250, "has_database_privilege", "has_database_privilege_name_name", &[NAME, TEXT, TEXT], BOOL).stable(),
