@@ -63,6 +63,8 @@ pub struct Doing {
     pub user: Oid,
     pub application: String,
     pub client: Option<SocketAddr>,
+    /// Where the client found the server.
+    pub server: Option<SocketAddr>,
     pub state: ActivityState,
     pub backend_start_us: i64,
     pub transaction_start_us: Option<i64>,
@@ -78,9 +80,10 @@ pub struct Doing {
 pub struct Activity(Mutex<Doing>);
 
 impl Activity {
-    pub fn new(client: Option<SocketAddr>, now_us: i64) -> Activity {
+    pub fn new(client: Option<SocketAddr>, server: Option<SocketAddr>, now_us: i64) -> Activity {
         Activity(Mutex::new(Doing {
             client,
+            server,
             backend_start_us: now_us,
             state_change_us: now_us,
             ..Doing::default()

@@ -697,7 +697,8 @@ impl Connection {
         let shared = self.wire.shared.clone();
         let key = mote_common::env::real::entropy_u64() as u32;
         let client = self.wire.stream.peer_addr().ok();
-        let activity = Arc::new(Activity::new(client, shared.database.now_us()));
+        let server = self.wire.stream.local_addr().ok();
+        let activity = Arc::new(Activity::new(client, server, shared.database.now_us()));
         self.wire.activity = activity.clone();
         let pid = shared.database.sessions().register(
             key,

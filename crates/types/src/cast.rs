@@ -9,10 +9,10 @@ use crate::datetime::{
     timestamptz_to_timestamp,
 };
 use crate::datum::{Array, Datum, ELEMENT_COST, copy_text};
+use crate::family::{self, FAMILIES};
 use crate::format::text::{char_byte, char_text};
 use crate::format::{input_text, output_text};
 use crate::json::Json;
-use crate::mac_address;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
 use crate::settings::FormatSettings;
@@ -21,46 +21,32 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
-
-/// Where a conversion may happen without being asked for; later contexts include earlier ones.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum CastContext {
-    /// Anywhere in an expression.
-    Implicit,
-    /// Storing into a column.
-    Assignment,
-    /// Only by `CAST` or `::`.
-    Explicit,
-}
-
-/// How `pg_cast.castmethod` says a conversion works.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CastMethod {
-    Function,
-    /// The same value under another type.
-    Binary,
-    /// Through the text form.
-    InOut,
-}
-
-/// One row of `pg_cast`.
-#[derive(Clone, Copy, Debug)]
-pub struct CastEntry {
-    pub source: Oid,
-    pub target: Oid,
-    pub context: CastContext,
-    pub method: CastMethod,
-}
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 mod table;
-pub use table::CAST_TABLE;
+
+pub use crate::signature::{CastContext, CastRow};
+
+/// Every row of `pg_cast`.
+pub fn casts() -> impl Iterator<Item = &'static CastRow> {
+    let families = FAMILIES.iter().flat_map(|family| family.casts);
+    table::CAST_TABLE.iter().chain(families)
+}
+
+static BY_PAIR: LazyLock<HashMap<(Oid, Oid), &'static CastRow>> =
+    LazyLock::new(|| casts().map(|row| ((row.source, row.target), row)).collect());
 
 /// The `pg_cast` entry for a pair of types.
-pub fn find_cast(from: Oid, to: Oid) -> Option<&'static CastEntry> {
-    CAST_TABLE
-        .binary_search_by_key(&(from, to), |entry| (entry.source, entry.target))
-        .ok()
-        .map(|slot| &CAST_TABLE[slot])
+pub fn find_cast(from: Oid, to: Oid) -> Option<&'static CastRow> {
+    BY_PAIR.get(&(from, to)).copied()
+}
+
+/// The type whose values these are under another name, and whose operators are used for them: `inet` for `cidr`.
+pub fn relabelled(ty: Oid) -> impl Iterator<Item = Oid> {
+    casts()
+        .filter(move |row| row.source == ty && row.binary && row.context == CastContext::Implicit)
+        .map(|row| row.target)
 }
 
 /// The least demanding context in which `from` converts to `to`, or `None` where no conversion exists.
@@ -138,6 +124,9 @@ fn convert(
     {
         return convert_array(array, from, element, explicit, settings);
     }
+    if let Some(converted) = family::convert(datum, from, to) {
+        return converted;
+    }
     match to.oid {
         oid::JSON | oid::JSONB if matches!(datum, Datum::Jsonb(_)) || is_text_like(from.oid) => {}
         other if is_text_like(other) => return to_text(datum, from, to, settings),
@@ -147,12 +136,6 @@ fn convert(
         Datum::Bool(value) if to.oid == oid::INT4 => Ok(Datum::Int4(*value as i32)),
         // The low half of a 64-bit transaction number.
         Datum::Unsigned8(value) if to.oid == oid::XID => Ok(Datum::Oid(*value as u32)),
-        Datum::Unsigned8(value) if to.oid == oid::MACADDR8 => {
-            Ok(Datum::Unsigned8(mac_address::widened(*value)))
-        }
-        Datum::Unsigned8(value) if to.oid == oid::MACADDR => {
-            mac_address::narrowed(*value).map(Datum::Unsigned8)
-        }
         Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) | Datum::Oid(_) => convert_integer(datum, from, to),
         Datum::Float4(value) => convert_float4(*value, from, to),
         Datum::Float8(value) => convert_float8(*value, from, to),

@@ -1,12 +1,13 @@
 //! The value layer: SQL types, values, and everything that can be done to a value without a row or a catalog.
 //!
 //! Read in this order:
-//!  1. `oid`, `catalog`: types by OID, their names and `pg_type` facts.
+//!  1. `oid`, `catalog`, `signature`: types by OID, their names and `pg_type` facts; rows of functions and operators.
 //!  2. `numeric`, `json`, `calendar`, `time_zone`: what values are made of; `integer_text`, `float_text`.
 //!  3. `datum`, `settings`: one SQL value; the session settings its text form depends on.
-//!  4. `are`, `jsonpath`, `geometry`, `mac_address`: regular expressions; what those types are made of.
+//!  4. `are`, `jsonpath`, `geometry`: regular expressions; what those types are made of.
 //!  5. `datetime`, `typmod`, `format`: dates and times; declared lengths; text and wire forms, in and out;
 //!     `encoding`: text in other character sets.
+//!     `family`: types that are one folder each, registered there.
 //!  6. `compare`, `cast`, `operators`, `pattern`: order, conversion, arithmetic, LIKE.
 //!  7. `ordered_bytes`, `storage`, `key`: values as row bytes and as index key bytes.
 //!
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod oid;
+pub mod signature;
 pub mod catalog;
 pub mod integer_text;
 mod input_errors;
@@ -33,8 +35,8 @@ pub mod encoding;
 pub mod are;
 pub mod jsonpath;
 pub mod geometry;
-pub mod mac_address;
 pub mod compare;
+pub mod family;
 pub mod typmod;
 mod ordered_bytes;
 pub mod format;

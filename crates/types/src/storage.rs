@@ -15,6 +15,8 @@
 //! | uuid                       | Fixed16  | as is                                                | Raw16        |
 //! | text, varchar, bpchar, ... | Variable | UTF-8 (bpchar without trailing blanks)               | Escaped      |
 //! | bytea                      | Variable | as is                                                | Escaped      |
+//! | `Representation::Unsigned8` | Fixed8  | unsigned (`family`)                                  | Unsigned     |
+//! | `..::OrderedBytes`         | Variable | as is (`family`)                                     | Escaped      |
 //! | numeric, interval          | Variable | key length (u16), key bytes, payload                 | Prefixed     |
 //! | json, jsonb, arrays, record| Variable | own formats                                          | none         |
 
@@ -23,6 +25,7 @@ use crate::catalog::user::is_enum;
 use std::sync::Arc;
 
 use crate::datum::{Array, Datum, Dimension, Interval, Record, RowType};
+use crate::family::{self, Representation};
 use crate::json::Json;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
@@ -77,27 +80,33 @@ pub(crate) fn fixed_numeric_scale(ty: ColumnType) -> Option<i32> {
     (precision <= 18 && (0..=18).contains(&scale)).then_some(scale)
 }
 
+/// How values of a type with a folder of its own are held.
+fn representation(ty: Oid) -> Option<Representation> {
+    family::descriptor(ty).map(|described| described.representation)
+}
+
 pub fn storage_class(ty: ColumnType) -> StorageClass {
     match ty.oid {
         oid::BOOL => StorageClass::Fixed1,
         oid::INT2 => StorageClass::Fixed2,
         oid::INT4 | oid::DATE | oid::FLOAT4 => StorageClass::Fixed4,
         oid::INT8 | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::FLOAT8 => StorageClass::Fixed8,
-        oid::XID8 | oid::PG_LSN | oid::TID | oid::MACADDR | oid::MACADDR8 => StorageClass::Fixed8,
+        oid::XID8 | oid::PG_LSN | oid::TID => StorageClass::Fixed8,
         oid::UUID => StorageClass::Fixed16,
         oid::NUMERIC if fixed_numeric_scale(ty).is_some() => StorageClass::Fixed8,
         other if crate::catalog::is_oid_like(other) => StorageClass::Fixed4,
         other if is_enum(other) => StorageClass::Fixed8,
-        _ => StorageClass::Variable,
+        other => match representation(other) {
+            Some(Representation::Unsigned8) => StorageClass::Fixed8,
+            Some(Representation::OrderedBytes) | None => StorageClass::Variable,
+        },
     }
 }
 
 /// How a column of this type becomes key bytes; `None` when it cannot be indexed (the caller answers 0A000).
 pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
     match ty.oid {
-        oid::BOOL | oid::XID8 | oid::PG_LSN | oid::TID | oid::MACADDR | oid::MACADDR8 => {
-            Some(KeyEncoding::Unsigned)
-        }
+        oid::BOOL | oid::XID8 | oid::PG_LSN | oid::TID => Some(KeyEncoding::Unsigned),
         oid::INT2 | oid::INT4 | oid::INT8 | oid::DATE => Some(KeyEncoding::Signed),
         oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ => Some(KeyEncoding::Signed),
         oid::FLOAT4 | oid::FLOAT8 => Some(KeyEncoding::Float),
@@ -109,7 +118,10 @@ pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
         other if crate::catalog::is_oid_like(other) => Some(KeyEncoding::Unsigned),
         other if crate::catalog::is_text_like(other) => Some(KeyEncoding::Escaped),
         other if is_enum(other) => Some(KeyEncoding::Signed),
-        _ => None,
+        other => representation(other).map(|representation| match representation {
+            Representation::Unsigned8 => KeyEncoding::Unsigned,
+            Representation::OrderedBytes => KeyEncoding::Escaped,
+        }),
     }
 }
 
@@ -224,9 +236,7 @@ pub fn decode_storage(ty: ColumnType, bytes: &[u8]) -> Datum {
     match ty.oid {
         oid::INT4 => Datum::Int4(i32::from_le_bytes(fixed(bytes))),
         oid::INT8 | oid::TID => Datum::Int8(i64::from_le_bytes(fixed(bytes))),
-        oid::XID8 | oid::PG_LSN | oid::MACADDR | oid::MACADDR8 => {
-            Datum::Unsigned8(u64::from_le_bytes(fixed(bytes)))
-        }
+        oid::XID8 | oid::PG_LSN => Datum::Unsigned8(u64::from_le_bytes(fixed(bytes))),
         oid::TEXT | oid::VARCHAR | oid::BPCHAR => Datum::Text(stored_text(bytes)),
         oid::NUMERIC => decode_numeric(ty, bytes),
         oid::TIMESTAMP => Datum::Timestamp(i64::from_le_bytes(fixed(bytes))),
@@ -245,7 +255,11 @@ pub fn decode_storage(ty: ColumnType, bytes: &[u8]) -> Datum {
         other if crate::catalog::is_oid_like(other) => Datum::Oid(u32::from_le_bytes(fixed(bytes))),
         other if is_enum(other) => Datum::Enum(i64::from_le_bytes(fixed(bytes))),
         _ if ty.is_array() => Datum::Array(Box::new(decode_array(bytes))),
-        _ => Datum::Text(stored_text(bytes)),
+        other => match representation(other) {
+            Some(Representation::Unsigned8) => Datum::Unsigned8(u64::from_le_bytes(fixed(bytes))),
+            Some(Representation::OrderedBytes) => Datum::Bytea(bytes.into()),
+            None => Datum::Text(stored_text(bytes)),
+        },
     }
 }
 

@@ -2,8 +2,11 @@
 //! collations. Numbers and names are PostgreSQL 15's; clients look some of them up (`'array_in'::regproc`).
 
 use mote_common::Oid;
-use mote_sql::builtin::function::TYPE_IO;
+use mote_sql::builtin::function::type_io;
+use mote_types::cast::relabelled;
 use mote_types::catalog::user::is_enum;
+use mote_types::family::FAMILIES;
+use mote_types::signature::{OperatorClass, class};
 
 pub const BOOTSTRAP_ROLE: Oid = Oid(10);
 pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
@@ -14,7 +17,7 @@ pub const LANGUAGE_INTERNAL: Oid = Oid(12);
 pub const ENCODING_UTF8: i32 = 6;
 
 /// A function that SQL can name but that no plan calls: input, output and their kin, where they have no value to give or
-/// to take. The others are callable (`mote_sql::builtin::function::TYPE_IO`).
+/// to take. The others are callable (`mote_sql::builtin::function::type_io`).
 pub struct SupportFunction {
     pub oid: Oid,
     pub name: &'static str,
@@ -41,54 +44,28 @@ const fn support(
 
 /// The support function of this name.
 pub fn support_function(name: &str) -> Option<Oid> {
-    let callable = TYPE_IO.iter().find(|function| function.name == name);
+    let callable = type_io().find(|function| function.name == name);
     let internal = || SUPPORT_FUNCTIONS.iter().find(|function| function.name == name);
     callable
         .map(|function| function.oid)
         .or_else(|| internal().map(|function| function.oid))
 }
 
-/// A B-tree operator class.
-pub struct OperatorClass {
-    pub oid: Oid,
-    pub name: &'static str,
-    pub family: Oid,
-    pub family_name: &'static str,
-    pub input: Oid,
-    pub default: bool,
-    pub key: Oid,
-}
-
-const fn class(
-    oid: u32,
-    name: &'static str,
-    family: u32,
-    input: u32,
-    default: bool,
-    key: u32,
-    family_name: &'static str,
-) -> OperatorClass {
-    OperatorClass {
-        oid: Oid(oid),
-        name,
-        family: Oid(family),
-        family_name,
-        input: Oid(input),
-        default,
-        key: Oid(key),
-    }
+/// The B-tree operator classes.
+pub fn operator_classes() -> impl Iterator<Item = &'static OperatorClass> {
+    let families = FAMILIES.iter().flat_map(|family| family.classes);
+    OPERATOR_CLASSES.iter().chain(families)
 }
 
 /// A class by its number.
 pub fn operator_class(oid: Oid) -> Option<&'static OperatorClass> {
-    OPERATOR_CLASSES.iter().find(|class| class.oid == oid)
+    operator_classes().find(|class| class.oid == oid)
 }
 
 /// The operator class that an index over a column of this type has.
 pub fn default_operator_class(ty: Oid) -> Oid {
-    let exact = OPERATOR_CLASSES
-        .iter()
-        .find(|class| class.default && class.input == ty);
+    let of = |ty: Oid| operator_classes().find(|class| class.default && class.input == ty);
+    let exact = of(ty).or_else(|| relabelled(ty).find_map(of));
     exact.map_or_else(
         || match ty {
             mote_types::oid::VARCHAR => Oid(3126),
@@ -142,7 +119,7 @@ pub const COLLATIONS: &[Collation] = &[
 ];
 
 #[rustfmt::skip]
-pub const OPERATOR_CLASSES: &[OperatorClass] = &[
+const OPERATOR_CLASSES: &[OperatorClass] = &[
     class(10003, "bool_ops", 424, 16, true, 0, "bool_ops"),
     class(10006, "bytea_ops", 428, 17, true, 0, "bytea_ops"),
     class(10007, "char_ops", 429, 18, true, 0, "char_ops"),
@@ -170,8 +147,6 @@ pub const OPERATOR_CLASSES: &[OperatorClass] = &[
     class(10034, "record_ops", 2994, 2249, true, 0, "record_ops"),
     class(10036, "record_image_ops", 3194, 2249, false, 0, "record_image_ops"),
     class(10000, "array_ops", 397, 2277, true, 0, "array_ops"),
-    class(10024, "macaddr_ops", 1984, 829, true, 0, "macaddr_ops"),
-    class(10026, "macaddr8_ops", 3371, 774, true, 0, "macaddr8_ops"),
     class(10065, "uuid_ops", 2968, 2950, true, 0, "uuid_ops"),
     class(10067, "pg_lsn_ops", 3253, 3220, true, 0, "pg_lsn_ops"),
     class(10069, "enum_ops", 3522, 3500, true, 0, "enum_ops"),
@@ -205,8 +180,6 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(330, "bthandler", &[2281], 325, true),
     support(347, "poly_in", &[2275], 604, false),
     support(348, "poly_out", &[604], 2275, false),
-    support(436, "macaddr_in", &[2275], 829, false),
-    support(437, "macaddr_out", &[829], 2275, false),
     support(750, "array_in", &[2275, 26, 23], 2277, true),
     support(1031, "aclitemin", &[2275], 1033, true),
     support(1032, "aclitemout", &[1033], 2275, true),
@@ -273,8 +246,6 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(2489, "line_send", &[628], 17, false),
     support(2490, "circle_recv", &[2281], 718, false),
     support(2491, "circle_send", &[718], 17, false),
-    support(2494, "macaddr_recv", &[2281], 829, false),
-    support(2495, "macaddr_send", &[829], 17, false),
     support(2500, "cstring_recv", &[2281], 2275, true),
     support(2502, "anyarray_recv", &[2281], 2277, true),
     support(2503, "anyarray_send", &[2277], 17, true),
@@ -286,8 +257,6 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(3120, "void_recv", &[2281], 2278, false),
     support(3121, "void_send", &[2278], 17, false),
     support(3238, "pg_lsn_recv", &[2281], 3220, false),
-    support(3446, "macaddr8_recv", &[2281], 774, false),
-    support(3447, "macaddr8_send", &[774], 17, false),
     support(3504, "anyenum_in", &[2275], 3500, false),
     support(3505, "anyenum_out", &[3500], 2275, true),
     support(3506, "enum_in", &[2275, 26], 3500, true),
@@ -299,8 +268,6 @@ pub const SUPPORT_FUNCTIONS: &[SupportFunction] = &[
     support(4004, "jsonpath_send", &[4072], 17, false),
     support(4087, "regnamespacerecv", &[2281], 4089, false),
     support(4094, "regrolerecv", &[2281], 4096, false),
-    support(4110, "macaddr8_in", &[2275], 774, false),
-    support(4111, "macaddr8_out", &[774], 2275, false),
     support(4196, "regcollationrecv", &[2281], 4191, false),
     support(5082, "xid8recv", &[2281], 5069, false),
     support(5086, "anycompatible_in", &[2275], 5077, false),

@@ -129,7 +129,7 @@ pub(super) fn column_type(name: &str) -> ColumnType {
         "yes_or_no" => ColumnType::varchar(3),
         "time_stamp" => ColumnType::with_typmod(oid::TIMESTAMPTZ, 2),
         // Types without values here.
-        "inet" | "anyarray" => ColumnType::TEXT,
+        "anyarray" => ColumnType::TEXT,
         "pg_ndistinct" | "pg_dependencies" | "pg_mcv_list" => ColumnType::BYTEA,
         "_pg_statistic" => ColumnType::new(oid::TEXT_ARRAY),
         "char" => ColumnType::new(oid::CHAR),

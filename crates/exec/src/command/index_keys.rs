@@ -18,6 +18,7 @@ use mote_sql::expr::Expr as Bound;
 use mote_sql::{RelationExpression, bind_written_expression};
 use mote_types::catalog::is_text_like;
 use mote_types::catalog::user::is_enum;
+use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, oid};
 
 use super::internal;
@@ -426,7 +427,7 @@ fn collation_of(written: &QualifiedName, ty: ColumnType) -> SqlResult<Option<Str
 /// The class of this name, if it takes the type; None is the type's own. Text sorts by code point in all of them.
 fn class_of(written: &QualifiedName, ty: ColumnType) -> SqlResult<Option<Oid>> {
     let name = written.last();
-    let class = builtin::OPERATOR_CLASSES.iter().find(|class| class.name == name);
+    let class = builtin::operator_classes().find(|class| class.name == name);
     let class = class.ok_or_else(|| {
         SqlError::new(
             state::UNDEFINED_OBJECT,
@@ -438,7 +439,7 @@ fn class_of(written: &QualifiedName, ty: ColumnType) -> SqlResult<Option<Oid>> {
     Ok((!is_own).then_some(class.oid))
 }
 
-fn require_class(class: &builtin::OperatorClass, ty: ColumnType) -> SqlResult<()> {
+fn require_class(class: &OperatorClass, ty: ColumnType) -> SqlResult<()> {
     let takes = match class.input {
         oid::ANYARRAY => ty.is_array(),
         oid::ANYENUM => is_enum(ty.oid),

@@ -1,7 +1,7 @@
 //! Bodies of the built-in functions, by the `body` names of `mote_sql::builtin::function`.
 //!
 //! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
-//! `bytes`, `formatting`, `datetime`, `array`, `json`, `json_path`, `mac_address`, `set_returning`, `aggregate`, `window`,
+//! `bytes`, `formatting`, `datetime`, `array`, `json`, `json_path`, `set_returning`, `aggregate`, `window`,
 //! `system`, `variance`, `type_io`, `helper`, `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
 //!
 //! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
@@ -25,7 +25,6 @@ mod hash;
 pub mod json;
 mod json_path;
 mod keywords;
-mod mac_address;
 pub mod math;
 mod ordered_set;
 pub mod pattern;
@@ -46,7 +45,7 @@ use std::sync::LazyLock;
 
 use mote_common::SqlResult;
 use mote_sql::builtin::function::FUNCTIONS;
-use mote_types::{Array, ColumnType, Datum, Interval, Numeric};
+use mote_types::{Array, ColumnType, Datum, Interval, Numeric, family};
 
 use crate::expr::Operation;
 use crate::query::runtime::Runtime;
@@ -152,7 +151,9 @@ pub fn scalar_body(name: &str) -> Option<Body> {
 
 /// Finds a body in the family that has it.
 fn written_body(name: &str) -> Option<Body> {
-    arithmetic::body(name)
+    family::body(name)
+        .map(Body::Pure)
+        .or_else(|| arithmetic::body(name))
         .or_else(|| math::body(name))
         .or_else(|| random::body(name))
         .or_else(|| text::body(name))
@@ -167,7 +168,6 @@ fn written_body(name: &str) -> Option<Body> {
         .or_else(|| enums::body(name))
         .or_else(|| json::body(name))
         .or_else(|| json_path::body(name))
-        .or_else(|| mac_address::body(name))
         .or_else(|| backup::body(name))
         .or_else(|| snapshot::body(name))
         .or_else(|| system::body(name))
@@ -180,7 +180,8 @@ pub fn set_body(name: &str) -> Option<SetFunction> {
     set_returning::body(name)
 }
 
-/// Types whose comparison functions are their name and the operation, as in `int4eq` and `text_lt`.
+/// Types whose comparison functions are their name and the operation, as in `int4eq` and `text_lt`; those with a folder of
+/// their own say it there (`family::compares`).
 const COMPARED: &[&str] = &[
     "array",
     "bool",
@@ -205,8 +206,6 @@ const COMPARED: &[&str] = &[
     "int84",
     "interval",
     "jsonb",
-    "macaddr",
-    "macaddr8",
     "name",
     "numeric",
     "oid",
@@ -233,7 +232,7 @@ pub fn comparison_operation(body: &str) -> Option<Operation> {
     }
     let (ty, operation) = body.split_at_checked(body.len().checked_sub(2)?)?;
     let ty = ty.strip_suffix('_').unwrap_or(ty);
-    if !COMPARED.contains(&ty) {
+    if !COMPARED.contains(&ty) && !family::compares(ty) {
         return None;
     }
     operation_named(operation)
@@ -307,7 +306,6 @@ accessors! {
     boolean: Bool -> bool, |value| *value;
     int4: Int4 -> i32, |value| *value;
     int8: Int8 -> i64, |value| *value;
-    unsigned8: Unsigned8 -> u64, |value| *value;
     lsn: Unsigned8 -> u64, |value| *value;
     oid: Oid -> u32, |value| *value;
     numeric: Numeric -> &Numeric, |value| value;

@@ -7,6 +7,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::{AdvisoryKey, AdvisoryMode, AdvisoryScope, WaitPolicy, WriteError};
 use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
+use mote_types::family::network::Address;
 use mote_types::{Datum, Numeric, oid};
 
 use super::backup::require_superuser;
@@ -99,7 +100,18 @@ fn session(name: &str) -> Option<Body> {
             Ok(Datum::Int4(now.wrapping_sub(oid_value(&a[0])) as i32))
         }),
         "gen_random_uuid" => Body::Pure(|_| random_uuid()),
-        "inet_server_port" => Body::Pure(|_| Ok(Datum::Null)),
+        "inet_server_addr" => Body::Runtime(|runtime, _, _| {
+            let server = runtime.session().activity.doing().server;
+            Ok(server.map_or(Datum::Null, |server| Address::of_host(server.ip()).to_datum()))
+        }),
+        "inet_client_addr" => Body::Runtime(|runtime, _, _| {
+            let client = runtime.session().activity.doing().client;
+            Ok(client.map_or(Datum::Null, |client| Address::of_host(client.ip()).to_datum()))
+        }),
+        "inet_server_port" => Body::Runtime(|runtime, _, _| {
+            let server = runtime.session().activity.doing().server;
+            Ok(server.map_or(Datum::Null, |server| Datum::Int4(server.port() as i32)))
+        }),
         "inet_client_port" => Body::Runtime(|runtime, _, _| {
             let client = runtime.session().activity.doing().client;
             Ok(client.map_or(Datum::Null, |client| Datum::Int4(client.port() as i32)))

@@ -1,7 +1,7 @@
 //! Functions by which types are read and written, called by name: `int4in`, `int4out`, `int4send`, `numerictypmodin`.
 
 use mote_common::{SqlError, error::state};
-use mote_sql::builtin::function::TYPE_IO;
+use mote_sql::builtin::function::type_io;
 use mote_types::format::output_to_string;
 use mote_types::{ColumnType, Datum, format_type, oid, output_binary, parse_type};
 
@@ -9,7 +9,7 @@ use super::{Body, array_of, int4};
 use crate::expr::convert;
 
 pub fn body(name: &str) -> Option<Body> {
-    let signature = TYPE_IO.iter().find(|signature| signature.body == name)?;
+    let signature = type_io().find(|signature| signature.body == name)?;
     Some(match (signature.arguments, signature.result) {
         (&[oid::CSTRING_ARRAY], _) => Body::Runtime(|runtime, site, a| {
             let parts = array_of(&a[0]).elements.iter();

@@ -231,13 +231,16 @@ impl Binder<'_> {
             Callable::Function(id) => id.signature().arguments.len() == 1,
             _ => false,
         };
-        if callables_named(name).iter().any(one_argument) {
+        // A literal is a value of the type, whatever functions there are.
+        let is_literal = self.type_of(&argument.0).oid == oid::UNKNOWN;
+        if !is_literal && callables_named(name).iter().any(one_argument) {
             return Ok(None);
         }
         let Some(target) = type_by_name(name).filter(|_| name != "char") else {
             return Ok(None);
         };
-        let expr = self.coerce_explicit(argument.0.clone(), ColumnType::new(target), location)?;
+        let place = if is_literal { argument.1 } else { location };
+        let expr = self.coerce_explicit(argument.0.clone(), ColumnType::new(target), place)?;
         Ok(Some(expr))
     }
 

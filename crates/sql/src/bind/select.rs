@@ -5,6 +5,7 @@
 
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
+use mote_types::cast::relabelled;
 use mote_types::oid;
 
 use super::query::{
@@ -289,7 +290,8 @@ impl Binder<'_> {
             || matches!(ty.oid, oid::RECORD | oid::VARCHAR)
             || mote_types::catalog::is_reg_type(ty.oid)
             || mote_types::catalog::user::is_enum(ty.oid)
-            || exact_operator("<", ty.oid, ty.oid).is_some();
+            || exact_operator("<", ty.oid, ty.oid).is_some()
+            || relabelled(ty.oid).any(|other| exact_operator("<", other, other).is_some());
         if ordered {
             return Ok(());
         }

@@ -2,12 +2,14 @@
 //!
 //! A [`FunctionId`] is the position in [`FUNCTIONS`]; `exec::functions` keeps a body for each name and checks at start
 //! that none is missing (but see [`SPECIAL_BODIES`]). Families live in `function/*.rs` slices that are concatenated
-//! here; to add a signature, add a line to its family.
+//! here, with those of types that have a folder of their own (`mote_types::family`); to add a signature, add a line to its family.
 
 use std::sync::LazyLock;
 
 use hashbrown::HashMap;
 use mote_common::Oid;
+use mote_types::family::{self, TypeFamily};
+use mote_types::signature::{aggregate, function};
 
 mod aggregate;
 mod array;
@@ -25,6 +27,7 @@ mod text;
 mod type_io;
 mod window;
 
+pub use mote_types::signature::{AggregateSignature, FunctionSignature, Volatility};
 pub use record::{out_columns, record_columns};
 
 /// Position in the table of scalar and set-returning functions.
@@ -38,50 +41,6 @@ pub struct AggregateId(pub u16);
 /// Position in the table of window functions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct WindowId(pub u16);
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Volatility {
-    /// Same result for ever: folded at plan time when the arguments are constant.
-    Immutable,
-    /// Same result within a statement.
-    Stable,
-    Volatile,
-}
-
-/// One signature, as in pg_proc.
-#[derive(Clone, Copy, Debug)]
-pub struct FunctionSignature {
-    pub oid: Oid,
-    pub name: &'static str,
-    /// Name of the body in `exec::functions`: PostgreSQL's prosrc where that names a routine.
-    pub body: &'static str,
-    pub arguments: &'static [Oid],
-    /// The last argument's element type repeats.
-    pub variadic: Option<Oid>,
-    /// How many trailing arguments may be left out (the body supplies PostgreSQL's default).
-    pub defaults: u8,
-    /// Names for named notation, where PostgreSQL gives some that calls use, and the defaults of the last of them as SQL.
-    pub names: &'static [&'static str],
-    pub default_texts: &'static [&'static str],
-    pub result: Oid,
-    pub returns_set: bool,
-    /// NULL in, NULL out, without a call.
-    pub strict: bool,
-    pub volatility: Volatility,
-}
-
-/// One aggregate. `body` is unique per signature.
-#[derive(Clone, Copy, Debug)]
-pub struct AggregateSignature {
-    pub oid: Oid,
-    pub name: &'static str,
-    pub body: &'static str,
-    pub arguments: &'static [Oid],
-    pub result: Oid,
-    /// An ordered-set aggregate: how many of the arguments stand in parentheses; the last one is what WITHIN GROUP
-    /// orders by.
-    pub direct: Option<u8>,
-}
 
 /// One window function.
 #[derive(Clone, Copy, Debug)]
@@ -109,89 +68,6 @@ pub const SPECIAL_BODIES: &[&str] = &[
     "setval_oid",
     "setval3_oid",
 ];
-
-const fn function(
-    oid: u32,
-    name: &'static str,
-    body: &'static str,
-    arguments: &'static [Oid],
-    result: Oid,
-) -> FunctionSignature {
-    FunctionSignature {
-        oid: Oid(oid),
-        name,
-        body,
-        arguments,
-        variadic: None,
-        defaults: 0,
-        names: &[],
-        default_texts: &[],
-        result,
-        returns_set: false,
-        strict: true,
-        volatility: Volatility::Immutable,
-    }
-}
-
-impl FunctionSignature {
-    const fn set(mut self) -> FunctionSignature {
-        self.returns_set = true;
-        self
-    }
-
-    const fn called_on_null(mut self) -> FunctionSignature {
-        self.strict = false;
-        self
-    }
-
-    const fn stable(mut self) -> FunctionSignature {
-        self.volatility = Volatility::Stable;
-        self
-    }
-
-    const fn volatile(mut self) -> FunctionSignature {
-        self.volatility = Volatility::Volatile;
-        self
-    }
-
-    const fn variadic(mut self, element: Oid) -> FunctionSignature {
-        self.variadic = Some(element);
-        self
-    }
-
-    const fn defaults(mut self, count: u8) -> FunctionSignature {
-        self.defaults = count;
-        self
-    }
-
-    const fn named(
-        mut self,
-        names: &'static [&'static str],
-        default_texts: &'static [&'static str],
-    ) -> FunctionSignature {
-        self.names = names;
-        self.default_texts = default_texts;
-        self.defaults = default_texts.len() as u8;
-        self
-    }
-}
-
-const fn aggregate(
-    oid: u32,
-    name: &'static str,
-    body: &'static str,
-    arguments: &'static [Oid],
-    result: Oid,
-) -> AggregateSignature {
-    AggregateSignature {
-        oid: Oid(oid),
-        name,
-        body,
-        arguments,
-        result,
-        direct: None,
-    }
-}
 
 const fn ordered(
     oid: u32,
@@ -238,15 +114,46 @@ const FAMILIES: &[&[FunctionSignature]] = &[
 ];
 
 /// The functions by which types are read and written.
-pub const TYPE_IO: &[FunctionSignature] = type_io::SIGNATURES;
+pub fn type_io() -> impl Iterator<Item = &'static FunctionSignature> {
+    let families = family::FAMILIES.iter().flat_map(|family| family.input_output);
+    type_io::SIGNATURES.iter().chain(families)
+}
 
 const fn count_functions() -> usize {
-    let (mut family, mut total) = (0, 0);
-    while family < FAMILIES.len() {
-        total += FAMILIES[family].len();
-        family += 1;
+    let (mut next, mut total) = (0, 0);
+    while next < FAMILIES.len() {
+        total += FAMILIES[next].len();
+        next += 1;
+    }
+    next = 0;
+    while next < family::FAMILIES.len() {
+        total += family::FAMILIES[next].routines.len() + family::FAMILIES[next].input_output.len();
+        next += 1;
     }
     total
+}
+
+/// The functions of types with a folder of their own, behind `next` rows that are there already.
+const fn concatenate_types<const N: usize>(
+    mut all: [FunctionSignature; N],
+    mut next: usize,
+) -> [FunctionSignature; N] {
+    let mut position = 0;
+    while position < family::FAMILIES.len() {
+        let types: &TypeFamily = family::FAMILIES[position];
+        let mut row = 0;
+        while row < types.routines.len() {
+            all[next] = types.routines[row].signature;
+            (next, row) = (next + 1, row + 1);
+        }
+        row = 0;
+        while row < types.input_output.len() {
+            all[next] = types.input_output[row];
+            (next, row) = (next + 1, row + 1);
+        }
+        position += 1;
+    }
+    all
 }
 
 const fn concatenate() -> [FunctionSignature; count_functions()] {
@@ -261,15 +168,45 @@ const fn concatenate() -> [FunctionSignature; count_functions()] {
         }
         family += 1;
     }
-    all
+    concatenate_types(all, next)
 }
 
 static CONCATENATED: [FunctionSignature; count_functions()] = concatenate();
 
+const fn count_aggregates() -> usize {
+    let (mut next, mut total) = (0, aggregate::AGGREGATE_TABLE.len());
+    while next < family::FAMILIES.len() {
+        total += family::FAMILIES[next].aggregates.len();
+        next += 1;
+    }
+    total
+}
+
+const fn concatenate_aggregates() -> [AggregateSignature; count_aggregates()] {
+    let mut all = [aggregate(0, "", "", &[], Oid::INVALID); count_aggregates()];
+    let mut next = 0;
+    while next < aggregate::AGGREGATE_TABLE.len() {
+        all[next] = aggregate::AGGREGATE_TABLE[next];
+        next += 1;
+    }
+    let mut position = 0;
+    while position < family::FAMILIES.len() {
+        let mut row = 0;
+        while row < family::FAMILIES[position].aggregates.len() {
+            all[next] = family::FAMILIES[position].aggregates[row];
+            (next, row) = (next + 1, row + 1);
+        }
+        position += 1;
+    }
+    all
+}
+
+static CONCATENATED_AGGREGATES: [AggregateSignature; count_aggregates()] = concatenate_aggregates();
+
 /// Scalar and set-returning functions, indexed by [`FunctionId`].
 pub static FUNCTIONS: &[FunctionSignature] = &CONCATENATED;
 /// Aggregates, indexed by [`AggregateId`].
-pub static AGGREGATES: &[AggregateSignature] = aggregate::AGGREGATE_TABLE;
+pub static AGGREGATES: &[AggregateSignature] = &CONCATENATED_AGGREGATES;
 /// Window functions, indexed by [`WindowId`].
 pub static WINDOWS: &[WindowSignature] = window::WINDOW_TABLE;
 

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use hashbrown::HashMap;
 use mote_common::Oid;
+use mote_types::family::FAMILIES;
+use mote_types::signature::OperatorRow;
 
 use super::function::{FunctionId, function_by_oid};
 
@@ -24,60 +26,27 @@ pub struct Operator {
     pub negator: Oid,
 }
 
-/// As `Operator`, with the function still named by OID: positions are not known while the table is a constant.
-#[derive(Clone, Copy)]
-struct OperatorRow {
-    oid: u32,
-    name: &'static str,
-    left: Oid,
-    right: Oid,
-    result: Oid,
-    function: u32,
-    commutator: u32,
-    negator: u32,
-}
-
-#[allow(
-    clippy::too_many_arguments,
-    reason = "one argument per catalog column keeps the table readable"
-)]
-const fn operator(
-    oid: u32,
-    name: &'static str,
-    left: Oid,
-    right: Oid,
-    result: Oid,
-    function: u32,
-    commutator: u32,
-    negator: u32,
-) -> OperatorRow {
-    OperatorRow {
-        oid,
-        name,
-        left,
-        right,
-        result,
-        function,
-        commutator,
-        negator,
-    }
-}
-
-/// All operators, ordered by name.
+/// All operators, ordered by name. The rows name functions by OID: positions are not known while the tables are constants.
 pub static OPERATORS: LazyLock<Vec<Operator>> = LazyLock::new(|| {
-    let rows = table::OPERATOR_TABLE.iter();
-    rows.map(|row| Operator {
-        oid: Oid(row.oid),
+    let families = FAMILIES.iter().flat_map(|family| family.operators);
+    let rows = table::OPERATOR_TABLE.iter().chain(families);
+    let mut operators: Vec<Operator> = rows.map(operator_of_row).collect();
+    operators.sort_by_key(|operator| operator.name);
+    operators
+});
+
+fn operator_of_row(row: &OperatorRow) -> Operator {
+    Operator {
+        oid: row.oid,
         name: row.name,
         left: row.left,
         right: row.right,
         result: row.result,
-        function: function_by_oid(Oid(row.function)).expect("every operator's function is in the table"),
-        commutator: Oid(row.commutator),
-        negator: Oid(row.negator),
-    })
-    .collect()
-});
+        function: function_by_oid(row.function).expect("every operator's function is in the table"),
+        commutator: row.commutator,
+        negator: row.negator,
+    }
+}
 
 struct Lookup {
     exact: HashMap<(&'static str, Oid, Oid), usize>,

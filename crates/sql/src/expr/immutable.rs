@@ -4,11 +4,11 @@
 //! style or the catalog are not, and text forms of numbers are, though a setting may shorten them.
 
 use mote_common::Oid;
+use mote_types::cast::find_cast;
 use mote_types::catalog::user::is_enum;
 use mote_types::catalog::{category, category_of, is_reg_type};
 use mote_types::{ColumnType, oid::*};
 
-use crate::builtin::cast::CASTS;
 use crate::builtin::function::Volatility;
 use crate::expr::Expr;
 
@@ -35,9 +35,7 @@ fn is_immutable_cast(from: ColumnType, to: ColumnType) -> bool {
     if from.oid == to.oid {
         return true;
     }
-    if let Some(row) = CASTS
-        .iter()
-        .find(|row| row.source == from.oid && row.target == to.oid)
+    if let Some(row) = find_cast(from.oid, to.oid)
         && (row.binary || row.function != Oid::INVALID)
     {
         return !is_stable_function(from.oid, to.oid);

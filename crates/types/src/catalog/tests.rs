@@ -58,7 +58,7 @@ fn reads_types_as_sql_writes_them() {
         parse_type("nosuch").unwrap_err().message(),
         "type \"nosuch\" does not exist"
     );
-    assert_eq!(parse_type("inet").unwrap_err().state().as_str(), "0A000");
+    assert_eq!(parse_type("tsvector").unwrap_err().state().as_str(), "0A000");
     assert_eq!(
         parse_type("numeric(0,1)").unwrap_err().message(),
         "NUMERIC precision 0 must be between 1 and 1000"

@@ -9,10 +9,10 @@ use crate::typmod::coerce_typmod;
 use std::sync::Arc;
 
 use crate::datum::{Array, Datum, Dimension, Record, RowType};
+use crate::family;
 use crate::geometry;
 use crate::json::{self, Json};
 use crate::jsonpath::Path;
-use crate::mac_address;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
 use compact_str::CompactString;
@@ -74,18 +74,6 @@ fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         oid::INT4 => Datum::Int4(reader.i32()?),
         oid::INT8 => Datum::Int8(reader.i64()?),
         oid::XID8 | oid::PG_LSN => Datum::Unsigned8(reader.i64()? as u64),
-        oid::MACADDR | oid::MACADDR8 => {
-            let bytes = reader.rest();
-            let address = bytes.iter().fold(0, |address, byte| address << 8 | *byte as u64);
-            match (ty.oid, bytes.len()) {
-                (oid::MACADDR, 6) | (oid::MACADDR8, 8) => Datum::Unsigned8(address),
-                (oid::MACADDR8, 6) => Datum::Unsigned8(mac_address::widened(address)),
-                _ => {
-                    let message = "insufficient data left in message";
-                    return Err(SqlError::new(state::PROTOCOL_VIOLATION, message));
-                }
-            }
-        }
         oid::INT2 => Datum::Int2(i16::from_be_bytes(reader.array()?)),
         oid::BOOL => Datum::Bool(reader.array::<1>()?[0] != 0),
         oid::FLOAT4 => Datum::Float4(f32::from_bits(reader.i32()? as u32)),
@@ -138,10 +126,13 @@ fn read(ty: ColumnType, reader: &mut Reader<'_>) -> SqlResult<Datum> {
         other if is_text_like(other) => Datum::Text(CompactString::new(utf8(reader.rest())?)),
         other if is_enum(other) => Datum::Enum(read_label(other, utf8(reader.rest())?)?),
         _ if ty.is_array() => read_array(ty, reader)?,
-        _ => {
-            let message = format!("no binary input function available for type {}", ty.name());
-            return Err(SqlError::new(state::UNDEFINED_FUNCTION, message));
-        }
+        other => match family::descriptor(other) {
+            Some(described) => (described.receive)(reader.rest())?,
+            None => {
+                let message = format!("no binary input function available for type {}", ty.name());
+                return Err(SqlError::new(state::UNDEFINED_FUNCTION, message));
+            }
+        },
     })
 }
 
@@ -268,10 +259,10 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
     match datum {
         Datum::Null => {}
         Datum::Int4(value) | Datum::Date(value) => out.extend_from_slice(&value.to_be_bytes()),
-        Datum::Unsigned8(value) if ty.oid == oid::MACADDR => {
-            out.extend_from_slice(&value.to_be_bytes()[2..]);
-        }
-        Datum::Unsigned8(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Unsigned8(value) => match family::descriptor(ty.oid) {
+            Some(described) => (described.send)(datum, out),
+            None => out.extend_from_slice(&value.to_be_bytes()),
+        },
         Datum::Int8(value) if ty.oid == oid::TID => {
             out.extend_from_slice(&((value >> 16) as u32).to_be_bytes());
             out.extend_from_slice(&(*value as u16).to_be_bytes());
@@ -302,7 +293,10 @@ pub fn output_binary(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
         Datum::Oid(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Float4(value) => out.extend_from_slice(&value.to_bits().to_be_bytes()),
         Datum::Float8(value) => out.extend_from_slice(&value.to_bits().to_be_bytes()),
-        Datum::Bytea(value) => out.extend_from_slice(value),
+        Datum::Bytea(value) => match family::descriptor(ty.oid) {
+            Some(described) => (described.send)(datum, out),
+            None => out.extend_from_slice(value),
+        },
         Datum::Interval(value) => {
             out.extend_from_slice(&value.us.to_be_bytes());
             out.extend_from_slice(&value.days.to_be_bytes());

@@ -5,11 +5,11 @@ use crate::catalog::user::{is_enum, read_label, write_label};
 use crate::catalog::{ColumnType, is_geometric, is_oid_like, is_reg_type, is_text_like, parse_type};
 use crate::datetime;
 use crate::datum::Datum;
+use crate::family;
 use crate::geometry;
 use crate::integer_text::write_int;
 use crate::json::{self, Json};
 use crate::jsonpath::Path;
-use crate::mac_address;
 use crate::numeric::Numeric;
 use crate::oid;
 use crate::settings::FormatSettings;
@@ -74,8 +74,6 @@ pub fn input_text_with_length_check(
         oid::TID => return parse_tid(text).map(Datum::Int8),
         oid::XID8 => return parse_unsigned(text, "xid8").map(Datum::Unsigned8),
         oid::PG_LSN => return parse_lsn(text).map(Datum::Unsigned8),
-        oid::MACADDR => return mac_address::parse(text).map(Datum::Unsigned8),
-        oid::MACADDR8 => return mac_address::parse8(text).map(Datum::Unsigned8),
         oid::REGTYPE => return parse_regtype(text).map(Datum::Oid),
         oid::VOID => return Ok(Datum::Text(CompactString::default())),
         oid::INT2VECTOR | oid::OIDVECTOR => return array::parse_vector(ty, text, settings),
@@ -90,10 +88,13 @@ pub fn input_text_with_length_check(
                 "input of anonymous composite types is not implemented",
             ));
         }
-        _ => {
-            let message = format!("cannot accept a value of type {}", ty.name());
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
-        }
+        other => match family::descriptor(other) {
+            Some(described) => return (described.input)(text, settings),
+            None => {
+                let message = format!("cannot accept a value of type {}", ty.name());
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+        },
     };
     coerce_typmod(datum, ty, explicit)
 }
@@ -109,15 +110,17 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
             }
             _ => write_int(*value, out),
         },
-        Datum::Unsigned8(value) if matches!(ty.oid, oid::MACADDR | oid::MACADDR8) => {
-            mac_address::write(*value, ty.oid == oid::MACADDR8, out);
-        }
-        Datum::Unsigned8(value) => {
-            let _ = match ty.oid {
-                oid::PG_LSN => write!(out, "{:X}/{:X}", value >> 32, *value as u32),
-                _ => write!(out, "{value}"),
-            };
-        }
+        Datum::Unsigned8(value) => match ty.oid {
+            oid::PG_LSN => {
+                let _ = write!(out, "{:X}/{:X}", value >> 32, *value as u32);
+            }
+            other => match family::descriptor(other) {
+                Some(described) => (described.output)(datum, settings, out),
+                None => {
+                    let _ = write!(out, "{value}");
+                }
+            },
+        },
         Datum::Text(value) if ty.oid == oid::CHAR => match char_byte(value) {
             0 => {}
             byte @ ..0x80 => out.push(byte),
@@ -144,7 +147,10 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
         Datum::Oid(value) => write_oid(*value, ty, out),
         Datum::Float4(value) => float::write_float4(*value, settings.extra_float_digits, out),
         Datum::Float8(value) => float::write_float8(*value, settings.extra_float_digits, out),
-        Datum::Bytea(value) => bytea::write(value, settings.bytea_output, out),
+        Datum::Bytea(value) => match family::descriptor(ty.oid) {
+            Some(described) => (described.output)(datum, settings, out),
+            None => bytea::write(value, settings.bytea_output, out),
+        },
         Datum::Date(value) => datetime::write_date(*value, settings, out),
         Datum::Time(value) => datetime::write_time(*value, out),
         Datum::Timestamp(value) => datetime::write_timestamp(*value, settings, out),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mote_common::{Oid, SqlResult, TableId};
 use mote_engine::{AdvisoryKey, LockInfo, LockTag, TransactionId};
+use mote_types::family::network::Address;
 use mote_types::{Datum, Numeric};
 
 use crate::activity::{Activity, ActivityState, Doing, Waiting};
@@ -83,7 +84,9 @@ fn activity_row(facts: &Facts<'_>, pid: u32, doing: &Doing, awaited: Option<&str
     // A lock that was granted between the two looks is no longer waited for.
     let kind = event.and(kind);
     row.extend(row![
-        doing.client.map(|client| client.ip().to_string()),
+        doing
+            .client
+            .map_or(NULL, |client| Address::of_host(client.ip()).to_datum()),
         NULL,
         doing.client.map(|client| client.port() as i32),
         at((doing.backend_start_us != 0).then_some(doing.backend_start_us)),

@@ -1,14 +1,14 @@
 //! pg_type and pg_enum; pg_cast, pg_am, pg_opclass, pg_opfamily, pg_collation, pg_language: constants of the binary.
 
 use mote_common::{Oid, SqlResult};
-use mote_sql::builtin::cast::{CASTS, CastUse};
+use mote_sql::builtin::cast::{CastUse, casts as all_casts};
 use mote_types::catalog::{BUILTIN_TYPES, type_shape};
 use mote_types::{ColumnType, Datum, TypeInfo};
 
 use super::routines::LANGUAGE_PLPGSQL;
 use crate::system_schemas::CATALOG_SCHEMA;
 use crate::views::builtin::{
-    BOOTSTRAP_ROLE, BTREE, COLLATIONS, HEAP, LANGUAGE_INTERNAL, OPERATOR_CLASSES, support_function,
+    BOOTSTRAP_ROLE, BTREE, COLLATIONS, HEAP, LANGUAGE_INTERNAL, operator_classes, support_function,
 };
 use crate::views::facts::Facts;
 use crate::views::row::{NULL, row};
@@ -125,7 +125,7 @@ fn type_row(info: &TypeInfo, place: Place) -> Vec<Datum> {
 }
 
 pub fn casts(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = CASTS.iter().map(|cast| {
+    let rows = all_casts().map(|cast| {
         let context = match cast.context {
             CastUse::Implicit => 'i',
             CastUse::Assignment => 'a',
@@ -149,7 +149,7 @@ pub fn access_methods(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn opclasses(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let rows = OPERATOR_CLASSES.iter().map(|class| {
+    let rows = operator_classes().map(|class| {
         row![
             class.oid,
             BTREE,
@@ -166,8 +166,7 @@ pub fn opclasses(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
 }
 
 pub fn opfamilies(_: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
-    let mut families: Vec<(Oid, &str)> = OPERATOR_CLASSES
-        .iter()
+    let mut families: Vec<(Oid, &str)> = operator_classes()
         .map(|class| (class.family, class.family_name))
         .collect();
     families.sort_unstable();

@@ -3,6 +3,7 @@
 //! Facts of `pg_proc`: see `function` for what the columns mean. Ordered by OID.
 
 use super::{FunctionSignature, function};
+use mote_types::family::network::INET;
 use mote_types::oid::*;
 
 #[rustfmt::skip]
@@ -13,14 +14,7 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(440, "num_nonnulls", "pg_num_nonnulls", &[ANY], INT4).variadic(ANY).called_on_null(),
     function(745, "current_user", "current_user", &[], NAME).stable(),
     function(746, "session_user", "session_user", &[], NAME).stable(),
-    function(753, "trunc", "macaddr_trunc", &[MACADDR], MACADDR),
     function(810, "pg_client_encoding", "pg_client_encoding", &[], NAME).stable(),
-    function(830, "macaddr_eq", "macaddr_eq", &[MACADDR, MACADDR], BOOL),
-    function(831, "macaddr_lt", "macaddr_lt", &[MACADDR, MACADDR], BOOL),
-    function(832, "macaddr_le", "macaddr_le", &[MACADDR, MACADDR], BOOL),
-    function(833, "macaddr_gt", "macaddr_gt", &[MACADDR, MACADDR], BOOL),
-    function(834, "macaddr_ge", "macaddr_ge", &[MACADDR, MACADDR], BOOL),
-    function(835, "macaddr_ne", "macaddr_ne", &[MACADDR, MACADDR], BOOL),
     function(861, "current_database", "current_database", &[], NAME).stable(),
     function(1039, "getdatabaseencoding", "getdatabaseencoding", &[], NAME).stable(),
     function(1081, "format_type", "format_type", &[OID, INT4], TEXT).called_on_null().stable(),
@@ -77,7 +71,9 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(2184, "has_sequence_privilege", "has_sequence_privilege_id_id", &[OID, OID, TEXT], BOOL).stable(),
     function(2185, "has_sequence_privilege", "has_sequence_privilege_name", &[TEXT, TEXT], BOOL).stable(),
     function(2186, "has_sequence_privilege", "has_sequence_privilege_id", &[OID, TEXT], BOOL).stable(),
+    function(2196, "inet_client_addr", "inet_client_addr", &[], INET).called_on_null().stable(),
     function(2197, "inet_client_port", "inet_client_port", &[], INT4).called_on_null().stable(),
+    function(2198, "inet_server_addr", "inet_server_addr", &[], INET).called_on_null().stable(),
     function(2199, "inet_server_port", "inet_server_port", &[], INT4).called_on_null().stable(),
     function(2232, "pg_get_function_identity_arguments", "pg_get_function_identity_arguments", &[OID], TEXT).stable(),
     function(2250, "has_database_privilege", "has_database_privilege_name_name", &[NAME, TEXT, TEXT], BOOL).stable(),
@@ -129,9 +125,6 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(2854, "pg_my_temp_schema", "pg_my_temp_schema", &[], OID).stable(),
     function(2855, "pg_is_other_temp_schema", "pg_is_other_temp_schema", &[OID], BOOL).stable(),
     function(2878, "pg_stat_get_live_tuples", "pg_stat_get_live_tuples", &[OID], INT8).stable(),
-    function(3144, "macaddr_not", "macaddr_not", &[MACADDR], MACADDR),
-    function(3145, "macaddr_and", "macaddr_and", &[MACADDR, MACADDR], MACADDR),
-    function(3146, "macaddr_or", "macaddr_or", &[MACADDR, MACADDR], MACADDR),
     function(3163, "pg_trigger_depth", "pg_trigger_depth", &[], INT4).stable(),
     function(2880, "pg_advisory_lock", "pg_advisory_lock_int8", &[INT8], VOID).volatile(),
     function(2881, "pg_advisory_lock_shared", "pg_advisory_lock_shared_int8", &[INT8], VOID).volatile(),
@@ -229,19 +222,6 @@ pub(super) const SIGNATURES: &[FunctionSignature] = &[
     function(4032, "pg_sequence_last_value", "pg_sequence_last_value", &[REGCLASS], INT8).volatile(),
     function(4086, "to_regnamespace", "to_regnamespace", &[TEXT], REGNAMESPACE).stable(),
     function(4093, "to_regrole", "to_regrole", &[TEXT], REGROLE).stable(),
-    function(4112, "trunc", "macaddr8_trunc", &[MACADDR8], MACADDR8),
-    function(4113, "macaddr8_eq", "macaddr8_eq", &[MACADDR8, MACADDR8], BOOL),
-    function(4114, "macaddr8_lt", "macaddr8_lt", &[MACADDR8, MACADDR8], BOOL),
-    function(4115, "macaddr8_le", "macaddr8_le", &[MACADDR8, MACADDR8], BOOL),
-    function(4116, "macaddr8_gt", "macaddr8_gt", &[MACADDR8, MACADDR8], BOOL),
-    function(4117, "macaddr8_ge", "macaddr8_ge", &[MACADDR8, MACADDR8], BOOL),
-    function(4118, "macaddr8_ne", "macaddr8_ne", &[MACADDR8, MACADDR8], BOOL),
-    function(4120, "macaddr8_not", "macaddr8_not", &[MACADDR8], MACADDR8),
-    function(4121, "macaddr8_and", "macaddr8_and", &[MACADDR8, MACADDR8], MACADDR8),
-    function(4122, "macaddr8_or", "macaddr8_or", &[MACADDR8, MACADDR8], MACADDR8),
-    function(4123, "macaddr8", "macaddrtomacaddr8", &[MACADDR], MACADDR8),
-    function(4124, "macaddr", "macaddr8tomacaddr", &[MACADDR8], MACADDR),
-    function(4125, "macaddr8_set7bit", "macaddr8_set7bit", &[MACADDR8], MACADDR8),
     function(4195, "to_regcollation", "to_regcollation", &[TEXT], REGCOLLATION).stable(),
     function(5022, "pg_lsn_pli", "pg_lsn_pli", &[PG_LSN, NUMERIC], PG_LSN),
     function(5024, "pg_lsn_mii", "pg_lsn_mii", &[PG_LSN, NUMERIC], PG_LSN),

@@ -1,8 +1,8 @@
 //! The operators themselves: facts of `pg_operator`, ordered by name.
 
-use super::{OperatorRow, operator};
 use mote_common::Oid;
 use mote_types::oid::*;
+use mote_types::signature::{OperatorRow, operator};
 
 #[rustfmt::skip]
 pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
@@ -34,8 +34,6 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(1874, "&", INT2, INT2, INT2, 1892, 1874, 0),
     operator(1880, "&", INT4, INT4, INT4, 1898, 1880, 0),
     operator(1886, "&", INT8, INT8, INT8, 1904, 1886, 0),
-    operator(3148, "&", MACADDR, MACADDR, MACADDR, 3145, 0, 0),
-    operator(3369, "&", MACADDR8, MACADDR8, MACADDR8, 4121, 0, 0),
     operator(2750, "&&", ANYARRAY, ANYARRAY, BOOL, 2747, 2750, 0),
     operator(514, "*", INT4, INT4, INT4, 141, 514, 0),
     operator(526, "*", INT2, INT2, INT2, 152, 526, 0),
@@ -190,8 +188,6 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(3242, "<", JSONB, JSONB, BOOL, 4039, 3243, 3245),
     operator(3518, "<", ANYENUM, ANYENUM, BOOL, 3510, 3519, 3521),
     operator(5073, "<", XID8, XID8, BOOL, 5034, 5074, 5076),
-    operator(1222, "<", MACADDR, MACADDR, BOOL, 831, 1224, 1225),
-    operator(3364, "<", MACADDR8, MACADDR8, BOOL, 4114, 3366, 3367),
     operator(1878, "<<", INT2, INT4, INT2, 1896, 0, 0),
     operator(1884, "<<", INT4, INT4, INT4, 1902, 0, 0),
     operator(1890, "<<", INT8, INT4, INT8, 1908, 0, 0),
@@ -238,8 +234,6 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(3244, "<=", JSONB, JSONB, BOOL, 4041, 3245, 3243),
     operator(3520, "<=", ANYENUM, ANYENUM, BOOL, 3512, 3521, 3519),
     operator(5075, "<=", XID8, XID8, BOOL, 5036, 5076, 5074),
-    operator(1223, "<=", MACADDR, MACADDR, BOOL, 832, 1225, 1224),
-    operator(3365, "<=", MACADDR8, MACADDR8, BOOL, 4115, 3367, 3366),
     operator(36, "<>", INT4, INT8, BOOL, 853, 417, 15),
     operator(85, "<>", BOOL, BOOL, BOOL, 84, 85, 91),
     operator(259, "<>", NAME, TEXT, BOOL, 245, 265, 254),
@@ -285,8 +279,6 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(3316, "<>", XID, INT4, BOOL, 3309, 0, 353),
     operator(3517, "<>", ANYENUM, ANYENUM, BOOL, 3509, 3517, 3516),
     operator(5072, "<>", XID8, XID8, BOOL, 5085, 5072, 5068),
-    operator(1221, "<>", MACADDR, MACADDR, BOOL, 835, 1221, 1220),
-    operator(3363, "<>", MACADDR8, MACADDR8, BOOL, 4118, 3363, 3362),
     operator(2752, "<@", ANYARRAY, ANYARRAY, BOOL, 2749, 2751, 0),
     operator(3250, "<@", JSONB, JSONB, BOOL, 4050, 3246, 0),
     operator(15, "=", INT4, INT8, BOOL, 852, 416, 36),
@@ -335,8 +327,6 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(3240, "=", JSONB, JSONB, BOOL, 4043, 3240, 3241),
     operator(3516, "=", ANYENUM, ANYENUM, BOOL, 3508, 3516, 3517),
     operator(5068, "=", XID8, XID8, BOOL, 5084, 5068, 5072),
-    operator(1220, "=", MACADDR, MACADDR, BOOL, 830, 1220, 1221),
-    operator(3362, "=", MACADDR8, MACADDR8, BOOL, 4113, 3362, 3363),
     operator(59, ">", BOOL, BOOL, BOOL, 57, 58, 1694),
     operator(76, ">", INT4, INT8, BOOL, 855, 418, 80),
     operator(258, ">", NAME, TEXT, BOOL, 244, 261, 256),
@@ -380,8 +370,6 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(3243, ">", JSONB, JSONB, BOOL, 4040, 3242, 3244),
     operator(3519, ">", ANYENUM, ANYENUM, BOOL, 3511, 3518, 3520),
     operator(5074, ">", XID8, XID8, BOOL, 5035, 5073, 5075),
-    operator(1224, ">", MACADDR, MACADDR, BOOL, 833, 1222, 1223),
-    operator(3366, ">", MACADDR8, MACADDR8, BOOL, 4116, 3364, 3365),
     operator(82, ">=", INT4, INT8, BOOL, 857, 420, 37),
     operator(257, ">=", NAME, TEXT, BOOL, 243, 262, 255),
     operator(263, ">=", TEXT, NAME, BOOL, 250, 256, 261),
@@ -425,8 +413,6 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(3245, ">=", JSONB, JSONB, BOOL, 4042, 3244, 3242),
     operator(3521, ">=", ANYENUM, ANYENUM, BOOL, 3513, 3520, 3518),
     operator(5076, ">=", XID8, XID8, BOOL, 5037, 5075, 5073),
-    operator(1225, ">=", MACADDR, MACADDR, BOOL, 834, 1223, 1222),
-    operator(3367, ">=", MACADDR8, MACADDR8, BOOL, 4117, 3365, 3364),
     operator(1879, ">>", INT2, INT4, INT2, 1897, 0, 0),
     operator(1885, ">>", INT4, INT4, INT4, 1903, 0, 0),
     operator(1891, ">>", INT8, INT4, INT8, 1909, 0, 0),
@@ -449,8 +435,6 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(1875, "|", INT2, INT2, INT2, 1893, 1875, 0),
     operator(1881, "|", INT4, INT4, INT4, 1899, 1881, 0),
     operator(1887, "|", INT8, INT8, INT8, 1905, 1887, 0),
-    operator(3149, "|", MACADDR, MACADDR, MACADDR, 3146, 0, 0),
-    operator(3370, "|", MACADDR8, MACADDR8, MACADDR8, 4122, 0, 0),
     operator(596, "|/", Oid(0), FLOAT8, FLOAT8, 230, 0, 0),
     operator(349, "||", ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, 378, 0, 0),
     operator(374, "||", ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY, 379, 0, 0),
@@ -467,8 +451,6 @@ pub(super) const OPERATOR_TABLE: &[OperatorRow] = &[
     operator(1877, "~", Oid(0), INT2, INT2, 1895, 0, 0),
     operator(1883, "~", Oid(0), INT4, INT4, 1901, 0, 0),
     operator(1889, "~", Oid(0), INT8, INT8, 1907, 0, 0),
-    operator(3147, "~", Oid(0), MACADDR, MACADDR, 3144, 0, 0),
-    operator(3368, "~", Oid(0), MACADDR8, MACADDR8, 4120, 0, 0),
     operator(1226, "~*", NAME, TEXT, BOOL, 1240, 0, 1227),
     operator(1228, "~*", TEXT, TEXT, BOOL, 1238, 0, 1229),
     operator(1234, "~*", BPCHAR, TEXT, BOOL, 1656, 0, 1235),

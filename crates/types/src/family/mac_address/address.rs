@@ -1,4 +1,4 @@
-//! `macaddr` and `macaddr8`: six or eight bytes, kept as a number whose order is theirs.
+//! The number behind an address: its forms and its bits.
 
 use crate::input_errors::invalid_syntax;
 use mote_common::error::state;
@@ -127,6 +127,19 @@ pub fn manufacturer(address: u64, wide: bool) -> u64 {
 /// The address as part of an IPv6 address.
 pub fn with_seventh_bit(address: u64) -> u64 {
     address | 0x02 << 56
+}
+
+/// Six or eight bytes; six of them are widened if the address is to have eight.
+pub fn receive(bytes: &[u8], wide: bool) -> SqlResult<u64> {
+    let address = bytes.iter().fold(0, |address, byte| address << 8 | *byte as u64);
+    match (wide, bytes.len()) {
+        (false, 6) | (true, 8) => Ok(address),
+        (true, 6) => Ok(widened(address)),
+        _ => Err(SqlError::new(
+            state::PROTOCOL_VIOLATION,
+            "insufficient data left in message",
+        )),
+    }
 }
 
 pub fn write(address: u64, wide: bool, out: &mut Vec<u8>) {
