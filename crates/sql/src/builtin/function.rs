@@ -1,6 +1,6 @@
 //! Signatures of the built-in functions, aggregates and window functions: constants of the binary.
 //!
-//! A [`FunctionId`] is the position in [`FUNCTIONS`]; `exec::functions` keeps a body for each name and checks at start
+//! A [`FunctionId`] is the position in [`FUNCTIONS`]; `executor::functions` keeps a body for each name and checks at start
 //! that none is missing (but see [`SPECIAL_BODIES`]). Families live in `function/*.rs` slices that are concatenated
 //! here; to add a signature, add a line to its family.
 
@@ -53,7 +53,7 @@ pub enum Volatility {
 pub struct FunctionSignature {
     pub oid: Oid,
     pub name: &'static str,
-    /// Name of the body in `exec::functions`: PostgreSQL's prosrc where that names a routine.
+    /// Name of the body in `executor::functions`: PostgreSQL's prosrc where that names a routine.
     pub body: &'static str,
     pub arguments: &'static [Oid],
     /// The last argument's element type repeats.
