@@ -13,15 +13,15 @@ use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
 use mote_engine::{Access, BeginOptions};
 
 use crate::embedded::LocalSession;
-use crate::modify::partition::PartitionTest;
-use crate::query::runtime::{Runtime, Values};
-use crate::row_codec::RowCodec;
 use mote_catalog::catalog_store::Catalog;
 use mote_catalog::catalog_store::stored::{
     StoredConstraintKind, StoredForeignKey, StoredKind, StoredRelation,
 };
 use mote_catalog::database::Database;
 use mote_catalog::write_error;
+use mote_executor::modify::partition::PartitionTest;
+use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::row_codec::RowCodec;
 
 /// Rows that are named for one fault.
 const ROWS_NAMED: usize = 5;

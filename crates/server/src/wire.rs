@@ -15,7 +15,7 @@ use mote_catalog::signals::SessionSignals;
 use mote_common::error::Severity;
 use mote_common::{Lsn, SqlError, SqlResult};
 use mote_engine::{MemoryCharge, SessionMemory};
-use mote_exec::memory;
+use mote_executor::memory;
 use mote_types::ColumnType;
 use mote_types::encoding::{Converter, Encoding};
 

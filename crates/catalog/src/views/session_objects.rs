@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use mote_common::Oid;
+use mote_planner::plan::Plan;
 
 #[derive(Default)]
 pub struct SessionObjects {
@@ -29,4 +30,15 @@ pub struct CursorFacts {
     pub holdable: bool,
     pub binary: bool,
     pub scrollable: bool,
+}
+
+const PG_CURSORS: Oid = Oid(12077);
+const PG_PREPARED_STATEMENTS: Oid = Oid(12095);
+
+/// Whether a plan reads one of the two relations.
+pub fn shows_session_objects(plan: &Plan) -> bool {
+    let shown = [PG_CURSORS, PG_PREPARED_STATEMENTS];
+    plan.relations
+        .iter()
+        .any(|access| shown.contains(&access.relation))
 }

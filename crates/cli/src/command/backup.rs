@@ -225,7 +225,7 @@ fn wall_us() -> i64 {
         .map_or(0, |since| since.as_micros() as i64)
 }
 
-// The server's side, see `mote_exec::functions::backup`.
+// The server's side, see `mote_executor::functions::backup`.
 
 const START: StatementId = StatementId(0);
 const READ: StatementId = StatementId(1);

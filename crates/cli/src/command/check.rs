@@ -14,7 +14,7 @@ use mote_common::env::{Env, real};
 use mote_engine::EngineConfig;
 use mote_engine::check::{Fault, FileReport, check_files, check_indexes};
 use mote_exec::check::{SqlFault, check_rows};
-use mote_exec::index_keys::EVALUATION;
+use mote_executor::index_keys::EVALUATION;
 use serde_json::{Value, json};
 
 use super::backup::is_backup;

@@ -15,7 +15,7 @@ use mote_engine::EngineConfig;
 use mote_engine::backup::{ArchiveConfig, LABEL_PATH};
 use mote_engine::checkpoint::CheckpointConfig;
 use mote_engine::log::LogConfig;
-use mote_exec::index_keys::EVALUATION;
+use mote_executor::index_keys::EVALUATION;
 use mote_server::{AuthMethod, Capacity, Server, ServerConfig, Starting};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

@@ -14,10 +14,10 @@ use mote_grammar::ast::{
 use super::constraint::{self, Added, Origin};
 use super::inherit::{self, has_children, locked_children, locked_inheritors};
 use super::{alter_column, alter_table, schema, trigger};
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredInheritance, StoredRelation,
 };
+use mote_executor::context::StatementContext;
 
 /// What strong changes take on every table below.
 const STRONG: TableLockMode = TableLockMode::AccessExclusive;

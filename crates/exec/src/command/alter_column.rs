@@ -15,12 +15,12 @@ use mote_sql::{RelationExpression, bind_expression_over_relation, bind_written_e
 use mote_types::{ColumnType, Datum, encode_storage, oid};
 
 use super::{constraint, create_table, drop, internal, rebuild, row_checks, schema, sequence, trigger, view};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
-use crate::expr::{Expression, compile};
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraintKind, StoredInheritance, StoredObject, StoredRelation,
 };
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
+use mote_executor::expr::{Expression, compile};
 
 pub(super) fn existing(table: &StoredRelation, name: &str) -> SqlResult<usize> {
     table

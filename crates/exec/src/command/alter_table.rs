@@ -12,10 +12,10 @@ use super::{
     alter_children, alter_column, attach_partition, cluster, constraint, create_table, drop, partition_index,
     rename, row_checks, schema, view,
 };
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 const TAG: CommandTag = CommandTag::Word("ALTER TABLE");
 

@@ -14,8 +14,6 @@ use mote_grammar::ast::{PartitionBound, RelationName, deparse};
 use super::{
     create_partition, drop, inherit, partition, partition_index, row_checks, schema, trigger_clones,
 };
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::partitions::store_bound;
 use mote_catalog::catalog_store::stored::{
@@ -23,6 +21,8 @@ use mote_catalog::catalog_store::stored::{
     StoredRelation,
 };
 use mote_catalog::views::{Facts, partitions};
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 fn wrong_object(message: String) -> SqlError {
     SqlError::new(state::WRONG_OBJECT_TYPE, message)

@@ -7,10 +7,10 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{Cluster, Name, RelationName};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use crate::session::Steps;
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject, StoredRelation};
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 pub(super) fn steps(cluster: &Cluster, text: &str, in_block: bool) -> SqlResult<Steps> {
     for option in &cluster.options {

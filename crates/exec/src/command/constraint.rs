@@ -12,11 +12,11 @@ use mote_types::{ColumnType, can_cast};
 use super::create_index::{self, IndexSpecification};
 use super::index_keys::IndexKeys;
 use super::{internal, routine, schema};
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{
     StoredAction, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredIndexKey,
     StoredInheritance, StoredRelation,
 };
+use mote_executor::context::StatementContext;
 
 /// A foreign key of CREATE TABLE that waits until the table's own keys exist.
 pub(super) struct PendingForeignKey(pub Constraint);

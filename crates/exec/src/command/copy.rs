@@ -29,8 +29,8 @@ use mote_sql::catalog::{CatalogView, Relation};
 pub(super) use insert::Sink;
 
 use super::schema;
-use crate::context::StatementContext;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::StatementContext;
 use options::CopyOptions;
 
 pub(super) fn run(

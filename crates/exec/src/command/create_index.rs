@@ -10,12 +10,12 @@ use mote_types::{ColumnType, KeyEncoding, key_encoding, storage_class};
 
 use super::index_keys::{self, IndexKeys};
 use super::{constraint, create_table, partition_index, schema};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::index_texts;
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// PostgreSQL's limit on the columns of an index.
 const KEY_COLUMNS_MAX: usize = 32;

@@ -7,13 +7,13 @@ use mote_grammar::ast::{ColumnDefinition, Constraint, ConstraintKind, PartitionO
 use mote_types::ColumnType;
 
 use super::{constraint, create_table, partition, partition_index, schema, trigger_clones};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::partitions::store_bound;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredInheritance, StoredObject, StoredPartition,
     StoredRelation,
 };
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// Gives the new table its columns, its checks and its place among the parent's partitions. Answers the parent.
 pub(super) fn place(

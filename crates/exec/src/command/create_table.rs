@@ -15,12 +15,12 @@ use super::constraint::{self, PendingForeignKey};
 use super::{
     create_partition, inherit, internal, like, partition, rewrite, routine, schema, sequence, temporary,
 };
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// PostgreSQL's limit on the columns of a table.
 const COLUMNS_MAX: usize = 1600;

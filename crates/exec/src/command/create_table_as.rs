@@ -7,11 +7,11 @@ use mote_grammar::ast::{CreateTableAs, ParsedStatement, Statement};
 
 use super::copy::Sink;
 use super::{create_table, internal, schema, temporary, view};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
-use crate::query::runtime::{Runtime, Values};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredObject};
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
+use mote_executor::query::runtime::{Runtime, Values};
 
 pub(super) fn run(
     create: &CreateTableAs,

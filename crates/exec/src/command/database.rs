@@ -6,12 +6,12 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::{CreateDatabase, DefinitionOption, DropDatabase, OptionValue, RoleSpecification};
 
 use super::{drop, privileges, schema};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredDatabase, StoredObject, StoredSchema};
 use mote_catalog::prepared_note::PreparedNote;
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// The name space of database names among the reserved ones.
 const DATABASES: Oid = Oid(1262);

@@ -11,12 +11,12 @@ use mote_grammar::ast::{
 use mote_sql::catalog::CatalogView;
 
 use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use crate::session::Steps;
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::catalog_store::{RelationEntry, RoutineEntry};
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// What PostgreSQL calls the objects of a DROP that names more than one.
 pub(super) const SEVERAL: &str = "desired object(s)";

@@ -10,11 +10,11 @@ use mote_grammar::ast::{AlterEnum, CreateEnum, EnumChange, EnumPlace};
 use mote_types::catalog::user::enum_oid;
 
 use super::{schema, user_type};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredLabel, StoredObject, StoredUserType};
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// Between the keys of two values that were made next to each other: forty may be added at the same place.
 const KEY_GAP: i64 = 1 << 40;

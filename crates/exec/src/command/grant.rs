@@ -11,12 +11,12 @@ use mote_sql::access::privilege;
 
 use super::acl::{self, AclKind};
 use super::{privileges, routine, schema};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{
     StoredAcl, StoredKind, StoredObject, StoredRelation, StoredRoutine, StoredSchema,
 };
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 const PRIVILEGE_NOT_GRANTED: SqlState = SqlState::new("01007");
 const PRIVILEGE_NOT_REVOKED: SqlState = SqlState::new("01006");

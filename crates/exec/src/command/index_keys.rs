@@ -22,13 +22,13 @@ use mote_types::signature::OperatorClass;
 use mote_types::{ColumnType, oid};
 
 use super::internal;
-use crate::context::StatementContext;
-use crate::expr::compile;
-use crate::index_keys::EVALUATION;
-use crate::query::runtime::{Runtime, Values};
 use mote_catalog::catalog_store::index_texts::{self, BoundIndex, fix_literals, key_type, stored_text};
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredIndexKey, StoredRelation};
 use mote_catalog::views::builtin;
+use mote_executor::context::StatementContext;
+use mote_executor::expr::compile;
+use mote_executor::index_keys::EVALUATION;
+use mote_executor::query::runtime::{Runtime, Values};
 
 /// Names that every table has columns by, though no index can be over them.
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];

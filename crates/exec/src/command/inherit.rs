@@ -12,12 +12,12 @@ use mote_grammar::ast::RelationName;
 use mote_types::ColumnType;
 
 use super::schema;
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject,
     StoredRelation,
 };
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// What [`take_over`] has found, for the columns that the statement defines besides.
 #[derive(Default)]

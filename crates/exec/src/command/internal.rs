@@ -15,10 +15,10 @@ use mote_sql::access::RelationLock;
 use mote_types::Datum;
 
 use super::{privileges, schema};
-use crate::context::StatementContext;
-use crate::query::{Execution, Program};
-use crate::session::planning::PlanningRounds;
-use crate::session::{SessionState, UtilityParameters};
+use mote_executor::context::StatementContext;
+use mote_executor::context::{SessionState, UtilityParameters};
+use mote_executor::plans::planning::PlanningRounds;
+use mote_executor::query::{Execution, Program};
 
 /// Takes the rows of a query, with the context to hand them on.
 pub(super) type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;
@@ -120,7 +120,7 @@ fn plan_with(
     let restricts_views = context.session.settings.effective.restricts_views;
     context.host.on_large_stack(&mut || {
         let settings = PlanSettings {
-            folder: Some(&crate::expr::FOLDER),
+            folder: Some(&mote_executor::expr::FOLDER),
             text,
             names: None,
             restricts_views,

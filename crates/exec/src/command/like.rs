@@ -9,11 +9,11 @@ use mote_types::ColumnType;
 use super::create_index::{self, IndexSpecification};
 use super::inherit::Inherited;
 use super::{index_keys, internal, privileges, rewrite, schema, sequence};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 fn source(copied: &TableLike, context: &mut StatementContext<'_>) -> SqlResult<StoredRelation> {
     let entry = schema::find_relation(&copied.table, context)?

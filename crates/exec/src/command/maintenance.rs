@@ -8,10 +8,10 @@ use mote_grammar::ast::Lock;
 use mote_sql::access::privilege;
 
 use super::{privileges, schema};
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::StoredKind;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::StatementContext;
 
 pub(super) fn checkpoint(context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if !context.session.identity().superuser {

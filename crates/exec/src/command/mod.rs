@@ -64,10 +64,10 @@ use mote_grammar::ast::{DefinitionOption, Discard, OptionValue, Statement};
 use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, oid};
 
-use crate::context::StatementContext;
 use crate::session::{BodyContext, Session, Steps};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::StatementContext;
 
 /// Statements that act on the session itself rather than within its transaction. None: not one of them.
 pub(crate) fn run_on_session(

@@ -3,9 +3,9 @@
 use mote_common::SqlResult;
 use mote_grammar::ast::{Notify, Unlisten};
 
-use crate::context::StatementContext;
-use crate::session::Interest;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::StatementContext;
+use mote_executor::context::notifications::Interest;
 
 pub(super) fn listen(channel: &str, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     want(Interest::Listen(channel.to_string()), context);

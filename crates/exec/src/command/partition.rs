@@ -20,17 +20,17 @@ use mote_sql::{RelationExpression, bind_partition_value, bind_written_expression
 use mote_types::{ColumnType, Datum};
 
 use super::{internal, schema};
-use crate::context::StatementContext;
-use crate::expr::compile;
-use crate::modify::partition::{KeyExpressions, PartitionTest};
-use crate::query::runtime::{Runtime, Values};
-use crate::row_codec::RowCodec;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::partitions::describe_plain;
 use mote_catalog::catalog_store::stored::{
     StoredPartitionKey, StoredPartitioning, StoredRelation, StoredStrategy,
 };
 use mote_catalog::views::partition_text;
+use mote_executor::context::StatementContext;
+use mote_executor::expr::compile;
+use mote_executor::modify::partition::{KeyExpressions, PartitionTest};
+use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::row_codec::RowCodec;
 
 const KEYS_MAX: usize = 32;
 const INVALID: SqlState = state::INVALID_OBJECT_DEFINITION;

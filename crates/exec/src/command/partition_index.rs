@@ -11,11 +11,11 @@ use mote_grammar::ast::AlterTableCommand;
 use super::create_index::{self, IndexSpecification};
 use super::index_keys::{self, IndexKeys};
 use super::schema;
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{
     StoredConstraint, StoredConstraintKind, StoredIndex, StoredInheritance, StoredObject, StoredRelation,
 };
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// A unique key of a partitioned table must name all columns of the partition key: each partition looks after its own
 /// rows only.

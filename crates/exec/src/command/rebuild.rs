@@ -14,11 +14,11 @@ use mote_types::Datum;
 use super::copy::Sink;
 use super::create_index::{self, IndexSpecification, Writers};
 use super::{create_table, index_keys, internal, schema};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
-use crate::expr::Expression;
-use crate::query::runtime::{Runtime, Values};
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredIndex, StoredObject, StoredRelation};
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
+use mote_executor::expr::Expression;
+use mote_executor::query::runtime::{Runtime, Values};
 
 /// Rewrites `old`, which stands in the catalog, as `new`. Columns named in `conversions` take the value of an expression
 /// over the old row; other columns keep theirs, and those that `old` does not have get their defaults.

@@ -12,11 +12,11 @@ use mote_grammar::ast::{QualifiedName, Reindex, ReindexTarget, RelationName};
 
 use super::create_index::Writers;
 use super::{drop, flag, privileges, rebuild, refuse_block, schema, unrecognized_option};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use crate::session::Steps;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{StoredIndex, StoredObject, StoredRelation};
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 #[derive(Clone, Copy, Default)]
 struct Options {

@@ -14,10 +14,10 @@ use super::{
     drop, index_keys, inherit, internal, privileges, rewrite, role, routine, schema, sequence, trigger,
     user_type, view,
 };
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 pub(super) fn run(rename: &Rename, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if routine::is_routine(rename.kind) {

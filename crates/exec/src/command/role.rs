@@ -8,13 +8,13 @@ use mote_grammar::ast::{
 };
 
 use super::{drop as drop_object, grant, routine, schema};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredObject, StoredRole, StoredSchema};
 use mote_catalog::settings;
 use mote_catalog::settings::Settings;
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// The name space of role names among the reserved ones: roles belong to no schema.
 const ROLES: Oid = Oid(1260);

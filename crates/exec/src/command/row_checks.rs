@@ -8,15 +8,15 @@ use mote_grammar::ast::deparse;
 use mote_types::{ColumnType, Datum};
 
 use super::{internal, schema};
-use crate::context::StatementContext;
-use crate::expr::compile;
-use crate::modify::full_text;
-use crate::query::runtime::{Runtime, Values};
-use crate::row_codec::RowCodec;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredConstraint, StoredConstraintKind, StoredForeignKey, StoredIndex, StoredRelation,
 };
 use mote_catalog::views::text::expression_key;
+use mote_executor::context::StatementContext;
+use mote_executor::expr::compile;
+use mote_executor::modify::full_text;
+use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::row_codec::RowCodec;
 
 /// An error if the table has any row.
 pub(super) fn refuse_rows(

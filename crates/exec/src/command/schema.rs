@@ -10,9 +10,6 @@ use mote_sql::access::privilege;
 use mote_sql::catalog::CatalogView;
 
 use super::{privileges, schema_elements};
-use crate::catalog_change::object_locks;
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredKind, StoredObject, StoredOnCommit, StoredRelation, StoredSchema,
@@ -21,6 +18,9 @@ use mote_catalog::catalog_store::{PG_TEMP, RelationEntry, sequence_lock};
 use mote_catalog::system_schemas::is_system_schema;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
+use mote_executor::catalog_change::object_locks;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// Stands for a schema as a whole among its names: no object has this one.
 const IN_USE: &str = "\0";

@@ -8,8 +8,8 @@ use mote_common::{Oid, SqlError, SqlResult, SqlState};
 use mote_engine::Access;
 use mote_grammar::ast::{RelationName, Statement, deparse};
 
-use crate::context::StatementContext;
 use crate::routine::call;
+use mote_executor::context::StatementContext;
 
 const INVALID_SCHEMA_DEFINITION: SqlState = SqlState::new("42P15");
 

@@ -12,14 +12,14 @@ use mote_grammar::ast::{
 use mote_types::{ColumnType, oid};
 
 use super::schema;
-use crate::catalog_change::write;
-use crate::context::StatementContext;
-use crate::expr::ask_sequence;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation, StoredSequence,
 };
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
+use mote_executor::expr::ask_sequence;
 
 /// Options as written; the outer `None` is "not written".
 #[derive(Default)]

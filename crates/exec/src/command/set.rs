@@ -8,12 +8,12 @@ use mote_types::Datum;
 use mote_types::datetime::parse_time_zone;
 
 use super::text_column;
-use crate::context::StatementContext;
 use crate::session::Session;
 use mote_catalog::host::Host;
 use mote_catalog::settings::is_identity;
 use mote_catalog::settings::{self, SETTINGS, Settings};
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::StatementContext;
 
 pub(super) fn set(session: &mut Session, set: &SetVariable, host: &mut dyn Host) -> SqlResult<CommandTag> {
     let reset = CommandTag::Word("RESET");

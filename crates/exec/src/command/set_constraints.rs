@@ -6,9 +6,9 @@ use mote_grammar::ast::{RelationName, SetConstraints};
 use mote_sql::catalog::CatalogView;
 
 use super::schema;
-use crate::context::StatementContext;
-use crate::modify::after;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::StatementContext;
+use mote_executor::modify::after;
 
 const NAME: &str = "SET CONSTRAINTS";
 

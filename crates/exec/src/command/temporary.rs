@@ -6,9 +6,9 @@ use mote_engine::TableLockMode;
 use mote_grammar::ast::OnCommit;
 
 use super::{drop, schema, truncate};
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{StoredKind, StoredOnCommit, StoredRelation};
+use mote_executor::context::StatementContext;
 
 /// What ON COMMIT says, which is for temporary tables only.
 pub(super) fn on_commit(written: OnCommit, table: &StoredRelation) -> SqlResult<StoredOnCommit> {

@@ -19,7 +19,7 @@ pub(crate) fn database() -> Arc<Database> {
         env,
         config,
         &InitialNames::default(),
-        &crate::index_keys::EVALUATION,
+        &mote_executor::index_keys::EVALUATION,
     )
     .expect("a new database opens in memory")
 }

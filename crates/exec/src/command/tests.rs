@@ -187,7 +187,7 @@ fn definitions_survive_a_restart() {
             env(disk, 7).0,
             config,
             &Default::default(),
-            &crate::index_keys::EVALUATION,
+            &mote_executor::index_keys::EVALUATION,
         )
         .expect("opens")
     };

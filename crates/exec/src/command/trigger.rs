@@ -15,14 +15,14 @@ use mote_sql::{TriggerCondition, bind_trigger_condition, trigger_condition_colum
 use mote_types::oid;
 
 use super::{internal, privileges, schema, trigger_clones};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{
     StoredConstraintKind, StoredConstraintTrigger, StoredKind, StoredObject, StoredRelation, StoredTiming,
     StoredTrigger,
 };
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 pub(super) fn create(create: &CreateTrigger, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     if create.or_replace && create.constraint {

@@ -10,8 +10,8 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::TableLockMode;
 
 use super::{inherit, partition_index, schema};
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{StoredConstraintTrigger, StoredRelation, StoredTrigger};
+use mote_executor::context::StatementContext;
 
 fn lost() -> SqlError {
     SqlError::internal("a partitioned table and its partitions are in the catalog")

@@ -8,15 +8,15 @@ use mote_sql::access::privilege;
 use mote_sql::bind_truncate_triggers;
 
 use super::{inherit, internal, privileges, schema, sequence};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
-use crate::modify::after;
-use crate::modify::trigger::{Stage, StatementTriggers};
-use crate::query::runtime::{Runtime, Values};
-use crate::routine::TriggerOperation;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
+use mote_executor::context::calls::TriggerOperation;
+use mote_executor::modify::after;
+use mote_executor::modify::trigger::{Stage, StatementTriggers};
+use mote_executor::query::runtime::{Runtime, Values};
 
 const TAG: CommandTag = CommandTag::Word("TRUNCATE TABLE");
 

@@ -20,12 +20,12 @@ use mote_types::{ColumnType, Datum, format_type, type_by_name};
 
 use super::routine::{Dependent, Search};
 use super::{acl, drop as drop_object, internal, privileges, routine, schema, view};
-use crate::catalog_change::object_locks;
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
 use mote_catalog::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::object_locks;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 const ALTER_TYPE: CommandTag = CommandTag::Word("ALTER TYPE");
 

@@ -7,10 +7,10 @@ use mote_engine::{TableLockMode, WaitPolicy};
 use mote_grammar::ast::{Name, Vacuum, VacuumTable};
 
 use super::{flag, privileges, refuse_block, schema, unrecognized_option};
-use crate::context::StatementContext;
 use crate::session::Steps;
 use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::StoredKind;
+use mote_executor::context::StatementContext;
 
 #[derive(Clone, Copy, Default)]
 struct Options {

@@ -18,13 +18,13 @@ use mote_sql::catalog::CatalogView;
 use mote_types::oid;
 
 use super::{internal, rewrite, routine, schema, temporary};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{
     StoredColumn, StoredInheritance, StoredKind, StoredObject, StoredRelation,
 };
 use mote_catalog::catalog_store::{RelationEntry, SessionCatalog};
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 const TAG: CommandTag = CommandTag::Word("CREATE VIEW");
 

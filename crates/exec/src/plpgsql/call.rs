@@ -12,12 +12,13 @@ use super::code::*;
 use super::expression::Expression;
 use super::frame::Frame;
 use crate::command;
-use crate::context::StatementContext;
-use crate::expr::compile;
-use crate::query::runtime::Runtime;
-use crate::routine::{self, Returned, RoutineCall, nested};
+use crate::routine::{self, nested};
 use crate::session::BodyContext;
 use mote_catalog::privileges;
+use mote_executor::context::StatementContext;
+use mote_executor::context::calls::{Returned, RoutineCall};
+use mote_executor::expr::compile;
+use mote_executor::query::runtime::Runtime;
 
 impl<'c> Frame<'c> {
     pub fn call(&mut self, expression: &'c Expression, body: &mut BodyContext<'_, '_>) -> SqlResult<()> {

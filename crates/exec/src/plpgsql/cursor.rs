@@ -1,5 +1,6 @@
 //! Cursors of a body: portals of the session, so that a client can fetch from what a function opened.
 
+use crate::session::holdings::Holdings;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -12,13 +13,13 @@ use super::compile::REFCURSOR;
 use super::expression::{Expression, row_type};
 use super::frame::{Frame, NULL_NOT_ALLOWED};
 use super::query::{check_returns_rows, failed};
-use crate::context::StatementContext;
 use crate::routine::nested;
 use crate::session::cursor::{collect, fetch_from, require_cursor};
+use mote_executor::context::StatementContext;
 
 /// A loop reads from this cursor from now on.
 pub fn pin(name: &str, context: &mut StatementContext<'_>) {
-    let portal = context.session.portals.get_mut(name);
+    let portal = Holdings::of(context.calls).portals.get_mut(name);
     if let Some(cursor) = portal.and_then(|portal| portal.cursor.as_mut()) {
         cursor.pinned = true;
     }
@@ -110,7 +111,7 @@ impl<'c> Frame<'c> {
                     context,
                 );
                 let portal = portal.map_err(|error| failed(&computed.text, error))?;
-                context.session.portals.put(name, portal);
+                Holdings::of(context.calls).portals.put(name, portal);
                 Ok(())
             }
         }
@@ -128,7 +129,7 @@ impl<'c> Frame<'c> {
         let parameters = self.parameters(&planned);
         let portal = nested::open_portal(&planned.statement, parameters, self.volatile, scroll, context);
         let portal = portal.map_err(|error| query.failed(error))?;
-        context.session.portals.put(name, portal);
+        Holdings::of(context.calls).portals.put(name, portal);
         Ok(())
     }
 
@@ -141,12 +142,12 @@ impl<'c> Frame<'c> {
         let name = match self.value(cursor).as_str() {
             Some(name) => name.to_string(),
             None => {
-                let name = context.session.portals.new_name();
+                let name = Holdings::of(context.calls).portals.new_name();
                 self.assign_variable(cursor, Datum::from(name.as_str()), REFCURSOR, context)?;
                 name
             }
         };
-        if context.session.portals.contains(&name) {
+        if Holdings::of(context.calls).portals.contains(&name) {
             let message = format!("cursor \"{name}\" already in use");
             return Err(SqlError::new(state::DUPLICATE_CURSOR, message));
         }
@@ -171,7 +172,7 @@ impl<'c> Frame<'c> {
         context: &mut StatementContext<'_>,
     ) -> SqlResult<()> {
         let name = self.cursor_name(cursor)?;
-        require_cursor(context.session, &name)?;
+        require_cursor(Holdings::seen(context.calls), &name)?;
         let (direction, count) = self.direction(direction, context)?;
         let fetch = Fetch {
             direction,
@@ -196,8 +197,8 @@ impl<'c> Frame<'c> {
     }
 
     fn cursor_row(&self, name: &str, context: &StatementContext<'_>) -> SqlResult<Arc<RowType>> {
-        require_cursor(context.session, name)?;
-        let portal = context.session.portals.get(name);
+        require_cursor(Holdings::seen(context.calls), name)?;
+        let portal = Holdings::seen(context.calls).portals.get(name);
         Ok(portal.map_or_else(Arc::default, |portal| row_type(&portal.plan.plan.output)))
     }
 
@@ -255,8 +256,8 @@ impl<'c> Frame<'c> {
     }
 
     pub fn close_named(&mut self, name: &str, context: &mut StatementContext<'_>) -> SqlResult<()> {
-        require_cursor(context.session, name)?;
-        context.session.portals.take(name);
+        require_cursor(Holdings::seen(context.calls), name)?;
+        Holdings::of(context.calls).portals.take(name);
         Ok(())
     }
 }

@@ -19,10 +19,10 @@ use parking_lot::Mutex;
 
 use super::code::VariableId;
 use super::names::{Names, Scope};
-use crate::context::StatementContext;
-use crate::expr;
 use crate::routine::nested;
-use crate::session::portal::CachedPlan;
+use mote_executor::context::StatementContext;
+use mote_executor::expr;
+use mote_executor::plans::CachedPlan;
 
 pub struct Expression {
     fragment: Fragment,

@@ -14,11 +14,11 @@ use super::code::*;
 use super::expression::{Expression, Form, Planned};
 use super::loops;
 use super::names::{Names, field_of, no_field};
-use crate::context::StatementContext;
-use crate::expr;
-use crate::query::runtime::{Runtime, Values};
 use crate::routine::nested;
-use crate::session::portal::Prepared;
+use mote_executor::context::StatementContext;
+use mote_executor::expr;
+use mote_executor::plans::Prepared;
+use mote_executor::query::runtime::{Runtime, Values};
 
 pub const NULL_NOT_ALLOWED: SqlState = state::NULL_VALUE_NOT_ALLOWED;
 

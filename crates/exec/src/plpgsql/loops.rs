@@ -1,5 +1,6 @@
 //! Loops: over conditions, integers, rows, cursors and arrays.
 
+use crate::session::holdings::Holdings;
 use std::collections::VecDeque;
 
 use mote_common::error::state;
@@ -12,8 +13,8 @@ use super::expression::Expression;
 use super::frame::{Frame, NULL_NOT_ALLOWED};
 use super::query::LoopRows;
 use super::run::Flow;
-use crate::context::StatementContext;
 use crate::session::BodyContext;
+use mote_executor::context::StatementContext;
 
 /// Rows that a loop takes from its query at first, and then at a time.
 pub const ROWS_AT_FIRST: u64 = 10;
@@ -210,7 +211,7 @@ impl<'c> Frame<'c> {
             true => self.close_named(&name, context),
             false => {
                 // One that a procedure's COMMIT held would outlive the failure.
-                context.session.portals.take(&name);
+                Holdings::of(context.calls).portals.take(&name);
                 Ok(())
             }
         });

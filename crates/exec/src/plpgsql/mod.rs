@@ -25,6 +25,7 @@ mod returning;
 mod run;
 mod trigger;
 
+use crate::session::holdings::Holdings;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -35,12 +36,13 @@ use mote_sql::catalog::{CatalogView, Relation};
 use mote_sql::routine::{Routine, RoutineKind, RoutineType};
 use mote_types::{ColumnType, Datum, RowType, format_type, oid};
 
-use crate::context::StatementContext;
-use crate::routine::{CompiledKey, Language, Returned, RoutineCall, TriggerCall};
+use crate::routine::{CompiledKey, Language};
 use crate::session::BodyContext;
 use code::{Code, Returns, VariableKind};
 use compile::{Argument, Source, row_type};
 use frame::{Frame, record};
+use mote_executor::context::StatementContext;
+use mote_executor::context::calls::{Returned, RoutineCall, TriggerCall};
 
 pub struct PlPgSql;
 
@@ -141,7 +143,7 @@ fn code_of(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlRes
             .trigger
             .map(|trigger| (trigger.relation.oid, trigger.relation.version)),
     };
-    let known = context.session.routines.compiled::<Code>(&key);
+    let known = Holdings::of(context.calls).routines.compiled::<Code>(&key);
     if let Some(code) = known.filter(|code| is_current(code, &context.session.catalog)) {
         return Ok(code);
     }
@@ -149,7 +151,7 @@ fn code_of(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> SqlRes
     let code = compiled(&source, false, context);
     let code = code.map_err(|error| place::in_statement(error, &routine.name, &routine.body, None))?;
     let code = Arc::new(code);
-    context.session.routines.keep(key, code.clone());
+    Holdings::of(context.calls).routines.keep(key, code.clone());
     Ok(code)
 }
 

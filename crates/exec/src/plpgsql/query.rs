@@ -1,5 +1,6 @@
 //! Statements of SQL inside of a body: with INTO, for their effect, computed, and as the source of rows.
 
+use crate::session::holdings::Holdings;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -13,10 +14,10 @@ use super::expression::{Expression, row_type};
 use super::frame::Frame;
 use super::names::Using;
 use crate::command;
-use crate::context::StatementContext;
 use crate::routine::nested;
-use crate::session::portal::CachedPlan;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::StatementContext;
+use mote_executor::plans::CachedPlan;
 
 const NO_DATA_FOUND: SqlState = SqlState::new("P0002");
 const TOO_MANY_ROWS: SqlState = SqlState::new("P0003");
@@ -69,20 +70,20 @@ impl LoopRows {
         rows: &mut VecDeque<Vec<Datum>>,
         context: &mut StatementContext<'_>,
     ) -> SqlResult<bool> {
-        let running = context.session.routines.loops[self.number].take();
+        let running = Holdings::of(context.calls).routines.loops[self.number].take();
         let mut running = running.ok_or_else(|| SqlError::internal("a loop's query is read twice"))?;
         let done = running.fetch(count, context, &mut |_, row| {
             rows.push_back(row.to_vec());
             Ok(())
         });
-        context.session.routines.loops[self.number] = Some(running);
+        Holdings::of(context.calls).routines.loops[self.number] = Some(running);
         Ok(done?.finished)
     }
 
     /// The loop is over; `whole` where no error ended it.
     pub fn close(self, whole: bool, context: &mut StatementContext<'_>) {
-        let running = context.session.routines.loops.pop().flatten();
-        debug_assert_eq!(context.session.routines.loops.len(), self.number);
+        let running = Holdings::of(context.calls).routines.loops.pop().flatten();
+        debug_assert_eq!(Holdings::of(context.calls).routines.loops.len(), self.number);
         if let Some(running) = running.filter(|_| whole) {
             running.close(context);
         }
@@ -368,7 +369,7 @@ impl<'c> Frame<'c> {
 
     pub fn open_loop(&mut self, query: &'c Query, context: &mut StatementContext<'_>) -> SqlResult<LoopRows> {
         let Rows { running, row } = self.open_query(query, context)?;
-        let loops = &mut context.session.routines.loops;
+        let loops = &mut Holdings::of(context.calls).routines.loops;
         loops.push(Some(running));
         Ok(LoopRows {
             number: loops.len() - 1,

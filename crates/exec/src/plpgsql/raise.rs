@@ -8,7 +8,7 @@ use mote_types::{ColumnType, Datum};
 use super::code::*;
 use super::conditions;
 use super::frame::{Frame, NULL_NOT_ALLOWED};
-use crate::context::StatementContext;
+use mote_executor::context::StatementContext;
 
 const NOT_IN_A_HANDLER: SqlState = SqlState::new("0Z002");
 

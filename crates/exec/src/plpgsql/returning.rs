@@ -11,9 +11,9 @@ use super::code::*;
 use super::expression::Expression;
 use super::frame::{Frame, record};
 use super::loops::ROWS_AT_A_TIME;
-use crate::context::StatementContext;
-use crate::memory::KeptRows;
 use crate::routine::keep_row;
+use mote_executor::context::StatementContext;
+use mote_executor::memory::KeptRows;
 
 /// What was returned so far.
 pub struct Collected {

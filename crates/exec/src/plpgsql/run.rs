@@ -8,8 +8,9 @@ use mote_types::{ColumnType, Datum};
 use super::code::*;
 use super::conditions;
 use super::frame::Frame;
-use crate::context::StatementContext;
 use crate::session::BodyContext;
+use crate::session::holdings::Holdings;
+use mote_executor::context::StatementContext;
 
 /// Where to go after a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -330,10 +331,10 @@ impl Subtransaction {
     fn roll_back(self, context: &mut StatementContext<'_>) -> SqlResult<()> {
         context.transaction.rollback_to(self.id);
         context.transaction.release(self.id);
-        let session = &mut *context.session;
-        session
+        Holdings::of(context.calls)
             .portals
             .retain(|portal| portal.savepoint_depth < self.depth);
+        let session = &mut *context.session;
         let reported = session.roll_back_savepoints(self.depth)?;
         session.release_savepoints(self.depth - 1);
         session.settings_changed();

@@ -2,7 +2,7 @@
 
 use mote_types::{ColumnType, Datum, oid};
 
-use crate::routine::{TriggerCall, TriggerOperation, TriggerTiming};
+use mote_executor::context::calls::{TriggerCall, TriggerOperation, TriggerTiming};
 
 /// The variables besides NEW and OLD.
 pub const NAMES: &[(&str, ColumnType)] = &[

@@ -1,15 +1,17 @@
 //! What surrounds a body: depth, identity, settings, the caller's snapshot; all put back whatever happens inside.
 
+use crate::session::holdings::Holdings;
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_engine::Snapshot;
 use mote_sql::routine::Routine;
 
+use super::language;
 use super::state::{check_stack, stack_position};
-use super::{Returned, RoutineCall, language};
-use crate::context::StatementContext;
 use crate::session::BodyContext;
+use mote_executor::context::StatementContext;
+use mote_executor::context::calls::{Returned, RoutineCall};
 
 /// Runs a routine for a caller whose own statement reads through `snapshot`. EXECUTE has been checked.
 pub fn call(
@@ -73,12 +75,12 @@ fn alone<T>(
 /// One body more within the session; true for the outermost.
 fn enter(context: &mut StatementContext<'_>) -> SqlResult<bool> {
     context.burn(1)?;
-    let outermost = context.session.routines.stack_base == 0;
+    let outermost = Holdings::of(context.calls).routines.stack_base == 0;
     if outermost {
-        context.session.routines.stack_base = stack_position();
+        Holdings::of(context.calls).routines.stack_base = stack_position();
     } else {
         let limit = context.host.routine_stack_bytes();
-        check_stack(context.session.routines.stack_base, limit)?;
+        check_stack(Holdings::of(context.calls).routines.stack_base, limit)?;
     }
     Ok(outermost)
 }
@@ -94,7 +96,7 @@ fn within<T>(
     let result = work(context);
     context.transaction.resume_statement(suspended);
     if outermost {
-        context.session.routines.stack_base = 0;
+        Holdings::of(context.calls).routines.stack_base = 0;
     }
     result
 }

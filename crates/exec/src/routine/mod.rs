@@ -5,7 +5,8 @@
 //! languages are made of), `sql_language`; PL/pgSQL lives in `crate::plpgsql`.
 //!
 //! Promises
-//!  1. Whoever calls (an expression, a function in FROM, CALL, DO, a trigger) gives a [`RoutineCall`] and gets [`Returned`];
+//!  1. Whoever calls (an expression, a function in FROM, CALL, DO, a trigger) gives a [`RoutineCall`] and gets [`Returned`]
+//!     (`mote_executor::context::calls`);
 //!     who runs a body implements [`Language`] and knows neither plans nor operators of the caller.
 //!  2. Statements inside a body are planned, cached, locked and waited for as any other (`nested`).
 //!  3. Whatever a body does to the session's identity, settings and current snapshot is put back when it ends.
@@ -23,78 +24,17 @@ use std::sync::Arc;
 
 use mote_common::error::state as sqlstate;
 use mote_common::{Oid, SqlError, SqlResult};
-use mote_sql::catalog::Relation;
 use mote_sql::routine::Routine;
-use mote_types::{ColumnType, Datum, oid};
+use mote_types::{ColumnType, oid};
 
-use crate::context::StatementContext;
-use crate::memory::KeptRows;
 use crate::session::BodyContext;
 pub use call::{call, call_procedure, run_block, validate};
+use mote_executor::context::StatementContext;
+use mote_executor::context::calls::{Returned, RoutineCall};
 pub use result::keep_row;
 pub use state::{CompiledKey, RoutineState};
 
-/// One call of a routine: what a language needs to run the body.
-pub struct RoutineCall<'a> {
-    pub routine: &'a Arc<Routine>,
-    /// One per input argument (IN, INOUT, VARIADIC as an array), of the types below. A strict function is never called
-    /// with a null.
-    pub arguments: &'a [Datum],
-    /// Actual types: polymorphic ones resolved. Part of the key of whatever a language caches.
-    pub types: &'a [ColumnType],
-    /// The actual type of the result (of one row, for a set).
-    pub result: ColumnType,
-    /// The columns of one row where `result` is a record and they are known: OUT and TABLE arguments, the relation's
-    /// columns, or the caller's column definition list. None: whatever row the body makes.
-    pub columns: Option<&'a [(String, ColumnType)]>,
-    /// Set for trigger functions.
-    pub trigger: Option<&'a TriggerCall<'a>>,
-}
-
-/// What a body gave back.
-pub enum Returned {
-    /// One value: a scalar, a record (`Datum::Record`) where the result is one; Null for void.
-    Value(Datum),
-    /// The rows of a set-returning function, all of them: each has `columns.len()` values, or one where there are no
-    /// columns (a scalar, or a record that nobody described).
-    Rows(KeptRows),
-    /// What a trigger function returns: the row to go on with; None is NULL (a BEFORE ROW trigger skips the row).
-    Trigger(Option<Vec<Datum>>),
-}
-
-/// What a trigger function may ask about why it runs. Rows are by attribute position, dropped columns included (Null).
-pub struct TriggerCall<'a> {
-    pub name: &'a str,
-    pub oid: Oid,
-    pub timing: TriggerTiming,
-    pub operation: TriggerOperation,
-    pub for_each_row: bool,
-    pub relation: &'a Arc<Relation>,
-    /// TG_ARGV.
-    pub arguments: &'a [String],
-    pub old: Option<&'a [Datum]>,
-    pub new: Option<&'a [Datum]>,
-    /// REFERENCING OLD TABLE AS / NEW TABLE AS: name and rows.
-    pub old_table: Option<(&'a str, &'a [Vec<Datum>])>,
-    pub new_table: Option<(&'a str, &'a [Vec<Datum>])>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TriggerTiming {
-    Before,
-    After,
-    InsteadOf,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TriggerOperation {
-    Insert,
-    Update,
-    Delete,
-    Truncate,
-}
-
-/// A language of routines. Implementations hold no state; what they compile goes into `SessionState::routines`.
+/// A language of routines. Implementations hold no state; what they compile goes into `Holdings::routines`.
 pub trait Language: Sync {
     /// CREATE FUNCTION, unless check_function_bodies is off: refuses what can be refused before the first call.
     fn validate(&self, routine: &Arc<Routine>, context: &mut StatementContext<'_>) -> SqlResult<()>;

@@ -6,6 +6,7 @@
 //!
 //! Leaves out: transaction control (`session::procedure`) and statements that act on the session itself (0A000 by name).
 
+use crate::session::holdings::Holdings;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -23,18 +24,19 @@ use parking_lot::Mutex;
 
 use super::keep_row;
 use crate::command;
-use crate::context::StatementContext;
-use crate::memory::Kept;
-use crate::query::Execution;
-use crate::query::runtime::Emit;
 use crate::session::cursor::Cursor;
-use crate::session::partition_locks::PartitionLocks;
-use crate::session::planning::{PlanningRounds, parse_text};
-use crate::session::portal::{CachedPlan, Portal, PortalState, Prepared};
+use crate::session::portal::{Portal, PortalState};
 use crate::session::procedure::loop_writes;
 use crate::session::run::{modifies, query_tag};
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::{self, read_only_error};
+use mote_executor::context::StatementContext;
+use mote_executor::memory::Kept;
+use mote_executor::plans::partition_locks::PartitionLocks;
+use mote_executor::plans::planning::{PlanningRounds, parse_text};
+use mote_executor::plans::{CachedPlan, Prepared};
+use mote_executor::query::Execution;
+use mote_executor::query::runtime::Emit;
 
 /// A statement of a body, planned when it is first run.
 pub struct Statement {
@@ -243,7 +245,7 @@ fn start(
         .program
         .as_ref()
         .ok_or_else(|| SqlError::internal("a query without a program"))?;
-    let spare = &mut context.session.spare;
+    let spare = &mut Holdings::of(context.calls).spare;
     let mut execution = match spare.iter().rposition(|e| Arc::ptr_eq(e.program(), program)) {
         Some(at) => spare.swap_remove(at),
         None => Box::new(Execution::new(program.clone())),
@@ -331,7 +333,7 @@ impl Running {
     /// Keeps the operators for the next run of the same statement.
     pub fn close(mut self, context: &mut StatementContext<'_>) {
         if let Some(execution) = self.execution.take() {
-            context.session.keep(execution);
+            Holdings::of(context.calls).keep(execution);
         }
     }
 }

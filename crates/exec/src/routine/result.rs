@@ -7,11 +7,11 @@ use mote_common::{SqlError, SqlResult};
 use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum, Record, RowType, oid};
 
-use super::RoutineCall;
-use crate::context::StatementContext;
-use crate::expr::{Expression, compile};
-use crate::memory::{Kept, row_bytes};
-use crate::query::runtime::{Runtime, Values};
+use mote_executor::context::StatementContext;
+use mote_executor::context::calls::RoutineCall;
+use mote_executor::expr::{Expression, compile};
+use mote_executor::memory::{Kept, row_bytes};
+use mote_executor::query::runtime::{Runtime, Values};
 
 /// How a row of the last statement becomes a row of the result.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 //! Promises: parameters go by number and by name, columns first; the result is what the last statement yields,
 //! converted by assignment; errors carry CONTEXT as PostgreSQL's do. Leaves out: inlining.
 
+use crate::session::holdings::Holdings;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -21,11 +22,12 @@ use parking_lot::Mutex;
 use super::nested::{self, Statement};
 use super::result::Conversion;
 use super::state::CompiledKey;
-use super::{Language, Returned, RoutineCall, is_polymorphic};
-use crate::context::StatementContext;
-use crate::memory::KeptRows;
+use super::{Language, is_polymorphic};
 use crate::session::BodyContext;
-use crate::session::portal::CachedPlan;
+use mote_executor::context::StatementContext;
+use mote_executor::context::calls::{Returned, RoutineCall};
+use mote_executor::memory::KeptRows;
+use mote_executor::plans::CachedPlan;
 
 pub(super) struct Sql;
 
@@ -204,7 +206,7 @@ fn compiled_for(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> S
         types: call.types.into(),
         relation: None,
     };
-    if let Some(compiled) = context.session.routines.compiled::<Compiled>(&key) {
+    if let Some(compiled) = Holdings::of(context.calls).routines.compiled::<Compiled>(&key) {
         return Ok(compiled);
     }
     let compiled = Arc::new(compile(call.routine, call.types, context)?);
@@ -212,7 +214,7 @@ fn compiled_for(call: &RoutineCall<'_>, context: &mut StatementContext<'_>) -> S
         refuse_transaction_control(&statement.parsed.statement)?;
         nested::check_allowed(&statement.parsed.statement, call.routine.volatility)?;
     }
-    context.session.routines.keep(key, compiled.clone());
+    Holdings::of(context.calls).routines.keep(key, compiled.clone());
     Ok(compiled)
 }
 

@@ -18,15 +18,16 @@ use mote_planner::plan::{OutputColumn, PlanBody, QueryPlan};
 use mote_sql::access::Command;
 use mote_types::Datum;
 
+use super::holdings::Holdings;
 use super::procedure::loop_writes;
 use super::run::{modifies, run_started};
-use super::state::{SessionState, UtilityParameters};
 use super::statements::{Collect, new_portal};
 use super::{Portal, PortalState, Session};
-use crate::context::StatementContext;
-use crate::memory::{self, row_bytes};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::StatementContext;
+use mote_executor::context::UtilityParameters;
+use mote_executor::memory::{self, row_bytes};
 
 /// What a cursor takes beside its statement: itself, and its query's operators.
 const PORTAL_BYTES: usize = 4 << 10;
@@ -132,7 +133,7 @@ impl Session {
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
         }
-        if self.state.portals.contains(&declare.name) {
+        if self.holdings.portals.contains(&declare.name) {
             return Err(SqlError::new(
                 state::DUPLICATE_CURSOR,
                 format!("cursor \"{}\" already exists", declare.name),
@@ -163,7 +164,7 @@ impl Session {
         portal.result_formats = if declare.binary { vec![1] } else { Vec::new() };
         // DECLARE fixes the snapshot: the query begins here, rows come with FETCH.
         self.start_query(&mut portal, host)?;
-        self.state.portals.put(&declare.name, portal);
+        self.holdings.portals.put(&declare.name, portal);
         Ok(CommandTag::Word("DECLARE CURSOR"))
     }
 
@@ -172,7 +173,7 @@ impl Session {
             return Ok(None);
         }
         // As in PostgreSQL a cursor that is not there yet is missed when it is fetched from.
-        match self.state.portals.get(&fetch.cursor) {
+        match self.holdings.portals.get(&fetch.cursor) {
             Some(portal) => self.output_of(&portal.plan.plan),
             None => Ok(None),
         }
@@ -195,8 +196,8 @@ impl Session {
 
     /// A portal of the protocol may have been bound and not yet executed: its query begins with the first FETCH.
     fn start_portal(&mut self, name: &str, host: &mut dyn Host) -> SqlResult<()> {
-        require_cursor(&self.state, name)?;
-        let mut portal = self.state.portals.take(name).expect("looked up above");
+        require_cursor(&self.holdings, name)?;
+        let mut portal = self.holdings.portals.take(name).expect("looked up above");
         let fresh =
             portal.cursor.is_none() && portal.execution.is_none() && portal.state == PortalState::Ready;
         let started = match &portal.plan.plan.body {
@@ -204,7 +205,7 @@ impl Session {
             PlanBody::Query(_) => self.start_query(&mut portal, host),
             PlanBody::Utility(_) => Err(SqlError::unsupported("FETCH from a portal of this statement")),
         };
-        self.state.portals.put(name, portal);
+        self.holdings.portals.put(name, portal);
         started
     }
 
@@ -226,11 +227,11 @@ impl Session {
     pub(crate) fn close_cursor(&mut self, close: &ClosePortal) -> SqlResult<CommandTag> {
         match close {
             ClosePortal::All => {
-                self.state.portals.retain(|portal| portal.cursor.is_none());
+                self.holdings.portals.retain(|portal| portal.cursor.is_none());
                 Ok(CommandTag::Word("CLOSE CURSOR ALL"))
             }
             ClosePortal::Name(name) => {
-                require_cursor(&self.state, name)?;
+                require_cursor(&self.holdings, name)?;
                 self.close_portal(name);
                 Ok(CommandTag::Word("CLOSE CURSOR"))
             }
@@ -239,8 +240,8 @@ impl Session {
 
     /// Before a commit: cursors WITH HOLD run to their end and keep what they find. `pinned`: those that loops read from.
     pub(super) fn hold_cursors(&mut self, pinned: bool, host: &mut dyn Host) -> SqlResult<()> {
-        for name in self.state.portals.to_hold(pinned) {
-            let Some(mut portal) = self.state.portals.take(&name) else {
+        for name in self.holdings.portals.to_hold(pinned) {
+            let Some(mut portal) = self.holdings.portals.take(&name) else {
                 continue;
             };
             if pinned && modifies(portal.plan.query()?) {
@@ -260,7 +261,7 @@ impl Session {
             if let Some(mut execution) = portal.execution.take() {
                 execution.reset();
             }
-            self.state.portals.put(&name, portal);
+            self.holdings.portals.put(&name, portal);
         }
         Ok(())
     }
@@ -311,8 +312,8 @@ impl Cursor {
     }
 }
 
-pub(crate) fn require_cursor(session: &SessionState, name: &str) -> SqlResult<()> {
-    if session.portals.contains(name) {
+pub(crate) fn require_cursor(holdings: &Holdings, name: &str) -> SqlResult<()> {
+    if holdings.portals.contains(name) {
         return Ok(());
     }
     Err(SqlError::new(
@@ -323,16 +324,16 @@ pub(crate) fn require_cursor(session: &SessionState, name: &str) -> SqlResult<()
 
 /// FETCH and MOVE, the rows to the host; answers how many there were.
 pub(crate) fn fetch_from(fetch: &Fetch, context: &mut StatementContext<'_>) -> SqlResult<u64> {
-    require_cursor(context.session, &fetch.cursor)?;
+    require_cursor(Holdings::seen(context.calls), &fetch.cursor)?;
     // Taken out while it runs, so that what it calls may use the session.
-    let portal = context.session.portals.take(&fetch.cursor);
+    let portal = Holdings::of(context.calls).portals.take(&fetch.cursor);
     let mut portal = portal.expect("looked up above");
     // A portal of the protocol is fetched from as a cursor that only goes forward.
     if portal.cursor.is_none() {
         portal.cursor = Some(Box::new(Cursor::of_protocol(portal.state == PortalState::Done)));
     }
     if cursor(&mut portal).failed {
-        context.session.portals.put(&fetch.cursor, portal);
+        Holdings::of(context.calls).portals.put(&fetch.cursor, portal);
         return Err(SqlError::new(
             state::OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!("portal \"{}\" cannot be run", fetch.cursor),
@@ -340,7 +341,7 @@ pub(crate) fn fetch_from(fetch: &Fetch, context: &mut StatementContext<'_>) -> S
     }
     let rows = fetch_rows(&mut portal, fetch, context);
     cursor(&mut portal).failed = rows.is_err();
-    context.session.portals.put(&fetch.cursor, portal);
+    Holdings::of(context.calls).portals.put(&fetch.cursor, portal);
     rows
 }
 
@@ -574,6 +575,7 @@ pub(crate) fn collect<T>(
     let mut inner = StatementContext {
         transaction: context.transaction,
         session: &mut *context.session,
+        calls: &mut *context.calls,
         database: context.database,
         host: &mut collected,
         fuel: context.fuel,

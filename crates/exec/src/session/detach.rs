@@ -12,10 +12,10 @@ use mote_grammar::ast::{AlterTable, AlterTableCommand, DetachMode};
 
 use super::Session;
 use crate::command::attach_partition::{begin_detach, finish_detach};
-use crate::context::{FUEL_SLICE, StatementContext};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::{self, read_only_error};
+use mote_executor::context::{FUEL_SLICE, StatementContext};
 
 impl Session {
     /// None: not such a statement, or inside a block, where it is refused like any other.
@@ -65,6 +65,7 @@ impl Session {
         let mut context = StatementContext {
             transaction,
             session: &mut self.state,
+            calls: &mut self.holdings,
             database: &self.database,
             host,
             fuel: FUEL_SLICE,
@@ -87,7 +88,7 @@ impl Session {
                     Ok(()) => break,
                     Err(WriteError::MustWait(ticket)) => {
                         let deadline = self.state.wait_deadline_ns();
-                        crate::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
+                        mote_executor::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
                     }
                     Err(error) => return Err(write_error::lock_error(error)),
                 }

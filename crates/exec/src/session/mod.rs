@@ -1,7 +1,8 @@
 //! One client's session: statements, portals, transaction block, settings.
 //!
-//! Read in this order: `state` (what statements may read and change), `block` (the transaction block), `portal`
-//! (prepared statements and portals), `planning` and `plan_cache` (text to cached plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit), `revocation` (when memory runs out),
+//! Read in this order: `mote_executor::context::state` (what statements may read and change), `holdings` (what layers above
+//! the executor keep with it), `block` (the transaction block), `portal`
+//! (a plan under way), `planning` (text to plan), `transaction` (begin, commit, savepoints), `prepared` (two-phase commit), `revocation` (when memory runs out),
 //! `procedure` (bodies that end their transaction), `run` (executing a portal), then this file: the calls that a host makes.
 //!
 //! Promises: a failed call leaves the session usable, with its transaction failed or rolled back as PostgreSQL would;
@@ -11,10 +12,8 @@ mod block;
 pub(crate) mod cursor;
 mod detach;
 mod explain;
-pub(crate) mod identity;
+pub(crate) mod holdings;
 mod objects;
-pub(crate) mod partition_locks;
-mod plan_cache;
 pub(crate) mod planning;
 pub(crate) mod portal;
 pub(crate) mod portals;
@@ -22,7 +21,6 @@ mod prepared;
 pub(crate) mod procedure;
 mod revocation;
 pub(crate) mod run;
-pub mod state;
 mod statements;
 mod steps;
 mod notifications;
@@ -37,10 +35,8 @@ use mote_engine::{MemoryCharge, Transaction, Wake};
 use mote_planner::plan::OutputColumn;
 use mote_types::{ColumnType, Datum};
 
-use crate::memory::{self, row_bytes};
-use crate::modify::after::DeferredEvents;
-use crate::routine::RoutineState;
 use block::{BlockState, TransactionBlock};
+use holdings::Holdings;
 use mote_catalog::activity::Activity;
 use mote_catalog::catalog_store::{Identity, SessionCatalog};
 use mote_catalog::database::Database;
@@ -48,19 +44,18 @@ use mote_catalog::host::Host;
 use mote_catalog::settings::{Settings, Severity};
 use mote_catalog::signals::SessionSignals;
 use mote_catalog::views::SessionObjects;
-pub(crate) use notifications::Interest;
-pub use notifications::SessionNotifications;
+use mote_executor::context::notifications::SessionNotifications;
+use mote_executor::context::{SequenceValues, SessionState};
+use mote_executor::memory::{self, row_bytes};
+use mote_executor::modify::after::DeferredEvents;
+use mote_executor::plans::Prepared;
 use objects::NamedStatement;
-pub use portal::{BindTarget, Portal, PortalState, Prepared};
-use portals::Portals;
+pub use portal::{BindTarget, Portal, PortalState};
 pub use procedure::BodyContext;
-pub use state::{SequenceValues, SessionState, UtilityParameters};
 pub(crate) use steps::Steps;
 
 /// Prepared statements and portals a session may hold at a time, each. One more is 53400.
 pub const NAMED_OBJECTS_MAX: usize = 65_536;
-/// Operator states kept for statements that run again.
-const SPARE_EXECUTIONS: usize = 64;
 
 /// How a portal's execution ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +81,7 @@ pub struct SessionIdentity {
 
 pub struct Session {
     pub state: SessionState,
+    holdings: Holdings,
     database: Arc<Database>,
     wake: Arc<dyn Wake>,
     transaction: Option<Transaction>,
@@ -174,14 +170,12 @@ impl Session {
                 utility_parameters: Default::default(),
                 statement_deadline_ns: None,
                 savepoint_depth: 0,
-                portals: Portals::default(),
                 trigger_depth: 0,
                 deferred: DeferredEvents::default(),
                 instance: database.instance(),
-                spare: Vec::new(),
-                routines: RoutineState::default(),
                 notifications: SessionNotifications::default(),
             },
+            holdings: Holdings::default(),
             database: database.clone(),
             wake: identity.wake,
             transaction: None,
@@ -294,7 +288,7 @@ impl Session {
 
     /// An empty vector to gather the parameters of a Bind in.
     pub fn parameter_buffer(&mut self) -> Vec<Datum> {
-        self.state.portals.spare_parameters()
+        self.holdings.portals.spare_parameters()
     }
 
     /// Bind. `parameters` are of the types that the target names.
@@ -305,13 +299,13 @@ impl Session {
         parameters: Vec<Datum>,
         result_formats: Vec<i16>,
     ) -> SqlResult<()> {
-        if !name.is_empty() && self.state.portals.contains(name) {
+        if !name.is_empty() && self.holdings.portals.contains(name) {
             return Err(SqlError::new(
                 sqlstate::DUPLICATE_CURSOR,
                 format!("cursor \"{name}\" already exists"),
             ));
         }
-        if self.state.portals.len() >= NAMED_OBJECTS_MAX {
+        if self.holdings.portals.len() >= NAMED_OBJECTS_MAX {
             return Err(SqlError::new(
                 sqlstate::CONFIGURATION_LIMIT_EXCEEDED,
                 format!("too many open portals: the limit is {NAMED_OBJECTS_MAX}"),
@@ -349,7 +343,7 @@ impl Session {
             cursor: None,
             made_us: self.state.statement_start_us,
         };
-        if let Some(old) = self.state.portals.put(name, made) {
+        if let Some(old) = self.holdings.portals.put(name, made) {
             self.retire(old);
         }
         Ok(())
@@ -364,7 +358,7 @@ impl Session {
 
     /// Lets go of the operators kept for the next run of a statement, and with them of tables that were dropped.
     pub fn forget_operators(&mut self) {
-        self.state.spare.clear();
+        self.holdings.spare.clear();
     }
 
     /// Describe of a statement: parameter types, and the columns if it yields rows.
@@ -387,7 +381,7 @@ impl Session {
     }
 
     pub fn portal(&self, name: &str) -> SqlResult<&Portal> {
-        self.state.portals.get(name).ok_or_else(|| {
+        self.holdings.portals.get(name).ok_or_else(|| {
             SqlError::new(
                 sqlstate::INVALID_CURSOR_NAME,
                 format!("portal \"{name}\" does not exist"),
@@ -403,16 +397,16 @@ impl Session {
     }
 
     pub fn close_portal(&mut self, name: &str) {
-        if let Some(portal) = self.state.portals.take(name) {
+        if let Some(portal) = self.holdings.portals.take(name) {
             self.retire(portal);
         }
     }
 
     /// Keeps the operator state of a finished portal for the next run of the same statement, and its buffers.
     fn retire(&mut self, portal: Portal) {
-        self.state.portals.recycle(portal.parameters);
+        self.holdings.portals.recycle(portal.parameters);
         if let Some(execution) = portal.execution {
-            self.state.keep(execution);
+            self.holdings.keep(execution);
         }
     }
 

@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use mote_common::{Oid, SqlResult};
+use mote_common::SqlResult;
 use mote_engine::MemoryCharge;
-use mote_planner::plan::Plan;
 
-use super::{Portal, Prepared, Session};
-use crate::memory;
+use super::{Portal, Session};
 use mote_catalog::views::{CursorFacts, PreparedFacts, SessionObjects};
+use mote_executor::memory;
+use mote_executor::plans::Prepared;
 
 /// The unnamed statement is charged only if it is larger: most are run once and small.
 const UNNAMED_BYTES_FREE: usize = 64 << 10;
-
-const PG_CURSORS: Oid = Oid(12077);
-const PG_PREPARED_STATEMENTS: Oid = Oid(12095);
 
 /// A prepared statement under a name; the statement itself may be shared with other sessions.
 pub(super) struct NamedStatement {
@@ -26,14 +23,6 @@ pub(super) struct NamedStatement {
     from_sql: bool,
     /// How often it was run.
     pub(super) runs: u64,
-}
-
-/// Whether a plan reads one of the two relations.
-pub(super) fn are_read_by(plan: &Plan) -> bool {
-    let shown = [PG_CURSORS, PG_PREPARED_STATEMENTS];
-    plan.relations
-        .iter()
-        .any(|access| shown.contains(&access.relation))
 }
 
 impl Session {
@@ -72,7 +61,7 @@ impl Session {
             runs: named.runs,
         });
         let cursors = self
-            .state
+            .holdings
             .portals
             .iter()
             .map(|(name, portal)| cursor_facts(name, portal));

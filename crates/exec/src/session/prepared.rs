@@ -39,7 +39,7 @@ impl Session {
             self.rollback_transaction(host);
             return Err(error);
         }
-        if !self.state.portals.to_hold(false).is_empty() {
+        if !self.holdings.portals.to_hold(false).is_empty() {
             self.rollback_transaction(host);
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,
@@ -216,7 +216,7 @@ fn prepare_error(error: PrepareError, gid: &str) -> SqlError {
 mod tests {
     use crate::command::test_support::session;
     use crate::embedded::LocalSession;
-    use crate::index_keys::EVALUATION;
+    use mote_executor::index_keys::EVALUATION;
 
     fn fails(session: &mut LocalSession, statement: &str) -> (String, String) {
         let error = session.query(statement).expect_err(statement);

@@ -16,11 +16,12 @@ use mote_grammar::ast::Statement;
 
 use super::Session;
 use super::block::BlockState;
+use super::holdings::Holdings;
 use crate::command;
-use crate::context::{FUEL_SLICE, StatementContext};
 use mote_catalog::host::Host;
 use mote_catalog::settings::Characteristics;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::{FUEL_SLICE, StatementContext};
 
 const INVALID_TRANSACTION_TERMINATION: SqlState = SqlState::new("2D000");
 
@@ -102,12 +103,12 @@ impl Procedure<'_> {
 
 /// Runs the queries of all loops under way to their ends: their transaction is about to end.
 fn hold_loops(context: &mut StatementContext<'_>) -> SqlResult<()> {
-    for number in 0..context.session.routines.loops.len() {
-        let Some(mut query) = context.session.routines.loops[number].take() else {
+    for number in 0..Holdings::of(context.calls).routines.loops.len() {
+        let Some(mut query) = Holdings::of(context.calls).routines.loops[number].take() else {
             continue;
         };
         let held = query.hold(context);
-        context.session.routines.loops[number] = Some(query);
+        Holdings::of(context.calls).routines.loops[number] = Some(query);
         held?;
     }
     Ok(())
@@ -152,7 +153,7 @@ impl Session {
             fuel: FUEL_SLICE,
         });
         let tag = command::run_body(statement, &mut body);
-        self.state.routines.all_ended();
+        self.holdings.routines.all_ended();
         let tag = tag?;
         if let Some(transaction) = &self.transaction {
             transaction.end_statement();

@@ -23,7 +23,7 @@ impl Session {
     /// Called when the session is idle and was asked to look.
     pub fn give_up_revoked(&mut self) {
         let reading = self
-            .state
+            .holdings
             .portals
             .iter()
             .any(|(_, portal)| portal.execution.is_some());
@@ -41,7 +41,7 @@ impl Session {
         if !self.transaction.as_ref().is_some_and(Transaction::is_revoked) {
             return;
         }
-        self.state.portals.end_transaction();
+        self.holdings.portals.end_transaction();
         self.state.catalog.discard_changes();
         self.block.savepoints.clear();
         self.state.savepoint_depth = 0;

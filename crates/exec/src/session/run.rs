@@ -11,21 +11,23 @@ use mote_sql::access::Command;
 use mote_types::Datum;
 
 use super::block::BlockState;
-use super::planning::{PlanningRounds, parse_text};
-use super::portal::{CachedPlan, PortalState, Prepared};
-use super::{ExecuteEnd, Portal, Session, UtilityParameters};
+use super::portal::PortalState;
+use super::{ExecuteEnd, Portal, Session};
 use crate::command;
-use crate::context::{FUEL_SLICE, StatementContext};
-use crate::query::{Execution, RunOutcome};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error::{self, read_only_error};
+use mote_executor::context::UtilityParameters;
+use mote_executor::context::{FUEL_SLICE, StatementContext};
+use mote_executor::plans::planning::{PlanningRounds, parse_text};
+use mote_executor::plans::{CachedPlan, Prepared};
+use mote_executor::query::{Execution, RunOutcome};
 
 impl Session {
     /// Execute of the extended protocol. `max_rows` 0 = all.
     pub fn execute(&mut self, name: &str, max_rows: u64, host: &mut dyn Host) -> SqlResult<ExecuteEnd> {
         // The portal is taken out while it runs, so that what it calls may use the session.
-        let Some(mut portal) = self.state.portals.take(name) else {
+        let Some(mut portal) = self.holdings.portals.take(name) else {
             return Err(SqlError::new(
                 state::INVALID_CURSOR_NAME,
                 format!("portal \"{name}\" does not exist"),
@@ -33,8 +35,8 @@ impl Session {
         };
         self.start_statement(&portal.prepared.text);
         let result = self.execute_portal(name, &mut portal, max_rows, host);
-        if result.is_ok() && !self.state.portals.contains(name) && self.portal_survives(&portal) {
-            self.state.portals.put(name, portal);
+        if result.is_ok() && !self.holdings.portals.contains(name) && self.portal_survives(&portal) {
+            self.holdings.portals.put(name, portal);
         } else {
             self.retire(portal);
         }
@@ -142,6 +144,7 @@ impl Session {
         let context = StatementContext {
             transaction,
             session: &mut self.state,
+            calls: &mut self.holdings,
             database: &self.database,
             host,
             fuel: FUEL_SLICE,
@@ -172,6 +175,12 @@ impl Session {
         if outcome.finished {
             // An open block holds no version between its statements (READ COMMITTED).
             context.transaction.end_statement();
+            // A cursor may want to go back.
+            if portal.cursor.is_none()
+                && let Some(execution) = portal.execution.take()
+            {
+                self.holdings.keep(execution);
+            }
         }
         Ok((outcome, command))
     }
@@ -184,6 +193,7 @@ impl Session {
                 .as_ref()
                 .expect("a statement runs in a transaction"),
             session: &mut self.state,
+            calls: &mut self.holdings,
             database: &self.database,
             host,
             fuel: FUEL_SLICE,
@@ -197,15 +207,15 @@ impl Session {
             .as_ref()
             .ok_or_else(|| SqlError::internal("a query without a program"))?;
         if let Some(at) = self
-            .state
+            .holdings
             .spare
             .iter()
             .rposition(|e| Arc::ptr_eq(e.program(), program))
         {
-            return Ok(self.state.spare.swap_remove(at));
+            return Ok(self.holdings.spare.swap_remove(at));
         }
-        if self.state.spare.len() >= super::SPARE_EXECUTIONS {
-            self.state.spare.remove(0);
+        if self.holdings.spare.len() >= super::holdings::SPARE_EXECUTIONS {
+            self.holdings.spare.remove(0);
         }
         Ok(Box::new(Execution::new(program.clone())))
     }
@@ -251,7 +261,7 @@ impl Session {
                 Ok(()) => return Ok(()),
                 Err(WriteError::MustWait(ticket)) => {
                     let deadline = self.state.wait_deadline_ns();
-                    crate::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
+                    mote_executor::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
                 }
                 Err(error) => return Err(write_error::lock_error(error)),
             }
@@ -314,6 +324,7 @@ impl Session {
         let mut context = StatementContext {
             transaction,
             session: &mut self.state,
+            calls: &mut self.holdings,
             database: &self.database,
             host,
             fuel: FUEL_SLICE,
@@ -484,13 +495,7 @@ pub(crate) fn run_started(
         let checked = context.transaction.check_after_reading();
         checked.map_err(write_error::refused_early("during conflict out checking"))?;
     }
-    // A cursor may want to go back.
-    let ended = outcome.finished && portal.cursor.is_none();
-    if ended {
-        context.session.keep(execution);
-    } else {
-        portal.execution = Some(execution);
-    }
+    portal.execution = Some(execution);
     Ok((outcome, portal.plan.query()?.command))
 }
 
@@ -526,7 +531,7 @@ fn with_names(
         let text = matches!(formats, [] | [0]) || formats.get(i) == Some(&0);
         if let (true, Datum::Oid(value)) = (text, &row[i]) {
             let ty = plan.plan.output[i].ty.oid;
-            let name = crate::expr::reg_output(
+            let name = mote_executor::expr::reg_output(
                 context.session.reader(),
                 context.database.engine(),
                 Oid(*value),

@@ -10,11 +10,13 @@ use mote_grammar::ast::{Deallocate, Discard, ParsedStatement, Prepare, Statement
 use mote_planner::plan::{OutputColumn, PlanBody};
 use mote_types::Datum;
 
-use super::portal::{CachedPlan, PortalState};
-use super::{Portal, Prepared, Session, planning};
-use crate::memory::{Kept, row_bytes};
+use super::portal::PortalState;
+use super::{Portal, Session};
 use mote_catalog::host::Host;
 use mote_catalog::tag::CommandTag;
+use mote_executor::memory::{Kept, row_bytes};
+use mote_executor::plans::planning::discard_cached_plans;
+use mote_executor::plans::{CachedPlan, Prepared};
 
 impl Session {
     pub(crate) fn prepare_statement(
@@ -140,14 +142,14 @@ impl Session {
         if self.in_block() && self.state.catalog.temporary_schema().is_some() {
             return Err(SqlError::unsupported("DISCARD TEMP in a transaction block"));
         }
-        self.state.portals.clear();
+        self.holdings.portals.clear();
         self.state.catalog.drop_temporary();
         Ok(())
     }
 
     pub(crate) fn discard(&mut self, discard: Discard, host: &mut dyn Host) -> SqlResult<CommandTag> {
         match discard {
-            Discard::Plans => planning::discard_cached_plans(),
+            Discard::Plans => discard_cached_plans(),
             Discard::Sequences => self.state.sequences = Default::default(),
             Discard::Temporary => self.discard_temporary()?,
             Discard::All => {
@@ -157,7 +159,7 @@ impl Session {
                         "DISCARD ALL cannot run inside a transaction block",
                     ));
                 }
-                self.state.portals.clear();
+                self.holdings.portals.clear();
                 self.statements.clear();
                 self.state.sequences = Default::default();
                 let depth = self.state.savepoint_depth;

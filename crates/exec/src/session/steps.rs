@@ -11,8 +11,8 @@ use mote_common::SqlResult;
 use mote_engine::Access;
 
 use super::Session;
-use crate::context::{FUEL_SLICE, StatementContext};
 use mote_catalog::host::Host;
+use mote_executor::context::{FUEL_SLICE, StatementContext};
 
 type Step = Box<dyn FnOnce(&mut Steps, &mut StatementContext<'_>) -> SqlResult<()>>;
 
@@ -66,6 +66,7 @@ impl Session {
             let mut context = StatementContext {
                 transaction,
                 session: &mut self.state,
+                calls: &mut self.holdings,
                 database: &self.database,
                 host,
                 fuel: FUEL_SLICE,

@@ -12,9 +12,9 @@ use mote_grammar::lexer::{Fingerprint, LiteralKind};
 use mote_types::{ColumnType, Datum, input_text, oid};
 
 use super::Session;
-use super::planning::parse_text;
-use super::portal::Prepared;
 use mote_catalog::host::Host;
+use mote_executor::plans::Prepared;
+use mote_executor::plans::planning::parse_text;
 
 mote_common::per_thread! {
     static FINGERPRINT: RefCell<Fingerprint> = RefCell::new(Fingerprint::new());

@@ -9,12 +9,12 @@ use super::Session;
 use super::block::{BlockState, Savepoint};
 use super::notifications::NotificationsAtCommit;
 use crate::command;
-use crate::context::{FUEL_SLICE, StatementContext};
-use crate::modify::after;
 use mote_catalog::host::{Host, snapshot_too_old};
 use mote_catalog::settings::{Characteristics, SynchronousCommit};
 use mote_catalog::tag::CommandTag;
 use mote_catalog::write_error;
+use mote_executor::context::{FUEL_SLICE, StatementContext};
+use mote_executor::modify::after;
 
 impl Session {
     /// In a failed block only its end, and the way back to a savepoint, are allowed.
@@ -281,7 +281,9 @@ impl Session {
         let position = self.find_savepoint(name)?;
         let Savepoint { id, read_only, .. } = self.block.savepoints[position];
         let depth = position as u32 + 1;
-        self.state.portals.retain(|portal| portal.savepoint_depth < depth);
+        self.holdings
+            .portals
+            .retain(|portal| portal.savepoint_depth < depth);
         self.transaction
             .as_ref()
             .expect("a savepoint is open")
@@ -405,7 +407,7 @@ impl Session {
                 Ok(()) => return Ok(()),
                 Err(WriteError::MustWait(ticket)) => {
                     let deadline = self.state.statement_deadline_ns;
-                    crate::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
+                    mote_executor::context::wait_for(transaction, &self.state, host, ticket, deadline)?;
                 }
                 Err(error) => return Err(write_error::lock_error(error)),
             }
@@ -415,7 +417,7 @@ impl Session {
     /// The same without a transaction of the session's own.
     pub(super) fn wait_for_log(&self, ticket: Ticket, host: &mut dyn Host) -> SqlResult<()> {
         let deadline = self.state.statement_deadline_ns;
-        crate::context::wait_for_engine(self.database.engine(), &self.state, host, ticket, deadline)
+        mote_executor::context::wait_for_engine(self.database.engine(), &self.state, host, ticket, deadline)
     }
 
     /// Does what ON COMMIT says of temporary tables.
@@ -431,6 +433,7 @@ impl Session {
         let mut context = StatementContext {
             transaction,
             session: &mut self.state,
+            calls: &mut self.holdings,
             database: &self.database,
             host,
             fuel: FUEL_SLICE,
@@ -452,6 +455,7 @@ impl Session {
         let mut context = StatementContext {
             transaction,
             session: &mut self.state,
+            calls: &mut self.holdings,
             database: &self.database,
             host,
             fuel: FUEL_SLICE,
@@ -491,7 +495,7 @@ impl Session {
 
     /// Rolls the transaction back; what it knew stays known to the session.
     fn take_back(&mut self) -> Option<CommitReceipt> {
-        self.state.portals.end_transaction();
+        self.holdings.portals.end_transaction();
         self.state.catalog.discard_changes();
         let receipt = self.transaction.take()?.abort();
         self.known = self.known.max(receipt.known);
@@ -500,7 +504,7 @@ impl Session {
 
     /// Without a client to tell: the session closes.
     pub(super) fn abort_transaction(&mut self) {
-        self.state.portals.end_transaction();
+        self.holdings.portals.end_transaction();
         self.state.catalog.discard_changes();
         self.database.exported_snapshots().end(self.state.pid);
         if let Some(transaction) = self.transaction.take() {
@@ -578,7 +582,7 @@ impl Session {
 
     /// Portals do not outlive their transaction.
     pub(super) fn close_portals_at_end(&mut self) {
-        while let Some(portal) = self.state.portals.pop() {
+        while let Some(portal) = self.holdings.portals.pop() {
             self.retire(portal);
         }
     }

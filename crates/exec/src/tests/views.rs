@@ -56,7 +56,7 @@ fn open(directory: &Path) -> Arc<Database> {
         directory,
         mote_engine::EngineConfig::default(),
         &InitialNames::default(),
-        &crate::index_keys::EVALUATION,
+        &mote_executor::index_keys::EVALUATION,
     ) {
         Ok(database) => database,
         Err(error) => panic!("{error}"),

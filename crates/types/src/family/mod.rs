@@ -2,7 +2,7 @@
 //!
 //! To add a type: write a folder with a `FAMILY`, name it in `FAMILIES`, and put its rows of pg_type into
 //! `catalog::builtin` (types are told by OID below this module). Nothing else has to know: `format`, `storage`, `key`,
-//! `cast`, `mote_sql::builtin`, `exec::functions` and the system catalogs ask here for what they do not know themselves
+//! `cast`, `mote_sql::builtin`, `executor::functions` and the system catalogs ask here for what they do not know themselves
 //! (docs/design/0025).
 //!
 //! Promises: the types that most statements handle (numbers, strings, times) are not here; they are told apart before anybody

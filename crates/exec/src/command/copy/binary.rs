@@ -9,7 +9,7 @@ use mote_types::{Datum, input_binary};
 
 use super::from::{Place, Target};
 use super::lines::{Input, LINE_BYTES_MAX, malformed};
-use crate::context::StatementContext;
+use mote_executor::context::StatementContext;
 
 pub(super) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 /// Flag bits a reader may not ignore; none of them has a meaning any more.

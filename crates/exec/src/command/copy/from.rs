@@ -24,10 +24,10 @@ use super::fields::Fields;
 use super::insert::{Sink, table_of};
 use super::lines::{Input, Lines, Origin, malformed};
 use super::options::{CopyOptions, Format, Header};
-use crate::context::StatementContext;
-use crate::query::runtime::{Runtime, Values};
-use crate::server_files::FileReader;
 use mote_catalog::write_error;
+use mote_executor::context::StatementContext;
+use mote_executor::query::runtime::{Runtime, Values};
+use mote_executor::server_files::FileReader;
 
 /// Bytes of a value or a line that a message shows.
 const SHOWN_BYTES_MAX: usize = 100;

@@ -15,12 +15,12 @@ use mote_sql::expr::{Expr, SequenceCall};
 use mote_sql::{RelationExpression, bind_checks, bind_expression_over_relation, bind_insert_triggers};
 use mote_types::{ColumnType, Datum, oid};
 
-use crate::expr::{Expression, compile};
-use crate::modify::routing::{Router, Routing};
-use crate::modify::trigger::{RowTriggers, Stage, StatementTriggers};
-use crate::modify::{Target, after};
-use crate::query::runtime::Runtime;
-use crate::routine::TriggerOperation;
+use mote_executor::context::calls::TriggerOperation;
+use mote_executor::expr::{Expression, compile};
+use mote_executor::modify::routing::{Router, Routing};
+use mote_executor::modify::trigger::{RowTriggers, Stage, StatementTriggers};
+use mote_executor::modify::{Target, after};
+use mote_executor::query::runtime::Runtime;
 
 /// What turns field values into stored rows.
 pub(in crate::command) struct Sink {
@@ -233,7 +233,7 @@ fn next_value(sequence: mote_common::Oid, ty: ColumnType) -> Expr {
 /// The storage of a relation that rows are copied into.
 pub(super) fn table_of(
     relation: &Relation,
-    context: &crate::context::StatementContext<'_>,
+    context: &mote_executor::context::StatementContext<'_>,
 ) -> SqlResult<Arc<Table>> {
     context
         .database

@@ -16,8 +16,8 @@ use mote_common::{SqlError, SqlResult};
 use mote_types::encoding::Converter;
 
 use super::options::{CopyOptions, Format};
-use crate::context::StatementContext;
-use crate::server_files::FileReader;
+use mote_executor::context::StatementContext;
+use mote_executor::server_files::FileReader;
 
 /// PostgreSQL's bound on a line (a `StringInfo`), less what nobody needs: a line must be held in memory whole.
 pub(super) const LINE_BYTES_MAX: usize = 256 << 20;

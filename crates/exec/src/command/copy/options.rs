@@ -7,8 +7,8 @@ use mote_common::{SqlError, SqlResult, SqlState};
 use mote_grammar::ast::{DefinitionOption, OptionValue};
 use mote_types::encoding::{Converter, Encoding};
 
-use crate::context::StatementContext;
 use mote_catalog::settings;
+use mote_executor::context::StatementContext;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Format {

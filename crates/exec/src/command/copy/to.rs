@@ -15,8 +15,8 @@ use mote_types::{Datum, FormatSettings, output_binary, output_text};
 use super::super::internal;
 use super::binary::SIGNATURE;
 use super::options::{CopyOptions, Format, Header};
-use crate::context::StatementContext;
-use crate::server_files::FileWriter;
+use mote_executor::context::StatementContext;
+use mote_executor::server_files::FileWriter;
 
 /// COPY of a table's columns.
 pub(super) fn table(

@@ -12,11 +12,11 @@ use super::super::{acl, privileges, schema};
 use super::create::Options;
 use super::dependents::{change, dependents};
 use super::find::{find, find_held, require_owner, signature_of};
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::RoutineEntry;
 use mote_catalog::catalog_store::stored::StoredRoutine;
 use mote_catalog::routine_text as text;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::StatementContext;
 
 pub(in super::super) fn tag(kind: ObjectKind) -> CommandTag {
     CommandTag::Word(match kind {

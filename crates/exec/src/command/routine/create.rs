@@ -10,13 +10,13 @@ use mote_sql::catalog::CatalogView;
 use mote_types::{ColumnType, oid};
 
 use super::super::{create_table, internal, schema, set};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use crate::routine::{self, is_polymorphic, standard_body};
 use mote_catalog::catalog_store::Revision;
 use mote_catalog::catalog_store::stored::{StoredArgument, StoredObject, StoredRoutine, StoredType};
 use mote_catalog::routine_text::{DEFAULT_ROWS, default_cost};
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 pub(in super::super) fn create(
     create: &CreateFunction,

@@ -13,11 +13,11 @@ use mote_sql::expr::Expr;
 use mote_sql::routine::RoutineKind;
 
 use super::super::{drop as drop_object, internal, schema, trigger_clones};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredObject, StoredRoutine};
 use mote_catalog::catalog_store::{RelationEntry, RoutineEntry};
 use mote_catalog::routine_text as text;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// An object that uses a routine, or a type of users.
 pub(in super::super) enum Dependent {

@@ -9,10 +9,10 @@ use mote_grammar::ast::{Drop, DropBehavior};
 use super::super::{drop as drop_object, schema};
 use super::dependents::{dependents, described};
 use super::find::{look_up_held, missing, require_owner, shown, signature_of, word};
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::RoutineEntry;
 use mote_catalog::tag::CommandTag;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 pub(in super::super) fn drop(drop: &Drop, context: &mut StatementContext<'_>) -> SqlResult<CommandTag> {
     let mut dropped: Vec<Arc<RoutineEntry>> = Vec::with_capacity(drop.objects.len());

@@ -10,11 +10,11 @@ use mote_sql::routine::{Routine, RoutineKind};
 
 use super::super::privileges;
 use super::create::resolve_type;
-use crate::catalog_change::write;
-use crate::context::StatementContext;
 use mote_catalog::catalog_store::RoutineEntry;
 use mote_catalog::catalog_store::stored::StoredRoutine;
 use mote_catalog::routine_text as text;
+use mote_executor::catalog_change::write;
+use mote_executor::context::StatementContext;
 
 /// The kind's word in messages.
 pub(super) fn word(kind: ObjectKind) -> &'static str {

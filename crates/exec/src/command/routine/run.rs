@@ -8,12 +8,14 @@ use mote_sql::bind::BoundCall;
 use mote_types::Datum;
 
 use super::super::{internal, privileges};
-use crate::context::StatementContext;
-use crate::expr::compile;
-use crate::query::runtime::{Runtime, Values};
-use crate::routine::{self, Returned, RoutineCall};
-use crate::session::{BodyContext, SessionState};
+use crate::routine;
+use crate::session::BodyContext;
 use mote_catalog::tag::CommandTag;
+use mote_executor::context::SessionState;
+use mote_executor::context::StatementContext;
+use mote_executor::context::calls::{Returned, RoutineCall};
+use mote_executor::expr::compile;
+use mote_executor::query::runtime::{Runtime, Values};
 
 /// DO. The language is PL/pgSQL unless it is named.
 pub(in super::super) fn execute_block(block: &Do, body: &mut BodyContext<'_, '_>) -> SqlResult<CommandTag> {

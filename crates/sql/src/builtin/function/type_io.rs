@@ -1,6 +1,6 @@
 //! What types are read from and written to: input, output and send functions, and those of modifiers.
 //!
-//! Facts of `pg_proc`. `exec::functions::type_io` tells from arguments and result what each one does. Those that take or
+//! Facts of `pg_proc`. `executor::functions::type_io` tells from arguments and result what each one does. Those that take or
 //! give something that no expression can have (`internal`, a value of a pseudo-type) are listed in the catalogs only.
 
 use super::{FunctionSignature, function};

@@ -1,0 +1,291 @@
+//! Objects put into the catalog and taken out of it, in a statement's transaction and in its session's view.
+
+use mote_common::error::state;
+use mote_common::{Oid, RowId, SqlError, SqlResult};
+use mote_engine::{
+    AdvisoryMode, RowLockStrength, RowVersion, RowWriter, Transaction, WaitPolicy, WriteError,
+};
+use mote_types::ColumnType;
+use mote_types::catalog::user::is_user_type;
+
+use super::object_locks::lock_type;
+use crate::context::StatementContext;
+use mote_catalog::catalog_store::NO_ROW;
+use mote_catalog::catalog_store::rows::{catalog_table, insert};
+use mote_catalog::catalog_store::stored::StoredObject;
+use mote_catalog::write_error;
+
+/// Inserts or replaces an object in the statement's transaction and in the session's view.
+pub fn put(mut object: StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let oid = object.oid();
+    let depth = context.session.savepoint_depth;
+    hold_types(&object, context)?;
+    if matches!(&object, StoredObject::Relation(relation) if relation.temporary) {
+        return context.session.catalog.record(oid, Some((object, NO_ROW)), depth);
+    }
+    refuse_temporary_schema(oid, context)?;
+    crate::catalog_change::write::refuse_permanent_dependent(&object, context)?;
+    let table = catalog_table(context.database.engine())?;
+    let existing = row_of(oid, context);
+    let row = match existing {
+        None => retry(context, |transaction| insert(transaction, &table, &object))?,
+        Some(row) => {
+            let known = known(oid, context);
+            let own = context.session.catalog.has_changed(oid);
+            if known
+                .as_ref()
+                .is_some_and(|known| !own && known.revision() != object.revision())
+            {
+                return Err(concurrently("updated"));
+            }
+            let known = known.map(|known| known.encode());
+            object.renew();
+            let outcome = retry(context, |transaction| {
+                replace(transaction, &table, row, &object, known.as_deref())
+            })?;
+            match outcome {
+                Replaced::Done => row,
+                Replaced::Gone => return Err(gone(&object)),
+                Replaced::ChangedMeanwhile => return Err(concurrently("updated")),
+            }
+        }
+    };
+    context.session.catalog.record(oid, Some((object, row)), depth)
+}
+
+/// Waits until nobody else is changing an object, and keeps others from it: what is read of it now stands.
+pub fn hold(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let Some(row) = row_of(oid, context).filter(|&row| row != NO_ROW) else {
+        return Ok(());
+    };
+    let table = catalog_table(context.database.engine())?;
+    retry(context, |transaction| {
+        transaction.lock_row(&table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
+        Ok(())
+    })
+}
+
+/// Nobody drops a type while there is about to be something of it.
+fn hold_types(object: &StoredObject, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let types: Vec<u32> = match object {
+        StoredObject::Relation(relation) => {
+            let columns = relation.columns.iter().filter(|column| !column.dropped);
+            columns.map(|column| column.type_oid).collect()
+        }
+        StoredObject::Routine(routine) => {
+            let arguments = routine.arguments.iter().map(|argument| argument.ty.oid);
+            arguments.chain([routine.result.oid]).collect()
+        }
+        _ => Vec::new(),
+    };
+    for ty in types {
+        let ty = Oid(ty);
+        if !is_user_type(ty) {
+            continue;
+        }
+        let ty = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
+        lock_type(ty, AdvisoryMode::Shared, context)?;
+        if context.session.catalog.current().user_type(ty).is_none() {
+            let message = format!("type with OID {ty} does not exist");
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+        }
+    }
+    Ok(())
+}
+
+/// Deletes an object.
+pub fn remove(oid: Oid, context: &mut StatementContext<'_>) -> SqlResult<()> {
+    let depth = context.session.savepoint_depth;
+    let entry = context.session.catalog.entry(oid);
+    if entry.is_some_and(|entry| entry.stored.temporary) {
+        return context.session.catalog.record(oid, None, depth);
+    }
+    refuse_temporary_schema(oid, context)?;
+    let table = catalog_table(context.database.engine())?;
+    match row_of(oid, context) {
+        Some(row) => remove_row(oid, row, &table, context)?,
+        None if context.session.catalog.has_changed(oid) => {}
+        None => return Err(concurrently("deleted")),
+    }
+    context.session.catalog.record(oid, None, depth)
+}
+
+fn remove_row(
+    oid: Oid,
+    row: RowId,
+    table: &mote_engine::Table,
+    context: &mut StatementContext<'_>,
+) -> SqlResult<()> {
+    let known = known(oid, context).map(|known| known.encode());
+    let outcome = retry(context, |transaction| {
+        // The statement may have written the object before.
+        transaction.advance_command();
+        let locked = transaction.lock_row(table, row, None, RowLockStrength::Update, WaitPolicy::Block)?;
+        let Some(newest) = locked.newest else {
+            return Ok(Replaced::Gone);
+        };
+        if !stands(table, &newest, known.as_deref()) {
+            return Ok(Replaced::ChangedMeanwhile);
+        }
+        transaction.delete(table, &newest)?;
+        Ok(Replaced::Done)
+    })?;
+    match outcome {
+        Replaced::Done => Ok(()),
+        Replaced::Gone => Err(concurrently("deleted")),
+        Replaced::ChangedMeanwhile => Err(concurrently("updated")),
+    }
+}
+
+/// The temporary schema comes and goes with its session.
+fn refuse_temporary_schema(oid: Oid, context: &StatementContext<'_>) -> SqlResult<()> {
+    match context.session.catalog.is_temporary_schema(oid) {
+        true => Err(SqlError::unsupported("a change of a temporary schema")),
+        false => Ok(()),
+    }
+}
+
+/// How the replacement of an object ended.
+enum Replaced {
+    Done,
+    /// Another transaction deleted it while this one waited.
+    Gone,
+    /// Another transaction changed it since `known`: what this one made of `known` would undo that.
+    ChangedMeanwhile,
+}
+
+/// `known`: the object as this session knew it when it decided what to make of it.
+fn replace(
+    transaction: &Transaction,
+    table: &mote_engine::Table,
+    row: RowId,
+    object: &StoredObject,
+    known: Option<&[u8]>,
+) -> Result<Replaced, WriteError> {
+    // A statement may write an object more than once: each write is a command of its own.
+    transaction.advance_command();
+    let locked = transaction.lock_row(table, row, None, RowLockStrength::NoKeyUpdate, WaitPolicy::Block)?;
+    let Some(newest) = locked.newest else {
+        return Ok(Replaced::Gone);
+    };
+    if !stands(table, &newest, known) {
+        return Ok(Replaced::ChangedMeanwhile);
+    }
+    let mut writer = RowWriter::new(table.newest_layout());
+    writer.set_variable(0, &object.encode());
+    transaction.update(table, &newest, writer.finish()?)?;
+    Ok(Replaced::Done)
+}
+
+/// Is the object in the row as it was known?
+fn stands(table: &mote_engine::Table, newest: &RowVersion<'_>, known: Option<&[u8]>) -> bool {
+    // Decoded and encoded again: an older release may have written it with fewer fields.
+    let bytes = table.view(newest.layout(), newest.bytes()).variable(0);
+    let stands = StoredObject::decode(bytes).map(|object| object.encode());
+    !known.is_some_and(|known| stands.is_ok_and(|stands| stands != known))
+}
+
+fn concurrently(what: &str) -> SqlError {
+    SqlError::new(state::INTERNAL_ERROR, format!("tuple concurrently {what}"))
+}
+
+/// PostgreSQL locks an object before it looks at it again; here the wait is for its row, with the same answer.
+fn gone(object: &StoredObject) -> SqlError {
+    let (state, noun, name) = match object {
+        StoredObject::Database(database) => (state::INVALID_CATALOG_NAME, "database", &database.name),
+        StoredObject::Schema(schema) => (state::INVALID_SCHEMA_NAME, "schema", &schema.name),
+        StoredObject::Role(role) => (state::UNDEFINED_OBJECT, "role", &role.name),
+        StoredObject::Relation(relation) => (state::UNDEFINED_TABLE, "relation", &relation.name),
+        StoredObject::Routine(routine) => (state::UNDEFINED_FUNCTION, "function", &routine.name),
+        StoredObject::Type(ty) => (state::UNDEFINED_OBJECT, "type", &ty.name),
+    };
+    SqlError::new(state, format!("{noun} \"{name}\" does not exist"))
+}
+
+/// An object as the session sees it.
+fn known(oid: Oid, context: &StatementContext<'_>) -> Option<StoredObject> {
+    let catalog = context.session.catalog.current();
+    let relation = catalog
+        .relation(oid)
+        .map(|r| StoredObject::Relation(r.stored.clone()));
+    relation
+        .or_else(|| Some(StoredObject::Routine(catalog.routine(oid)?.stored.clone())))
+        .or_else(|| Some(StoredObject::Type(catalog.user_type(oid)?.stored.clone())))
+        .or_else(|| Some(StoredObject::Schema(catalog.schemas.get(&oid)?.object.clone())))
+        .or_else(|| Some(StoredObject::Role(catalog.roles.get(&oid)?.object.clone())))
+        .or_else(|| {
+            Some(StoredObject::Database(
+                catalog.databases.get(&oid)?.object.clone(),
+            ))
+        })
+}
+
+fn row_of(oid: Oid, context: &StatementContext<'_>) -> Option<RowId> {
+    let catalog = context.session.catalog.current();
+    catalog
+        .relation(oid)
+        .map(|r| r.row)
+        .or_else(|| catalog.routine(oid).map(|r| r.row))
+        .or_else(|| catalog.user_type(oid).map(|t| t.row))
+        .or_else(|| catalog.schemas.get(&oid).map(|e| e.row))
+        .or_else(|| catalog.roles.get(&oid).map(|e| e.row))
+        .or_else(|| catalog.databases.get(&oid).map(|e| e.row))
+}
+
+fn retry<T>(
+    context: &mut StatementContext<'_>,
+    mut call: impl FnMut(&Transaction) -> Result<T, WriteError>,
+) -> SqlResult<T> {
+    loop {
+        match call(context.transaction) {
+            Ok(value) => return Ok(value),
+            Err(WriteError::MustWait(ticket)) => context.wait(ticket)?,
+            Err(error) => return Err(write_error::lock_error(error)),
+        }
+    }
+}
+
+/// What others read must not lean on what only this session has: PostgreSQL takes it along at the session's end, which a
+/// crash would not do here (COMPAT.md).
+pub fn refuse_permanent_dependent(object: &StoredObject, context: &StatementContext<'_>) -> SqlResult<()> {
+    let catalog = &context.session.catalog;
+    let unsupported = |what: &str| Err(SqlError::unsupported(what));
+    match object {
+        StoredObject::Routine(routine) => {
+            if catalog.is_temporary_schema(Oid(routine.schema)) {
+                return unsupported("a function in a temporary schema");
+            }
+            let types = routine.arguments.iter().map(|argument| argument.ty);
+            let mut rows = types.chain([routine.result]).filter_map(|ty| ty.row_of);
+            let is_temporary = |oid| {
+                catalog
+                    .entry(Oid(oid))
+                    .is_some_and(|entry| entry.stored.temporary)
+            };
+            if rows.any(is_temporary) {
+                return unsupported("a function over rows of a temporary table");
+            }
+        }
+        StoredObject::Relation(relation) => {
+            let Some((_, own)) = catalog.temporary_schema() else {
+                return Ok(());
+            };
+            let own = format!("'{own}.");
+            let mut defaults = relation
+                .columns
+                .iter()
+                .filter_map(|column| column.default.as_deref());
+            if defaults.any(|text| text.contains(&own)) {
+                return unsupported("a default of a permanent table that reads a temporary sequence");
+            }
+        }
+        StoredObject::Type(ty) if catalog.is_temporary_schema(Oid(ty.schema)) => {
+            return unsupported("a type in a temporary schema");
+        }
+        StoredObject::Type(_)
+        | StoredObject::Database(_)
+        | StoredObject::Schema(_)
+        | StoredObject::Role(_) => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! ARRAY[...] and ROW(...) constructors, subscripts and slices.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::{Array, Datum, Dimension, Oid, Record, RowType, oid};
+
+use super::Expression;
+use crate::query::runtime::Runtime;
+
+pub struct ArrayConstructor {
+    pub elements: Box<[Expression]>,
+    /// The type of the innermost elements.
+    pub element: Oid,
+    /// Elements are arrays themselves and become one dimension more.
+    pub multidimensional: bool,
+}
+
+impl ArrayConstructor {
+    pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        let mut values = Vec::with_capacity(self.elements.len());
+        for element in &self.elements {
+            values.push(element.evaluate(row, runtime)?);
+        }
+        if self.multidimensional {
+            return stack_arrays(self.element, values);
+        }
+        Ok(Datum::array(self.element, values))
+    }
+}
+
+/// Arrays of equal dimensions as the elements of one with a dimension more. Nulls and empty arrays are left out
+/// when all are; next to others they are a mismatch.
+pub fn stack_arrays(element: Oid, values: Vec<Datum>) -> SqlResult<Datum> {
+    // Vectors are elements like any other.
+    if matches!(element, oid::INT2VECTOR | oid::OIDVECTOR) {
+        return Ok(Datum::array(element, values));
+    }
+    let mut dims: Option<Vec<Dimension>> = None;
+    let mut elements = Vec::new();
+    let mut count = 0;
+    let mut empty = false;
+    for value in values {
+        let Datum::Array(mut array) = value else {
+            empty = true;
+            continue;
+        };
+        if array.dims.is_empty() {
+            empty = true;
+            continue;
+        }
+        match &dims {
+            None => dims = Some(array.dims.clone()),
+            Some(first) if *first == array.dims => {}
+            Some(_) => return Err(mismatch()),
+        }
+        elements.append(&mut array.elements);
+        count += 1;
+    }
+    let Some(inner) = dims else {
+        return Ok(Datum::array(element, Vec::new()));
+    };
+    if empty {
+        return Err(mismatch());
+    }
+    let mut dims = vec![Dimension {
+        length: count,
+        lower_bound: 1,
+    }];
+    dims.extend(inner);
+    Ok(Datum::Array(Box::new(Array {
+        element,
+        dims,
+        elements,
+    })))
+}
+
+fn mismatch() -> SqlError {
+    SqlError::new(
+        state::ARRAY_SUBSCRIPT_ERROR,
+        "multidimensional arrays must have array expressions with matching dimensions",
+    )
+}
+
+pub(super) fn make_record(
+    fields: &[Expression],
+    ty: &Arc<RowType>,
+    row: &[Datum],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Datum> {
+    let mut values = Vec::with_capacity(fields.len());
+    for field in fields {
+        values.push(field.evaluate(row, runtime)?);
+    }
+    Ok(Datum::Record(Box::new(Record {
+        ty: ty.clone(),
+        fields: values,
+    })))
+}
+
+/// The length of a `name`.
+const NAME_BYTES: usize = 64;
+
+pub struct Subscripting {
+    pub array: Expression,
+    pub subscripts: Box<[SubscriptTerm]>,
+}
+
+pub enum SubscriptTerm {
+    Element(Expression),
+    Slice(Option<Expression>, Option<Expression>),
+}
+
+impl Subscripting {
+    pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        let value = self.array.evaluate(row, runtime)?;
+        if let Datum::Jsonb(json) = &value {
+            return self.json_element(json, row, runtime);
+        }
+        if let Datum::Text(name) = &value {
+            return self.name_byte(name, row, runtime);
+        }
+        let Datum::Array(array) = value else {
+            return Ok(Datum::Null);
+        };
+        if self
+            .subscripts
+            .iter()
+            .any(|term| matches!(term, SubscriptTerm::Slice(..)))
+        {
+            return self.slice(&array, row, runtime);
+        }
+        let mut positions = Vec::with_capacity(self.subscripts.len());
+        for term in &self.subscripts {
+            let SubscriptTerm::Element(expression) = term else {
+                continue;
+            };
+            let Some(subscript) = expression.evaluate(row, runtime)?.as_i64() else {
+                return Ok(Datum::Null);
+            };
+            positions.push(subscript as i32);
+        }
+        Ok(array.get(&positions))
+    }
+
+    /// `name[0]`: a name is an array of 64 characters that counts from 0; behind its end it is filled with zeros.
+    fn name_byte(&self, name: &str, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        let [SubscriptTerm::Element(expression)] = &*self.subscripts else {
+            return Ok(Datum::Null);
+        };
+        let position = expression.evaluate(row, runtime)?.as_i64();
+        Ok(
+            match position.and_then(|position| usize::try_from(position).ok()) {
+                Some(position) if position < NAME_BYTES => {
+                    let character = name.get(position..position + 1).unwrap_or("");
+                    Datum::text(character)
+                }
+                _ => Datum::Null,
+            },
+        )
+    }
+
+    /// `jsonb['key'][0]`: one step per subscript, NULL where there is no such member.
+    fn json_element(
+        &self,
+        json: &mote_types::json::Json,
+        row: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<Datum> {
+        let mut current = json.clone();
+        for term in &self.subscripts {
+            let SubscriptTerm::Element(expression) = term else {
+                return Err(SqlError::new(
+                    state::DATATYPE_MISMATCH,
+                    "jsonb subscript does not support slices",
+                ));
+            };
+            let key = expression.evaluate(row, runtime)?;
+            match crate::functions::json::member(&current, &key) {
+                Some(next) => current = next,
+                None => return Ok(Datum::Null),
+            }
+        }
+        Ok(Datum::Jsonb(Box::new(current)))
+    }
+
+    /// With a slice among them, plain subscripts `n` mean `1:n`. Out of range gives the empty array.
+    fn slice(&self, array: &Array, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        if self.subscripts.len() > array.dims.len() {
+            return Ok(Datum::array(array.element, Vec::new()));
+        }
+        let mut ranges = Vec::with_capacity(array.dims.len());
+        for (position, dim) in array.dims.iter().enumerate() {
+            let last = dim.lower_bound + dim.length - 1;
+            let (from, to) = match self.subscripts.get(position) {
+                None => (dim.lower_bound, last),
+                Some(SubscriptTerm::Element(expression)) => {
+                    let Some(to) = expression.evaluate(row, runtime)?.as_i64() else {
+                        return Ok(Datum::Null);
+                    };
+                    (1, to as i32)
+                }
+                Some(SubscriptTerm::Slice(from, to)) => {
+                    let Some(from) = bound(from, dim.lower_bound, row, runtime)? else {
+                        return Ok(Datum::Null);
+                    };
+                    let Some(to) = bound(to, last, row, runtime)? else {
+                        return Ok(Datum::Null);
+                    };
+                    (from, to)
+                }
+            };
+            let (from, to) = (from.max(dim.lower_bound), to.min(last));
+            if from > to {
+                return Ok(Datum::array(array.element, Vec::new()));
+            }
+            ranges.push((from - dim.lower_bound, to - dim.lower_bound));
+        }
+        Ok(cut(array, &ranges))
+    }
+}
+
+fn bound(
+    expression: &Option<Expression>,
+    default: i32,
+    row: &[Datum],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<Option<i32>> {
+    match expression {
+        None => Ok(Some(default)),
+        Some(expression) => Ok(expression
+            .evaluate(row, runtime)?
+            .as_i64()
+            .map(|value| value as i32)),
+    }
+}
+
+/// The sub-array of inclusive offset ranges, one per dimension; bounds of the result start at 1.
+fn cut(array: &Array, ranges: &[(i32, i32)]) -> Datum {
+    let dims = ranges
+        .iter()
+        .map(|(from, to)| Dimension {
+            length: to - from + 1,
+            lower_bound: 1,
+        })
+        .collect();
+    let mut elements = Vec::new();
+    let mut offsets: Vec<i32> = ranges.iter().map(|range| range.0).collect();
+    'rows: loop {
+        let flat = offsets.iter().zip(&array.dims).fold(0i64, |flat, (offset, dim)| {
+            flat * dim.length as i64 + *offset as i64
+        });
+        elements.push(array.elements[flat as usize].clone());
+        for position in (0..ranges.len()).rev() {
+            if offsets[position] < ranges[position].1 {
+                offsets[position] += 1;
+                continue 'rows;
+            }
+            offsets[position] = ranges[position].0;
+        }
+        break;
+    }
+    Datum::Array(Box::new(Array {
+        element: array.element,
+        dims,
+        elements,
+    }))
+}

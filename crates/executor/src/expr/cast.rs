@@ -1,0 +1,284 @@
+//! Casts: the common ones as nodes of their own, the rest through `mote_types::cast`, and the `reg*` types, whose text
+//! form needs the catalog.
+
+use mote_common::error::state;
+use mote_common::{Oid, SqlError, SqlResult};
+use mote_engine::Engine;
+use mote_grammar::ast::deparse::identifier;
+use mote_sql::catalog::CatalogView;
+use mote_types::catalog::{is_oid_like, is_reg_type, is_text_like, type_shape};
+use mote_types::{CastContext, ColumnType, Datum, Numeric, cast, format_type, oid, parse_type};
+
+use super::Expression;
+use crate::query::runtime::Runtime;
+use mote_catalog::catalog_store::SessionCatalog;
+use mote_catalog::name_text::split_name;
+use mote_catalog::routine_text;
+use mote_catalog::views::{Facts, Reader, names};
+
+pub struct Cast {
+    argument: Expression,
+    from: ColumnType,
+    to: ColumnType,
+    explicit: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ToInt4,
+    ToInt8,
+    IntegerToNumeric,
+    General,
+}
+
+impl Cast {
+    /// A cast, or the bare argument where the datum stays the same.
+    pub(super) fn compile(
+        argument: Expression,
+        from: ColumnType,
+        to: ColumnType,
+        explicit: bool,
+    ) -> Expression {
+        if is_relabelling(from, to) {
+            return argument;
+        }
+        let narrow = matches!(from.oid, oid::INT2 | oid::INT4);
+        let kind = match to.oid {
+            oid::INT4 if from.oid == oid::INT2 => Kind::ToInt4,
+            oid::INT8 if narrow => Kind::ToInt8,
+            oid::NUMERIC if to.typmod < 0 && (narrow || from.oid == oid::INT8) => Kind::IntegerToNumeric,
+            _ => Kind::General,
+        };
+        Expression::Cast(Box::new(Cast {
+            argument,
+            from,
+            to,
+            explicit,
+            kind,
+        }))
+    }
+
+    pub(super) fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        let value = self.argument.evaluate(row, runtime)?;
+        match (self.kind, value.as_i64()) {
+            (_, None) if value.is_null() => Ok(Datum::Null),
+            (Kind::ToInt4, Some(value)) => Ok(Datum::Int4(value as i32)),
+            (Kind::ToInt8, Some(value)) => Ok(Datum::Int8(value)),
+            (Kind::IntegerToNumeric, Some(value)) => Ok(Datum::Numeric(Numeric::from(value))),
+            _ => convert(runtime, &value, self.from, self.to, self.explicit),
+        }
+    }
+}
+
+/// Whether a value of one type is one of the other, byte for byte.
+fn is_relabelling(from: ColumnType, to: ColumnType) -> bool {
+    if from.oid == to.oid {
+        return to.typmod < 0 || from.typmod == to.typmod;
+    }
+    let strings = |oid| matches!(oid, oid::TEXT | oid::VARCHAR);
+    if strings(from.oid) && strings(to.oid) {
+        return to.typmod < 0;
+    }
+    // oid and the reg* types among each other.
+    is_oid_like(from.oid) && is_oid_like(to.oid) && to.typmod < 0
+}
+
+/// Converts a value between types.
+pub fn convert(
+    runtime: &mut Runtime<'_, '_>,
+    value: &Datum,
+    from: ColumnType,
+    to: ColumnType,
+    explicit: bool,
+) -> SqlResult<Datum> {
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    if is_reg_type(to.oid)
+        && let Datum::Text(name) = value
+    {
+        return reg_input(runtime, name, to.oid).map(|oid| Datum::Oid(oid.0));
+    }
+    if is_reg_type(from.oid)
+        && is_text_like(to.oid)
+        && let Datum::Oid(value) = value
+    {
+        let engine = runtime.database().engine();
+        let name = Datum::from(reg_output(
+            runtime.session().reader(),
+            engine,
+            Oid(*value),
+            from.oid,
+        ));
+        return cast(
+            &name,
+            ColumnType::TEXT,
+            to,
+            CastContext::Assignment,
+            runtime.format(),
+        );
+    }
+    let context = if explicit {
+        CastContext::Explicit
+    } else {
+        CastContext::Assignment
+    };
+    cast(value, from, to, context, runtime.format())
+}
+
+/// Reads the text form of a `reg*` value.
+pub fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> SqlResult<Oid> {
+    if text == "-" {
+        return Ok(Oid::INVALID);
+    }
+    if let Ok(number) = text.parse::<u32>() {
+        return Ok(Oid(number));
+    }
+    if ty == oid::REGTYPE {
+        return regtype_input(text, &runtime.session().catalog);
+    }
+    let found = reg_lookup(runtime, text, ty);
+    found.ok_or_else(|| {
+        let (code, kind) = match ty {
+            oid::REGCLASS => (state::UNDEFINED_TABLE, "relation"),
+            oid::REGNAMESPACE => (state::INVALID_SCHEMA_NAME, "schema"),
+            oid::REGROLE => (state::UNDEFINED_OBJECT, "role"),
+            oid::REGCOLLATION => (state::UNDEFINED_OBJECT, "collation"),
+            _ => (state::UNDEFINED_FUNCTION, "function"),
+        };
+        SqlError::new(code, format!("{kind} \"{text}\" does not exist"))
+    })
+}
+
+fn regtype_input(text: &str, catalog: &SessionCatalog) -> SqlResult<Oid> {
+    let refused = match parse_type(text) {
+        Ok(ty) => return Ok(ty.oid),
+        Err(error) => error,
+    };
+    // Built-in names come first, as pg_catalog does in the search path.
+    let (name, is_array) = match text.trim().strip_suffix("[]") {
+        Some(element) => (element, true),
+        None => (text, false),
+    };
+    let (schema, name) = split_name(name);
+    let Some(found) = catalog.user_type_named(schema.as_deref(), &name) else {
+        return Err(refused);
+    };
+    let ty = ColumnType::new(found.oid);
+    let array = ty.array_of().map_or(ty.oid, |array| array.oid);
+    Ok(if is_array { array } else { ty.oid })
+}
+
+/// The object a `reg*` text names, if there is one.
+pub fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> Option<Oid> {
+    let (schema, name) = split_name(text);
+    let catalog = &runtime.session().catalog;
+    match ty {
+        oid::REGCLASS => {
+            let relation = catalog.relation_by_name(schema.as_deref(), &name);
+            relation
+                .map(|relation| relation.oid)
+                .or_else(|| catalog.index_oid(schema.as_deref(), &name))
+        }
+        oid::REGTYPE => regtype_input(text, catalog).ok(),
+        oid::REGNAMESPACE => {
+            mote_catalog::system_schemas::schema_oid(&name).or_else(|| catalog.schema_oid(&name))
+        }
+        oid::REGROLE => catalog
+            .current()
+            .role_by_name(&name)
+            .map(|role| Oid(role.object.oid)),
+        oid::REGCOLLATION if !names_builtins(&schema) => None,
+        oid::REGCOLLATION => names::collation_oid(&name),
+        oid::REGPROCEDURE => procedure_lookup(text, catalog),
+        _ => {
+            let mut named = catalog.routines_named(schema.as_deref(), &name).into_iter();
+            match named.next() {
+                Some(first) => named.next().is_none().then_some(first.oid),
+                None if names_builtins(&schema) => names::function_oid(&name),
+                None => None,
+            }
+        }
+    }
+}
+
+/// `name(type, ..)`: a function by its name and the types of its inputs.
+fn procedure_lookup(text: &str, catalog: &mote_catalog::catalog_store::SessionCatalog) -> Option<Oid> {
+    let (name, arguments) = text.trim().strip_suffix(')')?.split_once('(')?;
+    let (schema, name) = split_name(name.trim());
+    let mut types = Vec::new();
+    for argument in arguments
+        .split(',')
+        .map(str::trim)
+        .filter(|argument| !argument.is_empty())
+    {
+        let ty = match mote_sql::parse_type_name(argument, catalog) {
+            Ok(ty) => (ty.oid, None),
+            Err(_) => {
+                let (schema, name) = split_name(argument);
+                let relation = catalog.relation_by_name(schema.as_deref(), &name)?;
+                (oid::RECORD, Some(relation.oid))
+            }
+        };
+        types.push(ty);
+    }
+    let fits = |routine: &&std::sync::Arc<mote_sql::routine::Routine>| {
+        routine
+            .inputs()
+            .map(|input| (input.ty.ty.oid, input.ty.row_of))
+            .eq(types.iter().copied())
+    };
+    let routines = catalog.routines_named(schema.as_deref(), &name);
+    if let Some(routine) = routines.iter().find(fits) {
+        return Some(routine.oid);
+    }
+    let plain: Vec<Oid> = types.iter().map(|ty| ty.0).collect();
+    names_builtins(&schema).then(|| names::function_oid_of(&name, &plain))?
+}
+
+/// True where a name, by its schema, may be one of what is built in.
+fn names_builtins(schema: &Option<String>) -> bool {
+    schema.as_deref().is_none_or(|schema| schema == "pg_catalog")
+}
+
+/// The text form of a `reg*` value: the name, or the number where nothing bears it.
+pub fn reg_output(session: Reader<'_>, engine: &Engine, value: Oid, ty: Oid) -> String {
+    if value == Oid::INVALID {
+        return "-".into();
+    }
+    let catalog = session.catalog;
+    let name = match ty {
+        oid::REGCLASS => names::class_name(&Facts::new(session, engine), value),
+        // A modifier of -1 would print `bpchar` for `character`.
+        oid::REGTYPE => type_shape(value).map(|_| format_type(value, -2)),
+        oid::REGNAMESPACE => mote_catalog::system_schemas::schema_name(value)
+            .map(str::to_string)
+            .or_else(|| {
+                catalog
+                    .current()
+                    .schemas
+                    .get(&value)
+                    .map(|schema| schema.object.name.clone())
+            }),
+        oid::REGROLE => catalog
+            .current()
+            .roles
+            .get(&value)
+            .map(|role| role.object.name.clone()),
+        oid::REGCOLLATION => names::collation_name(value).map(identifier),
+        _ => match catalog.routine(value) {
+            Some(routine) if ty == oid::REGPROCEDURE => Some(routine_text::signature(&routine, catalog)),
+            Some(routine) => Some(routine_text::visible_name(&routine, catalog)),
+            None if ty == oid::REGPROCEDURE => names::function(value).map(|function| {
+                format!(
+                    "{}({})",
+                    identifier(function.name),
+                    function.argument_list().replace(", ", ",")
+                )
+            }),
+            None => names::function_name(value),
+        },
+    };
+    name.unwrap_or_else(|| value.0.to_string())
+}

@@ -1,0 +1,101 @@
+//! Calls of users' functions from expressions.
+
+use std::sync::Arc;
+
+use mote_common::{SqlError, SqlResult};
+use mote_sql::expr::RoutineExpr;
+use mote_sql::routine::Routine;
+use mote_types::{ColumnType, Datum, Record, RowType};
+
+use super::{Expression, compile_all};
+use crate::context::calls::{Returned, RoutineCall};
+use crate::memory::KeptRows;
+use crate::query::runtime::Runtime;
+
+pub struct RoutineSite {
+    routine: Arc<Routine>,
+    arguments: Box<[Expression]>,
+    types: Box<[ColumnType]>,
+    result: ColumnType,
+    columns: Option<Vec<(String, ColumnType)>>,
+}
+
+impl RoutineSite {
+    pub fn compile(call: &RoutineExpr) -> SqlResult<RoutineSite> {
+        Ok(RoutineSite {
+            routine: call.routine.clone(),
+            arguments: compile_all(&call.arguments)?,
+            types: call.arguments.iter().map(mote_sql::expr::Expr::ty).collect(),
+            result: call.ty,
+            columns: call.columns.clone(),
+        })
+    }
+
+    /// Calls the routine. None: it is strict, and an argument is null.
+    pub fn call(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<Returned>> {
+        let mut arguments = Vec::with_capacity(self.arguments.len());
+        for argument in &self.arguments {
+            arguments.push(argument.evaluate(row, runtime)?);
+        }
+        if self.routine.strict && arguments.iter().any(Datum::is_null) {
+            return Ok(None);
+        }
+        let call = RoutineCall {
+            routine: &self.routine,
+            arguments: &arguments,
+            types: &self.types,
+            result: self.result,
+            columns: self.columns.as_deref(),
+            trigger: None,
+        };
+        let snapshot = runtime.snapshot();
+        let context = runtime.context();
+        let run = context.calls.routine();
+        run(&call, snapshot, context).map(Some)
+    }
+
+    pub fn evaluate(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Datum> {
+        match self.call(row, runtime)? {
+            None => Ok(Datum::Null),
+            Some(Returned::Value(value)) => Ok(value),
+            Some(_) => Err(SqlError::internal("a function for one value returned rows")),
+        }
+    }
+
+    /// All rows of the call, each spread over its columns.
+    pub fn rows(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<KeptRows> {
+        let one = |row| KeptRows {
+            rows: vec![row],
+            ..KeptRows::default()
+        };
+        Ok(match self.call(row, runtime)? {
+            None if self.routine.returns_set => KeptRows::default(),
+            None => one(self.spread(Datum::Null)),
+            Some(Returned::Rows(rows)) => rows,
+            Some(Returned::Value(value)) => one(self.spread(value)),
+            Some(Returned::Trigger(_)) => return Err(SqlError::internal("a trigger function in a query")),
+        })
+    }
+
+    fn spread(&self, value: Datum) -> Vec<Datum> {
+        match (&self.columns, value) {
+            (Some(_), Datum::Record(record)) => record.fields,
+            (Some(columns), _) => vec![Datum::Null; columns.len()],
+            (None, value) => vec![value],
+        }
+    }
+
+    /// A row of `rows` as one value.
+    pub fn value(&self, produced: &mut Vec<Datum>) -> Datum {
+        match &self.columns {
+            None => produced.pop().unwrap_or_default(),
+            Some(columns) => Datum::Record(Box::new(Record {
+                ty: Arc::new(RowType {
+                    types: columns.iter().map(|(_, ty)| *ty).collect(),
+                    names: columns.iter().map(|(name, _)| name.as_str().into()).collect(),
+                }),
+                fields: std::mem::take(produced),
+            })),
+        }
+    }
+}

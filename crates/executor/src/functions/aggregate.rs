@@ -1,0 +1,589 @@
+//! Aggregates: what each keeps per group, how a row is added, what comes out.
+//!
+//! Result types and scales are PostgreSQL's: sums of int2 and int4 are int8, of int8 numeric; averages and variances of
+//! exact types are numeric with the scale of numeric division; floats follow Youngs and Cramer.
+//! Arguments that are null are skipped by all but `count(*)`, `array_agg` and the json family.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult, work};
+use mote_types::datum::try_clone_all;
+use mote_types::{ColumnType, Datum, Interval, Numeric, Oid};
+
+use super::json::{JsonObjectBuilder, to_json};
+use super::ordered_set::OrderedSet;
+use super::variance::Squares;
+use super::{bytes, float8, int8, numeric, text};
+use crate::expr::{order, stack_arrays};
+use crate::query::runtime::Runtime;
+
+/// An aggregate, resolved from its body's name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Aggregate {
+    CountRows,
+    Count,
+    /// int2, int4 -> int8.
+    SumInteger,
+    /// int8 -> numeric.
+    SumInt8,
+    SumNumeric,
+    SumFloat4,
+    SumFloat8,
+    SumInterval,
+    AverageInteger,
+    AverageNumeric,
+    AverageFloat,
+    AverageInterval,
+    Min,
+    Max,
+    BitAnd,
+    BitOr,
+    BitXor,
+    BoolAnd,
+    BoolOr,
+    ArrayAgg,
+    StringAgg,
+    ByteaAgg,
+    /// Of exact types.
+    Variance(Spread),
+    VarianceFloat(Spread),
+    CovariancePopulation,
+    CovarianceSample,
+    Correlation,
+    Regression(Regression),
+    /// Ordered-set aggregates: rows come in order, with what stands in the parentheses before the value.
+    Ordered(OrderedSet),
+    JsonAgg {
+        binary: bool,
+    },
+    JsonObjectAgg {
+        binary: bool,
+    },
+}
+
+/// What a least-squares fit tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Regression {
+    Count,
+    SquaresX,
+    SquaresY,
+    Products,
+    AverageX,
+    AverageY,
+    Determination,
+    Slope,
+    Intercept,
+}
+
+/// Which of the four measures of spread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spread {
+    pub(super) sample: bool,
+    pub(super) root: bool,
+}
+
+/// The aggregate with this body.
+pub fn body(name: &str) -> Option<Aggregate> {
+    use Aggregate::*;
+    Some(match name {
+        "count_star" => CountRows,
+        "count_any" => Count,
+        "sum_int2" | "sum_int4" => SumInteger,
+        "sum_int8" => SumInt8,
+        "sum_numeric" => SumNumeric,
+        "sum_float4" => SumFloat4,
+        "sum_float8" => SumFloat8,
+        "sum_interval" => SumInterval,
+        "avg_int2" | "avg_int4" | "avg_int8" => AverageInteger,
+        "avg_numeric" => AverageNumeric,
+        "avg_float4" | "avg_float8" => AverageFloat,
+        "avg_interval" => AverageInterval,
+        "bool_and_bool" | "every_bool" => BoolAnd,
+        "bool_or_bool" => BoolOr,
+        "array_agg_anynonarray" | "array_agg_anyarray" => ArrayAgg,
+        "string_agg_text_text" => StringAgg,
+        "string_agg_bytea_bytea" => ByteaAgg,
+        "covar_pop_float8_float8" => CovariancePopulation,
+        "covar_samp_float8_float8" => CovarianceSample,
+        "corr_float8_float8" => Correlation,
+        "regr_count_float8_float8" => Regression(self::Regression::Count),
+        "regr_sxx_float8_float8" => Regression(self::Regression::SquaresX),
+        "regr_syy_float8_float8" => Regression(self::Regression::SquaresY),
+        "regr_sxy_float8_float8" => Regression(self::Regression::Products),
+        "regr_avgx_float8_float8" => Regression(self::Regression::AverageX),
+        "regr_avgy_float8_float8" => Regression(self::Regression::AverageY),
+        "regr_r2_float8_float8" => Regression(self::Regression::Determination),
+        "regr_slope_float8_float8" => Regression(self::Regression::Slope),
+        "regr_intercept_float8_float8" => Regression(self::Regression::Intercept),
+        "percentile_disc" | "percentile_disc_multi" => Ordered(OrderedSet::Discrete),
+        "percentile_cont_float8"
+        | "percentile_cont_interval"
+        | "percentile_cont_float8_multi"
+        | "percentile_cont_interval_multi" => Ordered(OrderedSet::Continuous),
+        "mode" => Ordered(OrderedSet::Mode),
+        "json_agg_anyelement" => JsonAgg { binary: false },
+        "jsonb_agg_anyelement" => JsonAgg { binary: true },
+        "json_object_agg_any_any" => JsonObjectAgg { binary: false },
+        "jsonb_object_agg_any_any" => JsonObjectAgg { binary: true },
+        _ if name.starts_with("min_") => Min,
+        _ if name.starts_with("max_") => Max,
+        _ if name.starts_with("bit_and_") => BitAnd,
+        _ if name.starts_with("bit_or_") => BitOr,
+        _ if name.starts_with("bit_xor_") => BitXor,
+        _ => return spread_body(name),
+    })
+}
+
+fn spread_body(name: &str) -> Option<Aggregate> {
+    let (measure, ty) = name.rsplit_once('_')?;
+    let spread = match measure {
+        "variance" | "var_samp" => Spread {
+            sample: true,
+            root: false,
+        },
+        "stddev" | "stddev_samp" => Spread {
+            sample: true,
+            root: true,
+        },
+        "var_pop" => Spread {
+            sample: false,
+            root: false,
+        },
+        "stddev_pop" => Spread {
+            sample: false,
+            root: true,
+        },
+        _ => return None,
+    };
+    match ty {
+        "int2" | "int4" | "int8" | "numeric" => Some(Aggregate::Variance(spread)),
+        "float4" | "float8" => Some(Aggregate::VarianceFloat(spread)),
+        _ => None,
+    }
+}
+
+/// What a group keeps for one aggregate.
+pub enum Accumulator {
+    Count(i64),
+    Integer {
+        sum: i128,
+        count: i64,
+    },
+    Numeric {
+        sum: Numeric,
+        count: i64,
+    },
+    Float {
+        count: f64,
+        sum: f64,
+        squares: f64,
+    },
+    Pair {
+        count: f64,
+        sum_x: f64,
+        squares_x: f64,
+        sum_y: f64,
+        squares_y: f64,
+        products: f64,
+    },
+    Squares(Squares),
+    Interval {
+        sum: Interval,
+        count: i64,
+    },
+    /// The best, last or folded value; null before the first.
+    Value(Datum),
+    List(Vec<Datum>),
+    Ordered {
+        /// What stands in the parentheses, from the first row.
+        direct: Datum,
+        values: Vec<Datum>,
+    },
+    Text(Option<String>),
+    Bytes(Option<Vec<u8>>),
+    Object(JsonObjectBuilder),
+}
+
+impl Aggregate {
+    /// Whether a row with a null argument is left out before `add`.
+    pub fn skips_nulls(self) -> bool {
+        !matches!(
+            self,
+            Aggregate::CountRows
+                | Aggregate::ArrayAgg
+                | Aggregate::StringAgg
+                | Aggregate::ByteaAgg
+                | Aggregate::Ordered(_)
+                | Aggregate::JsonAgg { .. }
+                | Aggregate::JsonObjectAgg { .. }
+        )
+    }
+
+    pub fn start(self) -> Accumulator {
+        match self {
+            Aggregate::CountRows | Aggregate::Count => Accumulator::Count(0),
+            Aggregate::SumInteger | Aggregate::SumInt8 | Aggregate::AverageInteger => {
+                Accumulator::Integer { sum: 0, count: 0 }
+            }
+            Aggregate::SumNumeric | Aggregate::AverageNumeric => Accumulator::Numeric {
+                sum: Numeric::ZERO,
+                count: 0,
+            },
+            Aggregate::SumFloat4
+            | Aggregate::SumFloat8
+            | Aggregate::AverageFloat
+            | Aggregate::VarianceFloat(_) => Accumulator::Float {
+                count: 0.0,
+                sum: 0.0,
+                squares: 0.0,
+            },
+            Aggregate::SumInterval | Aggregate::AverageInterval => Accumulator::Interval {
+                sum: Interval::default(),
+                count: 0,
+            },
+            Aggregate::Variance(_) => Accumulator::Squares(Squares::new()),
+            Aggregate::Ordered(_) => Accumulator::Ordered {
+                direct: Datum::Null,
+                values: Vec::new(),
+            },
+            Aggregate::CovariancePopulation
+            | Aggregate::CovarianceSample
+            | Aggregate::Correlation
+            | Aggregate::Regression(_) => Accumulator::Pair {
+                count: 0.0,
+                sum_x: 0.0,
+                squares_x: 0.0,
+                sum_y: 0.0,
+                squares_y: 0.0,
+                products: 0.0,
+            },
+            Aggregate::ArrayAgg | Aggregate::JsonAgg { .. } => Accumulator::List(Vec::new()),
+            Aggregate::StringAgg => Accumulator::Text(None),
+            Aggregate::ByteaAgg => Accumulator::Bytes(None),
+            Aggregate::JsonObjectAgg { binary } => Accumulator::Object(JsonObjectBuilder::new(binary)),
+            Aggregate::Min
+            | Aggregate::Max
+            | Aggregate::BitAnd
+            | Aggregate::BitOr
+            | Aggregate::BitXor
+            | Aggregate::BoolAnd
+            | Aggregate::BoolOr => Accumulator::Value(Datum::Null),
+        }
+    }
+
+    /// Adds a row. `types` are the arguments' types.
+    pub fn add(
+        self,
+        accumulator: &mut Accumulator,
+        arguments: &[Datum],
+        types: &[ColumnType],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        match accumulator {
+            Accumulator::Count(count) => *count += 1,
+            Accumulator::Integer { sum, count } => {
+                *sum += arguments[0].as_i64().unwrap_or(0) as i128;
+                *count += 1;
+            }
+            Accumulator::Numeric { sum, count } => {
+                *sum = sum.add(numeric(&arguments[0]))?;
+                *count += 1;
+            }
+            Accumulator::Float { count, sum, squares } => {
+                add_float(float8(&arguments[0]), count, sum, squares)?
+            }
+            Accumulator::Squares(squares) => {
+                let value = mote_types::compare::as_numeric(&arguments[0]).unwrap_or(Numeric::ZERO);
+                squares.add(&value)?;
+            }
+            Accumulator::Pair { .. } => add_pair(accumulator, float8(&arguments[1]), float8(&arguments[0]))?,
+            Accumulator::Interval { sum, count } => {
+                *sum = super::datetime::add_intervals(sum, super::interval(&arguments[0]))?;
+                *count += 1;
+            }
+            Accumulator::Value(best) => self.fold(best, &arguments[0])?,
+            Accumulator::List(list) => {
+                let value = match self {
+                    Aggregate::JsonAgg { .. } => {
+                        let json = to_json(&arguments[0], types[0], runtime.format())?;
+                        match (&arguments[0], &json) {
+                            // Arrays and rows begin a line each.
+                            (Datum::Array(_) | Datum::Record(_), Datum::Text(json)) if !list.is_empty() => {
+                                Datum::from(format!("\n {json}"))
+                            }
+                            _ => json,
+                        }
+                    }
+                    _ => arguments[0].try_clone()?,
+                };
+                work::push(list, value)?;
+            }
+            Accumulator::Ordered { direct, values } => {
+                if let [first, .., value] | [first @ value] = arguments
+                    && !value.is_null()
+                {
+                    if values.is_empty() {
+                        *direct = first.try_clone()?;
+                    }
+                    work::push(values, value.try_clone()?)?;
+                }
+            }
+            Accumulator::Text(joined) => join_text(joined, arguments)?,
+            Accumulator::Bytes(joined) => join_bytes(joined, arguments)?,
+            Accumulator::Object(builder) => {
+                builder.add(&arguments[0], types[0], &arguments[1], types[1], runtime)?
+            }
+        }
+        Ok(())
+    }
+
+    fn fold(self, best: &mut Datum, value: &Datum) -> SqlResult<()> {
+        if best.is_null() {
+            *best = value.try_clone()?;
+            return Ok(());
+        }
+        match (self, &mut *best, value) {
+            (Aggregate::Min, best, value) if order(value, best).is_lt() => *best = value.try_clone()?,
+            (Aggregate::Max, best, value) if order(value, best).is_gt() => *best = value.try_clone()?,
+            (Aggregate::BoolAnd, Datum::Bool(best), Datum::Bool(value)) => *best &= value,
+            (Aggregate::BoolOr, Datum::Bool(best), Datum::Bool(value)) => *best |= value,
+            (_, Datum::Int2(best), Datum::Int2(value)) => {
+                *best = self.fold_bits(*best as i64, *value as i64) as i16
+            }
+            (_, Datum::Int4(best), Datum::Int4(value)) => {
+                *best = self.fold_bits(*best as i64, *value as i64) as i32
+            }
+            (_, Datum::Int8(best), Datum::Int8(value)) => *best = self.fold_bits(*best, *value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn fold_bits(self, best: i64, value: i64) -> i64 {
+        match self {
+            Aggregate::BitAnd => best & value,
+            Aggregate::BitOr => best | value,
+            Aggregate::BitXor => best ^ value,
+            _ => best,
+        }
+    }
+
+    /// The result for a group. `result` is the aggregate's result type.
+    pub fn finish(self, accumulator: &Accumulator, result: ColumnType) -> SqlResult<Datum> {
+        Ok(match accumulator {
+            Accumulator::Count(count) => Datum::Int8(*count),
+            Accumulator::Integer { count: 0, .. } => Datum::Null,
+            Accumulator::Integer { sum, count } => {
+                match self {
+                    Aggregate::SumInteger => Datum::Int8(i64::try_from(*sum).map_err(|_| {
+                        SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
+                    })?),
+                    Aggregate::SumInt8 => Datum::Numeric(Numeric::from_scaled_i128(*sum, 0)),
+                    _ => Datum::Numeric(Numeric::from_scaled_i128(*sum, 0).div(&Numeric::from(*count))?),
+                }
+            }
+            Accumulator::Numeric { count: 0, .. } => Datum::Null,
+            Accumulator::Numeric { sum, count } => Datum::Numeric(match self {
+                Aggregate::SumNumeric => sum.clone(),
+                _ => sum.div(&Numeric::from(*count))?,
+            }),
+            Accumulator::Float { count, sum, squares } => self.finish_float(*count, *sum, *squares),
+            Accumulator::Squares(squares) => match self {
+                Aggregate::Variance(spread) => squares.finish(spread)?,
+                _ => Datum::Null,
+            },
+            Accumulator::Pair { .. } => self.finish_pair(accumulator),
+            Accumulator::Interval { count: 0, .. } => Datum::Null,
+            Accumulator::Interval { sum, count } => {
+                let value = match self {
+                    Aggregate::SumInterval => *sum,
+                    _ => super::datetime::divide_interval(sum, *count as f64)?,
+                };
+                Datum::Interval(Box::new(value))
+            }
+            Accumulator::Value(value) => value.try_clone()?,
+            Accumulator::List(list) if list.is_empty() => Datum::Null,
+            Accumulator::List(list) => match self {
+                Aggregate::JsonAgg { binary } => super::json::array_of(list, binary)?,
+                _ => array_of(list, result)?,
+            },
+            Accumulator::Ordered { direct, values } => match self {
+                Aggregate::Ordered(set) => set.finish(direct, values, result)?,
+                _ => Datum::Null,
+            },
+            Accumulator::Text(Some(joined)) => super::text::copied(joined)?,
+            Accumulator::Bytes(Some(joined)) => {
+                let mut copy = work::bytes_buffer(joined.len())?;
+                work::grow_bytes(&mut copy, joined)?;
+                Datum::bytea(copy)
+            }
+            Accumulator::Text(None) | Accumulator::Bytes(None) => Datum::Null,
+            Accumulator::Object(builder) => builder.finish()?,
+        })
+    }
+
+    fn finish_float(self, count: f64, sum: f64, squares: f64) -> Datum {
+        if count == 0.0 {
+            return Datum::Null;
+        }
+        match self {
+            Aggregate::SumFloat4 => Datum::Float4(sum as f32),
+            Aggregate::SumFloat8 => Datum::Float8(sum),
+            Aggregate::AverageFloat => Datum::Float8(sum / count),
+            Aggregate::VarianceFloat(spread) => {
+                if spread.sample && count <= 1.0 {
+                    return Datum::Null;
+                }
+                let variance = squares / if spread.sample { count - 1.0 } else { count };
+                Datum::Float8(if spread.root { variance.sqrt() } else { variance })
+            }
+            _ => Datum::Null,
+        }
+    }
+
+    fn finish_pair(self, accumulator: &Accumulator) -> Datum {
+        let Accumulator::Pair {
+            count,
+            sum_x,
+            squares_x,
+            sum_y,
+            squares_y,
+            products,
+        } = accumulator
+        else {
+            return Datum::Null;
+        };
+        if let Aggregate::Regression(wanted) = self {
+            let value = match wanted {
+                Regression::Count => return Datum::Int8(*count as i64),
+                _ if *count < 1.0 => return Datum::Null,
+                Regression::SquaresX => *squares_x,
+                Regression::SquaresY => *squares_y,
+                Regression::Products => *products,
+                Regression::AverageX => sum_x / count,
+                Regression::AverageY => sum_y / count,
+                _ if *squares_x == 0.0 => return Datum::Null,
+                Regression::Determination if *squares_y == 0.0 => 1.0,
+                Regression::Determination => (products * products) / (squares_x * squares_y),
+                Regression::Slope => products / squares_x,
+                Regression::Intercept => (sum_y - sum_x * products / squares_x) / count,
+            };
+            return Datum::Float8(value);
+        }
+        match self {
+            Aggregate::CovariancePopulation if *count >= 1.0 => Datum::Float8(products / count),
+            Aggregate::CovarianceSample if *count >= 2.0 => Datum::Float8(products / (count - 1.0)),
+            Aggregate::Correlation if *count >= 1.0 && *squares_x != 0.0 && *squares_y != 0.0 => {
+                Datum::Float8(products / (squares_x * squares_y).sqrt())
+            }
+            _ => Datum::Null,
+        }
+    }
+}
+
+/// Adds to count, sum and the sum of squared differences from the mean, without losing small differences.
+fn add_float(value: f64, count: &mut f64, sum: &mut f64, squares: &mut f64) -> SqlResult<()> {
+    let old_sum = *sum;
+    *count += 1.0;
+    *sum += value;
+    if *count > 1.0 {
+        let deviation = value * *count - *sum;
+        *squares += deviation * deviation / (*count * (*count - 1.0));
+        if (sum.is_infinite() || squares.is_infinite()) && !old_sum.is_infinite() && !value.is_infinite() {
+            return Err(super::arithmetic::float_overflow());
+        }
+        if sum.is_infinite() {
+            *squares = f64::NAN;
+        }
+    } else if !value.is_finite() {
+        *squares = f64::NAN;
+    }
+    Ok(())
+}
+
+fn add_pair(accumulator: &mut Accumulator, x: f64, y: f64) -> SqlResult<()> {
+    let Accumulator::Pair {
+        count,
+        sum_x,
+        squares_x,
+        sum_y,
+        squares_y,
+        products,
+    } = accumulator
+    else {
+        return Ok(());
+    };
+    let (old_x, old_y) = (*sum_x, *sum_y);
+    *count += 1.0;
+    *sum_x += x;
+    *sum_y += y;
+    if *count > 1.0 {
+        let (dx, dy) = (x * *count - *sum_x, y * *count - *sum_y);
+        let scale = 1.0 / (*count * (*count - 1.0));
+        *squares_x += dx * dx * scale;
+        *squares_y += dy * dy * scale;
+        *products += dx * dy * scale;
+        let fresh_x = !old_x.is_infinite() && !x.is_infinite();
+        let fresh_y = !old_y.is_infinite() && !y.is_infinite();
+        if (sum_x.is_infinite() || squares_x.is_infinite()) && fresh_x
+            || (sum_y.is_infinite() || squares_y.is_infinite()) && fresh_y
+            || products.is_infinite() && fresh_x && fresh_y
+        {
+            return Err(super::arithmetic::float_overflow());
+        }
+        // Infinite inputs have no spread.
+        for spread in [squares_x, squares_y, products] {
+            if spread.is_infinite() {
+                *spread = f64::NAN;
+            }
+        }
+        return Ok(());
+    }
+    if !x.is_finite() {
+        (*squares_x, *products) = (f64::NAN, f64::NAN);
+    }
+    if !y.is_finite() {
+        (*squares_y, *products) = (f64::NAN, f64::NAN);
+    }
+    Ok(())
+}
+
+/// The first delimiter is not used; a null value adds nothing, a null delimiter separates by nothing.
+fn join_text(joined: &mut Option<String>, arguments: &[Datum]) -> SqlResult<()> {
+    if arguments[0].is_null() {
+        return Ok(());
+    }
+    let is_first = joined.is_none();
+    let joined = joined.get_or_insert_default();
+    if !is_first {
+        work::grow(joined, arguments[1].as_str().unwrap_or(""))?;
+    }
+    work::grow(joined, text(&arguments[0]))
+}
+
+fn join_bytes(joined: &mut Option<Vec<u8>>, arguments: &[Datum]) -> SqlResult<()> {
+    if arguments[0].is_null() {
+        return Ok(());
+    }
+    let is_first = joined.is_none();
+    let joined = joined.get_or_insert_default();
+    if !is_first && !arguments[1].is_null() {
+        work::grow_bytes(joined, bytes(&arguments[1]))?;
+    }
+    work::grow_bytes(joined, bytes(&arguments[0]))
+}
+
+fn array_of(list: &[Datum], result: ColumnType) -> SqlResult<Datum> {
+    let element = result.element().map_or(Oid(0), |element| element.oid);
+    if matches!(list.first(), Some(Datum::Array(_))) {
+        return stack_arrays(element, try_clone_all(list)?);
+    }
+    Ok(Datum::array(element, try_clone_all(list)?))
+}
+
+/// The value of an int8 argument, for `ntile`, `nth_value` and their kin.
+pub fn whole(datum: &Datum) -> i64 {
+    match datum {
+        Datum::Int4(value) => *value as i64,
+        other => int8(other),
+    }
+}

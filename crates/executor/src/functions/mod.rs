@@ -1,0 +1,327 @@
+//! Bodies of the built-in functions, by the `body` names of `mote_sql::builtin::function`.
+//!
+//! Read this file first (how a body looks and is found), then any family: `arithmetic`, `math`, `random`, `text`, `pattern`,
+//! `bytes`, `formatting`, `datetime`, `array`, `json`, `json_path`, `set_returning`, `aggregate`, `window`,
+//! `system`, `variance`, `type_io`, `helper`, `catalog_text`, `privilege`, `unicode`, `degrees`, `backup`, `snapshot`.
+//!
+//! Promises: a body gets exactly the variants its signature names; a strict one never sees a null. Errors carry
+//! PostgreSQL's SQLSTATE and wording. Comparisons are not here: they compile to nodes of their own.
+//! Leaves out: signatures, volatility and overload resolution (`mote_sql`).
+
+mod acl;
+pub mod aggregate;
+pub mod arithmetic;
+pub mod array;
+pub mod backup;
+mod snapshot;
+pub mod bytes;
+mod catalog_text;
+pub mod datetime;
+mod enums;
+mod degrees;
+pub mod formatting;
+mod helper;
+mod hash;
+pub mod json;
+mod json_path;
+mod keywords;
+pub mod math;
+mod ordered_set;
+pub mod pattern;
+pub mod privilege;
+pub mod random;
+pub mod set_returning;
+pub mod system;
+pub mod text;
+mod type_io;
+mod unicode;
+mod variance;
+pub mod window;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use mote_common::SqlResult;
+use mote_sql::builtin::function::FUNCTIONS;
+use mote_types::{Array, ColumnType, Datum, Interval, Numeric, family};
+
+use crate::expr::Operation;
+use crate::query::runtime::Runtime;
+
+/// The place of a call: what bodies of polymorphic and variadic functions need to know.
+pub struct CallSite {
+    pub name: &'static str,
+    pub arguments: Box<[ColumnType]>,
+    pub result: ColumnType,
+}
+
+type PureFunction = fn(&[Datum]) -> SqlResult<Datum>;
+type RuntimeFunction = fn(&mut Runtime<'_, '_>, &CallSite, &[Datum]) -> SqlResult<Datum>;
+
+/// The body of a scalar function.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// Depends on its arguments only.
+    Pure(PureFunction),
+    /// Also on the session, the database, the clock or the argument types.
+    Runtime(RuntimeFunction),
+    /// The same, where the last argument is an array that stands for its elements.
+    Spreading(RuntimeFunction),
+}
+
+impl Body {
+    #[inline]
+    pub fn call(
+        self,
+        runtime: &mut Runtime<'_, '_>,
+        site: &CallSite,
+        arguments: &[Datum],
+    ) -> SqlResult<Datum> {
+        match self {
+            Body::Pure(function) => function(arguments),
+            Body::Runtime(function) => function(runtime, site, arguments),
+            Body::Spreading(function) => call_spreading(function, runtime, site, arguments),
+        }
+    }
+
+    /// The body for a call with VARIADIC. Functions of any arguments, the only ones called so, know their types.
+    pub fn spreading(self) -> Body {
+        match self {
+            Body::Runtime(function) => Body::Spreading(function),
+            other => other,
+        }
+    }
+}
+
+/// Calls a function with the elements of its last argument. Without an array there is no answer, but for `format`,
+/// which may not need one.
+fn call_spreading(
+    function: RuntimeFunction,
+    runtime: &mut Runtime<'_, '_>,
+    site: &CallSite,
+    arguments: &[Datum],
+) -> SqlResult<Datum> {
+    let (Some((last, fixed)), Some((ty, fixed_types))) =
+        (arguments.split_last(), site.arguments.split_last())
+    else {
+        return function(runtime, site, arguments);
+    };
+    let elements = match last {
+        Datum::Array(array) => array.elements.as_slice(),
+        _ if site.name == "format" => &[],
+        _ => return Ok(Datum::Null),
+    };
+    let element = ty.element().unwrap_or(*ty);
+    let types = fixed_types
+        .iter()
+        .copied()
+        .chain(elements.iter().map(|_| element));
+    let site = CallSite {
+        name: site.name,
+        arguments: types.collect(),
+        result: site.result,
+    };
+    let arguments: Vec<Datum> = fixed.iter().chain(elements).cloned().collect();
+    function(runtime, &site, &arguments)
+}
+
+/// Rows that a set-returning function yields.
+pub trait RowSource: Send {
+    /// Appends the next row's columns to `row` (a lone record stands for its fields); false at the end.
+    fn next(&mut self, row: &mut Vec<Datum>) -> SqlResult<bool>;
+}
+
+/// The body of a set-returning function.
+pub type SetFunction = fn(&mut Runtime<'_, '_>, &CallSite, &[Datum]) -> SqlResult<Box<dyn RowSource>>;
+
+/// Bodies by the names that signatures give them; comparisons, which `expr` computes itself, have none.
+static BODIES: LazyLock<HashMap<&'static str, Body>> = LazyLock::new(|| {
+    let names = FUNCTIONS.iter().map(|function| function.body);
+    names
+        .filter_map(|name| Some((name, written_body(name)?)))
+        .collect()
+});
+
+/// The body of a scalar function that is no comparison.
+pub fn scalar_body(name: &str) -> Option<Body> {
+    BODIES.get(name).copied()
+}
+
+/// Finds a body in the family that has it.
+fn written_body(name: &str) -> Option<Body> {
+    family::body(name)
+        .map(Body::Pure)
+        .or_else(|| arithmetic::body(name))
+        .or_else(|| math::body(name))
+        .or_else(|| random::body(name))
+        .or_else(|| text::body(name))
+        .or_else(|| pattern::body(name))
+        .or_else(|| unicode::body(name))
+        .or_else(|| bytes::body(name))
+        .or_else(|| type_io::body(name))
+        .or_else(|| helper::body(name))
+        .or_else(|| formatting::body(name))
+        .or_else(|| datetime::body(name))
+        .or_else(|| array::body(name))
+        .or_else(|| enums::body(name))
+        .or_else(|| json::body(name))
+        .or_else(|| json_path::body(name))
+        .or_else(|| backup::body(name))
+        .or_else(|| snapshot::body(name))
+        .or_else(|| system::body(name))
+        .or_else(|| privilege::body(name))
+        .or_else(|| acl::body(name))
+        .or_else(|| datetime_comparison(name))
+}
+
+pub fn set_body(name: &str) -> Option<SetFunction> {
+    set_returning::body(name)
+}
+
+/// Types whose comparison functions are their name and the operation, as in `int4eq` and `text_lt`; those with a folder of
+/// their own say it there (`family::compares`).
+const COMPARED: &[&str] = &[
+    "array",
+    "bool",
+    "bpchar",
+    "bytea",
+    "char",
+    "cid",
+    "date",
+    "enum",
+    "float4",
+    "float48",
+    "float8",
+    "float84",
+    "int2",
+    "int24",
+    "int28",
+    "int4",
+    "int42",
+    "int48",
+    "int8",
+    "int82",
+    "int84",
+    "interval",
+    "jsonb",
+    "name",
+    "numeric",
+    "oid",
+    "oidvector",
+    "pg_lsn",
+    "record",
+    "text",
+    "tid",
+    "time",
+    "timestamp",
+    "uuid",
+    "xid",
+    "xid8",
+];
+
+/// The comparison that a body's name stands for, where both sides are compared as they are.
+pub fn comparison_operation(body: &str) -> Option<Operation> {
+    // nameeqtext, texteqname: name against text.
+    if let Some(middle) = strip(body, "name", "text").or_else(|| strip(body, "text", "name")) {
+        return operation_named(middle);
+    }
+    if body == "xidneq" {
+        return Some(Operation::NotEqual);
+    }
+    let (ty, operation) = body.split_at_checked(body.len().checked_sub(2)?)?;
+    let ty = ty.strip_suffix('_').unwrap_or(ty);
+    if !COMPARED.contains(&ty) && !family::compares(ty) {
+        return None;
+    }
+    operation_named(operation)
+}
+
+fn strip<'a>(body: &'a str, prefix: &str, suffix: &str) -> Option<&'a str> {
+    body.strip_prefix(prefix)?.strip_suffix(suffix)
+}
+
+fn operation_named(name: &str) -> Option<Operation> {
+    Some(match name {
+        "eq" => Operation::Equal,
+        "ne" => Operation::NotEqual,
+        "lt" => Operation::Less,
+        "le" => Operation::LessOrEqual,
+        "gt" => Operation::Greater,
+        "ge" => Operation::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+/// `date_lt_timestamptz` and its kin: both sides become instants on the session's clock first.
+fn datetime_comparison(name: &str) -> Option<Body> {
+    let mut parts = name.split('_');
+    let (left, operation, right) = (parts.next()?, parts.next()?, parts.next()?);
+    let known = |ty: &str| matches!(ty, "date" | "timestamp" | "timestamptz");
+    if parts.next().is_some() || !known(left) || !known(right) {
+        return None;
+    }
+    macro_rules! comparing {
+        ($operation:ident) => {
+            Body::Runtime(|runtime, _, arguments| {
+                let (left, right) = datetime::common_instants(runtime, &arguments[0], &arguments[1]);
+                Ok(Datum::Bool(Operation::$operation.accepts(left.cmp(&right))))
+            })
+        };
+    }
+    Some(match operation_named(operation)? {
+        Operation::Equal => comparing!(Equal),
+        Operation::NotEqual => comparing!(NotEqual),
+        Operation::Less => comparing!(Less),
+        Operation::LessOrEqual => comparing!(LessOrEqual),
+        Operation::Greater => comparing!(Greater),
+        Operation::GreaterOrEqual => comparing!(GreaterOrEqual),
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn wrong_variant(expected: &str, datum: &Datum) -> ! {
+    panic!(
+        "a function was called with {} for {expected}: the binder resolves argument types",
+        datum.variant_name()
+    )
+}
+
+macro_rules! accessors {
+    ($($(#[$meta:meta])* $name:ident: $variant:ident -> $ty:ty, |$value:ident| $body:expr;)*) => {$(
+        $(#[$meta])*
+        #[inline]
+        pub fn $name(datum: &Datum) -> $ty {
+            match datum {
+                Datum::$variant($value) => $body,
+                other => wrong_variant(stringify!($variant), other),
+            }
+        }
+    )*};
+}
+
+accessors! {
+    boolean: Bool -> bool, |value| *value;
+    int4: Int4 -> i32, |value| *value;
+    int8: Int8 -> i64, |value| *value;
+    lsn: Unsigned8 -> u64, |value| *value;
+    oid: Oid -> u32, |value| *value;
+    numeric: Numeric -> &Numeric, |value| value;
+    text: Text -> &str, |value| value;
+    bytes: Bytea -> &[u8], |value| value;
+    interval: Interval -> &Interval, |value| value;
+    array_of: Array -> &Array, |value| value;
+    jsonb: Jsonb -> &mote_types::json::Json, |value| value;
+}
+
+/// float8, or a float4 widened.
+#[inline]
+pub fn float8(datum: &Datum) -> f64 {
+    match datum {
+        Datum::Float8(value) => *value,
+        Datum::Float4(value) => *value as f64,
+        other => wrong_variant("Float8", other),
+    }
+}

@@ -1,0 +1,253 @@
+//! DELETE.
+
+use std::sync::Arc;
+
+use mote_common::{RowId, SqlResult};
+use mote_engine::{Isolation, RowLockStrength, RowVersion, Table, WriteError};
+use mote_planner::plan::node;
+use mote_planner::plan::node::{MemberNumber, RowMark, ScanId};
+use mote_types::Datum;
+
+use super::recheck::{
+    Rechecker, Written, lock_newest, refuse_modified_inside, self_modified, serialization_error, target_row,
+};
+use super::trigger::{RowTriggers, Stage, StatementTriggers};
+use super::{Target, compile_returning, project, resolve, write_error};
+use crate::context::calls::TriggerOperation;
+use crate::expr::Expression;
+use crate::node::scan::Mark;
+use crate::node::{NodeProgram, Operator, compile_node, copy_row};
+use crate::query::runtime::Runtime;
+
+/// How a row is locked that goes.
+const EXCLUSIVE: RowLockStrength = RowLockStrength::Update;
+
+pub struct Program {
+    /// By the member number of the mark.
+    targets: Box<[TargetProgram]>,
+    scan: ScanId,
+    input: NodeProgram,
+    mark: usize,
+    marks: Vec<RowMark>,
+    statement_triggers: StatementTriggers,
+    /// The statement's own node: its rows are the command tag's number.
+    pub counted: bool,
+}
+
+/// A table that rows are deleted from.
+struct TargetProgram {
+    target: Target,
+    returning: Option<Box<[Expression]>>,
+    triggers: Option<RowTriggers>,
+    /// The row is locked first, and shown to triggers.
+    before_row: bool,
+}
+
+impl Program {
+    pub fn compile(node: &node::Delete) -> SqlResult<Arc<Program>> {
+        Ok(Arc::new(Program {
+            targets: node
+                .targets
+                .iter()
+                .map(TargetProgram::compile)
+                .collect::<SqlResult<_>>()?,
+            scan: node.scan,
+            input: compile_node(&node.input)?,
+            mark: node.mark as usize,
+            marks: super::update::with_target(&node.marks, node.scan, node.mark),
+            statement_triggers: StatementTriggers::compile(
+                &node.relation,
+                &node.triggers,
+                &[TriggerOperation::Delete],
+            )?,
+            counted: false,
+        }))
+    }
+}
+
+impl TargetProgram {
+    fn compile(node: &node::DeleteTarget) -> SqlResult<TargetProgram> {
+        let triggers = RowTriggers::compile(&node.relation, &node.triggers)?;
+        let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Delete);
+        Ok(TargetProgram {
+            before_row: triggers.as_ref().is_some_and(before_row),
+            triggers,
+            target: Target::compile(&node.relation, &[])?,
+            returning: compile_returning(&node.returning)?,
+        })
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+    /// By member number, found when first written to.
+    tables: Box<[Option<Arc<Table>>]>,
+    rechecker: Rechecker,
+    /// The joined row, replaced when it was evaluated again.
+    joined: Vec<Datum>,
+    /// The deleted row, then the joined row: what RETURNING reads.
+    old: Vec<Datum>,
+    row: Vec<Datum>,
+    stage: Stage,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State {
+            input: program.input.instantiate(),
+            tables: vec![None; program.targets.len()].into(),
+            program,
+            rechecker: Rechecker::default(),
+            joined: Vec::new(),
+            old: Vec::new(),
+            row: Vec::new(),
+            stage: Stage::default(),
+        }
+    }
+
+    /// Deletes the row `id`, which `self.joined` names; false if it is not ours to delete any more.
+    fn delete(
+        &mut self,
+        id: RowId,
+        written: &TargetProgram,
+        table: &Table,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let program = Arc::clone(&self.program);
+        let transaction = runtime.transaction();
+        let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
+            return Ok(false);
+        };
+        loop {
+            match self.write(version, written, table, runtime)? {
+                Written::Done => return Ok(true),
+                Written::SelfModified | Written::Refused | Written::Gone => return Ok(false),
+                Written::Changed(newest) => {
+                    let locked = |scan| scan == program.scan;
+                    let (input, marks) = (&program.input, &program.marks);
+                    let (rechecker, joined) = (&mut self.rechecker, &mut self.joined);
+                    if !rechecker.run(input, marks, &locked, joined, runtime)? {
+                        return Ok(false);
+                    }
+                    version = newest;
+                }
+            }
+        }
+    }
+
+    /// One attempt at a row on behalf of MERGE.
+    pub(super) fn write_joined<'v, 'c: 'v>(
+        &mut self,
+        version: RowVersion<'v>,
+        member: MemberNumber,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        let program = Arc::clone(&self.program);
+        self.write(version, &program.targets[member.0 as usize], table, runtime)
+    }
+
+    /// Deletes one row, unless it was changed since `version`.
+    fn write<'v, 'c: 'v>(
+        &mut self,
+        mut version: RowVersion<'v>,
+        written: &TargetProgram,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        let target = &written.target;
+        let transaction = runtime.transaction();
+        let id = version.row();
+        if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_row) {
+            match lock_newest(&version, (&target.relation, table), EXCLUSIVE, "deleted", runtime)? {
+                Ok(newest) => version = newest,
+                Err(ended) => return Ok(ended),
+            }
+            self.old.clear();
+            let view = table.view(version.layout(), version.bytes());
+            target.codec.read_row(&view, &mut self.old);
+            if !triggers.before(TriggerOperation::Delete, Some(&self.old), None, runtime)? {
+                return Ok(Written::Refused);
+            }
+            refuse_modified_inside("deleted", table, id, runtime)?;
+        }
+        loop {
+            self.old.clear();
+            let keys = &target.foreign_keys;
+            let needed = written.returning.is_some() || written.triggers.is_some() || keys.is_referenced();
+            if needed {
+                let view = table.view(version.layout(), version.bytes());
+                target.codec.read_row(&view, &mut self.old);
+            }
+            match transaction.delete(table, &version) {
+                Ok(()) => break,
+                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+                Err(WriteError::SelfModified) => return self_modified("deleted", table, id, runtime),
+                Err(WriteError::Changed | WriteError::Deleted)
+                    if transaction.isolation() == Isolation::ReadCommitted =>
+                {
+                    match lock_newest(&version, (&target.relation, table), EXCLUSIVE, "deleted", runtime)? {
+                        Ok(newest) => version = newest,
+                        Err(ended) => return Ok(ended),
+                    }
+                }
+                Err(WriteError::Serialization) => return Err(serialization_error(table, id, runtime)),
+                Err(error) => return Err(write_error::sql_error(error, &target.relation)),
+            }
+        }
+        let keys = &target.foreign_keys;
+        keys.row_deleted(&target.relation, &self.old, runtime)?;
+        if let Some(triggers) = &written.triggers {
+            triggers.after(TriggerOperation::Delete, Some(&self.old), None, runtime)?;
+        }
+        Ok(Written::Done)
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let program = Arc::clone(&self.program);
+        program.statement_triggers.begin(&mut self.stage, runtime)?;
+        let mut current: Option<(MemberNumber, Arc<Table>)> = None;
+        while self.input.next(runtime)? {
+            runtime.burn(1)?;
+            copy_row(self.input.row(), &mut self.joined);
+            let Some(Mark { member, row: id }) = target_row(&self.joined, program.mark)? else {
+                continue;
+            };
+            let number = member.0 as usize;
+            let written = &program.targets[number];
+            let (_, table) = match current.take() {
+                Some(known) if known.0 == member => current.insert(known),
+                _ => {
+                    let table = resolve(&mut self.tables[number], &written.target.relation, runtime)?;
+                    current.insert((member, table))
+                }
+            };
+            if !self.delete(id, written, table, runtime)? {
+                continue;
+            }
+            if program.counted {
+                runtime.values.affected += 1;
+            }
+            if let Some(returning) = &written.returning {
+                self.old.extend_from_slice(&self.joined);
+                project(returning, &self.old, runtime, &mut self.row)?;
+                return Ok(true);
+            }
+        }
+        program.statement_triggers.end(&mut self.stage, runtime)?;
+        Ok(false)
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+        self.stage = Stage::default();
+        self.rechecker.reset();
+    }
+}

@@ -1,0 +1,387 @@
+//! INSERT.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use mote_common::{RowId, SqlResult};
+use mote_engine::{RowBuffers, RowWriter, Table, WriteError};
+use mote_planner::plan::node;
+use mote_sql::clause;
+use mote_types::Datum;
+
+use super::on_conflict::{Conflict, Resolution};
+use super::routing::{Router, Routing};
+use super::trigger::{RowTriggers, Stage, StatementTriggers};
+use super::update::compile_assignments;
+use super::{Target, ViewChecks, compile_returning, project, resolve};
+use crate::context::calls::TriggerOperation;
+use crate::expr::{Expression, compile_all};
+use crate::node::{NodeProgram, Operator, compile_node};
+use crate::query::runtime::Runtime;
+
+pub struct Program {
+    pub(super) target: Target,
+    input: NodeProgram,
+    values: Box<[Expression]>,
+    generated: Box<[(usize, Expression)]>,
+    on_conflict: Option<Conflict>,
+    /// Of a partitioned table: where its rows go.
+    routing: Option<Arc<Routing>>,
+    returning: Option<Box<[Expression]>>,
+    view_checks: ViewChecks,
+    statement_triggers: StatementTriggers,
+    triggers: Option<RowTriggers>,
+    /// Before a row is written it is shown to triggers.
+    before_row: bool,
+    pub counted: bool,
+}
+
+impl Program {
+    pub fn compile(node: &node::Insert) -> SqlResult<Arc<Program>> {
+        let given = given(node);
+        let routing = Routing::of(&node.relation, &given, node.on_conflict.as_ref())?;
+        let on_conflict = match &node.on_conflict {
+            Some(conflict) if routing.is_none() => Some(Conflict::compile(conflict, &node.relation)?),
+            _ => None,
+        };
+        let updates = matches!(&node.on_conflict, Some(conflict) if conflict.updates());
+        let operations: &[_] = match updates {
+            true => &[TriggerOperation::Insert, TriggerOperation::Update],
+            false => &[TriggerOperation::Insert],
+        };
+        let triggers = RowTriggers::compile(&node.relation, &node.triggers.row)?;
+        let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Insert);
+        Ok(Arc::new(Program {
+            statement_triggers: StatementTriggers::compile(
+                &node.relation,
+                &node.triggers.statement,
+                operations,
+            )?,
+            before_row: triggers.as_ref().is_some_and(before_row),
+            triggers,
+            target: Target::compile(&node.relation, &node.checks)?.giving(&given),
+            input: compile_node(&node.input)?,
+            values: compile_all(&node.values)?,
+            generated: compile_assignments(&node.generated)?,
+            on_conflict,
+            routing,
+            returning: compile_returning(&node.returning)?,
+            view_checks: ViewChecks::compile(&node.view_checks, &given)?,
+            counted: false,
+        }))
+    }
+}
+
+/// The columns that the statement gives values to, those of ON CONFLICT DO UPDATE among them.
+fn given(node: &node::Insert) -> Vec<u16> {
+    let mut given = node.assigned.clone();
+    if let Some(clause::OnConflict {
+        action: clause::ConflictAction::Update { assignments, .. },
+        ..
+    }) = &node.on_conflict
+    {
+        given.extend(assignments.iter().map(|(position, _)| *position));
+    }
+    given
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+    table: Option<Arc<Table>>,
+    router: Option<Router>,
+    /// The row to insert, or what ON CONFLICT DO UPDATE made of the existing one.
+    new: Vec<Datum>,
+    row: Vec<Datum>,
+    scratch: Vec<u8>,
+    buffers: RowBuffers,
+    /// Rows this statement inserted or updated: ON CONFLICT DO UPDATE must not touch one twice.
+    touched: HashSet<RowId>,
+    stage: Stage,
+}
+
+/// Inserts `new`, a checked row, into its table, or resolves the conflict. Answers whether a row was written.
+#[inline]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn insert_into(
+    (target, triggers): (&Target, Option<&RowTriggers>),
+    generated: &[(usize, Expression)],
+    table: &Arc<Table>,
+    on_conflict: Option<&Conflict>,
+    new: &mut Vec<Datum>,
+    touched: &mut HashSet<RowId>,
+    scratch: &mut Vec<u8>,
+    writer: &mut RowWriter<'_>,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<bool> {
+    if let Some(conflict) = on_conflict {
+        conflict.require_arbiters(&target.relation)?;
+    }
+    let transaction = runtime.transaction();
+    let arbiters = on_conflict.map_or(&[][..], Conflict::arbiters);
+    loop {
+        let bytes = target.codec.write_row(new, writer, scratch)?;
+        let id = loop {
+            match transaction.insert_judged(table, bytes, arbiters) {
+                Ok(id) => break Ok(id),
+                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+                Err(error) => break Err(error),
+            }
+        };
+        match (id, on_conflict) {
+            (Ok(id), conflict) => {
+                if conflict.is_some() {
+                    touched.insert(id);
+                }
+                target.deferrable_keys.row_written(&target.relation, runtime)?;
+                target
+                    .foreign_keys
+                    .row_inserted(&target.relation, id, new, runtime)?;
+                if let Some(triggers) = triggers {
+                    triggers.after(TriggerOperation::Insert, None, Some(new), runtime)?;
+                }
+                return Ok(true);
+            }
+            (Err(WriteError::Duplicate { index, existing }), Some(conflict))
+                if conflict.arbitrates(index) =>
+            {
+                let resolution = conflict.resolve(
+                    (target, triggers),
+                    generated,
+                    table,
+                    (index, existing),
+                    new,
+                    touched,
+                    writer,
+                    runtime,
+                )?;
+                match resolution {
+                    Resolution::Updated => return Ok(true),
+                    Resolution::Nothing => return Ok(false),
+                    Resolution::TryAgain => {}
+                }
+            }
+            (Err(error), _) => return Err(target.write_error(error, new, runtime)),
+        }
+    }
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State {
+            input: program.input.instantiate(),
+            router: program.routing.as_ref().map(Router::new),
+            program,
+            table: None,
+            new: Vec::new(),
+            row: Vec::new(),
+            scratch: Vec::new(),
+            buffers: RowBuffers::default(),
+            touched: HashSet::new(),
+            stage: Stage::default(),
+        }
+    }
+
+    /// The next row to insert, into `self.new`. False: there is none.
+    fn next_row(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if !self.input.next(runtime)? {
+            return Ok(false);
+        }
+        runtime.burn(1)?;
+        compute(&self.program, self.input.row(), &mut self.new, runtime)?;
+        Ok(true)
+    }
+
+    /// What is done with a row that was written: true if it has to be handed up.
+    fn written(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if !self.program.view_checks.is_empty() {
+            let program = Arc::clone(&self.program);
+            let root = &program.target.relation;
+            program.view_checks.check(&self.new, root, root, runtime)?;
+        }
+        if self.program.counted {
+            runtime.values.affected += 1;
+        }
+        if let Some(returning) = &self.program.returning {
+            project(returning, &self.new, runtime, &mut self.row)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Inserts the row of an input row of MERGE.
+    pub(super) fn insert_joined(
+        &mut self,
+        joined: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        compute(&self.program, joined, &mut self.new, runtime)?;
+        if let Some(mut router) = self.router.take() {
+            let result = self.insert_routed(&mut router, runtime);
+            self.router = Some(router);
+            return result;
+        }
+        let table = resolve(&mut self.table, &self.program.target.relation, runtime)?;
+        let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+        let result = self.insert(&table, &mut writer, runtime);
+        self.buffers = writer.into_buffers();
+        result
+    }
+
+    /// Checks and inserts `self.new`, or resolves the conflict. Answers whether a row was written.
+    #[inline]
+    fn insert(
+        &mut self,
+        table: &Arc<Table>,
+        writer: &mut RowWriter<'_>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let program = Arc::clone(&self.program);
+        let target = &program.target;
+        let triggers = program.triggers.as_ref();
+        if let Some(triggers) = triggers.filter(|_| program.before_row) {
+            let new = &mut self.new;
+            if !triggers.before(TriggerOperation::Insert, None, Some(new), runtime)? {
+                return Ok(false);
+            }
+            compute_generated(&program.generated, new, runtime)?;
+        }
+        target.check_row(&self.new, runtime)?;
+        target.check_partition(&self.new, runtime)?;
+        insert_into(
+            (target, triggers),
+            &program.generated,
+            table,
+            program.on_conflict.as_ref(),
+            &mut self.new,
+            &mut self.touched,
+            &mut self.scratch,
+            writer,
+            runtime,
+        )
+    }
+
+    /// The same for a row of a partitioned table: it goes to the partition that takes it. For RETURNING it is left in
+    /// the root's columns, the partition's OID behind them.
+    fn insert_routed(&mut self, router: &mut Router, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let opened = router.route(&mut self.new, runtime)?;
+        let (leaf, table) = (Arc::clone(&opened.leaf), Arc::clone(&opened.table));
+        if !leaf.complete(&mut self.new, runtime)? {
+            return Ok(false);
+        }
+        let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+        let inserted = insert_into(
+            (&leaf.target, leaf.triggers.as_ref()),
+            &leaf.generated,
+            &table,
+            leaf.on_conflict.as_ref(),
+            &mut self.new,
+            &mut opened.touched,
+            &mut self.scratch,
+            &mut writer,
+            runtime,
+        );
+        self.buffers = writer.into_buffers();
+        if inserted? {
+            if self.program.returning.is_some() || !self.program.view_checks.is_empty() {
+                leaf.to_root(&mut self.new, self.program.target.relation.columns.len());
+                self.new.push(Datum::oid(leaf.target.relation.oid));
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Hands up a row, or ends the statement.
+    fn ended(&mut self, has_row: bool, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if !has_row {
+            let program = Arc::clone(&self.program);
+            program.statement_triggers.end(&mut self.stage, runtime)?;
+        }
+        Ok(has_row)
+    }
+
+    /// Inserts until a row has to be handed up, or to the end.
+    fn run(
+        &mut self,
+        table: &Arc<Table>,
+        writer: &mut RowWriter<'_>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        while self.next_row(runtime)? {
+            if self.insert(table, writer, runtime)? && self.written(runtime)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn run_routed(&mut self, router: &mut Router, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        while self.next_row(runtime)? {
+            if self.insert_routed(router, runtime)? && self.written(runtime)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The new row of an input row.
+fn compute(
+    program: &Program,
+    input: &[Datum],
+    new: &mut Vec<Datum>,
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<()> {
+    new.clear();
+    for value in &program.values {
+        new.push(value.evaluate(input, runtime)?);
+    }
+    if program.before_row || program.routing.is_some() {
+        // Generated columns wait for BEFORE ROW triggers.
+        return Ok(());
+    }
+    compute_generated(&program.generated, new, runtime)
+}
+
+/// Generated columns of a row whose other columns are there.
+pub(super) fn compute_generated(
+    generated: &[(usize, Expression)],
+    row: &mut [Datum],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlResult<()> {
+    for (position, expression) in generated {
+        row[*position] = expression.evaluate(row, runtime)?;
+    }
+    Ok(())
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let program = Arc::clone(&self.program);
+        program.statement_triggers.begin(&mut self.stage, runtime)?;
+        if let Some(mut router) = self.router.take() {
+            let result = self.run_routed(&mut router, runtime);
+            self.router = Some(router);
+            return self.ended(result?, runtime);
+        }
+        let table = resolve(&mut self.table, &program.target.relation, runtime)?;
+        let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+        let result = self.run(&table, &mut writer, runtime);
+        self.buffers = writer.into_buffers();
+        self.ended(result?, runtime)
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+        self.stage = Stage::default();
+        self.touched.clear();
+        if let Some(router) = &mut self.router {
+            router.reset();
+        }
+    }
+}

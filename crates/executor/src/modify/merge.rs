@@ -1,0 +1,287 @@
+//! MERGE: for each joined row the first WHEN clause that applies, carried out by INSERT, UPDATE and DELETE.
+//!
+//! A target row that somebody else changed meanwhile (READ COMMITTED) is locked; the joined row then keeps its source
+//! columns and takes the target's newest ones, and ON decides whether it still matches. If so the WHEN MATCHED clauses
+//! are tried again from the first, if not those of WHEN NOT MATCHED: the input is never run again. A row that this
+//! very statement has written is a cardinality violation, since which of the source rows came last would be chance.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_engine::{RowVersion, Table};
+use mote_planner::plan::node;
+use mote_planner::plan::node::{MemberNumber, MergeAction};
+use mote_sql::catalog::Relation;
+use mote_types::Datum;
+
+use super::recheck::{Written, target_row};
+use super::trigger::{Stage, StatementTriggers};
+use super::{delete, insert, resolve, update};
+use crate::context::calls::TriggerOperation;
+use crate::expr::{Expression, compile_option};
+use crate::node::scan::ScanColumns;
+use crate::node::{NodeProgram, Operator, compile_node, copy_row};
+use crate::query::runtime::Runtime;
+
+pub struct Program {
+    /// By the member number of the mark.
+    targets: Box<[TargetProgram]>,
+    input: NodeProgram,
+    mark: usize,
+    /// Where the target's columns stand in the joined row.
+    target_positions: Box<[usize]>,
+    on: Option<Expression>,
+    matched: Box<[Branch]>,
+    unmatched: Box<[Branch]>,
+    statement_triggers: StatementTriggers,
+    pub counted: bool,
+}
+
+/// A table whose rows are updated or deleted.
+struct TargetProgram {
+    relation: Arc<Relation>,
+    /// How to read what the joined row has of it.
+    columns: ScanColumns,
+}
+
+struct Branch {
+    condition: Option<Expression>,
+    action: Action,
+}
+
+enum Action {
+    Nothing,
+    Insert(Arc<insert::Program>),
+    Update(Arc<update::Program>),
+    Delete(Arc<delete::Program>),
+}
+
+impl Program {
+    pub fn compile(node: &node::Merge) -> SqlResult<Arc<Program>> {
+        let branches = |matched: bool| {
+            let wanted = node.branches.iter().filter(|branch| branch.matched == matched);
+            wanted.map(Branch::compile).collect::<SqlResult<Box<[_]>>>()
+        };
+        let target = |(number, target): (usize, &node::MergeTarget)| TargetProgram {
+            relation: Arc::clone(&target.relation),
+            columns: ScanColumns::compile(&target.relation, MemberNumber(number as u16), &target.columns),
+        };
+        let positions = node.target_positions.iter();
+        Ok(Arc::new(Program {
+            targets: node.targets.iter().enumerate().map(target).collect(),
+            input: compile_node(&node.input)?,
+            mark: node.mark as usize,
+            target_positions: positions.map(|&position| position as usize).collect(),
+            on: compile_option(&node.on)?,
+            matched: branches(true)?,
+            unmatched: branches(false)?,
+            statement_triggers: StatementTriggers::compile(
+                &node.relation,
+                &node.triggers,
+                &[
+                    TriggerOperation::Insert,
+                    TriggerOperation::Update,
+                    TriggerOperation::Delete,
+                ],
+            )?,
+            counted: false,
+        }))
+    }
+}
+
+impl Branch {
+    fn compile(node: &node::MergeBranch) -> SqlResult<Branch> {
+        Ok(Branch {
+            condition: compile_option(&node.condition)?,
+            action: match &node.action {
+                MergeAction::Nothing => Action::Nothing,
+                MergeAction::Insert(node) => Action::Insert(insert::Program::compile(node)?),
+                MergeAction::Update(node) => Action::Update(update::Program::compile(node)?),
+                MergeAction::Delete(node) => Action::Delete(delete::Program::compile(node)?),
+            },
+        })
+    }
+}
+
+/// The state behind one WHEN clause.
+enum Doer {
+    Nothing,
+    Insert(Box<insert::State>),
+    Update(Box<update::State>),
+    Delete(Box<delete::State>),
+}
+
+fn doers(branches: &[Branch]) -> Vec<Doer> {
+    let doer = |branch: &Branch| match &branch.action {
+        Action::Nothing => Doer::Nothing,
+        Action::Insert(program) => Doer::Insert(Box::new(insert::State::new(Arc::clone(program)))),
+        Action::Update(program) => Doer::Update(Box::new(update::State::new(Arc::clone(program)))),
+        Action::Delete(program) => Doer::Delete(Box::new(delete::State::new(Arc::clone(program)))),
+    };
+    branches.iter().map(doer).collect()
+}
+
+/// What the WHEN MATCHED clauses made of a row.
+enum Matched {
+    Written,
+    /// No clause applied, or DO NOTHING.
+    Left,
+    /// There is no matching row any more.
+    Lost,
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+    /// By member number, found when first written to.
+    tables: Box<[Option<Arc<Table>>]>,
+    matched: Vec<Doer>,
+    unmatched: Vec<Doer>,
+    joined: Vec<Datum>,
+    /// The target's columns as they are now.
+    fresh: Vec<Datum>,
+    stage: Stage,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State {
+            input: program.input.instantiate(),
+            matched: doers(&program.matched),
+            unmatched: doers(&program.unmatched),
+            tables: vec![None; program.targets.len()].into(),
+            program,
+            joined: Vec::new(),
+            fresh: Vec::new(),
+            stage: Stage::default(),
+        }
+    }
+
+    /// Carries out what `self.joined` asks for. Answers whether a row was written.
+    fn merge_row(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if let Some(mark) = target_row(&self.joined, self.program.mark)? {
+            let number = mark.member.0 as usize;
+            let relation = &self.program.targets[number].relation;
+            let table = resolve(&mut self.tables[number], relation, runtime)?;
+            let transaction = runtime.transaction();
+            let Some(version) = transaction.fetch(&table, mark.row, runtime.snapshot()) else {
+                return Ok(false);
+            };
+            match self.matched(version, mark.member, &table, runtime)? {
+                Matched::Written => return Ok(true),
+                Matched::Left => return Ok(false),
+                Matched::Lost => {}
+            }
+        }
+        self.not_matched(runtime)
+    }
+
+    fn matched<'v, 'c: 'v>(
+        &mut self,
+        mut version: RowVersion<'v>,
+        member: MemberNumber,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Matched> {
+        let program = Arc::clone(&self.program);
+        loop {
+            let Some(chosen) = choose(&program.matched, &self.joined, runtime)? else {
+                return Ok(Matched::Left);
+            };
+            let written = match &mut self.matched[chosen] {
+                Doer::Update(update) => update.write_joined(&self.joined, version, member, table, runtime)?,
+                Doer::Delete(delete) => delete.write_joined(version, member, table, runtime)?,
+                Doer::Nothing | Doer::Insert(_) => return Ok(Matched::Left),
+            };
+            match written {
+                Written::Done => return Ok(Matched::Written),
+                Written::SelfModified => return Err(second_time()),
+                Written::Refused => return Ok(Matched::Left),
+                Written::Gone => return Ok(Matched::Lost),
+                Written::Changed(newest) => {
+                    let columns = &program.targets[member.0 as usize].columns;
+                    if !self.still_matches(columns, table, &newest, runtime)? {
+                        return Ok(Matched::Lost);
+                    }
+                    version = newest;
+                }
+            }
+        }
+    }
+
+    /// Puts the newest version of the target row into the joined row and evaluates ON again.
+    fn still_matches(
+        &mut self,
+        columns: &ScanColumns,
+        table: &Table,
+        newest: &RowVersion<'_>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let program = &self.program;
+        let view = table.view(newest.layout(), newest.bytes());
+        columns.read(newest, &view, &mut self.fresh);
+        for (position, value) in program.target_positions.iter().zip(self.fresh.drain(..)) {
+            self.joined[*position] = value;
+        }
+        match &program.on {
+            Some(on) => on.holds(&self.joined, runtime),
+            None => Ok(true),
+        }
+    }
+
+    fn not_matched(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let Some(chosen) = choose(&self.program.unmatched, &self.joined, runtime)? else {
+            return Ok(false);
+        };
+        match &mut self.unmatched[chosen] {
+            Doer::Insert(insert) => insert.insert_joined(&self.joined, runtime),
+            Doer::Nothing | Doer::Update(_) | Doer::Delete(_) => Ok(false),
+        }
+    }
+}
+
+/// The first clause whose condition holds.
+fn choose(branches: &[Branch], joined: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<Option<usize>> {
+    for (position, branch) in branches.iter().enumerate() {
+        let applies = match &branch.condition {
+            Some(condition) => condition.holds(joined, runtime)?,
+            None => true,
+        };
+        if applies {
+            return Ok(Some(position));
+        }
+    }
+    Ok(None)
+}
+
+fn second_time() -> SqlError {
+    let message = "MERGE command cannot affect row a second time";
+    SqlError::new(state::CARDINALITY_VIOLATION, message)
+        .hint("Ensure that not more than one source row matches any one target row.")
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let program = Arc::clone(&self.program);
+        program.statement_triggers.begin(&mut self.stage, runtime)?;
+        while self.input.next(runtime)? {
+            runtime.burn(1)?;
+            copy_row(self.input.row(), &mut self.joined);
+            if self.merge_row(runtime)? && self.program.counted {
+                runtime.values.affected += 1;
+            }
+        }
+        program.statement_triggers.end(&mut self.stage, runtime)?;
+        Ok(false)
+    }
+
+    fn row(&self) -> &[Datum] {
+        &[]
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+        self.stage = Stage::default();
+    }
+}

@@ -1,0 +1,352 @@
+//! Writing rows: INSERT, UPDATE, DELETE, MERGE, what they check, and what happens when somebody else wrote first.
+//!
+//! Read in this order: this file (what all three share), `write_error` (the only place where outcomes of the engine become
+//! SQL errors), `recheck` (EvalPlanQual), `insert` with `on_conflict`, `routing` with `partition`, `update`, `delete`, `merge`
+//! (drives these three),
+//! `foreign_key` with `cascade` and `referenced_partition`, `deferred_key`, and `after` (what happens at the end of the statement or transaction).
+//!
+//! Order of a write, as in PostgreSQL: lock the newest version, re-check, compute the row, NOT NULL, CHECK, the
+//! partition's bound, unique keys (with the write), foreign keys (at the end of the statement). A statement is never restarted.
+//! `trigger`: what BEFORE triggers do to a row, and which AFTER triggers it queues.
+
+pub mod after;
+mod cascade;
+mod deferred_key;
+mod disclosure;
+pub mod delete;
+pub mod foreign_key;
+pub mod insert;
+pub mod merge;
+mod moving;
+mod on_conflict;
+pub mod partition;
+pub mod recheck;
+mod referenced_partition;
+pub mod routing;
+pub mod trigger;
+pub mod update;
+use mote_catalog::write_error;
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{IndexId, SqlError, SqlResult, SqlState};
+use mote_engine::{Table, WriteError};
+use mote_sql::catalog::{Column, IndexKeyTarget, Relation};
+use mote_sql::clause::Check;
+use mote_types::format::output_to_string;
+use mote_types::{Datum, FormatSettings};
+
+use crate::expr::{Expression, compile, compile_all};
+use crate::query::runtime::Runtime;
+use crate::row_codec::RowCodec;
+use deferred_key::DeferrableKeys;
+use disclosure::{Disclosure, may_read};
+use foreign_key::ForeignKeys;
+use partition::PartitionTest;
+
+/// A relation that is written to: what all kinds of writes know about it.
+pub struct Target {
+    pub relation: Arc<Relation>,
+    pub codec: RowCodec,
+    checks: Box<[(String, Expression)]>,
+    partition: Option<PartitionTest>,
+    pub foreign_keys: ForeignKeys,
+    pub deferrable_keys: DeferrableKeys,
+    disclosure: Disclosure,
+}
+
+impl Target {
+    pub fn compile(relation: &Arc<Relation>, checks: &[Check]) -> SqlResult<Target> {
+        let checks = checks
+            .iter()
+            .map(|check| Ok((check.name.clone(), compile(&check.condition)?)))
+            .collect::<SqlResult<_>>()?;
+        Ok(Target {
+            codec: RowCodec::new(relation),
+            checks,
+            partition: PartitionTest::compile(&relation.partition_levels)?,
+            foreign_keys: ForeignKeys::of(relation),
+            deferrable_keys: DeferrableKeys::of(relation),
+            disclosure: Disclosure::new(relation, &[]),
+            relation: Arc::clone(relation),
+        })
+    }
+
+    pub fn has_checks(&self) -> bool {
+        !self.checks.is_empty()
+    }
+
+    /// NOT NULL of all columns, then CHECK constraints.
+    pub fn check_row(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        for (position, column) in self.relation.columns.iter().enumerate() {
+            if column.not_null && !column.dropped && row[position].is_null() {
+                return Err(self.null_violation(position, row, runtime));
+            }
+        }
+        for (name, condition) in &self.checks {
+            if condition.truth(row, runtime)? == Some(false) {
+                return Err(self.check_violation(name, row, runtime));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the written relation is a partition that does not take the row.
+    pub fn leaves_partition(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        match &self.partition {
+            None => Ok(false),
+            Some(partition) => Ok(!partition.holds(row, runtime)?),
+        }
+    }
+
+    /// A row that is written to a partition must be one that the partition takes.
+    pub fn check_partition(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        if self.leaves_partition(row, runtime)? {
+            return Err(self.partition_violation(row, runtime));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub fn partition_violation(&self, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
+        let name = &self.relation.name;
+        let message = format!("new row for relation \"{name}\" violates partition constraint");
+        self.refused(SqlError::new(state::CHECK_VIOLATION, message), row, runtime)
+    }
+
+    #[cold]
+    fn null_violation(&self, position: usize, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
+        let relation = &self.relation;
+        let column = &relation.columns[position].name;
+        let message = format!(
+            "null value in column \"{column}\" of relation \"{}\" violates not-null constraint",
+            relation.name
+        );
+        self.refused(SqlError::new(state::NOT_NULL_VIOLATION, message), row, runtime)
+            .column(column.as_str())
+    }
+
+    #[cold]
+    fn check_violation(&self, name: &str, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
+        let relation = &self.relation;
+        let message = format!(
+            "new row for relation \"{}\" violates check constraint \"{name}\"",
+            relation.name
+        );
+        self.refused(SqlError::new(state::CHECK_VIOLATION, message), row, runtime)
+            .constraint(name)
+    }
+
+    /// The same target of a statement that gives values to these columns.
+    pub fn giving(mut self, given: &[u16]) -> Target {
+        self.disclosure = Disclosure::new(&self.relation, given);
+        self
+    }
+
+    /// The same target of a statement that names the table `root`, which is this one or above it.
+    pub fn named_as(mut self, root: &Arc<Relation>, given: &[u16]) -> Target {
+        self.disclosure = Disclosure::new(root, given);
+        self
+    }
+
+    fn refused(&self, error: SqlError, row: &[Datum], runtime: &Runtime<'_, '_>) -> SqlError {
+        with_detail(error, self.disclosure.failing_row(&self.relation, row, runtime))
+            .table(self.relation.schema.as_str(), self.relation.name.as_str())
+    }
+
+    /// Turns the engine's refusal of a write into the statement's error.
+    #[cold]
+    pub fn write_error(&self, error: WriteError, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlError {
+        match error {
+            WriteError::Duplicate { index, .. } => unique_violation(&self.relation, index, row, runtime),
+            other => write_error::sql_error(other, &self.relation),
+        }
+    }
+}
+
+fn with_detail(error: SqlError, detail: Option<String>) -> SqlError {
+    match detail {
+        Some(detail) => error.detail(detail),
+        None => error,
+    }
+}
+
+/// The row's key in this index is another row's already.
+#[cold]
+pub fn unique_violation(
+    relation: &Relation,
+    index: IndexId,
+    row: &[Datum],
+    runtime: &mut Runtime<'_, '_>,
+) -> SqlError {
+    let Some(description) = relation.indexes.iter().find(|candidate| candidate.index == index) else {
+        return SqlError::internal(format!(
+            "unique index {} of \"{}\" is unknown",
+            index.0, relation.name
+        ));
+    };
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for key in &description.keys {
+        match &key.target {
+            IndexKeyTarget::Column(position) => {
+                names.push(relation.columns[*position as usize].name.clone());
+                values.push(full_text(&row[*position as usize], key.ty, runtime.format()));
+            }
+            IndexKeyTarget::Expression(_, expr) => {
+                names.push(mote_catalog::views::text::index_key(relation, key, true));
+                let value = compile(expr).and_then(|expression| expression.evaluate(row, runtime));
+                values.push(full_text(&value.unwrap_or_default(), key.ty, runtime.format()));
+            }
+        }
+    }
+    let error = SqlError::new(
+        state::UNIQUE_VIOLATION,
+        format!(
+            "duplicate key value violates unique constraint \"{}\"",
+            description.name
+        ),
+    );
+    let key = || {
+        format!(
+            "Key ({})=({}) already exists.",
+            names.join(", "),
+            values.join(", ")
+        )
+    };
+    // Whoever may not read the table does not learn that the key is there under which name.
+    with_detail(error, may_read(relation.oid, runtime).then(key))
+        .table(relation.schema.as_str(), relation.name.as_str())
+        .constraint(description.name.as_str())
+}
+
+const CHECK_OPTION_VIOLATION: SqlState = SqlState::new("44000");
+
+/// Bytes of a value that "Failing row contains" shows.
+const SHOWN_BYTES_MAX: usize = 64;
+
+fn shown(value: &Datum, ty: mote_types::ColumnType, format: &FormatSettings) -> String {
+    let mut text = full_text(value, ty, format);
+    if text.len() > SHOWN_BYTES_MAX {
+        let mut end = SHOWN_BYTES_MAX;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
+}
+
+pub fn full_text(value: &Datum, ty: mote_types::ColumnType, format: &FormatSettings) -> String {
+    if value.is_null() {
+        "null".into()
+    } else {
+        output_to_string(value, ty, format)
+    }
+}
+
+/// Conditions of the views that a statement names: WITH CHECK OPTION, and what ON CONFLICT may update.
+pub struct ViewChecks {
+    checks: Vec<(String, Expression)>,
+    /// Positions in the table that the statement names.
+    given: Box<[u16]>,
+}
+
+impl ViewChecks {
+    /// `given`: the columns that the statement gives values to.
+    pub fn compile(checks: &[Check], given: &[u16]) -> SqlResult<ViewChecks> {
+        let compiled = checks
+            .iter()
+            .map(|check| Ok((check.name.clone(), compile(&check.condition)?)));
+        Ok(ViewChecks {
+            checks: compiled.collect::<SqlResult<_>>()?,
+            given: given.into(),
+        })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.checks.is_empty()
+    }
+
+    /// A row written to `relation` must be one of the views', which are views of `root`: that table or one above it.
+    pub fn check(
+        &self,
+        row: &[Datum],
+        relation: &Relation,
+        root: &Arc<Relation>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<()> {
+        for (view, condition) in &self.checks {
+            if condition.truth(row, runtime)? != Some(true) {
+                let message = format!("new row violates check option for view \"{view}\"");
+                let detail = Disclosure::new(root, &self.given).failing_row(relation, row, runtime);
+                return Err(with_detail(
+                    SqlError::new(CHECK_OPTION_VIOLATION, message),
+                    detail,
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ViewChecks {
+    /// ON CONFLICT DO UPDATE has locked `row`: it must be one that the views show.
+    pub fn require_visible(&self, row: &[Datum], runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        for (view, condition) in &self.checks {
+            if !condition.holds(row, runtime)? {
+                let message = format!("conflicting row is not visible through view \"{view}\"");
+                return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row in the columns of a table above its own: they have the same names.
+#[cold]
+fn in_root(row: &[Datum], relation: &Relation, root: &Relation) -> Vec<Datum> {
+    if relation.oid == root.oid {
+        return row.to_vec();
+    }
+    let named = |wanted: &Column| {
+        let mut own = relation.columns.iter().zip(row);
+        let found = own.find(|(column, _)| !column.dropped && column.name == wanted.name);
+        found.map_or(Datum::Null, |(_, value)| value.clone())
+    };
+    root.columns.iter().map(named).collect()
+}
+
+/// RETURNING lists.
+pub fn compile_returning(list: &Option<Vec<mote_sql::expr::Expr>>) -> SqlResult<Option<Box<[Expression]>>> {
+    list.as_deref().map(compile_all).transpose()
+}
+
+/// Evaluates a RETURNING list into `out`.
+pub fn project(
+    list: &[Expression],
+    row: &[Datum],
+    runtime: &mut Runtime<'_, '_>,
+    out: &mut Vec<Datum>,
+) -> SqlResult<()> {
+    out.clear();
+    for expression in list {
+        out.push(expression.evaluate(row, runtime)?);
+    }
+    Ok(())
+}
+
+/// The table of a target, resolved once per operator.
+pub fn resolve(
+    table: &mut Option<Arc<Table>>,
+    relation: &Relation,
+    runtime: &Runtime<'_, '_>,
+) -> SqlResult<Arc<Table>> {
+    if let Some(table) = table {
+        return Ok(Arc::clone(table));
+    }
+    let found = runtime.table(relation.table)?;
+    *table = Some(Arc::clone(&found));
+    Ok(found)
+}

@@ -1,0 +1,610 @@
+//! UPDATE.
+//!
+//! The new row is made from the stored bytes: columns that are not assigned are copied without being decoded, unless a
+//! check, a generated column, a foreign key, a partition key or RETURNING needs the whole row.
+//!
+//! A row of a partition whose new key belongs elsewhere moves: deleted here, and inserted where routing takes it
+//! (`moving`).
+
+use std::sync::Arc;
+
+use mote_common::{RowId, SqlResult};
+use mote_engine::{Isolation, RowBuffers, RowLockStrength, RowVersion, RowWriter, Table, WriteError};
+use mote_planner::plan::node;
+use mote_planner::plan::node::{MemberNumber, RowMark, ScanId};
+use mote_sql::catalog::Relation;
+use mote_sql::expr::Expr;
+use mote_types::Datum;
+
+use super::insert::compute_generated;
+use super::moving::{self, Moving};
+use super::recheck::{
+    Rechecker, Written, lock_newest, refuse_modified_inside, self_modified, serialization_error, target_row,
+};
+use super::routing::Router;
+use super::trigger::{RowTriggers, Stage, StatementTriggers};
+use super::{Target, ViewChecks, compile_returning, project, resolve, write_error};
+use crate::context::calls::TriggerOperation;
+use crate::expr::{Expression, compile, compile_all};
+use crate::node::scan::Mark;
+use crate::node::{NodeProgram, Operator, compile_node, copy_row};
+use crate::query::runtime::Runtime;
+
+pub struct Program {
+    /// By the member number of the mark.
+    targets: Box<[TargetProgram]>,
+    /// What the statement names.
+    root: Arc<Relation>,
+    scan: ScanId,
+    input: NodeProgram,
+    mark: usize,
+    marks: Vec<RowMark>,
+    /// Assigned values, over the joined row.
+    values: Box<[Expression]>,
+    /// Of partitions: how rows move among them.
+    moving: Option<Moving>,
+    statement_triggers: StatementTriggers,
+    pub counted: bool,
+}
+
+/// A table whose rows change.
+struct TargetProgram {
+    target: Target,
+    /// Positions of the columns that the values go to.
+    assigned: Box<[usize]>,
+    generated: Box<[(usize, Expression)]>,
+    returning: Option<Box<[Expression]>>,
+    view_checks: ViewChecks,
+    /// The whole row is needed as datums.
+    needs_row: bool,
+    /// A key column of a unique index is assigned: the lock must keep KEY SHARE out.
+    changes_key: bool,
+    /// A partition's key is assigned: the new row may belong elsewhere.
+    may_leave: bool,
+    triggers: Option<RowTriggers>,
+    /// The row is locked first, and its new version shown to triggers.
+    before_row: bool,
+    /// The same for the delete of a row that moves.
+    before_delete: bool,
+}
+
+/// The marks with the written relation's own among them.
+pub(super) fn with_target(marks: &[RowMark], scan: ScanId, mark: u16) -> Vec<RowMark> {
+    let mut marks = marks.to_vec();
+    if marks.iter().all(|other| other.scan != scan) {
+        marks.push(RowMark { scan, mark });
+    }
+    marks
+}
+
+pub(super) fn compile_assignments(list: &[(u16, Expr)]) -> SqlResult<Box<[(usize, Expression)]>> {
+    list.iter()
+        .map(|(position, expr)| Ok((*position as usize, compile(expr)?)))
+        .collect()
+}
+
+impl Program {
+    pub fn compile(node: &node::Update) -> SqlResult<Arc<Program>> {
+        Ok(Arc::new(Program {
+            targets: node
+                .targets
+                .iter()
+                .map(|target| TargetProgram::compile(node, target))
+                .collect::<SqlResult<_>>()?,
+            root: Arc::clone(&node.relation),
+            scan: node.scan,
+            input: compile_node(&node.input)?,
+            mark: node.mark as usize,
+            marks: with_target(&node.marks, node.scan, node.mark),
+            values: compile_all(&node.values)?,
+            moving: Moving::compile(node)?,
+            statement_triggers: StatementTriggers::compile(
+                &node.relation,
+                &node.triggers,
+                &[TriggerOperation::Update],
+            )?,
+            counted: false,
+        }))
+    }
+}
+
+impl TargetProgram {
+    fn compile(update: &node::Update, node: &node::UpdateTarget) -> SqlResult<TargetProgram> {
+        let given = moving::assigned_in_root(update);
+        let target = Target::compile(&node.relation, &node.checks)?.named_as(&update.relation, &given);
+        let triggers = RowTriggers::compile(&node.relation, &node.triggers)?;
+        let before_row = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Update);
+        let before_row = triggers.as_ref().is_some_and(before_row);
+        let generated = node.generated.iter().map(|(position, _)| position);
+        let written: Vec<u16> = node.assigned.iter().chain(generated).copied().collect();
+        let changed = |position: usize| written.iter().any(|other| *other as usize == position);
+        // A trigger may change any column.
+        let may_leave = moving::concerns_partition(&node.relation, &changed)
+            || before_row && node.relation.is_partition();
+        let needs_row = target.has_checks()
+            || may_leave
+            || !node.generated.is_empty()
+            || node.returning.is_some()
+            || !node.view_checks.is_empty()
+            || triggers.is_some()
+            || target.foreign_keys.concern(&changed, &node.relation);
+        let before_delete = |triggers: &RowTriggers| triggers.has_before(TriggerOperation::Delete);
+        Ok(TargetProgram {
+            before_row,
+            before_delete: triggers.as_ref().is_some_and(before_delete),
+            triggers,
+            needs_row,
+            changes_key: changes_key(&node.relation, &changed),
+            may_leave,
+            target,
+            assigned: node.assigned.iter().map(|&position| position as usize).collect(),
+            generated: compile_assignments(&node.generated)?,
+            returning: compile_returning(&node.returning)?,
+            view_checks: ViewChecks::compile(&node.view_checks, &given)?,
+        })
+    }
+
+    fn lock_strength(&self) -> RowLockStrength {
+        match self.changes_key {
+            true => RowLockStrength::Update,
+            false => RowLockStrength::NoKeyUpdate,
+        }
+    }
+}
+
+/// Whether a column of a key is among the changed ones. Foreign keys lean on plain unique indexes only.
+pub(super) fn changes_key(relation: &mote_sql::catalog::Relation, changed: &dyn Fn(usize) -> bool) -> bool {
+    use mote_sql::catalog::{IndexDescription, IndexKeyTarget};
+    let columns = |index: &IndexDescription| -> Option<Vec<u16>> {
+        let column = |key: &mote_sql::catalog::IndexKey| match key.target {
+            IndexKeyTarget::Column(position) => Some(position),
+            IndexKeyTarget::Expression(..) => None,
+        };
+        index.keys.iter().map(column).collect()
+    };
+    relation
+        .indexes
+        .iter()
+        .filter(|index| index.unique && index.predicate.is_none())
+        .filter_map(columns)
+        .flatten()
+        .any(|position| changed(position as usize))
+}
+
+pub struct State {
+    program: Arc<Program>,
+    input: Box<dyn Operator>,
+    /// By member number, found when first written to.
+    tables: Box<[Option<Arc<Table>>]>,
+    rechecker: Rechecker,
+    joined: Vec<Datum>,
+    /// The row to update that `joined` names, until it is done.
+    pending: Option<Mark>,
+    old: Vec<Datum>,
+    /// The new row; for RETURNING the joined row follows.
+    new: Vec<Datum>,
+    values: Vec<Datum>,
+    row: Vec<Datum>,
+    scratch: Vec<u8>,
+    buffers: RowBuffers,
+    /// Where rows that move go.
+    router: Option<Router>,
+    /// The last row has moved: `new` holds it as RETURNING of moved rows reads it.
+    moved: bool,
+    stage: Stage,
+}
+
+/// What came of computing a new row.
+enum Made {
+    Row,
+    /// A BEFORE trigger leaves the row alone.
+    Refused,
+    /// Nothing is checked: the row is not one of this table any more.
+    Elsewhere,
+}
+
+/// Why [`State::run`] stopped.
+enum Stop {
+    /// A row of RETURNING.
+    Row,
+    /// The next row is one of another table.
+    OtherTable,
+    End,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State {
+            input: program.input.instantiate(),
+            tables: vec![None; program.targets.len()].into(),
+            program,
+            rechecker: Rechecker::default(),
+            joined: Vec::new(),
+            pending: None,
+            old: Vec::new(),
+            new: Vec::new(),
+            values: Vec::new(),
+            row: Vec::new(),
+            scratch: Vec::new(),
+            buffers: RowBuffers::default(),
+            router: None,
+            moved: false,
+            stage: Stage::default(),
+        }
+    }
+
+    /// Fetches the next row to update; false at the end.
+    fn fetch(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        while self.input.next(runtime)? {
+            runtime.burn(1)?;
+            copy_row(self.input.row(), &mut self.joined);
+            self.pending = target_row(&self.joined, self.program.mark)?;
+            if self.pending.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Updates the row `id`, which `self.joined` names; false if it is not ours to update any more.
+    fn update(
+        &mut self,
+        id: RowId,
+        written: &TargetProgram,
+        table: &Table,
+        writer: &mut RowWriter<'_>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<bool> {
+        let program = Arc::clone(&self.program);
+        let transaction = runtime.transaction();
+        let Some(mut version) = transaction.fetch(table, id, runtime.snapshot()) else {
+            return Ok(false);
+        };
+        loop {
+            match self.write(version, written, table, writer, runtime)? {
+                Written::Done => return Ok(true),
+                Written::SelfModified | Written::Refused | Written::Gone => return Ok(false),
+                Written::Changed(newest) => {
+                    let locked = |scan| scan == program.scan;
+                    let (input, marks) = (&program.input, &program.marks);
+                    let (rechecker, joined) = (&mut self.rechecker, &mut self.joined);
+                    if !rechecker.run(input, marks, &locked, joined, runtime)? {
+                        return Ok(false);
+                    }
+                    version = newest;
+                }
+            }
+        }
+    }
+
+    /// One attempt at a row on behalf of MERGE, whose input row is `joined`.
+    pub(super) fn write_joined<'v, 'c: 'v>(
+        &mut self,
+        joined: &[Datum],
+        version: RowVersion<'v>,
+        member: MemberNumber,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        copy_row(joined, &mut self.joined);
+        let program = Arc::clone(&self.program);
+        let written = &program.targets[member.0 as usize];
+        let mut writer = RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+        let result = self.write(version, written, table, &mut writer, runtime);
+        self.buffers = writer.into_buffers();
+        result
+    }
+
+    /// Updates one row from `self.joined`, unless it was changed since `version`.
+    fn write<'v, 'c: 'v>(
+        &mut self,
+        mut version: RowVersion<'v>,
+        written: &TargetProgram,
+        table: &Table,
+        writer: &mut RowWriter<'_>,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        let target = &written.target;
+        let transaction = runtime.transaction();
+        let id = version.row();
+        self.moved = false;
+        if written.before_row {
+            // A BEFORE trigger is shown the newest version, and nobody changes it behind its back.
+            match lock_newest(
+                &version,
+                (&target.relation, table),
+                written.lock_strength(),
+                "updated",
+                runtime,
+            )? {
+                Ok(newest) => version = newest,
+                Err(ended) => return Ok(ended),
+            }
+        }
+        match self.make_row(written, table, &version, writer, runtime)? {
+            Made::Row => {}
+            Made::Refused => return Ok(Written::Refused),
+            Made::Elsewhere => return self.move_row(version, written, table, runtime),
+        }
+        loop {
+            let bytes = writer.finish().map_err(write_error::row_too_large)?;
+            match transaction.update(table, &version, bytes) {
+                Ok(()) => break,
+                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+                Err(WriteError::SelfModified) => return self_modified("updated", table, id, runtime),
+                Err(WriteError::Changed | WriteError::Deleted)
+                    if transaction.isolation() == Isolation::ReadCommitted && !written.before_row =>
+                {
+                    match lock_newest(
+                        &version,
+                        (&target.relation, table),
+                        written.lock_strength(),
+                        "updated",
+                        runtime,
+                    )? {
+                        Ok(newest) => version = newest,
+                        Err(ended) => return Ok(ended),
+                    }
+                    match self.make_row(written, table, &version, writer, runtime)? {
+                        Made::Row => {}
+                        Made::Refused => return Ok(Written::Refused),
+                        Made::Elsewhere => return self.move_row(version, written, table, runtime),
+                    }
+                }
+                Err(WriteError::Serialization) => return Err(serialization_error(table, id, runtime)),
+                Err(error) => {
+                    let row = self.whole_new_row(written, table, &version);
+                    return Err(target.write_error(error, &row, runtime));
+                }
+            }
+        }
+        target.deferrable_keys.row_written(&target.relation, runtime)?;
+        if written.needs_row {
+            target
+                .foreign_keys
+                .row_updated(&target.relation, id, &self.old, &self.new, runtime)?;
+            if let Some(triggers) = &written.triggers {
+                triggers.after(
+                    TriggerOperation::Update,
+                    Some(&self.old),
+                    Some(&self.new),
+                    runtime,
+                )?;
+            }
+        }
+        Ok(Written::Done)
+    }
+
+    /// Moves the row, whose new form `self.new` its table does not take, to the partition that does.
+    fn move_row<'v, 'c: 'v>(
+        &mut self,
+        mut version: RowVersion<'v>,
+        written: &TargetProgram,
+        table: &Table,
+        runtime: &mut Runtime<'_, 'c>,
+    ) -> SqlResult<Written<'v>> {
+        let program = Arc::clone(&self.program);
+        let target = &written.target;
+        let Some(moving) = &program.moving else {
+            return Err(target.partition_violation(&self.new, runtime));
+        };
+        let transaction = runtime.transaction();
+        let id = version.row();
+        if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_delete) {
+            match lock_newest(
+                &version,
+                (&target.relation, table),
+                RowLockStrength::Update,
+                "deleted",
+                runtime,
+            )? {
+                Ok(newest) => version = newest,
+                Err(ended) => return Ok(ended),
+            }
+            if !triggers.before(TriggerOperation::Delete, Some(&self.old), None, runtime)? {
+                return Ok(Written::Refused);
+            }
+            refuse_modified_inside("deleted", table, id, runtime)?;
+        }
+        loop {
+            match transaction.delete_moved(table, &version) {
+                Ok(()) => break,
+                Err(WriteError::MustWait(ticket)) => runtime.context().wait(ticket)?,
+                Err(WriteError::SelfModified) => return self_modified("deleted", table, id, runtime),
+                Err(WriteError::Changed | WriteError::Deleted)
+                    if transaction.isolation() == Isolation::ReadCommitted =>
+                {
+                    match lock_newest(
+                        &version,
+                        (&target.relation, table),
+                        RowLockStrength::Update,
+                        "deleted",
+                        runtime,
+                    )? {
+                        Ok(newest) => version = newest,
+                        Err(ended) => return Ok(ended),
+                    }
+                }
+                Err(WriteError::Serialization) => return Err(serialization_error(table, id, runtime)),
+                Err(error) => return Err(write_error::sql_error(error, &target.relation)),
+            }
+        }
+        if let Some(triggers) = &written.triggers {
+            triggers.after(TriggerOperation::Delete, Some(&self.old), None, runtime)?;
+        }
+        let keys = &target.foreign_keys;
+        let moved = keys.is_referenced().then(|| self.new.clone());
+        let router = self.router.get_or_insert_with(|| moving.router());
+        let (relation, scratch) = (&target.relation, &mut self.scratch);
+        if !moving.insert(router, relation, &mut self.new, scratch, runtime)? {
+            keys.row_deleted(relation, &self.old, runtime)?;
+            return Ok(Written::Refused);
+        }
+        if let Some(moved) = &moved {
+            keys.row_moved(relation, &self.old, moved, runtime)?;
+        }
+        self.moved = true;
+        Ok(Written::Done)
+    }
+
+    /// Computes the new row from the joined row and the stored one, checks it, and leaves it in the writer.
+    fn make_row(
+        &mut self,
+        written: &TargetProgram,
+        table: &Table,
+        version: &RowVersion<'_>,
+        writer: &mut RowWriter<'_>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<Made> {
+        let codec = &written.target.codec;
+        let view = table.view(version.layout(), version.bytes());
+        self.values.clear();
+        for expression in &self.program.values {
+            self.values.push(expression.evaluate(&self.joined, runtime)?);
+        }
+        if written.needs_row {
+            self.old.clear();
+            codec.read_row(&view, &mut self.old);
+            copy_row(&self.old, &mut self.new);
+            for (position, value) in written.assigned.iter().zip(&self.values) {
+                self.new[*position] = value.clone();
+            }
+            if let Some(triggers) = written.triggers.as_ref().filter(|_| written.before_row) {
+                // They come behind the triggers, which do not see what they were.
+                for (position, _) in &written.generated {
+                    self.new[*position] = Datum::Null;
+                }
+                let (operation, old) = (TriggerOperation::Update, Some(self.old.as_slice()));
+                if !triggers.before(operation, old, Some(&mut self.new), runtime)? {
+                    return Ok(Made::Refused);
+                }
+                refuse_modified_inside("updated", table, version.row(), runtime)?;
+            }
+            compute_generated(&written.generated, &mut self.new, runtime)?;
+            if written.may_leave && written.target.leaves_partition(&self.new, runtime)? {
+                return Ok(Made::Elsewhere);
+            }
+            written.target.check_row(&self.new, runtime)?;
+            codec.write_row(&self.new, writer, &mut self.scratch)?;
+            return Ok(Made::Row);
+        }
+        let columns = &written.target.relation.columns;
+        for (position, value) in written.assigned.iter().zip(&self.values) {
+            if value.is_null() && columns[*position].not_null {
+                let row = self.whole_new_row(written, table, version);
+                written.target.check_row(&row, runtime)?;
+            }
+        }
+        writer.clear();
+        for position in 0..codec.width() {
+            writer.set_from(position, &view);
+        }
+        for (position, value) in written.assigned.iter().zip(&self.values) {
+            codec.column(*position).write(value, writer, &mut self.scratch);
+        }
+        Ok(Made::Row)
+    }
+
+    /// The new row as datums, for messages.
+    #[cold]
+    fn whole_new_row(&self, written: &TargetProgram, table: &Table, version: &RowVersion<'_>) -> Vec<Datum> {
+        let mut row = Vec::new();
+        let codec = &written.target.codec;
+        codec.read_row(&table.view(version.layout(), version.bytes()), &mut row);
+        for (position, value) in written.assigned.iter().zip(&self.values) {
+            row[*position] = value.clone();
+        }
+        row
+    }
+
+    /// Updates rows of one table, the pending one first, until a row has to be handed up.
+    fn run(
+        &mut self,
+        member: MemberNumber,
+        table: &Table,
+        writer: &mut RowWriter<'_>,
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<Stop> {
+        let program = Arc::clone(&self.program);
+        let written = &program.targets[member.0 as usize];
+        while let Some(Mark { row: id, .. }) = self.pending.take() {
+            if self.update(id, written, table, writer, runtime)? {
+                if program.counted {
+                    runtime.values.affected += 1;
+                }
+                let moved = program.moving.as_ref().filter(|_| self.moved);
+                let (checks, relation) = match moved {
+                    Some(moving) => (&moving.view_checks, moving.root()),
+                    None => (&written.view_checks, &written.target.relation),
+                };
+                checks.check(&self.new, relation, &program.root, runtime)?;
+                let returning = match moved {
+                    Some(moving) => moving.returning.as_deref(),
+                    None => written.returning.as_deref(),
+                };
+                if let Some(returning) = returning {
+                    self.new.extend_from_slice(&self.joined);
+                    project(returning, &self.new, runtime, &mut self.row)?;
+                    return Ok(Stop::Row);
+                }
+            }
+            if !self.fetch(runtime)? {
+                return Ok(Stop::End);
+            }
+            if self.pending.is_some_and(|mark| mark.member != member) {
+                return Ok(Stop::OtherTable);
+            }
+        }
+        Ok(Stop::End)
+    }
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        let program = Arc::clone(&self.program);
+        program.statement_triggers.begin(&mut self.stage, runtime)?;
+        if self.next_row(runtime)? {
+            return Ok(true);
+        }
+        program.statement_triggers.end(&mut self.stage, runtime)?;
+        Ok(false)
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.input.reset();
+        self.pending = None;
+        self.stage = Stage::default();
+        self.rechecker.reset();
+        if let Some(router) = &mut self.router {
+            router.reset();
+        }
+    }
+}
+
+impl State {
+    /// Updates until a row has to be handed up, or to the end.
+    fn next_row(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if self.pending.is_none() && !self.fetch(runtime)? {
+            return Ok(false);
+        }
+        while let Some(Mark { member, .. }) = self.pending {
+            let number = member.0 as usize;
+            let relation = &self.program.targets[number].target.relation;
+            let table = resolve(&mut self.tables[number], relation, runtime)?;
+            let mut writer =
+                RowWriter::with_buffers(table.newest_layout(), std::mem::take(&mut self.buffers));
+            let result = self.run(member, &table, &mut writer, runtime);
+            self.buffers = writer.into_buffers();
+            match result? {
+                Stop::Row => return Ok(true),
+                Stop::OtherTable => {}
+                Stop::End => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,262 @@
+//! Set-returning functions in FROM, several of them side by side (ROWS FROM), WITH ORDINALITY.
+//!
+//! A function that yields fewer rows than its neighbours is padded with nulls. A scalar function is a set of one row.
+
+use std::sync::Arc;
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_planner::plan::node;
+use mote_sql::builtin::function::{FUNCTIONS, record_columns};
+use mote_sql::expr::Expr;
+use mote_types::{ColumnType, Datum, Record, RowType, oid};
+
+use super::Operator;
+use crate::expr::{Expression, RoutineSite, compile, compile_all, compile_option};
+use crate::functions::{self, CallSite, RowSource, SetFunction};
+use crate::query::runtime::Runtime;
+
+/// A call that yields rows.
+pub enum SetCall {
+    Set {
+        function: SetFunction,
+        strict: bool,
+        arguments: Box<[Expression]>,
+        site: CallSite,
+        /// What the fields of its records are of, for a function that makes records.
+        fields: Arc<RowType>,
+    },
+    /// A user's function, of one value or of a set.
+    Routine(RoutineSite),
+    /// A scalar: its value, expanded when the function scan wants several columns.
+    Scalar(Expression),
+}
+
+impl SetCall {
+    pub fn compile(expr: &Expr) -> SqlResult<SetCall> {
+        if let Expr::Routine(call) = expr {
+            return Ok(SetCall::Routine(RoutineSite::compile(call)?));
+        }
+        let Expr::Call {
+            function,
+            arguments,
+            ty,
+            ..
+        } = expr
+        else {
+            return Ok(SetCall::Scalar(compile(expr)?));
+        };
+        let signature = &FUNCTIONS[function.0 as usize];
+        if !signature.returns_set {
+            return Ok(SetCall::Scalar(compile(expr)?));
+        }
+        let function = functions::set_body(signature.body)
+            .ok_or_else(|| SqlError::unsupported(format!("function {}", signature.name)))?;
+        let site = CallSite {
+            name: signature.name,
+            arguments: arguments.iter().map(Expr::ty).collect(),
+            result: *ty,
+        };
+        let fields = record_columns(signature.body, &site.arguments).unwrap_or_default();
+        Ok(SetCall::Set {
+            function,
+            strict: signature.strict,
+            arguments: compile_all(arguments)?,
+            site,
+            fields: Arc::new(RowType {
+                types: fields.iter().map(|(_, ty)| *ty).collect(),
+                names: fields.iter().map(|(name, _)| (*name).into()).collect(),
+            }),
+        })
+    }
+
+    /// A produced row as the one value that a SELECT list wants of it.
+    pub fn value(&self, produced: &mut Vec<Datum>) -> Datum {
+        match self {
+            SetCall::Set { fields, .. } if produced.len() > 1 => Datum::Record(Box::new(Record {
+                ty: fields.clone(),
+                fields: std::mem::take(produced),
+            })),
+            SetCall::Routine(site) => site.value(produced),
+            _ => produced.pop().unwrap_or_default(),
+        }
+    }
+
+    /// Starts the call; None yields no row.
+    pub fn open(
+        &self,
+        row: &[Datum],
+        runtime: &mut Runtime<'_, '_>,
+    ) -> SqlResult<Option<Box<dyn RowSource>>> {
+        match self {
+            SetCall::Routine(site) => {
+                let rows = site.rows(row, runtime)?;
+                Ok(Some(functions::set_returning::kept_rows(rows)))
+            }
+            SetCall::Scalar(expression) => {
+                let value = expression.evaluate(row, runtime)?;
+                Ok(Some(functions::set_returning::single(value)))
+            }
+            SetCall::Set {
+                function,
+                strict,
+                arguments,
+                site,
+                ..
+            } => {
+                let mut values = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    values.push(argument.evaluate(row, runtime)?);
+                }
+                if *strict && values.iter().any(Datum::is_null) {
+                    return Ok(None);
+                }
+                function(runtime, site, &values).map(Some)
+            }
+        }
+    }
+}
+
+pub struct Program {
+    calls: Vec<SetCall>,
+    /// The columns of each call.
+    columns: Vec<Vec<ColumnType>>,
+    ordinality: bool,
+    filter: Option<Expression>,
+}
+
+impl Program {
+    pub fn compile(node: &node::FunctionScan) -> SqlResult<Arc<Program>> {
+        Ok(Arc::new(Program {
+            calls: node
+                .calls
+                .iter()
+                .map(SetCall::compile)
+                .collect::<SqlResult<_>>()?,
+            columns: node.columns.clone(),
+            ordinality: node.ordinality,
+            filter: compile_option(&node.filter)?,
+        }))
+    }
+}
+
+pub struct State {
+    program: Arc<Program>,
+    sources: Option<Vec<Option<Box<dyn RowSource>>>>,
+    row: Vec<Datum>,
+    produced: Vec<Datum>,
+    ordinal: i64,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> State {
+        State {
+            program,
+            sources: None,
+            row: Vec::new(),
+            produced: Vec::new(),
+            ordinal: 0,
+        }
+    }
+
+    fn open(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<()> {
+        let mut sources = Vec::with_capacity(self.program.calls.len());
+        for call in &self.program.calls {
+            sources.push(call.open(&[], runtime)?);
+        }
+        self.sources = Some(sources);
+        self.ordinal = 0;
+        Ok(())
+    }
+
+    /// Asks every source for its next row; false when none has one.
+    fn gather(&mut self) -> SqlResult<bool> {
+        let mut any = false;
+        self.row.clear();
+        for (source, columns) in self.sources.iter_mut().flatten().zip(&self.program.columns) {
+            self.produced.clear();
+            let produced = match source {
+                Some(running) => running.next(&mut self.produced)?,
+                None => false,
+            };
+            if !produced {
+                *source = None;
+                self.row.extend(std::iter::repeat_n(Datum::Null, columns.len()));
+                continue;
+            }
+            any = true;
+            spread(&mut self.produced, columns, &mut self.row)?;
+        }
+        self.ordinal += 1;
+        if self.program.ordinality {
+            self.row.push(Datum::Int8(self.ordinal));
+        }
+        Ok(any)
+    }
+}
+
+/// Puts a produced row into its columns: a lone record is taken apart, if it is what the columns say.
+fn spread(produced: &mut Vec<Datum>, columns: &[ColumnType], row: &mut Vec<Datum>) -> SqlResult<()> {
+    let is_record = |columns: &[ColumnType]| matches!(columns, [only] if only.oid == oid::RECORD);
+    match produced.as_mut_slice() {
+        [Datum::Record(record)] if !is_record(columns) => {
+            check_structure(&record.ty.types, columns)?;
+            row.append(&mut record.fields);
+        }
+        [_] if columns.len() != 1 => row.extend(std::iter::repeat_n(Datum::Null, columns.len())),
+        _ => row.append(produced),
+    }
+    Ok(())
+}
+
+fn check_structure(returned: &[ColumnType], expected: &[ColumnType]) -> SqlResult<()> {
+    let differ = |detail: String| {
+        let message = "function return row and query-specified return row do not match";
+        Err(SqlError::new(state::DATATYPE_MISMATCH, message).detail(detail))
+    };
+    if returned.len() != expected.len() {
+        let plural = if returned.len() == 1 { "" } else { "s" };
+        return differ(format!(
+            "Returned row contains {} attribute{plural}, but query expects {}.",
+            returned.len(),
+            expected.len()
+        ));
+    }
+    for (position, (returned, expected)) in returned.iter().zip(expected).enumerate() {
+        // A literal of a row constructor is the text that it was written as.
+        let text = returned.oid == oid::UNKNOWN && expected.oid == oid::TEXT;
+        if returned.oid != expected.oid && !text {
+            return differ(format!(
+                "Returned type {} at ordinal position {}, but query expects {}.",
+                ColumnType::new(returned.oid).name(),
+                position + 1,
+                ColumnType::new(expected.oid).name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Operator for State {
+    fn next(&mut self, runtime: &mut Runtime<'_, '_>) -> SqlResult<bool> {
+        if self.sources.is_none() {
+            self.open(runtime)?;
+        }
+        while self.gather()? {
+            runtime.burn(1)?;
+            match &self.program.filter {
+                Some(filter) if !filter.holds(&self.row, runtime)? => {}
+                _ => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    fn row(&self) -> &[Datum] {
+        &self.row
+    }
+
+    fn reset(&mut self) {
+        self.sources = None;
+    }
+}

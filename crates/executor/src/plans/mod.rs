@@ -1,0 +1,81 @@
+//! Plans that stay: from text to a plan that is current, compiled, with the locks that its run takes.
+//!
+//! Read in this order: this file (what is kept of a statement), `planning` (how it is made and kept current), `plan_cache`
+//! (what the sessions of a worker share), `partition_locks` (those that parameters decide about), `explain`.
+//! Leaves out: running it, and the names that clients give it (sessions).
+
+pub mod explain;
+pub mod partition_locks;
+mod plan_cache;
+pub mod planning;
+
+use std::sync::Arc;
+
+use mote_common::{Oid, SqlError, SqlResult, TableId};
+use mote_engine::TableLockMode;
+use mote_grammar::ast::ParsedStatement;
+use mote_planner::plan::{Plan, PlanBody, QueryPlan};
+use mote_sql::ParameterNames;
+use mote_types::ColumnType;
+
+use crate::query::Program;
+use partition_locks::PartitionLocks;
+
+/// A statement planned under one state of the catalog. Shared between the sessions of a worker.
+pub struct CachedPlan {
+    pub plan: Arc<Plan>,
+    /// Compiled form; utilities have none.
+    pub program: Option<Arc<Program>>,
+    /// Storage to lock before a run. Valid as long as the plan is: a table's storage is part of its description.
+    pub locks: Vec<(TableId, TableLockMode)>,
+    /// Those that parameters decide about.
+    pub partition_locks: Option<PartitionLocks>,
+    /// Result columns of type regclass and its kin: shown by name, which takes the catalog.
+    pub named_columns: Vec<usize>,
+    /// The catalog's generation when the plan was last known to be current.
+    pub generation: std::sync::atomic::AtomicU64,
+    /// It reads pg_prepared_statements or pg_cursors.
+    pub reads_objects: bool,
+}
+
+impl CachedPlan {
+    /// The query that a portal with a query's plan runs.
+    #[inline]
+    pub fn query(&self) -> SqlResult<&QueryPlan> {
+        match &self.plan.body {
+            PlanBody::Query(query) => Ok(query),
+            PlanBody::Utility(_) => Err(SqlError::internal("a utility statement run as a query")),
+        }
+    }
+}
+
+/// A prepared statement: text and parameter types stay, its plan follows the catalog.
+pub struct Prepared {
+    pub text: Arc<str>,
+    /// None for an empty statement.
+    pub statement: Option<Arc<ParsedStatement>>,
+    /// As declared by the client; 0 where it left the choice to us.
+    pub declared_types: Vec<Oid>,
+    /// Names that stand for parameters: set for the statements of routines.
+    pub names: Option<Arc<dyn ParameterNames>>,
+    pub plan: parking_lot::Mutex<Arc<CachedPlan>>,
+    /// search_path and other settings it was planned under.
+    pub plan_key: String,
+    /// In whose name it was planned.
+    pub user: Oid,
+    /// `SessionCatalog::temporary_stamp` when it was planned.
+    pub temporary: u64,
+    /// What planning it left in memory: text, tree, plan and program.
+    pub bytes: usize,
+}
+
+impl Prepared {
+    #[inline]
+    pub fn current(&self) -> Arc<CachedPlan> {
+        self.plan.lock().clone()
+    }
+
+    pub fn parameters(&self) -> Vec<ColumnType> {
+        self.current().plan.parameters.clone()
+    }
+}

@@ -1,0 +1,359 @@
+//! From text to a plan that is current: the plan cache and its validation.
+//!
+//! Plans are cached per worker thread, keyed by text, declared types, database, user and the settings that change
+//! meaning. A plan lists the objects it depends on with their versions; they are compared only when the catalog's
+//! generation has moved since the plan was last known to be good. Plans made while the transaction has catalog changes
+//! of its own are never shared.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mote_common::heap;
+use mote_common::{Oid, SqlError, SqlResult, TableId, error::state};
+use mote_engine::{TableLockMode, Transaction};
+use mote_grammar::ast::ParsedStatement;
+use mote_planner::plan::{OutputColumn, Plan, PlanBody};
+use mote_sql::access::RelationLock;
+use mote_sql::catalog::CatalogView;
+use mote_sql::{ParameterNames, PlanSettings};
+use mote_types::catalog::is_reg_type;
+use mote_types::{ColumnType, type_info};
+use parking_lot::Mutex;
+
+use super::partition_locks::PartitionLocks;
+use super::plan_cache::{Key, PlanCache};
+use super::{CachedPlan, Prepared};
+use crate::context::SessionState;
+use crate::query::Program;
+use mote_catalog::host::Host;
+
+/// Longer texts are not cached: bulk INSERTs with literals would fill the memory and never hit.
+const CACHED_TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// What a statement's tree takes for each byte of its text, about.
+const TREE_BYTES_PER_TEXT_BYTE: usize = 24;
+/// Databases of one process whose plans a thread keeps: more than one only in tests and in programs that embed several.
+const DATABASES_MAX: usize = 4;
+
+mote_common::per_thread! {
+    /// One cache for each database.
+    static CACHES: RefCell<HashMap<u64, PlanCache>> = RefCell::new(HashMap::new());
+}
+
+/// Forgets the plans of the calling worker (DISCARD PLANS).
+pub fn discard_cached_plans() {
+    CACHES.with(|caches| caches.borrow_mut().clear());
+}
+
+impl SessionState {
+    pub fn is_type(&self, ty: Oid) -> bool {
+        let element = ColumnType::new(ty).element().map_or(ty, |element| element.oid);
+        type_info(ty).is_some() || self.catalog.user_type(element).is_some()
+    }
+
+    /// The statement of exactly this text, if this worker planned it (or failed to) before.
+    pub fn cached(&self, text: &str, types: &[Oid]) -> Option<Option<Arc<Prepared>>> {
+        let key = self.cache_key(text, types)?;
+        let found = CACHES.with(|caches| caches.borrow_mut().get_mut(&self.instance)?.get(&key))?;
+        let generation = self.catalog.generation();
+        match &found {
+            // A text that is sent anew means what its names mean now: after any DDL another object may bear one of them,
+            // even if those the plan was made of are as they were.
+            Some(prepared) if prepared.current().generation.load(Ordering::Relaxed) != generation => None,
+            _ => Some(found),
+        }
+    }
+
+    /// Puts a statement into the worker's cache, if it may be shared.
+    pub fn remember(&self, text: &str, types: &[Oid], prepared: Option<Arc<Prepared>>) {
+        if let Some(key) = self.cache_key(text, types) {
+            CACHES.with(|caches| {
+                let mut caches = caches.borrow_mut();
+                if !caches.contains_key(&self.instance) && caches.len() >= DATABASES_MAX {
+                    caches.clear();
+                }
+                let cache = caches
+                    .entry(self.instance)
+                    .or_insert_with(|| PlanCache::new(&self.memory));
+                cache.insert(key, prepared);
+            });
+        }
+    }
+
+    /// None where a plan must not be shared.
+    fn cache_key(&self, text: &str, types: &[Oid]) -> Option<Key> {
+        let cacheable = text.len() <= CACHED_TEXT_BYTES_MAX && !self.catalog.has_changes();
+        cacheable.then(|| Key {
+            text: text.into(),
+            types: types.to_vec(),
+            instance: self.instance,
+            database: self.catalog.database,
+            user: self.identity().user_oid,
+            plan_key: self.settings.plan_key().to_string(),
+            temporary: self.catalog.temporary_stamp(),
+        })
+    }
+
+    pub fn plan_prepared(
+        &mut self,
+        text: Arc<str>,
+        statement: Option<Arc<ParsedStatement>>,
+        types: &[Oid],
+        host: &mut dyn Host,
+    ) -> SqlResult<Arc<Prepared>> {
+        let (plan, planned_bytes) =
+            heap::measured(|| self.plan(&text, statement.as_deref(), types, None, host));
+        let plan = plan?;
+        Ok(Arc::new(Prepared {
+            bytes: size_of::<Prepared>() + planned_bytes + TREE_BYTES_PER_TEXT_BYTE * text.len(),
+            text,
+            statement,
+            declared_types: types.to_vec(),
+            names: None,
+            plan: Mutex::new(plan),
+            plan_key: self.settings.plan_key().to_string(),
+            user: self.identity().user_oid,
+            temporary: self.catalog.temporary_stamp(),
+        }))
+    }
+
+    /// Plans a statement of a routine's body: its names may be parameters.
+    pub fn plan_nested(
+        &mut self,
+        text: Arc<str>,
+        statement: Arc<ParsedStatement>,
+        names: Arc<dyn ParameterNames>,
+        host: &mut dyn Host,
+    ) -> SqlResult<Arc<Prepared>> {
+        let plan = self.plan(&text, Some(&statement), &[], Some(&names), host)?;
+        Ok(Arc::new(Prepared {
+            bytes: 0, // part of its routine
+            text,
+            statement: Some(statement),
+            declared_types: Vec::new(),
+            names: Some(names),
+            plan: Mutex::new(plan),
+            plan_key: self.settings.plan_key().to_string(),
+            user: self.identity().user_oid,
+            temporary: self.catalog.temporary_stamp(),
+        }))
+    }
+
+    pub fn plan(
+        &mut self,
+        text: &str,
+        statement: Option<&ParsedStatement>,
+        types: &[Oid],
+        names: Option<&Arc<dyn ParameterNames>>,
+        host: &mut dyn Host,
+    ) -> SqlResult<Arc<CachedPlan>> {
+        let generation = self.catalog.generation();
+        let plan = match statement {
+            None => Plan::empty(),
+            Some(statement) => {
+                let settings = PlanSettings {
+                    folder: Some(&crate::expr::FOLDER),
+                    text,
+                    names: names.map(|names| &**names),
+                    restricts_views: self.settings.effective.restricts_views,
+                };
+                let catalog = &self.catalog;
+                let mut planned = None;
+                host.on_large_stack(&mut || {
+                    planned = Some(mote_planner::plan_statement(statement, types, catalog, &settings));
+                });
+                planned.expect("the host runs the work")?
+            }
+        };
+        let program = match plan.body {
+            PlanBody::Query(_) => Some(Arc::new(Program::compile(&plan)?)),
+            PlanBody::Utility(_) => None,
+        };
+        let locks = plan.relations.iter().filter_map(|access| {
+            let relation = self.catalog.relation(access.relation)?;
+            let lock = (relation.table, lock_mode(access.lock));
+            (relation.table != TableId(0)).then_some((access.relation, lock))
+        });
+        let mut by_relation: HashMap<Oid, (TableId, TableLockMode)> = HashMap::new();
+        let mut order = Vec::with_capacity(plan.relations.len());
+        for (relation, lock) in locks {
+            order.push(relation);
+            let known = by_relation.entry(relation).or_insert(lock);
+            known.1 = known.1.max(lock.1);
+        }
+        let partition_locks = PartitionLocks::of(&plan, &mut by_relation)?;
+        let locks = order
+            .iter()
+            .filter_map(|relation| by_relation.remove(relation))
+            .collect();
+        let named = |(_, column): &(usize, &OutputColumn)| is_reg_type(column.ty.oid);
+        let named_columns = plan
+            .output
+            .iter()
+            .enumerate()
+            .filter(named)
+            .map(|(i, _)| i)
+            .collect();
+        let generation = AtomicU64::new(generation);
+        let reads_objects = mote_catalog::views::shows_session_objects(&plan);
+        Ok(Arc::new(CachedPlan {
+            reads_objects,
+            plan: Arc::new(plan),
+            program,
+            locks,
+            partition_locks,
+            named_columns,
+            generation,
+        }))
+    }
+
+    /// The statement's plan, made again if the catalog moved under it.
+    pub fn validate(&mut self, prepared: &Arc<Prepared>, host: &mut dyn Host) -> SqlResult<Arc<CachedPlan>> {
+        let cached = prepared.current();
+        if self.is_up_to_date(prepared, &cached) {
+            return Ok(cached);
+        }
+        let own_changes = self.catalog.has_changes();
+        let generation = self.catalog.generation();
+        let same_settings =
+            prepared.user == self.identity().user_oid && prepared.plan_key == self.settings.plan_key();
+        if same_settings && self.dependencies_hold(&cached.plan) {
+            if !own_changes {
+                cached.generation.store(generation, Ordering::Relaxed);
+            }
+            return Ok(cached);
+        }
+        let statement = prepared.statement.clone();
+        let fresh = self.plan(
+            &prepared.text,
+            statement.as_deref(),
+            &prepared.declared_types,
+            prepared.names.as_ref(),
+            host,
+        )?;
+        let in_routine = prepared.names.is_some();
+        if in_routine {
+            // Whoever runs it looks at the columns anew.
+        } else if fresh.plan.output.len() != cached.plan.output.len()
+            || fresh
+                .plan
+                .output
+                .iter()
+                .zip(cached.plan.output.iter())
+                .any(|(a, b)| a.ty != b.ty)
+        {
+            // PostgreSQL refuses for protocol-level statements; the client's idea of the row would be wrong.
+            return Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "cached plan must not change result type",
+            )
+            .routine("RevalidateCachedQuery"));
+        }
+        if !own_changes && same_settings && prepared.temporary == self.catalog.temporary_stamp() {
+            *prepared.plan.lock() = fresh.clone();
+        }
+        Ok(fresh)
+    }
+
+    /// The same statement with a newer plan, for one session alone.
+    pub fn with_plan(&self, prepared: &Prepared, plan: Arc<CachedPlan>) -> Arc<Prepared> {
+        Arc::new(Prepared {
+            bytes: prepared.bytes,
+            text: prepared.text.clone(),
+            statement: prepared.statement.clone(),
+            declared_types: prepared.declared_types.clone(),
+            names: prepared.names.clone(),
+            plan: Mutex::new(plan),
+            plan_key: prepared.plan_key.clone(),
+            user: prepared.user,
+            temporary: self.catalog.temporary_stamp(),
+        })
+    }
+
+    /// After the locks of a plan are taken: does it still describe what they are on? Asked of the plan itself, never of
+    /// what `prepared` keeps: a plan that the session may not share (its own changes are in it) is kept by nobody.
+    pub fn still_holds(&self, prepared: &Prepared, plan: &CachedPlan) -> bool {
+        self.is_up_to_date(prepared, plan) || self.dependencies_hold(&plan.plan)
+    }
+
+    /// The common case, cheap: nothing has changed in the catalog since the plan was last known to be good.
+    #[inline]
+    pub fn is_up_to_date(&self, prepared: &Prepared, plan: &CachedPlan) -> bool {
+        // Relaxed: a stale value costs a comparison of versions, nothing else.
+        plan.generation.load(Ordering::Relaxed) == self.catalog.generation()
+            && !self.catalog.has_changes()
+            && prepared.user == self.identity().user_oid
+            && prepared.plan_key == self.settings.plan_key()
+            && prepared.temporary == self.catalog.temporary_stamp()
+    }
+
+    /// Notes whether the statement touches temporary relations. Answers whether READ ONLY forbids its writes.
+    pub fn note_temporary(&mut self, plan: &Plan) -> bool {
+        let catalog = &self.catalog;
+        if catalog.temporary_schema().is_none() {
+            return true;
+        }
+        let is_temporary =
+            |oid| CatalogView::relation(catalog, oid).is_some_and(|relation| relation.temporary);
+        let (mut temporary, mut writes_others) = (false, false);
+        for access in &plan.relations {
+            match is_temporary(access.relation) {
+                true => temporary = true,
+                false => writes_others |= access.lock != mote_sql::access::RelationLock::AccessShare,
+            }
+        }
+        if temporary {
+            self.catalog.note_temporary_use();
+        }
+        writes_others
+    }
+
+    /// What the plan was made of is as it was. As in PostgreSQL a temporary relation that takes a name over is seen by
+    /// statements that are planned after it.
+    pub fn dependencies_hold(&self, plan: &Plan) -> bool {
+        plan.dependencies
+            .iter()
+            .all(|dependency| self.catalog.version_of(dependency.object) == Some(dependency.version))
+    }
+}
+
+/// Counts how often a plan was made anew because a table had changed before its lock was had.
+#[derive(Default)]
+pub struct PlanningRounds(u32);
+
+/// Every round is the DDL of another session that committed meanwhile, and tables that are locked by now change no more.
+const PLANNING_ROUNDS_MAX: u32 = 1_000;
+
+impl PlanningRounds {
+    /// Lets others run and hears of a cancel before the next round. A plan that never settles is a defect; it ends its
+    /// statement instead of taking the worker.
+    pub fn another(
+        &mut self,
+        transaction: &Transaction,
+        session: &SessionState,
+        host: &mut dyn Host,
+    ) -> SqlResult<()> {
+        self.0 += 1;
+        if self.0 > PLANNING_ROUNDS_MAX {
+            return Err(SqlError::internal("the plan of a statement does not settle"));
+        }
+        crate::context::give_way(transaction, session, host)
+    }
+}
+
+/// Parses a text of any number of statements, on a stack that suits the grammar.
+pub fn parse_text(text: &str, host: &mut dyn Host) -> SqlResult<Vec<ParsedStatement>> {
+    let mut parsed = None;
+    host.on_large_stack(&mut || parsed = Some(mote_grammar::parser::parse(text)));
+    parsed.expect("the host runs the work")
+}
+
+fn lock_mode(lock: RelationLock) -> TableLockMode {
+    match lock {
+        RelationLock::AccessShare => TableLockMode::AccessShare,
+        RelationLock::RowShare => TableLockMode::RowShare,
+        RelationLock::RowExclusive => TableLockMode::RowExclusive,
+    }
+}

@@ -1,0 +1,166 @@
+//! What expressions and nodes can reach while they run: the statement's context and the values of this execution.
+//!
+//! Invariant: a [`Runtime`] is built anew for every call of `Execution::run`; all that must outlive a suspended portal
+//! stands in [`Values`] and in the nodes.
+
+use std::sync::Arc;
+
+use mote_common::{IndexId, Oid, SqlError, SqlResult, TableId};
+use mote_engine::{Snapshot, Table, TableIndex, Transaction};
+use mote_planner::plan::node::{MemberNumber, ScanId};
+use mote_sql::catalog::{CatalogView, Relation};
+use mote_types::{Datum, FormatSettings};
+
+use crate::context::SessionState;
+use crate::context::StatementContext;
+use crate::expr::subplan::SubPlanState;
+use crate::modify::after::AfterEvents;
+use crate::node::cte_scan::{CteState, WorkTable};
+use crate::node::scan::Mark;
+use mote_catalog::database::Database;
+
+/// Handed down through every node and expression.
+pub struct Runtime<'r, 'c> {
+    statement: Option<(&'r mut StatementContext<'c>, &'r Snapshot)>,
+    pub values: &'r mut Values,
+}
+
+/// Takes the rows of a result. The context is handed back so that a row can go out through the host.
+pub type Emit<'e> = dyn FnMut(&mut StatementContext<'_>, &[Datum]) -> SqlResult<()> + 'e;
+
+/// The values of one execution of a program. Vectors keep their capacity from one execution to the next.
+#[derive(Default)]
+pub struct Values {
+    pub parameters: Vec<Datum>,
+    pub exec_parameters: Vec<Datum>,
+    /// The row proposed for insertion, while ON CONFLICT DO UPDATE is evaluated.
+    pub excluded: Vec<Datum>,
+    pub subplans: Vec<SubPlanState>,
+    pub ctes: Vec<CteState>,
+    /// What WorkTableScan reads, by number of the recursive CTE.
+    pub work_tables: Vec<WorkTable>,
+    /// Set while EvalPlanQual re-runs a tree.
+    pub recheck: Option<Recheck>,
+    /// Rows written by the statement's own (outermost) INSERT, UPDATE or DELETE.
+    pub affected: u64,
+    /// What waits for the end of the statement.
+    pub after_events: AfterEvents,
+}
+
+/// The rows that scans yield instead of scanning, while EvalPlanQual re-runs a plan tree.
+pub struct Recheck {
+    pub rows: Vec<RecheckRow>,
+}
+
+#[derive(Clone, Copy)]
+pub struct RecheckRow {
+    pub scan: ScanId,
+    /// None: the null-extended side of an outer join, or another table of the parent: the scan yields nothing.
+    pub mark: Option<Mark>,
+    /// True for the row this transaction has just locked: its newest version counts, not the snapshot's.
+    pub newest: bool,
+}
+
+impl Recheck {
+    pub fn find(&self, scan: ScanId, member: MemberNumber) -> Option<RecheckRow> {
+        let mut found = self.rows.iter().find(|row| row.scan == scan).copied()?;
+        found.mark = found.mark.filter(|mark| mark.member == member);
+        Some(found)
+    }
+
+    /// Whether a scan's row is held in place.
+    pub fn holds(&self, scan: ScanId) -> bool {
+        self.rows.iter().any(|row| row.scan == scan)
+    }
+}
+
+/// Why expressions without a statement never ask for one.
+const NO_STATEMENT: &str = "index expressions and folded constants are immutable: they need no statement";
+
+impl<'r, 'c> Runtime<'r, 'c> {
+    /// For a statement: `snapshot` is registered as long as the execution lasts.
+    pub fn new(
+        context: &'r mut StatementContext<'c>,
+        snapshot: &'r Snapshot,
+        values: &'r mut Values,
+    ) -> Runtime<'r, 'c> {
+        Runtime {
+            statement: Some((context, snapshot)),
+            values,
+        }
+    }
+
+    /// For immutable expressions outside of any statement.
+    pub fn detached(values: &'r mut Values) -> Runtime<'r, 'c> {
+        Runtime {
+            statement: None,
+            values,
+        }
+    }
+
+    /// The statement's context.
+    ///
+    /// # Panics
+    /// In a detached runtime.
+    #[inline]
+    pub fn context(&mut self) -> &mut StatementContext<'c> {
+        self.statement.as_mut().expect(NO_STATEMENT).0
+    }
+
+    #[inline]
+    pub fn session(&self) -> &SessionState {
+        self.statement.as_ref().expect(NO_STATEMENT).0.session
+    }
+
+    #[inline]
+    pub fn database(&self) -> &'c Arc<Database> {
+        self.statement.as_ref().expect(NO_STATEMENT).0.database
+    }
+
+    #[inline]
+    pub fn transaction(&self) -> &'c Transaction {
+        self.statement.as_ref().expect(NO_STATEMENT).0.transaction
+    }
+
+    #[inline]
+    pub fn snapshot(&self) -> &'r Snapshot {
+        self.statement.as_ref().expect(NO_STATEMENT).1
+    }
+
+    pub fn format(&self) -> &FormatSettings {
+        match &self.statement {
+            Some((context, _)) => &context.session.settings.effective.format,
+            None => &mote_catalog::settings::PLAIN_SETTINGS,
+        }
+    }
+
+    pub fn work_memory_bytes(&self) -> usize {
+        self.session().settings.effective.work_mem_bytes
+    }
+
+    #[inline]
+    pub fn burn(&mut self, units: u32) -> SqlResult<()> {
+        self.context().burn(units)
+    }
+
+    pub fn table(&self, id: TableId) -> SqlResult<Arc<Table>> {
+        self.database()
+            .engine()
+            .table(id)
+            .ok_or_else(|| SqlError::internal(format!("storage table {} does not exist", id.0)))
+    }
+
+    pub fn relation(&self, oid: Oid) -> SqlResult<Arc<Relation>> {
+        self.session()
+            .catalog
+            .relation(oid)
+            .ok_or_else(|| SqlError::internal(format!("cache lookup failed for relation {oid}")))
+    }
+}
+
+/// The index of a table by its id.
+pub fn find_index(table: &Table, id: IndexId) -> SqlResult<Arc<TableIndex>> {
+    table
+        .index(id)
+        .ok_or_else(|| SqlError::internal(format!("storage index {} does not exist", id.0)))
+}
