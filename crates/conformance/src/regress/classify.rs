@@ -128,6 +128,49 @@ pub fn classify(pair: &Pair<'_>) -> Class {
     }
 }
 
+/// The rows that only one of the servers printed; a value of several lines is one row. Headings and counts are no rows.
+pub fn rows_apart(pair: &Pair<'_>) -> Vec<String> {
+    let wanted = rows(&pair.reference.text);
+    let got = pair.answer.map_or(Vec::new(), |answer| rows(&answer.text));
+    let only = |these: &[String], others: &[String]| -> Vec<String> {
+        these
+            .iter()
+            .filter(|row| !others.contains(row))
+            .cloned()
+            .collect()
+    };
+    let mut apart = only(&wanted, &got);
+    apart.extend(only(&got, &wanted));
+    apart
+}
+
+/// What stands between psql's rule and its count of rows, blanks taken together.
+fn rows(text: &str) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+    {
+        let rule = line.starts_with("--") && line.chars().all(|c| matches!(c, '-' | '+'));
+        if rule {
+            rows.clear(); // What came before it was the heading.
+            continue;
+        }
+        let count = line.starts_with('(') && (line.ends_with(" rows)") || line.ends_with(" row)"));
+        if count || line.is_empty() {
+            continue;
+        }
+        let more = line.ends_with('+') || line.contains("+|") || line.contains("+ |");
+        match rows.last_mut().filter(|_| goes_on) {
+            Some(row) => row.push_str(&line),
+            None => rows.push(line),
+        }
+        goes_on = more;
+    }
+    rows
+}
+
 /// What the errors alone say; `None` if they are the same.
 fn by_errors(reference: &Answer, answer: &Answer) -> Option<Class> {
     if reference.errors == answer.errors {
@@ -304,6 +347,25 @@ mod tests {
             class("create function f() as :'regresslib'", &wanted, &answer("x", &[])),
             Class::Library
         );
+    }
+
+    #[test]
+    fn rows_apart_are_whole_values_without_headings() {
+        let wanted = answer(" a | b\n---+---\n x | 1+\n   | 2\n y | 3\n(2 rows)\n", &[]);
+        let got = answer(" a  | b\n----+---\n y  | 3\n(1 row)\n", &[]);
+        let statement = Statement {
+            line: 1,
+            text: String::new(),
+            data: Vec::new(),
+        };
+        let pair = Pair {
+            statement: &statement,
+            reference: &wanted,
+            reference_build: Path::new("/a"),
+            answer: Some(&got),
+            build: Path::new("/b"),
+        };
+        assert_eq!(rows_apart(&pair), ["x | 1+| 2"]);
     }
 
     #[test]

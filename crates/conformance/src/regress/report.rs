@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use super::cause::Cause;
 use super::classify::Class;
+use super::known::Explanation;
 
 /// One statement's verdict.
 pub struct Finding {
@@ -13,6 +14,8 @@ pub struct Finding {
     /// The statement's first line.
     pub statement: String,
     pub class: Class,
+    /// Of other rows: where they come from.
+    pub explanation: Option<Explanation>,
     pub cause: Option<Cause>,
 }
 
@@ -32,6 +35,23 @@ impl FileResult {
             .iter()
             .filter(|finding| finding.class == class)
             .count()
+    }
+
+    /// Other rows that follow from an earlier difference, that are listed, and that nothing explains.
+    fn rows(&self) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for explanation in self
+            .findings
+            .iter()
+            .filter_map(|finding| finding.explanation.as_ref())
+        {
+            counts[match explanation {
+                Explanation::Following => 0,
+                Explanation::Listed(_) => 1,
+                Explanation::Unexplained => 2,
+            }] += 1;
+        }
+        counts
     }
 
     pub fn identical(&self) -> usize {
@@ -136,6 +156,7 @@ pub fn page(files: &[FileResult], versions: &Versions) -> String {
         let count: usize = files.iter().map(|file| file.count(class)).sum();
         let _ = writeln!(page, "| {} | {count} | {} |", class.name(), meaning(class));
     }
+    page.push_str(&rows_table(files));
     page.push_str(
         "\n## Causes\n\nmote's first error that PostgreSQL does not print. *Following*: statements that fail because \
          such a statement failed\nbefore them: its table is missing, its transaction is aborted.\n\n\
@@ -151,14 +172,58 @@ pub fn page(files: &[FileResult], versions: &Versions) -> String {
         );
     }
     page.push_str("\n## Files\n\n| file | statements | identical | share |");
-    Class::ALL[1..].iter().for_each(|class| {
-        let _ = write!(page, " {} |", class.name());
-    });
+    for class in &Class::ALL[1..] {
+        let _ = match class {
+            Class::OtherRows => write!(page, " rows: following | listed | unexplained |"),
+            class => write!(page, " {} |", class.name()),
+        };
+    }
     page.push_str(" most frequent causes |\n|---|---|---|---|");
-    page.push_str(&"---|".repeat(Class::ALL.len()));
+    page.push_str(&"---|".repeat(Class::ALL.len() + 2));
     page.push('\n');
     files.iter().for_each(|file| page.push_str(&row(file)));
     page
+}
+
+/// Where other rows come from, and the reasons of the list with how often they apply.
+fn rows_table(files: &[FileResult]) -> String {
+    let sum = |at: usize| files.iter().map(|file| file.rows()[at]).sum::<usize>();
+    let mut table = format!(
+        "\n## Other rows\n\n- {} follow from an earlier difference of the same file: what they read was refused, or changed by what \
+         was refused.\n- {} are listed in `crates/conformance/known-rows.txt`; COMPAT.md explains the reasons.\n- {} are \
+         unexplained: the run fails unless there are none.\n\n| reason | statements |\n|---|---|\n",
+        sum(0),
+        sum(1),
+        sum(2)
+    );
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for finding in files.iter().flat_map(|file| &file.findings) {
+        if let Some(Explanation::Listed(reason)) = &finding.explanation {
+            *reasons.entry(reason).or_default() += 1;
+        }
+    }
+    for (reason, count) in reasons {
+        let _ = writeln!(table, "| {reason} | {count} |");
+    }
+    table
+}
+
+/// The statements whose other rows nothing explains.
+pub fn unexplained(files: &[FileResult]) -> Vec<String> {
+    let of_file = |file: &FileResult| -> Vec<String> {
+        let open = file
+            .findings
+            .iter()
+            .filter(|finding| finding.explanation == Some(Explanation::Unexplained));
+        open.map(|finding| {
+            format!(
+                "{}:{}: other rows: {}",
+                file.name, finding.line, finding.statement
+            )
+        })
+        .collect()
+    };
+    files.iter().flat_map(of_file).collect()
 }
 
 fn row(file: &FileResult) -> String {
@@ -169,11 +234,16 @@ fn row(file: &FileResult) -> String {
         share(identical, all)
     );
     for class in &Class::ALL[1..] {
-        match file.count(*class) {
-            0 => row.push_str(" |"),
-            count => {
-                let _ = write!(row, " {count} |");
-            }
+        let counts = match class {
+            Class::OtherRows => file.rows().to_vec(),
+            class => vec![file.count(*class)],
+        };
+        for count in counts {
+            let _ = if count == 0 {
+                write!(row, " |")
+            } else {
+                write!(row, " {count} |")
+            };
         }
     }
     let causes = file.frequent_causes();
@@ -210,16 +280,22 @@ fn meaning(class: Class) -> &'static str {
 
 /// A line for each statement: file, line, class, cause, whether it follows another, and the statement's beginning.
 pub fn list(files: &[FileResult]) -> String {
-    let mut list = String::from("file\tline\tclass\tfollows\tcause\tstatement\n");
+    let mut list = String::from("file\tline\tclass\texplained\tfollows\tcause\tstatement\n");
     for file in files {
         for finding in &file.findings {
             let cause = finding.cause.as_ref();
             let _ = writeln!(
                 list,
-                "{}\t{}\t{}\t{}\t{}\t{}",
+                "{}\t{}\t{}\t{}\t{}\t{}\t{}",
                 file.name,
                 finding.line,
                 finding.class.name(),
+                match &finding.explanation {
+                    None => "",
+                    Some(Explanation::Following) => "following",
+                    Some(Explanation::Listed(reason)) => reason,
+                    Some(Explanation::Unexplained) => "unexplained",
+                },
                 cause.is_some_and(|cause| cause.follows),
                 cause.map_or("", |cause| &cause.text).replace('\t', " "),
                 finding.statement.replace('\t', " ")
@@ -257,6 +333,7 @@ mod tests {
             line: 1,
             statement: "select 1;".to_string(),
             class: *class,
+            explanation: (*class == Class::OtherRows).then_some(Explanation::Unexplained),
             cause: (*class != Class::Identical).then(|| Cause {
                 text: format!("because a|b of {}", class.name()),
                 follows: *class == Class::Refused,
@@ -286,6 +363,8 @@ mod tests {
         );
         assert!(page.contains("| 0 | 1 | because a\\|b of refused |"), "{page}");
         assert!(page.contains("| join | 3 | 1 | 33.3 % |"), "{page}");
+        assert!(page.contains("- 1 are unexplained"), "{page}");
+        assert_eq!(unexplained(&before), ["join:1: other rows: select 1;"]);
         assert!(steps_back(&page, &before).is_empty());
         let worse = [
             file("int4", &[Class::Identical, Class::Panic]),
@@ -302,11 +381,11 @@ mod tests {
         let list = list(&[file("int4", &[Class::Identical, Class::Refused])]);
         assert_eq!(
             list.lines().nth(1),
-            Some("int4\t1\tidentical\tfalse\t\tselect 1;")
+            Some("int4\t1\tidentical\t\tfalse\t\tselect 1;")
         );
         assert_eq!(
             list.lines().nth(2),
-            Some("int4\t1\trefused\ttrue\tbecause a|b of refused\tselect 1;")
+            Some("int4\t1\trefused\t\ttrue\tbecause a|b of refused\tselect 1;")
         );
     }
 }

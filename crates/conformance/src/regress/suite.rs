@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::cause::Causes;
+use super::cause::{Cause, Causes};
 use super::classify::{Class, Pair, classify};
+use super::following::Following;
+use super::known::{self, Explanation, KnownRows};
 use super::report::{self, FileResult, Finding, Versions};
 use super::run::{self, Patience, Record, Suite};
 use super::schedule::Schedule;
@@ -70,14 +72,25 @@ pub fn run(arguments: &RegressArguments) -> Result<bool, String> {
         versions.suite, versions.postgres, versions.mote
     );
     let comparison = Comparison::new(arguments, &workplace, &postgres)?;
-    let results = comparison.run(&files, &postgres, mote)?;
+    let mut known = KnownRows::parse(known::LIST)?;
+    let results = comparison.run(&files, &postgres, mote, &mut known)?;
     println!("\n{}", report::summary(&results));
     let list = arguments.results.join("statements.tsv");
     fs::write(&list, report::list(&results)).map_err(|error| format!("{}: {error}", list.display()))?;
-    match &arguments.report {
-        Some(path) => write_page(path, &results, &versions, arguments.accept),
-        None => Ok(true),
-    }
+    let explained = are_explained(&results, &known, &files);
+    let kept = match &arguments.report {
+        Some(path) => write_page(path, &results, &versions, arguments.accept)?,
+        None => true,
+    };
+    Ok(explained && kept)
+}
+
+/// Whether every difference in rows has a reason, and every reason a difference.
+fn are_explained(results: &[FileResult], known: &KnownRows, files: &[String]) -> bool {
+    let mut wrong = report::unexplained(results);
+    wrong.extend(known.unused(files));
+    wrong.iter().for_each(|line| println!("{line}"));
+    wrong.is_empty()
 }
 
 /// Whether no file stepped back, or that is accepted.
@@ -155,11 +168,17 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    fn run(&self, files: &[String], postgres: &Postgres, mote: Mote) -> Result<Vec<FileResult>, String> {
+    fn run(
+        &self,
+        files: &[String],
+        postgres: &Postgres,
+        mote: Mote,
+        known: &mut KnownRows,
+    ) -> Result<Vec<FileResult>, String> {
         let (sender, records) = sync_channel(AHEAD);
         std::thread::scope(|scope| {
             let reference = scope.spawn(|| self.record_all(files, postgres, sender));
-            let results = self.replay_all(records, mote);
+            let results = self.replay_all(records, mote, known);
             // The reference's error explains why mote ran out of records.
             reference.join().expect("recording does not panic")?;
             results
@@ -185,17 +204,22 @@ impl<'a> Comparison<'a> {
         &self,
         records: Receiver<(String, Record)>,
         mut mote: Mote,
+        known: &mut KnownRows,
     ) -> Result<Vec<FileResult>, String> {
         let patience = Patience {
             statement: Duration::from_secs(self.arguments.statement_timeout),
             file: Duration::from_secs(self.arguments.file_timeout),
         };
-        let mut causes = Causes::default();
+        let mut reasons = Reasons {
+            causes: Causes::default(),
+            following: Following::default(),
+            known,
+        };
         let mut results = Vec::new();
         for (file, record) in records {
             let begin = Instant::now();
             let answers = run::replay(&self.suite, &mut mote, &self.build, &file, &record, patience)?;
-            let result = self.compare(&file, &record, &answers, &mut causes)?;
+            let result = self.compare(&file, &record, &answers, &mut reasons)?;
             println!("{}", report::line(&result, begin.elapsed().as_secs()));
             results.push(result);
         }
@@ -207,9 +231,10 @@ impl<'a> Comparison<'a> {
         file: &str,
         record: &Record,
         answers: &[Option<Answer>],
-        causes: &mut Causes,
+        reasons: &mut Reasons<'_>,
     ) -> Result<FileResult, String> {
-        causes.new_file();
+        reasons.causes.new_file();
+        reasons.following.new_file();
         let mut findings = Vec::with_capacity(record.len());
         let mut differences = String::new();
         for ((statement, reference), answer) in record.iter().zip(answers) {
@@ -221,7 +246,7 @@ impl<'a> Comparison<'a> {
                 build: &self.build,
             };
             let class = classify(&pair);
-            let cause = causes.judge(&pair, class);
+            let (cause, explanation) = reasons.judge(file, &pair, class);
             if class != Class::Identical {
                 differences.push_str(&difference(file, &pair, class, &cause.text));
             }
@@ -229,6 +254,7 @@ impl<'a> Comparison<'a> {
                 line: statement.line,
                 statement: statement.body().lines().next().unwrap_or_default().to_string(),
                 class,
+                explanation,
                 cause: (class != Class::Identical).then_some(cause),
             });
         }
@@ -238,6 +264,35 @@ impl<'a> Comparison<'a> {
             name: file.to_string(),
             findings,
         })
+    }
+}
+
+/// Everything that says where a difference comes from.
+struct Reasons<'a> {
+    causes: Causes,
+    following: Following,
+    known: &'a mut KnownRows,
+}
+
+impl Reasons<'_> {
+    fn judge(&mut self, file: &str, pair: &Pair<'_>, class: Class) -> (Cause, Option<Explanation>) {
+        let mut cause = self.causes.judge(pair, class);
+        let followed = self.following.judge(pair, class, &cause.text);
+        if class != Class::OtherRows {
+            return (cause, None);
+        }
+        let (line, text) = (pair.statement.line, pair.statement.body());
+        // The list is asked first: its lines that fit nothing are wrong.
+        let listed = self.known.reason(file, line, text);
+        let explanation = match (listed, followed) {
+            (Some(reason), _) => Explanation::Listed(reason),
+            (None, Some(text)) => {
+                cause = Cause { text, follows: true };
+                Explanation::Following
+            }
+            (None, None) => Explanation::Unexplained,
+        };
+        (cause, Some(explanation))
     }
 }
 

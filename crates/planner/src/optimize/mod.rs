@@ -2,7 +2,7 @@
 //!
 //! Read in this order:
 //!  1. this file: the planner's state, how variables become positions, sub-plans and their parameters.
-//!  2. `rewrite`: smaller and flatter queries of the same meaning.
+//!  2. `rewrite`, `sublink`: smaller and flatter queries of the same meaning.
 //!  3. `estimate`, `scan`, `join`: rows and costs; one relation; several.
 //!  4. `select`, `modify`, `merge`: what stands above the joins.
 //!
@@ -38,6 +38,7 @@ mod recursion;
 mod rewrite;
 mod scan;
 mod select;
+mod sublink;
 
 /// A column of a row under construction.
 pub(super) type Slot = (u16, u16);

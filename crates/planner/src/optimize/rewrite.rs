@@ -2,9 +2,7 @@
 //!
 //!  1. Constants fold, conjunctions flatten.
 //!  2. Derived tables that only select, project and join move into their parent.
-//!  3. `IN (query)` becomes a join with the distinct rows of the query where that lets an index of the outer relation be
-//!     used, else a semi join; EXISTS and NOT EXISTS become semi and anti joins. Row lists `(a, b) IN ((1, 2), ..)`
-//!     become joins with their distinct values.
+//!  3. IN and EXISTS become joins (`sublink`), and row lists `(a, b) IN ((1, 2), ..)` joins with their distinct values.
 //!  4. Outer joins whose null-extended rows a condition rejects become inner joins.
 //!  5. Equality with a constant spreads over columns that are equal.
 
@@ -13,14 +11,13 @@ use mote_types::{ColumnType, Datum};
 
 use super::Planner;
 use mote_sql::bind::query::{
-    BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemColumn, ItemKind,
-    QueryBody, SelectBody, visit_deep,
+    BoundDistinct, BoundQuery, BoundTarget, FIRST_SYSTEM_COLUMN, FromJoin, FromTree, ItemKind, QueryBody,
+    SelectBody, visit_deep,
 };
 use mote_sql::bind::{conjuncts, items_of};
 use mote_sql::builtin::operator::{Comparison, comparison_of, exact_operator};
-use mote_sql::catalog::IndexKeyTarget;
+use mote_sql::expr::Expr;
 use mote_sql::expr::simplify;
-use mote_sql::expr::{Expr, SubPlanKind};
 
 impl Planner<'_> {
     /// All rewrites of one level. The query's body is `body`, taken out of it.
@@ -173,239 +170,6 @@ impl Planner<'_> {
                 .targets
                 .iter()
                 .all(|target| !target.expr.is_volatile() && !target.expr.contains_subplan())
-    }
-
-    /// Turns IN and EXISTS into joins where possible; gives back what stays a condition.
-    fn sublink(&mut self, conjunct: Expr, body: &mut SelectBody) -> Option<Expr> {
-        let (call, negated) = match &conjunct {
-            Expr::SubPlan(call) => (call, false),
-            Expr::Not(inner) => match &**inner {
-                Expr::SubPlan(call) => (call, true),
-                _ => return Some(conjunct),
-            },
-            _ => return Some(conjunct),
-        };
-        let plan = call.plan;
-        match &call.kind {
-            SubPlanKind::Any {
-                left,
-                functions,
-                negated: false,
-            } if !negated => {
-                let equality = |function| matches!(comparison_of(function), Some((Comparison::Equal, _)));
-                if !functions.iter().copied().all(equality) || left.iter().any(Expr::contains_subplan) {
-                    return Some(conjunct);
-                }
-                let (left, functions) = (left.clone(), functions.clone());
-                if !self.in_join(plan, &left, &functions, body) {
-                    return Some(conjunct);
-                }
-                None
-            }
-            SubPlanKind::Exists => match self.exists_join(plan, negated, body) {
-                true => None,
-                false => Some(conjunct),
-            },
-            _ => Some(conjunct),
-        }
-    }
-
-    /// `left IN (query)`: the query must not read this level.
-    fn in_join(
-        &mut self,
-        plan: u16,
-        left: &[Expr],
-        functions: &[mote_sql::builtin::function::FunctionId],
-        body: &mut SelectBody,
-    ) -> bool {
-        let own = items_of(&body.from);
-        let Some(mut inner) = self.subqueries[plan as usize].take() else {
-            return false;
-        };
-        let mut correlated = false;
-        visit_deep(&mut inner, &mut self.items, &mut self.subqueries, &mut |expr| {
-            correlated |=
-                expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)));
-        });
-        let reads_own = |expr: &Expr| {
-            expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)))
-        };
-        if correlated || !left.iter().any(reads_own) || !inner.locks.is_empty() {
-            self.subqueries[plan as usize] = Some(inner);
-            return false;
-        }
-        let distinct = self.index_would_help(left, body);
-        if inner.limit.is_none() && inner.offset.is_none() {
-            inner.order_by.clear();
-        }
-        let types: Vec<ColumnType> = inner.targets.iter().map(|target| target.expr.ty()).collect();
-        let item = self.derived(inner, distinct);
-        let condition =
-            left.iter()
-                .zip(functions)
-                .zip(&types)
-                .enumerate()
-                .map(|(position, ((left, function), ty))| {
-                    let right = Expr::Variable {
-                        relation: item,
-                        column: position as u16,
-                        ty: *ty,
-                        location: -1,
-                    };
-                    Expr::Call {
-                        function: *function,
-                        arguments: vec![left.clone(), right],
-                        variadic: false,
-                        ty: ColumnType::BOOL,
-                        location: -1,
-                    }
-                });
-        let condition: Vec<Expr> = condition.collect();
-        if distinct {
-            body.from.push(FromTree::Item(item));
-            body.filter.extend(condition);
-        } else {
-            add_late_join(body, FromJoin::Semi, FromTree::Item(item), condition);
-        }
-        true
-    }
-
-    /// A derived table over a bound query, its duplicate rows dropped if asked.
-    fn derived(&mut self, mut inner: BoundQuery, distinct: bool) -> u16 {
-        let columns = |query: &BoundQuery| {
-            let column = |target: &BoundTarget| ItemColumn {
-                name: target.name.clone(),
-                ty: target.expr.ty(),
-                origin: target.origin,
-            };
-            query.targets.iter().map(column).collect::<Vec<_>>()
-        };
-        if distinct {
-            let plain = inner.has_plain_rows() && inner.distinct.is_none();
-            if plain {
-                inner.distinct = Some(BoundDistinct::All);
-            } else if !matches!(inner.distinct, Some(BoundDistinct::All)) {
-                let own = columns(&inner);
-                let types: Vec<_> = inner.targets.iter().map(|target| target.expr.ty()).collect();
-                let item = self.new_item(ItemKind::Subquery(Some(Box::new(inner))));
-                self.items[item as usize].columns = own;
-                let targets = types.iter().enumerate().map(|(position, ty)| BoundTarget {
-                    name: "".into(),
-                    expr: Expr::Variable {
-                        relation: item,
-                        column: position as u16,
-                        ty: *ty,
-                        location: -1,
-                    },
-                    origin: (mote_common::Oid::INVALID, 0),
-                    location: mote_grammar::ast::Location::NONE,
-                });
-                let targets = targets.collect();
-                let body = SelectBody {
-                    from: vec![FromTree::Item(item)],
-                    ..SelectBody::default()
-                };
-                inner = BoundQuery::new(QueryBody::Select(Box::new(body)), targets);
-                inner.distinct = Some(BoundDistinct::All);
-            }
-        }
-        let own = columns(&inner);
-        let item = self.new_item(ItemKind::Subquery(Some(Box::new(inner))));
-        self.items[item as usize].columns = own;
-        item
-    }
-
-    /// Are the compared columns keys of an index whose earlier keys are bound too?
-    fn index_would_help(&self, left: &[Expr], body: &SelectBody) -> bool {
-        let Some(Expr::Variable { relation: item, .. }) = left.first() else {
-            return false;
-        };
-        let ItemKind::Relation(relation) = &self.items[*item as usize].kind else {
-            return false;
-        };
-        let compared = |column: u16| {
-            left.iter().any(|expr| matches!(expr, Expr::Variable { relation, column: c, .. } if relation == item && *c == column))
-        };
-        let bound = |column: u16| {
-            body.filter.iter().any(|condition| {
-                let Expr::Call { function, arguments, .. } = condition else { return false };
-                let equal = matches!(comparison_of(*function), Some((Comparison::Equal, _)));
-                let is_column = |expr: &Expr| matches!(expr, Expr::Variable { relation, column: c, .. } if relation == item && *c == column);
-                equal && arguments.iter().any(is_column)
-            })
-        };
-        relation
-            .indexes
-            .iter()
-            .filter(|index| index.valid && index.predicate.is_none())
-            .any(|index| {
-                let mut any = false;
-                for key in &index.keys {
-                    let IndexKeyTarget::Column(column) = key.target else {
-                        break;
-                    };
-                    if compared(column) {
-                        any = true;
-                    } else if !bound(column) {
-                        break;
-                    }
-                }
-                any
-            })
-    }
-
-    /// EXISTS and NOT EXISTS over a plain query whose reference to this level stands in its WHERE clause.
-    fn exists_join(&mut self, plan: u16, negated: bool, body: &mut SelectBody) -> bool {
-        let own = items_of(&body.from);
-        let Some(mut inner) = self.subqueries[plan as usize].take() else {
-            return false;
-        };
-        let reads_own = |expr: &Expr| {
-            expr.any(&mut |e| matches!(e, Expr::Variable { relation, .. } if own.contains(relation)))
-        };
-        let usable = inner.has_plain_rows() && inner.distinct.is_none() && inner.locks.is_empty();
-        let mut deep_reference = false;
-        let mut correlated = false;
-        if let QueryBody::Select(select) = &mut inner.body {
-            for conjunct in &select.filter {
-                correlated |= reads_own(conjunct);
-                deep_reference |= conjunct.contains_subplan() && {
-                    let read = self.items_read(conjunct);
-                    read.iter().any(|item| own.contains(item)) && !reads_own(conjunct)
-                };
-            }
-            for tree in &mut select.from {
-                tree.for_each_expr_mut(&mut |expr| deep_reference |= reads_own(expr));
-            }
-            for item in items_of(&select.from) {
-                deep_reference |= self.items_read_inside(item).iter().any(|read| own.contains(read));
-            }
-            deep_reference |= select.from.is_empty();
-        }
-        if !usable || deep_reference || !correlated {
-            self.subqueries[plan as usize] = Some(inner);
-            return false;
-        }
-        let QueryBody::Select(select) = inner.body else {
-            return false;
-        };
-        let folder = self.folder;
-        let filter = select.filter.into_iter().map(|mut expr| {
-            simplify(&mut expr, folder);
-            expr
-        });
-        let condition: Vec<Expr> = filter.flat_map(conjuncts).collect();
-        let mut trees = select.from.into_iter();
-        let Some(first) = trees.next() else { return false };
-        let right = trees.fold(first, |left, right| FromTree::Join {
-            kind: FromJoin::Inner,
-            left: Box::new(left),
-            right: Box::new(right),
-            condition: Vec::new(),
-        });
-        let kind = if negated { FromJoin::Anti } else { FromJoin::Semi };
-        add_late_join(body, kind, right, condition);
-        true
     }
 
     /// `(a, b) IN ((1, 2), (3, 4))` over one relation with an index on those columns: a join with the distinct values.
@@ -635,24 +399,6 @@ fn replace_item(tree: &mut FromTree, item: u16, new: FromTree) {
         }
     }
     walk(tree, item, &mut Some(new));
-}
-
-/// Joins the whole FROM list with one more tree.
-fn add_late_join(body: &mut SelectBody, kind: FromJoin, right: FromTree, condition: Vec<Expr>) {
-    let mut trees = std::mem::take(&mut body.from).into_iter();
-    let Some(first) = trees.next() else { return };
-    let left = trees.fold(first, |left, right| FromTree::Join {
-        kind: FromJoin::Inner,
-        left: Box::new(left),
-        right: Box::new(right),
-        condition: Vec::new(),
-    });
-    body.from = vec![FromTree::Join {
-        kind,
-        left: Box::new(left),
-        right: Box::new(right),
-        condition,
-    }];
 }
 
 /// The conditions that a join stands under: WHERE, and those of the inner joins around it.

@@ -436,11 +436,8 @@ impl Planner<'_> {
         if let Some(BoundDistinct::All) = distinct {
             return self.finish_distinct(targets, order_by, bounds, with_ties, joined);
         }
-        let unstable = order_by
-            .iter()
-            .any(|key| key.expr.is_volatile() || key.expr.contains_subplan());
-        if unstable && locks.is_empty() {
-            return self.finish_unstable(targets, order_by, bounds, joined);
+        if is_unstable(&order_by) && locks.is_empty() {
+            return self.finish_unstable(targets, distinct, order_by, (bounds, with_ties), joined);
         }
         let mut joined = joined;
         let mut keys = order_by;
@@ -613,8 +610,9 @@ impl Planner<'_> {
     fn finish_unstable(
         &mut self,
         targets: Vec<BoundTarget>,
+        distinct: Option<BoundDistinct>,
         order_by: Vec<SortKey>,
-        bounds: (Option<Expr>, Option<Expr>),
+        (bounds, with_ties): ((Option<Expr>, Option<Expr>), bool),
         joined: Joined,
     ) -> SqlResult<Joined> {
         let width = targets.len();
@@ -622,21 +620,24 @@ impl Planner<'_> {
         let types: Vec<_> = columns.iter().map(Expr::ty).collect();
         let mut keys = Vec::with_capacity(order_by.len());
         for key in order_by {
-            let ty = key.expr.ty();
-            let position = columns
-                .iter()
-                .position(|column| column.same(&key.expr))
-                .unwrap_or_else(|| {
-                    columns.push(key.expr.clone());
-                    columns.len() - 1
+            let expr = column_of(&mut columns, key.expr);
+            keys.push(SortKey { expr, ..key });
+        }
+        let on = match distinct {
+            Some(BoundDistinct::On(on)) => {
+                let on = on.into_iter().map(|expr| column_of(&mut columns, expr));
+                Some(on.collect::<Vec<_>>())
+            }
+            _ => None,
+        };
+        for expr in on.iter().flatten() {
+            if !keys.iter().any(|key| key.expr.same(expr)) {
+                keys.push(SortKey {
+                    expr: expr.clone(),
+                    descending: false,
+                    nulls_first: false,
                 });
-            keys.push(SortKey {
-                expr: Expr::Column {
-                    index: position as u16,
-                    ty,
-                },
-                ..key
-            });
+            }
         }
         for column in &mut columns {
             self.resolve(column, &joined.layout)?;
@@ -646,11 +647,22 @@ impl Planner<'_> {
             input: Box::new(joined.node),
             columns,
         };
-        let node = Node::Sort {
+        let ties = with_ties.then(|| keys.clone());
+        let mut node = Node::Sort {
             input: Box::new(node),
             keys,
-            limit: sort_limit(&bounds),
+            limit: if on.is_none() && !with_ties {
+                sort_limit(&bounds)
+            } else {
+                None
+            },
         };
+        if let Some(on) = on {
+            node = Node::Distinct {
+                input: Box::new(node),
+                on: Some(on),
+            };
+        }
         let sorted = limited(
             Joined {
                 node,
@@ -658,7 +670,7 @@ impl Planner<'_> {
                 ..joined
             },
             bounds,
-            None,
+            ties,
         );
         if !extra {
             return Ok(sorted);
@@ -682,6 +694,26 @@ impl Planner<'_> {
     }
 }
 
+/// Keys that must be computed once for a row: the value that orders it is the one that is shown.
+fn is_unstable(order_by: &[SortKey]) -> bool {
+    let mut keys = order_by.iter().map(|key| &key.expr);
+    keys.any(|key| key.is_volatile() || key.contains_subplan())
+}
+
+/// The column that holds an expression, added if none does.
+fn column_of(columns: &mut Vec<Expr>, expr: Expr) -> Expr {
+    let ty = expr.ty();
+    let known = columns.iter().position(|column| column.same(&expr));
+    let index = known.unwrap_or(columns.len());
+    if known.is_none() {
+        columns.push(expr);
+    }
+    Expr::Column {
+        index: index as u16,
+        ty,
+    }
+}
+
 /// DISTINCT ON with an ORDER BY picks its rows first and multiplies them then, as in PostgreSQL, unless a
 /// set-returning function of the target list is one of the keys.
 fn sets_follow_distinct(query: &BoundQuery, body: &SelectBody) -> bool {
@@ -692,7 +724,7 @@ fn sets_follow_distinct(query: &BoundQuery, body: &SelectBody) -> bool {
         expr.any(&mut |inner| matches!(inner, Expr::Variable { relation, .. } if relation == item))
     };
     let sorts = query.order_by.iter().map(|key| &key.expr);
-    !query.order_by.is_empty() && !on.iter().chain(sorts).any(reads_set)
+    !query.order_by.is_empty() && !is_unstable(&query.order_by) && !on.iter().chain(sorts).any(reads_set)
 }
 
 /// All row marks of a row.

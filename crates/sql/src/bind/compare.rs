@@ -177,7 +177,7 @@ impl Binder<'_> {
         self.row_comparison_bound(name, a, b, location)
     }
 
-    fn row_comparison_bound(
+    pub(super) fn row_comparison_bound(
         &mut self,
         name: &str,
         left: Vec<Expr>,
@@ -192,13 +192,14 @@ impl Binder<'_> {
             let message = "cannot compare rows of zero length";
             return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
         }
-        let operator = row_operator(name).ok_or_else(|| {
-            self.error(
-                state::FEATURE_NOT_SUPPORTED,
-                location,
-                format!("could not determine interpretation of row comparison operator {name}"),
-            )
-        })?;
+        let Some(operator) = row_operator(name) else {
+            for (a, b) in left.iter().zip(&right) {
+                let types = (self.type_of(a).oid, self.type_of(b).oid);
+                self.find_operator(name, Some(types.0), types.1, location)?;
+            }
+            let message = format!("could not determine interpretation of row comparison operator {name}");
+            return Err(self.error(state::FEATURE_NOT_SUPPORTED, location, message));
+        };
         if matches!(operator, RowOperator::Equal | RowOperator::NotEqual) {
             let mut tests = Vec::with_capacity(left.len());
             for (a, b) in left.into_iter().zip(right) {

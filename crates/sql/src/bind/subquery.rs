@@ -3,14 +3,17 @@
 //! Invariant: the bound query stands in `subqueries`, its number in the `SubPlanCall`; bindings of correlated columns
 //! are made by the optimiser, which knows what can be decorrelated.
 
+use std::cmp::Ordering;
+
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::ColumnType;
 
 use super::compare::Placed;
-use super::query::BoundQuery;
+use super::query::{BoundQuery, BoundTarget, FromTree, ItemColumn, ItemKind, QueryBody, SelectBody};
 use super::scope::Clause;
 use super::{Binder, type_label};
+use crate::builtin::function::FunctionId;
 use crate::expr::{Expr, SubPlanCall, SubPlanKind};
 use mote_grammar::ast;
 use mote_grammar::ast::{ExprKind, Location, OperatorName, Quantifier};
@@ -125,15 +128,10 @@ impl Binder<'_> {
         operator: &str,
         query: &ast::Query,
         location: Location,
-    ) -> SqlResult<(BoundQuery, Vec<Expr>, Vec<crate::builtin::function::FunctionId>)> {
+    ) -> SqlResult<(BoundQuery, Vec<Expr>, Vec<FunctionId>)> {
         let mut bound = self.nested_query(query, location)?;
         let left = self.left_operands(operand)?;
-        if left.len() < bound.targets.len() {
-            return Err(self.error(state::SYNTAX_ERROR, location, "subquery has too many columns"));
-        }
-        if left.len() > bound.targets.len() {
-            return Err(self.error(state::SYNTAX_ERROR, location, "subquery has too few columns"));
-        }
+        self.check_columns(left.len(), bound.targets.len(), location)?;
         let types: Vec<_> = bound.targets.iter().map(|target| target.expr.ty()).collect();
         let (left, functions, wanted) = self.comparison_functions(operator, left, &types, location)?;
         let plain = !matches!(bound.body, super::query::QueryBody::SetOperation { .. });
@@ -156,14 +154,80 @@ impl Binder<'_> {
         query: &ast::Query,
         location: Location,
     ) -> SqlResult<Expr> {
+        let name = &operator.name;
+        if &**name != "=" && matches!(&operand.kind, ExprKind::Row { fields, .. } if fields.len() > 1) {
+            let (bound, yes, equal) = self.row_tests(operand, name, query, location)?;
+            let (left, functions) = (vec![yes], vec![equal]);
+            let kind = match quantifier {
+                Quantifier::Any => SubPlanKind::Any {
+                    left,
+                    functions,
+                    negated: false,
+                },
+                Quantifier::All => SubPlanKind::All { left, functions },
+            };
+            return self.subplan(bound, kind, ColumnType::BOOL);
+        }
         if quantifier == Quantifier::Any {
-            return self.any_query(operand, &operator.name, query, location);
+            return self.any_query(operand, name, query, location);
         }
         let (bound, left, functions) = self.compared_query(operand, &operator.name, query, location)?;
         self.subplan(bound, SubPlanKind::All { left, functions }, ColumnType::BOOL)
     }
 
-    /// `(a, b) = (SELECT x, y ..)`: at most one row, which is ANY over a query that checks its row count.
+    /// A row compared with each row of a query, as a query of booleans: only equality can be told column by column. With
+    /// it come `true` and the equality of booleans, which ANY and ALL apply to them.
+    fn row_tests(
+        &mut self,
+        operand: &ast::Expr,
+        operator: &str,
+        query: &ast::Query,
+        location: Location,
+    ) -> SqlResult<(BoundQuery, Expr, FunctionId)> {
+        let bound = self.nested_query(query, location)?;
+        let left = self.left_operands(operand)?;
+        self.check_columns(left.len(), bound.targets.len(), location)?;
+        let column = |target: &BoundTarget| ItemColumn {
+            name: target.name.clone(),
+            ty: target.expr.ty(),
+            origin: target.origin,
+        };
+        let columns: Vec<_> = bound.targets.iter().map(column).collect();
+        let count = columns.len();
+        let item = self.add_item("".into(), ItemKind::Subquery(Some(Box::new(bound))), columns)?;
+        let right = (0..count).map(|position| self.variable(item, position, location));
+        let right = right.collect();
+        let left = left.into_iter().map(|(expr, _)| expr).collect();
+        let test = self.row_comparison_bound(operator, left, right, location)?;
+        let body = SelectBody {
+            from: vec![FromTree::Item(item)],
+            ..SelectBody::default()
+        };
+        let target = BoundTarget {
+            name: "".into(),
+            expr: test,
+            origin: (mote_common::Oid::INVALID, 0),
+            location,
+        };
+        let tests = BoundQuery::new(QueryBody::Select(Box::new(body)), vec![target]);
+        let boolean = mote_types::oid::BOOL;
+        let equal = self
+            .find_operator("=", Some(boolean), boolean, location)?
+            .function;
+        let yes = Expr::Constant(mote_types::Datum::Bool(true), ColumnType::BOOL);
+        Ok((tests, yes, equal))
+    }
+
+    fn check_columns(&self, wanted: usize, columns: usize, location: Location) -> SqlResult<()> {
+        let message = match columns.cmp(&wanted) {
+            Ordering::Equal => return Ok(()),
+            Ordering::Greater => "subquery has too many columns",
+            Ordering::Less => "subquery has too few columns",
+        };
+        Err(self.error(state::SYNTAX_ERROR, location, message))
+    }
+
+    /// `(a, b) < (SELECT x, y ..)`: at most one row, and NULL for none.
     pub(super) fn row_query_comparison(
         &mut self,
         operator: &str,
@@ -171,12 +235,8 @@ impl Binder<'_> {
         query: &ast::Query,
         location: Location,
     ) -> SqlResult<Expr> {
-        if operator != "=" {
-            return Err(SqlError::unsupported(
-                "row comparison with a sub-query other than by =",
-            ));
-        }
-        self.any_query(operand, operator, query, location)
+        let (tests, ..) = self.row_tests(operand, operator, query, location)?;
+        self.subplan(tests, SubPlanKind::Scalar, ColumnType::BOOL)
     }
 
     /// `'name'::regclass`, where the name is known now: a constant, so that look-ups by OID use it.

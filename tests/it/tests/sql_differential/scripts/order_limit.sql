@@ -39,3 +39,10 @@ select string_agg(id::text, ',' order by h) from n where id <= 10;
 select (select count(*) from n b where b.v = a.v) from n a where id between 50 and 55 order by id;
 select count(*) from n where exists (select 1 from n m where m.id = n.id + 1 and m.k = n.k);
 select percentile_disc(array[0.1, 0.5, 0.9]) within group (order by v) from n;
+-- DISTINCT ON and WITH TIES by keys that are computed once for each row.
+create table spread (n int);
+insert into spread values (0), (5), (-5), (7), (7);
+select distinct on (1) floor(random()) as r, n from spread order by 1, 2;
+select distinct on (r) n, floor(random()) as r from spread order by r, n desc;
+select n from spread order by floor(random()), n desc fetch first 1 row with ties;
+drop table spread;
