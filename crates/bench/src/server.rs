@@ -3,6 +3,7 @@
 //! A process apart from the driver, so that its processor time can be told from the driver's, and so that it can be
 //! killed like any other server. [`EmbeddedServer`] is the seam for callers that start it otherwise.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ pub trait EmbeddedServer {
     fn start(&self, data: Option<&Path>, arguments: &[String]) -> Result<Box<dyn RunningServer>, String>;
 }
 
-pub trait RunningServer {
+pub trait RunningServer: Send {
     /// `postgres://...`
     fn url(&self) -> &str;
     /// The root of its processes.
@@ -30,6 +31,10 @@ pub trait RunningServer {
     fn stop(self: Box<Self>) -> Result<(), String>;
     /// Ends it at once, as a crash would, and leaves its data.
     fn kill(self: Box<Self>) -> Result<(), String>;
+    /// The same, for one that will be started again.
+    fn crash(&mut self) -> Result<(), String>;
+    /// Starts a crashed server again, on its data and at its address.
+    fn start_again(&mut self) -> Result<(), String>;
 }
 
 /// What every server says on standard error when it accepts connections; the address follows.
@@ -101,6 +106,8 @@ fn is_in_memory(directory: &Path) -> bool {
 /// A child that announces its address on standard error.
 pub struct ListeningProcess {
     child: Child,
+    program: OsString,
+    arguments: Vec<OsString>,
     url: String,
     temporary: Option<PathBuf>,
     remarks: Vec<String>,
@@ -114,6 +121,10 @@ impl ListeningProcess {
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let program = command.get_program().to_string_lossy().into_owned();
+        let (executable, arguments) = (
+            command.get_program().to_os_string(),
+            command.get_args().map(OsStr::to_os_string).collect(),
+        );
         let mut child = command
             .spawn()
             .map_err(|error| format!("cannot start {program}: {error}"))?;
@@ -127,6 +138,8 @@ impl ListeningProcess {
         });
         let mut process = ListeningProcess {
             child,
+            program: executable,
+            arguments,
             url: String::new(),
             temporary: None,
             remarks: Vec::new(),
@@ -200,10 +213,29 @@ impl RunningServer for ListeningProcess {
     }
 
     fn kill(mut self: Box<Self>) -> Result<(), String> {
+        self.crash()
+    }
+
+    fn crash(&mut self) -> Result<(), String> {
         let killed = self.child.kill().and_then(|()| self.child.wait());
         killed
             .map(|_| ())
             .map_err(|error| format!("cannot kill the server: {error}"))
+    }
+
+    fn start_again(&mut self) -> Result<(), String> {
+        let address = self.url.trim_start_matches("postgres://");
+        let address = address.split_once('/').map_or(address, |(address, _)| address);
+        let mut command = Command::new(&self.program);
+        let mut is_address = false;
+        for argument in &self.arguments {
+            command.arg(if is_address { OsStr::new(address) } else { argument });
+            is_address = argument == "--listen";
+        }
+        let mut started = ListeningProcess::spawn(command)?;
+        // What is left in `started` is the process that has ended, and no directory to remove.
+        std::mem::swap(&mut self.child, &mut started.child);
+        Ok(())
     }
 }
 

@@ -256,7 +256,7 @@ impl Laboratory<'_> {
         let experiment = tpcc::experiment(settings, &system.subject.target, system.subject.processes, self)
             .map_err(|error| format!("{}: {error}", system.name))?;
         if let Some(load) = &experiment.load {
-            self.figures.add("load rows/s", system.name, load.rows_per_s);
+            self.figures.add("load rows/s", system.name, load.load.rows_per_s);
         }
         if let (Some(before), Some(after)) = (before, server_memory(system)) {
             self.figures.add(

@@ -1,7 +1,7 @@
 //! The laboratory's commands: what a user types, and what happens then.
 //!
-//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `properties` (BenchmarkSQL's files), `acid`, `verify`, `simple` (point, ingest,
-//! canned), `find_rate`, `versus` (any systems, with intervals), `seeds`
+//! Read in this order: `args` (the command line, whose help is the manual), `tpcc`, `properties` (BenchmarkSQL's files), `workload` (TPC-B, YCSB, TATP, SmallBank), `acid`, `verify`, `simple` (point, ingest,
+//! canned), `victim` (whom faults hurt), `find_rate`, `versus` (any systems, with intervals), `seeds`
 //! (the published experiments), `runs` (what a store holds), `compare`, `sweep`, `restart`
 //! (coldstart, replay), `checkpoint`, `group_commit`. Each command returns whether everything it proves holds; an `Err` is a failure to run at all.
 
@@ -9,6 +9,8 @@ pub mod args;
 pub(crate) mod tpcc;
 mod acid;
 mod verify;
+mod workload;
+mod victim;
 mod simple;
 mod compare;
 mod sweep;
@@ -49,6 +51,10 @@ pub fn run(command: BenchCommand) -> ExitCode {
 pub fn run_with(command: BenchCommand, embedded: &dyn EmbeddedServer) -> ExitCode {
     let result = match command.experiment {
         Experiment::Tpcc(args) => tpcc::run(&args, embedded),
+        Experiment::Tpcb(args) => workload::tpcb(&args, embedded),
+        Experiment::Ycsb(args) => workload::ycsb(&args, embedded),
+        Experiment::Tatp(args) => workload::tatp(&args, embedded),
+        Experiment::SmallBank(args) => workload::smallbank(&args, embedded),
         Experiment::Acid(args) => acid::run(&args, embedded),
         Experiment::Verify(args) => verify::run(&args),
         Experiment::Point(args) => simple::point(&args, embedded),

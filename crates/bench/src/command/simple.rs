@@ -10,6 +10,7 @@ use super::{Subject, default_driver_threads, find_rate};
 use crate::driver::{Admin, StatementSet};
 use crate::measure::run::SeriesPoint;
 use crate::measure::{RunOutcome, readback};
+pub use crate::report::Proofs;
 use crate::report::live::Live;
 use crate::report::store::Store;
 use crate::report::{Summary, html, json, table};
@@ -72,6 +73,7 @@ pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         summary: &summary,
         outcome: &outcome,
         settings,
+        proofs: Proofs::default(),
     };
     finish(run, subject, &args.record, &args.output, true)
 }
@@ -135,12 +137,13 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
         summary: &summary,
         outcome: &outcome,
         settings,
+        proofs: Proofs::default(),
     };
     finish(run, subject, &args.record, &args.output, complete)
 }
 
 /// The common end of a search for a rate.
-fn found_rate(
+pub fn found_rate(
     name: &str,
     search: find_rate::Search,
     record: &RecordArgs,
@@ -184,17 +187,18 @@ fn plan<'a>(
     }
 }
 
-/// What an experiment of one statement found out.
-struct Measured<'a> {
-    name: &'static str,
-    kinds: &'static [&'static str],
-    summary: &'a Summary,
-    outcome: &'a RunOutcome,
-    settings: Value,
+/// What an experiment found out.
+pub struct Measured<'a> {
+    pub name: &'static str,
+    pub kinds: &'static [&'static str],
+    pub summary: &'a Summary,
+    pub outcome: &'a RunOutcome,
+    pub settings: Value,
+    pub proofs: Proofs,
 }
 
 /// The common end: errors, resources, the record in every form, stopping the server.
-fn finish(
+pub fn finish(
     run: Measured<'_>,
     subject: Subject,
     record: &RecordArgs,
@@ -212,7 +216,13 @@ fn finish(
     for remark in &remarks {
         println!("WARNING: {remark}");
     }
-    let pass = proven && summary.kinds[0].count > 0 && summary.errors.is_empty();
+    let ran = summary.kinds.iter().any(|kind| kind.count > 0);
+    // Whoever hurts the server sees errors; what counts then is what the proofs say, and that it came back.
+    let well = match &outcome.recoveries {
+        Some(recoveries) => recoveries.all_answered(),
+        None => summary.errors.iter().all(|error| error.failed == 0),
+    };
+    let pass = proven && ran && well;
     let mut admin =
         Admin::connect(&subject.target).map_err(|error| format!("cannot read the settings: {error}"))?;
     let document = json!({
@@ -226,6 +236,12 @@ fn finish(
         "series": outcome.series,
         "system": outcome.system,
         "histograms": json::histograms(run.kinds, outcome),
+        "load": run.proofs.load,
+        "input_audit": run.proofs.audit,
+        "acknowledged": run.proofs.tally.as_ref().map(|(of, tally)| json!({"of": of, "tally": tally})),
+        "consistency": run.proofs.conditions,
+        "events": outcome.events,
+        "recoveries": outcome.recoveries,
         "remarks": remarks,
         "pass": pass,
     });
@@ -237,7 +253,7 @@ fn finish(
         println!("kept as run {number} of {}", path.display());
     }
     if let Some(path) = &record.html {
-        let page = html::simple(&document, run.kinds, summary, outcome);
+        let page = html::simple(&document, run.kinds, summary, outcome, &run.proofs);
         std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     subject.stop()?;

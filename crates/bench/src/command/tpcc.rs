@@ -1,7 +1,10 @@
 //! `mote bench tpcc`: one experiment, from settings to a report.
 
+use std::path::PathBuf;
+
 use super::args::TpccArgs;
 use super::find_rate::{self, RateGoal};
+use super::victim::Patient;
 use super::{Subject, default_driver_threads, properties};
 use crate::driver::Admin;
 use crate::measure::run::SeriesPoint;
@@ -10,7 +13,6 @@ use crate::report::store::Store;
 use crate::report::{Summary, benchmarksql, html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::tpcc::consistency::{self, ConditionVerdict};
-use crate::workload::tpcc::load::LoadReport;
 use crate::workload::tpcc::mix::{KIND_NAMES, Kind, WRITING};
 use crate::workload::tpcc::{self, DISCLAIMER, Experiment, Isolation, LoadMode, Observer, Settings};
 
@@ -21,8 +23,8 @@ pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
     let mut args = args.clone();
     let notes = from_properties(&mut args)?;
     let args = &args;
-    let settings = settings(args)?;
-    let subject = Subject::new(&args.target, embedded)?;
+    let mut settings = settings(args)?;
+    let mut subject = Subject::new(&args.target, embedded)?;
     let mut console = Console {
         live: Live::new("NOPM", args.output.progress, args.output.quiet),
         quiet: args.output.quiet,
@@ -30,7 +32,17 @@ pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
     if let Some(goal) = args.open_loop.find_rate {
         return find_rate(args, goal, settings, subject, &mut console);
     }
-    let experiment = tpcc::experiment(settings, &subject.target, subject.processes, &mut console)?;
+    let scratch = args.faults.faults.as_ref().map(|_| ScratchLedger::new());
+    if let (None, Some(scratch)) = (&settings.ledger, &scratch) {
+        settings.ledger = Some(scratch.0.clone());
+    }
+    let mut patient = Patient::of(&args.faults, &mut subject, args.duration)?;
+    let faults = patient.as_mut().and_then(|patient| patient.faults(&args.faults));
+    let experiment =
+        tpcc::experiment_with(settings, &subject.target, subject.processes, &mut console, faults)?;
+    if let Some(patient) = patient {
+        patient.back(&mut subject);
+    }
     let connections = experiment.settings.connections;
     let summary = experiment
         .outcome
@@ -71,6 +83,23 @@ fn from_properties(args: &mut TpccArgs) -> Result<Vec<String>, String> {
     (args.terminals.mix, args.terminals.home) = (properties.mix, properties.home);
     args.pace = properties.pace;
     Ok(properties.notes)
+}
+
+/// What clients of a hurt server were told, where nobody wants to keep it.
+struct ScratchLedger(PathBuf);
+
+impl ScratchLedger {
+    fn new() -> ScratchLedger {
+        let name = format!("mote-bench-ledger-{}", std::process::id());
+        ScratchLedger(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for ScratchLedger {
+    fn drop(&mut self) {
+        // There is none if the run did not come so far.
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// Loads once, then probes rate after rate; the conditions are checked after the last.
@@ -198,7 +227,7 @@ impl Observer for Console {
 fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) -> String {
     let mut out = format!("server {} at {}\n", experiment.server_version, experiment.target);
     if let Some(load) = &experiment.load {
-        out += &load_lines(load);
+        out += &table::load_lines(&load.load);
     }
     if experiment.load.is_none() {
         out += "database reused as earlier runs left it\n";
@@ -240,6 +269,13 @@ fn text(experiment: &Experiment, summary: Option<&Summary>, remarks: &[String]) 
             );
         }
     }
+    let outcome = experiment.outcome.as_ref();
+    if let Some(recoveries) = outcome.and_then(|outcome| outcome.recoveries.as_ref()) {
+        out += &table::recovery_lines(recoveries);
+    }
+    if let Some(kept) = &experiment.kept {
+        out += &table::ledger_lines(kept);
+    }
     for verdict in &experiment.conditions {
         out += &table::condition_line(verdict);
         out += "\n";
@@ -272,24 +308,6 @@ fn headline(experiment: &Experiment, summary: &Summary) -> String {
             "new orders per server CPU second",
             table::grouped(rate)
         );
-    }
-    out
-}
-
-fn load_lines(load: &LoadReport) -> String {
-    let mut out = format!(
-        "loaded {} rows, {:.0} MB in {:.1} s ({} rows/s, {:.0} MB/s); keys {:.1} s, foreign keys {:.1} s, statistics {:.1} s\n",
-        table::grouped(load.rows as f64),
-        load.bytes as f64 / 1e6,
-        load.copy_s,
-        table::grouped(load.rows_per_s),
-        load.mb_per_s,
-        load.keys_s,
-        load.foreign_keys_s,
-        load.analyze_s
-    );
-    for note in &load.notes {
-        out += &format!("note: {note}\n");
     }
     out
 }

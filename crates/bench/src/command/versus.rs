@@ -2,12 +2,12 @@
 //!
 //! Every round is one block of the bootstrap: the systems of a round are paired, since they share what the machine did.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::{TargetArgs, VersusArgs, VersusWorkload};
 use super::quiet::Quiet;
-use super::tpcc::summarize;
-use super::{Subject, default_driver_threads};
+use super::tpcc::{processors, summarize};
+use super::{Subject, default_driver_threads, workload};
 use crate::driver::Admin;
 use crate::measure::RunOutcome;
 use crate::measure::arrivals::OpenLoop;
@@ -19,10 +19,13 @@ use crate::report::versus::{Outcome, System};
 use crate::report::{Summary, html, json, table};
 use crate::server::EmbeddedServer;
 use crate::workload::closed_loop::LoopPlan;
-use crate::workload::point;
-use crate::workload::tpcc::consistency::{self, ConditionVerdict};
+use crate::workload::condition::ConditionVerdict;
+use crate::workload::contract::Workload;
+use crate::workload::crew::CrewPlan;
+use crate::workload::tpcc::consistency;
 use crate::workload::tpcc::mix::WRITING;
 use crate::workload::tpcc::{self, DISCLAIMER, LoadMode, Settings};
+use crate::workload::{loader, point};
 
 const METRICS: [Metric; 4] = [
     Metric::Throughput,
@@ -62,12 +65,8 @@ pub fn run(args: &VersusArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Str
             contender.system.summary = Some(summary);
         }
     }
-    if args.workload == VersusWorkload::Tpcc {
-        for contender in &mut contenders {
-            let mut admin = Admin::connect(&contender.subject.target)
-                .map_err(|error| format!("{}: {error}", contender.system.name))?;
-            contender.conditions = consistency::check_all(&mut admin, |_| {});
-        }
+    for contender in &mut contenders {
+        contender.conditions = conditions(args, contender)?;
     }
     let results = judge(&contenders, args.confidence);
     let pass = passes(&contenders, &results);
@@ -103,6 +102,27 @@ fn contenders(args: &VersusArgs, embedded: &dyn EmbeddedServer) -> Result<Vec<Co
         })
     });
     each.collect()
+}
+
+/// The workload of the contract, as a system sees it: what clients know of its data is not another's.
+fn known(args: &VersusArgs) -> Option<Box<dyn Workload>> {
+    let known = args.workload.known()?;
+    Some(known.build(args.size, args.measured.seed))
+}
+
+fn conditions(args: &VersusArgs, contender: &Contender) -> Result<Vec<ConditionVerdict>, String> {
+    let named = |error: String| format!("{}: {error}", contender.system.name);
+    let target = &contender.subject.target;
+    if let Some(workload) = known(args) {
+        return workload::conditions(&*workload, args.terminals.isolation, target).map_err(named);
+    }
+    match args.workload {
+        VersusWorkload::Tpcc => {
+            let mut admin = Admin::connect(target).map_err(|error| named(error.to_string()))?;
+            Ok(consistency::check_all(&mut admin, |_| {}))
+        }
+        _ => Ok(Vec::new()),
+    }
 }
 
 fn open_loop(args: &VersusArgs) -> Option<OpenLoop> {
@@ -144,6 +164,17 @@ fn prepare(args: &VersusArgs, contender: &Contender, quiet: &mut Quiet) -> Resul
         }
         VersusWorkload::Point => {
             point::set_up(target, args.rows).map_err(|error| named(error.to_string()))?
+        }
+        _ => {
+            let workload = known(args).ok_or("this workload has no data")?;
+            let plan = loader::Plan {
+                target,
+                connections: 2 * processors(),
+                progress: false,
+                resume: false,
+            };
+            quiet.say(&format!("loading {} into {target}", workload.title()));
+            loader::provide(&plan, &*workload.data(), LoadMode::Only).map_err(named)?;
         }
     }
     Ok(())
@@ -189,7 +220,44 @@ fn measure(args: &VersusArgs, contender: &Contender, quiet: &mut Quiet) -> Resul
             let summary = Summary::new(&outcome, point::KINDS, None, None);
             Ok((block(&outcome), summary))
         }
+        _ => measure_known(args, contender),
     }
+}
+
+/// All types of the contract's workload together: their shares are fixed.
+fn measure_known(args: &VersusArgs, contender: &Contender) -> Result<(Block, Summary), String> {
+    let named = |error: String| format!("{}: {error}", contender.system.name);
+    let workload = known(args).ok_or("this workload is not of the contract")?;
+    let plan = CrewPlan {
+        target: &contender.subject.target,
+        server: contender.subject.processes,
+        connections: args.connections.max(1),
+        driver_threads: settings(args, LoadMode::Never).driver_threads,
+        warmup_s: args.measured.warmup,
+        duration_s: args.measured.duration,
+        seed: args.measured.seed,
+        isolation: args.terminals.isolation,
+        retries_max: args.retries,
+        open_loop: open_loop(args),
+    };
+    let (outcome, tally) = workload::measured(&*workload, &plan, None, &mut |_| {}).map_err(named)?;
+    workload::require(tally).map_err(named)?;
+    let summary = Summary::new(&outcome, workload.kinds(), None, None).with_durability(
+        &outcome,
+        workload.writing(),
+        args.connections,
+    );
+    let kinds: Vec<Buckets> = outcome
+        .totals
+        .kinds
+        .iter()
+        .map(|kind| Buckets::of(&kind.latency))
+        .collect();
+    let block = Block {
+        seconds: outcome.measured_s,
+        latency: Buckets::merge(kinds.iter()),
+    };
+    Ok((block, summary))
 }
 
 /// The first type of transaction within the measured window.
@@ -256,6 +324,28 @@ fn text(args: &VersusArgs, contenders: &[Contender], results: &[Outcome], rounds
     out
 }
 
+fn title(args: &VersusArgs) -> String {
+    match args.workload {
+        VersusWorkload::Tpcc => "order entry, new orders".to_string(),
+        VersusWorkload::Point => "one-row selects".to_string(),
+        _ => known(args).map_or_else(String::new, |workload| workload.title()),
+    }
+}
+
+fn reported_settings(args: &VersusArgs) -> Value {
+    let Some(workload) = known(args) else {
+        return json!(settings(args, LoadMode::Never));
+    };
+    let mut all = workload.settings();
+    let common = json!({"connections": args.connections, "warmup_s": args.measured.warmup,
+        "duration_s": args.measured.duration, "seed": args.measured.seed, "retries_max": args.retries,
+        "isolation": args.terminals.isolation, "open_loop": open_loop(args)});
+    if let (Some(all), Some(common)) = (all.as_object_mut(), common.as_object()) {
+        all.extend(common.clone());
+    }
+    all
+}
+
 fn report(
     args: &VersusArgs,
     contenders: &[Contender],
@@ -288,10 +378,10 @@ fn report(
         "experiment": "versus",
         "disclaimer": DISCLAIMER,
         "environment": json::environment(),
-        "workload": if args.workload == VersusWorkload::Tpcc { "order entry, new orders" } else { "one-row selects" },
+        "workload": title(args),
         "confidence": args.confidence,
         "rounds": rounds,
-        "settings": settings(args, LoadMode::Never),
+        "settings": reported_settings(args),
         "systems": systems,
         "comparisons": results,
         "pass": pass,

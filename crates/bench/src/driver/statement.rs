@@ -92,6 +92,10 @@ impl StatementSet {
         self.definitions.is_empty()
     }
 
+    pub fn sql(&self, id: StatementId) -> &str {
+        &self.definitions[id.0 as usize].sql
+    }
+
     /// Parse messages for all statements, without a Sync.
     pub fn write_parses(&self, out: &mut Vec<u8>) {
         for (number, definition) in self.definitions.iter().enumerate() {

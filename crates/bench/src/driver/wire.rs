@@ -178,6 +178,15 @@ impl<'a> Row<'a> {
         Ok(Some(i32::from_be_bytes(bytes)))
     }
 
+    /// A binary int2.
+    pub fn short(&mut self) -> DriverResult<i16> {
+        let bytes = self.required()?;
+        let bytes: [u8; 2] = bytes
+            .try_into()
+            .map_err(|_| DriverError::protocol("an int2 is not 2 bytes long"))?;
+        Ok(i16::from_be_bytes(bytes))
+    }
+
     /// A binary int8.
     pub fn long(&mut self) -> DriverResult<i64> {
         let bytes = self.required()?;

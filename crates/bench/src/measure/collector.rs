@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
+use super::faults::BEAT_NS;
 use crate::driver::session::Traffic;
 
 const HIGHEST_NS: u64 = 3_600_000_000_000;
@@ -92,6 +93,8 @@ pub struct Collector {
     /// Attempts that were run again, by SQLSTATE.
     pub retried: BTreeMap<String, u64>,
     pub reconnects: u64,
+    /// Answers of committed transactions in stretches of [`BEAT_NS`] of the run's clock.
+    pub beats: Vec<u32>,
     interval: Interval,
 }
 
@@ -113,6 +116,7 @@ impl Collector {
             examples: BTreeMap::new(),
             retried: BTreeMap::new(),
             reconnects: 0,
+            beats: Vec::new(),
             interval: Interval::new(kinds),
         }
     }
@@ -132,6 +136,15 @@ impl Collector {
         totals.skipping += (sample.skipped > 0) as u64;
         totals.retries += sample.retries as u64;
         totals.traffic.add(sample.traffic);
+    }
+
+    /// A commit was answered.
+    pub fn beat(&mut self, at_ns: u64) {
+        let beat = (at_ns / BEAT_NS) as usize;
+        if self.beats.len() <= beat {
+            self.beats.resize(beat + 1, 0);
+        }
+        self.beats[beat] += 1;
     }
 
     /// A transaction that was given up.
@@ -186,6 +199,12 @@ impl Collector {
                 .or_insert_with(|| message.clone());
         }
         self.reconnects += other.reconnects;
+        if self.beats.len() < other.beats.len() {
+            self.beats.resize(other.beats.len(), 0);
+        }
+        for (mine, theirs) in self.beats.iter_mut().zip(&other.beats) {
+            *mine += theirs;
+        }
     }
 }
 

@@ -73,6 +73,13 @@ impl ProcessTree {
             .collect()
     }
 
+    /// All its processes, the root first: whoever is signalled cannot start another of them any more.
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids: Vec<u32> = self.members().into_iter().map(|(pid, _)| pid).collect();
+        pids.sort_by_key(|pid| (*pid != self.root, *pid));
+        pids
+    }
+
     /// Seconds of processor time since the processes began; `None` once the root has gone, and the sum with it.
     pub fn cpu_seconds(&self) -> Option<f64> {
         let members = self.members();

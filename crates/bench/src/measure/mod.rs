@@ -8,8 +8,9 @@
 //!     have reached a disk; `readback`: what the server says of its settings.
 //!  5. `disk`: what the disk alone does.
 //!  6. `arrivals`: when transactions are due in an open loop.
-//!  7. `run`: starts driver threads, gathers their collectors and the series over time.
-//!  8. `statistics`: intervals for the ratio of two systems, and verdicts.
+//!  7. `faults`: what is done to the server meanwhile, and what clients saw of it.
+//!  8. `run`: starts driver threads, gathers their collectors and the series over time.
+//!  9. `statistics`: intervals for the ratio of two systems, and verdicts.
 //!
 //! Promises: a latency is the time from when a transaction was due to when its answer was complete, retries
 //! included, in nanoseconds; only what ends inside the measured window counts.
@@ -24,6 +25,7 @@ pub mod durability;
 pub mod readback;
 pub mod disk;
 pub mod arrivals;
+pub mod faults;
 pub mod run;
 pub mod statistics;
 

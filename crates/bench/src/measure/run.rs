@@ -13,6 +13,7 @@ use super::arrivals::{Arrivals, OpenLoop};
 use super::buckets::Buckets;
 use super::collector::{Collector, Interval};
 use super::cpu::{self, ProcessTree};
+use super::faults::{self, Event, Faults, Recoveries};
 use super::system::{SystemPoint, SystemWatch};
 use super::timeline::Timeline;
 use crate::driver::{FiberLoop, Wait};
@@ -21,7 +22,7 @@ const TICK_NS: u64 = 1_000_000_000;
 /// Transactions that the server has not answered so long after the end are abandoned and counted.
 const GRACE_NS: u64 = 15_000_000_000;
 
-pub struct RunPlan<'a> {
+pub struct RunPlan<'a, 'f> {
     pub threads: usize,
     pub timeline: Arc<Timeline>,
     pub kinds: &'static [&'static str],
@@ -29,6 +30,8 @@ pub struct RunPlan<'a> {
     pub server: Option<ProcessTree>,
     /// When transactions are due; `None` is the closed loop.
     pub open_loop: Option<OpenLoop>,
+    /// What is done to the server meanwhile.
+    pub faults: Option<Faults<'f>>,
     /// Called each second with the series so far.
     pub watch: &'a mut dyn FnMut(&SeriesPoint),
 }
@@ -81,6 +84,12 @@ pub struct SeriesKind {
 }
 
 pub struct RunOutcome {
+    /// What was done to the server.
+    pub events: Vec<Event>,
+    pub recoveries: Option<Recoveries>,
+    /// When clients began, and when the measured window did, on the run's clock.
+    pub begin_ns: u64,
+    pub from_ns: u64,
     pub totals: Collector,
     pub series: Vec<SeriesPoint>,
     pub system: Vec<SystemPoint>,
@@ -100,6 +109,10 @@ impl RunOutcome {
     /// One that says nothing but what was counted.
     pub fn of(totals: Collector) -> RunOutcome {
         RunOutcome {
+            events: Vec::new(),
+            recoveries: None,
+            begin_ns: 0,
+            from_ns: 0,
             totals,
             series: Vec::new(),
             system: Vec::new(),
@@ -121,7 +134,7 @@ enum Message {
 }
 
 /// Runs `populate` on every driver thread to spawn its fibers, then runs the loops to the end of the timeline.
-pub fn execute<F>(plan: RunPlan<'_>, populate: F) -> Result<RunOutcome, String>
+pub fn execute<F>(plan: RunPlan<'_, '_>, populate: F) -> Result<RunOutcome, String>
 where
     F: Fn(&ThreadContext, &mut FiberLoop) -> std::io::Result<()> + Sync,
 {
@@ -131,6 +144,7 @@ where
         kinds,
         server,
         open_loop,
+        faults,
         watch,
     } = plan;
     let (sender, receiver) = mpsc::channel();
@@ -155,7 +169,18 @@ where
             });
         }
         drop(sender);
-        let mut outcome = gather(&receiver, &timeline, threads, kinds.len(), server, watch)?;
+        let hurting = faults.map(|faults| {
+            let timeline = Arc::clone(&timeline);
+            scope.spawn(move || faults::carry_out(faults, &timeline))
+        });
+        let gathered = gather(&receiver, &timeline, threads, kinds.len(), server, watch);
+        let events = hurting.map(|thread| thread.join().expect("who hurts the server does not panic"));
+        let mut outcome = gathered?;
+        if let Some(events) = events {
+            let beats = &outcome.totals.beats;
+            outcome.recoveries = Some(Recoveries::of(&events, beats, outcome.begin_ns));
+            outcome.events = events;
+        }
         outcome.offered = outcome.offered.filter(|_| open_loop.is_some());
         Ok(outcome)
     })
@@ -332,6 +357,10 @@ fn gather(
     let measured_s = timeline.now_ns().min(until).saturating_sub(from) as f64 / 1e9;
     let (driver_cpu_s, server_cpu_s) = readings.spent(server);
     Ok(RunOutcome {
+        events: Vec::new(),
+        recoveries: None,
+        begin_ns,
+        from_ns: from,
         totals,
         series: series.points,
         system: system.finish(timeline.now_ns(), begin_ns, (from, until)),

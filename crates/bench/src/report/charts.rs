@@ -6,7 +6,9 @@
 use serde_json::{Value, json};
 
 use super::page::Chart;
+use crate::measure::RunOutcome;
 use crate::measure::buckets::Buckets;
+use crate::measure::faults::BEAT_NS;
 use crate::measure::run::SeriesPoint;
 use crate::measure::system::SystemPoint;
 
@@ -397,6 +399,49 @@ fn per_second(amount: u64, point: &SystemPoint) -> f64 {
 
 fn megabytes(amount: u64, point: &SystemPoint) -> f64 {
     per_second(amount, point) / 1e6
+}
+
+/// Commits a second in tenths of a second, with the faults marked and outages shaded: what recovery looks like.
+pub fn recovery(outcome: &RunOutcome, marks: &[Mark]) -> Option<Chart> {
+    const STRETCH: usize = 10;
+    let recoveries = outcome.recoveries.as_ref()?;
+    let begin = (outcome.begin_ns / BEAT_NS) as usize;
+    let from = outcome.from_ns as f64 / 1e9;
+    let stretch_s = (STRETCH as u64 * BEAT_NS) as f64 / 1e9;
+    // The last stretch may be cut off by the end of the run.
+    let stretches = outcome.totals.beats.get(begin..)?.chunks_exact(STRETCH);
+    let (mut seconds, mut rates) = (Vec::new(), Vec::new());
+    for (number, beats) in stretches.enumerate() {
+        seconds.push(outcome.begin_ns as f64 / 1e9 - from + (number + 1) as f64 * stretch_s);
+        rates.push(beats.iter().sum::<u32>() as f64 / stretch_s);
+    }
+    let mut chart = lines(
+        "Commits around the faults",
+        "per second",
+        &seconds,
+        &[("commits", rates)],
+        marks,
+    );
+    let place = |second: f64| {
+        seconds
+            .partition_point(|end| *end < second)
+            .min(seconds.len().saturating_sub(1))
+    };
+    let areas = recoveries.faults.iter().filter_map(|fault| {
+        let (outage, first) = (fault.outage_s?, fault.first_answer_s?);
+        let until = fault.second + first;
+        let area = json!([{"xAxis": place(until - outage)}, {"xAxis": place(until)}]);
+        (outage > 0.0).then_some(area)
+    });
+    let mut shaded: Vec<Value> = chart.option["series"][0]["markArea"]["data"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    shaded.extend(areas);
+    chart.option["series"][0]["markArea"] = json!({"silent": true, "data": shaded,
+        "itemStyle": {"color": "rgba(207,34,46,0.13)"}, "label": {"color": "#8a929a", "position": "insideTop"}});
+    chart.note = "Shaded: nobody was answered. Each point is a tenth of a second.".into();
+    Some(chart)
 }
 
 /// Processors, memory, disks and network of the machine, under the same time axis as the run.

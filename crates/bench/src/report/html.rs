@@ -8,13 +8,17 @@ use serde_json::Value;
 use super::charts::{self, KindLatency, Mark, Series};
 pub use super::page::escape;
 use super::page::{Page, Tone};
+use super::proofs::Proofs;
 use super::section::Section;
 use super::summary::Summary;
 use super::table::{self, grouped, milliseconds};
 use super::versus::{Outcome, System};
 use crate::measure::buckets::Buckets;
+use crate::measure::faults::Recoveries;
 use crate::measure::readback::TELLING;
 use crate::measure::{RunOutcome, statistics};
+use crate::workload::condition::ConditionVerdict;
+use crate::workload::tpcc::input_audit::Verdict;
 use crate::workload::tpcc::mix::{KIND_NAMES, Kind};
 use crate::workload::tpcc::{DEVIATIONS, DISCLAIMER, Experiment};
 
@@ -62,7 +66,36 @@ pub fn tpcc(experiment: &Experiment, summary: &Summary, document: &Value) -> Str
         pictures(&mut page, KIND_NAMES, Some(Kind::Delivery as usize), outcome);
     }
     tables(&mut page, summary);
-    proofs(&mut page, experiment);
+    if let Some(kept) = &experiment.kept {
+        page.heading("What was acknowledged");
+        let lost = kept.missing.len() + kept.reissued.len();
+        page.table(
+            &[
+                "orders acknowledged",
+                "of them lost",
+                "answers lost",
+                "half orders",
+                "verdict",
+            ],
+            &[vec![
+                grouped(kept.acknowledged as f64),
+                lost.to_string(),
+                (kept.unknown_committed + kept.unknown_absent).to_string(),
+                kept.half.len().to_string(),
+                table::pass(kept.pass()).to_string(),
+            ]],
+        );
+    }
+    conditions(
+        &mut page,
+        "Consistency conditions (clause 3.3.2)",
+        &experiment.conditions,
+    );
+    audit(
+        &mut page,
+        "Inputs and shares (clauses 5.2 and 9.2.2.5)",
+        &experiment.audit,
+    );
     circumstances(&mut page, document);
     let mut small_print = vec![
         DISCLAIMER,
@@ -72,8 +105,14 @@ pub fn tpcc(experiment: &Experiment, summary: &Summary, document: &Value) -> Str
     page.finish(&small_print)
 }
 
-/// The page of an experiment of one statement.
-pub fn simple(document: &Value, kinds: &[&str], summary: &Summary, outcome: &RunOutcome) -> String {
+/// The page of any experiment but TPC-C.
+pub fn simple(
+    document: &Value,
+    kinds: &[&str],
+    summary: &Summary,
+    outcome: &RunOutcome,
+    proven: &Proofs,
+) -> String {
     let text = |name: &str| document[name].as_str().unwrap_or_default().to_string();
     let pass = document["pass"].as_bool().unwrap_or(false);
     let lead = format!(
@@ -90,14 +129,36 @@ pub fn simple(document: &Value, kinds: &[&str], summary: &Summary, outcome: &Run
             Tone::passes(pass),
         ),
         card("transactions per second", grouped(summary.transactions_per_s)),
-        card("p50 in ms", milliseconds(summary.kinds[0].p50_ms)),
-        card("p99 in ms", milliseconds(summary.kinds[0].p99_ms)),
     ];
+    let busiest = summary.kinds.iter().max_by_key(|kind| kind.count);
+    if let Some(kind) = busiest {
+        cards.push(card(
+            &format!("{}, p50 in ms", kind.name),
+            milliseconds(kind.p50_ms),
+        ));
+        cards.push(card(
+            &format!("{}, p99 in ms", kind.name),
+            milliseconds(kind.p99_ms),
+        ));
+    }
     cards.extend(cpu_cards(summary));
     page.cards(&cards);
     validity(&mut page, summary, &document["remarks"]);
     pictures(&mut page, kinds, None, outcome);
     tables(&mut page, summary);
+    if let Some((of, tally)) = &proven.tally {
+        page.heading("What was acknowledged");
+        page.table(
+            &["what", "verdict", "found"],
+            &[vec![
+                of.to_string(),
+                table::pass(tally.pass()).to_string(),
+                tally.says(),
+            ]],
+        );
+    }
+    conditions(&mut page, "Conditions on the data", &proven.conditions);
+    audit(&mut page, "Shares that are expected", &proven.audit);
     circumstances(&mut page, document);
     page.finish(&[])
 }
@@ -527,9 +588,32 @@ fn validity(page: &mut Page, summary: &Summary, remarks: &Value) {
     }
 }
 
+/// What the faults of a run did.
+fn recovery(page: &mut Page, recoveries: &Recoveries, outcome: &RunOutcome, marks: &[Mark]) {
+    page.heading("Faults and recovery");
+    page.table(&table::RECOVERY_HEADER, &table::recovery_rows(recoveries));
+    page.note(&format!(
+        "Before the first fault: {} commits a second. Whether anything that was acknowledged is gone stands among the proofs.",
+        grouped(recoveries.former_per_s)
+    ));
+    if let Some(chart) = charts::recovery(outcome, marks) {
+        page.charts(&[chart]);
+    }
+}
+
 /// The charts of a run.
 fn pictures(page: &mut Page, kinds: &[&str], hidden: Option<usize>, outcome: &RunOutcome) {
-    let marks: Vec<Mark> = Vec::new();
+    let marks: Vec<Mark> = outcome
+        .events
+        .iter()
+        .map(|event| Mark {
+            second: event.second,
+            what: event.what.to_string(),
+        })
+        .collect();
+    if let Some(recoveries) = &outcome.recoveries {
+        recovery(page, recoveries, outcome, &marks);
+    }
     let series = Series {
         kinds,
         points: &outcome.series,
@@ -652,41 +736,44 @@ fn tables(page: &mut Page, summary: &Summary) {
     }
 }
 
-fn proofs(page: &mut Page, experiment: &Experiment) {
-    if !experiment.conditions.is_empty() {
-        page.heading("Consistency conditions (clause 3.3.2)");
-        let rows: Vec<Vec<String>> = experiment
-            .conditions
-            .iter()
-            .map(|condition| {
-                vec![
-                    format!("{}. {}", condition.number, condition.says),
-                    table::pass(condition.pass).to_string(),
-                    condition
-                        .violations
-                        .map_or("-".to_string(), |number| number.to_string()),
-                    format!("{:.2}", condition.seconds),
-                ]
-            })
-            .collect();
-        page.table(&["condition", "verdict", "violations", "seconds"], &rows);
+fn conditions(page: &mut Page, heading: &str, conditions: &[ConditionVerdict]) {
+    if conditions.is_empty() {
+        return;
     }
-    if !experiment.audit.is_empty() {
-        page.heading("Inputs and shares (clauses 5.2 and 9.2.2.5)");
-        let rows: Vec<Vec<String>> = experiment
-            .audit
-            .iter()
-            .map(|line| {
-                vec![
-                    line.what.to_string(),
-                    table::verdict_word(line).to_string(),
-                    format!("{:.3}", line.value),
-                    format!("{} {}", table::bounds(line), line.unit),
-                ]
-            })
-            .collect();
-        page.table(&["input", "verdict", "value", "allowed"], &rows);
+    page.heading(heading);
+    let rows: Vec<Vec<String>> = conditions
+        .iter()
+        .map(|condition| {
+            vec![
+                format!("{}. {}", condition.number, condition.says),
+                table::pass(condition.pass).to_string(),
+                condition
+                    .violations
+                    .map_or("-".to_string(), |number| number.to_string()),
+                format!("{:.2}", condition.seconds),
+            ]
+        })
+        .collect();
+    page.table(&["condition", "verdict", "violations", "seconds"], &rows);
+}
+
+fn audit(page: &mut Page, heading: &str, audit: &[Verdict]) {
+    if audit.is_empty() {
+        return;
     }
+    page.heading(heading);
+    let rows: Vec<Vec<String>> = audit
+        .iter()
+        .map(|line| {
+            vec![
+                line.what.to_string(),
+                table::verdict_word(line).to_string(),
+                format!("{:.3}", line.value),
+                format!("{} {}", table::bounds(line), line.unit),
+            ]
+        })
+        .collect();
+    page.table(&["input", "verdict", "value", "allowed"], &rows);
 }
 
 /// What it takes to judge and to repeat the run.

@@ -63,6 +63,9 @@ pub fn tpcc(experiment: &Experiment, summary: Option<&Summary>, remarks: &[Strin
         "input_audit": experiment.audit,
         "response_time_limits": experiment.limits(),
         "consistency": experiment.conditions,
+        "events": experiment.outcome.as_ref().map(|outcome| &outcome.events),
+        "recoveries": experiment.outcome.as_ref().and_then(|outcome| outcome.recoveries.as_ref()),
+        "ledger": experiment.kept,
         "remarks": remarks.iter().chain(&experiment.warnings).collect::<Vec<_>>(),
         "pass": experiment.pass(),
     })

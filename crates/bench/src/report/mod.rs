@@ -2,8 +2,8 @@
 //!
 //! Read in this order: `summary` (figures computed once from a run), `table` (text for the terminal), `live` (one line
 //! per second), `json` (everything, for programs), `store` (runs in SQLite), `benchmarksql` (that
-//! program's result files), `section` and `versus` (what an experiment
-//! and a comparison found), `page` (what every page is made of), `charts` (what is drawn), `html` (what stands on which page).
+//! program's result files), `section`, `versus` and `proofs` (what an
+//! experiment and a comparison found and proved), `page` (what every page is made of), `charts` (what is drawn), `html` (what stands on which page).
 //! Promises: all forms show the same figures, from the same `Summary`.
 
 pub mod summary;
@@ -14,8 +14,10 @@ pub mod store;
 pub mod benchmarksql;
 pub mod page;
 pub mod section;
+pub mod proofs;
 pub mod versus;
 pub mod charts;
 pub mod html;
 
+pub use proofs::Proofs;
 pub use summary::Summary;

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use super::summary::{KindSummary, Summary};
+use crate::measure::faults::Recoveries;
 use crate::measure::statistics::{self, Metric};
-use crate::workload::tpcc::consistency::ConditionVerdict;
+use crate::workload::condition::ConditionVerdict;
+use crate::workload::loader;
 use crate::workload::tpcc::input_audit::Verdict;
 use crate::workload::tpcc::ledger::LedgerVerdict;
 
@@ -206,6 +208,65 @@ pub fn resource_lines(summary: &Summary) -> String {
 
 pub fn pass(pass: bool) -> &'static str {
     if pass { "PASS" } else { "FAIL" }
+}
+
+/// What clients saw of the faults of a run.
+pub fn recovery_lines(recoveries: &Recoveries) -> String {
+    format!(
+        "\n{}before the first fault: {} commits per second\n",
+        table(&RECOVERY_HEADER, &recovery_rows(recoveries)),
+        grouped(recoveries.former_per_s)
+    )
+}
+
+pub fn recovery_rows(recoveries: &Recoveries) -> Vec<Vec<String>> {
+    let shown = |seconds: Option<f64>| seconds.map_or("never".to_string(), |seconds| format!("{seconds:.2}"));
+    let each = recoveries.faults.iter().map(|fault| {
+        vec![
+            fault.fault.to_string(),
+            format!("{:.2}", fault.second),
+            shown(fault.outage_s),
+            shown(fault.first_answer_s),
+            shown(fault.recovered_s),
+        ]
+    });
+    each.collect()
+}
+
+pub const RECOVERY_HEADER: [&str; 5] = [
+    "fault",
+    "at, s",
+    "no answer for, s",
+    "first answer after, s",
+    "90 % of before after, s",
+];
+
+pub fn load_lines(load: &loader::Report) -> String {
+    let mut out = format!(
+        "loaded {} rows, {:.0} MB in {:.1} s ({} rows/s, {:.0} MB/s)",
+        grouped(load.rows as f64),
+        load.bytes as f64 / 1e6,
+        load.copy_s,
+        grouped(load.rows_per_s),
+        load.mb_per_s,
+    );
+    for (phase, seconds) in &load.phases {
+        out += &format!("; {phase} {seconds:.1} s");
+    }
+    out += &format!("; statistics {:.1} s\n", load.analyze_s);
+    if load.resumed_units > 0 {
+        out += &format!(
+            "resumed: {} of {} units were there\n",
+            load.resumed_units, load.units
+        );
+    }
+    if load.reconnects > 0 {
+        out += &format!("the server was lost {} times and came back\n", load.reconnects);
+    }
+    for note in &load.notes {
+        out += &format!("note: {note}\n");
+    }
+    out
 }
 
 pub fn condition_line(verdict: &ConditionVerdict) -> String {

@@ -44,6 +44,7 @@ pub fn run(
         kinds: plan.kinds,
         server: plan.server,
         open_loop: plan.open_loop,
+        faults: None,
         watch,
     };
     run::execute(run_plan, |context, fibers| {

@@ -1,12 +1,24 @@
 //! What the laboratory runs. Each workload speaks to the server through `driver` and counts through `measure`.
 //!
-//! Read in this order: `tpcc` (the main experiment), `point` (one-row select), `ingest` (multi-row inserts),
+//! Read in this order: `tpcc` (the main experiment); `contract` (what a workload is), `loader`, `condition` and `crew` (its
+//! data, its proofs, its clients), `catalogue` and the workloads of the contract, a folder each: `tpcb`, `ycsb`, `tatp`,
+//! `smallbank`; then what is smaller than a workload: `point` (one-row select), `ingest` (multi-row inserts),
 //! `commit` (durable one-row updates), `canned` (a server that answers constant bytes: the ceiling of the wire on this
 //! machine), `history` (transactions whose isolation is checked), `hot_row` and `lock_latency` (what contention costs),
 //! `neighbours` (what one session's heavy statement costs the others).
 
+pub mod statements;
+pub mod condition;
+pub mod loader;
 pub mod pool;
 pub mod tpcc;
+pub mod contract;
+pub mod crew;
+pub mod tpcb;
+pub mod ycsb;
+pub mod tatp;
+pub mod smallbank;
+pub mod catalogue;
 pub mod closed_loop;
 pub mod point;
 pub mod ingest;

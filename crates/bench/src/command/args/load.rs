@@ -1,4 +1,4 @@
-//! When transactions are due, and where a run's record goes.
+//! When transactions are due, what is done to the server meanwhile, and where a run's record goes.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::command::find_rate::RateGoal;
 use crate::measure::arrivals::{ArrivalKind, OpenLoop};
+use crate::measure::faults::Schedule;
 
 /// When transactions are due.
 #[derive(Args, Debug, Clone)]
@@ -40,6 +41,22 @@ impl OpenLoopArgs {
             seed,
         }
     }
+}
+
+/// What is done to the server during the run.
+#[derive(Args, Debug, Clone)]
+pub struct FaultArgs {
+    /// Hurt the server in the measured window, as in "30s kill; 45s start; 60s stop 2s"
+    ///
+    /// `kill` is SIGKILL to all of its processes, `start` starts it again, `stop 2s` is SIGSTOP and, two seconds later,
+    /// SIGCONT. For each fault the report tells how long nobody was answered, when the first answer came, and when the rate
+    /// of before was reached again (90 % of it, for a second); and beside them how many acknowledged transactions are gone
+    /// (the recovery point), which must be none. Lost connections are errors that fail nothing here.
+    #[arg(long, value_name = "SCHEDULE", conflicts_with = "find_rate")]
+    pub faults: Option<Schedule>,
+    /// What starts a server that --target names again, as in "scripts/systems.sh start pg15"; it must return once it runs
+    #[arg(long, value_name = "COMMAND")]
+    pub restart_with: Option<String>,
 }
 
 /// Where a run's whole record goes.

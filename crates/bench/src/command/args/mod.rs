@@ -1,14 +1,17 @@
 //! The command line. Its help texts are the laboratory's manual: they say what is measured, what is counted, and what
 //! a figure may be compared with.
 //!
-//! Here are the commands and what they share; `load` has the open loop and the record, `systems` the commands about several
-//! runs or systems.
+//! Here are the commands and what they share; `load` has the open loop and the record, `workloads` the workloads of the
+//! contract, `systems` the commands about several runs or systems.
 
 mod load;
 mod systems;
+mod workloads;
 
-pub use load::{OpenLoopArgs, RecordArgs};
+pub use load::{FaultArgs, OpenLoopArgs, RecordArgs};
 pub use systems::{DiffArgs, RunsArgs, SeedsArgs, VersusArgs, VersusWorkload};
+
+pub use workloads::{SmallBankArgs, TatpArgs, TpcbArgs, WorkloadArgs, YcsbArgs};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,6 +39,11 @@ pub struct BenchCommand {
 #[derive(Subcommand, Debug)]
 pub enum Experiment {
     Tpcc(TpccArgs),
+    Tpcb(TpcbArgs),
+    Ycsb(YcsbArgs),
+    Tatp(TatpArgs),
+    #[command(name = "smallbank")]
+    SmallBank(SmallBankArgs),
     Acid(AcidArgs),
     Verify(VerifyArgs),
     Point(PointArgs),
@@ -236,6 +244,8 @@ pub struct TpccArgs {
     pub csv: Option<PathBuf>,
     #[command(flatten)]
     pub open_loop: OpenLoopArgs,
+    #[command(flatten)]
+    pub faults: FaultArgs,
     #[command(flatten)]
     pub record: RecordArgs,
     #[command(flatten)]

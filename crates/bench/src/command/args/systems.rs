@@ -7,6 +7,8 @@ use clap::Args;
 use super::{MeasuredArgs, OutputArgs, TerminalArgs};
 use crate::command::seeds::plan::{Budget, experiment_name};
 use crate::measure::arrivals::ArrivalKind;
+use crate::workload::catalogue::Known;
+use crate::workload::ycsb::Letter;
 
 /// Lists the runs that a store holds.
 #[derive(Args, Debug)]
@@ -61,6 +63,12 @@ pub struct VersusArgs {
     /// Rows of the table of point selects
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(i32).range(1..))]
     pub rows: i32,
+    /// Size of a workload's data: branches of tpcb (10), or records, subscribers or customers (100000)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=100_000_000))]
+    pub size: Option<i32>,
+    /// How often a workload's transaction is run again after 40001 or 40P01
+    #[arg(long, default_value_t = 10)]
+    pub retries: u32,
     /// Take the tables as they are
     #[arg(long)]
     pub no_load: bool,
@@ -136,6 +144,43 @@ pub enum VersusWorkload {
     Tpcc,
     /// One-row selects by key
     Point,
+    /// TPC-B's deposits
+    Tpcb,
+    /// YCSB: half updates
+    YcsbA,
+    /// YCSB: mostly reads
+    YcsbB,
+    /// YCSB: reads only
+    YcsbC,
+    /// YCSB: reads of the latest, with inserts
+    YcsbD,
+    /// YCSB: short scans, with inserts
+    YcsbE,
+    /// YCSB: reads and updates of what was read
+    YcsbF,
+    /// A home location register
+    Tatp,
+    /// A bank under an isolation level
+    #[value(name = "smallbank")]
+    SmallBank,
+}
+
+impl VersusWorkload {
+    /// The workload of the contract, if it is one.
+    pub fn known(self) -> Option<Known> {
+        Some(match self {
+            VersusWorkload::Tpcc | VersusWorkload::Point => return None,
+            VersusWorkload::Tpcb => Known::TpcB,
+            VersusWorkload::YcsbA => Known::Ycsb(Letter::A),
+            VersusWorkload::YcsbB => Known::Ycsb(Letter::B),
+            VersusWorkload::YcsbC => Known::Ycsb(Letter::C),
+            VersusWorkload::YcsbD => Known::Ycsb(Letter::D),
+            VersusWorkload::YcsbE => Known::Ycsb(Letter::E),
+            VersusWorkload::YcsbF => Known::Ycsb(Letter::F),
+            VersusWorkload::Tatp => Known::Tatp,
+            VersusWorkload::SmallBank => Known::SmallBank,
+        })
+    }
 }
 
 fn parse_confidence(text: &str) -> Result<f64, String> {

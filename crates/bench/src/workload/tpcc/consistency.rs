@@ -4,17 +4,9 @@
 //! under the same key and sums other than zero are counted: one pass over each table, and a row that is missing on
 //! either side is found. No correlated subqueries, so the cost is linear in the database.
 
-use std::time::Instant;
-
-use serde::Serialize;
-
 use crate::driver::Admin;
-
-pub struct Condition {
-    pub number: u32,
-    pub says: &'static str,
-    pub violations: &'static str,
-}
+pub use crate::workload::condition::ConditionVerdict;
+use crate::workload::condition::{Condition, check};
 
 pub const CONDITIONS: [Condition; 12] = [
     Condition {
@@ -119,18 +111,6 @@ pub const CONDITIONS: [Condition; 12] = [
     },
 ];
 
-/// The outcome of one condition.
-#[derive(Clone, Debug, Serialize)]
-pub struct ConditionVerdict {
-    pub number: u32,
-    pub says: &'static str,
-    pub pass: bool,
-    pub violations: Option<i64>,
-    /// Why it could not be checked, which counts as a failure.
-    pub error: Option<String>,
-    pub seconds: f64,
-}
-
 /// Checks all conditions, in order, calling `each` as they complete.
 pub fn check_all(admin: &mut Admin, mut each: impl FnMut(&ConditionVerdict)) -> Vec<ConditionVerdict> {
     CONDITIONS
@@ -141,22 +121,6 @@ pub fn check_all(admin: &mut Admin, mut each: impl FnMut(&ConditionVerdict)) -> 
             verdict
         })
         .collect()
-}
-
-fn check(admin: &mut Admin, condition: &Condition) -> ConditionVerdict {
-    let started = Instant::now();
-    let (violations, error) = match admin.value(condition.violations) {
-        Ok(value) => (value.and_then(|value| value.parse().ok()), None),
-        Err(error) => (None, Some(error.to_string())),
-    };
-    ConditionVerdict {
-        number: condition.number,
-        says: condition.says,
-        pass: violations == Some(0),
-        violations,
-        error,
-        seconds: started.elapsed().as_secs_f64(),
-    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,13 @@
-//! The loader: COPY over several connections, then keys, indexes and foreign keys.
-//!
-//! Units of work are (table, warehouse), taken from one counter, so that connections stay busy to the end. What is
-//! loaded does not depend on who loads it (see `rows`).
+//! The database of order entry, for the loader: units are (table, warehouse).
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mote_common::prng::Prng;
 use serde::Serialize;
 
 use super::random::NurandConstants;
 use super::rows::{Table, row_source};
 use super::schema;
-use crate::driver::{Admin, DriverError, DriverResult, Target};
+use crate::driver::{Admin, DriverResult, Target};
+use crate::workload::loader::{self, Data, Phase, RowSource};
 
 pub struct LoadPlan<'a> {
     pub target: &'a Target,
@@ -24,23 +17,16 @@ pub struct LoadPlan<'a> {
     /// Foreign keys as BenchmarkSQL has them.
     pub foreign_keys: bool,
     pub progress: bool,
+    /// Keep what an interrupted load of the same database has done.
+    pub resume: bool,
 }
 
 /// How long the load took, phase by phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadReport {
     pub warehouses: i32,
-    pub connections: usize,
-    pub rows: u64,
-    pub bytes: u64,
-    pub copy_s: f64,
-    pub rows_per_s: f64,
-    pub mb_per_s: f64,
-    pub keys_s: f64,
-    pub foreign_keys_s: f64,
-    pub analyze_s: f64,
-    /// What the server would not do and the experiment can do without.
-    pub notes: Vec<String>,
+    #[serde(flatten)]
+    pub load: loader::Report,
 }
 
 /// What a loaded database says about itself, in bmsql_config.
@@ -76,138 +62,133 @@ pub fn inspect(admin: &mut Admin) -> DriverResult<Option<LoadedDatabase>> {
 }
 
 pub fn load(plan: &LoadPlan<'_>) -> DriverResult<LoadReport> {
-    let mut admin = Admin::connect(plan.target)?;
-    for table in schema::TABLES {
-        admin.execute(&format!("DROP TABLE IF EXISTS {table}"))?;
-    }
-    for statement in schema::CREATE_TABLES {
-        admin.execute(statement)?;
-    }
-    let constants = NurandConstants::for_load(&mut Prng::fork(plan.seed, 0));
-    for (name, value) in [
-        ("warehouses", plan.warehouses as i64),
-        ("nURandCLast", constants.c_last),
-        ("nURandCC_ID", constants.c_id),
-        ("nURandCI_ID", constants.ol_i_id),
-    ] {
-        admin.execute(&format!(
-            "INSERT INTO bmsql_config (cfg_name, cfg_value) VALUES ('{name}', '{value}')"
-        ))?;
-    }
-    let started = Instant::now();
-    let (rows, bytes) = copy_all(plan, constants)?;
-    let copy_s = started.elapsed().as_secs_f64();
-    let mut report = LoadReport {
+    let database = Database {
         warehouses: plan.warehouses,
-        connections: plan.connections,
-        rows,
-        bytes,
-        copy_s,
-        rows_per_s: rows as f64 / copy_s,
-        mb_per_s: bytes as f64 / 1e6 / copy_s,
-        keys_s: 0.0,
-        foreign_keys_s: 0.0,
-        analyze_s: 0.0,
-        notes: Vec::new(),
+        seed: plan.seed,
+        foreign_keys: plan.foreign_keys,
+        constants: NurandConstants::for_load(&mut Prng::fork(plan.seed, 0)),
     };
-    report.keys_s = timed(plan, &mut admin, "keys and indexes", &schema::CREATE_KEYS)?;
-    if plan.foreign_keys {
-        report.foreign_keys_s = timed(plan, &mut admin, "foreign keys", &schema::CREATE_FOREIGN_KEYS)?;
-    }
-    match timed(plan, &mut admin, "statistics", &["VACUUM ANALYZE"]) {
-        Ok(seconds) => report.analyze_s = seconds,
-        Err(DriverError::Server(error)) => report.notes.push(format!("VACUUM ANALYZE: {}", error.message)),
-        Err(error) => return Err(error),
-    }
-    admin.execute("INSERT INTO bmsql_config (cfg_name, cfg_value) VALUES ('loaded', '1')")?;
-    Ok(report)
+    let load = loader::load(
+        &loader::Plan {
+            target: plan.target,
+            connections: plan.connections,
+            progress: plan.progress,
+            resume: plan.resume,
+        },
+        &database,
+    )?;
+    Ok(LoadReport {
+        warehouses: plan.warehouses,
+        load,
+    })
 }
 
-/// Runs statements one after the other behind a spinner.
-fn timed(plan: &LoadPlan<'_>, admin: &mut Admin, what: &str, statements: &[&str]) -> DriverResult<f64> {
-    let started = Instant::now();
-    let bar = bar(
-        plan.progress,
-        statements.len() as u64,
-        "{spinner} {msg} {pos}/{len} [{elapsed}]",
-    );
-    bar.set_message(what.to_string());
-    for statement in statements {
-        bar.tick();
-        admin.execute(statement)?;
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    Ok(started.elapsed().as_secs_f64())
-}
-
-fn bar(visible: bool, length: u64, template: &str) -> ProgressBar {
-    let target = if visible {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let style = ProgressStyle::with_template(template).expect("constant templates are valid");
-    ProgressBar::with_draw_target(Some(length), target).with_style(style)
-}
-
-/// Fills all tables; returns rows and bytes.
-fn copy_all(plan: &LoadPlan<'_>, constants: NurandConstants) -> DriverResult<(u64, u64)> {
-    let mut units = vec![(Table::Item, 0)];
-    for table in Table::PER_WAREHOUSE {
-        units.extend((1..=plan.warehouses).map(|warehouse| (table, warehouse)));
-    }
-    let expected: u64 = units.iter().map(|(table, _)| table.rows()).sum();
-    let template = "loading [{elapsed}] {wide_bar} {human_pos}/{human_len} rows, {per_sec}, {eta} left";
-    let bar = bar(plan.progress, expected, template);
-    let next = AtomicUsize::new(0); // hands out units; Relaxed: each number is taken once, nothing else is ordered
-    let (rows, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-    let failure = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..plan.connections.clamp(1, units.len()) {
-            scope.spawn(|| {
-                let worker = || -> DriverResult<()> {
-                    let mut admin = Admin::connect(plan.target)?;
-                    while let Some(&(table, warehouse)) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let (unit_rows, unit_bytes) =
-                            copy_unit(&mut admin, plan.seed, table, warehouse, constants, &bar)?;
-                        rows.fetch_add(unit_rows, Ordering::Relaxed);
-                        bytes.fetch_add(unit_bytes, Ordering::Relaxed);
-                    }
-                    Ok(())
-                };
-                if let Err(error) = worker() {
-                    next.store(usize::MAX / 2, Ordering::Relaxed); // the others stop after their unit
-                    failure.lock().expect("no panic while held").get_or_insert(error);
-                }
-            });
-        }
-    });
-    bar.finish_and_clear();
-    match failure.into_inner().expect("no panic while held") {
-        Some(error) => Err(error),
-        None => Ok((rows.into_inner(), bytes.into_inner())),
-    }
-}
-
-fn copy_unit(
-    admin: &mut Admin,
+struct Database {
+    warehouses: i32,
     seed: u64,
-    table: Table,
-    warehouse: i32,
+    foreign_keys: bool,
     constants: NurandConstants,
-    bar: &ProgressBar,
-) -> DriverResult<(u64, u64)> {
-    let mut source = row_source(table, seed, warehouse, constants);
-    let (mut rows, mut shown) = (0, 0);
-    let bytes = admin.copy_in(table.copy_statement(), |out| {
-        let count = source(out);
-        rows += count;
-        if rows - shown >= 1_000 || count == 0 {
-            bar.inc(rows - shown);
-            shown = rows;
+}
+
+impl Database {
+    /// The items first, then table by table.
+    fn unit(&self, unit: usize) -> (Table, i32) {
+        match unit.checked_sub(1) {
+            None => (Table::Item, 0),
+            Some(unit) => {
+                let warehouses = self.warehouses as usize;
+                (
+                    Table::PER_WAREHOUSE[unit / warehouses],
+                    (unit % warehouses) as i32 + 1,
+                )
+            }
         }
-        count > 0
-    })?;
-    Ok((rows, bytes))
+    }
+}
+
+impl Data for Database {
+    fn workload(&self) -> &'static str {
+        "tpcc"
+    }
+
+    fn description(&self) -> String {
+        let keys = if self.foreign_keys { "with" } else { "without" };
+        format!(
+            "{} warehouses, seed {}, {keys} foreign keys",
+            self.warehouses, self.seed
+        )
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &schema::TABLES
+    }
+
+    fn create(&self) -> Vec<String> {
+        let mut statements: Vec<String> = schema::CREATE_TABLES.map(String::from).to_vec();
+        for (name, value) in [
+            ("warehouses", self.warehouses as i64),
+            ("nURandCLast", self.constants.c_last),
+            ("nURandCC_ID", self.constants.c_id),
+            ("nURandCI_ID", self.constants.ol_i_id),
+        ] {
+            statements.push(format!(
+                "INSERT INTO bmsql_config (cfg_name, cfg_value) VALUES ('{name}', '{value}')"
+            ));
+        }
+        statements
+    }
+
+    fn units(&self) -> usize {
+        1 + Table::PER_WAREHOUSE.len() * self.warehouses as usize
+    }
+
+    fn copy_statement(&self, unit: usize) -> String {
+        self.unit(unit).0.copy_statement().to_string()
+    }
+
+    fn rows_expected(&self, unit: usize) -> u64 {
+        self.unit(unit).0.rows()
+    }
+
+    fn rows(&self, unit: usize) -> RowSource {
+        let (table, warehouse) = self.unit(unit);
+        row_source(table, self.seed, warehouse, self.constants)
+    }
+
+    fn phases(&self) -> Vec<Phase> {
+        let phase = |name, statements: &[&str]| Phase {
+            name,
+            statements: statements.iter().map(|statement| statement.to_string()).collect(),
+        };
+        let mut phases = vec![phase("keys", &schema::CREATE_KEYS)];
+        if self.foreign_keys {
+            phases.push(phase("foreign keys", &schema::CREATE_FOREIGN_KEYS));
+        }
+        phases
+    }
+
+    fn finish(&self) -> Vec<String> {
+        vec!["INSERT INTO bmsql_config (cfg_name, cfg_value) VALUES ('loaded', '1')".to_string()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_every_table_of_every_warehouse() {
+        let database = Database {
+            warehouses: 3,
+            seed: 1,
+            foreign_keys: true,
+            constants: NurandConstants::for_load(&mut Prng::new(1)),
+        };
+        let rows: u64 = (0..database.units())
+            .map(|unit| database.rows_expected(unit))
+            .sum();
+        let each: u64 = Table::PER_WAREHOUSE.iter().map(|table| table.rows()).sum();
+        assert_eq!(rows, Table::Item.rows() + 3 * each);
+        assert!(database.rows_expected(0) == Table::Item.rows());
+    }
 }

@@ -39,7 +39,7 @@ use serde::Serialize;
 use self::delivery_results::DeliveryResults;
 use self::input::Source;
 use self::input_audit::{InputAudit, Verdict};
-use self::ledger::LedgerWriter;
+use self::ledger::{Ledger, LedgerVerdict, LedgerWriter};
 use self::load::{LoadPlan, LoadReport, LoadedDatabase};
 use self::mix::{KIND_NAMES, KINDS, Mix, MixMode};
 use self::random::NurandConstants;
@@ -50,9 +50,11 @@ use self::transactions::new_order::OrderProgress;
 use crate::driver::{Admin, FiberLoop, StatementSet, Target};
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::cpu::ProcessTree;
+use crate::measure::faults::{Faults, Recoveries};
 use crate::measure::readback;
 use crate::measure::run::{self, SeriesPoint};
 use crate::measure::{RunOutcome, RunPlan, ThreadContext, Timeline};
+pub use crate::workload::loader::LoadMode;
 use crate::workload::pool::Pool;
 
 /// Stands in every report.
@@ -96,19 +98,6 @@ impl Isolation {
             Isolation::Serializable => "serializable",
         }
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LoadMode {
-    /// Load unless the server has a complete database of this size.
-    Auto,
-    /// Drop and load.
-    Always,
-    /// Use what is there, of whatever size.
-    Never,
-    /// Drop, load, check, and stop.
-    Only,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
@@ -189,6 +178,8 @@ pub struct Experiment {
     pub audit: Vec<Verdict>,
     pub warnings: Vec<String>,
     pub conditions: Vec<consistency::ConditionVerdict>,
+    /// The ledger beside the database, where the server was hurt during the run.
+    pub kept: Option<LedgerVerdict>,
     /// Memory of the server's processes after load and after the run.
     pub memory_after_load_bytes: Option<u64>,
     pub memory_after_run_bytes: Option<u64>,
@@ -233,7 +224,13 @@ impl Experiment {
             .outcome
             .as_ref()
             .is_none_or(|outcome| !outcome.totals.kinds[0].latency.is_empty());
+        let recoveries = self
+            .outcome
+            .as_ref()
+            .and_then(|outcome| outcome.recoveries.as_ref());
         ran && in_time
+            && recoveries.is_none_or(Recoveries::all_answered)
+            && self.kept.as_ref().is_none_or(LedgerVerdict::pass)
             && self.conditions.iter().all(|verdict| verdict.pass)
             && self.audit.iter().all(Verdict::holds)
     }
@@ -255,6 +252,17 @@ pub fn experiment(
     server: Option<ProcessTree>,
     observer: &mut dyn Observer,
 ) -> Result<Experiment, String> {
+    experiment_with(settings, target, server, observer, None)
+}
+
+/// The same, while the server suffers.
+pub fn experiment_with(
+    settings: Settings,
+    target: &Target,
+    server: Option<ProcessTree>,
+    observer: &mut dyn Observer,
+    faults: Option<Faults<'_>>,
+) -> Result<Experiment, String> {
     let fail = |what: &str, error: crate::driver::DriverError| format!("{what}: {error}");
     let mut admin =
         Admin::connect(target).map_err(|error| fail(&format!("cannot connect to {target}"), error))?;
@@ -269,6 +277,7 @@ pub fn experiment(
         audit: Vec::new(),
         warnings: Vec::new(),
         conditions: Vec::new(),
+        kept: None,
         memory_after_load_bytes: None,
         memory_after_run_bytes: None,
         settings,
@@ -278,7 +287,9 @@ pub fn experiment(
         load::inspect(&mut admin).map_err(|error| fail("cannot look for a loaded database", error))?;
     let wanted = match settings.load {
         LoadMode::Always | LoadMode::Only => true,
-        LoadMode::Auto => loaded.is_none_or(|loaded| loaded.warehouses != settings.warehouses),
+        LoadMode::Auto | LoadMode::Resume => {
+            loaded.is_none_or(|loaded| loaded.warehouses != settings.warehouses)
+        }
         LoadMode::Never => false,
     };
     if wanted {
@@ -293,6 +304,7 @@ pub fn experiment(
             seed: settings.seed,
             foreign_keys: settings.foreign_keys,
             progress: observer.interactive(),
+            resume: settings.load == LoadMode::Resume,
         };
         experiment.load = Some(load::load(&plan).map_err(|error| fail("loading failed", error))?);
         loaded = load::inspect(&mut admin).map_err(|error| fail("cannot read the loaded database", error))?;
@@ -300,9 +312,24 @@ pub fn experiment(
     let loaded = loaded.ok_or("the server has no complete database; run with --load auto")?;
     experiment.warehouses = loaded.warehouses;
     experiment.memory_after_load_bytes = server.map(|tree| tree.memory_bytes());
+    let hurt = faults.is_some();
     if experiment.settings.load != LoadMode::Only {
-        run_measured(&mut experiment, target, server, &loaded, &mut admin, observer)?;
+        run_measured(
+            &mut experiment,
+            target,
+            server,
+            &loaded,
+            &mut admin,
+            observer,
+            faults,
+        )?;
         experiment.memory_after_run_bytes = server.map(|tree| tree.memory_bytes());
+    }
+    if let (true, Some(path)) = (hurt, &experiment.settings.ledger) {
+        observer.phase("comparing the ledger with the database");
+        let ledger = Ledger::read(path)?;
+        let kept = Admin::connect(target).and_then(|mut admin| ledger::verify(&ledger, &mut admin));
+        experiment.kept = Some(kept.map_err(|error| fail("cannot read the orders", error))?);
     }
     if experiment.settings.check {
         observer.phase("checking the twelve consistency conditions");
@@ -321,6 +348,7 @@ fn run_measured(
     loaded: &LoadedDatabase,
     admin: &mut Admin,
     observer: &mut dyn Observer,
+    faults: Option<Faults<'_>>,
 ) -> Result<(), String> {
     let settings = &experiment.settings;
     let ledger = open_ledger(settings, admin)?;
@@ -378,6 +406,7 @@ fn run_measured(
         kinds: KIND_NAMES,
         server,
         open_loop: settings.open_loop,
+        faults,
         watch: &mut watch,
     };
     let outcome = run::execute(plan, |context, fibers| crew.populate(context, fibers))?;

@@ -10,6 +10,7 @@ use mote_common::prng::Prng;
 
 use super::random::{LastName, NurandConstants, nurand, put_data, put_digits, put_letters};
 use super::schema::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS};
+use crate::workload::loader::{self, RowSource};
 
 /// The time stamp of everything loaded: a constant, for the same reason as the seed.
 const LOADED_AT: &str = "2026-01-01 00:00:00";
@@ -95,9 +96,6 @@ impl Table {
     }
 }
 
-/// A unit of loading. Each call appends one or more rows and returns their number; 0 means that the unit is complete.
-pub type RowSource = Box<dyn FnMut(&mut Vec<u8>) -> u64>;
-
 pub fn row_source(table: Table, seed: u64, warehouse: i32, constants: NurandConstants) -> RowSource {
     let mut prng = table.generator(seed, warehouse);
     let w = warehouse;
@@ -143,15 +141,7 @@ pub fn row_source(table: Table, seed: u64, warehouse: i32, constants: NurandCons
 
 /// Calls `put` with 1..=count.
 fn counted(count: i32, mut put: impl FnMut(&mut Vec<u8>, i32) + 'static) -> RowSource {
-    let mut number = 0;
-    Box::new(move |out| {
-        if number == count {
-            return 0;
-        }
-        number += 1;
-        put(out, number);
-        1
-    })
+    loader::counted(count as u64, move |out, number| put(out, number as i32))
 }
 
 fn district_and_number(n: i32) -> (i32, i32) {

@@ -1,27 +1,11 @@
 //! The SQL of the five transactions: the statements that BenchmarkSQL's generic application sends, over its schema,
 //! with the parameter types and result formats its JDBC driver uses once a statement is prepared on the server.
 
-use std::borrow::Cow;
-
-use crate::driver::{Definition, Format, Param, StatementId, StatementSet};
+use crate::driver::{Format, Param};
+use crate::workload::statements::statements;
 
 use Format::{Binary as B, Text as T};
 use Param::{Float, Int, Text, Timestamp};
-
-/// Declares statements once: a constant id for code and a definition for the set, in the same order.
-macro_rules! statements {
-    ($($name:ident ($($param:expr),*) -> [$($result:expr),*] $sql:expr;)*) => {
-        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-        #[repr(u8)]
-        enum Number { $($name),* }
-        $(pub const $name: StatementId = StatementId(Number::$name as u8);)*
-
-        /// All statements, for the sessions of a run.
-        pub fn statement_set() -> StatementSet {
-            StatementSet::new(vec![$(Definition { sql: Cow::Borrowed($sql), params: Cow::Borrowed(&[$($param),*]), results: &[$($result),*] }),*])
-        }
-    };
-}
 
 statements! {
     BEGIN() -> [] "BEGIN";

@@ -30,7 +30,7 @@ use crate::measure::{Sample, ThreadContext};
 use crate::workload::pool::Pool;
 
 /// How long a terminal waits before it connects again.
-const RECONNECT_PAUSE_NS: u64 = 200_000_000;
+const RECONNECT_PAUSE_NS: u64 = 50_000_000;
 /// How often an idle delivery worker looks at its queue.
 const DELIVERY_POLL_NS: u64 = 20_000_000;
 
@@ -94,7 +94,9 @@ impl Runner {
                         retries,
                         traffic,
                     };
-                    return self.context.collector.borrow_mut().success(sample, measured);
+                    let mut collector = self.context.collector.borrow_mut();
+                    collector.beat(now);
+                    return collector.success(sample, measured);
                 }
                 Err(error) => error,
             };

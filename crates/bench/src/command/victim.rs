@@ -1,0 +1,166 @@
+//! Whom `--faults` hurts: the experiment's own server, or a local one that `--restart-with` starts again.
+
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::Subject;
+use super::args::FaultArgs;
+use crate::driver::Target;
+use crate::measure::cpu::{self, ProcessTree};
+use crate::measure::faults::{Faults, Victim};
+use crate::server::RunningServer;
+
+/// Takes the server out of the subject for as long as it may be hurt; [`Patient::back`] returns it.
+pub struct Patient {
+    who: Who,
+}
+
+enum Who {
+    Own(Box<dyn RunningServer>),
+    Other(Other),
+}
+
+impl Patient {
+    /// `None` where nothing shall be done.
+    pub fn of(args: &FaultArgs, subject: &mut Subject, duration_s: f64) -> Result<Option<Patient>, String> {
+        let Some(schedule) = &args.faults else {
+            return match &args.restart_with {
+                Some(_) => Err("--restart-with is for --faults".into()),
+                None => Ok(None),
+            };
+        };
+        if schedule.ends_s() >= duration_s {
+            return Err(format!(
+                "the faults end at {} s, and the measured window at {duration_s} s: recovery would not show",
+                schedule.ends_s()
+            ));
+        }
+        let who = match (subject.own.take(), &args.restart_with) {
+            (Some(own), None) => Who::Own(own),
+            (Some(_), Some(_)) => {
+                return Err("--restart-with is for --target; the experiment's own server needs none".into());
+            }
+            (None, None) if schedule.restarts() => {
+                return Err("a server named by --target is started again by --restart-with COMMAND".into());
+            }
+            (None, restart) => Who::Other(Other::new(subject, restart.clone())?),
+        };
+        Ok(Some(Patient { who }))
+    }
+
+    pub fn faults<'a>(&'a mut self, args: &'a FaultArgs) -> Option<Faults<'a>> {
+        let schedule = args.faults.as_ref()?;
+        let victim: &mut dyn Victim = match &mut self.who {
+            Who::Own(own) => own,
+            Who::Other(other) => other,
+        };
+        Some(Faults { schedule, victim })
+    }
+
+    /// Gives the server back, whose processes may be others now.
+    pub fn back(self, subject: &mut Subject) {
+        match self.who {
+            Who::Own(own) => {
+                subject.processes = ProcessTree::new(own.pid());
+                subject.own = Some(own);
+            }
+            Who::Other(other) => subject.processes = other.tree().ok(),
+        }
+    }
+}
+
+fn signal(pid: u32, signal: Signal) -> Result<(), String> {
+    let named = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let named = named.ok_or_else(|| format!("{pid} is no process"))?;
+    kill_process(named, signal).map_err(|error| format!("cannot signal process {pid}: {error}"))
+}
+
+impl Victim for Box<dyn RunningServer> {
+    fn kill(&mut self) -> Result<(), String> {
+        self.crash()
+    }
+
+    fn start(&mut self) -> Result<(), String> {
+        self.start_again()
+    }
+
+    fn suspend(&mut self) -> Result<(), String> {
+        signal(self.pid(), Signal::STOP)
+    }
+
+    fn resume(&mut self) -> Result<(), String> {
+        signal(self.pid(), Signal::CONT)
+    }
+}
+
+/// A local server that somebody else has started.
+struct Other {
+    target: Target,
+    /// A shell's command that starts it and returns when it runs; there where a schedule has a start.
+    restart: Option<String>,
+}
+
+impl Other {
+    fn new(subject: &Subject, restart: Option<String>) -> Result<Other, String> {
+        let other = Other {
+            target: subject.target.clone(),
+            restart,
+        };
+        other.tree()?;
+        Ok(other)
+    }
+
+    /// Its processes now: after a restart they are others.
+    fn tree(&self) -> Result<ProcessTree, String> {
+        let root = match self.target.is_local() {
+            true => cpu::listener_of(self.target.port),
+            false => None,
+        };
+        root.and_then(ProcessTree::new).ok_or_else(|| {
+            format!(
+                "--faults needs the processes of {}, and this user finds none on this machine",
+                self.target
+            )
+        })
+    }
+
+    fn signal_all(&self, which: Signal) -> Result<(), String> {
+        let pids = self.tree()?.pids();
+        let (root, children) = pids.split_first().ok_or("the server has no processes")?;
+        signal(*root, which)?;
+        for pid in children {
+            // A session may have ended meanwhile.
+            let _ = signal(*pid, which);
+        }
+        Ok(())
+    }
+}
+
+impl Victim for Other {
+    fn kill(&mut self) -> Result<(), String> {
+        self.signal_all(Signal::KILL)
+    }
+
+    fn start(&mut self) -> Result<(), String> {
+        let restart = self.restart.as_deref().unwrap_or("false");
+        let ran = Command::new("sh")
+            .args(["-c", restart])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status();
+        let status = ran.map_err(|error| format!("\"{restart}\": {error}"))?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(format!("\"{restart}\" ended with {status}")),
+        }
+    }
+
+    fn suspend(&mut self) -> Result<(), String> {
+        self.signal_all(Signal::STOP)
+    }
+
+    fn resume(&mut self) -> Result<(), String> {
+        self.signal_all(Signal::CONT)
+    }
+}
