@@ -161,6 +161,7 @@ fn add_key(
             let mut parts = vec![table.name.as_str()];
             if !primary {
                 parts.extend(columns);
+                parts.extend(key.include.iter().map(|name| &**name));
             }
             schema::choose_name(
                 schema_oid,

@@ -93,7 +93,7 @@ pub(super) fn run(
             name.to_string()
         }
         None => {
-            let parts = name_parts(&over.keys, &table);
+            let parts = name_parts(&over.keys, &include, &table);
             schema::choose_name(schema_oid, &parts, "idx", |_| false, context)
         }
     };
@@ -138,9 +138,17 @@ fn refuse_unsupported(create: &CreateIndex) -> SqlResult<()> {
 }
 
 /// What PostgreSQL names an index after: its table and its columns.
-pub(super) fn name_parts<'t>(keys: &'t [StoredIndexKey], table: &'t StoredRelation) -> Vec<&'t str> {
+pub(super) fn name_parts<'t>(
+    keys: &'t [StoredIndexKey],
+    include: &[u16],
+    table: &'t StoredRelation,
+) -> Vec<&'t str> {
+    let included = include
+        .iter()
+        .map(|&column| table.columns[column as usize].name.as_str());
     std::iter::once(table.name.as_str())
         .chain(keys.iter().map(|key| index_keys::name_of(key, table)))
+        .chain(included)
         .collect()
 }
 

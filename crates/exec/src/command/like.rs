@@ -133,11 +133,11 @@ pub(super) fn add_indexes(
             .include
             .iter()
             .map(|&column| moved(column).ok_or_else(missing))
-            .collect::<SqlResult<_>>()?;
+            .collect::<SqlResult<Vec<u16>>>()?;
         let constraint = source.constraints.iter().find(|constraint| {
             matches!(constraint.kind, StoredConstraintKind::PrimaryKey { index: own } | StoredConstraintKind::Unique { index: own } if own == index.oid)
         });
-        let mut parts = create_index::name_parts(&over.keys, &table);
+        let mut parts = create_index::name_parts(&over.keys, &include, &table);
         let suffix = match (index.primary, constraint.is_some()) {
             (true, _) => "pkey",
             (false, true) => "key",

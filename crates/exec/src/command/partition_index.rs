@@ -258,7 +258,7 @@ fn names(
         (false, true) => "key",
         (false, false) => "idx",
     };
-    let mut parts = create_index::name_parts(&mapped.over.keys, table);
+    let mut parts = create_index::name_parts(&mapped.over.keys, &mapped.include, table);
     if wanted.primary {
         parts.truncate(1);
     }

@@ -130,10 +130,10 @@ fn numeric_lcm(a: &Numeric, b: &Numeric) -> SqlResult<Datum> {
     if !a.is_finite() || !b.is_finite() {
         return Ok(Datum::Numeric(Numeric::NAN));
     }
+    let scale = a.scale().max(b.scale()).unwrap_or(0);
     if a.is_zero() || b.is_zero() {
-        let scale = a.scale().max(b.scale()).unwrap_or(0);
         return Ok(Datum::Numeric(Numeric::ZERO.round(scale)));
     }
     let gcd = a.gcd(b)?;
-    Ok(Datum::Numeric(a.div_trunc(&gcd)?.mul(b)?.abs()))
+    Ok(Datum::Numeric(a.div_trunc(&gcd)?.mul(b)?.abs().round(scale)))
 }

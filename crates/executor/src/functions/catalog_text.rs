@@ -34,7 +34,7 @@ pub fn body(name: &str) -> Option<Body> {
         "format_type" => Body::Pure(|a| {
             Ok(match (&a[0], &a[1]) {
                 (Datum::Null, _) => Datum::Null,
-                (ty, Datum::Null) => Datum::from(format_type(Oid(oid_value(ty)), -1)),
+                (ty, Datum::Null) => Datum::from(format_type(Oid(oid_value(ty)), -2)),
                 (ty, typmod) => Datum::from(format_type(Oid(oid_value(ty)), int4(typmod))),
             })
         }),

@@ -47,8 +47,16 @@ fn session(name: &str) -> Option<Body> {
             let implicit = boolean(&a[0]);
             let catalog = &runtime.session().catalog;
             let listed = catalog.search_path.iter().any(|schema| schema == "pg_catalog");
+            let temporary = catalog
+                .search_path
+                .iter()
+                .any(|schema| schema.starts_with("pg_temp"));
             let path = catalog.search_path().into_iter().filter(|schema| {
-                (implicit || listed || schema != "pg_catalog") && catalog.schema_exists(schema)
+                let named = match schema.as_str() {
+                    "pg_catalog" => listed,
+                    schema => temporary || !schema.starts_with("pg_temp"),
+                };
+                (implicit || named) && catalog.schema_exists(schema)
             });
             Ok(Datum::array(oid::NAME, path.map(Datum::from).collect()))
         }),

@@ -15,6 +15,7 @@ const TYPE: Oid = Oid(1247);
 const LANGUAGE: Oid = Oid(2612);
 const ACCESS_METHOD: Oid = Oid(2601);
 const TRIGGER: Oid = Oid(2620);
+const CONSTRAINT: Oid = Oid(2606);
 
 /// Comments on built-in objects that clients show.
 const BUILTIN: &[(Oid, Oid, &str)] = &[
@@ -82,6 +83,18 @@ fn comments<'f>(facts: &'f Facts<'_>) -> Vec<Comment<'f>> {
                 text,
             });
         }
+        let indexes = known.stored.indexes.iter();
+        let indexes = indexes.map(|index| (CLASS, index.oid, &index.comment));
+        let constraints = known.stored.constraints.iter();
+        let constraints = constraints.map(|constraint| (CONSTRAINT, constraint.oid, &constraint.comment));
+        comments.extend(indexes.chain(constraints).filter_map(|(class, oid, text)| {
+            Some(Comment {
+                class,
+                object: Oid(oid),
+                column: 0,
+                text: text.as_deref()?,
+            })
+        }));
         for trigger in &known.relation.triggers {
             if let Some(text) = &trigger.comment {
                 comments.push(Comment {

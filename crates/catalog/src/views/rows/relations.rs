@@ -73,7 +73,11 @@ impl Class<'_> {
             false,
             false,
             true,
-            if is_table || self.kind == 'p' { 'd' } else { 'n' },
+            if (is_table || self.kind == 'p') && self.oid >= Oid::FIRST_USER {
+                'd'
+            } else {
+                'n'
+            },
             self.partition.is_some(),
             Oid::INVALID,
             xid(if is_table { 3 } else { 0 }),
