@@ -10,6 +10,7 @@ use mote_engine::recovery::Progress;
 use mote_engine::{Engine, EngineConfig, OpenError, RevocationListener};
 
 use crate::backups::Backups;
+use crate::cluster::Cluster;
 use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, prepared, rows};
@@ -72,6 +73,7 @@ pub struct Database {
     backups: Backups,
     exported_snapshots: ExportedSnapshots,
     notifications: Notifications,
+    cluster: Cluster,
     /// When it was opened, microseconds since 2000-01-01 UTC.
     started_us: i64,
     /// Tells databases opened by one process apart, whatever they are called.
@@ -118,7 +120,8 @@ impl Database {
         let engine =
             Engine::open_with_progress(env, config, expressions, progress).map_err(DatabaseError::Engine)?;
         let mut objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
-        if objects.is_empty() {
+        // A node that follows gets its first objects, like all others, from the log.
+        if objects.is_empty() && !engine.log().is_following() {
             rows::write_first(&engine, &first_objects(names)).map_err(DatabaseError::Catalog)?;
             objects = rows::read_all(&engine).map_err(DatabaseError::Catalog)?;
         }
@@ -134,6 +137,7 @@ impl Database {
             backups: Backups::default(),
             exported_snapshots: ExportedSnapshots::default(),
             notifications: Notifications::default(),
+            cluster: Cluster::default(),
             started_us,
             // Relaxed: only that it is another number matters.
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed),
@@ -170,6 +174,16 @@ impl Database {
 
     pub fn backups(&self) -> &Backups {
         &self.backups
+    }
+
+    /// Other nodes, as sessions may know of them.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Is its log another node's? Then all sessions are read only.
+    pub fn is_following(&self) -> bool {
+        self.engine.log().is_following()
     }
 
     pub fn notifications(&self) -> &Notifications {

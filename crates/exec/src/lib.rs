@@ -14,7 +14,8 @@
 //!  9. `catalog_store`: objects of users as rows of the engine, and the view that the binder reads; `catalog_change`: what
 //!     a statement puts into it.
 //! 10. `views`: pg_catalog and its kin as tables made by code; `server_files`: files, on threads of their own.
-//! 11. `embedded`: a session in process, for Rust programs and tests.
+//! 11. `cluster`: what sessions may know of other nodes.
+//! 12. `embedded`: a session in process, for Rust programs and tests.
 //!
 //! Promises: runs to completion on the calling thread; whoever hosts the session decides how to wait (`host::Host`);
 //! every failure is an `SqlError` with PostgreSQL's SQLSTATE. Leaves out: sockets, message framing, authentication
@@ -49,6 +50,7 @@ mod name_text;
 mod system_schemas;
 mod prepared_note;
 mod backups;
+pub mod cluster;
 mod routine_text;
 mod catalog_change;
 mod command;

@@ -3,7 +3,8 @@
 //! Read in this order: `stored` (what a row holds), `catalog` (one immutable state of everything; `partitions` for its part of a
 //! description), `revision` (which state of an object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
-//! own changes), `prepared` (the changes of a transaction that has no session any more).
+//! own changes), `prepared` (the changes of a transaction that has no session any more), `followed`
+//! (those of another node).
 //!
 //! Promises: DDL is as transactional as data, since an object *is* a row of the engine's table 2, written, logged,
 //! rolled back and recovered like any other; a reader sees a catalog before or after a transaction, never between.
@@ -11,6 +12,7 @@
 //! tables and indexes, which the engine keeps in its table 1 within the same transaction.
 
 mod catalog;
+mod followed;
 mod routine;
 pub(crate) mod partitions;
 pub(crate) mod prepared;
@@ -25,6 +27,7 @@ mod triggers;
 mod types;
 pub mod stored;
 
+pub use followed::ReplayedCatalog;
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
 pub use revision::Revision;
 pub use session::SessionCatalog;

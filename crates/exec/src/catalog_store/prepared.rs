@@ -29,7 +29,16 @@ pub(crate) fn begin_publication<'a>(
     engine: &Engine,
     undecided: &Undecided<'_>,
 ) -> SqlResult<Option<PreparedChanges<'a>>> {
-    let changes = changes(engine, undecided.writes_to(SQL_CATALOG_TABLE))?;
+    begin_changes(store, engine, undecided.writes_to(SQL_CATALOG_TABLE))
+}
+
+/// The same for a transaction that wrote these rows of the catalog and is about to commit.
+pub(super) fn begin_changes<'a>(
+    store: &'a CatalogStore,
+    engine: &Engine,
+    writes: Vec<PreparedWrite>,
+) -> SqlResult<Option<PreparedChanges<'a>>> {
+    let changes = changes(engine, writes)?;
     if changes.is_empty() {
         return Ok(None);
     }

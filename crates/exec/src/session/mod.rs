@@ -138,6 +138,9 @@ impl Session {
         settings.set_fact("is_superuser", if role.object.superuser { "on" } else { "off" });
         let prepared_max = database.engine().prepared_max().to_string();
         settings.set_fact("max_prepared_transactions", &prepared_max);
+        if database.is_following() {
+            settings.set_fact("in_hot_standby", "on");
+        }
         let own_settings = role.object.settings.iter();
         let mut warnings = Vec::new();
         for (name, value) in own_settings.filter(|(name, _)| !crate::settings::is_identity(name)) {

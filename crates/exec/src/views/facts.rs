@@ -11,6 +11,7 @@ use mote_types::{ColumnType, FormatSettings};
 use crate::activity::Activity;
 use crate::catalog_store::stored::{StoredKind, StoredRelation, StoredRole, StoredSchema};
 use crate::catalog_store::{Catalog, TypeEntry};
+use crate::cluster::Cluster;
 use crate::session::SessionState;
 use crate::system_schemas::{CATALOG_SCHEMA, INFORMATION_SCHEMA};
 
@@ -18,6 +19,8 @@ pub struct Facts<'a> {
     pub catalog: Arc<Catalog>,
     pub session: &'a SessionState,
     pub engine: &'a Engine,
+    /// Other nodes; `None` where nobody asks for them.
+    pub cluster: Option<&'a Cluster>,
     /// The sessions that the host registered.
     pub sessions: Vec<(u32, Arc<Activity>)>,
 }
@@ -42,6 +45,7 @@ impl<'a> Facts<'a> {
             catalog: session.catalog.current(),
             session,
             engine,
+            cluster: None,
             sessions: Vec::new(),
         }
     }

@@ -64,6 +64,7 @@ impl Tables {
             Some(make) => {
                 let facts = Facts {
                     sessions: context.database.sessions().list(),
+                    cluster: Some(context.database.cluster()),
                     ..Facts::new(context.session, context.database.engine())
                 };
                 if entry.relation.schema_oid != INFORMATION_SCHEMA {
