@@ -10,10 +10,10 @@ use mote_engine::recovery::Progress;
 use mote_engine::{Engine, EngineConfig, OpenError, RevocationListener};
 
 use crate::backups::Backups;
-use crate::cluster::Cluster;
 use crate::catalog_store::Revision;
 use crate::catalog_store::stored::{StoredDatabase, StoredObject, StoredRole, StoredSchema};
 use crate::catalog_store::{CatalogStore, prepared, rows};
+use crate::cluster::Cluster;
 use crate::directory::SessionDirectory;
 use crate::exported_snapshots::ExportedSnapshots;
 use crate::notifications::Notifications;
@@ -205,6 +205,13 @@ impl Database {
         let catalog = self.catalog.committed();
         let role = &catalog.role_by_name(user)?.object;
         role.password.clone()
+    }
+
+    /// The name of one of the databases.
+    pub fn any_database_name(&self) -> String {
+        let catalog = self.catalog.committed();
+        let first = catalog.databases.values().next();
+        first.map_or_else(String::new, |database| database.object.name.clone())
     }
 
     /// A session ended: what it held beyond its transaction is given back. `known` is what it knows of commits.

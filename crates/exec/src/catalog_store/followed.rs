@@ -18,8 +18,7 @@ impl FollowedCatalog for ReplayedCatalog {
         let (store, engine) = (self.0.catalog(), self.0.engine());
         let changes =
             prepared::begin_changes(store, engine, writes).map_err(|error| error.message().to_string())?;
-        Ok(changes.map(|changes| -> Published<'a> {
-            Box::new(move |ts| changes.publish(Some(ts), store, engine))
-        }))
+        Ok(changes
+            .map(|changes| -> Published<'a> { Box::new(move |ts| changes.publish(Some(ts), store, engine)) }))
     }
 }

@@ -27,8 +27,8 @@ mod triggers;
 mod types;
 pub mod stored;
 
-pub use followed::ReplayedCatalog;
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
+pub use followed::ReplayedCatalog;
 pub use revision::Revision;
 pub use session::SessionCatalog;
 pub use store::CatalogStore;

@@ -448,11 +448,10 @@ pub(super) fn refuse_in_recovery(database: &Database) -> SqlResult<()> {
     if !database.is_following() {
         return Ok(());
     }
-    Err(SqlError::new(
-        state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-        "recovery is in progress",
+    Err(
+        SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "recovery is in progress")
+            .hint("WAL control functions cannot be executed during recovery."),
     )
-    .hint("WAL control functions cannot be executed during recovery."))
 }
 
 /// The node becomes a primary. Its sessions end with that, the caller's too, so there is nothing to wait for.
@@ -506,7 +505,10 @@ fn storage(name: &str) -> Option<Body> {
         "pg_last_wal_receive_lsn" => Body::Runtime(|runtime, _, _| {
             let database = runtime.database();
             let received = database.cluster().flushed();
-            Ok(on_follower(database, received.max(database.engine().horizons().stable)))
+            Ok(on_follower(
+                database,
+                received.max(database.engine().horizons().stable),
+            ))
         }),
         "pg_last_wal_replay_lsn" => Body::Runtime(|runtime, _, _| {
             let database = runtime.database();

@@ -101,6 +101,13 @@ pub struct Session {
 }
 
 impl Session {
+    /// Has the session's role the attribute REPLICATION?
+    pub fn may_replicate(&self) -> bool {
+        let catalog = self.database.catalog().committed();
+        let role = catalog.role_by_name(&self.state.catalog.user);
+        role.is_some_and(|role| role.object.superuser || role.object.replication)
+    }
+
     /// Opens a session for a role and a database that must exist.
     pub fn new(database: &Arc<Database>, identity: SessionIdentity) -> SqlResult<Session> {
         let mut catalog = SessionCatalog::new(

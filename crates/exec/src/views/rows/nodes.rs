@@ -27,7 +27,11 @@ pub fn followers(facts: &Facts<'_>) -> SqlResult<Vec<Vec<Datum>>> {
             i32::from(follower.client.port()),
             NULL,
             NULL,
-            if follower.streaming { "streaming" } else { "catchup" },
+            if follower.streaming {
+                "streaming"
+            } else {
+                "catchup"
+            },
             lsn(follower.sent),
             lsn(follower.received),
             lsn(follower.flushed),
