@@ -5,7 +5,7 @@
 //!     command answers.
 //!  2. `database`: the engine and the catalog that all sessions share; `directory`, `activity`, `signals`: who is
 //!     connected, what he does, what others ask of him; `notifications`, `backups`, `exported_snapshots`: what one session
-//!     leaves for others.
+//!     leaves for others; `cluster`: what sessions may know of other nodes.
 //!  3. `catalog_store`: objects of users as rows of the engine, and the view of them that a session's binder reads;
 //!     `system_schemas`: those that are built in; `name_text` and `routine_text`: names and signatures as texts.
 //!  4. `privileges`: what a role may do; `password`: how it proves who it is.
@@ -21,6 +21,7 @@
 pub mod activity;
 pub mod backups;
 pub mod catalog_store;
+pub mod cluster;
 pub mod database;
 pub mod directory;
 pub mod exported_snapshots;

@@ -139,6 +139,15 @@ fn read_conflict(when: &str) -> SqlError {
     .hint("The transaction might succeed if retried.")
 }
 
+/// What a node that follows refuses whatever the transaction.
+#[cold]
+pub fn recovery_error(command: &str) -> SqlError {
+    SqlError::new(
+        state::READ_ONLY_SQL_TRANSACTION,
+        format!("cannot execute {command} during recovery"),
+    )
+}
+
 #[cold]
 pub fn read_only_error(command: &str) -> SqlError {
     SqlError::new(
@@ -204,6 +213,10 @@ pub fn log_unavailable(reason: LogUnavailable) -> SqlError {
         LogUnavailable::Stopped => {
             SqlError::new(state::ADMIN_SHUTDOWN, "the database system is shutting down")
         }
+        LogUnavailable::Following => SqlError::new(
+            state::READ_ONLY_SQL_TRANSACTION,
+            "cannot write to the log during recovery",
+        ),
         LogUnavailable::TooLarge => SqlError::new(
             state::PROGRAM_LIMIT_EXCEEDED,
             "the transaction's changes are too large for the log",
