@@ -32,38 +32,16 @@ impl StoredObject {
     }
 
     pub fn oid(&self) -> Oid {
-        Oid(match self {
-            StoredObject::Database(o) => o.oid,
-            StoredObject::Schema(o) => o.oid,
-            StoredObject::Role(o) => o.oid,
-            StoredObject::Relation(o) => o.oid,
-            StoredObject::Routine(o) => o.oid,
-            StoredObject::Type(o) => o.oid,
-        })
+        self.object().oid()
     }
 
     pub fn revision(&self) -> Revision {
-        match self {
-            StoredObject::Database(o) => o.revision,
-            StoredObject::Schema(o) => o.revision,
-            StoredObject::Role(o) => o.revision,
-            StoredObject::Relation(o) => o.revision,
-            StoredObject::Routine(o) => o.revision,
-            StoredObject::Type(o) => o.revision,
-        }
+        self.object().revision()
     }
 
     /// It is a state of its own from here on.
     pub fn renew(&mut self) {
-        let revision = match self {
-            StoredObject::Database(o) => &mut o.revision,
-            StoredObject::Schema(o) => &mut o.revision,
-            StoredObject::Role(o) => &mut o.revision,
-            StoredObject::Relation(o) => &mut o.revision,
-            StoredObject::Routine(o) => &mut o.revision,
-            StoredObject::Type(o) => &mut o.revision,
-        };
-        *revision = Revision::default();
+        self.object_mut().renew();
     }
 }
 

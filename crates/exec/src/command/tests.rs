@@ -1,6 +1,9 @@
 //! Definitions against PostgreSQL 15: each script in `tests/` ran through psql (verbose messages, unaligned rows without
 //! headers; lines about source places left out), and what it printed is what a session here must say.
 
+#[cfg(debug_assertions)]
+mod visits;
+
 use mote_types::FormatSettings;
 use mote_types::format::output_to_string;
 
