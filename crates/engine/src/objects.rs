@@ -163,8 +163,11 @@ impl Objects {
     /// The table is out of reach from now on and freed when nobody can point at it.
     pub(crate) fn remove_table(&self, id: TableId, tail: Lsn) {
         if let Some(table) = self.tables.write().remove(&id) {
-            let ids: Vec<IndexId> = table.indexes().iter().map(|index| index.id).collect();
-            self.indexes.write().retain(|index, _| !ids.contains(index));
+            let mut owners = self.indexes.write();
+            for index in table.indexes() {
+                owners.remove(&index.id);
+            }
+            drop(owners);
             self.dropped.lock().push((tail, table));
         }
         self.rows.lock().remove(&ObjectKey::Table(id));
@@ -235,7 +238,8 @@ impl Objects {
                 "an index has expression columns but no expressions",
             ));
         }
-        Ok(KeyProgram::new(definition.columns.clone(), expressions))
+        let program = KeyProgram::new(definition.columns.clone(), expressions);
+        Ok(program.with_method(definition.method))
     }
 
     fn load_index(

@@ -1,33 +1,29 @@
 //! One state of the catalog: immutable once built, shared by `Arc`.
 //!
-//! A change makes a new state by cloning the maps (DDL is cold; entries are shared) and describing again what the
-//! change touched.
+//! A change makes a new state of a copy, which shares with the old one whatever the change does not touch (`maps`), and
+//! describes again what the change touched, which the objects themselves tell (`dependencies`). So a change costs what it
+//! touches, however many objects there are; docs/design/0026.
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use mote_common::{IndexId, Oid, RowId, SqlError, SqlResult, TableId};
+use mote_common::{Oid, RowId, SqlResult, TableId};
 use mote_engine::Engine;
-use mote_sql::catalog::{
-    Column, Constraint, ConstraintKind, ForeignKey, Identity, IndexDescription, IndexKey, IndexKeyTarget,
-    Inheritance, ReferentialAction, Relation, RelationKind,
-};
-use mote_sql::expr::Expr;
+use mote_sql::catalog::Relation;
 use mote_sql::routine::Routine;
-use mote_types::ColumnType;
 use mote_types::catalog::user::{UserType, number_of};
 
-use super::index_texts::{self, Builtins, Evaluation, folded, stored_text};
+use super::dependencies::Dependencies;
+use super::describe::{UNKNOWN_ROWS, bind_index_texts, describe_index, empty_description};
+use super::index_texts::Evaluation;
+use super::maps::{Map, Names, Pairs, seconds};
+use super::object::Object;
 use super::routine::describe_routine;
-
 use super::stored::{
-    StoredAction, StoredBound, StoredConstraintKind, StoredDatabase, StoredIndex, StoredInheritance,
-    StoredKind, StoredObject, StoredRelation, StoredRole, StoredRoutine, StoredSchema, StoredUserType,
+    StoredBound, StoredConstraint, StoredConstraintKind, StoredDatabase, StoredObject, StoredRelation,
+    StoredRole, StoredRoutine, StoredSchema, StoredUserType,
 };
 use super::types::describe_type;
-
-/// Rows that a table is assumed to have before anything is known: PostgreSQL's guess of ten pages.
-const UNKNOWN_ROWS: f64 = 1000.0;
+use super::visits::Visits;
 
 /// An object and the row of the engine's table 2 that holds it.
 #[derive(Clone)]
@@ -61,22 +57,30 @@ pub struct TypeEntry {
 pub struct Catalog {
     /// For the texts of indexes.
     evaluation: &'static dyn Evaluation,
-    pub databases: HashMap<Oid, Entry<StoredDatabase>>,
-    pub schemas: HashMap<Oid, Entry<StoredSchema>>,
-    pub roles: HashMap<Oid, Entry<StoredRole>>,
-    relations: HashMap<Oid, Arc<RelationEntry>>,
-    /// (schema, name) of relations *and* indexes: they share one name space.
-    names: HashMap<(Oid, String), Oid>,
-    /// Index oid -> oid of its table.
-    index_owners: HashMap<Oid, Oid>,
-    /// Parent -> its direct children.
-    children: HashMap<Oid, BTreeSet<Oid>>,
-    routines: HashMap<Oid, Arc<RoutineEntry>>,
-    /// Name -> functions and procedures of that name in any schema.
-    routine_names: HashMap<String, Vec<Oid>>,
-    types: HashMap<Oid, Arc<TypeEntry>>,
-    /// (schema, name) -> type.
-    type_names: HashMap<(Oid, String), Oid>,
+    pub databases: Map<Oid, Arc<Entry<StoredDatabase>>>,
+    pub schemas: Map<Oid, Arc<Entry<StoredSchema>>>,
+    pub roles: Map<Oid, Arc<Entry<StoredRole>>>,
+    relations: Map<Oid, Arc<RelationEntry>>,
+    routines: Map<Oid, Arc<RoutineEntry>>,
+    types: Map<Oid, Arc<TypeEntry>>,
+    /// Of databases and of roles, each in a name space of its own: INVALID.
+    database_names: Names,
+    role_names: Names,
+    /// In a database.
+    schema_names: Names,
+    /// In a schema. Relations *and* indexes: they share one name space.
+    names: Names,
+    type_names: Names,
+    /// Name -> functions and procedures of that name in any schema, ascending.
+    routine_names: Map<Arc<str>, Arc<[Oid]>>,
+    /// Index -> its table.
+    index_owners: Map<Oid, Oid>,
+    /// Constraint or trigger -> its relation.
+    part_owners: Map<Oid, Oid>,
+    /// (parent, direct child).
+    children: Pairs,
+    dependencies: Dependencies,
+    visits: Visits,
 }
 
 impl Catalog {
@@ -84,17 +88,23 @@ impl Catalog {
     pub fn new(evaluation: &'static dyn Evaluation) -> Catalog {
         Catalog {
             evaluation,
-            databases: HashMap::new(),
-            schemas: HashMap::new(),
-            roles: HashMap::new(),
-            relations: HashMap::new(),
-            names: HashMap::new(),
-            index_owners: HashMap::new(),
-            children: HashMap::new(),
-            routines: HashMap::new(),
-            routine_names: HashMap::new(),
-            types: HashMap::new(),
-            type_names: HashMap::new(),
+            databases: Map::default(),
+            schemas: Map::default(),
+            roles: Map::default(),
+            relations: Map::default(),
+            routines: Map::default(),
+            types: Map::default(),
+            database_names: Names::default(),
+            role_names: Names::default(),
+            schema_names: Names::default(),
+            names: Names::default(),
+            type_names: Names::default(),
+            routine_names: Map::default(),
+            index_owners: Map::default(),
+            part_owners: Map::default(),
+            children: Pairs::default(),
+            dependencies: Dependencies::default(),
+            visits: Visits::default(),
         }
     }
 
@@ -108,31 +118,37 @@ impl Catalog {
         self.relations.get(&oid)
     }
 
+    /// All of them, in no order: for what is about all relations. What is about the users of an object asks for those.
     pub fn relations(&self) -> impl Iterator<Item = &Arc<RelationEntry>> {
-        self.relations.values()
+        self.relations.values().inspect(|_| self.visits.count())
     }
 
     /// Oid of the relation or index of this name.
     pub fn name(&self, schema: Oid, name: &str) -> Option<Oid> {
-        // A tuple of owned string is the key; the look-up allocates, which is fine at bind time.
-        self.names.get(&(schema, name.to_string())).copied()
+        self.names.get(schema, name)
     }
 
     pub fn index_owner(&self, index: Oid) -> Option<Oid> {
         self.index_owners.get(&index).copied()
     }
 
+    /// The relation that has the constraint or the trigger.
+    pub fn part_owner(&self, part: Oid) -> Option<&Arc<RelationEntry>> {
+        self.relations.get(self.part_owners.get(&part)?)
+    }
+
     pub fn routine(&self, oid: Oid) -> Option<&Arc<RoutineEntry>> {
         self.routines.get(&oid)
     }
 
+    /// All of them, in no order.
     pub fn routines(&self) -> impl Iterator<Item = &Arc<RoutineEntry>> {
-        self.routines.values()
+        self.routines.values().inspect(|_| self.visits.count())
     }
 
     /// Functions and procedures of a name, in all schemas, oldest first.
     pub fn routines_named(&self, name: &str) -> impl Iterator<Item = &Arc<RoutineEntry>> {
-        let oids = self.routine_names.get(name).map_or(&[][..], Vec::as_slice);
+        let oids = self.routine_names.get(name).map_or(&[][..], |oids| oids);
         oids.iter().filter_map(|oid| self.routines.get(oid))
     }
 
@@ -140,26 +156,92 @@ impl Catalog {
         self.types.get(&oid)
     }
 
+    /// All of them, in no order.
     pub fn user_types(&self) -> impl Iterator<Item = &Arc<TypeEntry>> {
-        self.types.values()
+        self.types.values().inspect(|_| self.visits.count())
     }
 
     pub fn user_type_named(&self, schema: Oid, name: &str) -> Option<&Arc<TypeEntry>> {
-        self.types.get(self.type_names.get(&(schema, name.to_string()))?)
+        self.types.get(&self.type_names.get(schema, name)?)
     }
 
-    pub fn schema_by_name(&self, database: Oid, name: &str) -> Option<&Entry<StoredSchema>> {
-        self.schemas
-            .values()
-            .find(|s| s.object.database == database.0 && s.object.name == name)
+    pub fn schema_by_name(&self, database: Oid, name: &str) -> Option<&Arc<Entry<StoredSchema>>> {
+        self.schemas.get(&self.schema_names.get(database, name)?)
     }
 
-    pub fn database_by_name(&self, name: &str) -> Option<&Entry<StoredDatabase>> {
-        self.databases.values().find(|d| d.object.name == name)
+    pub fn database_by_name(&self, name: &str) -> Option<&Arc<Entry<StoredDatabase>>> {
+        self.databases.get(&self.database_names.get(Oid::INVALID, name)?)
     }
 
-    pub fn role_by_name(&self, name: &str) -> Option<&Entry<StoredRole>> {
-        self.roles.values().find(|r| r.object.name == name)
+    pub fn role_by_name(&self, name: &str) -> Option<&Arc<Entry<StoredRole>>> {
+        self.roles.get(&self.role_names.get(Oid::INVALID, name)?)
+    }
+
+    // Who uses an object
+
+    /// Relations, routines, types, schemas and databases that name the object by its OID: those that are in it, belong to
+    /// it, grant to it, read, reference or hold it. In the order of their OIDs.
+    pub fn users_of(&self, oid: Oid) -> impl Iterator<Item = Oid> {
+        let users = self.dependencies.users_of(oid);
+        users.inspect(|_| self.visits.count())
+    }
+
+    pub fn relations_using(&self, oid: Oid) -> impl Iterator<Item = &Arc<RelationEntry>> {
+        let users = self.users_of(oid);
+        users.filter_map(|user| self.relations.get(&user))
+    }
+
+    pub fn routines_using(&self, oid: Oid) -> impl Iterator<Item = &Arc<RoutineEntry>> {
+        let users = self.users_of(oid);
+        users.filter_map(|user| self.routines.get(&user))
+    }
+
+    pub fn types_using(&self, oid: Oid) -> impl Iterator<Item = &Arc<TypeEntry>> {
+        let users = self.users_of(oid);
+        users.filter_map(|user| self.types.get(&user))
+    }
+
+    /// Relations and routines whose texts may contain `name`, in the order of their OIDs.
+    pub fn naming(&self, name: &str) -> Vec<Oid> {
+        let mut found: Vec<Oid> = match self.dependencies.naming(name) {
+            Some(users) => users.inspect(|_| self.visits.count()).collect(),
+            None => {
+                let relations = self.relations().map(|entry| entry.stored.oid);
+                let routines = self.routines().map(|entry| entry.stored.oid);
+                relations.chain(routines).map(Oid).collect()
+            }
+        };
+        found.sort();
+        found
+    }
+
+    /// An object of any kind, and the row that holds it.
+    pub fn object(&self, oid: Oid) -> Option<(&dyn Object, RowId)> {
+        fn of<T: Object>(entry: &Entry<T>) -> (&dyn Object, RowId) {
+            (&entry.object, entry.row)
+        }
+        let relation = self.relations.get(&oid);
+        let relation = relation.map(|entry| (&entry.stored as &dyn Object, entry.row));
+        relation
+            .or_else(|| {
+                self.routines
+                    .get(&oid)
+                    .map(|entry| (&entry.stored as &dyn Object, entry.row))
+            })
+            .or_else(|| {
+                self.types
+                    .get(&oid)
+                    .map(|entry| (&entry.stored as &dyn Object, entry.row))
+            })
+            .or_else(|| self.schemas.get(&oid).map(|entry| of(entry)))
+            .or_else(|| self.roles.get(&oid).map(|entry| of(entry)))
+            .or_else(|| self.databases.get(&oid).map(|entry| of(entry)))
+    }
+
+    /// Objects that were looked at in this state and in those that it was made from.
+    #[cfg(debug_assertions)]
+    pub fn visits_so_far(&self) -> u64 {
+        self.visits.so_far()
     }
 
     /// Highest object id in use: new ones start above.
@@ -194,15 +276,21 @@ impl Catalog {
 
     /// Adds or replaces an object. Relations are described afterwards by [`Catalog::describe`].
     pub fn put(&mut self, object: StoredObject, row: RowId) -> SqlResult<()> {
+        self.forget(object.oid());
+        self.dependencies.add(object.object());
+        let oid = object.oid();
         match object {
             StoredObject::Database(object) => {
-                self.databases.insert(Oid(object.oid), Entry { object, row });
+                self.database_names.insert(Oid::INVALID, &object.name, oid);
+                self.databases.insert(oid, Arc::new(Entry { object, row }));
             }
             StoredObject::Schema(object) => {
-                self.schemas.insert(Oid(object.oid), Entry { object, row });
+                self.schema_names.insert(Oid(object.database), &object.name, oid);
+                self.schemas.insert(oid, Arc::new(Entry { object, row }));
             }
             StoredObject::Role(object) => {
-                self.roles.insert(Oid(object.oid), Entry { object, row });
+                self.role_names.insert(Oid::INVALID, &object.name, oid);
+                self.roles.insert(oid, Arc::new(Entry { object, row }));
             }
             StoredObject::Relation(stored) => self.put_relation(stored, row),
             StoredObject::Routine(stored) => self.put_routine(stored, row),
@@ -213,15 +301,17 @@ impl Catalog {
 
     fn put_relation(&mut self, stored: StoredRelation, row: RowId) {
         let oid = Oid(stored.oid);
-        self.forget_names(oid);
         let schema = Oid(stored.schema);
-        self.names.insert((schema, stored.name.clone()), oid);
+        self.names.insert(schema, &stored.name, oid);
         for index in &stored.indexes {
-            self.names.insert((schema, index.name.clone()), Oid(index.oid));
+            self.names.insert(schema, &index.name, Oid(index.oid));
             self.index_owners.insert(Oid(index.oid), oid);
         }
+        for part in parts_of(&stored) {
+            self.part_owners.insert(part, oid);
+        }
         for parent in &stored.parents {
-            self.children.entry(Oid(*parent)).or_default().insert(oid);
+            self.children.insert((Oid(*parent), oid));
         }
         let described = self.relations.get(&oid).map(|old| old.described.clone());
         let described = described.unwrap_or_else(|| Arc::new(empty_description(&stored)));
@@ -237,10 +327,11 @@ impl Catalog {
 
     fn put_routine(&mut self, stored: StoredRoutine, row: RowId) {
         let oid = Oid(stored.oid);
-        self.forget_routine(oid);
-        let named = self.routine_names.entry(stored.name.clone()).or_default();
-        named.push(oid);
+        let named = self.routine_names.get(&*stored.name).map_or(&[][..], |oids| oids);
+        let mut named: Vec<Oid> = named.iter().copied().chain([oid]).collect();
         named.sort();
+        self.routine_names
+            .insert(stored.name.as_str().into(), named.into());
         let described = Arc::new(describe_routine(&stored));
         let entry = RoutineEntry {
             stored,
@@ -250,19 +341,9 @@ impl Catalog {
         self.routines.insert(oid, Arc::new(entry));
     }
 
-    fn forget_routine(&mut self, oid: Oid) {
-        if let Some(old) = self.routines.remove(&oid)
-            && let Some(named) = self.routine_names.get_mut(&old.stored.name)
-        {
-            named.retain(|known| *known != oid);
-        }
-    }
-
     fn put_type(&mut self, stored: StoredUserType, row: RowId) {
         let oid = Oid(stored.oid);
-        self.forget_type(oid);
-        self.type_names
-            .insert((Oid(stored.schema), stored.name.clone()), oid);
+        self.type_names.insert(Oid(stored.schema), &stored.name, oid);
         let described = Arc::new(describe_type(&stored, "", 0));
         let entry = TypeEntry {
             stored,
@@ -272,36 +353,62 @@ impl Catalog {
         self.types.insert(oid, Arc::new(entry));
     }
 
-    fn forget_type(&mut self, oid: Oid) {
-        if let Some(old) = self.types.remove(&oid) {
-            self.type_names
-                .remove(&(Oid(old.stored.schema), old.stored.name.clone()));
-        }
-    }
-
     pub fn remove(&mut self, oid: Oid) {
-        self.forget_routine(oid);
-        self.forget_type(oid);
+        self.forget(oid);
         self.databases.remove(&oid);
         self.schemas.remove(&oid);
         self.roles.remove(&oid);
-        self.forget_names(oid);
         self.relations.remove(&oid);
+        self.routines.remove(&oid);
+        self.types.remove(&oid);
     }
 
-    fn forget_names(&mut self, relation: Oid) {
-        if let Some(old) = self.relations.get(&relation) {
-            let schema = Oid(old.stored.schema);
-            self.names.remove(&(schema, old.stored.name.clone()));
-            for index in &old.stored.indexes {
-                self.names.remove(&(schema, index.name.clone()));
-                self.index_owners.remove(&Oid(index.oid));
-            }
-            for parent in &old.stored.parents {
-                if let Some(children) = self.children.get_mut(&Oid(*parent)) {
-                    children.remove(&relation);
-                }
-            }
+    /// Takes back what was derived from an object's stored form; the entry stays.
+    fn forget(&mut self, oid: Oid) {
+        if let Some(old) = self.relations.get(&oid).cloned() {
+            self.forget_relation(&old.stored);
+        } else if let Some(old) = self.routines.get(&oid).cloned() {
+            self.dependencies.remove(&old.stored);
+            self.forget_routine_name(&old.stored);
+        } else if let Some(old) = self.types.get(&oid).cloned() {
+            self.dependencies.remove(&old.stored);
+            self.type_names
+                .remove(Oid(old.stored.schema), &old.stored.name, oid);
+        } else if let Some(old) = self.schemas.get(&oid).cloned() {
+            self.dependencies.remove(&old.object);
+            self.schema_names
+                .remove(Oid(old.object.database), &old.object.name, oid);
+        } else if let Some(old) = self.roles.get(&oid).cloned() {
+            self.dependencies.remove(&old.object);
+            self.role_names.remove(Oid::INVALID, &old.object.name, oid);
+        } else if let Some(old) = self.databases.get(&oid).cloned() {
+            self.dependencies.remove(&old.object);
+            self.database_names.remove(Oid::INVALID, &old.object.name, oid);
+        }
+    }
+
+    fn forget_relation(&mut self, old: &StoredRelation) {
+        let (oid, schema) = (Oid(old.oid), Oid(old.schema));
+        self.dependencies.remove(old);
+        self.names.remove(schema, &old.name, oid);
+        for index in &old.indexes {
+            self.names.remove(schema, &index.name, Oid(index.oid));
+            self.index_owners.remove(&Oid(index.oid));
+        }
+        for part in parts_of(old) {
+            self.part_owners.remove(&part);
+        }
+        for parent in &old.parents {
+            self.children.remove(&(Oid(*parent), oid));
+        }
+    }
+
+    fn forget_routine_name(&mut self, old: &StoredRoutine) {
+        let named = self.routine_names.get(&*old.name).map_or(&[][..], |oids| oids);
+        let others: Vec<Oid> = named.iter().copied().filter(|known| known.0 != old.oid).collect();
+        match others.is_empty() {
+            true => _ = self.routine_names.remove(&*old.name),
+            false => _ = self.routine_names.insert(old.name.as_str().into(), others.into()),
         }
     }
 
@@ -317,18 +424,19 @@ impl Catalog {
                 self.touch_default_partition(Oid(own.stored.parents[0]), &mut touched);
             }
         }
-        for relation in self.relations.values() {
-            for constraint in &relation.stored.constraints {
-                if let StoredConstraintKind::ForeignKey(key) = &constraint.kind {
-                    if relation.stored.oid == oid.0 {
-                        touched.push(Oid(key.referenced));
-                        // Partitions answer for the references to what they are part of.
-                        touched.extend(self.descendants_of(Oid(key.referenced)));
-                    }
-                    if key.referenced == oid.0 {
-                        touched.push(Oid(relation.stored.oid));
-                    }
-                }
+        let own = self
+            .relations
+            .get(&oid)
+            .into_iter()
+            .flat_map(|own| foreign_keys(&own.stored));
+        for (referenced, _) in own {
+            touched.push(referenced);
+            // Partitions answer for the references to what they are part of.
+            touched.extend(self.descendants_of(referenced));
+        }
+        for user in self.relations_using(oid) {
+            if foreign_keys(&user.stored).any(|(referenced, _)| referenced == oid) {
+                touched.push(Oid(user.stored.oid));
             }
         }
         touched.sort();
@@ -369,6 +477,7 @@ impl Catalog {
         version: u64,
         rows: impl Fn(TableId) -> Option<f64>,
     ) -> SqlResult<()> {
+        self.visits.count();
         if let Some(entry) = self.routines.get(&oid) {
             let mut routine = describe_routine(&entry.stored);
             routine.version = version;
@@ -451,7 +560,7 @@ impl Catalog {
 
     /// With those that are being detached.
     pub fn all_children_of(&self, oid: Oid) -> impl Iterator<Item = Oid> {
-        self.children.get(&oid).into_iter().flatten().copied()
+        seconds(&self.children, oid)
     }
 
     /// All tables below `oid`, level by level.
@@ -471,19 +580,21 @@ impl Catalog {
 
     /// Foreign keys that point at a table, or at one that it is a partition of; those that partitions inherited last.
     fn references_to(&self, oid: Oid) -> Vec<(Oid, Oid)> {
-        let mut targets = vec![oid.0];
-        while let Some(above) = targets.last().and_then(|last| self.partitioned_above(Oid(*last))) {
-            targets.push(above.0);
+        let mut targets = vec![oid];
+        while let Some(above) = targets.last().and_then(|last| self.partitioned_above(*last)) {
+            targets.push(above);
         }
         let mut references = Vec::new();
-        for relation in self.relations.values() {
-            for constraint in &relation.stored.constraints {
-                if let StoredConstraintKind::ForeignKey(key) = &constraint.kind
-                    && targets.contains(&key.referenced)
-                {
-                    let inherited = constraint.parent.is_some();
-                    references.push((inherited, Oid(relation.stored.oid), Oid(constraint.oid)));
-                }
+        for target in targets {
+            for user in self.relations_using(target) {
+                let here = foreign_keys(&user.stored).filter(|(referenced, _)| *referenced == target);
+                references.extend(here.map(|(_, constraint)| {
+                    (
+                        constraint.parent.is_some(),
+                        Oid(user.stored.oid),
+                        Oid(constraint.oid),
+                    )
+                }));
             }
         }
         references.sort();
@@ -501,173 +612,23 @@ impl Catalog {
     }
 }
 
-/// Binds the texts of the relation's indexes, which its row does not hold.
-pub(super) fn bind_index_texts(stored: &mut StoredRelation, evaluation: &dyn Evaluation) -> SqlResult<()> {
-    if stored.indexes.iter().all(StoredIndex::is_plain) {
-        return Ok(());
-    }
-    let relation = Arc::new(empty_description(stored));
-    for index in &mut stored.indexes {
-        let (expressions, predicate) = (index.expressions(), index.predicate.as_deref());
-        let bound = index_texts::bind(&expressions, predicate, &relation, &Builtins, evaluation)?;
-        index.bound = Arc::new(bound);
-    }
-    Ok(())
+/// Constraints and triggers, which have OIDs of their own.
+fn parts_of(stored: &StoredRelation) -> impl Iterator<Item = Oid> {
+    let constraints = stored.constraints.iter().map(|constraint| Oid(constraint.oid));
+    let triggers = stored.triggers.iter().flat_map(|trigger| {
+        let constraint = trigger.constraint.map(|constraint| Oid(constraint.oid));
+        [Oid(trigger.oid)].into_iter().chain(constraint)
+    });
+    constraints.chain(triggers)
 }
 
-/// Everything but what needs other objects or the binder.
-pub(super) fn empty_description(stored: &StoredRelation) -> Relation {
-    Relation {
-        oid: Oid(stored.oid),
-        schema_oid: Oid(stored.schema),
-        schema: String::new(),
-        name: stored.name.clone(),
-        kind: match stored.kind {
-            StoredKind::Table => RelationKind::Table,
-            StoredKind::View => RelationKind::View,
-            StoredKind::Sequence => RelationKind::Sequence,
-        },
-        owner: Oid(stored.owner),
-        table: TableId(stored.table),
-        columns: stored
-            .columns
-            .iter()
-            .map(|c| Column {
-                name: c.name.clone(),
-                ty: ColumnType::with_typmod(Oid(c.type_oid), c.typmod),
-                not_null: c.not_null,
-                dropped: c.dropped,
-                default: c.default.clone(),
-                identity: c.identity_always.map(|always| {
-                    if always {
-                        Identity::Always
-                    } else {
-                        Identity::ByDefault
-                    }
-                }),
-                generated: c.generated.clone(),
-                owned_sequence: c.owned_sequence.map(Oid),
-                comment: c.comment.clone(),
-                inheritance: describe_inheritance(c.inheritance),
-            })
-            .collect(),
-        indexes: Vec::new(),
-        constraints: stored
-            .constraints
-            .iter()
-            .map(|c| Constraint {
-                oid: Oid(c.oid),
-                name: c.name.clone(),
-                kind: describe_constraint(&c.kind),
-                deferrable: c.deferrable,
-                initially_deferred: c.initially_deferred,
-                validated: c.validated,
-                inheritance: describe_inheritance(c.inheritance),
-                no_inherit: c.no_inherit,
-                parent: c.parent.map(Oid),
-            })
-            .collect(),
-        parents: stored.parents.iter().map(|parent| Oid(*parent)).collect(),
-        children: Vec::new(),
-        partitioning: None,
-        partition_levels: Vec::new(),
-        partition_bound: None,
-        referenced_by: Vec::new(),
-        triggers: super::triggers::described(stored),
-        foreign_key_firing: super::triggers::firing(stored.foreign_key_firing.unwrap_or('O')),
-        view_query: stored.view_query.clone(),
-        row_estimate: UNKNOWN_ROWS,
-        temporary: stored.temporary,
-        acl: stored.acl.iter().map(Into::into).collect(),
-        comment: stored.comment.clone(),
-        options: stored.options.clone(),
-        version: 0,
-    }
-}
-
-fn describe_inheritance(stored: StoredInheritance) -> Inheritance {
-    Inheritance {
-        local: stored.local,
-        parents: stored.parents,
-    }
-}
-
-fn describe_constraint(kind: &StoredConstraintKind) -> ConstraintKind {
-    match kind {
-        StoredConstraintKind::Check { expression } => ConstraintKind::Check(expression.clone()),
-        StoredConstraintKind::Unique { index } => ConstraintKind::Unique { index: Oid(*index) },
-        StoredConstraintKind::PrimaryKey { index } => ConstraintKind::PrimaryKey { index: Oid(*index) },
-        StoredConstraintKind::ForeignKey(key) => ConstraintKind::ForeignKey(ForeignKey {
-            columns: key.columns.clone(),
-            referenced: Oid(key.referenced),
-            referenced_columns: key.referenced_columns.clone(),
-            referenced_index: Oid(key.referenced_index),
-            on_update: describe_action(key.on_update),
-            on_delete: describe_action(key.on_delete),
-            match_full: key.match_full,
-        }),
-    }
-}
-
-fn describe_action(action: StoredAction) -> ReferentialAction {
-    match action {
-        StoredAction::NoAction => ReferentialAction::NoAction,
-        StoredAction::Restrict => ReferentialAction::Restrict,
-        StoredAction::Cascade => ReferentialAction::Cascade,
-        StoredAction::SetNull => ReferentialAction::SetNull,
-        StoredAction::SetDefault => ReferentialAction::SetDefault,
-    }
-}
-
-fn describe_index(
-    stored: &StoredIndex,
-    relation: &Relation,
-    evaluation: &dyn Evaluation,
-) -> SqlResult<IndexDescription> {
-    let lost = || {
-        SqlError::internal(format!(
-            "the expressions of index \"{}\" are not bound",
-            stored.name
-        ))
-    };
-    let names = relation.quoted_column_names();
-    let shown = |expr: &Expr| (stored_text(expr, &names), folded(expr, evaluation));
-    let mut expressions = stored.bound.expressions.iter();
-    let mut keys = Vec::with_capacity(stored.keys.len());
-    for key in &stored.keys {
-        let target = match key.column {
-            Some(column) => IndexKeyTarget::Column(column),
-            None => {
-                let (text, expr) = shown(expressions.next().ok_or_else(lost)?);
-                IndexKeyTarget::Expression(text, expr)
-            }
-        };
-        keys.push(IndexKey {
-            target,
-            name: key.name.clone(),
-            ty: ColumnType::with_typmod(Oid(key.type_oid), key.typmod),
-            collation: key.collation.clone(),
-            operator_class: key.operator_class.map(Oid),
-            descending: key.descending,
-            nulls_first: key.nulls_first,
-        });
-    }
-    if stored.predicate.is_some() != stored.bound.predicate.is_some() {
-        return Err(lost());
-    }
-    Ok(IndexDescription {
-        oid: Oid(stored.oid),
-        name: stored.name.clone(),
-        index: IndexId(stored.index),
-        keys,
-        include: stored.include.clone(),
-        unique: stored.unique,
-        immediate: !stored.deferrable,
-        primary: stored.primary,
-        nulls_not_distinct: stored.nulls_not_distinct,
-        predicate: stored.bound.predicate.as_ref().map(shown),
-        valid: stored.valid,
-        clustered: stored.clustered,
-        parent: stored.parent.map(Oid),
-    })
+/// (referenced table, constraint) of each foreign key.
+fn foreign_keys(stored: &StoredRelation) -> impl Iterator<Item = (Oid, &StoredConstraint)> {
+    stored
+        .constraints
+        .iter()
+        .filter_map(|constraint| match &constraint.kind {
+            StoredConstraintKind::ForeignKey(key) => Some((Oid(key.referenced), constraint)),
+            _ => None,
+        })
 }

@@ -1,7 +1,9 @@
 //! Objects of users: schemas, relations, roles, databases, as rows of one engine table.
 //!
-//! Read in this order: `stored` (what a row holds; `index_texts` for expressions of indexes), `catalog` (one immutable state of everything; `partitions` for its part of a
-//! description), `identity` (who asks), `revision` (which state of an object a statement began with), `store` (the
+//! Read in this order: `stored` (what a row holds; `index_texts` for expressions of indexes), `object` (what every kind of
+//! object says of itself), `catalog` (one immutable state of everything) over `maps` and `dependencies` (who uses whom),
+//! `describe` and `partitions` (what the binder reads of a relation), `identity` (who asks), `revision` (which state of an
+//! object a statement began with), `store` (the
 //! committed state and how a transaction's changes become it), `session` (a session's view: committed state plus its
 //! own changes), `prepared` (the changes of a transaction that has no session any more), `followed`
 //! (those of another node).
@@ -15,6 +17,10 @@ mod catalog;
 mod identity;
 pub mod index_texts;
 mod followed;
+mod dependencies;
+mod describe;
+mod maps;
+pub mod object;
 mod routine;
 pub mod partitions;
 pub mod prepared;
@@ -27,6 +33,7 @@ pub use temporary::NO_ROW;
 pub mod transition;
 mod triggers;
 mod types;
+mod visits;
 pub mod stored;
 
 pub use catalog::{Catalog, RelationEntry, RoutineEntry, TypeEntry};

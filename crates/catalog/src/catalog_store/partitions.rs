@@ -16,7 +16,8 @@ use mote_types::catalog::user::without;
 use mote_types::format::output_to_string;
 use mote_types::{ColumnType, Datum, FormatSettings, input_text};
 
-use super::catalog::{Catalog, empty_description};
+use super::catalog::Catalog;
+use super::describe::empty_description;
 use super::stored::{
     StoredBound, StoredPartitionKey, StoredPartitioning, StoredRangeDatum, StoredRelation, StoredStrategy,
 };

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use mote_common::{Lsn, Oid, SqlResult};
 use mote_engine::{AbortOnPanic, Engine, PreparedWrite, SQL_CATALOG_TABLE, Table, Undecided};
 
-use super::catalog::{Catalog, bind_index_texts};
+use super::catalog::Catalog;
+use super::describe::bind_index_texts;
 use super::index_texts::Evaluation;
 use super::session::{Change, apply};
 use super::store::{CatalogStore, PUBLISHING, Publication};

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use mote_common::Oid;
+use mote_common::{Oid, SqlError, SqlResult};
 use mote_sql::access::AclItem;
+use mote_sql::catalog::index_method::IndexMethod;
 use serde::{Deserialize, Serialize};
 
 use super::index_texts::BoundIndex;
@@ -32,38 +33,16 @@ impl StoredObject {
     }
 
     pub fn oid(&self) -> Oid {
-        Oid(match self {
-            StoredObject::Database(o) => o.oid,
-            StoredObject::Schema(o) => o.oid,
-            StoredObject::Role(o) => o.oid,
-            StoredObject::Relation(o) => o.oid,
-            StoredObject::Routine(o) => o.oid,
-            StoredObject::Type(o) => o.oid,
-        })
+        self.object().oid()
     }
 
     pub fn revision(&self) -> Revision {
-        match self {
-            StoredObject::Database(o) => o.revision,
-            StoredObject::Schema(o) => o.revision,
-            StoredObject::Role(o) => o.revision,
-            StoredObject::Relation(o) => o.revision,
-            StoredObject::Routine(o) => o.revision,
-            StoredObject::Type(o) => o.revision,
-        }
+        self.object().revision()
     }
 
     /// It is a state of its own from here on.
     pub fn renew(&mut self) {
-        let revision = match self {
-            StoredObject::Database(o) => &mut o.revision,
-            StoredObject::Schema(o) => &mut o.revision,
-            StoredObject::Role(o) => &mut o.revision,
-            StoredObject::Relation(o) => &mut o.revision,
-            StoredObject::Routine(o) => &mut o.revision,
-            StoredObject::Type(o) => &mut o.revision,
-        };
-        *revision = Revision::default();
+        self.object_mut().renew();
     }
 }
 
@@ -298,6 +277,9 @@ pub struct StoredIndex {
     pub name: String,
     /// The engine's index.
     pub index: u32,
+    /// The method's name.
+    #[serde(default = "btree")]
+    pub method: String,
     pub keys: Vec<StoredIndexKey>,
     #[serde(default)]
     pub include: Vec<u16>,
@@ -322,6 +304,10 @@ pub struct StoredIndex {
     /// What the texts mean: bound when the index is made and when the catalog is read.
     #[serde(skip)]
     pub bound: Arc<BoundIndex>,
+}
+
+fn btree() -> String {
+    IndexMethod::Btree.name().to_string()
 }
 
 fn yes() -> bool {
@@ -350,6 +336,11 @@ pub struct StoredIndexKey {
 }
 
 impl StoredIndex {
+    pub fn method(&self) -> SqlResult<IndexMethod> {
+        let unknown = || SqlError::internal(format!("index \"{}\" has an unknown method", self.name));
+        IndexMethod::from_name(&self.method).ok_or_else(unknown)
+    }
+
     /// Keys that are plain columns, all of them, and no predicate: what foreign keys can lean on.
     pub fn is_plain(&self) -> bool {
         self.predicate.is_none() && self.keys.iter().all(|key| key.column.is_some())

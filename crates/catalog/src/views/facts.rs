@@ -191,6 +191,16 @@ impl<'a> Facts<'a> {
         })
     }
 
+    /// The relation of this database that has the constraint or the trigger.
+    pub fn relation_with_part(&self, part: Oid) -> Option<Known<'_>> {
+        let entry = self.catalog.part_owner(part)?;
+        let schema = self.catalog.schemas.get(&Oid(entry.stored.schema))?;
+        (schema.object.database == self.database().0).then_some(Known {
+            stored: &entry.stored,
+            relation: &entry.described,
+        })
+    }
+
     pub fn index(&self, oid: Oid) -> Option<KnownIndex<'_>> {
         let table = self.relation(self.catalog.index_owner(oid)?)?.relation;
         let index = table.indexes.iter().find(|index| index.oid == oid)?;

@@ -456,7 +456,9 @@ fn check_foreign_keys(
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
-    for entry in catalog.relations() {
+    let own = catalog.relation(Oid(table.oid)).into_iter();
+    let users = catalog.relations_using(Oid(table.oid));
+    for entry in own.chain(users.filter(|entry| entry.stored.oid != table.oid)) {
         for found in &entry.stored.constraints {
             let StoredConstraintKind::ForeignKey(key) = &found.kind else {
                 continue;

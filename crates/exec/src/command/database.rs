@@ -208,18 +208,15 @@ pub(super) fn drop(
         .values()
         .filter(|schema| schema.object.database == database.oid)
     {
-        for relation in catalog
-            .relations()
-            .filter(|relation| relation.stored.schema == schema.object.oid)
-        {
+        let oid = schema.object.oid;
+        let relations = catalog.relations_using(Oid(oid));
+        for relation in relations.filter(|relation| relation.stored.schema == oid) {
             if let Some(relation) = schema::lock_entry(relation, TableLockMode::AccessExclusive, context)? {
                 drop::remove_relation(&relation.stored, context)?;
             }
         }
-        for routine in catalog
-            .routines()
-            .filter(|routine| routine.stored.schema == schema.object.oid)
-        {
+        let routines = catalog.routines_using(Oid(oid));
+        for routine in routines.filter(|routine| routine.stored.schema == oid) {
             write::remove(Oid(routine.stored.oid), context)?;
         }
         write::remove(Oid(schema.object.oid), context)?;

@@ -1,5 +1,6 @@
 //! DROP of tables, indexes, views, sequences and schemas, and what goes with them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -13,7 +14,7 @@ use mote_sql::catalog::CatalogView;
 use super::{inherit, partition, partition_index, routine, schema, sequence, trigger, user_type, view};
 use crate::session::Steps;
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
-use mote_catalog::catalog_store::{RelationEntry, RoutineEntry};
+use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -216,12 +217,13 @@ impl Dependents {
     fn of(dropped: &[StoredRelation], context: &StatementContext<'_>) -> Dependents {
         let catalog = context.session.catalog.current();
         let mut found = Dependents::default();
-        let mut others: Vec<&Arc<RelationEntry>> = catalog
-            .relations()
-            .filter(|r| dropped.iter().all(|d| d.oid != r.stored.oid))
-            .collect();
-        others.sort_by_key(|entry| entry.stored.oid);
-        for entry in others {
+        for oid in possible_dependents(dropped, &catalog) {
+            let Some(entry) = catalog
+                .relation(oid)
+                .filter(|_| dropped.iter().all(|d| d.oid != oid.0))
+            else {
+                continue;
+            };
             for constraint in &entry.stored.constraints {
                 if let StoredConstraintKind::ForeignKey(key) = &constraint.kind
                     && let Some(target) = dropped.iter().find(|d| answers_for(d, key.referenced, context))
@@ -296,6 +298,28 @@ impl Dependents {
         all.dedup();
         all
     }
+}
+
+/// Relations of which any may depend on what is dropped, in the order of their OIDs.
+fn possible_dependents(dropped: &[StoredRelation], catalog: &Catalog) -> BTreeSet<Oid> {
+    let mut found = BTreeSet::new();
+    for relation in dropped {
+        found.extend(catalog.users_of(Oid(relation.oid)));
+        if relation.kind == StoredKind::Sequence {
+            found.extend(catalog.naming(&relation.name));
+        }
+        // A key that references a partitioned table references its partitions.
+        let mut above = relation.partition.as_ref().and(relation.parents.first().copied());
+        while let Some(parent) = above.and_then(|above| catalog.relation(Oid(above))) {
+            found.extend(catalog.users_of(Oid(parent.stored.oid)));
+            above = parent
+                .stored
+                .partition
+                .as_ref()
+                .and(parent.stored.parents.first().copied());
+        }
+    }
+    found
 }
 
 /// Whether foreign keys to `referenced` rest on rows of a relation: itself, or a partition of it.
@@ -524,7 +548,8 @@ pub(super) fn foreign_keys_to(
 ) -> Vec<(Arc<RelationEntry>, String)> {
     let catalog = context.session.catalog.current();
     let mut found = Vec::new();
-    for entry in catalog.relations().filter(|entry| entry.stored.oid != target.oid) {
+    let users = catalog.relations_using(Oid(index));
+    for entry in users.filter(|entry| entry.stored.oid != target.oid) {
         for constraint in &entry.stored.constraints {
             if matches!(&constraint.kind, StoredConstraintKind::ForeignKey(key) if key.referenced_index == index)
             {
@@ -694,19 +719,17 @@ fn drop_schema(name: &QualifiedName, drop: &Drop, context: &mut StatementContext
     let stored = schema::schema_to_change(name.last(), context)?;
     schema::lock_schema_for_drop(Oid(stored.oid), context)?;
     let catalog = context.session.catalog.current();
-    let mut inside: Vec<Arc<RelationEntry>> = catalog
-        .relations()
+    let inside = catalog.relations_using(Oid(stored.oid));
+    let inside: Vec<Arc<RelationEntry>> = inside
         .filter(|r| r.stored.schema == stored.oid)
         .cloned()
         .collect();
-    inside.sort_by_key(|entry| entry.stored.oid);
     let subject = format!("schema {}", stored.name);
-    let mut routines: Vec<Arc<RoutineEntry>> = catalog
-        .routines()
+    let routines = catalog.routines_using(Oid(stored.oid));
+    let mut routines: Vec<Arc<RoutineEntry>> = routines
         .filter(|entry| entry.stored.schema == stored.oid)
         .cloned()
         .collect();
-    routines.sort_by_key(|entry| entry.stored.oid);
     let mut types = user_type::in_schema(stored.oid, context);
     // In the order they were made. What a table owns is not named, nor is a partition of one that is: they are parts.
     let is_part = |entry: &&Arc<RelationEntry>| {

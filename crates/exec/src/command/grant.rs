@@ -99,17 +99,16 @@ fn all_in_schema(grant: &Grant, grantees: &[u32], context: &mut StatementContext
                 ObjectKind::Procedure => procedure,
                 _ => true,
             };
-            for entry in catalog.routines().filter(|entry| entry.stored.schema == oid.0) {
+            let routines = catalog.routines_using(oid);
+            for entry in routines.filter(|entry| entry.stored.schema == oid.0) {
                 if wanted(entry.stored.procedure) {
                     on_routine(grant, grantees, entry.stored.clone(), context)?;
                 }
             }
             continue;
         }
-        for relation in catalog
-            .relations()
-            .filter(|relation| relation.stored.schema == oid.0)
-        {
+        let relations = catalog.relations_using(oid);
+        for relation in relations.filter(|relation| relation.stored.schema == oid.0) {
             if wanted(relation.stored.kind)? {
                 on_relation(grant, grantees, relation.stored.clone(), context)?;
             }

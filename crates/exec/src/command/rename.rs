@@ -141,8 +141,10 @@ fn refresh_defaults(
     let new = sequence::constant(relation, context);
     let names_it = |text: &Option<String>| text.as_deref().is_some_and(|text| text.contains(old));
     let catalog = context.session.catalog.current();
-    let tables: Vec<StoredRelation> = catalog
-        .relations()
+    let naming = catalog.naming(&relation.name);
+    let tables: Vec<StoredRelation> = naming
+        .iter()
+        .filter_map(|&oid| catalog.relation(oid))
         .filter(|entry| {
             entry
                 .stored
@@ -398,7 +400,7 @@ fn rename_schema(old: &str, new: &str, context: &mut StatementContext<'_>) -> Sq
     }
     let catalog = context.session.catalog.current();
     let inside: Vec<StoredRelation> = catalog
-        .relations()
+        .relations_using(Oid(stored.oid))
         .filter(|relation| relation.stored.schema == stored.oid)
         .map(|relation| relation.stored.clone())
         .collect();

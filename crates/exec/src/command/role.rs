@@ -7,14 +7,16 @@ use mote_grammar::ast::{
     RoleSpecification, SetAction, SetValue,
 };
 
-use super::{drop as drop_object, grant, routine, schema};
-use mote_catalog::catalog_store::Revision;
-use mote_catalog::catalog_store::stored::{StoredObject, StoredRole, StoredSchema};
+use super::{drop as drop_object, grant, routine, schema, user_type};
+use mote_catalog::catalog_store::object::Object;
+use mote_catalog::catalog_store::stored::{StoredObject, StoredRole};
+use mote_catalog::catalog_store::{Catalog, Revision};
 use mote_catalog::settings;
 use mote_catalog::settings::Settings;
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
+use mote_types::catalog::user::number_of;
 
 /// The name space of role names among the reserved ones: roles belong to no schema.
 const ROLES: Oid = Oid(1260);
@@ -230,11 +232,8 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
         .detail(dependents.join("\n")));
     }
     let catalog = context.session.catalog.current();
-    for member in catalog
-        .roles
-        .values()
-        .filter(|other| other.object.member_of.contains(&role.oid))
-    {
+    let members = catalog.users_of(oid).filter_map(|user| catalog.roles.get(&user));
+    for member in members {
         let mut changed = member.object.clone();
         changed.member_of.retain(|&group| group != role.oid);
         write::put(StoredObject::Role(changed), context)?;
@@ -245,57 +244,40 @@ fn drop_one(role: &StoredRole, context: &mut StatementContext<'_>) -> SqlResult<
 /// What a role owns or has privileges on, in the words of PostgreSQL's DETAIL.
 fn dependents(role: u32, context: &StatementContext<'_>) -> Vec<String> {
     let catalog = context.session.catalog.current();
-    let mut found: Vec<(u32, String)> = Vec::new();
-    for database in catalog
-        .databases
-        .values()
-        .filter(|database| database.object.owner == role)
-    {
+    let mut found: Vec<(Oid, String)> = Vec::new();
+    for user in catalog.users_of(Oid(role)) {
+        // The session's temporary schema belongs to nobody.
+        if context.session.catalog.is_temporary_schema(user) {
+            continue;
+        }
+        let Some((object, _)) = catalog.object(user) else {
+            continue;
+        };
+        let mut privileges = object.privileges().iter();
+        let depends = match object.owner() == Some(role) {
+            true => "owner of",
+            false if privileges.any(|item| item.grantee == role || item.grantor == role) => "privileges for",
+            // A member of the role.
+            false => continue,
+        };
         found.push((
-            database.object.oid,
-            format!("owner of database {}", database.object.name),
+            number_of(user),
+            format!("{depends} {}", shown(user, object, &catalog, context)),
         ));
-    }
-    // The session's temporary schema belongs to nobody.
-    let lasting = |schema: &&StoredSchema| !context.session.catalog.is_temporary_schema(Oid(schema.oid));
-    let schemas = catalog.schemas.values().map(|schema| &schema.object);
-    for schema in schemas.filter(lasting) {
-        if schema.owner == role {
-            found.push((schema.oid, format!("owner of schema {}", schema.name)));
-        } else if schema
-            .acl
-            .iter()
-            .any(|item| item.grantee == role || item.grantor == role)
-        {
-            found.push((schema.oid, format!("privileges for schema {}", schema.name)));
-        }
-    }
-    for relation in catalog.relations().map(|entry| &entry.stored) {
-        let shown = drop_object::described(relation, context);
-        if relation.owner == role {
-            found.push((relation.oid, format!("owner of {shown}")));
-        } else if relation
-            .acl
-            .iter()
-            .any(|item| item.grantee == role || item.grantor == role)
-        {
-            found.push((relation.oid, format!("privileges for {shown}")));
-        }
-    }
-    for entry in catalog.routines() {
-        let (stored, shown) = (&entry.stored, routine::described(entry, context));
-        if stored.owner == role {
-            found.push((stored.oid, format!("owner of {shown}")));
-        } else if stored
-            .acl
-            .iter()
-            .any(|item| item.grantee == role || item.grantor == role)
-        {
-            found.push((stored.oid, format!("privileges for {shown}")));
-        }
     }
     found.sort();
     found.into_iter().map(|(_, line)| line).collect()
+}
+
+/// An object as a message names it.
+fn shown(oid: Oid, object: &dyn Object, catalog: &Catalog, context: &StatementContext<'_>) -> String {
+    let relation = catalog
+        .relation(oid)
+        .map(|entry| drop_object::described(&entry.stored, context));
+    relation
+        .or_else(|| Some(routine::described(catalog.routine(oid)?, context)))
+        .or_else(|| Some(user_type::described(catalog.user_type(oid)?)))
+        .unwrap_or_else(|| format!("{} {}", object.noun(), object.name()))
 }
 
 fn undefined(name: &str) -> SqlError {

@@ -322,13 +322,11 @@ pub(super) fn partitions_of(table: Oid, context: &StatementContext<'_>) -> Vec<O
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
         next += 1;
-        let mut below: Vec<Oid> = catalog
-            .relations()
-            .filter(|entry| entry.stored.partition.is_some() && entry.stored.parents.contains(&parent.0))
-            .map(|entry| Oid(entry.stored.oid))
-            .collect();
-        below.sort();
-        found.extend(below);
+        let is_partition = |child: &Oid| {
+            let child = catalog.relation(*child);
+            child.is_some_and(|child| child.stored.partition.is_some())
+        };
+        found.extend(catalog.all_children_of(parent).filter(is_partition));
     }
     found.split_off(1)
 }

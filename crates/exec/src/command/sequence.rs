@@ -166,7 +166,7 @@ pub(super) fn owned_by_table(
             .and_then(|s| s.owned_by)
             .is_some_and(|(owner, _)| owner == table.0)
     };
-    catalog.relations().filter(owned).cloned().collect()
+    catalog.relations_using(table).filter(owned).cloned().collect()
 }
 
 /// Removes a sequence from engine and catalog.

@@ -47,7 +47,7 @@ fn with_those_of_partitions(mut constraints: Vec<Oid>, context: &StatementContex
     while let Some(&above) = constraints.get(next) {
         next += 1;
         let parts = catalog
-            .relations()
+            .relations_using(above)
             .flat_map(|relation| &relation.described.constraints)
             .filter(|constraint| constraint.parent == Some(above) && constraint.deferrable);
         constraints.extend(parts.map(|constraint| constraint.oid));
@@ -73,9 +73,11 @@ fn deferrable(name: &RelationName, deferred: bool, context: &StatementContext<'_
         }
     };
     let current = catalog.current();
+    let naming = current.naming(&name.name);
     for schema in schemas {
-        let relations = current
-            .relations()
+        let relations = naming
+            .iter()
+            .filter_map(|&oid| current.relation(oid))
             .filter(|relation| relation.described.schema_oid == schema);
         // (constraint, whether it is deferrable).
         let mut named: Vec<(Oid, bool)> = Vec::new();

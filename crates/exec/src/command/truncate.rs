@@ -1,5 +1,7 @@
 //! TRUNCATE: the table gets new, empty storage; the old one goes when the transaction commits.
 
+use std::sync::Arc;
+
 use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult, TableId};
 use mote_engine::{TableLockMode, WaitPolicy};
@@ -8,8 +10,8 @@ use mote_sql::access::privilege;
 use mote_sql::bind_truncate_triggers;
 
 use super::{inherit, internal, privileges, schema, sequence};
-use mote_catalog::catalog_store::RelationEntry;
 use mote_catalog::catalog_store::stored::{StoredConstraintKind, StoredKind, StoredObject, StoredRelation};
+use mote_catalog::catalog_store::{Catalog, RelationEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::write;
 use mote_executor::context::StatementContext;
@@ -161,13 +163,12 @@ fn add_referencing(tables: &mut Vec<StoredRelation>, context: &mut StatementCont
         let targets = referenced_as(&tables[next], context);
         next += 1;
         let catalog = context.session.catalog.current();
-        let mut found: Vec<_> = catalog
-            .relations()
+        let mut found: Vec<_> = referencing(&targets, &catalog)
             .filter(|entry| tables.iter().all(|t| t.oid != entry.stored.oid))
-            .filter(|entry| references(&entry.stored, &targets))
             .cloned()
             .collect();
         found.sort_by_key(|entry| entry.stored.oid);
+        found.dedup_by_key(|entry| entry.stored.oid);
         for entry in found {
             let Some(entry) = schema::lock_entry(&entry, TableLockMode::AccessExclusive, context)? else {
                 continue;
@@ -198,6 +199,14 @@ fn referenced_as(table: &StoredRelation, context: &StatementContext<'_>) -> Vec<
     targets
 }
 
+/// Tables with a foreign key to one of the targets.
+fn referencing<'c>(targets: &[u32], catalog: &'c Catalog) -> impl Iterator<Item = &'c Arc<RelationEntry>> {
+    let users = targets
+        .iter()
+        .flat_map(|&target| catalog.relations_using(Oid(target)));
+    users.filter(|user| references(&user.stored, targets))
+}
+
 fn references(relation: &StoredRelation, targets: &[u32]) -> bool {
     relation.constraints.iter().any(
         |c| matches!(&c.kind, StoredConstraintKind::ForeignKey(key) if targets.contains(&key.referenced)),
@@ -209,9 +218,8 @@ fn check_references(tables: &[StoredRelation], context: &StatementContext<'_>) -
     let catalog = context.session.catalog.current();
     for table in tables {
         let targets = referenced_as(table, context);
-        let referencing = catalog.relations().filter(|relation| {
-            references(&relation.stored, &targets) && tables.iter().all(|t| t.oid != relation.stored.oid)
-        });
+        let referencing = referencing(&targets, &catalog);
+        let referencing = referencing.filter(|relation| tables.iter().all(|t| t.oid != relation.stored.oid));
         if let Some(relation) = referencing.min_by_key(|relation| relation.stored.oid) {
             return Err(SqlError::new(
                 state::FEATURE_NOT_SUPPORTED,

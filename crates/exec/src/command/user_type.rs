@@ -4,6 +4,7 @@
 //! arguments and results depend on a type by OID; expressions are kept as text and bound again to see (`routine`).
 //! Leaves out: what is inside of a type (`enum_type`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mote_common::error::state;
@@ -21,7 +22,7 @@ use mote_types::{ColumnType, Datum, format_type, type_by_name};
 use super::routine::{Dependent, Search};
 use super::{acl, drop as drop_object, internal, privileges, routine, schema, view};
 use mote_catalog::catalog_store::stored::{StoredKind, StoredLabel, StoredObject, StoredUserType};
-use mote_catalog::catalog_store::{RelationEntry, RoutineEntry, TypeEntry};
+use mote_catalog::catalog_store::{Catalog, RelationEntry, RoutineEntry, TypeEntry};
 use mote_catalog::tag::CommandTag;
 use mote_executor::catalog_change::object_locks;
 use mote_executor::catalog_change::write;
@@ -192,11 +193,13 @@ fn refuse_named_users(ty: &StoredUserType, what: &str, context: &mut StatementCo
     let quoted = deparse::identifier(&ty.name);
     let names = |text: &str| text.contains(&quoted);
     let oid = ty.oid;
+    let catalog = context.session.catalog.current();
     let found = routine::in_expressions(
         &Search {
             may_name: &names,
             find: &|expr| part_of(expr, &[oid]).then_some(()),
         },
+        &catalog.naming(&ty.name).into_iter().collect(),
         context,
     )?;
     let refused = |user: String| {
@@ -208,13 +211,13 @@ fn refuse_named_users(ty: &StoredUserType, what: &str, context: &mut StatementCo
     if let Some((dependent, ())) = found.first() {
         return refused(dependent.described(context));
     }
-    let catalog = context.session.catalog.current();
     for entry in view::dependents(Oid(ty.oid), context) {
         if entry.stored.view_query.as_deref().is_some_and(names) {
             return refused(drop_object::described(&entry.stored, context));
         }
     }
-    for entry in catalog.routines() {
+    let naming = catalog.naming(&ty.name);
+    for entry in naming.iter().filter_map(|&oid| catalog.routine(oid)) {
         if entry.stored.standard_body && names(&entry.stored.body) {
             return refused(routine::described(entry, context));
         }
@@ -257,7 +260,9 @@ pub(super) fn refuse_users_of_value(
             value.label
         )))
     };
-    if let Some((dependent, ())) = routine::in_expressions(&search, context)?.first() {
+    let naming = context.session.catalog.current().naming(&value.label);
+    let candidates = naming.into_iter().collect();
+    if let Some((dependent, ())) = routine::in_expressions(&search, &candidates, context)?.first() {
         return refused(dependent.described(context));
     }
     // A view depends on every type whose values it names.
@@ -334,10 +339,9 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
         types.contains(&base).then_some(ty)
     };
     let catalog = context.session.catalog.current();
-    let mut relations: Vec<&Arc<RelationEntry>> = catalog.relations().collect();
-    relations.sort_by_key(|entry| entry.stored.oid);
+    let direct: BTreeSet<Oid> = types.iter().flat_map(|&ty| catalog.users_of(Oid(ty))).collect();
     let mut found = Vec::new();
-    for entry in relations {
+    for entry in direct.iter().filter_map(|&oid| catalog.relation(oid)) {
         if entry.stored.kind == StoredKind::View {
             let types = entry.stored.columns.iter().map(|column| column.type_oid);
             let depends = entry.stored.depends_on.iter().copied();
@@ -352,9 +356,7 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
             }
         }
     }
-    let mut routines: Vec<&Arc<RoutineEntry>> = catalog.routines().collect();
-    routines.sort_by_key(|entry| entry.stored.oid);
-    for entry in routines {
+    for entry in direct.iter().filter_map(|&oid| catalog.routine(oid)) {
         let arguments = entry.stored.arguments.iter().map(|argument| argument.ty.oid);
         if let Some(ty) = arguments.chain([entry.stored.result.oid]).find_map(used) {
             found.push((User::Routine(entry.clone()), ty));
@@ -368,6 +370,7 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
                 types.iter().find(of).copied()
             },
         },
+        &possible_users(types, &direct, &catalog),
         context,
     )?;
     for (dependent, ty) in expressions {
@@ -376,6 +379,21 @@ fn users(types: &[u32], context: &mut StatementContext<'_>) -> SqlResult<Vec<(Us
         }
     }
     Ok(found)
+}
+
+/// Objects of which a text may have a part of the types: it names one of them or a routine that answers one, alone or in
+/// a row of `direct` users, or it is over columns of theirs.
+fn possible_users(types: &[u32], direct: &BTreeSet<Oid>, catalog: &Catalog) -> BTreeSet<Oid> {
+    let mut found = direct.clone();
+    let types = types.iter().filter_map(|&ty| catalog.user_type(Oid(ty)));
+    let mut names: BTreeSet<&str> = types.map(|entry| &*entry.stored.name).collect();
+    for &user in direct {
+        let over_rows = catalog.routines_using(user);
+        let routines = catalog.routine(user).into_iter().chain(over_rows);
+        names.extend(routines.map(|entry| &*entry.stored.name));
+    }
+    found.extend(names.into_iter().flat_map(|name| catalog.naming(name)));
+    found
 }
 
 /// An expression over columns of the types goes with the columns.
@@ -467,13 +485,11 @@ pub(super) fn drop_all(
 /// The types of a schema, in order of making.
 pub(super) fn in_schema(schema: u32, context: &StatementContext<'_>) -> Vec<Arc<TypeEntry>> {
     let catalog = context.session.catalog.current();
-    let mut types: Vec<_> = catalog
-        .user_types()
+    let types = catalog.types_using(Oid(schema));
+    types
         .filter(|entry| entry.stored.schema == schema)
         .cloned()
-        .collect();
-    types.sort_by_key(|entry| entry.stored.oid);
-    types
+        .collect()
 }
 
 /// Views name types with their schema.

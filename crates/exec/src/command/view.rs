@@ -446,13 +446,11 @@ impl rewrite::Names for RenameRelation<'_> {
 /// Views that read the relation, directly or through other views; those made first come first.
 pub(super) fn dependents(relation: Oid, context: &StatementContext<'_>) -> Vec<Arc<RelationEntry>> {
     let catalog = context.session.catalog.current();
-    let mut found: Vec<Arc<RelationEntry>> = catalog
-        .relations()
+    let users = catalog.relations_using(relation);
+    users
         .filter(|entry| entry.stored.depends_on.contains(&relation.0))
         .cloned()
-        .collect();
-    found.sort_by_key(|entry| entry.stored.oid);
-    found
+        .collect()
 }
 
 /// Of the relations that a view depends on, one that it reads itself rather than through another one of them.

@@ -191,45 +191,20 @@ fn concurrently(what: &str) -> SqlError {
 
 /// PostgreSQL locks an object before it looks at it again; here the wait is for its row, with the same answer.
 fn gone(object: &StoredObject) -> SqlError {
-    let (state, noun, name) = match object {
-        StoredObject::Database(database) => (state::INVALID_CATALOG_NAME, "database", &database.name),
-        StoredObject::Schema(schema) => (state::INVALID_SCHEMA_NAME, "schema", &schema.name),
-        StoredObject::Role(role) => (state::UNDEFINED_OBJECT, "role", &role.name),
-        StoredObject::Relation(relation) => (state::UNDEFINED_TABLE, "relation", &relation.name),
-        StoredObject::Routine(routine) => (state::UNDEFINED_FUNCTION, "function", &routine.name),
-        StoredObject::Type(ty) => (state::UNDEFINED_OBJECT, "type", &ty.name),
-    };
-    SqlError::new(state, format!("{noun} \"{name}\" does not exist"))
+    let object = object.object();
+    let message = format!("{} \"{}\" does not exist", object.noun(), object.name());
+    SqlError::new(object.undefined(), message)
 }
 
 /// An object as the session sees it.
 fn known(oid: Oid, context: &StatementContext<'_>) -> Option<StoredObject> {
     let catalog = context.session.catalog.current();
-    let relation = catalog
-        .relation(oid)
-        .map(|r| StoredObject::Relation(r.stored.clone()));
-    relation
-        .or_else(|| Some(StoredObject::Routine(catalog.routine(oid)?.stored.clone())))
-        .or_else(|| Some(StoredObject::Type(catalog.user_type(oid)?.stored.clone())))
-        .or_else(|| Some(StoredObject::Schema(catalog.schemas.get(&oid)?.object.clone())))
-        .or_else(|| Some(StoredObject::Role(catalog.roles.get(&oid)?.object.clone())))
-        .or_else(|| {
-            Some(StoredObject::Database(
-                catalog.databases.get(&oid)?.object.clone(),
-            ))
-        })
+    Some(catalog.object(oid)?.0.stored())
 }
 
 fn row_of(oid: Oid, context: &StatementContext<'_>) -> Option<RowId> {
     let catalog = context.session.catalog.current();
-    catalog
-        .relation(oid)
-        .map(|r| r.row)
-        .or_else(|| catalog.routine(oid).map(|r| r.row))
-        .or_else(|| catalog.user_type(oid).map(|t| t.row))
-        .or_else(|| catalog.schemas.get(&oid).map(|e| e.row))
-        .or_else(|| catalog.roles.get(&oid).map(|e| e.row))
-        .or_else(|| catalog.databases.get(&oid).map(|e| e.row))
+    Some(catalog.object(oid)?.1)
 }
 
 fn retry<T>(

@@ -218,42 +218,37 @@ fn shared_comment(runtime: &mut Runtime<'_, '_>, _: &super::CallSite, a: &[Datum
 
 fn constraint(runtime: &Runtime<'_, '_>, constraint: u32, pretty: bool) -> Datum {
     let facts = facts(runtime);
-    for known in facts.relations() {
-        if let Some(found) = known
-            .relation
-            .constraints
-            .iter()
-            .find(|candidate| candidate.oid.0 == constraint)
-        {
-            return Datum::from(views_text::constraint_definition(
-                &facts,
-                known.relation,
-                found,
-                pretty,
-            ));
-        }
-        let constraints = known
-            .relation
-            .triggers
-            .iter()
-            .filter_map(|trigger| trigger.constraint);
-        if let Some(found) = constraints.into_iter().find(|found| found.oid.0 == constraint) {
-            return Datum::from(views_text::constraint_trigger_definition(found));
-        }
+    let Some(known) = facts.relation_with_part(Oid(constraint)) else {
+        return Datum::Null;
+    };
+    let mut constraints = known.relation.constraints.iter();
+    if let Some(found) = constraints.find(|candidate| candidate.oid.0 == constraint) {
+        let text = views_text::constraint_definition(&facts, known.relation, found, pretty);
+        return Datum::from(text);
     }
-    Datum::Null
+    let triggers = known.relation.triggers.iter();
+    let mut constraints = triggers.filter_map(|trigger| trigger.constraint);
+    let found = constraints.find(|found| found.oid.0 == constraint);
+    found.map_or(Datum::Null, |found| {
+        Datum::from(views_text::constraint_trigger_definition(found))
+    })
 }
 
 fn trigger(runtime: &Runtime<'_, '_>, trigger: u32, pretty: bool) -> Datum {
     let facts = facts(runtime);
-    for known in facts.relations() {
-        let mut triggers = known.relation.triggers.iter();
-        if let Some(found) = triggers.find(|candidate| candidate.oid.0 == trigger) {
-            let text = views_text::trigger_definition(&facts, known.relation, found, pretty);
-            return Datum::from(text);
-        }
-    }
-    Datum::Null
+    let Some(known) = facts.relation_with_part(Oid(trigger)) else {
+        return Datum::Null;
+    };
+    let mut triggers = known.relation.triggers.iter();
+    let found = triggers.find(|candidate| candidate.oid.0 == trigger);
+    found.map_or(Datum::Null, |found| {
+        Datum::from(views_text::trigger_definition(
+            &facts,
+            known.relation,
+            found,
+            pretty,
+        ))
+    })
 }
 
 /// A whole index, or one of its columns, counted from 1.
@@ -299,7 +294,8 @@ fn serial_sequence(runtime: &mut Runtime<'_, '_>, table: &str, column: &str) -> 
     let owner = Some((relation.oid.0, position as u16));
     let owned = |stored: &StoredRelation| stored.sequence.as_ref().is_some_and(|s| s.owned_by == owner);
     let current = catalog.current();
-    let sequence = current.relations().find(|entry| owned(&entry.stored));
+    let mut users = current.relations_using(relation.oid);
+    let sequence = users.find(|entry| owned(&entry.stored));
     let sequence = sequence.map(|entry| entry.described.clone());
     Ok(sequence.map_or(Datum::Null, |sequence| {
         Datum::from(format!(

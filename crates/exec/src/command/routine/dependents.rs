@@ -1,9 +1,11 @@
 //! What depends on a routine: views, defaults, checks, generated columns, defaults of other routines' arguments. And
 //! what a routine depends on: the relations whose rows it takes or returns.
 //!
-//! Expressions are kept as text: whether one calls a routine is found by binding it again. DROP is rare enough.
+//! Expressions are kept as text: whether one calls a routine is found by binding it again. The catalog knows which texts
+//! have the routine's name in them; the others are not looked at.
 //! Leaves out: what stands in bodies, which PostgreSQL looks into for SQL-standard bodies only.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mote_common::{Oid, SqlError, SqlResult};
@@ -133,10 +135,13 @@ pub(super) fn dependents(
             .cloned()
     };
     let catalog = context.session.catalog.current();
-    let mut relations: Vec<&Arc<RelationEntry>> = catalog.relations().collect();
-    relations.sort_by_key(|entry| entry.stored.oid);
+    let mut candidates = BTreeSet::new();
+    for routine in dropped {
+        candidates.extend(catalog.users_of(Oid(routine.stored.oid)));
+        candidates.extend(catalog.naming(&routine.stored.name));
+    }
     let mut found = Vec::new();
-    for entry in relations {
+    for entry in candidates.iter().filter_map(|&oid| catalog.relation(oid)) {
         let mut routines = dropped.iter();
         if let Some(routine) = routines.find(|routine| entry.stored.depends_on.contains(&routine.stored.oid))
         {
@@ -147,38 +152,37 @@ pub(super) fn dependents(
         in_triggers(entry, &called, &search, &mut found, context)?;
     }
     let gone: Vec<u32> = dropped.iter().map(|routine| routine.stored.oid).collect();
-    in_routines(&gone, &search, &mut found, context)?;
+    in_routines(&gone, &candidates, &search, &mut found, context)?;
     Ok(found)
 }
 
-/// Defaults, generated columns, checks, conditions of triggers and defaults of arguments in which something is found.
+/// Defaults, generated columns, checks, conditions of triggers and defaults of arguments of the `candidates` in which
+/// something is found.
 pub(in super::super) fn in_expressions<T>(
     search: &Search<'_, T>,
+    candidates: &BTreeSet<Oid>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<Found<T>> {
     let catalog = context.session.catalog.current();
-    let mut relations: Vec<&Arc<RelationEntry>> = catalog.relations().collect();
-    relations.sort_by_key(|entry| entry.stored.oid);
     let mut found = Vec::new();
-    for entry in relations {
+    for entry in candidates.iter().filter_map(|&oid| catalog.relation(oid)) {
         in_columns(entry, search, &mut found, context)?;
         in_checks(entry, search, &mut found, context)?;
         in_triggers(entry, &|_| None, search, &mut found, context)?;
     }
-    in_routines(&[], search, &mut found, context)?;
+    in_routines(&[], candidates, search, &mut found, context)?;
     Ok(found)
 }
 
 fn in_routines<T>(
     dropped: &[u32],
+    candidates: &BTreeSet<Oid>,
     search: &Search<'_, T>,
     found: &mut Found<T>,
     context: &mut StatementContext<'_>,
 ) -> SqlResult<()> {
     let catalog = context.session.catalog.current();
-    let mut others: Vec<&Arc<RoutineEntry>> = catalog.routines().collect();
-    others.sort_by_key(|entry| entry.stored.oid);
-    for other in others {
+    for other in candidates.iter().filter_map(|&oid| catalog.routine(oid)) {
         if dropped.contains(&other.stored.oid) {
             continue;
         }
@@ -328,12 +332,14 @@ pub(in super::super) fn users_of_rows(
             .find(|relation| relations.contains(relation))
     };
     let catalog = context.session.catalog.current();
-    let mut users: Vec<_> = catalog
-        .routines()
-        .filter_map(|entry| Some((entry.clone(), row_of(&entry.stored)?)))
+    let users: BTreeSet<Oid> = relations
+        .iter()
+        .flat_map(|&relation| catalog.users_of(Oid(relation)))
         .collect();
-    users.sort_by_key(|(entry, _)| entry.stored.oid);
+    let users = users.iter().filter_map(|&oid| catalog.routine(oid));
     users
+        .filter_map(|entry| Some((entry.clone(), row_of(&entry.stored)?)))
+        .collect()
 }
 
 /// Writes a routine changed.
