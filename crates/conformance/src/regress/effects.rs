@@ -282,6 +282,7 @@ impl Effects {
             }
             "declare" | "prepare" => self.take_definition(reader.name_at(1)),
             "fetch" | "move" | "close" | "execute" => self.take_cursor(reader),
+            "copy" => self.reads.extend(reader.name_at(1)),
             "create" => self.take_create(reader),
             "alter" => self.take_alter(reader),
             "drop" => self.take_drop(reader),
@@ -308,7 +309,8 @@ impl Effects {
     }
 
     fn take_definition(&mut self, name: Option<String>) {
-        self.targets.extend(name.clone().map(|name| (name, Scope::Data)));
+        self.targets
+            .extend(name.clone().map(|name| (name, Scope::Existence)));
         self.renews.extend(name.clone());
         self.defines = name;
     }
@@ -412,6 +414,9 @@ impl Effects {
         };
         for word in ["rename", "inherit", "attach", "detach", "schema"] {
             let Some(found) = reader.find(word) else { continue };
+            if word == "rename" && !reader.is(found + 1, "to") {
+                continue; // A column.
+            }
             let skipped = reader.words[found + 1..].iter();
             let skipped = skipped
                 .take_while(|word| word.is("to") || word.is("partition"))

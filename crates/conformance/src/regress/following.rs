@@ -60,12 +60,14 @@ impl Following {
         *self = Following::default();
     }
 
-    /// Takes every pair in order, with its class and cause. `Some` tells what other rows follow from.
+    /// Takes every pair in order, with its class and cause. `Some` tells what other rows, or what PostgreSQL
+    /// alone refuses, follow from.
     pub fn judge(&mut self, pair: &Pair<'_>, class: Class, cause: &str) -> Option<String> {
         let effects = Effects::of(pair.statement.body());
         let refused = refused_by_one(pair, class);
         let reason = self.reason(&effects, pair);
-        let verdict = (class == Class::OtherRows).then(|| reason.clone()).flatten();
+        let explains = matches!(class, Class::OtherRows | Class::Accepted);
+        let verdict = explains.then(|| reason.clone()).flatten();
         if refused {
             self.mark_refused(&effects, cause);
         } else {

@@ -279,6 +279,10 @@ impl Reasons<'_> {
         let mut cause = self.causes.judge(pair, class);
         let followed = self.following.judge(pair, class, &cause.text);
         if class != Class::OtherRows {
+            // What PostgreSQL refuses because of a rule or policy that it alone has.
+            if let (Class::Accepted, Some(text)) = (class, followed) {
+                cause = Cause { text, follows: true };
+            }
             return (cause, None);
         }
         let (line, text) = (pair.statement.line, pair.statement.body());

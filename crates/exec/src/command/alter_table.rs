@@ -270,7 +270,7 @@ pub(super) fn run_command(
             Ok(())
         }
         AlterTableCommand::ResetOptions(options) => {
-            for option in options {
+            for option in options.iter().filter(|option| option.namespace.is_none()) {
                 table
                     .options
                     .retain(|kept| !kept.starts_with(&format!("{}=", option.name)));

@@ -216,6 +216,9 @@ pub(super) fn storage_options(options: &[DefinitionOption]) -> SqlResult<Vec<Str
                 format!("unrecognized parameter \"{}\"", option.name),
             ));
         }
+        if option.namespace.as_deref() == Some("toast") {
+            continue; // There is no TOAST table that could show it.
+        }
         let value = match &option.value {
             Some(OptionValue::Integer(n)) => n.to_string(),
             Some(OptionValue::Number(n)) => n.to_string(),

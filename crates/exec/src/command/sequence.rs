@@ -353,11 +353,8 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
     let old_bounds = type_bounds(sequence.type_oid);
     let (reset_maximum, reset_minimum) = match options.ty {
         // Bounds that were those of the old type follow the new one.
-        Some(_) if !new => (
-            sequence.maximum == old_bounds.1 && sequence.increment > 0,
-            sequence.minimum == old_bounds.0 && sequence.increment < 0,
-        ),
-        _ => (new, new),
+        Some(_) if !new => (sequence.maximum == old_bounds.1, sequence.minimum == old_bounds.0),
+        _ => (false, false),
     };
     if let Some(ty) = options.ty {
         sequence.type_oid = ty;
@@ -378,7 +375,8 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
     match options.maximum {
         Some(Some(maximum)) => sequence.maximum = maximum,
         Some(None) => sequence.maximum = if ascending { highest } else { -1 },
-        None if reset_maximum => sequence.maximum = if ascending { highest } else { -1 },
+        None if reset_maximum => sequence.maximum = highest,
+        None if new => sequence.maximum = if ascending { highest } else { -1 },
         None => {}
     }
     if sequence.maximum < lowest || sequence.maximum > highest {
@@ -390,7 +388,8 @@ fn apply(sequence: &mut StoredSequence, options: &Options<'_>, new: bool) -> Sql
     match options.minimum {
         Some(Some(minimum)) => sequence.minimum = minimum,
         Some(None) => sequence.minimum = if ascending { 1 } else { lowest },
-        None if reset_minimum => sequence.minimum = if ascending { 1 } else { lowest },
+        None if reset_minimum => sequence.minimum = lowest,
+        None if new => sequence.minimum = if ascending { 1 } else { lowest },
         None => {}
     }
     if sequence.minimum < lowest || sequence.minimum > highest {

@@ -81,6 +81,9 @@ impl Binder<'_> {
         if let Some(found) = self.routine_call(call, &routines, &arguments)? {
             return Ok(found);
         }
+        if let Some(field) = self.field_as_function(name, call, &arguments) {
+            return Ok(field);
+        }
         let arguments = match call.arguments.iter().any(|argument| argument.name.is_some()) {
             true => self.named_arguments(name, call, arguments)?,
             false => arguments,
@@ -218,6 +221,36 @@ impl Binder<'_> {
             });
         }
         Ok(spread)
+    }
+
+    /// `name(row)`: a field, where no function takes a row. The cast to a type of that name is none: a row becomes no
+    /// text in the notation of functions.
+    fn field_as_function(
+        &mut self,
+        name: &str,
+        call: &ast::FunctionCall,
+        arguments: &[Placed],
+    ) -> Option<Expr> {
+        let [(record, _)] = arguments else { return None };
+        let plain = call.arguments.iter().all(|argument| argument.name.is_none()) && call.over.is_none();
+        if record.ty().oid != oid::RECORD || !plain || call.name.parts.len() > 1 {
+            return None;
+        }
+        let columns = self.record_columns(record)?;
+        columns.iter().find(|(column, _)| **column == *name)?;
+        let takes_rows = |callable: &Callable| match callable {
+            Callable::Function(id) => id.signature().arguments.first().is_some_and(|ty| {
+                matches!(
+                    *ty,
+                    oid::RECORD | oid::ANY | oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYCOMPATIBLE
+                )
+            }),
+            _ => true,
+        };
+        if callables_named(name).iter().any(takes_rows) {
+            return None;
+        }
+        self.field(record.clone(), name, call.location).ok()
     }
 
     /// `int4(x)`, `date('..')`: a type's name used as a function.

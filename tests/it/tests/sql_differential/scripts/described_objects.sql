@@ -28,3 +28,22 @@ create temporary table passing (a int);
 select array_to_string(current_schemas(false), ',') ~ 'pg_temp', array_to_string(current_schemas(true), ',') ~ 'pg_temp';
 set search_path = pg_temp, public;
 select array_to_string(current_schemas(false), ',') ~ 'pg_temp';
+-- Bounds of a sequence that were those of its type follow it to another type, whatever its direction.
+reset search_path;
+create sequence bound_1 as smallint minvalue -32768;
+alter sequence bound_1 as int;
+create sequence bound_2 as smallint increment -1 maxvalue 32767 start 5;
+alter sequence bound_2 as bigint;
+create sequence bound_3 as int increment -1;
+alter sequence bound_3 as smallint increment 2 maxvalue 9 start -5;
+select sequencename, data_type, start_value, min_value, max_value, increment_by from pg_sequences where sequencename like 'bound%' order by 1;
+-- Options of the TOAST table are not those of the table.
+create table optional (a text) with (autovacuum_enabled = false, toast.autovacuum_enabled = true, fillfactor = 30);
+select reloptions from pg_class where relname = 'optional';
+alter table optional set (toast.fillfactor = 20, autovacuum_enabled = true);
+alter table optional set (toast.autovacuum_enabled = false);
+select reloptions from pg_class where relname = 'optional';
+alter table optional reset (toast.autovacuum_enabled);
+select reloptions from pg_class where relname = 'optional';
+alter table optional reset (fillfactor);
+select reloptions from pg_class where relname = 'optional';

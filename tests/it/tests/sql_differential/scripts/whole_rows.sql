@@ -38,3 +38,15 @@ select pg_catalog.record_eq(row(1, 'a'::text), row(1, row(2, 'b'::text)));
 select a = b from (select row(1, 'a'::text) a, row(1, row(2)) b) s;
 select row(1, 'a'::text)::record < x from (values (row(1, 2))) v(x);
 select pg_catalog.record_lt(row(1, 2), row(1, 2, 3)); select pg_catalog.record_lt(row(1, 2), row(2, 2, 3)); select pg_catalog.record_eq(row(1, 2), row(3, 'x'::text));
+-- A field written as a function of its row.
+create table tools (name text, hobby text, count int, text text);
+insert into tools values ('guts', 'sky', 3, 'long');
+create function tool(text) returns tools language sql as 'select * from tools where hobby = $1';
+select name(tool('sky')), hobby(tool('sky'));
+select name(tools), hobby(tools), pg_typeof(name(tools)) from tools;
+select name(t) from tools t where hobby(t) = 'sky';
+select count(tools) from tools;
+select weight(tools) from tools;
+select name(row('a', 'b'));
+drop function tool(text);
+drop table tools;
