@@ -15,7 +15,8 @@ pub fn split_name(text: &str) -> (Option<String>, String) {
             '"' => quoted = !quoted,
             '.' if !quoted => parts.push(String::new()),
             c if quoted => part.push(c),
-            c => part.extend(c.to_lowercase()),
+            // Other letters than ASCII's stay as they are.
+            c => part.push(c.to_ascii_lowercase()),
         }
     }
     let name = parts.pop().unwrap_or_default();

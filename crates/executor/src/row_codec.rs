@@ -8,6 +8,7 @@
 use mote_common::SqlResult;
 use mote_engine::{KeyClass, KeyColumn, KeyValue, RowView, RowWriter, StorageClass};
 use mote_sql::catalog::Relation;
+use mote_types::datum::without_blanks;
 use mote_types::{ColumnType, Datum, decode_storage, encode_storage, oid};
 
 use mote_catalog::write_error;
@@ -185,6 +186,7 @@ pub fn append_key(
         (_, Datum::Enum(key)) => KeyValue::Signed(*key),
         (_, Datum::Uuid(value)) => KeyValue::Raw16(*value),
         (_, Datum::Text(value)) => KeyValue::Bytes(value.as_bytes()),
+        (_, Datum::Padded(value)) => KeyValue::Bytes(without_blanks(value).as_bytes()),
         (_, Datum::Bytea(value)) => KeyValue::Bytes(value),
         (class, other) => {
             scratch.clear();

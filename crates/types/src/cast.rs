@@ -8,7 +8,7 @@ use crate::datetime::{
     self, DAY_US, civil, date_to_timestamp, timestamp_to_date, timestamp_to_timestamptz,
     timestamptz_to_timestamp,
 };
-use crate::datum::{Array, Datum, ELEMENT_COST, copy_text};
+use crate::datum::{Array, Datum, ELEMENT_COST, copy_text, without_blanks};
 use crate::family::{self, FAMILIES};
 use crate::format::text::{char_byte, char_text};
 use crate::format::{input_text, output_text};
@@ -16,7 +16,7 @@ use crate::json::Json;
 use crate::numeric::Numeric;
 use crate::oid::{self, Oid};
 use crate::settings::FormatSettings;
-use crate::typmod::coerce_typmod;
+use crate::typmod::{coerce_typmod, padded_to_length};
 use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
@@ -103,7 +103,11 @@ pub fn cast(
     }
     let explicit = context == CastContext::Explicit;
     if from.oid == to.oid {
-        return coerce_typmod(datum.try_clone()?, to, explicit);
+        let coerced = coerce_typmod(datum.try_clone()?, to, explicit)?;
+        return match to.typmod < 0 {
+            true => padded_to_length(coerced, from),
+            false => Ok(coerced),
+        };
     }
     let converted = convert(datum, from, to, explicit, settings)?;
     coerce_typmod(converted, to, explicit)
@@ -117,7 +121,17 @@ fn convert(
     settings: &FormatSettings,
 ) -> SqlResult<Datum> {
     if let Datum::Text(value) = datum {
+        let shows_blanks = from.oid == oid::BPCHAR && from.typmod >= 0 && !drops_blanks(to);
+        if shows_blanks && let Datum::Padded(value) = padded_to_length(datum.try_clone()?, from)? {
+            return convert_text(&value.into(), from, to, settings);
+        }
         return convert_text(value, from, to, settings);
+    }
+    if let Datum::Padded(value) = datum {
+        return match drops_blanks(to) {
+            true => convert_text(&without_blanks(value).into(), from, to, settings),
+            false => convert_text(&value.as_ref().into(), from, to, settings),
+        };
     }
     if let Datum::Array(array) = datum
         && let Some(element) = to.element()
@@ -148,6 +162,11 @@ fn convert(
         Datum::Jsonb(value) => convert_json(value, from, to),
         _ => Err(cannot_cast(from, to)),
     }
+}
+
+/// `bpchar` loses its blanks on the way to other strings, but not where it is written as text to be read again.
+fn drops_blanks(to: ColumnType) -> bool {
+    matches!(to.oid, oid::TEXT | oid::VARCHAR | oid::NAME)
 }
 
 /// From a string type: the same bytes for another string, `"char"` and `name` cut, anything else read as input.

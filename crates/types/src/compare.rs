@@ -14,7 +14,7 @@ use mote_common::work::Meter;
 use mote_common::{SqlError, SqlResult};
 
 use crate::catalog::format_type;
-use crate::datum::{Array, Datum, ELEMENT_COST, Interval, Record};
+use crate::datum::{Array, Datum, ELEMENT_COST, Interval, Record, without_blanks};
 use crate::numeric::Numeric;
 
 /// Orders two datums of the same type. Integers of different widths and numeric with integers also compare;
@@ -44,6 +44,9 @@ fn compare_rest(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Oid(a), Datum::Oid(b)) => a.cmp(b),
         (Datum::Float4(a), Datum::Float4(b)) => compare_f64(*a as f64, *b as f64),
         (Datum::Float8(a), Datum::Float8(b)) => compare_f64(*a, *b),
+        (Datum::Text(_) | Datum::Padded(_), Datum::Text(_) | Datum::Padded(_)) => {
+            compared_text(a).cmp(compared_text(b))
+        }
         (Datum::Bytea(a), Datum::Bytea(b)) => a.cmp(b),
         (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
         (Datum::Time(a), Datum::Time(b)) => a.cmp(b),
@@ -53,6 +56,15 @@ fn compare_rest(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Array(a), Datum::Array(b)) => compare_arrays(a, b),
         (Datum::Record(a), Datum::Record(b)) => compare_records(a, b),
         _ => compare_mixed(a, b),
+    }
+}
+
+/// What a string compares and hashes by.
+fn compared_text(datum: &Datum) -> &[u8] {
+    match datum {
+        Datum::Text(value) => value.as_bytes(),
+        Datum::Padded(value) => without_blanks(value).as_bytes(),
+        other => unreachable!("{} is no string", other.variant_name()),
     }
 }
 
@@ -132,7 +144,8 @@ fn compare_arrays(a: &Array, b: &Array) -> Ordering {
 fn compare_records(a: &Record, b: &Record) -> Ordering {
     for (position, (x, y)) in a.fields.iter().zip(&b.fields).enumerate() {
         // What compares rows refuses those of other types (`check_alike`). What only sorts them has some order for all.
-        let same_kind = discriminant(x) == discriminant(y) || x.is_null() || y.is_null();
+        let strings = x.as_str().is_some() && y.as_str().is_some();
+        let same_kind = strings || discriminant(x) == discriminant(y) || x.is_null() || y.is_null();
         if !same_kind && (as_f64(x).is_none() || as_f64(y).is_none()) {
             // Numbers first, then type by type.
             let rank = |value: &Datum, record: &Record| match as_f64(value) {
@@ -200,7 +213,7 @@ pub fn hash<H: Hasher>(datum: &Datum, state: &mut H) {
             Some(whole) => whole.hash(state),
             None => value.hash(state),
         },
-        Datum::Text(value) => value.as_bytes().hash(state),
+        Datum::Text(_) | Datum::Padded(_) => compared_text(datum).hash(state),
         Datum::Bytea(value) => value.hash(state),
         Datum::Date(value) => value.hash(state),
         Datum::Enum(key) => key.hash(state),

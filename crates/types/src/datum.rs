@@ -4,7 +4,8 @@
 //!  1. 24 bytes; `Clone` allocates only for values that do not fit (long text, bytea, intervals, arrays, json).
 //!  2. The variant follows from the type's OID (see each variant). A datum does not know its OID: `text`, `name`
 //!     and `varchar` are all `Text`, and callers pass the `ColumnType` wherever the difference matters.
-//!  3. `character(n)` is held without its trailing blanks; output pads to the declared length.
+//!  3. `character(n)` is held without its trailing blanks; output pads to the declared length. Where no length is
+//!     declared, blanks that are part of the value make it a `Padded`, which compares and hashes without them.
 //!
 //! Leaves out: comparison (`compare`), text and wire forms (`format`), row bytes (`storage`).
 
@@ -37,6 +38,8 @@ pub enum Datum {
     Numeric(Numeric),
     /// `text`, `varchar`, `bpchar`, `name`, `"char"`, `json`, `unknown`, `cstring`.
     Text(CompactString),
+    /// `bpchar` with the trailing blanks that it has, which are one at least: without any it is a `Text`.
+    Padded(Box<str>),
     Bytea(Box<[u8]>),
     /// Days since 2000-01-01; `i32::MIN` and `i32::MAX` are -infinity and infinity.
     Date(i32),
@@ -201,6 +204,9 @@ impl Datum {
     fn try_clone_any(&self) -> SqlResult<Datum> {
         match self {
             Datum::Text(value) if value.len() >= work::GRAIN_BYTES => copy_text(value).map(Datum::Text),
+            Datum::Padded(value) if value.len() >= work::GRAIN_BYTES => {
+                copy_text(value).map(|copy| Datum::Padded(copy.into()))
+            }
             Datum::Bytea(value) if value.len() >= work::GRAIN_BYTES => {
                 let mut copy = work::bytes_buffer(value.len())?;
                 work::grow_bytes(&mut copy, value)?;
@@ -223,6 +229,7 @@ impl Datum {
     pub fn reserve_output(&self) -> SqlResult<()> {
         let bytes = match self {
             Datum::Text(value) if value.len() >= OUTPUT_PAID_BYTES => value.len(),
+            Datum::Padded(value) if value.len() >= OUTPUT_PAID_BYTES => value.len(),
             Datum::Bytea(value) if value.len() >= OUTPUT_PAID_BYTES => 2 * value.len(),
             Datum::Array(array) if array.elements.len() >= ELEMENTS_PAID => self.heap_bytes(),
             Datum::Jsonb(value) if value.is_long() => self.heap_bytes(),
@@ -252,6 +259,7 @@ impl Datum {
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Datum::Text(value) => Some(value),
+            Datum::Padded(value) => Some(value),
             _ => None,
         }
     }
@@ -270,6 +278,7 @@ impl Datum {
             Datum::Float8(_) => "Float8",
             Datum::Numeric(_) => "Numeric",
             Datum::Text(_) => "Text",
+            Datum::Padded(_) => "Padded",
             Datum::Bytea(_) => "Bytea",
             Datum::Date(_) => "Date",
             Datum::Time(_) => "Time",
@@ -289,6 +298,7 @@ impl Datum {
         match self {
             Datum::Numeric(value) => value.heap_bytes(),
             Datum::Text(value) if value.is_heap_allocated() => value.capacity(),
+            Datum::Padded(value) => value.len(),
             Datum::Bytea(value) => value.len(),
             Datum::Interval(_) => size_of::<Interval>(),
             Datum::Jsonb(value) => size_of::<Json>() + value.heap_bytes(),
@@ -314,6 +324,19 @@ const OUTPUT_PAID_BYTES: usize = 64 << 10;
 /// What handling one element costs besides its bytes.
 pub const ELEMENT_COST: usize = 32;
 
+/// A `bpchar` without its trailing blanks.
+pub fn without_blanks(value: &str) -> &str {
+    value.trim_end_matches(' ')
+}
+
+/// A `bpchar` of any length, with the blanks that it has.
+pub fn blank_padded(value: CompactString) -> Datum {
+    match value.ends_with(' ') {
+        true => Datum::Padded(value.into()),
+        false => Datum::Text(value),
+    }
+}
+
 /// A copy of a text of any length, paid for.
 pub fn copy_text(value: &str) -> SqlResult<CompactString> {
     if value.len() < work::GRAIN_BYTES {
@@ -338,6 +361,7 @@ pub fn try_clone_all(values: &[Datum]) -> SqlResult<Vec<Datum>> {
 /// Heap behind a value that is too small to be paid for by itself.
 fn small_heap_bytes(value: &Datum) -> usize {
     match value {
+        Datum::Padded(value) if value.len() < work::GRAIN_BYTES => value.len() + 16,
         Datum::Text(value) if value.is_heap_allocated() && value.len() < work::GRAIN_BYTES => {
             value.len() + 16
         }

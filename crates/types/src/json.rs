@@ -158,6 +158,14 @@ impl Json {
 
     /// The order of `jsonb`'s btree operators: by kind, then by size, then by content.
     pub fn compare(&self, other: &Json) -> Ordering {
+        // PostgreSQL keeps a scalar document as an array of one, which is longer than an empty one.
+        let is_empty = |json: &Json| matches!(json, Json::Array(elements) if elements.is_empty());
+        let is_scalar = |json: &Json| !matches!(json, Json::Array(_) | Json::Object(_));
+        match (self, other) {
+            (a, b) if is_empty(a) && is_scalar(b) => return Ordering::Less,
+            (a, b) if is_scalar(a) && is_empty(b) => return Ordering::Greater,
+            _ => {}
+        }
         self.compare_metered(other, &mut Meter::default())
     }
 

@@ -8,7 +8,7 @@
 //! Every value encoding is prefix-free, so columns can be put one behind the other.
 
 use crate::catalog::ColumnType;
-use crate::datum::Datum;
+use crate::datum::{Datum, without_blanks};
 use crate::ordered_bytes::{write_escaped, write_interval, write_numeric};
 use crate::storage::{KeyEncoding, fixed_numeric_scale, key_encoding};
 use std::cmp::Ordering;
@@ -85,6 +85,7 @@ fn write_value(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
         | Datum::Timestamp(value)
         | Datum::TimestampTz(value) => out.extend_from_slice(&flip_i64(*value)),
         Datum::Text(value) => write_escaped(value.as_bytes(), out),
+        Datum::Padded(value) => write_escaped(without_blanks(value).as_bytes(), out),
         Datum::Bytea(value) => write_escaped(value, out),
         Datum::Numeric(value) => match fixed_numeric_scale(ty) {
             Some(_) if value.is_nan() => out.extend_from_slice(&flip_i64(i64::MAX)),

@@ -41,6 +41,8 @@ enum Piece {
     AnyOne,
     /// `%`
     AnyRun,
+    /// The escape character at the end, with nothing behind it: an error where the text leads up to it.
+    Dangling,
 }
 
 /// A pattern prepared for matching many strings.
@@ -68,8 +70,8 @@ impl LikePattern {
                 match chars.next() {
                     Some(escaped) => escaped,
                     None => {
-                        let message = "LIKE pattern must not end with escape character";
-                        return Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, message));
+                        pieces.push(Piece::Dangling);
+                        break;
                     }
                 }
             } else if c == '%' {
@@ -154,6 +156,11 @@ fn match_pieces(pieces: &[Piece], text: &[u8]) -> SqlResult<bool> {
                 Some(at)
             }
             Some(Piece::AnyOne) => text.get(at).map(|&first| at + char_length(first)),
+            Some(Piece::Dangling) if at < text.len() || is_behind_run(&pieces[..piece]) => {
+                let message = "LIKE pattern must not end with escape character";
+                return Err(SqlError::new(state::INVALID_ESCAPE_SEQUENCE, message));
+            }
+            Some(Piece::Dangling) => None,
             Some(Piece::Literal(bytes)) => {
                 meter.tick(bytes.len() / 16)?;
                 text[at..].starts_with(bytes).then(|| at + bytes.len())
@@ -176,6 +183,12 @@ fn match_pieces(pieces: &[Piece], text: &[u8]) -> SqlResult<bool> {
             (None, None) => return Ok(false),
         }
     }
+}
+
+/// Nothing but `_` stands between a `%` and the end.
+fn is_behind_run(pieces: &[Piece]) -> bool {
+    let before = pieces.iter().rev().find(|piece| **piece != Piece::AnyOne);
+    before == Some(&Piece::AnyRun)
 }
 
 /// The next place behind `from` where the piece after a `%` can begin.

@@ -13,7 +13,8 @@
 //! | numeric(p<=18, 0<=s<=18)   | Fixed8   | value * 10^s; NaN is i64::MAX                        | Signed       |
 //! | enums                      | Fixed8   | the value's key, signed                              | Signed       |
 //! | uuid                       | Fixed16  | as is                                                | Raw16        |
-//! | text, varchar, bpchar, ... | Variable | UTF-8 (bpchar without trailing blanks)               | Escaped      |
+//! | text, varchar, ...         | Variable | UTF-8                                                | Escaped      |
+//! | bpchar                     | Variable | UTF-8 (of a declared length: without trailing blanks)| Unpadded     |
 //! | bytea                      | Variable | as is                                                | Escaped      |
 //! | `Representation::Unsigned8` | Fixed8  | unsigned (`family`)                                  | Unsigned     |
 //! | `..::OrderedBytes`         | Variable | as is (`family`)                                     | Escaped      |
@@ -24,7 +25,7 @@ use crate::catalog::ColumnType;
 use crate::catalog::user::is_enum;
 use std::sync::Arc;
 
-use crate::datum::{Array, Datum, Dimension, Interval, Record, RowType};
+use crate::datum::{Array, Datum, Dimension, Interval, Record, RowType, blank_padded};
 use crate::family::{self, Representation};
 use crate::json::Json;
 use crate::numeric::Numeric;
@@ -70,6 +71,8 @@ pub enum KeyEncoding {
     Raw16,
     /// Variable: every 0x00 becomes 0x00 0xFF, then 0x00 0x00 ends the key.
     Escaped,
+    /// Variable: without the blanks at the end, then as Escaped.
+    Unpadded,
     /// Variable: a little-endian u16 length, then that many key bytes to copy; the rest is payload.
     Prefixed,
 }
@@ -114,6 +117,7 @@ pub fn key_encoding(ty: ColumnType) -> Option<KeyEncoding> {
         oid::NUMERIC if fixed_numeric_scale(ty).is_some() => Some(KeyEncoding::Signed),
         oid::NUMERIC | oid::INTERVAL => Some(KeyEncoding::Prefixed),
         oid::BYTEA => Some(KeyEncoding::Escaped),
+        oid::BPCHAR => Some(KeyEncoding::Unpadded),
         other if !crate::catalog::has_equality(other) => None,
         other if crate::catalog::is_oid_like(other) => Some(KeyEncoding::Unsigned),
         other if crate::catalog::is_text_like(other) => Some(KeyEncoding::Escaped),
@@ -144,6 +148,7 @@ pub fn encode_storage(datum: &Datum, ty: ColumnType, out: &mut Vec<u8>) {
         | Datum::TimestampTz(value)
         | Datum::Time(value) => out.extend_from_slice(&value.to_le_bytes()),
         Datum::Text(value) => out.extend_from_slice(value.as_bytes()),
+        Datum::Padded(value) => out.extend_from_slice(value.as_bytes()),
         Datum::Numeric(value) => encode_numeric(value, ty, out),
         Datum::Bool(value) => out.push(*value as u8),
         Datum::Int2(value) => out.extend_from_slice(&value.to_le_bytes()),
@@ -237,7 +242,8 @@ pub fn decode_storage(ty: ColumnType, bytes: &[u8]) -> Datum {
         oid::INT4 => Datum::Int4(i32::from_le_bytes(fixed(bytes))),
         oid::INT8 | oid::TID => Datum::Int8(i64::from_le_bytes(fixed(bytes))),
         oid::XID8 | oid::PG_LSN => Datum::Unsigned8(u64::from_le_bytes(fixed(bytes))),
-        oid::TEXT | oid::VARCHAR | oid::BPCHAR => Datum::Text(stored_text(bytes)),
+        oid::TEXT | oid::VARCHAR => Datum::Text(stored_text(bytes)),
+        oid::BPCHAR => blank_padded(stored_text(bytes)),
         oid::NUMERIC => decode_numeric(ty, bytes),
         oid::TIMESTAMP => Datum::Timestamp(i64::from_le_bytes(fixed(bytes))),
         oid::TIMESTAMPTZ => Datum::TimestampTz(i64::from_le_bytes(fixed(bytes))),

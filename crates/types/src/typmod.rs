@@ -2,7 +2,7 @@
 
 use crate::calendar;
 use crate::catalog::{self, ColumnType};
-use crate::datum::{Datum, ELEMENT_COST, Interval};
+use crate::datum::{Datum, ELEMENT_COST, Interval, blank_padded, without_blanks};
 use crate::oid;
 use compact_str::CompactString;
 use mote_common::error::state;
@@ -13,20 +13,17 @@ use mote_common::{SqlError, SqlResult};
 #[inline]
 pub fn coerce_typmod(datum: Datum, ty: ColumnType, explicit: bool) -> SqlResult<Datum> {
     match (&datum, ty.oid) {
-        (Datum::Text(_), oid::BPCHAR) => {}
+        (Datum::Text(_) | Datum::Padded(_), oid::BPCHAR) => {}
         _ if ty.typmod < 0 => return Ok(datum),
         _ => {}
     }
     match datum {
         Datum::Text(value) => match ty.oid {
             oid::VARCHAR => coerce_length(value, ty, explicit).map(Datum::Text),
-            oid::BPCHAR => {
-                let mut value = coerce_length(value, ty, explicit)?;
-                value.truncate(value.trim_end_matches(' ').len());
-                Ok(Datum::Text(value))
-            }
+            oid::BPCHAR => coerce_blanks(value, ty, explicit),
             _ => Ok(Datum::Text(value)),
         },
+        Datum::Padded(value) => coerce_blanks(value.into(), ty, explicit),
         Datum::Numeric(value) => value.apply_typmod(ty.typmod).map(Datum::Numeric),
         Datum::Time(us) => Ok(Datum::Time(calendar::round_to_precision(us, ty.typmod))),
         Datum::Timestamp(us) if calendar::is_finite_timestamp(us) => {
@@ -44,12 +41,38 @@ pub fn coerce_typmod(datum: Datum, ty: ColumnType, explicit: bool) -> SqlResult<
             let mut meter = Meter::default();
             for item in &mut array.elements {
                 meter.tick(ELEMENT_COST)?;
-                *item = coerce_typmod(std::mem::take(item), element, explicit)?;
+                let coerced = coerce_typmod(std::mem::take(item), element, explicit)?;
+                // An array does not keep the length of its elements: they have their blanks themselves.
+                *item = padded_to_length(coerced, element)?;
             }
             Ok(Datum::Array(array))
         }
         other => Ok(other),
     }
+}
+
+fn coerce_blanks(value: CompactString, ty: ColumnType, explicit: bool) -> SqlResult<Datum> {
+    if ty.max_length().is_none() {
+        return Ok(blank_padded(value));
+    }
+    let mut value = coerce_length(value, ty, explicit)?;
+    value.truncate(without_blanks(&value).len());
+    Ok(Datum::Text(value))
+}
+
+/// A value of `character(n)` for where the length will not be known: with the blanks that its type stood for.
+pub fn padded_to_length(datum: Datum, ty: ColumnType) -> SqlResult<Datum> {
+    let (Datum::Text(value), oid::BPCHAR, Some(length)) = (&datum, ty.oid, ty.max_length()) else {
+        return Ok(datum);
+    };
+    let missing = length.saturating_sub(value.chars().count());
+    if missing == 0 {
+        return Ok(datum);
+    }
+    let mut padded = work::text_buffer(value.len() + missing)?;
+    work::grow(&mut padded, value)?;
+    padded.extend(std::iter::repeat_n(' ', missing));
+    Ok(Datum::Padded(padded.into()))
 }
 
 fn coerce_length(mut value: CompactString, ty: ColumnType, explicit: bool) -> SqlResult<CompactString> {

@@ -149,9 +149,44 @@ impl Settings {
         let index = find_to_set(name)?;
         check_context(&SETTINGS[index], true)?;
         let value = self.canonical(index, name, value)?;
+        self.check_among_statements(index, &value)?;
         self.replace(index, value.clone())?;
         self.defaults[index] = value;
         Ok(())
+    }
+
+    /// The own spelling of a setting that somebody wants to set later, in sessions to come. What no session may set to
+    /// the value is refused.
+    pub fn check_for_later(&self, name: &str, value: &str) -> SqlResult<String> {
+        if is_custom(name) {
+            check_custom_name(name)?;
+            return Ok(name.to_string());
+        }
+        let index = find_to_set(name)?;
+        check_context(&SETTINGS[index], false)?;
+        let value = self.canonical(index, name, value)?;
+        self.check_among_statements(index, &value)?;
+        let mut values = self.values.clone();
+        values[index] = value;
+        parse_effective(&values)?;
+        Ok(SETTINGS[index].name.to_string())
+    }
+
+    /// The transaction has begun where no statement of its own sets it: its characteristics cannot change any more.
+    fn check_among_statements(&self, index: usize, value: &str) -> SqlResult<()> {
+        let refuse = |what: &str| {
+            Err(SqlError::new(
+                state::ACTIVE_SQL_TRANSACTION,
+                format!("SET TRANSACTION {what} must be called before any query"),
+            ))
+        };
+        match SETTINGS[index].name {
+            "transaction_isolation" if value != isolation_text(self.transaction.isolation) => {
+                refuse("ISOLATION LEVEL")
+            }
+            "transaction_deferrable" => refuse("[NOT] DEFERRABLE"),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses settings that only superusers may change to others.

@@ -488,7 +488,7 @@ const OBEYED: &[Setting] = &[
     )),
     effective(user(
         "synchronous_commit",
-        Kind::Enum(&["off", "local", "remote_write", "on", "remote_apply"]),
+        Kind::Enum(&["local", "remote_write", "remote_apply", "on", "off"]),
         "on",
         LOG,
         "What an acknowledged commit has survived.",

@@ -10,6 +10,8 @@ pub(super) fn canonical(setting: &Setting, name: &str, value: &str) -> SqlResult
     let shown = match setting.kind {
         Kind::String if setting.name == "client_encoding" => client_encoding(value)?,
         Kind::String if setting.name == "restrict_nonsystem_relation_kind" => relation_kinds(value)?,
+        Kind::String if setting.name == "default_text_search_config" => text_search(name, value)?,
+        Kind::String if setting.name.starts_with("lc_") => locale(name, value)?,
         Kind::String => value.to_string(),
         Kind::Bool => switch(name, value)?.to_string(),
         Kind::Enum(words) => word(words, value)
@@ -51,6 +53,66 @@ fn word(words: &[&str], value: &str) -> Option<String> {
         _ => value,
     };
     find(value).or_else(|| find(alias)).map(|word| word.to_string())
+}
+
+/// What PostgreSQL 15 has of these, all in pg_catalog.
+const TEXT_SEARCH_CONFIGURATIONS: &str = "arabic armenian basque catalan danish dutch english finnish french german \
+    greek hindi hungarian indonesian irish italian lithuanian nepali norwegian portuguese romanian russian serbian \
+    simple spanish swedish tamil turkish yiddish";
+
+/// The name of a text search configuration, with its schema.
+fn text_search(name: &str, value: &str) -> SqlResult<String> {
+    let parts: Vec<&str> = value.split('.').collect();
+    let is_word = |part: &&str| {
+        let mut bytes = part.bytes();
+        let begins = bytes
+            .next()
+            .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+        begins && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if !parts.iter().all(is_word) {
+        return Err(SqlError::new(state::INVALID_NAME, "invalid name syntax"));
+    }
+    let bare = value
+        .strip_prefix("pg_catalog.")
+        .unwrap_or(value)
+        .to_ascii_lowercase();
+    let mut known = TEXT_SEARCH_CONFIGURATIONS.split_whitespace();
+    match known.any(|configuration| configuration == bare) {
+        true => Ok(format!("pg_catalog.{bare}")),
+        false => Err(invalid(name, value)),
+    }
+}
+
+/// The name of a locale: those that every system has, and what looks like one that it may have. None of them changes
+/// what mote answers.
+fn locale(name: &str, value: &str) -> SqlResult<String> {
+    let (language, encoding) = value.split_once('.').unwrap_or((value, ""));
+    let encoding = encoding.to_ascii_lowercase();
+    let (tongue, country) = language.split_once('_').unwrap_or((language, ""));
+    let letters = |text: &str, upper: bool| {
+        let fits = |byte: u8| {
+            if upper {
+                byte.is_ascii_uppercase()
+            } else {
+                byte.is_ascii_lowercase()
+            }
+        };
+        (2..=3).contains(&text.len()) && text.bytes().all(fits)
+    };
+    let everywhere = match language {
+        "C" => matches!(encoding.as_str(), "" | "utf8" | "utf-8"),
+        "POSIX" => encoding.is_empty(),
+        // That of the server.
+        "" => name != "lc_messages" && encoding.is_empty(),
+        _ => false,
+    };
+    let elsewhere =
+        letters(tongue, false) && letters(country, true) && matches!(encoding.as_str(), "utf8" | "utf-8");
+    match everywhere || elsewhere {
+        true => Ok(value.to_string()),
+        false => Err(invalid(name, value)),
+    }
 }
 
 /// A list of kinds of relations.
@@ -103,6 +165,10 @@ fn integer_in(name: &str, value: &str, (low, high): (i64, i64), unit: &'static s
 
 fn real_in(name: &str, value: &str, (low, high): (f64, f64), unit: &'static str) -> SqlResult<String> {
     let number = number(value, unit).map_err(|hint| with_hint(invalid(name, value), hint))?;
+    // Out of the range of all numbers, as a number of too many digits is.
+    if number.is_infinite() {
+        return Err(invalid(name, value));
+    }
     if (low..=high).contains(&number) {
         return Ok(show_real(number, unit));
     }

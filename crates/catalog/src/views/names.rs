@@ -37,6 +37,14 @@ fn internal_function(name: &str) -> Option<Oid> {
     found.map(|function| Oid(function.oid))
 }
 
+/// Do several built-in functions bear the name?
+pub fn is_overloaded(name: &str) -> bool {
+    let scalars = FUNCTIONS.iter().filter(|function| function.name == name).count();
+    let aggregates = AGGREGATES.iter().filter(|function| function.name == name).count();
+    let windows = WINDOWS.iter().filter(|function| function.name == name).count();
+    scalars + aggregates + windows > 1
+}
+
 /// The OID of the function of this name with exactly these arguments.
 pub fn function_oid_of(name: &str, arguments: &[Oid]) -> Option<Oid> {
     let scalar = FUNCTIONS

@@ -8,6 +8,7 @@
 //!          order, -0 as 0, every NaN as the greatest. Raw16: as is.
 //!          Variable: 0x00 becomes 0x00 0xFF, the end is 0x00 0x00. PrefixedVariable: the column's bytes begin with the
 //!          length (u16, little-endian) of order-preserving bytes that follow; those are encoded like Variable.
+//!          UnpaddedVariable: without the blanks (0x20) at the end, encoded like Variable.
 //! DESC     inverts every byte of the value; the marker stays, since nulls first or last is said apart.
 //! ```
 //! Expressions and partial predicates come from above through [`KeyExpressions`]; recovery needs them as well, so the
@@ -40,10 +41,11 @@ pub enum KeyClass {
     Raw16,
     Variable,
     PrefixedVariable,
+    UnpaddedVariable,
 }
 
 impl KeyClass {
-    const ALL: [KeyClass; 13] = [
+    const ALL: [KeyClass; 14] = [
         KeyClass::Bool,
         KeyClass::Signed2,
         KeyClass::Signed4,
@@ -57,6 +59,7 @@ impl KeyClass {
         KeyClass::Raw16,
         KeyClass::Variable,
         KeyClass::PrefixedVariable,
+        KeyClass::UnpaddedVariable,
     ];
 
     /// The byte that stands for the class on disk.
@@ -117,7 +120,8 @@ pub enum KeyValue<'a> {
     /// For `Float4` (exactly representable) and `Float8`.
     Float(f64),
     Raw16([u8; 16]),
-    /// For `Variable`: the value; for `PrefixedVariable`: the order-preserving bytes alone.
+    /// For `Variable`: the value; for `PrefixedVariable`: the order-preserving bytes alone; for `UnpaddedVariable`: the
+    /// value without blanks at the end.
     Bytes(&'a [u8]),
 }
 
@@ -167,9 +171,10 @@ impl KeyColumn {
                 key.extend_from_slice(&total_order_8(value).to_be_bytes());
             }
             (KeyClass::Raw16, KeyValue::Raw16(value)) => key.extend_from_slice(&value),
-            (KeyClass::Variable | KeyClass::PrefixedVariable, KeyValue::Bytes(value)) => {
-                append_escaped(value, key);
-            }
+            (
+                KeyClass::Variable | KeyClass::PrefixedVariable | KeyClass::UnpaddedVariable,
+                KeyValue::Bytes(value),
+            ) => append_escaped(value, key),
             (class, value) => panic!("key class {class:?} does not take {value:?}"),
         }
         if self.descending {
@@ -195,6 +200,7 @@ impl KeyColumn {
             KeyClass::Float8 => KeyValue::Float(f64::from_bits(row.fixed8(column))),
             KeyClass::Raw16 => KeyValue::Raw16(row.fixed16(column)),
             KeyClass::Variable => KeyValue::Bytes(row.variable(column)),
+            KeyClass::UnpaddedVariable => KeyValue::Bytes(unpadded(row.variable(column))),
             KeyClass::PrefixedVariable => {
                 let stored = row.variable(column);
                 let length = u16::from_le_bytes([stored[0], stored[1]]) as usize;
@@ -218,6 +224,11 @@ fn total_order_8(value: f64) -> u64 {
     }
     let bits = if value == 0.0 { 0 } else { value.to_bits() };
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
+fn unpadded(value: &[u8]) -> &[u8] {
+    let blanks = value.iter().rev().take_while(|&&byte| byte == b' ').count();
+    &value[..value.len() - blanks]
 }
 
 fn append_escaped(value: &[u8], key: &mut Vec<u8>) {
@@ -402,6 +413,9 @@ impl KeyProgram {
                 KeyClass::Raw16 => old.fixed16(number) == new.fixed16(number),
                 KeyClass::Variable | KeyClass::PrefixedVariable => {
                     old.variable(number) == new.variable(number)
+                }
+                KeyClass::UnpaddedVariable => {
+                    unpadded(old.variable(number)) == unpadded(new.variable(number))
                 }
             }
         })

@@ -305,6 +305,7 @@ fn key_class(encoding: KeyEncoding, class: mote_types::StorageClass) -> KeyClass
         (KeyEncoding::Float, _) => KeyClass::Float8,
         (KeyEncoding::Raw16, _) => KeyClass::Raw16,
         (KeyEncoding::Escaped, _) => KeyClass::Variable,
+        (KeyEncoding::Unpadded, _) => KeyClass::UnpaddedVariable,
         (KeyEncoding::Prefixed, _) => KeyClass::PrefixedVariable,
     }
 }

@@ -138,14 +138,18 @@ pub(super) fn alter_settings(
     }
     match &alter.setting.action {
         SetAction::Value { name, values } => {
-            require_setting(name)?;
             let value = values
                 .iter()
                 .map(value_text)
                 .collect::<SqlResult<Vec<_>>>()?
                 .join(", ");
-            role.settings.retain(|(known, _)| known != &**name);
-            role.settings.push((name.to_string(), value));
+            let name = match settings::is_identity(name) {
+                true => name.to_string(),
+                false => context.session.settings.check_for_later(name, &value)?,
+            };
+            let others = |(known, _): &(String, String)| !known.eq_ignore_ascii_case(&name);
+            role.settings.retain(others);
+            role.settings.push((name, value));
         }
         SetAction::Default { name } | SetAction::Reset { name } => {
             require_setting(name)?;

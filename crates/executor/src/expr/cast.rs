@@ -74,7 +74,9 @@ impl Cast {
 /// Whether a value of one type is one of the other, byte for byte.
 fn is_relabelling(from: ColumnType, to: ColumnType) -> bool {
     if from.oid == to.oid {
-        return to.typmod < 0 || from.typmod == to.typmod;
+        // `bpchar` has the blanks that `character(n)` stands for.
+        let spells_out = from.oid == oid::BPCHAR && from.typmod >= 0;
+        return to.typmod < 0 && !spells_out || from.typmod == to.typmod;
     }
     let strings = |oid| matches!(oid, oid::TEXT | oid::VARCHAR);
     if strings(from.oid) && strings(to.oid) {
@@ -96,7 +98,7 @@ pub fn convert(
         return Ok(Datum::Null);
     }
     if is_reg_type(to.oid)
-        && let Datum::Text(name) = value
+        && let Some(name) = value.as_str()
     {
         return reg_input(runtime, name, to.oid).map(|oid| Datum::Oid(oid.0));
     }
@@ -141,7 +143,11 @@ pub fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> SqlResul
     let found = reg_lookup(runtime, text, ty);
     found.ok_or_else(|| {
         let (code, kind) = match ty {
-            oid::REGCLASS => (state::UNDEFINED_TABLE, "relation"),
+            oid::REGCLASS => return no_relation(&runtime.session().catalog, text),
+            oid::REGPROC if is_ambiguous(&runtime.session().catalog, text) => {
+                let message = format!("more than one function named \"{text}\"");
+                return SqlError::new(state::AMBIGUOUS_FUNCTION, message);
+            }
             oid::REGNAMESPACE => (state::INVALID_SCHEMA_NAME, "schema"),
             oid::REGROLE => (state::UNDEFINED_OBJECT, "role"),
             oid::REGCOLLATION => (state::UNDEFINED_OBJECT, "collation"),
@@ -149,6 +155,38 @@ pub fn reg_input(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> SqlResul
         };
         SqlError::new(code, format!("{kind} \"{text}\" does not exist"))
     })
+}
+
+/// The error for a name in which no relation is found, which shows how it was read.
+fn no_relation(catalog: &SessionCatalog, text: &str) -> SqlError {
+    let (schema, name) = split_name(text);
+    if name.is_empty() {
+        return SqlError::new(state::INVALID_NAME, "invalid name syntax");
+    }
+    let Some(schema) = schema else {
+        let message = format!("relation \"{name}\" does not exist");
+        return SqlError::new(state::UNDEFINED_TABLE, message);
+    };
+    let known = crate::system_schemas::schema_oid(&schema).or_else(|| catalog.schema_oid(&schema));
+    match known {
+        Some(_) => SqlError::new(
+            state::UNDEFINED_TABLE,
+            format!("relation \"{schema}.{name}\" does not exist"),
+        ),
+        None => SqlError::new(
+            state::INVALID_SCHEMA_NAME,
+            format!("schema \"{schema}\" does not exist"),
+        ),
+    }
+}
+
+/// Is there more than one function of the name?
+fn is_ambiguous(catalog: &SessionCatalog, text: &str) -> bool {
+    let (schema, name) = split_name(text);
+    match catalog.routines_named(schema.as_deref(), &name).len() {
+        0 => names_builtins(&schema) && names::is_overloaded(&name),
+        count => count > 1,
+    }
 }
 
 fn regtype_input(text: &str, catalog: &SessionCatalog) -> SqlResult<Oid> {
@@ -196,8 +234,8 @@ pub fn reg_lookup(runtime: &mut Runtime<'_, '_>, text: &str, ty: Oid) -> Option<
             let mut named = catalog.routines_named(schema.as_deref(), &name).into_iter();
             match named.next() {
                 Some(first) => named.next().is_none().then_some(first.oid),
-                None if names_builtins(&schema) => names::function_oid(&name),
-                None => None,
+                None if !names_builtins(&schema) || names::is_overloaded(&name) => None,
+                None => names::function_oid(&name),
             }
         }
     }

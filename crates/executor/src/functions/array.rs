@@ -61,6 +61,10 @@ pub fn body(name: &str) -> Option<Body> {
         "array_replace" => Body::Pure(|a| replace(&a[0], &a[1], &a[2])),
         "array_position" => Body::Pure(|a| position(&a[0], &a[1], None)),
         "array_position_start" => Body::Pure(|a| match &a[2] {
+            // Where there is nothing to search, nobody looks at it.
+            Datum::Null if !matches!(&a[0], Datum::Array(array) if array.dims.len() == 1) => {
+                position(&a[0], &a[1], None)
+            }
             Datum::Null => Err(SqlError::new(
                 state::NULL_VALUE_NOT_ALLOWED,
                 "initial position must not be null",

@@ -117,6 +117,12 @@ fn overlay(value: &[u8], replacement: &[u8], start: i32, length: i32) -> SqlResu
     if start <= 0 {
         return Err(negative_substring());
     }
+    if start.checked_add(length).is_none() {
+        return Err(SqlError::new(
+            state::NUMERIC_VALUE_OUT_OF_RANGE,
+            "integer out of range",
+        ));
+    }
     let before = (start as usize - 1).min(value.len());
     let after = (start as i64 - 1 + length as i64).clamp(0, value.len() as i64) as usize;
     joined(&[&value[..before], replacement, &value[after..]]).map(Datum::bytea)

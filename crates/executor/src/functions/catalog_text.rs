@@ -2,6 +2,7 @@
 
 use mote_common::{Oid, SqlError, SqlResult, error::state};
 use mote_grammar::ast::deparse::identifier;
+use mote_sql::builtin::operator::operator_by_oid;
 use mote_sql::catalog::CatalogView;
 use mote_types::{ColumnType, Datum, format_type, oid, type_info};
 
@@ -11,6 +12,7 @@ use crate::query::runtime::Runtime;
 use mote_catalog::catalog_store::stored::StoredRelation;
 use mote_catalog::name_text::split_name;
 use mote_catalog::routine_text;
+use mote_catalog::views::builtin::OPERATOR_CLASSES;
 use mote_catalog::views::{
     Facts, Shown, find_comment, find_shared_comment, names, partitions, shown_routine, text as views_text,
     updatable,
@@ -27,6 +29,14 @@ fn is_type_visible(runtime: &mut Runtime<'_, '_>, ty: Oid) -> Datum {
     };
     let found = catalog.user_type_named(None, &known.name);
     Datum::Bool(found.is_some_and(|found| found.oid == known.oid))
+}
+
+/// True of what exists, NULL otherwise.
+fn visible_if(exists: bool) -> Datum {
+    match exists {
+        true => Datum::Bool(true),
+        false => Datum::Null,
+    }
 }
 
 pub fn body(name: &str) -> Option<Body> {
@@ -55,16 +65,32 @@ pub fn body(name: &str) -> Option<Body> {
             }
             Ok(names::function(oid).map_or(Datum::Null, |_| Datum::Bool(true)))
         }),
-        "pg_operator_is_visible"
-        | "pg_opclass_is_visible"
-        | "pg_conversion_is_visible"
+        // What is built in stands in pg_catalog, which is always searched.
+        "pg_operator_is_visible" => {
+            Body::Pure(|a| Ok(visible_if(operator_by_oid(Oid(oid_value(&a[0]))).is_some())))
+        }
+        "pg_collation_is_visible" => {
+            Body::Pure(|a| Ok(visible_if(names::collation_name(Oid(oid_value(&a[0]))).is_some())))
+        }
+        "pg_opclass_is_visible" => Body::Pure(|a| {
+            let wanted = Oid(oid_value(&a[0]));
+            Ok(visible_if(
+                OPERATOR_CLASSES.iter().any(|class| class.oid == wanted),
+            ))
+        }),
+        "pg_opfamily_is_visible" => Body::Pure(|a| {
+            let wanted = Oid(oid_value(&a[0]));
+            Ok(visible_if(
+                OPERATOR_CLASSES.iter().any(|class| class.family == wanted),
+            ))
+        }),
+        // There are none of these.
+        "pg_conversion_is_visible"
         | "pg_statistics_obj_is_visible"
         | "pg_ts_config_is_visible"
         | "pg_ts_dict_is_visible"
         | "pg_ts_parser_is_visible"
-        | "pg_ts_template_is_visible"
-        | "pg_collation_is_visible"
-        | "pg_opfamily_is_visible" => Body::Pure(|_| Ok(Datum::Bool(true))),
+        | "pg_ts_template_is_visible" => Body::Pure(|_| Ok(Datum::Null)),
         "pg_relation_is_updatable" | "pg_column_is_updatable" => Body::Runtime(is_updatable),
         "obj_description" | "obj_description_oid_name" => Body::Runtime(comment),
         "shobj_description" => Body::Runtime(shared_comment),

@@ -3,11 +3,12 @@
 use mote_common::error::state;
 use mote_common::{SqlError, SqlResult};
 use mote_types::datetime::{self, TimeZone, arithmetic, civil, fields};
-use mote_types::{Datum, FormatSettings, Interval, operators};
+use mote_types::format::output_to_string;
+use mote_types::{ColumnType, Datum, FormatSettings, Interval, oid, operators};
 
-use super::{Body, float8, int4, interval, text};
+use super::{Body, CallSite, float8, int4, interval, text};
 use crate::query::runtime::Runtime;
-use mote_catalog::settings::PLAIN_SETTINGS;
+use mote_catalog::settings::{PLAIN_SETTINGS, general};
 
 pub use arithmetic::add_intervals;
 
@@ -50,12 +51,15 @@ pub fn body(name: &str) -> Option<Body> {
             Body::Pure(|a| operators::multiply(&a[0], &a[1], &PLAIN_SETTINGS))
         }
         "interval_div" => Body::Pure(|a| operators::divide(&a[0], &a[1], &PLAIN_SETTINGS)),
-        "timestamptz_part" | "timestamp_part" | "interval_part" | "date_part" | "time_part" => {
-            Body::Runtime(|runtime, _, a| {
-                let part = fields::date_part(text(&a[0]), &a[1], &runtime.format().time_zone)?;
-                Ok(part.map_or(Datum::Null, Datum::Float8))
-            })
-        }
+        "timestamptz_part" | "timestamp_part" | "interval_part" | "time_part" => Body::Runtime(part),
+        // A date has the parts that its midnight has, unlike in `extract`.
+        "date_part" => Body::Runtime(|runtime, site, a| match &a[1] {
+            Datum::Date(days) => {
+                let midnight = Datum::Timestamp(datetime::date_to_timestamp(*days)?);
+                part(runtime, site, &[a[0].clone(), midnight])
+            }
+            _ => Ok(Datum::Null),
+        }),
         "extract_date"
         | "extract_time"
         | "extract_timestamp"
@@ -67,13 +71,15 @@ pub fn body(name: &str) -> Option<Body> {
         "timestamptz_trunc" | "timestamp_trunc" | "interval_trunc" => {
             Body::Runtime(|runtime, _, a| fields::date_trunc(text(&a[0]), &a[1], &runtime.format().time_zone))
         }
-        "timestamptz_trunc_zone" => {
-            Body::Pure(|a| fields::date_trunc(text(&a[0]), &a[1], &TimeZone::parse_for_at(text(&a[2]))?))
+        "timestamptz_trunc_zone" => Body::Pure(|a| match datetime::is_finite_timestamp(instant(&a[1])) {
+            true => fields::date_trunc(text(&a[0]), &a[1], &TimeZone::parse_for_at(text(&a[2]))?),
+            false => Ok(a[1].clone()),
+        }),
+        "timestamptz_zone" | "timestamp_zone" => {
+            Body::Pure(|a| at_zone(&a[1], || TimeZone::parse_for_at(text(&a[0]))))
         }
-        "timestamptz_zone" => Body::Pure(|a| at_zone(&a[1], &TimeZone::parse_for_at(text(&a[0]))?)),
-        "timestamp_zone" => Body::Pure(|a| at_zone(&a[1], &TimeZone::parse_for_at(text(&a[0]))?)),
         "timestamptz_izone" | "timestamp_izone" => {
-            Body::Pure(|a| at_zone(&a[1], &interval_zone(interval(&a[0]))?))
+            Body::Pure(|a| at_zone(&a[1], || interval_zone(interval(&a[0]))))
         }
         "timestamp_age" => Body::Pure(|a| age(instant(&a[0]), instant(&a[1]))),
         "timestamptz_age" => Body::Runtime(|runtime, _, a| {
@@ -100,7 +106,9 @@ pub fn body(name: &str) -> Option<Body> {
         "interval_finite" => Body::Pure(|_| Ok(Datum::Bool(true))),
         "float8_timestamptz" => Body::Pure(|a| from_epoch(float8(&a[0]))),
         "timeofday" => Body::Runtime(|runtime, _, _| time_of_day(runtime)),
-        "make_date" => Body::Pure(|a| make_date(int4(&a[0]), int4(&a[1]), int4(&a[2])).map(Datum::Date)),
+        "make_date" => Body::Pure(|a| {
+            make_date(int4(&a[0]), int4(&a[1]), int4(&a[2]), WhoseYear::Counted).map(Datum::Date)
+        }),
         "make_time" => Body::Pure(|a| make_time(int4(&a[0]), int4(&a[1]), float8(&a[2])).map(Datum::Time)),
         "make_timestamp" => Body::Pure(|a| make_timestamp(a).map(Datum::Timestamp)),
         "make_timestamptz" => Body::Runtime(|runtime, _, a| {
@@ -108,8 +116,9 @@ pub fn body(name: &str) -> Option<Body> {
             to_utc(local, &runtime.format().time_zone).map(Datum::TimestampTz)
         }),
         "make_timestamptz_at_timezone" => Body::Pure(|a| {
+            let local = make_timestamp(a)?;
             let zone = TimeZone::parse_for_constructor(text(&a[6]))?;
-            to_utc(make_timestamp(a)?, &zone).map(Datum::TimestampTz)
+            to_utc(local, &zone).map(Datum::TimestampTz)
         }),
         "make_interval" => Body::Pure(make_interval),
         "timestamp_bin" => {
@@ -162,15 +171,26 @@ pub fn common_instants(runtime: &Runtime<'_, '_>, left: &Datum, right: &Datum) -
     (on_scale(left), on_scale(right))
 }
 
-/// AT TIME ZONE: an instant becomes a reading of the zone's clock, a reading an instant.
-fn at_zone(value: &Datum, zone: &TimeZone) -> SqlResult<Datum> {
+/// `date_part`, which is `extract` as a double.
+fn part(runtime: &mut Runtime<'_, '_>, _: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
+    let part = fields::date_part(text(&a[0]), &a[1], &runtime.format().time_zone)?;
+    Ok(part.map_or(Datum::Null, Datum::Float8))
+}
+
+/// AT TIME ZONE: an instant becomes a reading of the zone's clock, a reading an instant. Infinities are the same in
+/// every zone, also in one that does not exist.
+fn at_zone(value: &Datum, zone: impl FnOnce() -> SqlResult<TimeZone>) -> SqlResult<Datum> {
     match value {
         Datum::TimestampTz(us) if datetime::is_finite_timestamp(*us) => {
-            Ok(Datum::Timestamp(zone.to_local_us(*us)))
+            let local = zone()?.to_local_us(*us);
+            match (datetime::TIMESTAMP_MIN..datetime::TIMESTAMP_END).contains(&local) {
+                true => Ok(Datum::Timestamp(local)),
+                false => Err(out_of_range()),
+            }
         }
         Datum::TimestampTz(us) => Ok(Datum::Timestamp(*us)),
         other if datetime::is_finite_timestamp(instant(other)) => {
-            to_utc(instant(other), zone).map(Datum::TimestampTz)
+            to_utc(instant(other), &zone()?).map(Datum::TimestampTz)
         }
         other => Ok(Datum::TimestampTz(instant(other))),
     }
@@ -183,10 +203,13 @@ fn to_utc(local_us: i64, zone: &TimeZone) -> SqlResult<i64> {
 
 fn interval_zone(offset: &Interval) -> SqlResult<TimeZone> {
     if offset.months != 0 || offset.days != 0 {
-        return Err(SqlError::new(
-            state::INVALID_PARAMETER_VALUE,
-            "interval time zone must not include months or days",
-        ));
+        let shown = output_to_string(
+            &interval_datum(*offset),
+            ColumnType::new(oid::INTERVAL),
+            &PLAIN_SETTINGS,
+        );
+        let message = format!("interval time zone \"{shown}\" must not include months or days");
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     }
     Ok(TimeZone::fixed((offset.us / datetime::SECOND_US) as i32))
 }
@@ -226,7 +249,7 @@ fn from_epoch(seconds: f64) -> SqlResult<Datum> {
     if us < datetime::TIMESTAMP_MIN as f64 || us >= datetime::TIMESTAMP_END as f64 {
         return Err(SqlError::new(
             state::DATETIME_FIELD_OVERFLOW,
-            format!("timestamp out of range: \"{seconds}\""),
+            format!("timestamp out of range: \"{}\"", general(seconds)),
         ));
     }
     Ok(Datum::TimestampTz(us as i64))
@@ -240,48 +263,71 @@ fn time_of_day(runtime: &Runtime<'_, '_>) -> SqlResult<Datum> {
     Ok(shown.map_or(Datum::Null, Datum::from))
 }
 
-fn make_date(year: i32, month: i32, day: i32) -> SqlResult<i32> {
-    let refuse = || {
-        SqlError::new(
-            state::DATETIME_FIELD_OVERFLOW,
-            format!("date field value out of range: {year}-{month:02}-{day:02}"),
-        )
-    };
+/// Which year a message shows.
+#[derive(Clone, Copy)]
+enum WhoseYear {
+    /// As it was given.
+    Given,
+    /// 1 BC as 0, 2 BC as -1.
+    Counted,
+}
+
+fn make_date(year: i32, month: i32, day: i32, whose_year: WhoseYear) -> SqlResult<i32> {
     // A negative year is BC; there is no year 0.
     let astronomical = if year < 0 { year + 1 } else { year };
+    let shown = match whose_year {
+        WhoseYear::Given => year,
+        // Its opposite is no year.
+        WhoseYear::Counted if year == i32::MIN => year,
+        WhoseYear::Counted => astronomical,
+    };
+    let refuse = |what: &str| {
+        SqlError::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            format!("{what} out of range: {shown}-{month:02}-{day:02}"),
+        )
+    };
     let valid = year != 0
         && (1..=12).contains(&month)
         && (1..=civil::days_in_month(astronomical, month)).contains(&day);
-    if !valid {
-        return Err(refuse());
+    if !valid || year == i32::MIN {
+        return Err(refuse("date field value"));
     }
     let days = civil::days_from_civil(astronomical, month, day);
     if days < datetime::DATE_MIN as i64 || days > datetime::DATE_MAX as i64 {
-        return Err(SqlError::new(
-            state::DATETIME_FIELD_OVERFLOW,
-            format!("date out of range: {year}-{month:02}-{day:02}"),
-        ));
+        return Err(refuse("date"));
     }
     Ok(days as i32)
 }
 
 fn make_time(hour: i32, minute: i32, second: f64) -> SqlResult<i64> {
-    let valid = (0..=24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0.0..=60.0).contains(&second)
-        && (hour < 24 || minute == 0 && second == 0.0);
-    if !valid {
+    // Rounded first: 60.0000001 seconds are 60.
+    let seconds_us = (second * 1e6).round_ties_even();
+    let valid = (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60e6).contains(&seconds_us);
+    let us = |seconds_us: f64| {
+        hour as i64 * datetime::HOUR_US + minute as i64 * datetime::MINUTE_US + seconds_us as i64
+    };
+    if !valid || us(seconds_us) > datetime::DAY_US {
+        let shown = clock_text(hour, minute, second);
         return Err(SqlError::new(
             state::DATETIME_FIELD_OVERFLOW,
-            format!("time field value out of range: {hour}:{minute:02}:{second:02}"),
+            format!("time field value out of range: {shown}"),
         ));
     }
-    let seconds_us = (second * 1e6).round_ties_even() as i64;
-    Ok(hour as i64 * datetime::HOUR_US + minute as i64 * datetime::MINUTE_US + seconds_us)
+    Ok(us(seconds_us))
+}
+
+/// As the messages show a time of day, right or wrong.
+fn clock_text(hour: i32, minute: i32, second: f64) -> String {
+    let second = match second {
+        _ if second.is_nan() => "NaN".to_string(),
+        _ => general(second),
+    };
+    format!("{hour}:{minute:02}:{second:0>2}")
 }
 
 fn make_timestamp(a: &[Datum]) -> SqlResult<i64> {
-    let days = make_date(int4(&a[0]), int4(&a[1]), int4(&a[2]))?;
+    let days = make_date(int4(&a[0]), int4(&a[1]), int4(&a[2]), WhoseYear::Given)?;
     let time = make_time(int4(&a[3]), int4(&a[4]), float8(&a[5]))?;
     (days as i64)
         .checked_mul(datetime::DAY_US)
@@ -365,15 +411,16 @@ fn overlaps(a: &[Datum], format: &FormatSettings) -> SqlResult<Datum> {
     let (Some((start_1, end_1)), Some((start_2, end_2))) = (first, other) else {
         return Ok(Datum::Null);
     };
-    let decided = |earlier_end: Option<i64>, later_start: i64| match earlier_end {
+    // They do not overlap only if it is known where both end.
+    let decided = |earlier_end: Option<i64>, later_start: i64, later_end: Option<i64>| match earlier_end {
         None => Datum::Null,
         Some(end) if later_start < end => Datum::Bool(true),
-        Some(_) => Datum::Bool(false),
+        Some(_) => later_end.map_or(Datum::Null, |_| Datum::Bool(false)),
     };
     Ok(if start_1 > start_2 {
-        decided(end_2, start_1)
+        decided(end_2, start_1, end_1)
     } else if start_1 < start_2 {
-        decided(end_1, start_2)
+        decided(end_1, start_2, end_2)
     } else if end_1.is_none() || end_2.is_none() {
         Datum::Null
     } else {

@@ -90,7 +90,12 @@ pub fn body(name: &str) -> Option<Body> {
             Body::Pure(|a| width_bucket_numeric(numeric(&a[0]), numeric(&a[1]), numeric(&a[2]), int4(&a[3])))
         }
         "width_bucket_array" => Body::Pure(|a| {
-            let thresholds = &array_of(&a[1]).elements;
+            let array = array_of(&a[1]);
+            if array.dims.len() > 1 {
+                let message = "thresholds must be one-dimensional array";
+                return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message));
+            }
+            let thresholds = &array.elements;
             if thresholds.iter().any(Datum::is_null) {
                 let message = "thresholds array must not contain NULLs";
                 return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message));

@@ -309,11 +309,20 @@ accessors! {
     lsn: Unsigned8 -> u64, |value| *value;
     oid: Oid -> u32, |value| *value;
     numeric: Numeric -> &Numeric, |value| value;
-    text: Text -> &str, |value| value;
     bytes: Bytea -> &[u8], |value| value;
     interval: Interval -> &Interval, |value| value;
     array_of: Array -> &Array, |value| value;
     jsonb: Jsonb -> &mote_types::json::Json, |value| value;
+}
+
+/// A string. One of `bpchar` has its blanks, if it has any.
+#[inline]
+pub(crate) fn text(datum: &Datum) -> &str {
+    match datum {
+        Datum::Text(value) => value,
+        Datum::Padded(value) => value,
+        other => wrong_variant("Text", other),
+    }
 }
 
 /// float8, or a float4 widened.

@@ -42,9 +42,12 @@ pub fn body(name: &str) -> Option<Body> {
         "byteanlike" => Body::Pure(|a| bytes_like(bytes(&a[0]), bytes(&a[1])).map(|is| Datum::Bool(!is))),
         "like_escape" => Body::Pure(|a| like_escape(text(&a[0]), text(&a[1])).map(Datum::from)),
         "like_escape_bytea" => Body::Pure(|a| {
-            let pattern = String::from_utf8_lossy(bytes(&a[0])).into_owned();
-            let escape = String::from_utf8_lossy(bytes(&a[1])).into_owned();
-            Ok(Datum::bytea(like_escape(&pattern, &escape)?.into_bytes()))
+            // Byte by byte: each is a character of its own.
+            let wide = |bytes: &[u8]| bytes.iter().map(|&byte| byte as char).collect::<String>();
+            let escaped = like_escape(&wide(bytes(&a[0])), &wide(bytes(&a[1])))?;
+            Ok(Datum::bytea(
+                escaped.chars().map(|c| c as u8).collect::<Vec<u8>>(),
+            ))
         }),
         "similar_to_escape_1" => {
             Body::Pure(|a| similar_to_regex(text(&a[0]), Escape::default()).map(Datum::from))
@@ -278,15 +281,18 @@ fn part(value: &str, range: Option<Range<usize>>) -> SqlResult<Datum> {
     range.map_or(Ok(Datum::Null), |range| copied(&value[range]))
 }
 
-/// The byte offset of a 1-based character position.
-fn offset(value: &str, start: i32) -> SqlResult<usize> {
+/// The byte offset of a 1-based character position; None where it lies beyond the end, behind which nothing matches.
+fn offset(value: &str, start: i32) -> SqlResult<Option<usize>> {
     if start < 1 {
         return Err(SqlError::new(
             state::INVALID_PARAMETER_VALUE,
             format!("invalid value for parameter \"start\": {start}"),
         ));
     }
-    char_offset(value, start as usize - 1)
+    let skipped = start as usize - 1;
+    let offset = char_offset(value, skipped)?;
+    let beyond = offset == value.len() && skipped > char_count(value)?;
+    Ok((!beyond).then_some(offset))
 }
 
 /// `n`: which match to replace, 0 for all; None: the first, or all with the option `g`.
@@ -298,7 +304,8 @@ fn replace(
     start: i32,
     n: Option<i32>,
 ) -> SqlResult<Datum> {
-    let regex = compile(pattern, flags)?;
+    // PostgreSQL judges the positions first.
+    let from = offset(value, start)?;
     let which = match n {
         Some(n) if n < 0 => {
             return Err(SqlError::new(
@@ -310,7 +317,10 @@ fn replace(
         None if flags.contains('g') => 0,
         None => 1,
     };
-    let from = offset(value, start)?;
+    let regex = compile(pattern, flags)?;
+    let Some(from) = from else {
+        return copied(value);
+    };
     let mut out = String::new();
     let mut done = 0;
     for (number, found) in regex.matches(value, from).enumerate() {
@@ -368,16 +378,27 @@ fn count(value: &str, pattern: &str, start: i32, flags: &str) -> SqlResult<Datum
     let from = offset(value, start)?;
     forbid_global(flags, "regexp_count()")?;
     let regex = compile(pattern, flags)?;
+    let Some(from) = from else {
+        return Ok(Datum::Int4(0));
+    };
     let count = regex
         .matches(value, from)
         .try_fold(0, |count, found| found.map(|_| count + 1))?;
     Ok(Datum::Int4(count))
 }
 
+/// Which match, from where on, which end of it, and which of its groups.
+struct Wanted {
+    start: i32,
+    n: i32,
+    end: i32,
+    group: i32,
+}
+
 /// The n-th match from a position on, or one of its groups: its byte range.
 fn nth_match(
     arguments: &[Datum],
-    (start, n, group): (i32, i32, i32),
+    Wanted { start, n, end, group }: Wanted,
     flags: &str,
     function: &str,
 ) -> SqlResult<Option<Range<usize>>> {
@@ -390,22 +411,25 @@ fn nth_match(
     if n < 1 {
         return Err(invalid("n", n));
     }
+    if !(0..=1).contains(&end) {
+        return Err(invalid("endoption", end));
+    }
     if group < 0 {
         return Err(invalid("subexpr", group));
     }
     forbid_global(flags, function)?;
     let regex = compile(text(&arguments[1]), flags)?;
+    let Some(from) = from else {
+        return Ok(None);
+    };
     let found = regex.matches(value, from).nth(n as usize - 1).transpose()?;
     Ok(found.and_then(|found| found.group(group as usize)))
 }
 
 /// `regexp_instr`: the place of the match, or the one behind it; 0 for none.
 fn instr(arguments: &[Datum], start: i32, n: i32, end: i32, flags: &str, group: i32) -> SqlResult<Datum> {
-    if !(0..=1).contains(&end) {
-        let message = format!("invalid value for parameter \"endoption\": {end}");
-        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-    }
-    let found = nth_match(arguments, (start, n, group), flags, "regexp_instr()")?;
+    let wanted = Wanted { start, n, end, group };
+    let found = nth_match(arguments, wanted, flags, "regexp_instr()")?;
     let place = found.map(|range| if end == 0 { range.start } else { range.end });
     let value = text(&arguments[0]);
     Ok(Datum::Int4(match place {
@@ -415,7 +439,13 @@ fn instr(arguments: &[Datum], start: i32, n: i32, end: i32, flags: &str, group: 
 }
 
 fn substr(arguments: &[Datum], start: i32, n: i32, flags: &str, group: i32) -> SqlResult<Datum> {
-    let found = nth_match(arguments, (start, n, group), flags, "regexp_substr()")?;
+    let wanted = Wanted {
+        start,
+        n,
+        end: 0,
+        group,
+    };
+    let found = nth_match(arguments, wanted, flags, "regexp_substr()")?;
     part(text(&arguments[0]), found)
 }
 

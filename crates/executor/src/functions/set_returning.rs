@@ -97,9 +97,12 @@ pub fn body(name: &str) -> Option<SetFunction> {
                 Ok(vec![Datum::Text(key.clone()), tree_text(Some(value))?])
             })?))
         },
-        "json_array_elements" => |_, _, a| Ok(list(paid(raw_list(text(&a[0]))?.into_iter(), copied)?)),
-        "json_array_elements_text" => |_, _, a| {
-            let elements = raw_list(text(&a[0]))?.into_iter();
+        "json_array_elements" => |_, site, a| {
+            let elements = raw_list(text(&a[0]), site.name)?.into_iter();
+            Ok(list(paid(elements, copied)?))
+        },
+        "json_array_elements_text" => |_, site, a| {
+            let elements = raw_list(text(&a[0]), site.name)?.into_iter();
             Ok(list(paid(elements, |raw| raw_text(Some(raw)))?))
         },
         "json_object_keys" => |_, site, a| {
@@ -412,12 +415,16 @@ fn elements(json: &Json) -> SqlResult<&[Json]> {
     }
 }
 
+/// jsonb_each and jsonb_each_text do not tell what it is instead, json_each and json_each_text do not tell who asks.
 fn not_an_object(function: &str, is_array: bool) -> SqlError {
-    let kind = if is_array { "an array" } else { "a scalar" };
-    SqlError::new(
-        state::INVALID_PARAMETER_VALUE,
-        format!("cannot call {function} on {kind}"),
-    )
+    let message = match (function, is_array) {
+        ("jsonb_each" | "jsonb_each_text", _) => format!("cannot call {function} on a non-object"),
+        ("json_each" | "json_each_text", true) => "cannot deconstruct an array as an object".to_string(),
+        ("json_each" | "json_each_text", false) => "cannot deconstruct a scalar".to_string(),
+        (_, true) => format!("cannot call {function} on an array"),
+        (_, false) => format!("cannot call {function} on a scalar"),
+    };
+    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
 fn members<'a>(json: &'a Json, function: &str) -> SqlResult<&'a [(compact_str::CompactString, Json)]> {
@@ -427,9 +434,9 @@ fn members<'a>(json: &'a Json, function: &str) -> SqlResult<&'a [(compact_str::C
     }
 }
 
-fn raw_list(json: &str) -> SqlResult<Vec<&str>> {
-    raw_elements(json)
-        .ok_or_else(|| not_an_array("call json_array_elements on", json.trim_start().starts_with('{')))
+fn raw_list<'a>(json: &'a str, function: &str) -> SqlResult<Vec<&'a str>> {
+    let verb = format!("call {function} on");
+    raw_elements(json).ok_or_else(|| not_an_array(&verb, json.trim_start().starts_with('{')))
 }
 
 fn raw_pairs<'a>(json: &'a str, function: &str) -> SqlResult<Vec<(String, &'a str)>> {

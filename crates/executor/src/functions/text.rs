@@ -4,7 +4,7 @@ use compact_str::CompactString;
 use mote_common::error::state;
 use mote_common::work::{self, Meter};
 use mote_common::{SqlError, SqlResult};
-use mote_types::datum::copy_text;
+use mote_types::datum::{copy_text, without_blanks};
 use mote_types::{ColumnType, Datum, FormatSettings, oid, operators, output_text};
 
 use super::{Body, CallSite, int4, text};
@@ -33,7 +33,8 @@ pub fn body(name: &str) -> Option<Body> {
             Datum::Null => Ok(Datum::Null),
             separator => concat(runtime, site, a, 1, text(separator)),
         }),
-        "textlen" | "bpcharlen" => Body::Pure(|a| Ok(Datum::Int4(char_count(text(&a[0]))? as i32))),
+        "textlen" => Body::Pure(|a| Ok(Datum::Int4(char_count(text(&a[0]))? as i32))),
+        "bpcharlen" => Body::Pure(|a| Ok(Datum::Int4(char_count(without_blanks(text(&a[0])))? as i32))),
         "textoctetlen" => Body::Pure(|a| Ok(Datum::Int4(text(&a[0]).len() as i32))),
         "bpcharoctetlen" => Body::Runtime(padded_length),
         "bit_length" => Body::Pure(|a| Ok(Datum::Int4(text(&a[0]).len() as i32 * 8))),
@@ -103,8 +104,12 @@ pub fn shown(value: &Datum, ty: ColumnType, format: &FormatSettings) -> SqlResul
 }
 
 fn concatenate_any(runtime: &mut Runtime<'_, '_>, site: &CallSite, a: &[Datum]) -> SqlResult<Datum> {
-    let left = as_text(runtime, &a[0], site.arguments[0])?;
-    let right = as_text(runtime, &a[1], site.arguments[1])?;
+    // As casts to text, by which `bpchar` loses its blanks.
+    let mut side = |position: usize| match (&a[position], site.arguments[position]) {
+        (value, ty) if ty.oid == oid::BPCHAR => copy_text(without_blanks(text(value))),
+        (value, ty) => as_text(runtime, value, ty),
+    };
+    let (left, right) = (side(0)?, side(1)?);
     operators::join(&left, &right).map(Datum::Text)
 }
 

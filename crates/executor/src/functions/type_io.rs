@@ -12,7 +12,16 @@ pub fn body(name: &str) -> Option<Body> {
     let signature = type_io().find(|signature| signature.body == name)?;
     Some(match (signature.arguments, signature.result) {
         (&[oid::CSTRING_ARRAY], _) => Body::Runtime(|runtime, site, a| {
-            let parts = array_of(&a[0]).elements.iter();
+            let array = array_of(&a[0]);
+            if array.dims.len() != 1 {
+                let message = "typmod array must be one-dimensional";
+                return Err(SqlError::new(state::ARRAY_SUBSCRIPT_ERROR, message));
+            }
+            if array.elements.iter().any(Datum::is_null) {
+                let message = "typmod array must not contain nulls";
+                return Err(SqlError::new(state::NULL_VALUE_NOT_ALLOWED, message));
+            }
+            let parts = array.elements.iter();
             let parts: Vec<String> = parts
                 .map(|part| output_to_string(part, ColumnType::TEXT, runtime.format()))
                 .collect();
@@ -39,15 +48,11 @@ pub fn body(name: &str) -> Option<Body> {
             Ok(Datum::from(format!("{modifier}{zone}")))
         }),
         (&[oid::CSTRING, ..], _) => Body::Runtime(|runtime, site, a| {
-            let typmod = a.get(2).map_or(-1, int4);
             let to = ColumnType {
                 oid: site.result.oid,
-                typmod,
+                // All that is below 0 stands for none.
+                typmod: a.get(2).map_or(-1, int4).max(-1),
             };
-            if typmod < -1 {
-                let message = format!("invalid type modifier {typmod}");
-                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-            }
             convert(runtime, &a[0], ColumnType::new(oid::CSTRING), to, false)
         }),
         (_, oid::BYTEA) => Body::Runtime(|_, site, a| {

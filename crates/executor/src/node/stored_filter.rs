@@ -31,7 +31,9 @@ impl Stored {
             oid::INT2 => Some(Stored::Int2),
             oid::INT4 => Some(Stored::Int4),
             oid::INT8 => Some(Stored::Int8),
-            oid::TEXT | oid::VARCHAR | oid::BPCHAR => Some(Stored::Text),
+            oid::TEXT | oid::VARCHAR => Some(Stored::Text),
+            // Without a length it is stored with blanks that do not count.
+            oid::BPCHAR if ty.typmod >= 0 => Some(Stored::Text),
             _ => None,
         }
     }

@@ -427,7 +427,7 @@ fn fits_int4(value: i64) -> bool {
 /// Does PostgreSQL convert this where `declared` is wanted, though both hold the same datum?
 fn is_relabelled(expr: &Expr, declared: mote_common::Oid) -> bool {
     let ty = expr.ty().oid;
-    declared == oid::TEXT && matches!(ty, oid::VARCHAR | oid::NAME | oid::BPCHAR)
+    declared == oid::TEXT && matches!(ty, oid::VARCHAR | oid::NAME)
 }
 
 /// Does the pretty form leave the parentheses out?

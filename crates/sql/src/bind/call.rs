@@ -7,9 +7,10 @@ use mote_common::error::state;
 use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid, type_by_name};
 
+use super::coerce::spelled_out;
 use super::compare::Placed;
 use super::query::{GROUPING_CALL, collect_subplans, visit_called};
-use super::resolve::{Choice, resolve_polymorphic, select_candidate};
+use super::resolve::{Choice, is_polymorphic, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::builtin::function::{AggregateId, Callable, FunctionId, FunctionSignature, callables_named};
@@ -305,6 +306,7 @@ impl Binder<'_> {
             Callable::Aggregate(id) => id.signature().result,
             Callable::Window(id) => id.signature().result,
         };
+        let any_type: Vec<bool> = declared.iter().map(|ty| is_polymorphic(*ty)).collect();
         let Some((declared, result)) = resolve_polymorphic(&declared, &inputs, result) else {
             return Err(self.no_function(shown, &inputs, location));
         };
@@ -316,8 +318,10 @@ impl Binder<'_> {
             return Err(self.error(state::DATATYPE_MISMATCH, *place, message));
         }
         let mut converted = Vec::with_capacity(arguments.len());
-        for ((expr, place), ty) in arguments.into_iter().zip(&declared) {
+        for (((expr, place), ty), any_type) in arguments.into_iter().zip(&declared).zip(any_type) {
             converted.push(match &expr {
+                // What comes back will not know a length.
+                _ if any_type => spelled_out(self.coerce_argument(expr, *ty, place)?, place),
                 // The one function whose answer tells a literal without a type from a text.
                 Expr::Constant(_, ty) if name == "pg_typeof" && ty.oid == oid::UNKNOWN => expr,
                 _ => self.coerce_argument(expr, *ty, place)?,

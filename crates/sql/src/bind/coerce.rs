@@ -54,10 +54,7 @@ fn relabels(from: Oid, to: Oid) -> bool {
     }
     match to {
         oid::TEXT | oid::VARCHAR => {
-            matches!(
-                from,
-                oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR
-            )
+            matches!(from, oid::TEXT | oid::VARCHAR | oid::NAME | oid::CHAR)
         }
         _ => false,
     }
@@ -422,6 +419,10 @@ impl Binder<'_> {
 /// Applies a length or precision, unless the value has it already.
 fn with_modifier(expr: Expr, target: ColumnType, context: CastUse, location: Location) -> Expr {
     let source = expr.ty();
+    let forgets_length = target.typmod == -1 && source.oid == oid::BPCHAR && source.typmod >= 0;
+    if forgets_length {
+        return spelled_out(expr, location);
+    }
     if target.typmod == -1 || source.typmod == target.typmod {
         return expr;
     }
@@ -436,6 +437,21 @@ fn with_modifier(expr: Expr, target: ColumnType, context: CastUse, location: Loc
         from: source,
         ty: target,
         explicit: context == CastUse::Explicit,
+        location: location.0,
+    }
+}
+
+/// A `character(n)` for where its length will not be known: its blanks become part of the value.
+pub(super) fn spelled_out(expr: Expr, location: Location) -> Expr {
+    let source = expr.ty();
+    if source.oid != oid::BPCHAR || source.typmod < 0 {
+        return expr;
+    }
+    Expr::Cast {
+        argument: Box::new(expr),
+        from: source,
+        ty: ColumnType::new(oid::BPCHAR),
+        explicit: false,
         location: location.0,
     }
 }

@@ -6,6 +6,7 @@ use mote_common::SqlResult;
 use mote_common::error::state;
 use mote_types::{ColumnType, Datum, oid};
 
+use super::coerce::spelled_out;
 use super::scope::Clause;
 use super::{Binder, type_label};
 use crate::expr::{BooleanTest, Expr, SessionValue, Subscript};
@@ -445,6 +446,11 @@ impl Binder<'_> {
             }
             _ => self.unify(bound, "ARRAY")?,
         };
+        // An array does not keep the length of its elements.
+        let elements: Vec<Expr> = elements
+            .into_iter()
+            .map(|element| spelled_out(element, location))
+            .collect();
         if multidimensional || ty.is_array() && ty.oid != oid::INT2VECTOR && ty.oid != oid::OIDVECTOR {
             return Ok(Expr::Array {
                 elements,

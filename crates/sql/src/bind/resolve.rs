@@ -172,6 +172,11 @@ pub(super) fn polymorphic_fits(declared: &[Oid], actual: &[Oid]) -> bool {
     resolve_polymorphic(declared, actual, Oid::INVALID).is_some()
 }
 
+/// Does the type stand for others? ANY does not: what takes it has no type of its own to give.
+pub(super) fn is_polymorphic(ty: Oid) -> bool {
+    is_any_family(ty) || is_compatible_family(ty)
+}
+
 fn is_any_family(ty: Oid) -> bool {
     matches!(
         ty,

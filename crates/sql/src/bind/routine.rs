@@ -11,7 +11,7 @@ use mote_common::{Oid, SqlError, SqlResult};
 use mote_types::{ColumnType, oid};
 
 use super::call::{display_name, gather_variadic, type_list};
-use super::coerce::implicitly_coercible;
+use super::coerce::{implicitly_coercible, spelled_out};
 use super::compare::Placed;
 use super::resolve::{Choice, polymorphic_fits, resolve_polymorphic, select_candidate};
 use super::scope::Clause;
@@ -183,7 +183,8 @@ impl Binder<'_> {
         let mut placed: Vec<Option<Expr>> = vec![None; inputs.len()];
         let mut gathered = Vec::new();
         for (((expr, place), ty), slot) in arguments.into_iter().zip(declared).zip(&chosen.slots) {
-            let converted = self.coerce_argument(expr, *ty, place)?;
+            // The routine will not know a length.
+            let converted = spelled_out(self.coerce_argument(expr, *ty, place)?, place);
             if chosen.spread && *slot + 1 == inputs.len() {
                 gathered.push(converted);
             } else {

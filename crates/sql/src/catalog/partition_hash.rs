@@ -75,6 +75,7 @@ fn hash_datum(datum: &Datum, ty: ColumnType, seed: u64) -> u64 {
         | Datum::TimestampTz(value) => hash_i64(*value, seed),
         Datum::Float4(value) => hash_f64(*value as f64, seed),
         Datum::Float8(value) => hash_f64(*value, seed),
+        Datum::Padded(value) => hash_bytes(value.trim_end_matches(' ').as_bytes(), seed),
         Datum::Text(value) if ty.oid == oid::BPCHAR => {
             hash_bytes(value.trim_end_matches(' ').as_bytes(), seed)
         }

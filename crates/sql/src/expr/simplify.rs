@@ -205,7 +205,7 @@ fn as_declared(argument: Expr, function: FunctionId, position: usize) -> Expr {
         } if declared == Some(&oid::TEXT)
             && ty.oid == oid::TEXT
             && ty.typmod < 0
-            && matches!(from.oid, oid::VARCHAR | oid::NAME | oid::BPCHAR) =>
+            && matches!(from.oid, oid::VARCHAR | oid::NAME) =>
         {
             *argument
         }

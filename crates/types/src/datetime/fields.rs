@@ -5,6 +5,7 @@ use super::*;
 use super::{date_to_timestamp, timestamp_to_timestamptz};
 use crate::catalog::ColumnType;
 use crate::datum::{Datum, Interval};
+use crate::format::text::truncate_name;
 use crate::numeric::Numeric;
 use crate::oid;
 use mote_common::error::state;
@@ -96,7 +97,8 @@ fn wrong_unit(field: Field, unit: &str, ty: oid::Oid) -> SqlError {
 }
 
 fn parse_field(unit: &str, ty: oid::Oid) -> SqlResult<(Field, String)> {
-    let lower = unit.to_lowercase();
+    // As an identifier: other letters than ASCII's stay, and so many bytes are read.
+    let lower = truncate_name(&unit.to_ascii_lowercase()).to_string();
     match field_by_name(&lower) {
         Some(field) => Ok((field, lower)),
         None => Err(unrecognized_unit(&lower, ty)),
@@ -309,10 +311,10 @@ fn truncate_instant(unit: &str, us: i64, zone: &TimeZone) -> SqlResult<i64> {
 }
 
 fn truncate_local(unit: &str, us: i64, ty: oid::Oid) -> SqlResult<i64> {
-    let (field, lower) = parse_field(unit, ty)?;
     if !is_finite_timestamp(us) {
         return Ok(us);
     }
+    let (field, lower) = parse_field(unit, ty)?;
     let (days, _) = split_timestamp(us);
     let Civil { year, month, .. } = civil_from_days(days);
     let first_of = |year: i32, month: i32| days_from_civil(year, month, 1);

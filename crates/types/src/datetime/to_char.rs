@@ -137,6 +137,9 @@ pub fn to_char(value: &Datum, template: &str, zone: &TimeZone) -> SqlResult<Opti
             is_interval: false,
         }
     };
+    if template.is_empty() {
+        return Ok(None);
+    }
     let source = match value {
         Datum::Date(days) if is_finite_date(*days) => at(*days as i64 * DAY_US, None),
         Datum::Timestamp(us) if is_finite_timestamp(*us) => at(*us, None),
@@ -435,9 +438,9 @@ pub fn parse_with_template(text: &str, template: &str) -> SqlResult<(i64, Option
                     rest = &rest[1..];
                 }
             }
-            Node::Field { key, .. } => {
+            Node::Field { key, style, .. } => {
                 let adjacent = matches!(nodes.get(slot + 1), Some(Node::Field { .. }));
-                rest = read_field(key, rest.trim_start(), adjacent, &mut parsed)?;
+                rest = read_field(key, *style, rest.trim_start(), adjacent, &mut parsed)?;
             }
         }
     }
@@ -454,7 +457,13 @@ fn next_is_offset(nodes: &[Node]) -> bool {
     )
 }
 
-fn invalid_value(key: &str, text: &str, detail: &str) -> SqlError {
+fn invalid_value(key: &str, style: Case, text: &str, detail: &str) -> SqlError {
+    // As the template spells it.
+    let key = match style {
+        Case::Upper => key.to_string(),
+        Case::Lower => key.to_ascii_lowercase(),
+        Case::Capital => key[..1].to_string() + &key[1..].to_ascii_lowercase(),
+    };
     let shown: String = text.chars().take(key.len()).collect();
     SqlError::new(
         state::INVALID_DATETIME_FORMAT,
@@ -463,7 +472,13 @@ fn invalid_value(key: &str, text: &str, detail: &str) -> SqlError {
     .detail(detail)
 }
 
-fn read_field<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed) -> SqlResult<&'a str> {
+fn read_field<'a>(
+    key: &str,
+    style: Case,
+    text: &'a str,
+    adjacent: bool,
+    parsed: &mut Parsed,
+) -> SqlResult<&'a str> {
     let letters = text
         .find(|c: char| !c.is_ascii_alphabetic())
         .unwrap_or(text.len());
@@ -475,6 +490,7 @@ fn read_field<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed)
             let (month, length) = full.or_else(short).ok_or_else(|| {
                 invalid_value(
                     key,
+                    style,
                     text,
                     "The given value did not match any of the allowed values for this field.",
                 )
@@ -502,10 +518,16 @@ fn read_field<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed)
         }
         _ => {}
     }
-    read_number(key, text, adjacent, parsed)
+    read_number(key, style, text, adjacent, parsed)
 }
 
-fn read_number<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed) -> SqlResult<&'a str> {
+fn read_number<'a>(
+    key: &str,
+    style: Case,
+    text: &'a str,
+    adjacent: bool,
+    parsed: &mut Parsed,
+) -> SqlResult<&'a str> {
     let width = match key {
         "YYYY" | "IYYY" => 4,
         "YYY" | "DDD" | "MS" => 3,
@@ -529,7 +551,7 @@ fn read_number<'a>(key: &str, text: &'a str, adjacent: bool, parsed: &mut Parsed
     let (number, rest) = text[sign_length..].split_at(taken);
     let value: i64 = number
         .parse()
-        .map_err(|_| invalid_value(key, text, "Value must be an integer."))?;
+        .map_err(|_| invalid_value(key, style, text, "Value must be an integer."))?;
     match key {
         "YYYY" | "IYYY" => parsed.year = Some(value),
         "YYY" | "YY" | "Y" => parsed.year = Some(if value < 70 { 2000 + value } else { 1900 + value }),

@@ -72,7 +72,9 @@ pub fn input_text_with_length_check(
             return Ok(Datum::Text(path.to_string().into()));
         }
         oid::TID => return parse_tid(text).map(Datum::Int8),
-        oid::XID8 => return parse_unsigned(text, "xid8").map(Datum::Unsigned8),
+        oid::XID8 => return Ok(Datum::Unsigned8(c_unsigned(text))),
+        // The low half, as in C.
+        oid::XID | oid::CID => return Ok(Datum::Oid(c_unsigned(text) as u32)),
         oid::PG_LSN => return parse_lsn(text).map(Datum::Unsigned8),
         oid::REGTYPE => return parse_regtype(text).map(Datum::Oid),
         oid::VOID => return Ok(Datum::Text(CompactString::default())),
@@ -140,6 +142,10 @@ pub fn output_text(datum: &Datum, ty: ColumnType, settings: &FormatSettings, out
             if ty.oid == oid::BPCHAR {
                 pad(value, ty, out);
             }
+        }
+        Datum::Padded(value) => {
+            out.extend_from_slice(value.as_bytes());
+            pad(value, ty, out);
         }
         Datum::Numeric(value) => value.write(out),
         Datum::Bool(value) => out.push(if *value { b't' } else { b'f' }),
@@ -280,12 +286,30 @@ fn parse_oid(text: &str, ty: ColumnType) -> SqlResult<u32> {
     }
 }
 
-fn parse_unsigned(text: &str, name: &str) -> SqlResult<u64> {
-    let trimmed = trim_blanks(text);
-    if trimmed.is_empty() || !trimmed.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(invalid_syntax(name, text));
+/// A number as C's strtoull reads it, which refuses nothing: what is no number is 0, what follows one is ignored, what
+/// is too large is the largest. Transaction numbers are read so in PostgreSQL 15.
+fn c_unsigned(text: &str) -> u64 {
+    let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let (radix, digits) = match hexadecimal {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_hexdigit()) => (16, rest),
+        _ if digits.starts_with('0') => (8, digits),
+        _ => (10, digits),
+    };
+    let mut number = Some(0u64);
+    for digit in digits.chars().map_while(|c| c.to_digit(radix)) {
+        let shifted = number.and_then(|number| number.checked_mul(radix as u64));
+        number = shifted.and_then(|number| number.checked_add(digit as u64));
     }
-    trimmed.parse().map_err(|_| out_of_range(name, text))
+    match (number, negative) {
+        (Some(number), true) => number.wrapping_neg(),
+        (Some(number), false) => number,
+        (None, _) => u64::MAX,
+    }
 }
 
 /// `reg*` input where no catalog is needed: a number, or `-` for none.

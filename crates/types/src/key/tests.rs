@@ -225,6 +225,10 @@ fn storage_gives_the_same_keys() {
             }
             KeyEncoding::Raw16 => from_storage = stored,
             KeyEncoding::Escaped => write_escaped(&stored, &mut from_storage),
+            KeyEncoding::Unpadded => {
+                let blanks = stored.iter().rev().take_while(|&&byte| byte == b' ').count();
+                write_escaped(&stored[..stored.len() - blanks], &mut from_storage)
+            }
             KeyEncoding::Prefixed => {
                 let length = u16::from_le_bytes([stored[0], stored[1]]) as usize;
                 from_storage.extend(&stored[2..2 + length]);

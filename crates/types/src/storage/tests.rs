@@ -61,5 +61,5 @@ fn classes_are_as_documented() {
     assert_eq!(storage_class(ColumnType::numeric(5, -2)), StorageClass::Variable);
     assert_eq!(key_encoding(ColumnType::JSONB), None);
     assert_eq!(key_encoding(ColumnType::new(oid::INT4_ARRAY)), None);
-    assert_eq!(key_encoding(ColumnType::bpchar(4)), Some(KeyEncoding::Escaped));
+    assert_eq!(key_encoding(ColumnType::bpchar(4)), Some(KeyEncoding::Unpadded));
 }

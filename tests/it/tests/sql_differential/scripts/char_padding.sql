@@ -30,5 +30,4 @@ select * from k where c = 'b';
 select k.c, p.c from k join p on p.c = k.c order by 1, 2;
 select position(' ' in 'a '::char(3)), 'a '::char(3) ~ ' ', length('a '::char(3) || 'b');
 select case when true then 'a'::char(3) else 'b'::char(3) end || '|';
--- differs: known defect: ARRAY[] loses the padding of character
 select array['a'::char(3), 'b'] , row('a'::char(3));

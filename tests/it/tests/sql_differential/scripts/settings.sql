@@ -32,7 +32,6 @@ set server_version = '16'; set lc_collate = 'C'; set max_connections = 5; set bl
 set synchronous_commit = off; show synchronous_commit; reset synchronous_commit;
 reset nothing; reset all; discard all; discard plans; begin; discard all; rollback;
 select set_config('work_mem', '8MB', false); show work_mem; select current_setting('WORK_MEM');
--- differs: known defect: the hint lists the values in another order
 set synchronous_commit = nonsense;
 -- differs: known defect: the hint lists hidden values
 set client_min_messages = nonsense;

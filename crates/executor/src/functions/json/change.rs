@@ -1,0 +1,134 @@
+//! `jsonb`: other trees made from one.
+
+use mote_common::error::state;
+use mote_common::{SqlError, SqlResult};
+use mote_types::Datum;
+use mote_types::json::Json;
+
+use super::super::{Body, array_of as array_argument, int4, jsonb, text};
+use super::index_of;
+use super::path::{self, Change};
+
+pub(super) fn body(name: &str) -> Option<Body> {
+    Some(match name {
+        "jsonb_strip_nulls" => Body::Pure(|a| Ok(Datum::Jsonb(Box::new(strip_nulls(jsonb(&a[0])))))),
+        "jsonb_concat" => {
+            Body::Pure(|a| Ok(Datum::Jsonb(Box::new(concatenate(jsonb(&a[0]), jsonb(&a[1]))?))))
+        }
+        "jsonb_delete" => Body::Pure(|a| delete_keys(jsonb(&a[0]), &[text(&a[1])])),
+        "jsonb_delete_array" => Body::Pure(|a| {
+            let keys: Vec<&str> = flat(&a[1])?.iter().filter_map(Datum::as_str).collect();
+            delete_keys(jsonb(&a[0]), &keys)
+        }),
+        "jsonb_delete_idx" => Body::Pure(|a| delete_index(jsonb(&a[0]), int4(&a[1]))),
+        "jsonb_delete_path" => Body::Pure(|a| path::changed(jsonb(&a[0]), flat(&a[1])?, &Change::Delete)),
+        "jsonb_set" => Body::Pure(|a| {
+            let create = a.get(3).and_then(Datum::as_bool).unwrap_or(true);
+            let value = jsonb(&a[2]);
+            path::changed(jsonb(&a[0]), flat(&a[1])?, &Change::Set { value, create })
+        }),
+        "jsonb_insert" => Body::Pure(|a| {
+            let after = a.get(3).and_then(Datum::as_bool).unwrap_or(false);
+            let value = jsonb(&a[2]);
+            path::changed(jsonb(&a[0]), flat(&a[1])?, &Change::Insert { value, after })
+        }),
+        _ => return None,
+    })
+}
+
+/// The elements of an array of keys, which has one dimension.
+fn flat(keys: &Datum) -> SqlResult<&[Datum]> {
+    let array = array_argument(keys);
+    if array.dims.len() > 1 {
+        return Err(SqlError::new(
+            state::ARRAY_SUBSCRIPT_ERROR,
+            "wrong number of array subscripts",
+        ));
+    }
+    Ok(&array.elements)
+}
+
+fn strip_nulls(json: &Json) -> Json {
+    match json {
+        Json::Object(members) => {
+            let kept = members.iter().filter(|(_, value)| !matches!(value, Json::Null));
+            Json::Object(
+                kept.map(|(key, value)| (key.clone(), strip_nulls(value)))
+                    .collect(),
+            )
+        }
+        Json::Array(elements) => Json::Array(elements.iter().map(strip_nulls).collect()),
+        other => other.clone(),
+    }
+}
+
+fn concatenate(left: &Json, right: &Json) -> SqlResult<Json> {
+    let left = left.try_clone()?;
+    let right = right.try_clone()?;
+    Ok(match (left, right) {
+        (Json::Object(mut a), Json::Object(b)) => {
+            a.extend(b);
+            Json::object(a)
+        }
+        (left, right) => {
+            let list = |json: Json| match json {
+                Json::Array(elements) => elements,
+                other => vec![other],
+            };
+            let mut joined = list(left);
+            joined.extend(list(right));
+            Json::Array(joined)
+        }
+    })
+}
+
+fn delete_keys(json: &Json, keys: &[&str]) -> SqlResult<Datum> {
+    let kept = match json {
+        Json::Object(members) => Json::Object(
+            members
+                .iter()
+                .filter(|(key, _)| !keys.contains(&key.as_str()))
+                .cloned()
+                .collect(),
+        ),
+        Json::Array(elements) => {
+            let unwanted = |element: &Json| matches!(element, Json::String(s) if keys.contains(&s.as_str()));
+            Json::Array(
+                elements
+                    .iter()
+                    .filter(|element| !unwanted(element))
+                    .cloned()
+                    .collect(),
+            )
+        }
+        _ => {
+            return Err(SqlError::new(
+                state::INVALID_PARAMETER_VALUE,
+                "cannot delete from scalar",
+            ));
+        }
+    };
+    Ok(Datum::Jsonb(Box::new(kept)))
+}
+
+fn delete_index(json: &Json, index: i32) -> SqlResult<Datum> {
+    match json {
+        Json::Array(elements) => {
+            let mut elements = elements.clone();
+            if let Some(position) =
+                index_of(index, elements.len()).filter(|&position| position < elements.len())
+            {
+                elements.remove(position);
+            }
+            Ok(Datum::Jsonb(Box::new(Json::Array(elements))))
+        }
+        Json::Object(_) => Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            "cannot delete from object using integer index",
+        )),
+        _ => Err(SqlError::new(
+            state::INVALID_PARAMETER_VALUE,
+            "cannot delete from scalar",
+        )),
+    }
+}
