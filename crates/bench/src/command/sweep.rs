@@ -112,6 +112,7 @@ fn settings(args: &SweepArgs, connections: usize, load: LoadMode, check: bool) -
         mix: args.terminals.mix,
         home: args.terminals.home,
         isolation: args.terminals.isolation,
+        execution: args.terminals.execution,
         load,
         check,
         ..Settings::closed_loop(args.warehouses, connections)

@@ -185,6 +185,7 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
         pace: args.pace,
         open_loop: args.open_loop.open_loop(args.seed)?,
         isolation: args.terminals.isolation,
+        execution: args.terminals.execution,
         retries_max: args.retries,
         load: args.load,
         load_connections: args.load_connections.unwrap_or(2 * processors()).max(1),

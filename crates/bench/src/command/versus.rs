@@ -146,6 +146,7 @@ fn settings(args: &VersusArgs, load: LoadMode) -> Settings {
         mix: args.terminals.mix,
         home: args.terminals.home,
         isolation: args.terminals.isolation,
+        execution: args.terminals.execution,
         open_loop: open_loop(args),
         load,
         check: false,

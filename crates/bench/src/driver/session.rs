@@ -415,6 +415,21 @@ impl Drop for Session {
     }
 }
 
+/// Cuts the answer to a batch behind each statement's CommandComplete.
+pub struct Answers<'a>(&'a [u8]);
+
+impl<'a> Iterator for Answers<'a> {
+    type Item = Reply<'a>;
+
+    fn next(&mut self) -> Option<Reply<'a>> {
+        let mut rest = Frames(self.0);
+        while rest.next()?.kind != b'C' {}
+        let (bytes, rest) = self.0.split_at(self.0.len() - rest.0.len());
+        self.0 = rest;
+        Some(Reply { bytes })
+    }
+}
+
 /// A complete answer, in place in the session's receive buffer.
 #[derive(Clone, Copy)]
 pub struct Reply<'a> {
@@ -430,6 +445,11 @@ impl<'a> Reply<'a> {
         Frames(self.bytes)
             .filter(|frame| frame.kind == b'D')
             .map(|frame| Row::new(frame.body))
+    }
+
+    /// The answers to the batch's statements, one after the other.
+    pub fn answers(&self) -> Answers<'a> {
+        Answers(self.bytes)
     }
 
     /// The first row of any statement in the batch.

@@ -21,7 +21,7 @@ use clap::{Args, Subcommand};
 use crate::history::check::Level;
 use crate::workload::history::{Exclusion, Workload};
 use crate::workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
-use crate::workload::tpcc::{HomeMode, Isolation, LoadMode};
+use crate::workload::tpcc::{Execution, HomeMode, Isolation, LoadMode};
 
 /// Measures mote, PostgreSQL, or any server that speaks PostgreSQL's protocol.
 ///
@@ -146,6 +146,9 @@ pub struct TerminalArgs {
     /// Isolation level of the terminals' transactions; default: the server's
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub isolation: Option<Isolation>,
+    /// How transactions reach the server: by round trips, in batches, or as functions of the server
+    #[arg(long, value_enum, default_value_t = Execution::Interactive)]
+    pub execution: Execution,
 }
 
 /// Atomicity and isolation: the tests of clauses 3.2.2 and 3.4.2 of the specification, on a loaded database.
@@ -172,7 +175,8 @@ pub struct AcidArgs {
 
 /// Order entry: the five transactions of TPC-C as interactive SQL, with proofs.
 ///
-/// Loads BenchmarkSQL's schema, runs its statements with its round trips (8 + 2n for a new order of n lines), prints
+/// Loads BenchmarkSQL's schema, runs its statements with its round trips (8 + 2n for a new order of n lines; --execution
+/// pipelined needs 2, procedures 1), prints
 /// its table, and then proves the twelve consistency conditions of clause 3.3.2. Without --pace it is a closed loop:
 /// every connection starts its next transaction when the last one has ended, so throughput is what the server can do
 /// and latency grows with --connections. With --pace 1 there are ten true terminals per warehouse that key and think

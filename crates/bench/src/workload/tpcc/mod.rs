@@ -44,9 +44,11 @@ use self::load::{LoadPlan, LoadReport, LoadedDatabase};
 use self::mix::{KIND_NAMES, KINDS, Mix, MixMode};
 use self::random::NurandConstants;
 use self::terminal::{DeliveryWorker, Runner, Shared, Terminal};
+pub use self::transactions::Execution;
 use self::transactions::Scratch;
 use self::transactions::delivery::Delivered;
 use self::transactions::new_order::OrderProgress;
+use self::transactions::procedures;
 use crate::driver::{Admin, FiberLoop, StatementSet, Target};
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::cpu::ProcessTree;
@@ -128,6 +130,8 @@ pub struct Settings {
     pub open_loop: Option<OpenLoop>,
     /// Of the terminals' transactions; None: the server's default.
     pub isolation: Option<Isolation>,
+    /// How transactions reach the server.
+    pub execution: Execution,
     pub retries_max: u32,
     pub load: LoadMode,
     pub load_connections: usize,
@@ -153,6 +157,7 @@ impl Settings {
             pace: None,
             open_loop: None,
             isolation: None,
+            execution: Execution::Interactive,
             retries_max: 10,
             load: LoadMode::Auto,
             load_connections: 2 * processors,
@@ -351,6 +356,10 @@ fn run_measured(
     faults: Option<Faults<'_>>,
 ) -> Result<(), String> {
     let settings = &experiment.settings;
+    if settings.execution == Execution::Procedures {
+        let installed = procedures::install(admin);
+        installed.map_err(|error| format!("cannot make the transactions' functions: {error}"))?;
+    }
     let ledger = open_ledger(settings, admin)?;
     let terminals = match settings.pace {
         Some(_) => loaded.warehouses as usize * TERMINALS_PER_WAREHOUSE,
@@ -369,6 +378,7 @@ fn run_measured(
     };
     let shared = Arc::new(Shared {
         retries_max: settings.retries_max,
+        execution: settings.execution,
         pace: settings.pace,
         home_fixed,
         ledger,
@@ -387,7 +397,7 @@ fn run_measured(
     ));
     let crew = Crew {
         target,
-        statements: Arc::new(statements::statement_set()),
+        statements: Arc::new(settings.execution.statement_set()),
         settings,
         shared: Arc::clone(&shared),
         terminals,
