@@ -63,7 +63,7 @@ pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
     }
     if let (Some(path), Some(summary)) = (&args.record.html, &summary) {
         let page = html::tpcc(&experiment, summary, &document);
-        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+        page.write(path)?;
     }
     subject.stop()?;
     Ok(experiment.pass())
@@ -182,6 +182,7 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
         seed: args.seed,
         mix: args.terminals.mix,
         home: args.terminals.home,
+        active: args.active_warehouses,
         pace: args.pace,
         open_loop: args.open_loop.open_loop(args.seed)?,
         isolation: args.terminals.isolation,

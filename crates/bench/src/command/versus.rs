@@ -393,7 +393,7 @@ fn report(
     if let Some(path) = &args.html {
         let systems: Vec<&System> = contenders.iter().map(|contender| &contender.system).collect();
         let page = html::versus(&document, &systems, results);
-        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+        page.write(path)?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use clap::{Args, Subcommand};
 use crate::history::check::Level;
 use crate::workload::history::{Exclusion, Workload};
 use crate::workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
-use crate::workload::tpcc::{Execution, HomeMode, Isolation, LoadMode};
+use crate::workload::tpcc::{ActiveWarehouses, Execution, HomeMode, Isolation, LoadMode};
 
 /// Measures mote, PostgreSQL, or any server that speaks PostgreSQL's protocol.
 ///
@@ -209,6 +209,9 @@ pub struct TpccArgs {
     /// True terminals, ten per warehouse: factor on keying and think times (1 is the specification's)
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["rate", "find_rate"])]
     pub pace: Option<f64>,
+    /// Warehouses that terminals use, as in 1..10; default: all. Shows what the size of the working set costs
+    #[arg(long, value_name = "A..B")]
+    pub active_warehouses: Option<ActiveWarehouses>,
     /// How often a transaction is run again after 40001 or 40P01; its latency covers all attempts
     #[arg(long, default_value_t = 10)]
     pub retries: u32,
@@ -425,7 +428,7 @@ pub struct SweepArgs {
     pub driver_threads: Option<usize>,
     #[command(flatten)]
     pub terminals: TerminalArgs,
-    /// Write a self-contained HTML page with charts
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
@@ -662,7 +665,7 @@ pub struct CheckpointArgs {
     /// Decides data and inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Write a self-contained HTML page with charts
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]

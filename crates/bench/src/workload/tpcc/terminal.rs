@@ -256,7 +256,7 @@ impl Terminal {
     fn transaction(&mut self, kind: Kind, due: u64, wait: &Wait<'_>) {
         if !self.runner.shared.home_fixed {
             // A terminal that moves stands at any district of its new warehouse.
-            self.warehouse = self.source.prng.between(1, self.source.warehouses as i64) as i32;
+            self.warehouse = self.source.warehouse();
             self.district = self.source.district();
         }
         let warehouse = self.warehouse;
