@@ -6,16 +6,19 @@
 #   scripts/systems.sh remove NAME   stops it and deletes its data
 #   scripts/systems.sh list          the names
 #
-# NAME: pg15 (Debian's postgresql-15), pg18 (scripts/postgres18.sh), mariadb (Debian's mariadb-server, InnoDB).
+# NAME: pg15 (Debian's postgresql-15), pg18 (scripts/postgres18.sh), mariadb (Debian's mariadb-server, InnoDB),
+# pg15-standby (a fresh copy of the running pg15; its primary's commits wait for it until it is stopped).
 # Servers refuse to run as root, so root hands them to the users that Debian's packages make.
 # Environment: SYSTEMS_DIRECTORY (target/systems; put it on the disk whose durability shall count), SYSTEMS_MEMORY (1GB:
-# shared_buffers and innodb_buffer_pool_size), SYSTEMS_PG15_PORT (5415), SYSTEMS_MARIADB_PORT (3310).
+# shared_buffers and innodb_buffer_pool_size), SYSTEMS_PG15_PORT (5415), SYSTEMS_PG15_STANDBY_PORT (5416),
+# SYSTEMS_MARIADB_PORT (3310).
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 directory=${SYSTEMS_DIRECTORY:-$root/target/systems}
 memory=${SYSTEMS_MEMORY:-1GB}
 pg15_port=${SYSTEMS_PG15_PORT:-5415}
+pg15_standby_port=${SYSTEMS_PG15_STANDBY_PORT:-5416}
 mariadb_port=${SYSTEMS_MARIADB_PORT:-3310}
 pg15_bin=${SYSTEMS_PG15_BIN:-/usr/lib/postgresql/15/bin}
 # 2,000 connections with room for their files.
@@ -66,6 +69,32 @@ pg15_stop() {
     if pg15_running; then as postgres "$pg15_bin/pg_ctl" -D "$data" -m fast -w stop; fi
 }
 
+# On the primary: whether its commits wait for standbys.
+pg15_waits_for() {
+    "$pg15_bin/psql" -X -q -h 127.0.0.1 -p "$pg15_port" -U postgres -d postgres \
+        -c "ALTER SYSTEM SET synchronous_standby_names = '$1'" -c "SELECT pg_reload_conf()" >&2
+}
+
+pg15_standby_start() {
+    if ! pg15_running; then
+        # One that was left behind may have another past than the primary.
+        rm -rf "$data"
+        own postgres
+        as postgres "$pg15_bin/pg_basebackup" -h 127.0.0.1 -p "$pg15_port" -U postgres -D "$data" -R -X stream -c fast
+        as postgres "$pg15_bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 120 -o "-p $pg15_standby_port -k '' \
+            -c listen_addresses=127.0.0.1 -c shared_buffers=$memory -c max_connections=$connections \
+            -c max_prepared_transactions=200 -c hot_standby=on" start
+    fi
+    pg15_waits_for '*'
+    echo "postgres://postgres@127.0.0.1:$pg15_standby_port/postgres"
+}
+
+pg15_standby_stop() {
+    # Whoever waits for a standby that is gone waits for ever; a primary that is gone waits for nobody.
+    pg15_waits_for '' || say "the primary does not answer"
+    pg15_stop
+}
+
 pg18_start() {
     POSTGRES18_DIRECTORY=$directory/pg18 POSTGRES18_SHARED_BUFFERS=$memory "$root/scripts/postgres18.sh" start
 }
@@ -112,29 +141,30 @@ mariadb_stop() {
 }
 
 usage() {
-    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 
 name=${2:-}
 case ${1:-} in
-list) echo "pg15 pg18 mariadb"; exit ;;
+list) echo "pg15 pg15-standby pg18 mariadb"; exit ;;
 start | stop | remove) ;;
 *) usage ;;
 esac
 case $name in
-pg15 | pg18 | mariadb) ;;
+pg15 | pg15-standby | pg18 | mariadb) ;;
 *)
-    say "there is no system \"$name\"; there are pg15, pg18 and mariadb"
+    say "there is no system \"$name\"; there are pg15, pg15-standby, pg18 and mariadb"
     exit 2
     ;;
 esac
 data=$directory/$name/data
+does=$(echo "$name" | tr - _)
 case $1 in
-start) "${name}_start" ;;
-stop) "${name}_stop" ;;
+start) "${does}_start" ;;
+stop) "${does}_stop" ;;
 remove)
-    "${name}_stop"
+    "${does}_stop"
     rm -rf "$data"
     ;;
 esac

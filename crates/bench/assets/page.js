@@ -73,6 +73,9 @@
       var option = revive(JSON.parse(place.querySelector('script') ? place.querySelector('script').textContent
                                                                   : place.dataset.option));
       option.animation = false;
+      if (option.legend) option.legend.right = 26;
+      option.toolbox = { top: 0, right: 0, itemSize: 12, iconStyle: { borderColor: dark ? '#9198a1' : '#59636e' },
+                         feature: { saveAsImage: { type: 'svg', title: 'save as SVG', name: place.getAttribute('aria-label') } } };
       if (option.visualMap) option.visualMap.inRange = { color: dark ? ['#12263a', '#1f6fae', '#56b4e9', '#ffe08a']
                                                                       : ['#eaf3fa', '#7db8de', '#0072b2', '#08306b'] };
       chart.setOption(option);

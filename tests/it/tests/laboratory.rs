@@ -310,7 +310,7 @@ fn a_published_experiment_stands_beside_its_figures() {
         said.contains("rows per core and second") && said.contains("10,000"),
         "{said}"
     );
-    assert!(said.contains("no replicated pair is described"), "{said}");
+    assert!(said.contains("clients cannot follow"), "{said}");
     assert!(said.contains("nosuch does not take part"), "{said}");
     assert!(said.contains("PASS mote: "), "{said}");
     assert!(!said.contains("X10 "), "only what was asked for: {said}");

@@ -287,3 +287,89 @@ fn two_systems_are_compared_under_a_workload() {
         );
     }
 }
+
+/// Round trips of each type of transaction, by its name.
+fn round_trips(document: &serde_json::Value) -> Vec<(String, f64)> {
+    let kinds = document["summary"]["kinds"].as_array().expect("kinds");
+    let each = kinds.iter().map(|kind| {
+        let name = kind["name"].as_str().expect("a name").to_string();
+        (
+            name,
+            kind["round_trips_per_transaction"].as_f64().unwrap_or(f64::NAN),
+        )
+    });
+    each.collect()
+}
+
+/// Loads once, then runs the same transactions in batches and as functions; the conditions hold after both.
+fn order_entry_in_every_execution(url: &str, name: &str) {
+    let json = std::env::temp_dir().join(format!("mote-it-{}-{name}.json", std::process::id()));
+    let common = [
+        "tpcc", "-w", "1", "-c", "4", "-q", "--warmup", "0", "-d", "2", "--target", url,
+    ];
+    bench(
+        &[
+            &common[..],
+            &["--no-foreign-keys", "--no-check", "--load", "only"],
+        ]
+        .concat(),
+    )
+    .good();
+    // New orders, payments, order statuses, stock levels, queued deliveries, and deliveries, whose claims may be lost.
+    let expected = [
+        (
+            "pipelined",
+            [2.0..=2.0, 2.0..=3.0, 2.0..=3.0, 1.0..=1.0, 0.0..=0.0, 3.0..=30.0],
+        ),
+        (
+            "procedures",
+            [1.0..=1.0, 1.0..=1.0, 1.0..=1.0, 1.0..=1.0, 0.0..=0.0, 1.0..=1.0],
+        ),
+    ];
+    for (execution, trips) in expected {
+        let mut command = Command::new(mote_binary());
+        command
+            .arg("bench")
+            .args(common)
+            .args(["--load", "never", "--mix", "35,35,10,10,10"]);
+        command.args(["--execution", execution, "--json"]).arg(&json);
+        let said = run_with_input(&mut command, "", "the mote binary itself");
+        let text = std::fs::read_to_string(&json).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+        let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        std::fs::remove_file(&json).expect("it is ours");
+        assert!(
+            !said.out.contains("FAIL condition") && said.out.contains("PASS condition 12"),
+            "{}",
+            said.out
+        );
+        assert_eq!(
+            document["summary"]["errors"]
+                .as_array()
+                .map(|errors| errors.iter().filter(|error| error["failed"] != 0).count()),
+            Some(0),
+            "{}",
+            said.out
+        );
+        let found = round_trips(&document);
+        assert_eq!(found.len(), trips.len(), "{found:?}");
+        for ((kind, found), allowed) in found.iter().zip(trips) {
+            assert!(
+                allowed.contains(found),
+                "{execution} {kind} {found}: {}",
+                said.out
+            );
+        }
+    }
+}
+
+#[test]
+fn order_entry_runs_in_batches_and_as_functions_on_mote() {
+    let server = TestServer::start("workloads-execution");
+    order_entry_in_every_execution(&server.url(), "execution-mote");
+}
+
+#[test]
+fn order_entry_runs_in_batches_and_as_functions_on_postgres() {
+    let postgres = PostgresServer::start();
+    order_entry_in_every_execution(&postgres.url(), "execution-postgres");
+}

@@ -279,7 +279,7 @@ fn report(
     }
     if let Some(path) = &args.html {
         let page = html::checkpoint(&picture(seconds, &comparisons, rise), &settings);
-        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+        page.write(path)?;
     }
     Ok(pass)
 }

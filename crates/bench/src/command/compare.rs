@@ -243,6 +243,7 @@ impl Laboratory<'_> {
             mix: terminals.mix,
             home: terminals.home,
             isolation: terminals.isolation,
+            execution: terminals.execution,
             load,
             check,
             ..Settings::closed_loop(self.args.warehouses, connections)

@@ -180,6 +180,7 @@ pub fn with_terminals(settings: Settings, terminals: &TerminalArgs) -> Settings 
         mix: terminals.mix,
         home: terminals.home,
         isolation: terminals.isolation,
+        execution: terminals.execution,
         ..settings
     }
 }

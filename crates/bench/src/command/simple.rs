@@ -69,6 +69,7 @@ pub fn point(args: &PointArgs, embedded: &dyn EmbeddedServer) -> Result<bool, St
         "warmup_s": plan.warmup_s, "duration_s": plan.duration_s, "driver_threads": plan.driver_threads, "open_loop": open_loop});
     let run = Measured {
         name: "point",
+        title: "One-row selects by key".to_string(),
         kinds: point::KINDS,
         summary: &summary,
         outcome: &outcome,
@@ -133,6 +134,7 @@ pub fn ingest(args: &IngestArgs, embedded: &dyn EmbeddedServer) -> Result<bool, 
         "warmup_s": plan.warmup_s, "duration_s": plan.duration_s, "driver_threads": plan.driver_threads, "open_loop": open_loop});
     let run = Measured {
         name: "ingest",
+        title: format!("Inserts of {} rows", args.rows),
         kinds: ingest::KINDS,
         summary: &summary,
         outcome: &outcome,
@@ -190,6 +192,7 @@ fn plan<'a>(
 /// What an experiment found out.
 pub struct Measured<'a> {
     pub name: &'static str,
+    pub title: String,
     pub kinds: &'static [&'static str],
     pub summary: &'a Summary,
     pub outcome: &'a RunOutcome,
@@ -227,6 +230,7 @@ pub fn finish(
         Admin::connect(&subject.target).map_err(|error| format!("cannot read the settings: {error}"))?;
     let document = json!({
         "experiment": run.name,
+        "title": run.title,
         "environment": json::environment(),
         "settings": run.settings,
         "target": subject.target.to_string(),
@@ -254,7 +258,7 @@ pub fn finish(
     }
     if let Some(path) = &record.html {
         let page = html::simple(&document, run.kinds, summary, outcome, &run.proofs);
-        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+        page.write(path)?;
     }
     subject.stop()?;
     Ok(pass)

@@ -92,7 +92,7 @@ pub fn run(args: &SweepArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Stri
             })
             .collect();
         let page = html::ladder(&document, &steps);
-        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+        page.write(path)?;
     }
     for (_, subject) in systems {
         subject.stop()?;
@@ -112,6 +112,7 @@ fn settings(args: &SweepArgs, connections: usize, load: LoadMode, check: bool) -
         mix: args.terminals.mix,
         home: args.terminals.home,
         isolation: args.terminals.isolation,
+        execution: args.terminals.execution,
         load,
         check,
         ..Settings::closed_loop(args.warehouses, connections)

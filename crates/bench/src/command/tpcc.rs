@@ -63,7 +63,7 @@ pub fn run(args: &TpccArgs, embedded: &dyn EmbeddedServer) -> Result<bool, Strin
     }
     if let (Some(path), Some(summary)) = (&args.record.html, &summary) {
         let page = html::tpcc(&experiment, summary, &document);
-        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+        page.write(path)?;
     }
     subject.stop()?;
     Ok(experiment.pass())
@@ -182,9 +182,11 @@ fn settings(args: &TpccArgs) -> Result<Settings, String> {
         seed: args.seed,
         mix: args.terminals.mix,
         home: args.terminals.home,
+        active: args.active_warehouses,
         pace: args.pace,
         open_loop: args.open_loop.open_loop(args.seed)?,
         isolation: args.terminals.isolation,
+        execution: args.terminals.execution,
         retries_max: args.retries,
         load: args.load,
         load_connections: args.load_connections.unwrap_or(2 * processors()).max(1),

@@ -146,6 +146,7 @@ fn settings(args: &VersusArgs, load: LoadMode) -> Settings {
         mix: args.terminals.mix,
         home: args.terminals.home,
         isolation: args.terminals.isolation,
+        execution: args.terminals.execution,
         open_loop: open_loop(args),
         load,
         check: false,
@@ -392,7 +393,7 @@ fn report(
     if let Some(path) = &args.html {
         let systems: Vec<&System> = contenders.iter().map(|contender| &contender.system).collect();
         let page = html::versus(&document, &systems, results);
-        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+        page.write(path)?;
     }
     Ok(())
 }

@@ -119,6 +119,7 @@ fn run(workload: &dyn Workload, args: &WorkloadArgs, embedded: &dyn EmbeddedServ
     let settings = settings(workload, args, open_loop);
     let run = Measured {
         name: workload.name(),
+        title: workload.title(),
         kinds: workload.kinds(),
         summary: &summary,
         outcome: &outcome,

@@ -9,7 +9,9 @@
 //!  2. A wake-up is a hint. Every waiter re-checks what it waits for (read again, look at the clock).
 //!  3. A timer fires within some 50 us of its time on an idle processor: epoll's own timeout counts milliseconds and would
 //!     add half of one to every start, so the next timer is also set on a timerfd.
-//!  4. When the loop stops, all timers fire; fibers that still wait for a server after the grace period are unwound.
+//!  4. When the loop stops, all timers of sleepers fire; those that bound a wait for a server keep their times, and fibers
+//!     that still wait after the grace period are unwound.
+//!  5. A timer belongs to one suspension: a fiber that something else has woken meanwhile is not woken by it.
 //!
 //! Not here: what a fiber does (`workload`), and when a run ends (`measure::timeline`).
 
@@ -60,6 +62,8 @@ enum Park {
     Event,
     /// Until this time on the run's clock.
     Until(u64),
+    /// Until its socket is ready, another fiber wakes it, or this time on the run's clock.
+    EventUntil(u64),
 }
 
 type Fiber = Coroutine<(), Park, (), DefaultStack>;
@@ -104,11 +108,29 @@ impl Wait<'_> {
         Ok(Some(token))
     }
 
-    /// Waits until something happened on the socket since the last attempt. Blocking sockets never come here.
-    pub fn socket(&self, token: Option<usize>) {
-        if let (Wait::Fiber(handle), Some(token)) = (self, token) {
-            handle.shared.owners.borrow_mut()[token] = Some(handle.id);
+    /// Waits until something happened on the socket since the last attempt, at most to the deadline on the run's clock. False
+    /// when that has passed. Blocking sockets wait in their system calls.
+    pub fn socket(&self, token: Option<usize>, deadline_ns: Option<u64>) -> bool {
+        let (Wait::Fiber(handle), Some(token)) = (self, token) else {
+            return true;
+        };
+        handle.shared.owners.borrow_mut()[token] = Some(handle.id);
+        let Some(deadline_ns) = deadline_ns else {
             handle.yielder.suspend(Park::Event);
+            return true;
+        };
+        let passed = || handle.clock.now_ns() >= deadline_ns;
+        if !passed() {
+            handle.yielder.suspend(Park::EventUntil(deadline_ns));
+        }
+        !passed()
+    }
+
+    /// So much time from now on the run's clock; `None` on a thread that blocks.
+    pub fn deadline(&self, after: Option<Duration>) -> Option<u64> {
+        match self {
+            Wait::Blocking => None,
+            Wait::Fiber(handle) => Some(handle.clock.now_ns() + after?.as_nanos() as u64),
         }
     }
 
@@ -142,13 +164,26 @@ impl Wait<'_> {
     }
 }
 
+/// Ordered by time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Timer {
+    at_ns: u64,
+    fiber: usize,
+    /// Of the fiber, when it was set: one that was resumed since has no use for it.
+    turn: u64,
+    /// Whether it bounds a wait for something else, which the end of the run does not cut short.
+    bound: bool,
+}
+
 /// One driver thread's fibers and their epoll loop.
 pub struct FiberLoop {
     poll: Poll,
     shared: Rc<Shared>,
     clock: RunClock,
     fibers: Vec<Option<Fiber>>,
-    timers: BinaryHeap<Reverse<(u64, usize)>>,
+    timers: BinaryHeap<Reverse<Timer>>,
+    /// By fiber: how often it was resumed.
+    turns: Vec<u64>,
     /// Makes epoll return at a time finer than its timeout.
     alarm: OwnedFd,
     /// When the alarm rings on the run's clock; 0 when it is not set.
@@ -185,6 +220,7 @@ impl FiberLoop {
             clock,
             fibers: Vec::new(),
             timers: BinaryHeap::new(),
+            turns: Vec::new(),
             alarm,
             alarm_ns: 0,
             live: 0,
@@ -204,6 +240,7 @@ impl FiberLoop {
             }));
         });
         self.fibers.push(Some(fiber));
+        self.turns.push(0);
         self.live += 1;
         Ok(())
     }
@@ -229,12 +266,12 @@ impl FiberLoop {
             if now >= stop_at.saturating_add(stop.grace_ns) {
                 break;
             }
-            self.fire_timers(if now >= stop_at { u64::MAX } else { now });
+            self.fire_timers(now, now >= stop_at);
             self.run_woken();
             if self.live == 0 {
                 break;
             }
-            let timer = self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
+            let timer = self.timers.peek().map_or(u64::MAX, |Reverse(timer)| timer.at_ns);
             let end = if now < stop_at {
                 stop_at
             } else {
@@ -294,25 +331,47 @@ impl FiberLoop {
         }
     }
 
-    fn fire_timers(&mut self, until_ns: u64) {
-        // Timers that fibers set while this loop runs lie in the future, so it ends; with `u64::MAX` the fibers see
-        // that the run has stopped and set no more.
-        while let Some(Reverse((at, id))) = self.timers.peek().copied() {
-            if at > until_ns {
-                return;
+    /// Fires what is due, and every sleeper's timer once the run has stopped.
+    fn fire_timers(&mut self, now_ns: u64, stopped: bool) {
+        let mut kept = Vec::new();
+        // Timers that fibers set while this loop runs lie in the future, so it ends; after the stop sleepers see it and
+        // set no more.
+        while let Some(Reverse(timer)) = self.timers.peek().copied() {
+            let due = timer.at_ns <= now_ns;
+            if !due && !stopped {
+                break;
             }
             self.timers.pop();
-            self.resume(id);
+            if self.turns[timer.fiber] != timer.turn {
+                continue;
+            }
+            if due || !timer.bound {
+                self.resume(timer.fiber);
+            } else {
+                kept.push(Reverse(timer));
+            }
         }
+        self.timers.extend(kept);
     }
 
     fn resume(&mut self, id: usize) {
         let Some(fiber) = self.fibers[id].as_mut() else {
             return;
         };
-        match fiber.resume(()) {
+        self.turns[id] += 1;
+        let (turn, parked) = (self.turns[id], fiber.resume(()));
+        let timer = |at_ns, bound| {
+            Reverse(Timer {
+                at_ns,
+                fiber: id,
+                turn,
+                bound,
+            })
+        };
+        match parked {
             CoroutineResult::Yield(Park::Event) => {}
-            CoroutineResult::Yield(Park::Until(at)) => self.timers.push(Reverse((at, id))),
+            CoroutineResult::Yield(Park::Until(at_ns)) => self.timers.push(timer(at_ns, false)),
+            CoroutineResult::Yield(Park::EventUntil(at_ns)) => self.timers.push(timer(at_ns, true)),
             CoroutineResult::Return(()) => {
                 self.fibers[id] = None;
                 self.live -= 1;
@@ -381,6 +440,52 @@ mod tests {
         let mut late = late.borrow().clone();
         late.sort_unstable();
         assert!(late[50] < 400_000, "{late:?}");
+    }
+
+    #[test]
+    fn a_bounded_wait_ends_at_its_time_and_its_timer_wakes_nobody_later() {
+        let clock = RunClock::start();
+        let mut fibers = FiberLoop::new(clock).expect("epoll");
+        let (near, far) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        near.set_nonblocking(true).expect("a socket");
+        let log = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&log);
+        let body = move |wait: &Wait<'_>| {
+            use std::io::Write;
+            let token = wait.register(near.as_raw_fd()).expect("epoll");
+            // The socket can be written to, which is an event: the first wait ends early.
+            let early = wait.socket(token, wait.deadline(Some(Duration::from_millis(30))));
+            let began = clock.now_ns();
+            wait.until(began + 60_000_000);
+            seen.borrow_mut()
+                .push((early, clock.now_ns() - began >= 60_000_000));
+            (&far).write_all(b"x").expect("it is open");
+            let told = wait.socket(token, wait.deadline(Some(Duration::from_secs(3600))));
+            let silent = wait.socket(token, wait.deadline(Some(Duration::from_millis(20))));
+            seen.borrow_mut().push((told, silent));
+        };
+        fibers.spawn(body).expect("stack");
+        fibers
+            .run(&stop_at(60_000_000_000), 1_000_000_000, |_| {})
+            .expect("loop");
+        assert_eq!(*log.borrow(), [(true, true), (true, false)]);
+    }
+
+    #[test]
+    fn the_end_of_a_run_cuts_no_wait_for_a_server_short() {
+        let clock = RunClock::start();
+        let mut fibers = FiberLoop::new(clock).expect("epoll");
+        let (near, far) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        near.set_nonblocking(true).expect("a socket");
+        let body = move |wait: &Wait<'_>| {
+            let token = wait.register(near.as_raw_fd()).expect("epoll");
+            let deadline = wait.deadline(Some(Duration::from_secs(3600)));
+            while wait.socket(token, deadline) {}
+            drop(far);
+        };
+        fibers.spawn(body).expect("stack");
+        let abandoned = fibers.run(&stop_at(10_000_000), 1_000_000_000, |_| {});
+        assert_eq!(abandoned.expect("loop"), 1);
     }
 
     #[test]

@@ -8,11 +8,14 @@
 //!  2. After an error that is fatal `usable` is false and stays so; the owner opens another session.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::error::{DriverError, DriverResult, ServerError};
 use super::fiber::Wait;
@@ -21,7 +24,6 @@ use super::statement::{BindWriter, StatementId, StatementSet};
 use super::url::{Host, Target};
 use super::wire::{self, Frame, Frames, Row};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const INPUT_BYTES_INITIAL: usize = 4096;
 
 enum Socket {
@@ -30,38 +32,34 @@ enum Socket {
 }
 
 impl Socket {
-    fn connect(target: &Target) -> io::Result<Socket> {
+    /// Connects and registers the socket. A fiber's loop goes on meanwhile.
+    fn connect(target: &Target, wait: &Wait<'_>) -> io::Result<(Socket, Option<usize>)> {
         match &target.host {
             Host::SocketDirectory(directory) => {
-                UnixStream::connect(directory.join(format!(".s.PGSQL.{}", target.port))).map(Socket::Unix)
+                // The kernel connects it at once, or says that it cannot.
+                let stream = UnixStream::connect(directory.join(format!(".s.PGSQL.{}", target.port)))?;
+                stream.set_nonblocking(matches!(wait, Wait::Fiber(_)))?;
+                let token = wait.register(stream.as_raw_fd())?;
+                Ok((Socket::Unix(stream), token))
             }
             Host::Name(name) => {
                 let mut last = io::Error::new(io::ErrorKind::NotFound, format!("{name} has no address"));
-                for address in (name.as_str(), target.port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                        Ok(stream) => {
+                for address in target.addresses()? {
+                    let connected = match wait {
+                        Wait::Blocking => TcpStream::connect_timeout(address, target.connect_timeout)
+                            .map(|stream| (stream, None)),
+                        Wait::Fiber(_) => connect_in_fiber(*address, target.connect_timeout, wait),
+                    };
+                    match connected {
+                        Ok((stream, token)) => {
                             stream.set_nodelay(true)?;
-                            return Ok(Socket::Tcp(stream));
+                            return Ok((Socket::Tcp(stream), token));
                         }
                         Err(error) => last = error,
                     }
                 }
                 Err(last)
             }
-        }
-    }
-
-    fn set_nonblocking(&self) -> io::Result<()> {
-        match self {
-            Socket::Tcp(stream) => stream.set_nonblocking(true),
-            Socket::Unix(stream) => stream.set_nonblocking(true),
-        }
-    }
-
-    fn raw_fd(&self) -> i32 {
-        match self {
-            Socket::Tcp(stream) => stream.as_raw_fd(),
-            Socket::Unix(stream) => stream.as_raw_fd(),
         }
     }
 
@@ -76,6 +74,41 @@ impl Socket {
         match self {
             Socket::Tcp(stream) => stream.write(buffer),
             Socket::Unix(stream) => stream.write(buffer),
+        }
+    }
+}
+
+/// Begins to connect and lets the loop run until the kernel has done it.
+fn connect_in_fiber(
+    address: SocketAddr,
+    timeout: Duration,
+    wait: &Wait<'_>,
+) -> io::Result<(TcpStream, Option<usize>)> {
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    let token = wait.register(stream.as_raw_fd())?;
+    let deadline = wait.deadline(Some(timeout));
+    loop {
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        if stream.peer_addr().is_ok() {
+            return Ok((stream, token));
+        }
+        if !wait.socket(token, deadline) {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "no connection within the timeout",
+            ));
         }
     }
 }
@@ -116,6 +149,9 @@ pub struct Session {
     /// From the last ReadyForQuery: `I` idle, `T` in a transaction, `E` in a failed one.
     status: u8,
     usable: bool,
+    /// How long an answer may take, and until when the one under way may, on the run's clock.
+    answer_timeout: Option<Duration>,
+    deadline_ns: Option<u64>,
     pub traffic: Traffic,
     server_version: String,
 }
@@ -123,11 +159,7 @@ pub struct Session {
 impl Session {
     /// Connects, authenticates and prepares all statements of the set.
     pub fn open(target: &Target, statements: Arc<StatementSet>, wait: &Wait<'_>) -> DriverResult<Session> {
-        let socket = Socket::connect(target)?;
-        if matches!(wait, Wait::Fiber(_)) {
-            socket.set_nonblocking()?;
-        }
-        let token = wait.register(socket.raw_fd())?;
+        let (socket, token) = Socket::connect(target, wait)?;
         let mut session = Session {
             socket,
             token,
@@ -138,6 +170,8 @@ impl Session {
             filled: 0,
             status: b'I',
             usable: true,
+            answer_timeout: target.answer_timeout,
+            deadline_ns: wait.deadline(Some(target.connect_timeout)),
             traffic: Traffic::default(),
             server_version: String::new(),
         };
@@ -305,10 +339,12 @@ impl Session {
 
     /// Sends what is queued, which must make the server end with one ReadyForQuery.
     pub fn exchange(&mut self, wait: &Wait<'_>) -> DriverResult<Reply<'_>> {
+        self.deadline_ns = wait.deadline(self.answer_timeout);
         self.flush(wait)?;
         self.traffic.round_trips += 1;
         self.rewind();
-        wait.socket(self.token);
+        // The answer cannot be there yet: reading would only find that out. A deadline is looked at after reading.
+        let _ = wait.socket(self.token, self.deadline_ns);
         let mut scanned = 0;
         let mut error: Option<Box<ServerError>> = None;
         loop {
@@ -363,6 +399,19 @@ impl Session {
         self.consumed = 0;
     }
 
+    /// Waits for the socket; an answer that takes too long loses the connection.
+    fn await_socket(&mut self, wait: &Wait<'_>) -> DriverResult<()> {
+        if wait.socket(self.token, self.deadline_ns) {
+            return Ok(());
+        }
+        self.usable = false;
+        let late = io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the server did not answer within the timeout",
+        );
+        Err(late.into())
+    }
+
     /// One successful read, waiting for it if need be.
     fn fill(&mut self, wait: &Wait<'_>) -> DriverResult<()> {
         if self.filled == self.input.len() {
@@ -385,7 +434,7 @@ impl Session {
                     self.traffic.bytes_received += count as u64;
                     return Ok(());
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait.socket(self.token),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_socket(wait)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.usable = false;
@@ -401,7 +450,7 @@ impl Session {
         while written < self.output.len() {
             match self.socket.write(&self.output[written..]) {
                 Ok(count) => written += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait.socket(self.token),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_socket(wait)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.usable = false;
@@ -434,6 +483,21 @@ impl Drop for Session {
     }
 }
 
+/// Cuts the answer to a batch behind each statement's CommandComplete.
+pub struct Answers<'a>(&'a [u8]);
+
+impl<'a> Iterator for Answers<'a> {
+    type Item = Reply<'a>;
+
+    fn next(&mut self) -> Option<Reply<'a>> {
+        let mut rest = Frames(self.0);
+        while rest.next()?.kind != b'C' {}
+        let (bytes, rest) = self.0.split_at(self.0.len() - rest.0.len());
+        self.0 = rest;
+        Some(Reply { bytes })
+    }
+}
+
 /// A complete answer, in place in the session's receive buffer.
 #[derive(Clone, Copy)]
 pub struct Reply<'a> {
@@ -449,6 +513,11 @@ impl<'a> Reply<'a> {
         Frames(self.bytes)
             .filter(|frame| frame.kind == b'D')
             .map(|frame| Row::new(frame.body))
+    }
+
+    /// The answers to the batch's statements, one after the other.
+    pub fn answers(&self) -> Answers<'a> {
+        Answers(self.bytes)
     }
 
     /// The first row of any statement in the batch.

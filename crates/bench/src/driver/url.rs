@@ -1,9 +1,17 @@
 //! Where the server is: `postgres://user:password@host:port/database`, or `?host=/dir` for a Unix socket.
 //!
+//! `?connect_timeout=SECONDS` (10) and `?answer_timeout=SECONDS` (none) bound waiting.
+//!
 //! Invariant: `Display` never shows the password, so a `Target` may go into reports.
 
 use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Target {
@@ -14,6 +22,22 @@ pub struct Target {
     pub database: String,
     /// Settings that connections ask for when they start, beyond the driver's own.
     pub settings: Vec<(&'static str, String)>,
+    /// For a connection, and again for what follows until it can be used.
+    pub connect_timeout: Duration,
+    /// For each answer, in measured work; a connection that keeps silent longer counts as lost.
+    pub answer_timeout: Option<Duration>,
+    resolved: Resolved,
+}
+
+/// The addresses of a name, which is looked up once: a look-up blocks, and sessions are opened where nothing may.
+#[derive(Clone, Default, Debug)]
+struct Resolved(Arc<OnceLock<Vec<SocketAddr>>>);
+
+/// What has been looked up makes no target another one.
+impl PartialEq for Resolved {
+    fn eq(&self, _: &Resolved) -> bool {
+        true
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -61,6 +85,9 @@ impl Target {
             user,
             password,
             settings: Vec::new(),
+            connect_timeout: CONNECT_TIMEOUT,
+            answer_timeout: None,
+            resolved: Resolved::default(),
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -76,6 +103,8 @@ impl Target {
             "port" => self.port = value.parse().map_err(|_| format!("\"{value}\" is not a port"))?,
             "user" => self.user = value,
             "password" => self.password = Some(value),
+            "connect_timeout" => self.connect_timeout = seconds(&value)?,
+            "answer_timeout" => self.answer_timeout = Some(seconds(&value)?),
             "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
             "sslmode" => {
                 return Err(format!(
@@ -85,6 +114,19 @@ impl Target {
             _ => return Err(format!("unknown connection option \"{key}\"")),
         }
         Ok(())
+    }
+
+    pub fn addresses(&self) -> io::Result<&[SocketAddr]> {
+        let Host::Name(name) = &self.host else {
+            return Ok(&[]);
+        };
+        let known = &self.resolved.0;
+        if known.get().is_none() {
+            let found = (name.as_str(), self.port).to_socket_addrs()?.collect();
+            // Another thread may have been faster, with the same answer.
+            let _ = known.set(found);
+        }
+        Ok(known.get().map(Vec::as_slice).unwrap_or_default())
     }
 
     /// Whether the server's processes can be looked up in this machine's /proc.
@@ -141,6 +183,14 @@ fn split_port(address: &str) -> Result<(&str, u16), String> {
     ))
 }
 
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: Option<f64> = text.parse().ok();
+    let positive = number.filter(|number| *number > 0.0);
+    positive
+        .and_then(|number| Duration::try_from_secs_f64(number).ok())
+        .ok_or_else(|| format!("\"{text}\" is not a number of seconds"))
+}
+
 fn percent_decode(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -188,6 +238,29 @@ mod tests {
         assert_eq!(socket.port, 5433);
         let v6 = Target::parse("postgres://u@[::1]:7000/d").expect("valid");
         assert_eq!(v6.to_string(), "postgres://u@[::1]:7000/d");
+    }
+
+    #[test]
+    fn timeouts_and_addresses() {
+        let target =
+            Target::parse("postgres://127.0.0.1:7/d?connect_timeout=2.5&answer_timeout=1").expect("valid");
+        assert_eq!(target.connect_timeout, Duration::from_millis(2_500));
+        assert_eq!(target.answer_timeout, Some(Duration::from_secs(1)));
+        assert_eq!(
+            target.addresses().expect("a number"),
+            ["127.0.0.1:7".parse::<SocketAddr>().expect("an address")]
+        );
+        let plain = Target::parse("postgres://127.0.0.1:7/d").expect("valid");
+        assert_eq!(
+            (plain.connect_timeout, plain.answer_timeout),
+            (CONNECT_TIMEOUT, None)
+        );
+        for wrong in ["connect_timeout=0", "answer_timeout=soon", "answer_timeout=-1"] {
+            assert!(
+                Target::parse(&format!("postgres://h/d?{wrong}")).is_err(),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

@@ -196,6 +196,15 @@ impl<'a> Row<'a> {
         Ok(i64::from_be_bytes(bytes))
     }
 
+    /// A binary float8.
+    pub fn double(&mut self) -> DriverResult<f64> {
+        let bytes = self.required()?;
+        let bytes: [u8; 8] = bytes
+            .try_into()
+            .map_err(|_| DriverError::protocol("a float8 is not 8 bytes long"))?;
+        Ok(f64::from_be_bytes(bytes))
+    }
+
     /// A binary numeric as a double, as BenchmarkSQL reads amounts.
     pub fn numeric(&mut self) -> DriverResult<f64> {
         decode_numeric(self.required()?)

@@ -73,7 +73,9 @@ impl Durability {
         } = self;
         match self.durable {
             None if *commits == 0 => "nothing was committed, so durability does not show".to_string(),
-            None => "durability is unknown: the server's disks are not this machine's".to_string(),
+            None => {
+                "durability is unknown: the server runs elsewhere, or was started again meanwhile".to_string()
+            }
             Some(true) => {
                 format!(
                     "{commits} commits with {flushes} {what} of the disks: at most {commits_at_most} could wait for them"

@@ -58,7 +58,8 @@ fn over_time(y_name: &str, seconds: &[f64], series: Vec<Value>) -> Value {
     let whole = seconds.windows(2).all(|pair| pair[1] - pair[0] > 0.95);
     let names = seconds.iter().map(|second| match whole {
         true => format!("{} s", second.round() + 0.0),
-        false => format!("{second:.1} s"),
+        // Adding zero makes of a rounded -0 the 0 that a reader expects.
+        false => format!("{:.1} s", (second * 10.0).round() / 10.0 + 0.0),
     });
     option["xAxis"] = json!({"type": "category", "boundaryGap": false, "data": names.collect::<Vec<_>>(),
         "axisLabel": {"hideOverlap": true}});
@@ -207,7 +208,7 @@ impl Series<'_> {
             .collect();
         let seconds: Vec<String> = columns
             .iter()
-            .map(|(second, _)| format!("{second:.0} s"))
+            .map(|(second, _)| format!("{:.0} s", second.round() + 0.0))
             .collect();
         Chart {
             title: format!("Response time of {}: how often which", self.kinds[0]),
@@ -430,17 +431,18 @@ pub fn recovery(outcome: &RunOutcome, marks: &[Mark]) -> Option<Chart> {
     let areas = recoveries.faults.iter().filter_map(|fault| {
         let (outage, first) = (fault.outage_s?, fault.first_answer_s?);
         let until = fault.second + first;
-        let area = json!([{"xAxis": place(until - outage)}, {"xAxis": place(until)}]);
+        let area = json!([{"xAxis": place(until - outage), "itemStyle": {"color": "rgba(207,34,46,0.13)"}},
+            {"xAxis": place(until)}]);
         (outage > 0.0).then_some(area)
     });
-    let mut shaded: Vec<Value> = chart.option["series"][0]["markArea"]["data"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    shaded.extend(areas);
-    chart.option["series"][0]["markArea"] = json!({"silent": true, "data": shaded,
-        "itemStyle": {"color": "rgba(207,34,46,0.13)"}, "label": {"color": "#8a929a", "position": "insideTop"}});
-    chart.note = "Shaded: nobody was answered. Each point is a tenth of a second.".into();
+    let series = &mut chart.option["series"][0];
+    if !series["markArea"].is_object() {
+        series["markArea"] = json!({"silent": true, "data": []});
+    }
+    if let Some(shaded) = series["markArea"]["data"].as_array_mut() {
+        shaded.extend(areas);
+    }
+    chart.note = "Shaded in red: nobody was answered. Each point is a tenth of a second.".into();
     Some(chart)
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::charts::{self, KindLatency, Mark, Series};
 pub use super::page::escape;
-use super::page::{Page, Tone};
+use super::page::{Page, Rendered, Tone};
 use super::proofs::Proofs;
 use super::section::Section;
 use super::summary::Summary;
@@ -29,7 +29,7 @@ fn card(label: &str, value: String) -> Card {
 }
 
 /// The page of a TPC-C experiment. `document` is what the JSON report says.
-pub fn tpcc(experiment: &Experiment, summary: &Summary, document: &Value) -> String {
+pub fn tpcc(experiment: &Experiment, summary: &Summary, document: &Value) -> Rendered {
     let lead = format!(
         "{} at {}: {} warehouses, {} terminals on {} connections, {:.0} s measured",
         experiment.server_version,
@@ -112,7 +112,7 @@ pub fn simple(
     summary: &Summary,
     outcome: &RunOutcome,
     proven: &Proofs,
-) -> String {
+) -> Rendered {
     let text = |name: &str| document[name].as_str().unwrap_or_default().to_string();
     let pass = document["pass"].as_bool().unwrap_or(false);
     let lead = format!(
@@ -121,7 +121,11 @@ pub fn simple(
         text("target"),
         summary.measured_s
     );
-    let mut page = Page::new(&format!("Experiment: {}", text("experiment")), &lead);
+    let title = match document["title"].as_str() {
+        Some(title) => title.to_string(),
+        None => format!("Experiment: {}", text("experiment")),
+    };
+    let mut page = Page::new(&title, &lead);
     let mut cards = vec![
         (
             "everything proven".to_string(),
@@ -164,7 +168,7 @@ pub fn simple(
 }
 
 /// The page of an interleaved comparison.
-pub fn versus(document: &Value, contenders: &[&System], results: &[Outcome]) -> String {
+pub fn versus(document: &Value, contenders: &[&System], results: &[Outcome]) -> Rendered {
     let base = &contenders[0];
     let workload = document["workload"].as_str().unwrap_or_default();
     let lead = format!(
@@ -302,7 +306,7 @@ pub struct CheckpointPicture {
 }
 
 /// The page of a checkpoint experiment.
-pub fn checkpoint(picture: &CheckpointPicture, settings: &Value) -> String {
+pub fn checkpoint(picture: &CheckpointPicture, settings: &Value) -> Rendered {
     let mut page = Page::new(
         "Latency while checkpoints run",
         "Seconds with a checkpoint beside seconds without one",
@@ -357,7 +361,7 @@ pub struct LadderStep<'a> {
 }
 
 /// The page of a ladder of connections.
-pub fn ladder(document: &Value, steps: &[LadderStep<'_>]) -> String {
+pub fn ladder(document: &Value, steps: &[LadderStep<'_>]) -> Rendered {
     let mut systems: Vec<&str> = Vec::new();
     for step in steps {
         if !systems.contains(&step.system) {
@@ -446,7 +450,7 @@ pub fn ladder(document: &Value, steps: &[LadderStep<'_>]) -> String {
 }
 
 /// The page of the published experiments.
-pub fn seeds(document: &Value, sections: &[&Section]) -> String {
+pub fn seeds(document: &Value, sections: &[&Section]) -> Rendered {
     let systems: Vec<&Value> = document["systems"].as_array().into_iter().flatten().collect();
     let names: Vec<&str> = systems
         .iter()

@@ -1,9 +1,11 @@
-//! A self-contained HTML page: figures, tables, and charts that are declared as JSON and drawn by the script inside.
+//! A self-contained HTML page: figures, tables, and charts that are declared as JSON and drawn by the script inside. Its words
+//! and tables are kept as Markdown too, for places where a page cannot be put.
 //!
 //! Nothing on a page comes from a network. Text is escaped where it enters; a chart's JSON cannot end its element.
 //! Leaves out: what stands on which page (`html`), and what a chart looks like (`charts`).
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -45,8 +47,26 @@ impl Tone {
     }
 }
 
+/// A page in both of its forms.
+pub struct Rendered {
+    pub html: String,
+    /// Without the charts, and without what is folded away.
+    pub markdown: String,
+}
+
+impl Rendered {
+    /// Writes the page, and its Markdown beside it under the same name.
+    pub fn write(&self, path: &Path) -> Result<(), String> {
+        let written = std::fs::write(path, &self.html);
+        written.map_err(|error| format!("{}: {error}", path.display()))?;
+        let beside = path.with_extension("md");
+        std::fs::write(&beside, &self.markdown).map_err(|error| format!("{}: {error}", beside.display()))
+    }
+}
+
 pub struct Page {
     body: String,
+    markdown: String,
     title: String,
     charts: usize,
 }
@@ -55,6 +75,7 @@ impl Page {
     pub fn new(title: &str, lead: &str) -> Page {
         let mut page = Page {
             body: String::new(),
+            markdown: format!("# {title}\n\n{lead}\n"),
             title: escape(title),
             charts: 0,
         };
@@ -69,27 +90,37 @@ impl Page {
 
     pub fn heading(&mut self, text: &str) {
         self.put(&format!("\n<h2>{}</h2>\n", escape(text)));
+        self.say(&format!("## {text}"));
     }
 
     pub fn subheading(&mut self, text: &str) {
         self.put(&format!("<h3>{}</h3>\n", escape(text)));
+        self.say(&format!("### {text}"));
     }
 
     pub fn note(&mut self, text: &str) {
         self.put(&format!("<p class=note>{}</p>\n", escape(text)));
+        self.say(text);
     }
 
     pub fn warning(&mut self, text: &str) {
         self.put(&format!("<p class=warn>{}</p>\n", escape(text)));
+        self.say(&format!("**Warning:** {text}"));
     }
 
     /// What nobody shall overlook.
     pub fn stamp(&mut self, text: &str) {
         self.put(&format!("<p class=stamp>{}</p>\n", escape(text)));
+        self.say(&format!("**{text}**"));
     }
 
     /// The figures that the page is about.
     pub fn cards(&mut self, cards: &[(String, String, Tone)]) {
+        let rows: Vec<Vec<String>> = cards
+            .iter()
+            .map(|(label, value, _)| vec![label.clone(), value.clone()])
+            .collect();
+        self.say_table(&["figure", "value"], &rows);
         self.put("<div class=cards>");
         for (label, value, tone) in cards {
             self.put(&format!(
@@ -103,6 +134,28 @@ impl Page {
     }
 
     pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        self.say_table(header, rows);
+        self.put_table(header, rows);
+    }
+
+    fn say(&mut self, paragraph: &str) {
+        write!(self.markdown, "\n{paragraph}\n").expect("writing to a String cannot fail");
+    }
+
+    fn say_table(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        let cell = |text: &str| text.replace('|', "\\|");
+        let line = |cells: &mut dyn Iterator<Item = String>| {
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let mut text = line(&mut header.iter().map(|title| cell(title)));
+        text += &line(&mut header.iter().map(|_| "---".to_string()));
+        for row in rows {
+            text += &line(&mut row.iter().map(|value| cell(value)));
+        }
+        self.say(text.trim_end());
+    }
+
+    fn put_table(&mut self, header: &[&str], rows: &[Vec<String>]) {
         self.put("<div class=scroll><table><tr>");
         for title in header {
             self.put(&format!("<th>{}</th>", escape(title)));
@@ -123,12 +176,13 @@ impl Page {
     /// A table that is there for those who ask.
     pub fn folded_table(&mut self, title: &str, header: &[&str], rows: &[Vec<String>]) {
         self.put(&format!("<details><summary>{}</summary>", escape(title)));
-        self.table(header, rows);
+        self.put_table(header, rows);
         self.put("</details>\n");
     }
 
     pub fn command(&mut self, command: &str) {
         self.put(&format!("<pre>{}</pre>\n", escape(command)));
+        self.say(&format!("```\n{command}\n```"));
     }
 
     /// Two columns where there is room, one after the other where there is none.
@@ -153,7 +207,7 @@ impl Page {
                 escape(&chart.title)
             ));
             if !chart.note.is_empty() {
-                self.note(&chart.note);
+                self.put(&format!("<p class=note>{}</p>\n", escape(&chart.note)));
             }
             self.put("</section>\n");
         }
@@ -161,10 +215,11 @@ impl Page {
     }
 
     /// The end: small print, and the scripts if there is something to draw.
-    pub fn finish(mut self, small_print: &[&str]) -> String {
+    pub fn finish(mut self, small_print: &[&str]) -> Rendered {
         self.put("<footer>");
         for line in small_print {
             self.put(&format!("<p>{}</p>", escape(line)));
+            self.say(line);
         }
         if self.charts > 0 {
             self.put("<p>Charts: Apache ECharts 5.6.0, Apache License 2.0.</p>");
@@ -187,7 +242,10 @@ impl Page {
             }
         }
         html.push_str("</body></html>\n");
-        html
+        Rendered {
+            html,
+            markdown: self.markdown,
+        }
     }
 }
 
@@ -223,7 +281,14 @@ mod tests {
             note: String::new(),
             option: json!({"x": "</script><script>alert(2)</script>"}),
         }]);
-        let html = page.finish(&["<end>"]);
+        page.table(&["a", "b"], &[vec!["x | y".into(), "1".into()]]);
+        page.folded_table("more", &["c"], &[vec!["folded".into()]]);
+        let Rendered { html, markdown } = page.finish(&["<end>"]);
+        assert!(
+            markdown.contains("# a <b>\n") && markdown.contains("| x \\| y | 1 |"),
+            "{markdown}"
+        );
+        assert!(!markdown.contains("folded") && html.contains("folded"));
         assert!(!html.contains("<script>alert"));
         assert!(html.contains("a &lt;b&gt;") && html.contains("&lt;end&gt;"));
         // The script's own text must not end its element early.
@@ -237,6 +302,6 @@ mod tests {
 
     #[test]
     fn a_page_without_charts_carries_no_script() {
-        assert!(Page::new("x", "").finish(&[]).len() < 20_000);
+        assert!(Page::new("x", "").finish(&[]).html.len() < 20_000);
     }
 }

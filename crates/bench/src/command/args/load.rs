@@ -62,7 +62,7 @@ pub struct FaultArgs {
 /// Where a run's whole record goes.
 #[derive(Args, Debug, Clone)]
 pub struct RecordArgs {
-    /// Write a self-contained HTML page with charts
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Keep the run in this SQLite file, for `mote bench runs` and `mote bench diff`

@@ -21,7 +21,7 @@ use clap::{Args, Subcommand};
 use crate::history::check::Level;
 use crate::workload::history::{Exclusion, Workload};
 use crate::workload::tpcc::mix::{DEFAULT_WEIGHTS, MixMode};
-use crate::workload::tpcc::{HomeMode, Isolation, LoadMode};
+use crate::workload::tpcc::{ActiveWarehouses, Execution, HomeMode, Isolation, LoadMode};
 
 /// Measures mote, PostgreSQL, or any server that speaks PostgreSQL's protocol.
 ///
@@ -146,6 +146,9 @@ pub struct TerminalArgs {
     /// Isolation level of the terminals' transactions; default: the server's
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub isolation: Option<Isolation>,
+    /// How transactions reach the server: by round trips, in batches, or as functions of the server
+    #[arg(long, value_enum, default_value_t = Execution::Interactive)]
+    pub execution: Execution,
 }
 
 /// Atomicity and isolation: the tests of clauses 3.2.2 and 3.4.2 of the specification, on a loaded database.
@@ -172,7 +175,8 @@ pub struct AcidArgs {
 
 /// Order entry: the five transactions of TPC-C as interactive SQL, with proofs.
 ///
-/// Loads BenchmarkSQL's schema, runs its statements with its round trips (8 + 2n for a new order of n lines), prints
+/// Loads BenchmarkSQL's schema, runs its statements with its round trips (8 + 2n for a new order of n lines; --execution
+/// pipelined needs 2, procedures 1), prints
 /// its table, and then proves the twelve consistency conditions of clause 3.3.2. Without --pace it is a closed loop:
 /// every connection starts its next transaction when the last one has ended, so throughput is what the server can do
 /// and latency grows with --connections. With --pace 1 there are ten true terminals per warehouse that key and think
@@ -205,6 +209,9 @@ pub struct TpccArgs {
     /// True terminals, ten per warehouse: factor on keying and think times (1 is the specification's)
     #[arg(long, value_name = "FACTOR", conflicts_with_all = ["rate", "find_rate"])]
     pub pace: Option<f64>,
+    /// Warehouses that terminals use, as in 1..10; default: all. Shows what the size of the working set costs
+    #[arg(long, value_name = "A..B")]
+    pub active_warehouses: Option<ActiveWarehouses>,
     /// How often a transaction is run again after 40001 or 40P01; its latency covers all attempts
     #[arg(long, default_value_t = 10)]
     pub retries: u32,
@@ -421,7 +428,7 @@ pub struct SweepArgs {
     pub driver_threads: Option<usize>,
     #[command(flatten)]
     pub terminals: TerminalArgs,
-    /// Write a self-contained HTML page with charts
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
@@ -658,7 +665,7 @@ pub struct CheckpointArgs {
     /// Decides data and inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Write a self-contained HTML page with charts
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]

@@ -81,7 +81,7 @@ pub struct VersusArgs {
     pub measured: MeasuredArgs,
     #[command(flatten)]
     pub open_loop: VersusRateArgs,
-    /// Write a self-contained HTML page with charts
+    /// Write a self-contained HTML page with charts; its words and tables go beside it as Markdown, under the name with .md
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]

@@ -17,7 +17,7 @@ use crate::server::EmbeddedServer;
 use crate::workload::closed_loop::LoopPlan;
 use crate::workload::ingest;
 use crate::workload::tpcc::mix::{MixMode, WRITING};
-use crate::workload::tpcc::{self, HomeMode, LoadMode, Settings, consistency};
+use crate::workload::tpcc::{self, ActiveWarehouses, HomeMode, LoadMode, Settings, consistency};
 
 /// Rows of one INSERT in X8.
 pub const INGEST_ROWS: usize = 10;
@@ -31,6 +31,11 @@ pub enum Ladder {
     /// terminalWarehouseFixed=false and 45/43/4/4/4, as the published comparison had it.
     SideBySide,
     Ingest,
+    /// Terminals within one warehouse, or within all; `connections` counts the warehouses.
+    Window,
+    /// Without a standby, and with one that every commit waits for.
+    Alone,
+    WithStandby,
 }
 
 /// One system at one number of connections.
@@ -102,6 +107,12 @@ pub fn all(
         if !connections.is_empty() {
             order_entry(plan, systems, ladder, connections, &mut measured, quiet)?;
         }
+    }
+    if plan.window_connections > 0 {
+        windows(plan, systems, &mut measured, quiet)?;
+    }
+    if plan.standby_connections > 0 {
+        standbys(plan, systems, &mut measured, quiet)?;
     }
     if plan.ingest_connections > 0 {
         for system in &systems.present {
@@ -206,6 +217,79 @@ fn order_entry(
             ),
             pass: held == verdicts.len(),
         });
+    }
+    Ok(())
+}
+
+/// Loads the database unless an earlier measurement has left one.
+fn provide(plan: &Plan, system: &Present, quiet: &mut Quiet) -> Result<(), String> {
+    let load = Settings {
+        warmup_s: 0.0,
+        duration_s: 0.1,
+        ..settings(plan, Ladder::Alone, 1, LoadMode::Auto)
+    };
+    let subject = &system.subject;
+    tpcc::experiment(load, &subject.target, subject.processes, quiet)
+        .map(|_| ())
+        .map_err(|error| format!("{}: {error}", system.name))
+}
+
+/// The same work without and with a standby, on systems whose standby the program of systems can start.
+fn standbys(
+    plan: &Plan,
+    systems: &Systems,
+    measured: &mut Measurements,
+    quiet: &mut Quiet,
+) -> Result<(), String> {
+    let connections = plan.standby_connections;
+    for system in systems.present.iter().filter(|system| system.started) {
+        provide(plan, system, quiet)?;
+        let alone = order_entry_step(plan, system, Ladder::Alone, connections);
+        let standby = format!("{}-standby", system.name);
+        let with = systems.tell("start", &standby).and_then(|_| {
+            let step = order_entry_step(plan, system, Ladder::WithStandby, connections);
+            systems.tell("stop", &standby)?;
+            step
+        });
+        match alone.and_then(|alone| Ok((alone, with?))) {
+            Ok((alone, with)) => {
+                quiet.say(&format!("  {:<10} without and with a standby", system.name));
+                measured.steps.extend([alone, with]);
+            }
+            Err(error) => measured.failures.push((system.name.clone(), connections, error)),
+        }
+    }
+    Ok(())
+}
+
+/// The same work within a small and within the whole working set, in turn.
+fn windows(
+    plan: &Plan,
+    systems: &Systems,
+    measured: &mut Measurements,
+    quiet: &mut Quiet,
+) -> Result<(), String> {
+    for system in &systems.present {
+        let (subject, named) = (&system.subject, |error| format!("{}: {error}", system.name));
+        provide(plan, system, quiet)?;
+        for last in [plan.window_warehouses(), plan.warehouses] {
+            let settings = Settings {
+                active: Some(ActiveWarehouses { first: 1, last }),
+                ..settings(plan, Ladder::SideBySide, plan.window_connections, LoadMode::Never)
+            };
+            let mut silent = Quiet::new(true);
+            let experiment =
+                tpcc::experiment(settings, &subject.target, subject.processes, &mut silent).map_err(named)?;
+            let outcome = experiment.outcome.ok_or("nothing was measured")?;
+            quiet.say(&format!("  {:<10} {last:>5} warehouses in use", system.name));
+            measured.steps.push(Step {
+                ladder: Ladder::Window,
+                system: system.name.clone(),
+                connections: last as usize,
+                summary: summarize(&outcome).with_durability(&outcome, &WRITING, plan.window_connections),
+                outcome,
+            });
+        }
     }
     Ok(())
 }

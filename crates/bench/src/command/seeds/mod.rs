@@ -89,7 +89,7 @@ fn write(
     json::write(&out.join("seeds.json"), &document)?;
     let page = html::seeds(&document, sections);
     let path = out.join("index.html");
-    std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
+    page.write(&path)?;
     println!("{}", path.display());
     Ok(())
 }

@@ -33,7 +33,7 @@ pub struct Present {
     pub(in crate::command) subject: Subject,
     pub settings: Value,
     /// Started by the program of systems, which has to stop it again.
-    started: bool,
+    pub(super) started: bool,
 }
 
 /// All that were asked for.
@@ -106,7 +106,7 @@ impl Systems {
     }
 
     /// What the program of systems says on standard output.
-    fn tell(&self, what: &str, name: &str) -> Result<String, String> {
+    pub(super) fn tell(&self, what: &str, name: &str) -> Result<String, String> {
         let output = Command::new(&self.program)
             .args([what, name])
             .output()
@@ -169,6 +169,10 @@ pub struct Plan {
     pub warmup_s: f64,
     pub duration_s: f64,
     pub ingest_connections: usize,
+    /// Of the windows of X12; 0 if it is not wanted.
+    pub window_connections: usize,
+    /// Of the runs without and with a standby (X9); 0 if they are not wanted.
+    pub standby_connections: usize,
     pub cold_start_warehouses: Vec<i32>,
     pub seed: u64,
 }
@@ -184,8 +188,9 @@ impl Plan {
         };
         let ladder = keep(&LADDER, wants(&["X1", "X2", "X3", "X4", "X7"]));
         let side_by_side = keep(&SIDE_BY_SIDE, wants(&["X10", "X11"]));
-        let ingest = wants(&["X8"]);
-        let steps = (ladder.len() + side_by_side.len() + usize::from(ingest)) * systems;
+        let (ingest, windows, standbys) = (wants(&["X8"]), wants(&["X12"]), wants(&["X9"]));
+        let single = usize::from(ingest) + 2 * usize::from(windows) + 2 * usize::from(standbys);
+        let steps = (ladder.len() + side_by_side.len() + single) * systems;
         let step_s = (args.budget.0 * SHARE_OF_STEPS / steps.max(1) as f64).clamp(1.0, 90.0);
         let processors = processors();
         let fitting = (available_memory() * 0.5 / WAREHOUSE_BYTES / systems as f64) as i32;
@@ -202,6 +207,8 @@ impl Plan {
             warmup_s: step_s * 0.2,
             duration_s: step_s * 0.8,
             ingest_connections: if ingest { 500 } else { 0 },
+            window_connections: if windows { 8 } else { 0 },
+            standby_connections: if standbys { 32 } else { 0 },
             cold_start_warehouses: if wants(&["X6"]) {
                 vec![(warehouses / 4).max(1), (warehouses / 2).max(2)]
             } else {
@@ -209,6 +216,11 @@ impl Plan {
             },
             seed: args.measured_seed,
         }
+    }
+
+    /// The small working set of X12: an eighth of all warehouses.
+    pub fn window_warehouses(&self) -> i32 {
+        (self.warehouses / 8).max(1)
     }
 
     pub fn wants(&self, name: &str) -> bool {

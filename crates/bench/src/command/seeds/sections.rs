@@ -322,7 +322,7 @@ impl Maker<'_> {
     fn x5(&self, section: &mut Section) {
         section
             .notes
-            .push("Not measured: no replicated pair is described to the laboratory.".into());
+            .push("Not measured: clients cannot follow from a killed primary to its standby yet.".into());
     }
 
     fn x6(&self, section: &mut Section) {
@@ -426,9 +426,40 @@ impl Maker<'_> {
     }
 
     fn x9(&self, section: &mut Section) {
-        section
-            .notes
-            .push("Not measured: no replicated pair is described to the laboratory.".into());
+        if self.not_run(section, self.plan.standby_connections > 0) {
+            return;
+        }
+        let rows = self.systems.iter().filter_map(|system| {
+            let alone = self.measured.of(Ladder::Alone, system).next()?;
+            let with = self.measured.of(Ladder::WithStandby, system).next()?;
+            let nopm = |step: &Step| Some(step.summary.first_kind_per_minute());
+            let lost = ratio(nopm(with), nopm(alone)).map(|ratio| 100.0 * (1.0 - ratio));
+            Some(vec![
+                system.to_string(),
+                number(nopm(alone)),
+                number(nopm(with)),
+                lost.map_or("-".to_string(), |percent| format!("{percent:.1}")),
+            ])
+        });
+        let header = ["system", "NOPM alone", "NOPM with a standby", "lost, %"];
+        let title = format!(
+            "{} connections; every commit waits for the standby's disk",
+            self.plan.standby_connections
+        );
+        let rows: Vec<Vec<String>> = rows.collect();
+        if rows.is_empty() {
+            section
+                .notes
+                .push("Not measured: no system here has a standby that --systems-program starts.".into());
+        } else {
+            self.table(section, &title, &header, rows);
+            section.notes.push(
+                "Primary and standby share this machine's processors and disk, so a standby costs more here than on a host of \
+                 its own."
+                    .into(),
+            );
+        }
+        self.failures(section, &[self.plan.standby_connections]);
     }
 
     fn x10(&self, section: &mut Section) {
@@ -535,8 +566,51 @@ impl Maker<'_> {
     }
 
     fn x12(&self, section: &mut Section) {
+        if self.not_run(section, self.plan.window_connections > 0) {
+            return;
+        }
+        let (small, all) = (
+            self.plan.window_warehouses() as usize,
+            self.plan.warehouses as usize,
+        );
+        if small == all {
+            section
+                .notes
+                .push("Not measured: one warehouse has no smaller working set.".into());
+            return;
+        }
+        let rows = self.systems.iter().filter_map(|system| {
+            let inside = &self.measured.step(Ladder::Window, system, small)?.summary;
+            let whole = &self.measured.step(Ladder::Window, system, all)?.summary;
+            let change = |of: &dyn Fn(&Summary) -> Option<f64>| {
+                let change = ratio(of(whole), of(inside)).map(|ratio| 100.0 * (ratio - 1.0));
+                change.map_or("-".to_string(), |percent| format!("{percent:+.1}"))
+            };
+            Some(vec![
+                system.to_string(),
+                number(Some(inside.first_kind_per_minute())),
+                number(Some(whole.first_kind_per_minute())),
+                change(&|summary| Some(summary.first_kind_per_minute())),
+                change(&|summary| p90(summary, "weighted")),
+            ])
+        });
+        let inside = format!("NOPM in {small} warehouses");
+        let whole = format!("NOPM in {all}");
+        let header = [
+            "system",
+            inside.as_str(),
+            whole.as_str(),
+            "throughput, change %",
+            "weighted p90, change %",
+        ];
+        let title = format!(
+            "{} connections, working set small and whole",
+            self.plan.window_connections
+        );
+        self.table(section, &title, &header, rows.collect());
         section.notes.push(
-            "Not measured: a window of active warehouses and a limit on the fast memory are not built yet."
+            "The fast memory is the processor's cache here: mote keeps its data in memory, and no system was given less memory \
+             than its data needs. Fewer warehouses also mean more waiting for each other's rows, which works the other way."
                 .into(),
         );
     }

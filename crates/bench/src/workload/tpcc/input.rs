@@ -91,6 +91,8 @@ pub enum Input {
 pub struct Source {
     pub prng: Prng,
     pub constants: NurandConstants,
+    /// The warehouses in use: the first, and how many.
+    pub first: i32,
     pub warehouses: i32,
 }
 
@@ -99,12 +101,17 @@ impl Source {
         self.prng.between(1, 10) as i32
     }
 
+    /// Any warehouse.
+    pub fn warehouse(&mut self) -> i32 {
+        self.first + self.prng.between(0, self.warehouses as i64 - 1) as i32
+    }
+
     /// A warehouse other than `home`, or `home` when there is no other.
     fn other_warehouse(&mut self, home: i32) -> i32 {
         if self.warehouses == 1 {
             return home;
         }
-        let drawn = self.prng.between(1, self.warehouses as i64 - 1) as i32;
+        let drawn = self.first + self.prng.between(0, self.warehouses as i64 - 2) as i32;
         if drawn >= home { drawn + 1 } else { drawn }
     }
 
@@ -199,6 +206,7 @@ mod tests {
         Source {
             prng,
             constants,
+            first: 1,
             warehouses,
         }
     }
@@ -257,5 +265,25 @@ mod tests {
                 .all(|verdict| verdict.pass),
             "{verdicts:?}"
         );
+    }
+
+    #[test]
+    fn a_window_of_warehouses_is_never_left() {
+        let mut source = source(5);
+        source.first = 11;
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..4_000 {
+            let home = source.warehouse();
+            let payment = source.payment(home);
+            seen.extend([home, payment.customer_warehouse]);
+            seen.extend(
+                source
+                    .new_order(home)
+                    .lines()
+                    .iter()
+                    .map(|line| line.supply_warehouse),
+            );
+        }
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [11, 12, 13, 14, 15]);
     }
 }

@@ -4,7 +4,8 @@
 //!   `mote-ledger 1`                       format
 //!   `D w d first`                         the run's first order number in each district
 //!   `A w d o c lines cents`               an acknowledged new order
-//!   `U w d o`                             COMMIT was sent, the answer was lost: the order may or may not exist
+//!   `U w d o`                             COMMIT was sent, the answer was lost: the order may or may not exist; o is 0
+//!                                         where the answer would have told the number
 //!   `E abandoned`                         the run ended; so many transactions got no answer at all
 //! A ledger without `E` belongs to a driver that was itself killed; then orders without a record are no proof of
 //! anything, and are only reported.
@@ -95,6 +96,8 @@ pub struct Ledger {
     /// Order numbers that were acknowledged twice: the server gave a number out again, so the first order is lost.
     pub reissued: Vec<OrderKey>,
     pub unknown: HashSet<OrderKey>,
+    /// Orders in doubt whose numbers nobody knows.
+    pub unnumbered: usize,
     /// `None` when the driver did not live to write it.
     pub abandoned: Option<usize>,
 }
@@ -145,6 +148,7 @@ impl Ledger {
                     self.reissued.push(key);
                 }
             }
+            ("U", &[_, _, 0]) => self.unnumbered += 1,
             ("U", &[w, d, o]) => {
                 self.unknown.insert((small(w)?, small(d)?, small(o)?));
             }
@@ -244,7 +248,7 @@ fn compare(ledger: &Ledger, orders: &HashMap<OrderKey, StoredOrder>) -> LedgerVe
     let mut verdict = LedgerVerdict {
         acknowledged: ledger.acknowledged.len(),
         reissued: ledger.reissued.clone(),
-        unaccounted_allowed: ledger.abandoned,
+        unaccounted_allowed: ledger.abandoned.map(|abandoned| abandoned + ledger.unnumbered),
         ..LedgerVerdict::default()
     };
     for (key, facts) in &ledger.acknowledged {
@@ -357,6 +361,13 @@ mod tests {
                 .len(),
             1
         );
+        let unnumbered = TEXT.replace("U 1 1 3003", "U 1 1 0");
+        let unnumbered = Ledger::parse(unnumbered.as_bytes()).expect("well formed");
+        let mut orders = good.clone();
+        orders.insert((1, 1, 3003), stored(9, 6, 99));
+        assert!(compare(&unnumbered, &orders).pass());
+        orders.insert((1, 1, 3004), stored(9, 6, 99));
+        assert!(!compare(&unnumbered, &orders).pass());
         let half = check(&|orders| orders.get_mut(&(1, 1, 3001)).expect("present").lines_found = 4);
         assert!(!half.pass());
         assert_eq!(half.half, vec![(1, 1, 3001)]);

@@ -44,9 +44,11 @@ use self::load::{LoadPlan, LoadReport, LoadedDatabase};
 use self::mix::{KIND_NAMES, KINDS, Mix, MixMode};
 use self::random::NurandConstants;
 use self::terminal::{DeliveryWorker, Runner, Shared, Terminal};
+pub use self::transactions::Execution;
 use self::transactions::Scratch;
 use self::transactions::delivery::Delivered;
 use self::transactions::new_order::OrderProgress;
+use self::transactions::procedures;
 use crate::driver::{Admin, FiberLoop, StatementSet, Target};
 use crate::measure::arrivals::OpenLoop;
 use crate::measure::cpu::ProcessTree;
@@ -111,6 +113,34 @@ pub enum HomeMode {
     Any,
 }
 
+/// Warehouses that terminals use, of those that are loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct ActiveWarehouses {
+    pub first: i32,
+    pub last: i32,
+}
+
+impl std::str::FromStr for ActiveWarehouses {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ActiveWarehouses, String> {
+        let wrong = || format!("\"{text}\" is not of the form A..B, as in 1..10: first and last");
+        let (first, last) = text.split_once("..").ok_or_else(wrong)?;
+        let number = |text: &str| text.parse::<i32>().map_err(|_| wrong());
+        let (first, last) = (number(first)?, number(last)?);
+        match 1 <= first && first <= last {
+            true => Ok(ActiveWarehouses { first, last }),
+            false => Err(wrong()),
+        }
+    }
+}
+
+impl ActiveWarehouses {
+    fn count(self) -> i32 {
+        self.last - self.first + 1
+    }
+}
+
 /// Every setting of an experiment; goes into the JSON report as it is.
 #[derive(Clone, Debug, Serialize)]
 pub struct Settings {
@@ -122,12 +152,16 @@ pub struct Settings {
     pub seed: u64,
     pub mix: MixMode,
     pub home: HomeMode,
+    /// Which warehouses terminals use; all, if none are named.
+    pub active: Option<ActiveWarehouses>,
     /// True terminals: ten per warehouse with keying and think times times this factor.
     pub pace: Option<f64>,
     /// Transactions are due at times of their own; None: when the last one has ended.
     pub open_loop: Option<OpenLoop>,
     /// Of the terminals' transactions; None: the server's default.
     pub isolation: Option<Isolation>,
+    /// How transactions reach the server.
+    pub execution: Execution,
     pub retries_max: u32,
     pub load: LoadMode,
     pub load_connections: usize,
@@ -150,9 +184,11 @@ impl Settings {
             seed: 1,
             mix: mix::DEFAULT_WEIGHTS,
             home: HomeMode::Auto,
+            active: None,
             pace: None,
             open_loop: None,
             isolation: None,
+            execution: Execution::Interactive,
             retries_max: 10,
             load: LoadMode::Auto,
             load_connections: 2 * processors,
@@ -351,15 +387,31 @@ fn run_measured(
     faults: Option<Faults<'_>>,
 ) -> Result<(), String> {
     let settings = &experiment.settings;
+    if settings.execution == Execution::Procedures {
+        let installed = procedures::install(admin);
+        installed.map_err(|error| format!("cannot make the transactions' functions: {error}"))?;
+    }
+    let all = ActiveWarehouses {
+        first: 1,
+        last: loaded.warehouses,
+    };
+    let active = settings.active.unwrap_or(all);
+    if active.last > loaded.warehouses {
+        return Err(format!(
+            "--active-warehouses ends at {}, and there are {}",
+            active.last, loaded.warehouses
+        ));
+    }
+    let warehouses = active.count();
     let ledger = open_ledger(settings, admin)?;
     let terminals = match settings.pace {
-        Some(_) => loaded.warehouses as usize * TERMINALS_PER_WAREHOUSE,
+        Some(_) => warehouses as usize * TERMINALS_PER_WAREHOUSE,
         None => settings.connections,
     };
     let home_fixed = match settings.home {
         HomeMode::Fixed => true,
         HomeMode::Any => false,
-        HomeMode::Auto => settings.pace.is_some() || terminals >= loaded.warehouses as usize,
+        HomeMode::Auto => settings.pace.is_some() || terminals >= warehouses as usize,
     };
     let delivery_results = match &settings.delivery_results {
         None => None,
@@ -369,6 +421,7 @@ fn run_measured(
     };
     let shared = Arc::new(Shared {
         retries_max: settings.retries_max,
+        execution: settings.execution,
         pace: settings.pace,
         home_fixed,
         ledger,
@@ -387,11 +440,12 @@ fn run_measured(
     ));
     let crew = Crew {
         target,
-        statements: Arc::new(statements::statement_set()),
+        statements: Arc::new(settings.execution.statement_set()),
         settings,
         shared: Arc::clone(&shared),
         terminals,
-        warehouses: loaded.warehouses,
+        first_warehouse: active.first,
+        warehouses,
         constants: NurandConstants::for_run(&mut Prng::fork(settings.seed, 1), loaded.load_c_last),
     };
     let mut watch = |point: &SeriesPoint| {
@@ -424,16 +478,15 @@ fn run_measured(
         .audit
         .lock()
         .expect("no panic while held")
-        .verdicts(loaded.warehouses);
+        .verdicts(warehouses);
     experiment.audit.extend(run_audit::verdicts(
         &outcome,
         settings.mix,
         settings.pace.is_some(),
     ));
-    if home_fixed && !terminals.is_multiple_of(loaded.warehouses as usize) {
+    if home_fixed && !terminals.is_multiple_of(warehouses as usize) {
         experiment.warnings.push(format!(
-            "{terminals} terminals do not divide evenly among {} warehouses: some warehouses get more work",
-            loaded.warehouses
+            "{terminals} terminals do not divide evenly among {warehouses} warehouses: some warehouses get more work"
         ));
     }
     experiment.terminals = terminals;
@@ -468,6 +521,7 @@ struct Crew<'a> {
     settings: &'a Settings,
     shared: Arc<Shared>,
     terminals: usize,
+    first_warehouse: i32,
     warehouses: i32,
     constants: NurandConstants,
 }
@@ -489,10 +543,11 @@ impl Crew<'_> {
                 source: Source {
                     prng: Prng::fork(self.settings.seed, 1_000 + number as u64),
                     constants: self.constants,
+                    first: self.first_warehouse,
                     warehouses: self.warehouses,
                 },
                 mix: Mix::new(self.settings.mix),
-                warehouse: (number % self.warehouses as usize) as i32 + 1,
+                warehouse: self.first_warehouse + (number % self.warehouses as usize) as i32,
                 district: home_district(number, self.warehouses as usize),
                 deliveries: deliveries.clone(),
             };

@@ -22,7 +22,8 @@ use super::mix::{Kind, Mix, think_s};
 use super::transactions::delivery::Delivered;
 use super::transactions::new_order::OrderProgress;
 use super::transactions::{
-    Client, Outcome, Scratch, delivery, new_order, order_status, payment, stock_level,
+    Client, Execution, Outcome, Scratch, delivery, new_order, order_status, payment, pipelined, procedures,
+    stock_level,
 };
 use crate::driver::session::Traffic;
 use crate::driver::{DriverError, DriverResult, Wait};
@@ -37,6 +38,7 @@ const DELIVERY_POLL_NS: u64 = 20_000_000;
 /// What all terminals of a run share.
 pub struct Shared {
     pub retries_max: u32,
+    pub execution: Execution,
     /// Factor on keying and think times; `None` is the closed loop.
     pub pace: Option<f64>,
     /// Terminals stay with their warehouse, or draw one for every transaction.
@@ -130,12 +132,11 @@ impl Runner {
             wait,
             scratch: &mut self.scratch,
         };
-        let result = match input {
-            Input::NewOrder(input) => new_order::execute(&mut client, input, &mut self.progress),
-            Input::Payment(input) => payment::execute(&mut client, input),
-            Input::OrderStatus(input) => order_status::execute(&mut client, input),
-            Input::StockLevel(input) => stock_level::execute(&mut client, input),
-            Input::Delivery(input) => delivery::execute(&mut client, input, &mut self.delivered),
+        let (progress, delivered) = (&mut self.progress, &mut self.delivered);
+        let result = match self.shared.execution {
+            Execution::Interactive => interactive(&mut client, input, progress, delivered),
+            Execution::Pipelined => pipelined::execute(&mut client, input, progress, delivered),
+            Execution::Procedures => procedures::execute(&mut client, input, progress, delivered),
         };
         record_order(self.shared.ledger.as_ref(), input, &self.progress, &result);
         if let Err(error) = &result {
@@ -150,6 +151,21 @@ impl Runner {
         traffic.add(session.traffic.since(before));
         self.pool.release(session, wait);
         result
+    }
+}
+
+fn interactive(
+    client: &mut Client<'_, '_>,
+    input: &Input,
+    progress: &mut OrderProgress,
+    delivered: &mut Delivered,
+) -> DriverResult<Outcome> {
+    match input {
+        Input::NewOrder(input) => new_order::execute(client, input, progress),
+        Input::Payment(input) => payment::execute(client, input),
+        Input::OrderStatus(input) => order_status::execute(client, input),
+        Input::StockLevel(input) => stock_level::execute(client, input),
+        Input::Delivery(input) => delivery::execute(client, input, delivered),
     }
 }
 
@@ -240,7 +256,7 @@ impl Terminal {
     fn transaction(&mut self, kind: Kind, due: u64, wait: &Wait<'_>) {
         if !self.runner.shared.home_fixed {
             // A terminal that moves stands at any district of its new warehouse.
-            self.warehouse = self.source.prng.between(1, self.source.warehouses as i64) as i32;
+            self.warehouse = self.source.warehouse();
             self.district = self.source.district();
         }
         let warehouse = self.warehouse;

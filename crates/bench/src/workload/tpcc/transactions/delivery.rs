@@ -25,12 +25,7 @@ pub fn execute(
         }
     }
     client.commit()?;
-    let skipped = delivered.iter().filter(|order| **order == 0).count() as u32;
-    Ok(if skipped == 0 {
-        Outcome::Committed
-    } else {
-        Outcome::CommittedWithSkips(skipped)
-    })
+    Ok(Outcome::of_delivery(delivered))
 }
 
 /// Deletes the district's oldest NEW-ORDER row and returns its order. A row that a concurrent delivery has taken in

@@ -1,6 +1,8 @@
 //! The five transactions, each in its own file, with the order of statements and the round trips that BenchmarkSQL's
 //! generic application makes: BEGIN rides with the first statement, batches are one round trip, COMMIT is its own.
 //!
+//! `pipelined` sends the same statements in fewer round trips, `procedures` has the server run them; [`Execution`] chooses.
+//!
 //! Read `new_order` first. Each function runs one attempt: it returns an error without cleaning up, and the terminal
 //! rolls back, retries or gives up.
 //! Leaves out: the terminal's display (input and output screens); the brand-generic flag is not computed.
@@ -10,13 +12,38 @@ pub mod payment;
 pub mod order_status;
 pub mod stock_level;
 pub mod delivery;
+pub mod pipelined;
+pub mod procedures;
 
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
 
 use super::input::CustomerKey;
 use super::statements as st;
 use crate::driver::statement::BindWriter;
-use crate::driver::{DriverError, DriverResult, Reply, Session, StatementId, Wait};
+use crate::driver::{DriverError, DriverResult, Reply, Session, StatementId, StatementSet, Wait};
+
+/// How the terminals' transactions reach the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Execution {
+    /// A round trip for each statement, as BenchmarkSQL has it
+    Interactive,
+    /// The same statements in one to three round trips
+    Pipelined,
+    /// A function call in PL/pgSQL for each transaction
+    Procedures,
+}
+
+impl Execution {
+    pub fn statement_set(self) -> StatementSet {
+        match self {
+            Execution::Interactive | Execution::Pipelined => st::statement_set(),
+            Execution::Procedures => procedures::statement_set(),
+        }
+    }
+}
 
 /// How an attempt ended, when it ended well.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,6 +53,15 @@ pub enum Outcome {
     RolledBack,
     /// A delivery that found no order in so many districts.
     CommittedWithSkips(u32),
+}
+
+impl Outcome {
+    fn of_delivery(delivered: &delivery::Delivered) -> Outcome {
+        match delivered.iter().filter(|order| **order == 0).count() as u32 {
+            0 => Outcome::Committed,
+            skipped => Outcome::CommittedWithSkips(skipped),
+        }
+    }
 }
 
 /// One session while one terminal uses it.
@@ -40,7 +76,6 @@ pub struct Client<'a, 'w> {
 pub struct Scratch {
     pub text: String,
     pub more_text: String,
-    pub numbers: Vec<i32>,
 }
 
 impl Client<'_, '_> {
@@ -76,7 +111,8 @@ impl Client<'_, '_> {
     fn commit(&mut self) -> DriverResult<()> {
         let reply = self.run(st::COMMIT, |none| none)?;
         // COMMIT of a failed block answers ROLLBACK without an error: that would be an order lost in silence.
-        match reply.frames().find(|frame| frame.kind == b'C') {
+        // Before it stand the answers of what was queued with it.
+        match reply.frames().filter(|frame| frame.kind == b'C').last() {
             Some(frame) if frame.body == b"COMMIT\0" => Ok(()),
             _ => Err(DriverError::protocol("COMMIT was not answered by COMMIT")),
         }
@@ -103,18 +139,19 @@ impl Client<'_, '_> {
         if first {
             self.queue(st::BEGIN, |none| none);
         }
-        let mut ids = std::mem::take(&mut self.scratch.numbers);
-        ids.clear();
         let reply = self.run(st::CUSTOMERS_BY_NAME, |v| {
             v.int(warehouse).int(district).text(name.as_str())
         })?;
-        for mut row in reply.rows() {
-            ids.push(row.int()?);
-        }
-        let middle = ids.get(ids.len().div_ceil(2).wrapping_sub(1)).copied();
-        self.scratch.numbers = ids;
-        middle.ok_or_else(|| DriverError::protocol(format!("no customer is called {}", name.as_str())))
+        middle(reply, name.as_str())
     }
+}
+
+/// The customer in the middle of those that a name has, rounded up.
+fn middle(reply: Reply<'_>, name: &str) -> DriverResult<i32> {
+    let count = reply.rows().count();
+    let row = reply.rows().nth(count.div_ceil(2).wrapping_sub(1));
+    row.ok_or_else(|| DriverError::protocol(format!("no customer is called {name}")))?
+        .int()
 }
 
 /// The current UTC time as timestamp text with milliseconds, made without allocating.

@@ -2,6 +2,7 @@
 //! for that item's stock, its update and its line, and ends with ROLLBACK.
 
 use super::{Client, Outcome, Stamp};
+use crate::driver::wire::Row;
 use crate::driver::{DriverError, DriverResult};
 use crate::workload::tpcc::input::{LINES_MAX, NewOrderInput};
 use crate::workload::tpcc::statements as st;
@@ -26,8 +27,8 @@ pub struct OrderProgress {
 const ORIGINAL: &[u8] = b"ORIGINAL";
 
 /// A line after its item and stock have been read.
-#[derive(Clone, Copy)]
-struct PricedLine {
+#[derive(Clone, Copy, Default)]
+pub(super) struct PricedLine {
     amount: f64,
     stock_after: i32,
     district_info: [u8; 24],
@@ -40,7 +41,7 @@ struct Rates {
     district_tax: f64,
 }
 
-type PricedLines = [PricedLine; LINES_MAX];
+pub(super) type PricedLines = [PricedLine; LINES_MAX];
 
 pub fn execute(
     client: &mut Client<'_, '_>,
@@ -81,17 +82,45 @@ fn open_order(
     row.skip(2)?;
     let warehouse_tax = row.numeric()?;
     client.run(st::NEW_ORDER_ADVANCE, |v| v.int(w).int(d))?;
-    let stamp = Stamp::now();
-    client.run(st::NEW_ORDER_INSERT_ORDER, |v| {
-        let v = v.int(order).int(d).int(w).int(c).text(stamp.as_str());
-        v.int(input.count as i32).int(input.all_local() as i32)
-    })?;
-    client.run(st::NEW_ORDER_INSERT_NEW_ORDER, |v| v.int(order).int(d).int(w))?;
+    queue_order(client, input, order);
+    client.flush()?;
+    queue_new_order(client, input, order);
+    client.flush()?;
     Ok(Rates {
         discount,
         warehouse_tax,
         district_tax,
     })
+}
+
+fn queue_order(client: &mut Client<'_, '_>, input: &NewOrderInput, order: i32) {
+    let stamp = Stamp::now();
+    client.queue(st::NEW_ORDER_INSERT_ORDER, |v| {
+        let v = v.int(order).int(input.district).int(input.warehouse);
+        let v = v.int(input.customer).text(stamp.as_str());
+        v.int(input.count as i32).int(input.all_local() as i32)
+    });
+}
+
+fn queue_new_order(client: &mut Client<'_, '_>, input: &NewOrderInput, order: i32) {
+    client.queue(st::NEW_ORDER_INSERT_NEW_ORDER, |v| {
+        v.int(order).int(input.district).int(input.warehouse)
+    });
+}
+
+/// The order's header, without waiting.
+pub(super) fn queue_header(client: &mut Client<'_, '_>, input: &NewOrderInput, order: i32) {
+    queue_order(client, input, order);
+    queue_new_order(client, input, order);
+}
+
+/// Only the last line of an order may name an item that there is none of.
+pub(super) fn check_unused(input: &NewOrderInput, number: usize) -> DriverResult<()> {
+    if number + 1 < input.count {
+        let item = input.lines()[number].item;
+        return Err(DriverError::protocol(format!("there is no item {item}")));
+    }
+    Ok(())
 }
 
 /// Reads item and stock of every line: two round trips each. Tells how many lines have an item: all, or all but the last.
@@ -100,43 +129,73 @@ fn price_lines(
     input: &NewOrderInput,
     progress: &mut OrderProgress,
 ) -> DriverResult<(usize, PricedLines)> {
-    let mut priced = [PricedLine {
-        amount: 0.0,
-        stock_after: 0,
-        district_info: [b' '; 24],
-    }; LINES_MAX];
+    let mut priced = PricedLines::default();
     for (number, line) in input.lines().iter().enumerate() {
-        let Some(mut row) = client.run(st::NEW_ORDER_ITEM, |v| v.int(line.item))?.first_row() else {
-            if number + 1 < input.count {
-                return Err(DriverError::protocol(format!("there is no item {}", line.item)));
-            }
+        let reply = client.run(st::NEW_ORDER_ITEM, |v| v.int(line.item))?;
+        let Some(item) = reply.first_row() else {
+            check_unused(input, number)?;
             return Ok((number, priced));
         };
-        let price = row.numeric()?;
-        row.skip(1)?; // I_NAME
-        let item_is_original = contains(row.bytes()?.unwrap_or(b""), ORIGINAL);
+        let item = ItemFacts::of(item)?;
         let reply = client.run(st::NEW_ORDER_STOCK, |v| {
             v.int(line.supply_warehouse).int(line.item)
         })?;
-        let mut row = reply.row("the stock")?;
-        let read = row.int()?;
-        let brand = contains(row.bytes()?.unwrap_or(b""), ORIGINAL) && item_is_original;
-        progress.brand_lines += brand as u32;
-        row.skip(input.district as usize - 1)?; // the districts before ours
-        let info = row.bytes()?.unwrap_or(b"");
-        let length = info.len().min(24);
-        // The updates are sent after all reads: an item that the order names again stands as the earlier line leaves it.
-        let earlier = input.lines()[..number]
-            .iter()
-            .rposition(|other| (other.supply_warehouse, other.item) == (line.supply_warehouse, line.item));
-        let quantity = earlier.map_or(read, |earlier| priced[earlier].stock_after);
-        let priced = &mut priced[number];
-        priced.district_info[..length].copy_from_slice(&info[..length]);
-        priced.amount = price * line.quantity as f64;
-        priced.stock_after = restocked(quantity, line.quantity);
-        progress.amount_cents += (priced.amount * 100.0).round() as i64;
+        price_line(
+            input,
+            number,
+            item,
+            reply.row("the stock")?,
+            &mut priced,
+            progress,
+        )?;
     }
     Ok((input.count, priced))
+}
+
+/// What an order needs to know of an item.
+#[derive(Clone, Copy)]
+pub(super) struct ItemFacts {
+    price: f64,
+    original: bool,
+}
+
+impl ItemFacts {
+    pub(super) fn of(mut row: Row<'_>) -> DriverResult<ItemFacts> {
+        let price = row.numeric()?;
+        row.skip(1)?; // I_NAME
+        let original = contains(row.bytes()?.unwrap_or(b""), ORIGINAL);
+        Ok(ItemFacts { price, original })
+    }
+}
+
+/// What line `number` costs, and what it leaves in stock.
+pub(super) fn price_line(
+    input: &NewOrderInput,
+    number: usize,
+    item: ItemFacts,
+    mut stock: Row<'_>,
+    priced: &mut PricedLines,
+    progress: &mut OrderProgress,
+) -> DriverResult<()> {
+    let line = &input.lines()[number];
+    let read = stock.int()?;
+    let brand = contains(stock.bytes()?.unwrap_or(b""), ORIGINAL) && item.original;
+    progress.brand_lines += brand as u32;
+    stock.skip(input.district as usize - 1)?; // the districts before ours
+    let info = stock.bytes()?.unwrap_or(b"");
+    let length = info.len().min(24);
+    // The updates are sent after all reads: an item that the order names again stands as the earlier line leaves it.
+    let earlier = input.lines()[..number]
+        .iter()
+        .rposition(|other| (other.supply_warehouse, other.item) == (line.supply_warehouse, line.item));
+    let quantity = earlier.map_or(read, |earlier| priced[earlier].stock_after);
+    let priced = &mut priced[number];
+    priced.district_info = [b' '; 24];
+    priced.district_info[..length].copy_from_slice(&info[..length]);
+    priced.amount = item.price * line.quantity as f64;
+    priced.stock_after = restocked(quantity, line.quantity);
+    progress.amount_cents += (priced.amount * 100.0).round() as i64;
+    Ok(())
 }
 
 fn contains(text: &[u8], wanted: &[u8]) -> bool {
@@ -150,15 +209,30 @@ fn write_lines(
     order: i32,
     priced: &[PricedLine],
 ) -> DriverResult<()> {
-    let (w, d) = (input.warehouse, input.district);
+    queue_stock(client, input, priced);
+    client.flush()?;
+    queue_lines(client, input, order, priced)?;
+    client.flush()?;
+    Ok(())
+}
+
+pub(super) fn queue_stock(client: &mut Client<'_, '_>, input: &NewOrderInput, priced: &[PricedLine]) {
     for (line, priced) in input.lines().iter().zip(priced) {
-        let remote = (line.supply_warehouse != w) as i32;
+        let remote = (line.supply_warehouse != input.warehouse) as i32;
         client.queue(st::NEW_ORDER_UPDATE_STOCK, |v| {
             let v = v.int(priced.stock_after).int(line.quantity).int(remote);
             v.int(line.supply_warehouse).int(line.item)
         });
     }
-    client.flush()?;
+}
+
+pub(super) fn queue_lines(
+    client: &mut Client<'_, '_>,
+    input: &NewOrderInput,
+    order: i32,
+    priced: &[PricedLine],
+) -> DriverResult<()> {
+    let (w, d) = (input.warehouse, input.district);
     for (number, (line, priced)) in input.lines().iter().zip(priced).enumerate() {
         let info = std::str::from_utf8(&priced.district_info)
             .map_err(|_| DriverError::protocol("S_DIST is not ASCII"))?;
@@ -170,7 +244,6 @@ fn write_lines(
                 .text(info)
         });
     }
-    client.flush()?;
     Ok(())
 }
 

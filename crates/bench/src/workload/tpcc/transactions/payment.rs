@@ -36,32 +36,19 @@ pub fn execute(client: &mut Client<'_, '_>, input: &PaymentInput) -> DriverResul
         .row("the customer")?;
     row.skip(10)?;
     let bad_credit = row.text()?.trim_end() == "BC";
+    let mut data = std::mem::take(&mut client.scratch.more_text);
+    data.clear();
     if bad_credit {
-        let mut data = std::mem::take(&mut client.scratch.more_text);
         let mut row = client
             .run(st::PAYMENT_CUSTOMER_DATA, |v| {
                 v.int(customer_w).int(customer_d).int(c)
             })?
             .row("the customer")?;
         prepend_payment(&mut data, input, c, row.text()?);
-        client.run(st::PAYMENT_UPDATE_CUSTOMER_DATA, |v| {
-            v.float(amount)
-                .float(amount)
-                .text(&data)
-                .int(customer_w)
-                .int(customer_d)
-                .int(c)
-        })?;
-        client.scratch.more_text = data;
-    } else {
-        client.run(st::PAYMENT_UPDATE_CUSTOMER, |v| {
-            v.float(amount)
-                .float(amount)
-                .int(customer_w)
-                .int(customer_d)
-                .int(c)
-        })?;
     }
+    queue_customer_update(client, input, c, &data);
+    client.flush()?;
+    client.scratch.more_text = data;
     let stamp = Stamp::now();
     client.run(st::PAYMENT_INSERT_HISTORY, |v| {
         let v = v
@@ -78,8 +65,21 @@ pub fn execute(client: &mut Client<'_, '_>, input: &PaymentInput) -> DriverResul
     Ok(Outcome::Committed)
 }
 
+/// The balance, and the data of a customer with bad credit; no data is good credit.
+pub(super) fn queue_customer_update(client: &mut Client<'_, '_>, input: &PaymentInput, c: i32, data: &str) {
+    let (w, d, amount) = (input.customer_warehouse, input.customer_district, input.amount);
+    match data {
+        "" => client.queue(st::PAYMENT_UPDATE_CUSTOMER, |v| {
+            v.float(amount).float(amount).int(w).int(d).int(c)
+        }),
+        data => client.queue(st::PAYMENT_UPDATE_CUSTOMER_DATA, |v| {
+            v.float(amount).float(amount).text(data).int(w).int(d).int(c)
+        }),
+    }
+}
+
 /// Clause 2.5.2.2: a bad customer's C_DATA gets the payment's details at its front and is cut to 500 characters.
-fn prepend_payment(data: &mut String, input: &PaymentInput, customer: i32, old: &str) {
+pub(super) fn prepend_payment(data: &mut String, input: &PaymentInput, customer: i32, old: &str) {
     data.clear();
     let (customer_d, customer_w) = (input.customer_district, input.customer_warehouse);
     write!(

@@ -1,0 +1,110 @@
+#!/bin/sh
+# Pictures of the laboratory's pages, as a reader sees them, and a proof that they draw without an error.
+#
+#   scripts/screenshots.sh [DIRECTORY]     makes the pages and their pictures in DIRECTORY (bench-results/screenshots)
+#   scripts/screenshots.sh -p PAGE...      pictures of pages that are there, beside them
+#
+# Each page is opened in Chromium without a network in light and dark colours, and as wide as a phone. Exit code 1 if a page
+# writes to the console, throws, draws fewer charts than it declares, is wider than a phone, or asks for anything outside.
+# Environment: MOTE (target/release/mote, or target/debug/mote), CHROMIUM (chromium).
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+chromium=${CHROMIUM:-chromium}
+command -v "$chromium" >/dev/null || { echo "screenshots: Chromium is missing: apt-get install chromium" >&2; exit 2; }
+
+# Pages are short runs: what they show is looked at, not compared.
+make_pages() {
+    mote=${MOTE:-}
+    for candidate in "$root/target/release/mote" "$root/target/debug/mote"; do
+        [ -n "$mote" ] || ! [ -x "$candidate" ] || mote=$candidate
+    done
+    [ -n "$mote" ] || { echo "screenshots: there is no mote binary: make build" >&2; exit 2; }
+    mkdir -p "$1"
+    "$mote" bench tpcc -w 1 -c 4 -d 5 --warmup 2 -q --html "$1/tpcc.html" >/dev/null || [ $? -eq 1 ]
+    "$mote" bench point --rows 1000 -c 4 -d 3 --warmup 1 -q --html "$1/point.html" >/dev/null
+    "$mote" bench ingest -c 4 -d 3 --warmup 1 -q --html "$1/ingest.html" >/dev/null
+    "$mote" bench tatp --subscribers 2000 -c 4 -d 4 --warmup 1 -q --html "$1/tatp.html" >/dev/null || [ $? -eq 1 ]
+    "$mote" bench smallbank --customers 1000 -c 4 -d 9 --warmup 1 -q --faults "2s kill; 3s start; 6s stop 700ms" \
+        --html "$1/faults.html" >/dev/null || [ $? -eq 1 ]
+    "$mote" bench sweep -w 1 -c 1,4,8 -d 2 --warmup 1 -q --html "$1/sweep.html" >/dev/null || [ $? -eq 1 ]
+    "$mote" bench checkpoint -w 1 -c 4 -d 12 --warmup 1 --interval 2 -q --html "$1/checkpoint.html" >/dev/null || [ $? -eq 1 ]
+    "$mote" bench seeds --only X3,X8,X10 --budget 20s -w 1 -q --systems mote --out "$1/seeds" >/dev/null || [ $? -eq 1 ]
+    cp "$1/seeds/index.html" "$1/seeds.html"
+    canned_pages "$1"
+}
+
+# A comparison of a server of constant bytes with itself.
+canned_pages() {
+    "$mote" bench canned --listen 127.0.0.1:0 2>"$1/canned.log" &
+    canned=$!
+    trap 'kill "$canned" 2>/dev/null || true' EXIT
+    tries=0
+    until address=$(sed -n 's/.*listening on //p' "$1/canned.log") && [ -n "$address" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || { echo "screenshots: the canned server does not start" >&2; exit 2; }
+        sleep 0.1
+    done
+    "$mote" bench versus --workload point --no-load -q --rounds 6 -c 2 -d 0.3 --warmup 0.1 \
+        --system "one=postgres://$address/x" --system "two=postgres://$address/x" --html "$1/versus.html" >/dev/null \
+        || [ $? -eq 1 ]
+    kill "$canned"
+    trap - EXIT
+    rm -rf "$1/canned.log" "$1/seeds"
+}
+
+# picture FILE URL WIDTH SCHEME: what the page says of itself goes to FILE.log.
+picture() {
+    timeout 120 "$chromium" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --disable-extensions --allow-file-access-from-files \
+        --user-data-dir="$profile" --host-resolver-rules='MAP * ~NOTFOUND' --enable-logging=stderr --log-level=0 \
+        --blink-settings="preferredColorScheme=$4" --window-size="$3" --virtual-time-budget=5000 \
+        --screenshot="$1" "$2" >"$1.log" 2>&1 || { cat "$1.log" >&2; return 1; }
+}
+
+# A phone is narrower than Chromium's smallest window, so it is a frame in a page, which also asks the page how it is.
+phone_page() {
+    cat <<PAGE
+<!doctype html><meta charset=utf-8><style>body{margin:0;background:#888}iframe{border:0;width:390px;height:7000px}</style>
+<iframe src="$1"></iframe><script>
+addEventListener('load', function () {
+  setTimeout(function () {
+    var page = document.querySelector('iframe').contentDocument;
+    var charts = page.querySelectorAll('.chart').length, drawn = page.querySelectorAll('.chart svg').length;
+    console.log('page: charts ' + charts + ' drawn ' + drawn + ' width ' + page.documentElement.scrollWidth);
+  }, 1500);
+});
+</script>
+PAGE
+}
+
+look_at() {
+    page=$1
+    base=${page%.html}
+    picture "$base-light.png" "file://$page" 1200,4600 1
+    picture "$base-dark.png" "file://$page" 1200,4600 0
+    phone_page "$(basename "$page")" >"$base-frame.html"
+    picture "$base-phone.png" "file://$base-frame.html" 500,7000 1
+    said=$(sed -n 's/.*"page: \(charts [0-9]* drawn [0-9]* width [0-9]*\)".*/\1/p' "$base-phone.png.log" | head -1)
+    set -- $said
+    verdict=PASS
+    [ $# -eq 6 ] && [ "$2" = "$4" ] && [ "$6" -le 390 ] || verdict=FAIL
+    errors=$(grep -h CONSOLE "$base"-*.png.log | grep -v '"page: charts' || true)
+    [ -z "$errors" ] || verdict=FAIL
+    echo "$verdict $(basename "$page"): ${said:-it said nothing}${errors:+
+$errors}"
+    rm -f "$base-frame.html" "$base"-*.png.log
+    [ "$verdict" = PASS ] || failed=1
+}
+
+profile=$(mktemp -d)
+failed=0
+if [ "${1:-}" = -p ]; then
+    shift
+    for page in "$@"; do look_at "$(realpath "$page")"; done
+else
+    directory=${1:-$root/bench-results/screenshots}
+    make_pages "$directory"
+    for page in "$(realpath "$directory")"/*.html; do look_at "$page"; done
+fi
+rm -rf "$profile"
+exit $failed
