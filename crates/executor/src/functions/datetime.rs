@@ -6,7 +6,7 @@ use mote_types::datetime::{self, TimeZone, arithmetic, civil, fields};
 use mote_types::{Datum, FormatSettings, Interval, operators};
 
 use super::{Body, float8, int4, interval, text};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 use mote_catalog::settings::PLAIN_SETTINGS;
 
 pub use arithmetic::add_intervals;

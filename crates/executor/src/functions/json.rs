@@ -14,7 +14,7 @@ use mote_types::{ColumnType, Datum, FormatSettings, datetime, oid};
 
 use super::text::copied;
 use super::{Body, CallSite, array_of as array_argument, boolean, int4, jsonb, text};
-use crate::query::runtime::Runtime;
+use crate::runtime::Runtime;
 
 pub fn body(name: &str) -> Option<Body> {
     Some(match name {
